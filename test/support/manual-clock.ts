@@ -1,0 +1,106 @@
+import type { Clock } from '../../src/runtime/clock/clock.ts';
+
+interface Timer {
+  readonly due: number;
+  readonly order: number;
+  readonly run: () => void;
+}
+
+/** Lets everything run that is ready now: microtasks, and what they make ready. */
+async function settleMicrotasks(): Promise<void> {
+  await new Promise<void>((resolve) => setImmediate(resolve));
+}
+
+/** A clock that stands still until a test moves it. */
+export class ManualClock implements Clock {
+  #wall: number;
+  #elapsed = 0;
+  #order = 0;
+  readonly #timers = new Set<Timer>();
+
+  /** `start` is the wall-clock time it begins with, in epoch milliseconds. */
+  constructor(start: number = Date.UTC(2026, 0, 15, 12)) {
+    this.#wall = start;
+  }
+
+  now(): number {
+    return this.#wall;
+  }
+
+  elapsed(): number {
+    return this.#elapsed;
+  }
+
+  after(ms: number, run: () => void): () => void {
+    const timer: Timer = { due: this.#elapsed + Math.max(0, ms), order: this.#order++, run };
+    this.#timers.add(timer);
+    return () => {
+      this.#timers.delete(timer);
+    };
+  }
+
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (signal?.aborted === true) {
+        reject(signal.reason);
+        return;
+      }
+      const abort = (): void => {
+        cancel();
+        reject(signal?.reason);
+      };
+      const cancel = this.after(ms, () => {
+        signal?.removeEventListener('abort', abort);
+        resolve();
+      });
+      signal?.addEventListener('abort', abort, { once: true });
+    });
+  }
+
+  /** How many timers wait. */
+  get pending(): number {
+    return this.#timers.size;
+  }
+
+  /**
+   * Moves time forward by `ms`. Everything due runs in the order of its due time (equal times: in the order
+   * it was set), and what each one causes without waiting for I/O is over before the next one runs.
+   */
+  async advance(ms: number): Promise<void> {
+    const end = this.#elapsed + ms;
+    await settleMicrotasks();
+    for (let next = this.#nextDue(end); next !== undefined; next = this.#nextDue(end)) {
+      this.#timers.delete(next);
+      this.#moveTo(next.due);
+      next.run();
+      await settleMicrotasks();
+    }
+    this.#moveTo(end);
+  }
+
+  /** Moves the wall clock alone, as a time server or an operator does. Timers do not notice. */
+  jump(ms: number): void {
+    this.#wall += ms;
+  }
+
+  #nextDue(end: number): Timer | undefined {
+    let next: Timer | undefined;
+    for (const timer of this.#timers) {
+      if (timer.due > end) continue;
+      if (
+        next === undefined ||
+        timer.due < next.due ||
+        (timer.due === next.due && timer.order < next.order)
+      ) {
+        next = timer;
+      }
+    }
+    return next;
+  }
+
+  #moveTo(elapsed: number): void {
+    const step = Math.max(0, elapsed - this.#elapsed);
+    this.#elapsed += step;
+    this.#wall += step;
+  }
+}
