@@ -1,0 +1,60 @@
+import { scrubText } from './scrub-text.ts';
+
+/** What a log line says of an error. Never its stack, its properties or the data it carries. */
+export interface ErrorDescription {
+  readonly type: string;
+  readonly code?: string | number;
+  readonly message: string;
+  readonly cause?: ErrorDescription;
+}
+
+const CODE = /^[A-Za-z0-9_.-]{1,64}$/;
+const TYPE = /^[A-Za-z_$][\w$]{0,63}$/;
+const DEEPEST_CAUSE = 3;
+
+function readSafely(error: object, key: string): unknown {
+  try {
+    return Reflect.get(error, key);
+  } catch {
+    return undefined;
+  }
+}
+
+function describeCode(error: object): string | number | undefined {
+  const code = readSafely(error, 'code');
+  if (typeof code === 'number') return code;
+  return typeof code === 'string' && CODE.test(code) ? code : undefined;
+}
+
+function describeType(error: object): string {
+  const name = readSafely(error, 'name');
+  return typeof name === 'string' && TYPE.test(name) ? name : 'Error';
+}
+
+function describeMessage(error: object, type: string, code: string | number | undefined): string {
+  const message = readSafely(error, 'message');
+  if (typeof message !== 'string') return '';
+  // A parser repeats its input, and the query builder the query with its parameters.
+  if (type === 'SyntaxError') return 'the text could not be parsed';
+  if (message.startsWith('Failed query')) return 'the query failed';
+  // SQLSTATE classes 22 and 23 quote the value that did not fit.
+  const text = /^2[23]\w{3}$/.test(String(code)) ? message.replace(/"[^"]*"/g, '"…"') : message;
+  return scrubText(text);
+}
+
+/** Describes anything that was thrown, with up to three causes. Never throws. */
+export function describeError(thrown: unknown, depth = 0): ErrorDescription {
+  if (typeof thrown !== 'object' || thrown === null) {
+    return { type: typeof thrown, message: typeof thrown === 'string' ? scrubText(thrown) : 'not an error' };
+  }
+  const type = describeType(thrown);
+  const code = describeCode(thrown);
+  const errors = readSafely(thrown, 'errors');
+  const cause = readSafely(thrown, 'cause') ?? (Array.isArray(errors) ? errors[0] : undefined);
+  return {
+    type,
+    ...(code === undefined ? {} : { code }),
+    message: describeMessage(thrown, type, code),
+    ...(cause instanceof Error && depth < DEEPEST_CAUSE ? { cause: describeError(cause, depth + 1) } : {}),
+  };
+}

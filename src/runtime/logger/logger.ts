@@ -1,0 +1,88 @@
+import { type ChildLoggerOptions, type DestinationStream, type Logger as PinoLogger, pino } from 'pino';
+import { allowFields } from './fields.ts';
+import { scrubText } from './scrub-text.ts';
+
+/** pino's logger. Only allow-listed keys of a merged object reach the output; see `fields.ts`. */
+export type Logger = PinoLogger;
+
+/** The levels `LOG_LEVEL` takes, loudest last but one. */
+export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+export interface LoggerOptions {
+  readonly level: LogLevel;
+  /** The name of the process in every line. */
+  readonly name: string;
+  /** Default: standard output. */
+  readonly destination?: 'stdout' | 'stderr' | DestinationStream;
+}
+
+const LONGEST_MESSAGE = 500;
+
+function openDestination(destination: LoggerOptions['destination']): DestinationStream {
+  if (destination === undefined || destination === 'stdout') return pino.destination(1);
+  return destination === 'stderr' ? pino.destination(2) : destination;
+}
+
+/**
+ * Brings every way to call a log method to one: `(allowed fields, message)`. Values for placeholders in the
+ * message are dropped, since they would go around the allow-list.
+ */
+function normalizeCall(args: readonly unknown[]): { fields: Record<string, unknown>; message?: string } {
+  const [first, second] = args;
+  const message = typeof first === 'string' ? first : second;
+  let merged: object = {};
+  if (first instanceof Error) merged = { err: first };
+  else if (typeof first === 'object' && first !== null) merged = first;
+  return {
+    fields: allowFields(merged),
+    ...(typeof message === 'string' ? { message: scrubText(message, LONGEST_MESSAGE) } : {}),
+  };
+}
+
+/** pino runs neither the bindings of a child nor later ones through the fields' filter, so this does. */
+function guardBindings(logger: Logger): Logger {
+  const { child, setBindings } = logger;
+  return Object.assign(logger, {
+    child(this: Logger, bindings: object, options?: ChildLoggerOptions): Logger {
+      const kept: ChildLoggerOptions<never> = {};
+      if (options?.level !== undefined) kept.level = options.level;
+      if (options?.msgPrefix !== undefined) kept.msgPrefix = scrubText(options.msgPrefix);
+      const made: Logger = child.call<Logger, [object, ChildLoggerOptions<never>], Logger>(
+        this,
+        allowFields(bindings),
+        kept,
+      );
+      return made;
+    },
+    setBindings(this: Logger, bindings: object): void {
+      setBindings.call(this, allowFields(bindings));
+    },
+  });
+}
+
+/**
+ * Makes a JSON logger that cannot leak: keys that are not allow-listed are left out (and counted in
+ * `hiddenFields`), errors are written as type, code and scrubbed message, addresses without credentials and
+ * query, and messages are scrubbed. The same holds for child loggers.
+ */
+export function createLogger(options: LoggerOptions): Logger {
+  const logger = pino(
+    {
+      level: options.level,
+      base: { name: options.name },
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+      serializers: { err: (value: unknown) => value },
+      hooks: {
+        logMethod(args, method) {
+          const { fields, message } = normalizeCall(args);
+          method.call(this, fields, message);
+        },
+      },
+    },
+    openDestination(options.destination),
+  );
+  return guardBindings(logger);
+}

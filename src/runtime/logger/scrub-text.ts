@@ -1,0 +1,50 @@
+const HIDDEN = '[hidden]';
+const LONGEST_INPUT = 4_000;
+
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+const CUID = /^c[a-z0-9]{24}$/;
+const RUN = /[A-Za-z0-9+/_=-]{20,}/g;
+const URL_LIKE = /\b[a-z][a-z0-9+.-]*:\/\/[^\s"'`<>]+/gi;
+const CREDENTIAL = /\b(bearer|basic)\s+\S+/gi;
+const NAMED =
+  /\b([\w-]*(?:password|passwd|secret|token|api[_-]?key|authorization|signature|verifier|cookie))(["']?\s*[=:]\s*)\S+/gi;
+const QUOTED = /"([^"]*)(?:"|$)/g;
+const IDENTIFIER = /^[a-z_][a-z0-9_.]{0,62}$/;
+
+function isRandomLooking(part: string): boolean {
+  if (part.length < 20) return false;
+  const digit = /\d/.test(part);
+  if (/[a-z]/.test(part) && /[A-Z]/.test(part) && digit) return true;
+  return part.length >= 32 && digit && /[a-z]/i.test(part);
+}
+
+/** True for a run of characters that could be a key, a token or a signature. Ids the project uses are not. */
+export function looksSecret(run: string): boolean {
+  if (UUID.test(run) || CUID.test(run)) return false;
+  return run.split('/').some(isRandomLooking);
+}
+
+/** The address without credentials, query and fragment. Text that is no URL is hidden as a whole. */
+export function scrubUrl(text: string): string {
+  if (!URL.canParse(text)) return HIDDEN;
+  const url = new URL(text);
+  const path = url.pathname.replace(RUN, (run) => (looksSecret(run) ? HIDDEN : run));
+  return `${url.protocol}//${url.host}${path === '/' ? '' : path}`.slice(0, 300);
+}
+
+/**
+ * One line of text that is safe to log: no URL credentials or queries, no bearer tokens, no long random
+ * runs, nothing that looks like JSON, and no quoted text unless it is a plain lower-case identifier (parsers
+ * and databases quote what they were fed). At most `limit` characters.
+ */
+export function scrubText(text: string, limit = 300): string {
+  const line = text.slice(0, LONGEST_INPUT).split(/[\r\n]/, 1)[0] ?? '';
+  const scrubbed = line
+    .replace(URL_LIKE, (url) => scrubUrl(url))
+    .replace(CREDENTIAL, `$1 ${HIDDEN}`)
+    .replace(NAMED, `$1$2${HIDDEN}`)
+    .replace(/[{[](?!hidden\]).*$/, '…')
+    .replace(QUOTED, (whole, inner: string) => (IDENTIFIER.test(inner) ? whole : '"…"'))
+    .replace(RUN, (run) => (looksSecret(run) ? HIDDEN : run));
+  return scrubbed.length > limit ? `${scrubbed.slice(0, limit)}…` : scrubbed;
+}

@@ -1,0 +1,203 @@
+import { pino } from 'pino';
+import { describe, expect, it } from 'vitest';
+import { createLogger, type Logger } from '../../../src/runtime/logger/logger.ts';
+
+interface Written {
+  readonly text: () => string;
+  readonly last: () => { msg?: unknown; err?: unknown };
+  readonly logger: Logger;
+}
+
+function capture(): Written {
+  const lines: string[] = [];
+  const logger = createLogger({
+    level: 'trace',
+    name: 'test',
+    destination: { write: (line) => lines.push(line) },
+  });
+  return {
+    logger,
+    text: () => lines.join(''),
+    last: () => JSON.parse(lines.at(-1) ?? '{}') as { msg?: unknown; err?: unknown },
+  };
+}
+
+const CANARY = 'cAnaRy7Kq2vXw9Zt4Lm8Np3Rs6Bd1Fg5Hj0';
+
+class ApiError extends Error {
+  override readonly name = 'ApiError';
+  readonly code = 'send_failed';
+  readonly request = { headers: { authorization: `Bearer ${CANARY}` }, body: CANARY };
+  readonly detail = CANARY;
+}
+
+function circular(): object {
+  const value = { secret: CANARY, self: {} };
+  value.self = value;
+  return value;
+}
+
+const SHAPES: [string, (logger: Logger) => void][] = [
+  ['a key that is not allow-listed', (log) => log.info({ token: CANARY }, 'x')],
+  ['headers', (log) => log.info({ headers: { authorization: `Bearer ${CANARY}` } }, 'x')],
+  ['a body', (log) => log.info({ body: Buffer.from(CANARY) }, 'x')],
+  ['deep nesting', (log) => log.info({ a: { b: { c: [{ password: CANARY }] } } }, 'x')],
+  ['an allowed key with an object in it', (log) => log.info({ status: { secret: CANARY } }, 'x')],
+  ['an allowed key with a list of objects', (log) => log.info({ status: [{ secret: CANARY }] }, 'x')],
+  ['an allowed id that is no id', (log) => log.info({ connectionId: CANARY }, 'x')],
+  ['an allowed word with a bearer token', (log) => log.info({ reason: `Bearer ${CANARY}` }, 'x')],
+  ['an allowed number that is no number', (log) => log.info({ count: CANARY }, 'x')],
+  ['an allowed flag that is no flag', (log) => log.info({ ok: CANARY }, 'x')],
+  ['the credentials of a URL', (log) => log.info({ url: `https://user:${CANARY}@example.com/a` }, 'x')],
+  ['the query of a URL', (log) => log.info({ url: `https://example.com/a?token=${CANARY}#${CANARY}` }, 'x')],
+  ['the path of a URL', (log) => log.info({ url: `https://example.com/media/${CANARY}` }, 'x')],
+  ['a URL object', (log) => log.info({ url: new URL(`https://u:${CANARY}@example.com`) }, 'x')],
+  ['a URL that is none', (log) => log.info({ url: CANARY }, 'x')],
+  ['a request-like object', (log) => log.info({ method: 'GET', headers: { a: CANARY }, socket: {} }, 'x')],
+  ['a toJSON', (log) => log.info({ toJSON: () => ({ token: CANARY }) }, 'x')],
+  ['a toJSON in an allowed key', (log) => log.info({ status: { toJSON: () => CANARY } }, 'x')],
+  ['a map', (log) => log.info(new Map([['token', CANARY]]), 'x')],
+  ['a circular object', (log) => log.info(circular(), 'x')],
+  ['a message', (log) => log.info(`calling with Bearer ${CANARY}`)],
+  ['a message with a named secret', (log) => log.info('client_secret=short-one-cAnaRy7Kq2')],
+  ['a message with a database URL', (log) => log.info(`postgres://u:${CANARY}@localhost/db failed`)],
+  ['a placeholder in a message', (log) => log.info('value %s', CANARY)],
+  ['a placeholder with an object', (log) => log.info({ count: 1 }, 'value %o', { token: CANARY })],
+  ['a msg key', (log) => log.info({ msg: CANARY })],
+  ['properties of an error', (log) => log.error(new ApiError('it failed'))],
+  ['properties of an error under err', (log) => log.error({ err: new ApiError('it failed') }, 'x')],
+  ['the message of an error', (log) => log.error(new Error(`bad key ${CANARY}`))],
+  [
+    'a JSON body in the message of an error',
+    (log) => log.error({ err: new Error('got {"text":"cAnaRy hi"}') }),
+  ],
+  ['a quoted text in an error', (log) => log.error({ err: new Error('bad value "Hello cAnaRy"') })],
+  ['later lines of an error', (log) => log.error({ err: new Error('first\nparams: cAnaRy') })],
+  ['the cause of an error', (log) => log.error({ err: new Error('x', { cause: new ApiError(CANARY) }) })],
+  ['an aggregate of errors', (log) => log.error({ err: new AggregateError([new ApiError(CANARY)], 'all') })],
+  ['a thrown string', (log) => log.error({ err: `token=${CANARY}` })],
+  ['a thrown object', (log) => log.error({ err: { message: `Bearer ${CANARY}`, token: CANARY } })],
+  ['a hostile code', (log) => log.error({ err: Object.assign(new Error('x'), { code: `a ${CANARY}` }) })],
+  ['child bindings', (log) => log.child({ token: CANARY, status: { a: CANARY } }).info('x')],
+  ['bindings of a grandchild', (log) => log.child({ queue: 'a' }).child({ apiKey: CANARY }).info('x')],
+  ['fields of a child line', (log) => log.child({ queue: 'a' }).warn({ secret: CANARY }, 'x')],
+  ['later bindings', (log) => log.setBindings({ token: CANARY })],
+  [
+    'the formatters of a child',
+    (log) => log.child({}, { formatters: { log: (o) => ({ ...o, t: CANARY }) } }).info('x'),
+  ],
+  ['the prefix of a child', (log) => log.child({}, { msgPrefix: `Bearer ${CANARY}` }).info('x')],
+];
+
+describe('the logger', () => {
+  it.each(SHAPES)('leaks nothing through %s', (_shape, write) => {
+    const { logger, text } = capture();
+    write(logger);
+    logger.info('end');
+
+    expect(text()).toContain('end');
+    expect(text()).not.toMatch(/cAnaRy/);
+  });
+
+  it('is tried with shapes that do leak through a logger without an allow-list', () => {
+    const leaks = SHAPES.filter(([, write]) => {
+      const lines: string[] = [];
+      write(pino({ level: 'trace' }, { write: (line) => lines.push(line) }));
+      return lines.join('').includes('cAnaRy');
+    });
+    expect(leaks.length).toBeGreaterThan(35);
+  });
+
+  it('does not repeat the input of JSON.parse', () => {
+    const { logger, text } = capture();
+    try {
+      JSON.parse('cAnaRy and more');
+      expect.unreachable();
+    } catch (err) {
+      logger.error({ err }, 'not parsed');
+    }
+    expect(text()).toContain('SyntaxError');
+    expect(text()).not.toContain('cAn');
+  });
+
+  it('does not repeat the parameters of a failed query', () => {
+    const { logger, last, text } = capture();
+    const cause = Object.assign(new Error('invalid input syntax for type integer: "cananry"'), {
+      code: '22P02',
+    });
+    logger.error({ err: new Error("Failed query: select 'cananry'\nparams: cananry", { cause }) }, 'x');
+
+    expect(text()).not.toContain('cananry');
+    expect(last().err).toMatchObject({
+      message: 'the query failed',
+      cause: { code: '22P02', message: 'invalid input syntax for type integer: "…"' },
+    });
+  });
+
+  it('writes what is allow-listed', () => {
+    const { logger, last } = capture();
+    logger.child({ queue: 'outbox' }).warn(
+      {
+        connectionId: 'cmabcdefghijklmnopqrstuv1',
+        outboundId: '0190d2f4-6a1b-7c3d-8e4f-5a6b7c8d9e0f',
+        count: 3,
+        seq: 12n,
+        ok: true,
+        url: 'https://example.com:8443/api/v1/messages?x=1',
+        messageId: null,
+        watermark: undefined,
+        settings: ['DATABASE_URL', 'LOG_LEVEL'],
+        err: Object.assign(new TypeError('relation "inbox" does not exist'), { code: '42P01' }),
+      },
+      'a line',
+    );
+
+    expect(last()).toEqual({
+      level: 'warn',
+      time: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
+      name: 'test',
+      queue: 'outbox',
+      connectionId: 'cmabcdefghijklmnopqrstuv1',
+      outboundId: '0190d2f4-6a1b-7c3d-8e4f-5a6b7c8d9e0f',
+      count: 3,
+      seq: '12',
+      ok: true,
+      url: 'https://example.com:8443/api/v1/messages',
+      messageId: null,
+      settings: ['DATABASE_URL', 'LOG_LEVEL'],
+      err: { type: 'TypeError', code: '42P01', message: 'relation "inbox" does not exist' },
+      msg: 'a line',
+    });
+  });
+
+  it('counts what it left out', () => {
+    const { logger, last } = capture();
+    logger.info({ body: 1, headers: 2, count: 3 }, 'x');
+    expect(last()).toMatchObject({ count: 3, hiddenFields: 2 });
+  });
+
+  it('keeps the frame of a message: limit, one line, no secret runs, file paths as they are', () => {
+    const { logger, last } = capture();
+    logger.info(`data in /var/lib/messaging-connector/4f2a/postgres of 2026-01-15T12:00:00.000Z`);
+    expect(last().msg).toBe('data in /var/lib/messaging-connector/4f2a/postgres of 2026-01-15T12:00:00.000Z');
+
+    logger.info(`${'a b '.repeat(1_000)}`);
+    expect(String(last().msg).length).toBeLessThan(520);
+
+    logger.info('one\ntwo');
+    expect(last().msg).toBe('one');
+  });
+
+  it('honours its level and the level of a child', () => {
+    const lines: string[] = [];
+    const logger = createLogger({
+      level: 'warn',
+      name: 'test',
+      destination: { write: (l) => lines.push(l) },
+    });
+    logger.info('quiet');
+    logger.child({}, { level: 'debug' }).debug('loud');
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toContain('loud');
+  });
+});
