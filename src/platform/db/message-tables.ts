@@ -1,0 +1,64 @@
+import { sql } from 'drizzle-orm';
+import { bigint, index, smallint, text, uniqueIndex } from 'drizzle-orm/pg-core';
+import { bytea } from './core-tables.ts';
+import { epochMs, platformSchema } from './platform-schema.ts';
+
+/**
+ * Messages in and out. `position` is taken under the workspace's row lock, so within a workspace it follows
+ * the order of commits and `created_at` never falls along it: pages are cut by position alone. `receipts`
+ * are the bits of the statuses told so far (1 sent, 2 delivered, 4 read, 8 failed).
+ */
+export const messages = platformSchema.table(
+  'messages',
+  {
+    id: text('id').primaryKey(),
+    position: bigint('position', { mode: 'number' }).notNull().generatedAlwaysAsIdentity(),
+    workspaceId: text('workspace_id').notNull(),
+    connectionId: text('connection_id').notNull(),
+    direction: text('direction').notNull(),
+    peer: text('peer').notNull(),
+    text: text('text'),
+    mediaUrl: text('media_url'),
+    mediaType: text('media_type'),
+    status: text('status').notNull(),
+    receipts: smallint('receipts').notNull(),
+    errorMessage: text('error_message'),
+    waMessageId: text('wa_message_id'),
+    createdAt: epochMs('created_at').notNull(),
+  },
+  (table) => [
+    index('messages_workspace').on(table.workspaceId, table.position),
+    index('messages_connection').on(table.connectionId, table.position),
+  ],
+);
+
+/**
+ * The journal of sends, one row from before the call to the network until the answer is known. With a key
+ * the row stays for 24 hours and holds the first answer; a row whose `boot` is gone is a lost send, which the
+ * next start completes or frees. Keys are stored as hashes, of any length and content.
+ */
+export const sends = platformSchema.table(
+  'sends',
+  {
+    messageId: text('message_id').primaryKey(),
+    workspaceId: text('workspace_id').notNull(),
+    connectionId: text('connection_id').notNull(),
+    recipient: text('recipient').notNull(),
+    text: text('text'),
+    keyHash: bytea('key_hash'),
+    boot: text('boot').notNull(),
+    /** JSON of the answer; null while the send is in progress. */
+    answer: text('answer'),
+    startedAt: epochMs('started_at').notNull(),
+    expiresAt: epochMs('expires_at').notNull(),
+  },
+  (table) => [
+    uniqueIndex('sends_key')
+      .on(table.workspaceId, table.keyHash)
+      .where(sql`${table.keyHash} is not null`),
+    index('sends_in_progress')
+      .on(table.messageId)
+      .where(sql`${table.answer} is null`),
+    index('sends_expiry').on(table.expiresAt),
+  ],
+);

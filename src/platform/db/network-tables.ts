@@ -1,0 +1,28 @@
+import { bigint, boolean, index, integer, text } from 'drizzle-orm/pg-core';
+import { epochMs, platformSchema } from './platform-schema.ts';
+
+/** How a person on the simulated network behaves. A number without a row behaves by the defaults. */
+export const contacts = platformSchema.table('contacts', {
+  phone: text('phone').primaryKey(),
+  onNetwork: boolean('on_network').notNull(),
+  deliverAfterMs: integer('deliver_after_ms'),
+  readAfterMs: integer('read_after_ms'),
+  failAfterMs: integer('fail_after_ms'),
+  autoReply: text('auto_reply'),
+});
+
+/** What the network took over for a phone. Written by the network alone, before the service stores a send. */
+export const phoneMessages = platformSchema.table(
+  'phone_messages',
+  {
+    messageId: text('message_id').primaryKey(),
+    position: bigint('position', { mode: 'number' }).notNull().generatedAlwaysAsIdentity(),
+    phone: text('phone').notNull(),
+    connectionId: text('connection_id').notNull(),
+    sender: text('sender').notNull(),
+    text: text('text'),
+    waMessageId: text('wa_message_id').notNull(),
+    at: epochMs('at').notNull(),
+  },
+  (table) => [index('phone_messages_phone').on(table.phone, table.position)],
+);

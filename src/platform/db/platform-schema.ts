@@ -1,0 +1,7 @@
+import { bigint, pgSchema } from 'drizzle-orm/pg-core';
+
+/** The Postgres schema that holds everything of the service. */
+export const platformSchema = pgSchema('platform');
+
+/** Virtual time in epoch milliseconds. Never a database time: all times come from the domain clock. */
+export const epochMs = (name: string) => bigint(name, { mode: 'number' });

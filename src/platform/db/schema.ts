@@ -1,0 +1,5 @@
+export * from './core-tables.ts';
+export * from './message-tables.ts';
+export * from './network-tables.ts';
+export { platformSchema } from './platform-schema.ts';
+export * from './time-tables.ts';

@@ -1,0 +1,61 @@
+import { sql } from 'drizzle-orm';
+import { bigint, index, smallint, text, uniqueIndex } from 'drizzle-orm/pg-core';
+import { epochMs, platformSchema } from './platform-schema.ts';
+
+/** Wall-clock time in epoch milliseconds: delivery runs on the system clock. */
+const wallMs = (name: string) => bigint(name, { mode: 'number' });
+
+/** The one webhook of a workspace. No row: none was ever set. */
+export const webhookConfigurations = platformSchema.table('webhook_configurations', {
+  workspaceId: text('workspace_id').primaryKey(),
+  url: text('url').notNull(),
+  secret: text('secret').notNull(),
+  changedAt: wallMs('changed_at').notNull(),
+});
+
+/**
+ * Every event the service means to deliver, written with the state change that caused it. `body` is the
+ * payload as it goes on the wire. `seq` is given to committed rows alone, without gaps and in the order of
+ * `id`, so a reader who keeps the last `seq` misses nothing.
+ */
+export const ledger = platformSchema.table(
+  'ledger',
+  {
+    id: bigint('id', { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
+    seq: bigint('seq', { mode: 'number' }),
+    at: epochMs('at').notNull(),
+    workspaceId: text('workspace_id').notNull(),
+    connectionId: text('connection_id').notNull(),
+    messageId: text('message_id'),
+    event: text('event').notNull(),
+    status: text('status'),
+    body: text('body').notNull(),
+  },
+  (table) => [
+    uniqueIndex('ledger_seq').on(table.seq).where(sql`${table.seq} is not null`),
+    index('ledger_unnumbered').on(table.id).where(sql`${table.seq} is null`),
+  ],
+);
+
+/** The last number given; its row lock is what makes numbering one at a time. */
+export const ledgerPosition = platformSchema.table('ledger_position', {
+  id: smallint('id').primaryKey(),
+  lastSeq: bigint('last_seq', { mode: 'number' }).notNull(),
+});
+
+/**
+ * What became of an event's delivery, written once when it is over. `url` is null when no webhook was set;
+ * `body` only holds bytes that differ from the event's.
+ */
+export const deliveries = platformSchema.table('deliveries', {
+  id: bigint('id', { mode: 'number' }).primaryKey(),
+  eventId: bigint('event_id', { mode: 'number' }).notNull(),
+  url: text('url'),
+  outcome: text('outcome').notNull(),
+  createdAt: wallMs('created_at').notNull(),
+  signedAt: wallMs('signed_at'),
+  signature: text('signature'),
+  body: text('body'),
+  /** JSON array of the attempts, see `webhooks/delivery-record.ts`. */
+  attempts: text('attempts').notNull(),
+});

@@ -1,0 +1,24 @@
+/** What may go wrong with one call, decided outside the service. */
+export type ApiFault =
+  /** Answers this status in place of handling the call. */
+  | {
+      readonly type: 'status';
+      readonly code: number;
+      readonly error?: string;
+      /** Seconds. */
+      readonly retryAfter?: number;
+    }
+  /** Resets the connection in place of handling the call. */
+  | { readonly type: 'reset' }
+  /** Holds the call before it is handled, on the system clock. */
+  | { readonly type: 'delay'; readonly ms: number }
+  /** A send reaches the phone and is not stored. */
+  | { readonly type: 'not_persisted' }
+  /** Handles the call and resets the connection before the answer. */
+  | { readonly type: 'lost_answer' };
+
+/** Port: decides once per call, before anything is read of it. Without one nothing goes wrong. */
+export interface ApiFaults {
+  /** `path` is relative to the base URL, `/messages` say. */
+  decide(call: { readonly method: string; readonly path: string }): readonly ApiFault[];
+}
