@@ -1,0 +1,33 @@
+import { z } from 'zod';
+
+const decimal = /^-?\d{1,15}$/;
+
+/** Bounds of a whole number in a query string. */
+export interface QueryIntegerBounds {
+  readonly min: number;
+  readonly max: number;
+  readonly default: number;
+}
+
+/**
+ * A whole number in a query string: decimal digits only, so that `1e2`, `0x10` and ` 5` are refused rather
+ * than guessed. Absent reads as the default.
+ */
+export function queryInteger(bounds: QueryIntegerBounds) {
+  return z
+    .string()
+    .regex(decimal, 'must be an integer')
+    .transform(Number)
+    .pipe(z.int().min(bounds.min).max(bounds.max))
+    .default(bounds.default);
+}
+
+/** A whole number in a query string without an upper bound of its own; absent stays absent. */
+export function optionalQueryInteger(bounds: { readonly min: number }) {
+  return z
+    .string()
+    .regex(decimal, 'must be an integer')
+    .transform(Number)
+    .pipe(z.int().min(bounds.min))
+    .optional();
+}

@@ -1,0 +1,81 @@
+import { z } from 'zod';
+import { dateTime, identifier, phoneDigits, qrDataUri } from './fields.ts';
+import { provider } from './statuses.ts';
+
+const phoneNumber = phoneDigits.describe('International digits, no `+`.');
+const label = z.string().describe('Name given by the owner.');
+const licenseStatus = z.string().describe('For example `active`. Clients take any value.');
+const licenseExpires = dateTime.nullable().describe('End of the licence; null when there has been none.');
+
+/** Element of `connections` in `GET /connections`. Implements `Connection list item`. */
+export const connectionListItem = z.object({
+  id: identifier.describe('Stable cuid, assigned by the service.'),
+  phoneNumber,
+  label,
+  status: z.string().describe('`open` when live. Clients take any value.'),
+  isDefault: z.boolean(),
+  provider,
+  tier: z.string().describe('For example `basic`. Clients take any value.'),
+  profilePicUrl: z.url(),
+  licenseValid: z.boolean(),
+  licenseStatus,
+  licenseExpires,
+  phone: phoneNumber.meta({ deprecated: true, description: 'Alias of `phoneNumber`.' }),
+  name: label.meta({ deprecated: true, description: 'Alias of `label`.' }),
+});
+export type ConnectionListItem = z.infer<typeof connectionListItem>;
+
+const unpairedPhoneNumber = phoneNumber.nullable().describe('Digits only; null until a number paired.');
+
+/** `connection` in `GET /connections/{id}`. Implements `Connection detail`. */
+export const connectionDetail = z.object({
+  id: identifier,
+  status: z.string().describe('`connecting`, `connected` or `disconnected`. Clients take any value.'),
+  phoneNumber: unpairedPhoneNumber,
+  label,
+  provider,
+  licenseStatus,
+  licenseExpires,
+  qr: qrDataUri.optional().describe('A new pairing picture on every read; absent once connected.'),
+  phone: unpairedPhoneNumber.meta({ deprecated: true, description: 'Alias of `phoneNumber`.' }),
+  license_status: licenseStatus.meta({ deprecated: true, description: 'Alias of `licenseStatus`.' }),
+  license_expires: licenseExpires.meta({ deprecated: true, description: 'Alias of `licenseExpires`.' }),
+});
+export type ConnectionDetail = z.infer<typeof connectionDetail>;
+
+/** `connection` in the answer of `POST /connections`. Implements `Created connection`. */
+export const createdConnection = z.object({
+  id: identifier,
+  status: z.string().describe('`connecting`.'),
+  qr: qrDataUri.describe('Stale within seconds; poll the detail for the next one.'),
+});
+export type CreatedConnection = z.infer<typeof createdConnection>;
+
+/** Body of `POST /connections`; the body as a whole is optional. Implements `Create request body`. */
+export const createConnectionRequest = z.object({ label: z.string().max(255).optional() });
+export type CreateConnectionRequest = z.infer<typeof createConnectionRequest>;
+
+export const connectionListAnswer = z.object({ connections: z.array(connectionListItem) });
+export type ConnectionListAnswer = z.infer<typeof connectionListAnswer>;
+
+export const connectionDetailAnswer = z.object({ connection: connectionDetail });
+export type ConnectionDetailAnswer = z.infer<typeof connectionDetailAnswer>;
+
+export const createdConnectionAnswer = z.object({ connection: createdConnection });
+export type CreatedConnectionAnswer = z.infer<typeof createdConnectionAnswer>;
+
+/** `{ ok: true }`. Implements `Other shapes`. */
+export const acknowledgement = z.object({ ok: z.literal(true) });
+export type Acknowledgement = z.infer<typeof acknowledgement>;
+
+/** Answer of a restart. `recreated` says whether the session was built anew. */
+export const restartAnswer = z.object({ ok: z.boolean(), recreated: z.boolean() });
+export type RestartAnswer = z.infer<typeof restartAnswer>;
+
+/** Body of a pairing-code request. Never cleaned up: a plus sign or a space is refused. */
+export const pairingCodeRequest = z.object({ phoneNumber: phoneDigits });
+export type PairingCodeRequest = z.infer<typeof pairingCodeRequest>;
+
+/** A pairing code: two groups of four characters, joined by a hyphen. */
+export const pairingCodeAnswer = z.object({ code: z.string().regex(/^[0-9A-Z]{4}-[0-9A-Z]{4}$/) });
+export type PairingCodeAnswer = z.infer<typeof pairingCodeAnswer>;

@@ -1,0 +1,151 @@
+import { z } from 'zod';
+import { account } from './account.ts';
+import { dateTime } from './fields.ts';
+import { direction } from './statuses.ts';
+
+/*
+ * Answers as a client reads them. The schemas beside this file say what the service writes; here only what a
+ * client cannot do without is demanded. Any other field may be missing, null or of another type, and then
+ * reads as null. Unknown fields are dropped. So an additive change, or one odd record, stops no client.
+ */
+
+const id = z
+  .string()
+  .max(255)
+  .regex(/^[\x21-\x7e]+$/);
+const orNull = <S extends z.ZodType>(schema: S) => schema.nullable().catch(null);
+const word = orNull(z.string().max(255));
+const line = orNull(z.string().max(4096));
+const link = orNull(z.string().max(8192));
+const flag = orNull(z.boolean());
+const instant = orNull(dateTime);
+
+const readableListItem = z.object({
+  id,
+  phoneNumber: orNull(z.string().max(64)),
+  label: line,
+  status: word,
+  isDefault: flag,
+  provider: word,
+  tier: word,
+  profilePicUrl: link,
+  licenseValid: flag,
+  licenseStatus: word,
+  licenseExpires: instant,
+});
+/** A list item in which everything but the id may be null. */
+export type ReadConnectionListItem = z.infer<typeof readableListItem>;
+
+const readableDetail = z.object({
+  id,
+  status: word,
+  phoneNumber: orNull(z.string().max(64)),
+  label: line,
+  provider: word,
+  licenseStatus: word,
+  licenseExpires: instant,
+  qr: orNull(z.string()),
+});
+/** A detail in which everything but the id may be null; `qr` is null when the service sent none. */
+export type ReadConnectionDetail = z.infer<typeof readableDetail>;
+
+const readableMessage = z.object({
+  id,
+  waMessageId: word,
+  connectionId: id,
+  direction,
+  text: orNull(z.string()),
+  mediaUrl: link,
+  mediaType: word,
+  status: word,
+  errorMessage: line,
+  createdAt: dateTime,
+});
+/** A message whose id, connection, direction and creation are certain; the rest may be null. */
+export type ReadMessage = z.infer<typeof readableMessage>;
+
+/** Items that could be read, and one reason for each that could not. */
+export interface ReadItems<T> {
+  readonly items: readonly T[];
+  readonly misfits: readonly string[];
+}
+
+/** A page of messages as a client reads it. */
+export interface ReadMessagePage extends ReadItems<ReadMessage> {
+  readonly nextCursor: string | null;
+  readonly hasMore: boolean;
+}
+
+const connectionEnvelope = z.object({ connections: z.array(z.unknown()) });
+const detailEnvelope = z.object({ connection: readableDetail });
+const messageEnvelope = z.object({
+  messages: z.array(z.unknown()),
+  nextCursor: z.string().min(1).nullable().default(null),
+  hasMore: z.boolean().optional(),
+});
+const readableSend = z.object({
+  messageId: id.nullable(),
+  waMessageId: word,
+  status: word,
+  persisted: z.boolean().catch(true),
+});
+const readableWebhook = z.object({
+  url: z.string().nullable().default(null),
+  events: z.array(z.string()).catch([]),
+  secretSet: z.boolean(),
+});
+const readableSecret = z.object({ secret: z.string().min(1) });
+
+function readEach<T>(values: readonly unknown[], schema: z.ZodType<T>): ReadItems<T> {
+  const items: T[] = [];
+  const misfits: string[] = [];
+  for (const [index, value] of values.entries()) {
+    const read = schema.safeParse(value);
+    if (read.success) items.push(read.data);
+    else misfits.push(`${index}.${z.prettifyError(read.error).split('\n', 1).join('')}`);
+  }
+  return { items, misfits };
+}
+
+/** Reads the answer of `GET /connections`, item by item. Throws a `ZodError` when it is no such list. */
+export function readConnectionList(value: unknown): ReadItems<ReadConnectionListItem> {
+  return readEach(connectionEnvelope.parse(value).connections, readableListItem);
+}
+
+/** Reads the answer of `GET /connections/{id}`. Throws a `ZodError` when it has no connection with an id. */
+export function readConnectionDetail(value: unknown): ReadConnectionDetail {
+  return detailEnvelope.parse(value).connection;
+}
+
+/**
+ * Reads a page of `GET /messages`, item by item: one record that cannot be read never hides its neighbours.
+ * A page without a next cursor is the last one, whatever `hasMore` says. Throws a `ZodError` when it is no page.
+ */
+export function readMessagePage(value: unknown): ReadMessagePage {
+  const page = messageEnvelope.parse(value);
+  const hasMore = page.nextCursor !== null && page.hasMore !== false;
+  return { ...readEach(page.messages, readableMessage), nextCursor: page.nextCursor, hasMore };
+}
+
+/** Answer of a send as a client reads it. */
+export type ReadSend = z.infer<typeof readableSend>;
+
+/** Reads the answer of `POST /messages`. Throws a `ZodError` when it has no `messageId`, not even null. */
+export function readSend(value: unknown): ReadSend {
+  return readableSend.parse(value);
+}
+
+/** Reads the answer of `GET /webhook`. Throws a `ZodError` when `secretSet` is missing. */
+export function readWebhook(value: unknown): z.infer<typeof readableWebhook> {
+  return readableWebhook.parse(value);
+}
+
+/** Reads the secret from the answer of `PUT /webhook` or of a rotation. Throws a `ZodError` without one. */
+export function readSecret(value: unknown): string {
+  return readableSecret.parse(value).secret;
+}
+
+/** Reads the answer of `GET /account`. Throws a `ZodError` when a count is missing. */
+export function readAccount(value: unknown): z.infer<typeof account> {
+  return account.parse(value);
+}

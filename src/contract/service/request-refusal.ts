@@ -1,0 +1,23 @@
+import type { z } from 'zod';
+import type { ErrorBody, ErrorCode } from './errors.ts';
+import { TEXT_OR_MEDIA } from './messages.ts';
+
+/** Request fields whose every fault has a code of its own. */
+const fieldCodes: ReadonlyMap<string, ErrorCode> = new Map<string, ErrorCode>([
+  ['phoneNumber', 'invalid_phone_number'],
+]);
+
+/**
+ * The error body for a request that its schema refused: the code, and with `invalid_request` the first
+ * offending key (`media.data` for a nested one, `body` for the body as a whole) and what it must be.
+ * Never repeats what was sent. Implements `Error body`.
+ */
+export function describeRefusal(error: z.ZodError): ErrorBody {
+  const issue = error.issues[0];
+  if (issue === undefined) return { error: 'invalid_request', field: 'body' };
+  if (issue.path.length === 0 && issue.message === TEXT_OR_MEDIA) return { error: 'text_or_media' };
+  const field = issue.path.join('.') || 'body';
+  const code = fieldCodes.get(field);
+  if (code !== undefined) return { error: code };
+  return { error: 'invalid_request', field, hint: issue.message };
+}
