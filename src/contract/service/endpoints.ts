@@ -173,12 +173,7 @@ export const SERVICE_ENDPOINTS = {
     summary: 'Sends a read receipt.',
     body: { schema: messages.readReceiptRequest, required: true },
     answers: [{ status: 200, description: 'Marked.', schema: messages.readReceiptAnswer }],
-    errors: [
-      ...COMMON_ERRORS.filter((code) => code !== 'rate_limited'),
-      ...withBody,
-      ...licence,
-      'not_found',
-    ],
+    errors: [...COMMON_ERRORS, ...withBody, ...licence, 'not_found'],
   },
   getWebhook: {
     number: 12,
