@@ -1,0 +1,113 @@
+import { createHash } from 'node:crypto';
+import { CompactEncrypt, compactDecrypt, decodeProtectedHeader, errors } from 'jose';
+import { readSealingKey, type SealingKey } from './sealing-key.ts';
+
+export { generateSealingKey } from './sealing-key.ts';
+
+/** Why a sealed value did not open. */
+export type SealingFailure = 'malformed' | 'unknown_key' | 'wrong_context' | 'tampered';
+
+const FAILURES: Record<SealingFailure, string> = {
+  malformed: 'The sealed value is no sealed value, or was cut off.',
+  unknown_key:
+    'The sealed value was made with a key that is not in the key ring. Put the old key back, after the first.',
+  wrong_context: 'The sealed value belongs to another place than the one it was read from.',
+  tampered: 'The sealed value was altered after it was made.',
+};
+
+/** Thrown when a sealed value does not open. Carries neither the value nor a key. */
+export class SealingError extends Error {
+  override readonly name = 'SealingError';
+  readonly code: SealingFailure;
+
+  constructor(code: SealingFailure) {
+    super(FAILURES[code]);
+    this.code = code;
+  }
+}
+
+/** Seals secrets that must be kept in a database. */
+export interface KeyRing {
+  /**
+   * Encrypts `plain` with the first key. `context` names the place it is stored in, such as
+   * `subscription:42:secret`; the value opens nowhere else.
+   */
+  seal(plain: string, context: string): Promise<string>;
+  /** Opens a value sealed by any key of the ring. @throws {SealingError} */
+  open(sealed: string, context: string): Promise<string>;
+  /** False when the value should be sealed anew, because another key than the first one sealed it. */
+  isCurrent(sealed: string): boolean;
+}
+
+const ALGORITHM = 'dir';
+const ENCRYPTION = 'A256GCM';
+
+function digest(context: string): string {
+  return createHash('sha256').update(context, 'utf8').digest('base64url');
+}
+
+/** The unverified header: which key and which context the value claims. */
+function readHeader(sealed: string): { keyId: string; context: string } {
+  let header: { readonly kid?: unknown; readonly ctx?: unknown };
+  try {
+    header = decodeProtectedHeader(sealed);
+  } catch {
+    throw new SealingError('malformed');
+  }
+  const { kid, ctx } = header;
+  if (typeof kid !== 'string' || typeof ctx !== 'string') throw new SealingError('malformed');
+  return { keyId: kid, context: ctx };
+}
+
+async function decrypt(sealed: string, key: SealingKey): Promise<string> {
+  try {
+    const { plaintext } = await compactDecrypt(sealed, key.bytes, {
+      keyManagementAlgorithms: [ALGORITHM],
+      contentEncryptionAlgorithms: [ENCRYPTION],
+    });
+    return new TextDecoder().decode(plaintext);
+  } catch (error) {
+    throw new SealingError(error instanceof errors.JWEDecryptionFailed ? 'tampered' : 'malformed');
+  }
+}
+
+/**
+ * Makes a key ring of 32-byte keys written as base64url. The first key seals, all of them open: to rotate, put
+ * a new key in front and remove the old one when nothing sealed by it is left.
+ * Values are JWEs in compact form (`dir`, `A256GCM`). The digest of the context stands in the protected header,
+ * which is the associated data of the encryption.
+ * @throws {TypeError} for an empty ring, a bad key or one key twice.
+ */
+export function createKeyRing(keys: readonly string[]): KeyRing {
+  const ring = keys.map((text, index) => readSealingKey(text, index + 1));
+  const [first] = ring;
+  if (first === undefined) throw new TypeError('The key ring is empty: at least one sealing key is needed.');
+  const byId = new Map(ring.map((key) => [key.id, key]));
+  if (byId.size !== ring.length) throw new TypeError('The key ring holds the same sealing key twice.');
+
+  return {
+    seal(plain, context) {
+      return new CompactEncrypt(new TextEncoder().encode(plain))
+        .setProtectedHeader({ alg: ALGORITHM, enc: ENCRYPTION, kid: first.id, ctx: digest(context) })
+        .encrypt(first.bytes);
+    },
+
+    async open(sealed, context) {
+      const header = readHeader(sealed);
+      const key = byId.get(header.keyId);
+      if (key === undefined) throw new SealingError('unknown_key');
+      const plain = await decrypt(sealed, key);
+      // After decryption, so that the header compared here is one that the key vouches for.
+      if (header.context !== digest(context)) throw new SealingError('wrong_context');
+      return plain;
+    },
+
+    isCurrent(sealed) {
+      try {
+        return readHeader(sealed).keyId === first.id;
+      } catch {
+        return false;
+      }
+    },
+  };
+}

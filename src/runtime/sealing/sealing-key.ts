@@ -1,0 +1,31 @@
+import { createHash, randomBytes } from 'node:crypto';
+
+/** A key of the ring: its id, which is safe to store beside what it sealed, and its 32 bytes. */
+export interface SealingKey {
+  readonly id: string;
+  readonly bytes: Uint8Array;
+}
+
+const KEY_BYTES = 32;
+const KEY_TEXT = /^[A-Za-z0-9_-]{43}$/;
+
+/** A fresh sealing key: 32 random bytes as base64url, 43 characters. */
+export function generateSealingKey(): string {
+  return randomBytes(KEY_BYTES).toString('base64url');
+}
+
+/**
+ * Reads one key. `position` counts from 1 and is all that an error tells of it.
+ * @throws {TypeError} for anything but 32 bytes written as base64url.
+ */
+export function readSealingKey(text: string, position: number): SealingKey {
+  const bytes = Buffer.from(text, 'base64url');
+  if (!KEY_TEXT.test(text) || bytes.length !== KEY_BYTES || bytes.toString('base64url') !== text) {
+    throw new TypeError(
+      `Sealing key ${position} is not 32 bytes as base64url (43 characters of A-Z, a-z, 0-9, - and _; found ${text.length} characters). ` +
+        `Make one with: node -p "require('node:crypto').randomBytes(32).toString('base64url')"`,
+    );
+  }
+  const id = createHash('sha256').update('sealing key id').update(bytes).digest('base64url').slice(0, 11);
+  return { id, bytes };
+}
