@@ -1,0 +1,37 @@
+import { register } from 'prom-client';
+import { describe, expect, it } from 'vitest';
+import { createMetrics } from '../../../src/runtime/metrics/metrics.ts';
+
+describe('metrics', () => {
+  it('renders counters, gauges and histograms in the Prometheus format', async () => {
+    const metrics = createMetrics();
+    metrics.counter('events_total', 'Events received.', ['event']).inc({ event: 'message.received' }, 2);
+    metrics.gauge('open_requests', 'Requests open now.', [], (gauge) => gauge.set(7));
+    metrics.histogram('commit_seconds', 'Time of a commit.', [0.1, 1]).observe(0.5);
+
+    const { contentType, text } = await metrics.render();
+
+    expect(contentType).toContain('text/plain; version=0.0.4');
+    expect(text).toContain('events_total{event="message.received"} 2');
+    expect(text).toContain('open_requests 7');
+    expect(text).toContain('commit_seconds_bucket{le="0.1"} 0');
+    expect(text).toContain('commit_seconds_bucket{le="1"} 1');
+    expect(text).not.toContain('process_cpu');
+  });
+
+  it('keeps two sets apart and leaves the global registry alone', async () => {
+    const first = createMetrics();
+    const second = createMetrics();
+    first.counter('same_total', 'Same.').inc();
+    second.counter('same_total', 'Same.').inc(5);
+
+    expect((await first.render()).text).toContain('same_total 1');
+    expect((await second.render()).text).toContain('same_total 5');
+    expect(await register.metrics()).not.toContain('same_total');
+  });
+
+  it('adds metrics of the process when asked', async () => {
+    const { text } = await createMetrics({ processMetrics: true }).render();
+    expect(text).toContain('process_resident_memory_bytes');
+  });
+});
