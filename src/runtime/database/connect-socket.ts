@@ -1,0 +1,66 @@
+import { connect, type Socket } from 'node:net';
+
+/** The addresses the driver parsed from the URL. */
+export interface Addresses {
+  readonly host: readonly string[];
+  readonly port: readonly number[];
+  /** Path of a Unix socket; wins over host and port. */
+  readonly path?: string | false;
+}
+
+type NamedSocket = Socket & { host?: string; port?: number };
+
+function connectOnce(
+  target: { path: string } | { host: string; port: number },
+  signal: AbortSignal,
+): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket: NamedSocket = connect({ ...target, noDelay: true });
+    const abort = (): void => {
+      socket.destroy();
+      reject(signal.reason);
+    };
+    const settle = (): void => {
+      signal.removeEventListener('abort', abort);
+      socket.removeAllListeners();
+    };
+    socket.once('connect', () => {
+      settle();
+      // The driver names the host to the TLS layer from here.
+      if ('host' in target) Object.assign(socket, target);
+      resolve(socket);
+    });
+    socket.once('error', (error) => {
+      settle();
+      reject(error);
+    });
+    signal.addEventListener('abort', abort, { once: true });
+    if (signal.aborted) abort();
+  });
+}
+
+/**
+ * Opens one TCP connection (or Unix socket), trying the hosts in order beginning with number `first`.
+ * Throws the last host's error, or the signal's reason.
+ */
+export async function connectSocket(
+  addresses: Addresses,
+  first: number,
+  signal: AbortSignal,
+): Promise<Socket> {
+  if (typeof addresses.path === 'string') return await connectOnce({ path: addresses.path }, signal);
+  let failure: unknown = new Error('no host to connect to');
+  for (let offset = 0; offset < addresses.host.length; offset += 1) {
+    const index = (first + offset) % addresses.host.length;
+    try {
+      return await connectOnce(
+        { host: addresses.host[index] ?? 'localhost', port: Number(addresses.port[index] ?? 5432) },
+        signal,
+      );
+    } catch (error) {
+      if (signal.aborted) throw error;
+      failure = error;
+    }
+  }
+  throw failure;
+}

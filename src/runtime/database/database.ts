@@ -1,0 +1,217 @@
+import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
+import type { Clock } from '../clock/clock.ts';
+import type { Logger } from '../logger/logger.ts';
+import { prefersPrepared } from './database-url.ts';
+import { QueryDeadlineExceeded } from './errors.ts';
+import { openOrm } from './orm.ts';
+import { Pool } from './pool.ts';
+import type { RowMode, Session } from './session.ts';
+import { runTransaction, type TransactionScope } from './transaction.ts';
+import { startWatchdog } from './watchdog.ts';
+
+export {
+  DatabaseUnavailable,
+  isConnectionFailure,
+  QueryDeadlineExceeded,
+  QueryFailed,
+  sqlState,
+  TransactionOver,
+} from './errors.ts';
+
+/** Runs statements. How values cross is told in `wire-types.ts`. */
+export interface Queryable {
+  /**
+   * Runs one statement and resolves with its rows. Every statement has a deadline; past it the statement is
+   * cancelled and its connection ended. Throws `QueryFailed` (the server refused), `DatabaseUnavailable` (no
+   * connection, or lost) or `QueryDeadlineExceeded`; the last two tell in `mayHaveCommitted` whether the
+   * statement may have taken effect.
+   */
+  query<Row extends object = Record<string, unknown>>(
+    text: string,
+    params?: readonly unknown[],
+    options?: { readonly deadlineMs?: number },
+  ): Promise<Row[]>;
+}
+
+/** A number for each thing worth watching. */
+export interface DatabaseHealth {
+  readonly generation: number;
+  readonly replacedPools: number;
+  readonly deadlineHits: number;
+  readonly open: number;
+  readonly busy: number;
+  readonly waiting: number;
+}
+
+export interface Database extends Queryable {
+  /**
+   * Runs `work` between BEGIN and COMMIT; nothing but SQL belongs in it. The deadline covers all of it. Once
+   * this has rejected, the handle refuses further queries, and nothing `work` still does has any effect.
+   */
+  transaction<T>(work: (tx: Queryable) => Promise<T>, options?: { readonly deadlineMs?: number }): Promise<T>;
+  /** drizzle over the same pool, with the same guards. */
+  readonly orm: PostgresJsDatabase;
+  /** Resolves when the database answers; throws as `query` does. */
+  ping(deadlineMs?: number): Promise<void>;
+  readonly health: DatabaseHealth;
+  /** Takes no more queries, lets running ones finish for a few seconds, closes every connection. */
+  close(): Promise<void>;
+}
+
+export interface DatabaseOptions {
+  readonly url: string;
+  /** `application_name` of the connections. */
+  readonly name: string;
+  /** Default 10. */
+  readonly poolSize?: number;
+  /** Deadline of a query or transaction that names none. Default 10 s. */
+  readonly deadlineMs?: number;
+  /** Named prepared statements; false behind a pooler in transaction mode. Default: as the URL says. */
+  readonly prepare?: boolean;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** How the pool is watched. Default: a probe after 5 s without an answer, given 3 s. */
+  readonly watchdog?: { readonly everyMs: number; readonly probeMs: number };
+}
+
+const DEFAULT_POOL_SIZE = 10;
+const DEFAULT_DEADLINE_MS = 10_000;
+const CONNECT_DEADLINE_MS = 5_000;
+const PING_DEADLINE_MS = 2_000;
+const DEFAULT_WATCHDOG = { everyMs: 5_000, probeMs: 3_000 };
+
+/** Opens a guarded pool. No connection is made before the first query. Throws on a malformed URL. */
+export function openDatabase(options: DatabaseOptions): Database {
+  return new GuardedDatabase(options);
+}
+
+class GuardedDatabase implements Database {
+  readonly orm: PostgresJsDatabase;
+  readonly #clock: Clock;
+  readonly #deadlineMs: number;
+  readonly #pool: Pool;
+  readonly #watchdog: ReturnType<typeof startWatchdog>;
+  #deadlineHits = 0;
+
+  constructor(options: DatabaseOptions) {
+    const { url, name, clock, logger } = options;
+    this.#clock = clock;
+    this.#deadlineMs = options.deadlineMs ?? DEFAULT_DEADLINE_MS;
+    const prepare = options.prepare ?? prefersPrepared(url);
+    this.#pool = new Pool({
+      session: {
+        url,
+        name,
+        prepare,
+        deadlineMs: this.#deadlineMs,
+        connectDeadlineMs: CONNECT_DEADLINE_MS,
+        clock,
+      },
+      size: options.poolSize ?? DEFAULT_POOL_SIZE,
+      clock,
+      logger,
+    });
+    this.#watchdog = startWatchdog({
+      pool: this.#pool,
+      clock,
+      logger,
+      ...(options.watchdog ?? DEFAULT_WATCHDOG),
+    });
+    this.orm = openOrm({
+      run: (text, params, mode) => this.#run(text, params, mode, this.#deadlineMs),
+      transaction: (work) => this.#transact(work, this.#deadlineMs),
+    });
+  }
+
+  get health(): DatabaseHealth {
+    return {
+      generation: this.#pool.generation,
+      replacedPools: this.#watchdog.replaced,
+      deadlineHits: this.#deadlineHits,
+      ...this.#pool.counts,
+    };
+  }
+
+  async query<Row extends object = Record<string, unknown>>(
+    text: string,
+    params: readonly unknown[] = [],
+    options: { readonly deadlineMs?: number } = {},
+  ): Promise<Row[]> {
+    return asRows<Row>(await this.#run(text, params, 'objects', options.deadlineMs ?? this.#deadlineMs));
+  }
+
+  async transaction<T>(
+    work: (tx: Queryable) => Promise<T>,
+    options: { readonly deadlineMs?: number } = {},
+  ): Promise<T> {
+    return await this.#transact((scope) => work(queryableOn(scope)), options.deadlineMs ?? this.#deadlineMs);
+  }
+
+  async ping(deadlineMs = PING_DEADLINE_MS): Promise<void> {
+    await this.#run('select 1', [], 'objects', deadlineMs);
+  }
+
+  async close(): Promise<void> {
+    this.#watchdog.stop();
+    await this.#pool.close();
+  }
+
+  #run(text: string, params: readonly unknown[], mode: RowMode, deadlineMs: number): Promise<unknown[]> {
+    return this.#withSession(deadlineMs, 'running a query', async (session) => {
+      await session.allow(Math.max(deadlineMs, this.#deadlineMs));
+      return await session.run(text, params, { mode });
+    });
+  }
+
+  #transact<T>(work: (scope: TransactionScope) => Promise<T>, deadlineMs: number): Promise<T> {
+    return this.#withSession(deadlineMs, 'running a transaction', (session) =>
+      runTransaction(
+        session,
+        { deadlineMs, clock: this.#clock, onDeadline: () => this.#noteDeadline() },
+        work,
+      ),
+    );
+  }
+
+  /** Lends a session to `work`, and ends it when `work` is not done by the deadline. */
+  async #withSession<T>(
+    deadlineMs: number,
+    phase: string,
+    work: (session: Session) => Promise<T>,
+  ): Promise<T> {
+    const begun = this.#clock.elapsed();
+    const session = await this.#pool.acquire(deadlineMs);
+    const left = Math.max(1, deadlineMs - (this.#clock.elapsed() - begun));
+    const stop = this.#clock.after(left, () => {
+      this.#noteDeadline();
+      session.end(new QueryDeadlineExceeded(deadlineMs, phase, false));
+    });
+    try {
+      return await work(session);
+    } finally {
+      stop();
+      this.#pool.release(session);
+    }
+  }
+
+  #noteDeadline(): void {
+    this.#deadlineHits += 1;
+    this.#watchdog.suspect();
+  }
+}
+
+/** The handle given to the callback of a transaction. */
+function queryableOn(scope: TransactionScope): Queryable {
+  return {
+    query: async <Row extends object = Record<string, unknown>>(
+      text: string,
+      params: readonly unknown[] = [],
+      options: { readonly deadlineMs?: number } = {},
+    ): Promise<Row[]> => asRows<Row>(await scope.run(text, params, 'objects', options.deadlineMs)),
+  };
+}
+
+/** The shape of a row is the statement's promise to its caller; nothing checks it here. */
+function asRows<Row extends object>(rows: unknown[]): Row[] {
+  return rows as Row[];
+}

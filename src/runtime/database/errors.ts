@@ -1,0 +1,173 @@
+/** Why the database did not take a query. `permanent` reasons need an operator; the others may pass. */
+export type UnavailableReason =
+  | 'refused'
+  | 'unreachable'
+  | 'authentication'
+  | 'missing_database'
+  | 'unsupported_version'
+  | 'rejected_session'
+  | 'too_many_connections'
+  | 'not_ready'
+  | 'lost'
+  | 'closed';
+
+const PERMANENT: ReadonlySet<UnavailableReason> = new Set([
+  'authentication',
+  'missing_database',
+  'unsupported_version',
+  'rejected_session',
+]);
+
+interface FailureDetails {
+  /** True when the statement or COMMIT had been sent: it may have taken effect. */
+  readonly mayHaveCommitted?: boolean;
+  /** SQLSTATE or socket code behind the failure. */
+  readonly code?: string;
+  readonly cause?: unknown;
+}
+
+/** No connection, or the connection ended before the answer. The message says what to do. */
+export class DatabaseUnavailable extends Error {
+  override readonly name = 'DatabaseUnavailable';
+  readonly reason: UnavailableReason;
+  /** True when waiting will not help. */
+  readonly permanent: boolean;
+  readonly mayHaveCommitted: boolean;
+  readonly code: string | undefined;
+
+  constructor(reason: UnavailableReason, message: string, details: FailureDetails = {}) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.reason = reason;
+    this.permanent = PERMANENT.has(reason);
+    this.mayHaveCommitted = details.mayHaveCommitted ?? false;
+    this.code = details.code;
+  }
+}
+
+/** The answer did not come in time. The statement was cancelled and its connection ended. */
+export class QueryDeadlineExceeded extends Error {
+  override readonly name = 'QueryDeadlineExceeded';
+  readonly deadlineMs: number;
+  readonly phase: string;
+  /** False when the query was still waiting for a connection, or its transaction had not reached COMMIT. */
+  readonly mayHaveCommitted: boolean;
+
+  constructor(deadlineMs: number, phase: string, mayHaveCommitted: boolean) {
+    super(`the database did not answer within ${deadlineMs} ms (${phase})`);
+    this.deadlineMs = deadlineMs;
+    this.phase = phase;
+    this.mayHaveCommitted = mayHaveCommitted;
+  }
+}
+
+/** The same failure, told for a statement that would itself have committed: its effect is unknown. */
+export function markUnknown(error: Error): Error {
+  if (error instanceof DatabaseUnavailable) {
+    const { reason, message, code, cause } = error;
+    return new DatabaseUnavailable(reason, message, {
+      mayHaveCommitted: true,
+      ...(code === undefined ? {} : { code }),
+      cause,
+    });
+  }
+  if (error instanceof QueryDeadlineExceeded) {
+    return new QueryDeadlineExceeded(error.deadlineMs, error.phase, true);
+  }
+  return error;
+}
+
+/** A query through the handle of a transaction that is over, by commit, failure or deadline. Never sent. */
+export class TransactionOver extends Error {
+  override readonly name = 'TransactionOver';
+
+  constructor(cause?: unknown) {
+    super('this transaction is over; its handle takes no more queries', cause === undefined ? {} : { cause });
+  }
+}
+
+/**
+ * The server's own refusal of a statement. It carries names of the schema, never the statement, its
+ * parameters or the row the server quotes in its detail.
+ */
+export class QueryFailed extends Error {
+  override readonly name = 'QueryFailed';
+  /** SQLSTATE, five characters. */
+  readonly code: string;
+  readonly constraint: string | undefined;
+  readonly table: string | undefined;
+  readonly column: string | undefined;
+
+  constructor(
+    message: string,
+    code: string,
+    names: { constraint?: string; table?: string; column?: string } = {},
+  ) {
+    super(message);
+    this.code = code;
+    this.constraint = names.constraint;
+    this.table = names.table;
+    this.column = names.column;
+  }
+}
+
+const SQLSTATE = /^[0-9A-Z]{5}$/;
+/** Node's socket codes that happen to look like a SQLSTATE. */
+const NOT_SQLSTATE: ReadonlySet<string> = new Set(['EPIPE', 'EPERM', 'EBUSY', 'EXDEV', 'EBADF', 'EAGAIN']);
+const CONNECTION_CLASSES: ReadonlySet<string> = new Set(['08', '40', '53', '57']);
+const SOCKET_CODES: ReadonlySet<string> = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'ENOENT',
+]);
+const DEEPEST_CAUSE = 5;
+
+function findInCauses<T>(error: unknown, find: (candidate: Error) => T | undefined): T | undefined {
+  let candidate = error;
+  for (let depth = 0; depth < DEEPEST_CAUSE && candidate instanceof Error; depth += 1) {
+    const found = find(candidate);
+    if (found !== undefined) return found;
+    candidate = candidate.cause;
+  }
+  return undefined;
+}
+
+function codeOf(error: Error): string | undefined {
+  const code: unknown = Reflect.get(error, 'code');
+  return typeof code === 'string' ? code : undefined;
+}
+
+/** The SQLSTATE of an error or of one of its causes (drizzle wraps what the driver throws). */
+export function sqlState(error: unknown): string | undefined {
+  return findInCauses(error, (candidate) => {
+    const code = codeOf(candidate);
+    return code !== undefined && SQLSTATE.test(code) && !NOT_SQLSTATE.has(code) ? code : undefined;
+  });
+}
+
+function isConnectionCode(code: string | undefined): boolean {
+  if (code === undefined) return false;
+  if (SOCKET_CODES.has(code) || code.startsWith('CONNECTION_') || code === 'CONNECT_TIMEOUT') return true;
+  return SQLSTATE.test(code) && !NOT_SQLSTATE.has(code) && CONNECTION_CLASSES.has(code.slice(0, 2));
+}
+
+/**
+ * True for failures that say nothing about the statement itself: the same idempotent statement may be tried
+ * again. SQLSTATE classes 08, 40, 53 and 57, lost or refused connections, and deadlines.
+ */
+export function isConnectionFailure(error: unknown): boolean {
+  const found = findInCauses(error, (candidate) =>
+    candidate instanceof DatabaseUnavailable ||
+    candidate instanceof QueryDeadlineExceeded ||
+    candidate instanceof TransactionOver ||
+    isConnectionCode(codeOf(candidate))
+      ? true
+      : undefined,
+  );
+  return found === true;
+}

@@ -1,0 +1,207 @@
+import type { Clock } from '../clock/clock.ts';
+import type { Logger } from '../logger/logger.ts';
+import { DatabaseUnavailable, QueryDeadlineExceeded } from './errors.ts';
+import { Session, type SessionOptions } from './session.ts';
+
+export interface PoolOptions {
+  readonly session: SessionOptions;
+  readonly size: number;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+interface Waiter {
+  readonly resolve: (session: Session) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** After a refused connection, how long live ones are waited for before another is tried. */
+const REOPEN_PAUSE_MS = 250;
+/** Connections are renewed after this time, so that a failed-over or re-balanced server is found again. */
+const LONGEST_LIFE_MS = 30 * 60_000;
+const CLOSE_GRACE_MS = 5_000;
+
+/**
+ * A bounded set of sessions, each used by one caller at a time. Callers wait in order, never longer than
+ * their deadline. A generation can be replaced as a whole when the path to the server is dead.
+ */
+export class Pool {
+  readonly #options: PoolOptions;
+  readonly #idle: Session[] = [];
+  readonly #busy = new Set<Session>();
+  readonly #waiters = new Set<Waiter>();
+  readonly #generationOf = new WeakMap<Session, number>();
+  #opening = 0;
+  #reopenAt = 0;
+  #generation = 1;
+  #lastAnswerAt = 0;
+  #closed = false;
+  #onDrained: (() => void) | undefined;
+
+  constructor(options: PoolOptions) {
+    this.#options = options;
+  }
+
+  get generation(): number {
+    return this.#generation;
+  }
+
+  /** Sessions by state, and callers waiting for one. */
+  get counts(): { readonly open: number; readonly busy: number; readonly waiting: number } {
+    return { open: this.#size - this.#opening, busy: this.#busy.size, waiting: this.#waiters.size };
+  }
+
+  /** Monotonic time of the last sign of life from the server. */
+  get lastAnswerAt(): number {
+    return this.#lastAnswerAt;
+  }
+
+  get #size(): number {
+    return this.#idle.length + this.#busy.size + this.#opening;
+  }
+
+  /** Waits for a session. Throws `DatabaseUnavailable` or `QueryDeadlineExceeded`; nothing was sent then. */
+  async acquire(deadlineMs: number): Promise<Session> {
+    if (this.#closed) throw new DatabaseUnavailable('closed', 'this database was closed');
+    const idle = this.takeIdle();
+    if (idle !== undefined) return idle;
+    return await new Promise((resolve, reject) => {
+      const settled = (): void => {
+        stop();
+        this.#waiters.delete(waiter);
+      };
+      const waiter: Waiter = {
+        resolve: (session) => {
+          settled();
+          resolve(session);
+        },
+        reject: (error) => {
+          settled();
+          reject(error);
+        },
+      };
+      const stop = this.#options.clock.after(deadlineMs, () => {
+        waiter.reject(new QueryDeadlineExceeded(deadlineMs, 'waiting for a free connection', false));
+      });
+      this.#waiters.add(waiter);
+      this.#openForWaiters();
+    });
+  }
+
+  /** An idle session, marked busy; undefined when there is none. */
+  takeIdle(): Session | undefined {
+    const session = this.#idle.pop();
+    if (session !== undefined) this.#busy.add(session);
+    return session;
+  }
+
+  /** Gives a session back. An ended, outdated or old one is let go. */
+  release(session: Session): void {
+    this.#busy.delete(session);
+    if (session.alive) {
+      this.#lastAnswerAt = this.#options.clock.elapsed();
+      this.#offer(session);
+    }
+    this.#openForWaiters();
+    this.#checkDrained();
+  }
+
+  /** Opens a session beside the pool, for a probe. It counts once it is adopted. */
+  async openExtra(connectDeadlineMs: number): Promise<Session> {
+    return await Session.open({ ...this.#options.session, connectDeadlineMs });
+  }
+
+  /** Takes a session opened beside the pool in, or lets it go when there is no room. */
+  adopt(session: Session): void {
+    this.#lastAnswerAt = this.#options.clock.elapsed();
+    if (this.#size >= this.#options.size) {
+      void session.close();
+      return;
+    }
+    this.#admit(session);
+    this.#offer(session);
+  }
+
+  /** Begins a new generation. Idle sessions end now; busy ones too when `reason` is about all of them. */
+  replace(reason: Error, scope: 'idle' | 'all'): void {
+    this.#generation += 1;
+    for (const session of [...this.#idle]) session.end(reason);
+    if (scope === 'all') for (const session of [...this.#busy]) session.end(reason);
+    this.#openForWaiters();
+  }
+
+  /** Takes no more callers, lets the busy ones finish for a moment, then ends every session. */
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    const reason = new DatabaseUnavailable('closed', 'this database was closed');
+    for (const waiter of [...this.#waiters]) waiter.reject(reason);
+    await Promise.all(this.#idle.splice(0).map((session) => session.close()));
+    if (this.#busy.size + this.#opening === 0) return;
+    const drained = new Promise<void>((resolve) => {
+      this.#onDrained = resolve;
+    });
+    const stop = this.#options.clock.after(CLOSE_GRACE_MS, () => {
+      for (const session of [...this.#busy]) session.end(reason);
+    });
+    await drained;
+    stop();
+  }
+
+  #openForWaiters(): void {
+    if (this.#options.clock.elapsed() < this.#reopenAt && this.#busy.size > 0) return;
+    while (this.#waiters.size > this.#opening && this.#size < this.#options.size && !this.#closed)
+      this.#openOne();
+  }
+
+  #openOne(): void {
+    this.#opening += 1;
+    Session.open(this.#options.session).then(
+      (session) => {
+        this.#opening -= 1;
+        this.#reopenAt = 0;
+        this.#lastAnswerAt = this.#options.clock.elapsed();
+        this.#admit(session);
+        this.#offer(session);
+        this.#checkDrained();
+      },
+      (error: Error) => {
+        this.#opening -= 1;
+        this.#reopenAt = this.#options.clock.elapsed() + REOPEN_PAUSE_MS;
+        // Waiters stay while a live session may still serve them; alone they would all meet the same end.
+        const permanent = error instanceof DatabaseUnavailable && error.permanent;
+        if (permanent || this.#size === 0) for (const waiter of [...this.#waiters]) waiter.reject(error);
+        this.#checkDrained();
+      },
+    );
+  }
+
+  #admit(session: Session): void {
+    this.#generationOf.set(session, this.#generation);
+    session.onEnd(() => {
+      const at = this.#idle.indexOf(session);
+      if (at >= 0) this.#idle.splice(at, 1);
+      // A busy session is released by its user.
+      this.#openForWaiters();
+    });
+  }
+
+  #offer(session: Session): void {
+    const old = this.#options.clock.elapsed() - session.openedAt > LONGEST_LIFE_MS;
+    if (this.#closed || old || this.#generationOf.get(session) !== this.#generation) {
+      void session.close();
+      return;
+    }
+    const [next] = this.#waiters;
+    if (next === undefined) {
+      this.#idle.push(session);
+      return;
+    }
+    this.#busy.add(session);
+    next.resolve(session);
+  }
+
+  #checkDrained(): void {
+    if (this.#busy.size + this.#opening === 0) this.#onDrained?.();
+  }
+}

@@ -1,0 +1,253 @@
+import type { Socket } from 'node:net';
+import postgres from 'postgres';
+import type { Clock } from '../clock/clock.ts';
+import { type Addresses, connectSocket } from './connect-socket.ts';
+import { describeLocation, parseUrl } from './database-url.ts';
+import { DatabaseUnavailable, markUnknown, QueryFailed } from './errors.ts';
+import { explainConnectFailure, explainQueryFailure } from './explain-failure.ts';
+import { type BackendKey, sendCancelRequest } from './send-cancel-request.ts';
+import { sessionLimits, sessionParameters } from './session-parameters.ts';
+import { encodeParam, wireTypes } from './wire-types.ts';
+
+export interface SessionOptions {
+  readonly url: string;
+  /** `application_name`, shown in `pg_stat_activity`. */
+  readonly name: string;
+  /** Longest a statement may take unless it says otherwise. */
+  readonly deadlineMs: number;
+  /** False behind a pooler in transaction mode: no named statements, no session settings. */
+  readonly prepare: boolean;
+  readonly connectDeadlineMs: number;
+  readonly clock: Clock;
+}
+
+export type RowMode = 'objects' | 'arrays';
+
+/** What the driver returns for a statement: a promise that also knows the backend's key. */
+type DriverQuery = PromiseLike<unknown[]> & { readonly state?: BackendKey | null };
+
+interface Running {
+  readonly fail: (error: Error) => void;
+  readonly query: DriverQuery;
+  /** True when this statement alone decides whether something is committed. */
+  readonly decisive: boolean;
+}
+
+const OLDEST_MAJOR = 15;
+const CANCEL_DEADLINE_MS = 2_000;
+const GOODBYE_MS = 1_000;
+
+/**
+ * One connection to Postgres, and never another. Left alone, the driver reconnects behind its caller's back,
+ * and a statement meant for a transaction then runs outside of it; so the socket is handed out here, once. A
+ * session that loses it is over: everything under way on it is rejected at once, and everything later too.
+ */
+export class Session {
+  readonly openedAt: number;
+  readonly #options: SessionOptions;
+  readonly #client: postgres.Sql;
+  readonly #running = new Set<Running>();
+  readonly #endListeners = new Set<(reason: Error) => void>();
+  readonly #connecting = new AbortController();
+  #addresses: Addresses | undefined;
+  #socket: Socket | undefined;
+  #limitMs: number;
+  #attempts = 0;
+  #established = false;
+  #end: Error | undefined;
+
+  private constructor(options: SessionOptions) {
+    this.#options = options;
+    this.#limitMs = options.deadlineMs;
+    this.openedAt = options.clock.elapsed();
+    parseUrl(options.url);
+    const settings = {
+      max: 1,
+      prepare: options.prepare,
+      fetch_types: false,
+      types: wireTypes(),
+      idle_timeout: 0,
+      max_lifetime: 0,
+      connect_timeout: 0,
+      connection: sessionParameters(options),
+      onnotice: () => undefined,
+      onclose: () => this.end(new DatabaseUnavailable('lost', 'the connection to the database was lost')),
+      socket: (addresses: Addresses) => this.#openSocket(addresses),
+    };
+    this.#client = postgres(options.url, settings);
+  }
+
+  /** Connects, authenticates and checks the server's version. Throws `DatabaseUnavailable`. */
+  static async open(options: SessionOptions): Promise<Session> {
+    const { url, connectDeadlineMs, clock } = options;
+    const session = new Session(options);
+    const stop = clock.after(connectDeadlineMs, () => {
+      const what = `no answer from Postgres at ${describeLocation(url)} within ${connectDeadlineMs} ms`;
+      session.end(new DatabaseUnavailable('unreachable', `${what}; is the host right and reachable?`));
+    });
+    try {
+      await session.run('select 1', []);
+      session.#established = true;
+      session.#refuseOldServer();
+      return session;
+    } catch (error) {
+      const explained = explainConnectFailure(session.#end ?? error, url);
+      session.end(explained);
+      throw explained;
+    } finally {
+      stop();
+    }
+  }
+
+  /** False once the connection is gone or was ended. */
+  get alive(): boolean {
+    return this.#end === undefined;
+  }
+
+  /** Runs one statement. Rejects when the session ends; whoever sets a deadline ends the session. */
+  async run(
+    text: string,
+    params: readonly unknown[],
+    options: { mode?: RowMode; decisive?: boolean } = {},
+  ): Promise<unknown[]> {
+    const encoded = params.map(encodeParam);
+    const settings = { prepare: this.#options.prepare, simple: false };
+    const rows = await this.#settle(options.decisive ?? true, () => {
+      const query = this.#client.unsafe(text, encoded, settings);
+      return options.mode === 'arrays' ? query.values() : query;
+    });
+    // A plain array: the driver's carries the statement along.
+    return Array.from(rows);
+  }
+
+  /** Gives single statements of this session the server's limits for a deadline of this length. */
+  async allow(deadlineMs: number): Promise<void> {
+    if (!this.#options.prepare || this.#limitMs === deadlineMs) return;
+    this.#limitMs = deadlineMs;
+    await this.runScript(sessionLimits(deadlineMs));
+  }
+
+  /** Runs statements without parameters and returns the tag of the last one (`COMMIT`, `ROLLBACK`). */
+  async runScript(text: string, options: { decisive?: boolean } = {}): Promise<string> {
+    const result = await this.#settle(options.decisive ?? false, () => this.#client.unsafe(text));
+    const last: unknown = Array.isArray(result[0]) ? result.at(-1) : result;
+    const command: unknown =
+      typeof last === 'object' && last !== null ? Reflect.get(last, 'command') : undefined;
+    return typeof command === 'string' ? command : '';
+  }
+
+  /** Calls `listener` once when the session ends, at once if it has. Returns its removal. */
+  onEnd(listener: (reason: Error) => void): () => void {
+    if (this.#end === undefined) this.#endListeners.add(listener);
+    else listener(this.#end);
+    return () => {
+      this.#endListeners.delete(listener);
+    };
+  }
+
+  /**
+   * Ends the session now. What is under way is rejected with `reason` and cancelled on the server, so that
+   * no lock outlives its owner.
+   */
+  end(reason: Error): void {
+    if (this.#end !== undefined) return;
+    this.#end = reason;
+    const running = [...this.#running];
+    this.#running.clear();
+    for (const { fail, decisive } of running) fail(decisive ? markUnknown(reason) : reason);
+    this.#connecting.abort(reason);
+    if (this.#socket?.destroyed === false) {
+      this.#cancelOnServer(running[0]?.query);
+      this.#socket.destroy();
+    }
+    for (const listener of [...this.#endListeners]) listener(reason);
+    this.#endListeners.clear();
+  }
+
+  /** Says goodbye to the server, so that it logs no broken connection. Resolves when the socket is closed. */
+  async close(): Promise<void> {
+    const socket = this.#socket;
+    if (this.#end === undefined && this.#running.size === 0 && socket?.destroyed === false) {
+      const closed = new Promise((resolve) => socket.once('close', resolve));
+      const stop = this.#options.clock.after(GOODBYE_MS, () => socket.destroy());
+      void this.#client.end().catch(() => undefined);
+      await closed;
+      stop();
+    }
+    this.end(new DatabaseUnavailable('closed', 'this database was closed'));
+  }
+
+  async #openSocket(addresses: Addresses): Promise<Socket> {
+    if (this.#established || this.#end !== undefined) {
+      throw this.#end ?? new DatabaseUnavailable('lost', 'the connection to the database was lost');
+    }
+    this.#addresses = addresses;
+    try {
+      // The driver asks again for the next host when it wants a server in another state.
+      const socket = await connectSocket(addresses, this.#attempts++, this.#connecting.signal);
+      if (this.#end !== undefined) {
+        socket.destroy();
+        throw this.#end;
+      }
+      this.#socket = socket;
+      return socket;
+    } catch (error) {
+      // With several hosts the driver waits for ever on this failure.
+      this.end(explainConnectFailure(error, this.#options.url));
+      throw error;
+    }
+  }
+
+  #settle(decisive: boolean, start: () => DriverQuery): Promise<unknown[]> {
+    return new Promise((resolve, reject) => {
+      if (this.#end !== undefined) {
+        reject(this.#end);
+        return;
+      }
+      const query = start();
+      const running: Running = { fail: reject, query, decisive };
+      this.#running.add(running);
+      query.then(
+        (rows) => {
+          this.#running.delete(running);
+          resolve(rows);
+        },
+        (error: unknown) => {
+          this.#running.delete(running);
+          const explained = explainQueryFailure(error);
+          reject(decisive ? markUnknown(explained) : explained);
+          if (endsSession(explained)) this.end(explained);
+        },
+      );
+    });
+  }
+
+  #cancelOnServer(query: DriverQuery | undefined): void {
+    const key = query?.state;
+    if (this.#addresses === undefined || key === undefined || key === null) return;
+    const controller = new AbortController();
+    this.#options.clock.after(CANCEL_DEADLINE_MS, () =>
+      controller.abort(new Error('cancel request timed out')),
+    );
+    void sendCancelRequest(this.#addresses, { pid: key.pid, secret: key.secret }, controller.signal);
+  }
+
+  #refuseOldServer(): void {
+    const version = String(this.#client.parameters['server_version'] ?? '');
+    const major = Number.parseInt(version, 10);
+    if (major >= OLDEST_MAJOR) return;
+    throw new DatabaseUnavailable(
+      'unsupported_version',
+      `Postgres ${version} at ${describeLocation(this.#options.url)} is too old; version ${OLDEST_MAJOR} or newer is needed`,
+    );
+  }
+}
+
+/** True for a failure after which the server closes the connection: lost, or ended by an administrator. */
+function endsSession(error: Error): boolean {
+  if (error instanceof DatabaseUnavailable) return true;
+  return (
+    error instanceof QueryFailed &&
+    (error.code === '57P01' || error.code === '57P02' || error.code === '25P03')
+  );
+}

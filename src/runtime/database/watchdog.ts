@@ -1,0 +1,111 @@
+import type { Clock } from '../clock/clock.ts';
+import type { Logger } from '../logger/logger.ts';
+import { DatabaseUnavailable, isConnectionFailure, QueryDeadlineExceeded, sqlState } from './errors.ts';
+import type { Pool } from './pool.ts';
+import type { Session } from './session.ts';
+
+export interface WatchdogOptions {
+  readonly pool: Pool;
+  readonly everyMs: number;
+  readonly probeMs: number;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+export interface Watchdog {
+  /** Probes now, unless a probe is under way: something just missed its deadline. */
+  suspect(): void;
+  stop(): void;
+  readonly replaced: number;
+}
+
+/**
+ * Probes a pool that gave no sign of life for a while, and replaces it when the probe fails. An idle
+ * connection that does not answer may have died alone (a middlebox forgot it), so a fresh one is tried next:
+ * if that works, only the idle ones go; if it does not, all do, and callers with long deadlines learn it now.
+ */
+export function startWatchdog(options: WatchdogOptions): Watchdog {
+  const { pool, clock, logger } = options;
+  let replaced = 0;
+  let probing = false;
+  let stopped = false;
+  let cancel = (): void => undefined;
+
+  const replace = (scope: 'idle' | 'all'): void => {
+    replaced += 1;
+    pool.replace(
+      new DatabaseUnavailable('lost', 'the database stopped answering; its connections were replaced'),
+      scope,
+    );
+    logger.warn({ generation: pool.generation, scope }, 'database connections replaced after a failed probe');
+  };
+
+  const probe = async (): Promise<void> => {
+    const idle = pool.takeIdle();
+    if (idle !== undefined) {
+      const answered = await answers(idle, options);
+      pool.release(idle);
+      if (answered) return;
+    }
+    const fresh = await openFresh(options);
+    if (stopped) {
+      if (typeof fresh === 'object') void fresh.close();
+    } else if (fresh === 'silent') replace('all');
+    else {
+      if (idle !== undefined) replace('idle');
+      if (typeof fresh === 'object') pool.adopt(fresh);
+    }
+  };
+
+  const suspect = (): void => {
+    if (probing || stopped) return;
+    probing = true;
+    void probe().finally(() => {
+      probing = false;
+    });
+  };
+
+  const schedule = (): void => {
+    cancel = clock.after(options.everyMs, () => {
+      const quiet = clock.elapsed() - pool.lastAnswerAt >= options.everyMs;
+      if (quiet && pool.counts.open > 0) suspect();
+      schedule();
+    });
+  };
+  schedule();
+
+  return {
+    suspect,
+    stop: () => {
+      stopped = true;
+      cancel();
+    },
+    get replaced() {
+      return replaced;
+    },
+  };
+}
+
+/** True when the session answers in time; otherwise it is ended. */
+async function answers(session: Session, { clock, probeMs }: WatchdogOptions): Promise<boolean> {
+  const stop = clock.after(probeMs, () => session.end(new QueryDeadlineExceeded(probeMs, 'probe', false)));
+  try {
+    await session.run('select 1', [], { decisive: false });
+    return true;
+  } catch (error) {
+    if (!isConnectionFailure(error)) return true;
+    session.end(new DatabaseUnavailable('lost', 'the connection did not answer a probe'));
+    return false;
+  } finally {
+    stop();
+  }
+}
+
+/** A fresh session, `answered` when the server refused one in words, `silent` when nothing came. */
+async function openFresh({ pool, probeMs }: WatchdogOptions): Promise<Session | 'answered' | 'silent'> {
+  try {
+    return await pool.openExtra(probeMs);
+  } catch (error) {
+    return sqlState(error) === undefined ? 'silent' : 'answered';
+  }
+}

@@ -1,0 +1,170 @@
+import type { PostgresType } from 'postgres';
+
+/**
+ * How values cross the wire, one rule per kind. Parameters are sent as text and typed by the SQL alone, so a
+ * statement writes `$1::text[]` or compares with a typed column; nothing is guessed from the JavaScript value.
+ *
+ * | Postgres                  | out of a row              | as a parameter                              |
+ * |---------------------------|---------------------------|---------------------------------------------|
+ * | int2, int4, oid, floats   | number                    | number                                      |
+ * | int8                      | number, refused past 2^53 | number or bigint                            |
+ * | numeric, uuid, date, text | string                    | string                                      |
+ * | bool                      | boolean                   | boolean                                     |
+ * | timestamptz               | Date (milliseconds)       | Date                                        |
+ * | bytea                     | Buffer                    | Uint8Array                                  |
+ * | json, jsonb               | parsed                    | JSON text (`JSON.stringify`), stored once   |
+ * | arrays of these           | array, with nulls         | array, with nulls                           |
+ */
+
+const DATE_LIMIT_MS = 8.64e15;
+
+function encodeDate(value: Date): string {
+  const time = value.getTime();
+  // Postgres refuses the far end of the range that JavaScript has.
+  if (Number.isNaN(time) || Math.abs(time) >= DATE_LIMIT_MS)
+    throw new RangeError('a date parameter is out of range');
+  if (time < -62_135_596_800_000) throw new RangeError('a date parameter lies before the year 1');
+  return value.getUTCFullYear() > 9_999
+    ? value.toISOString().slice(1).replace(/^0+/, '')
+    : value.toISOString();
+}
+
+function encodeScalar(value: unknown): string {
+  switch (typeof value) {
+    case 'string':
+      return value;
+    case 'number':
+    case 'bigint':
+      return String(value);
+    case 'boolean':
+      return value ? 't' : 'f';
+    default:
+      if (value instanceof Date) return encodeDate(value);
+      if (value instanceof Uint8Array) {
+        return `\\x${Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('hex')}`;
+      }
+      throw new TypeError(
+        value === undefined
+          ? 'a query parameter is undefined; pass null for NULL'
+          : 'a query parameter is an object; pass JSON.stringify(value) and cast it with ::jsonb',
+      );
+  }
+}
+
+function encodeElement(value: unknown): string {
+  if (value === null) return 'NULL';
+  if (Array.isArray(value)) return encodeArray(value);
+  return `"${encodeScalar(value).replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`;
+}
+
+function encodeArray(values: readonly unknown[]): string {
+  return `{${values.map(encodeElement).join(',')}}`;
+}
+
+/** The text form of one parameter, null for NULL. Throws TypeError or RangeError before anything is sent. */
+export function encodeParam(value: unknown): string | null {
+  if (value === null) return null;
+  return Array.isArray(value) ? encodeArray(value) : encodeScalar(value);
+}
+
+function parseInt8(text: string): number {
+  const value = Number(text);
+  if (!Number.isSafeInteger(value)) throw new RangeError('an int8 value lies past 2^53; select it as ::text');
+  return value;
+}
+
+function parseTimestamp(text: string): Date {
+  const value = new Date(text);
+  if (Number.isNaN(value.getTime())) throw new RangeError('a timestamptz value cannot be held by a Date');
+  return value;
+}
+
+function parseBytes(text: string): Buffer {
+  return Buffer.from(text.slice(2), 'hex');
+}
+
+type Parse = (text: string) => unknown;
+type Nested = unknown[];
+
+/** Parses the text form of a Postgres array: `{a,"b \"c\"",NULL,{…}}`. */
+export function parseArray(text: string, parse: Parse): Nested {
+  const stack: Nested[] = [[]];
+  // Lower bounds other than 1 are written before the braces: `[2:3]={…}`.
+  let at = text.startsWith('[') ? text.indexOf('{') : 0;
+  const push = (value: unknown): void => {
+    stack.at(-1)?.push(value);
+  };
+  while (at < text.length) {
+    const character = text[at];
+    if (character === '{') {
+      stack.push([]);
+      at += 1;
+    } else if (character === '}') {
+      push(stack.pop());
+      at += 1;
+    } else if (character === ',') {
+      at += 1;
+    } else if (character === '"') {
+      const end = findClosingQuote(text, at + 1);
+      push(parse(text.slice(at + 1, end).replace(/\\(.)/gs, '$1')));
+      at = end + 1;
+    } else {
+      const end = findElementEnd(text, at);
+      const element = text.slice(at, end);
+      push(element === 'NULL' ? null : parse(element));
+      at = end;
+    }
+  }
+  const [root] = stack[0] ?? [];
+  return Array.isArray(root) ? root : [];
+}
+
+function findClosingQuote(text: string, from: number): number {
+  let at = from;
+  while (at < text.length && text[at] !== '"') at += text[at] === '\\' ? 2 : 1;
+  return at;
+}
+
+function findElementEnd(text: string, from: number): number {
+  let at = from;
+  while (at < text.length && text[at] !== ',' && text[at] !== '}') at += 1;
+  return at;
+}
+
+const asText: Parse = (text) => text;
+
+/** Element types with the OIDs of the type and of its array. OIDs of built-in types never change. */
+const TYPES: readonly { readonly oid: number; readonly arrayOid: number; readonly parse: Parse }[] = [
+  { oid: 16, arrayOid: 1000, parse: (text) => text === 't' },
+  { oid: 17, arrayOid: 1001, parse: parseBytes },
+  { oid: 20, arrayOid: 1016, parse: parseInt8 },
+  { oid: 21, arrayOid: 1005, parse: Number },
+  { oid: 23, arrayOid: 1007, parse: Number },
+  { oid: 26, arrayOid: 1028, parse: Number },
+  { oid: 700, arrayOid: 1021, parse: Number },
+  { oid: 701, arrayOid: 1022, parse: Number },
+  { oid: 19, arrayOid: 1003, parse: asText },
+  { oid: 25, arrayOid: 1009, parse: asText },
+  { oid: 1043, arrayOid: 1015, parse: asText },
+  { oid: 1082, arrayOid: 1182, parse: asText },
+  { oid: 1114, arrayOid: 1115, parse: asText },
+  { oid: 1184, arrayOid: 1185, parse: parseTimestamp },
+  { oid: 1700, arrayOid: 1231, parse: asText },
+  { oid: 2950, arrayOid: 2951, parse: asText },
+  { oid: 114, arrayOid: 199, parse: (text) => JSON.parse(text) },
+  { oid: 3802, arrayOid: 3807, parse: (text) => JSON.parse(text) },
+];
+
+function makeType(oid: number, parse: Parse): PostgresType {
+  return { to: oid, from: [oid], serialize: asText, parse };
+}
+
+/** The driver's `types` option: our parsers, and serializers that pass on what `encodeParam` made. */
+export function wireTypes(): Record<string, PostgresType> {
+  const types: Record<string, PostgresType> = { unknown: makeType(0, asText) };
+  for (const { oid, arrayOid, parse } of TYPES) {
+    types[`type${oid}`] = makeType(oid, parse);
+    types[`type${arrayOid}`] = makeType(arrayOid, (text) => parseArray(text, parse));
+  }
+  return types;
+}
