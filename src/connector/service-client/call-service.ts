@@ -1,0 +1,119 @@
+import ky, { type KyInstance } from 'ky';
+import { readErrorBody } from '../../contract/service/errors.ts';
+import type { Clock } from '../../runtime/clock/clock.ts';
+import { readHttpDate, readRetryAfter } from './retry-after.ts';
+import { ServiceAnswerUnreadable, ServiceRefusal, ServiceUnreachable } from './service-errors.ts';
+
+/** Largest answer that is read: a full page of the longest texts stays far below. */
+const LARGEST_ANSWER_BYTES = 8 * 1024 * 1024;
+
+export interface ServiceCall {
+  readonly method: 'get' | 'post' | 'put';
+  /** Relative to `{base_url}`, without a leading slash. */
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string | number | undefined>>;
+  readonly body?: Readonly<Record<string, unknown>>;
+  readonly deadlineMs: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface ServiceAnswer {
+  readonly body: unknown;
+  /** The `Date` of the answer in epoch milliseconds, whole seconds; null when it carries none. */
+  readonly date: number | null;
+}
+
+export interface ServiceCallerOptions {
+  /** `{base_url}`, the `/api/v1` prefix included. */
+  readonly baseUrl: string;
+  /** The bearer token of the moment. */
+  readonly token: () => string | Promise<string>;
+  readonly clock: Clock;
+}
+
+export type ServiceCaller = (call: ServiceCall) => Promise<ServiceAnswer>;
+
+/**
+ * Makes the one function through which every call goes: one attempt, one deadline over connecting and
+ * reading, no redirect followed (it would carry the credential elsewhere), no answer beyond 8 MiB.
+ * The caller throws `ServiceRefusal`, `ServiceUnreachable` and `ServiceAnswerUnreadable`, nothing else.
+ */
+export function createServiceCaller(options: ServiceCallerOptions): ServiceCaller {
+  const http = ky.create({
+    prefix: options.baseUrl,
+    // The deadline runs on the clock port, and repeating is for the caller to decide.
+    timeout: false,
+    retry: 0,
+    redirect: 'manual',
+    throwHttpErrors: false,
+  });
+  return async (call) => {
+    const token = await options.token();
+    const deadline = new AbortController();
+    const cancel = options.clock.after(call.deadlineMs, () => deadline.abort(), { keepAlive: true });
+    const signals = call.signal === undefined ? [deadline.signal] : [deadline.signal, call.signal];
+    try {
+      return await exchange(http, call, token, AbortSignal.any(signals), options.clock);
+    } catch (error) {
+      if (error instanceof ServiceRefusal || error instanceof ServiceAnswerUnreadable) throw error;
+      if (deadline.signal.aborted) throw new ServiceUnreachable('deadline');
+      throw new ServiceUnreachable(call.signal?.aborted === true ? 'aborted' : 'network', error);
+    } finally {
+      cancel();
+    }
+  };
+}
+
+async function exchange(
+  http: KyInstance,
+  call: ServiceCall,
+  token: string,
+  signal: AbortSignal,
+  clock: Clock,
+): Promise<ServiceAnswer> {
+  const response = await http(call.path, {
+    method: call.method,
+    headers: { accept: 'application/json', authorization: `Bearer ${token}` },
+    searchParams: call.query ?? {},
+    ...(call.body === undefined ? {} : { json: call.body }),
+    signal,
+  });
+  const text = await readText(response);
+  const body = parseJson(text);
+  if (!response.ok) throw readRefusal(response, body, clock.now());
+  if (body === undefined) throw new ServiceAnswerUnreadable('the body is not JSON');
+  return { body, date: readHttpDate(response.headers.get('date') ?? '') };
+}
+
+function readRefusal(response: Response, body: unknown, now: number): ServiceRefusal {
+  const error = readErrorBody(body);
+  return new ServiceRefusal({
+    status: response.status,
+    code: error?.error ?? `http_${response.status}`,
+    field: error?.field,
+    hint: error?.hint,
+    retryAfterMs: readRetryAfter(response.headers, now),
+  });
+}
+
+async function readText(response: Response): Promise<string> {
+  if (response.body === null) return '';
+  const decoder = new TextDecoder();
+  let bytes = 0;
+  let text = '';
+  for await (const chunk of response.body) {
+    bytes += chunk.byteLength;
+    if (bytes > LARGEST_ANSWER_BYTES) throw new ServiceAnswerUnreadable('the body is too large');
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return text + decoder.decode();
+}
+
+/** The value, or undefined when the text is not JSON. */
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,246 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import nock from 'nock';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { createServiceClient } from '../../../src/connector/service-client/service-client.ts';
+import {
+  isRefusal,
+  ServiceAnswerUnreadable,
+  ServiceRefusal,
+  ServiceUnreachable,
+} from '../../../src/connector/service-client/service-errors.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+
+const origin = 'https://service.example';
+const baseUrl = `${origin}/api/v1`;
+const clock = new ManualClock();
+
+function client(token = 'key-1') {
+  return createServiceClient({ baseUrl, token: () => token, clock });
+}
+
+function service(): nock.Scope {
+  return nock(origin, { reqheaders: { authorization: 'Bearer key-1' } });
+}
+
+const message = {
+  id: 'cm1',
+  waMessageId: null,
+  connectionId: 'cc1',
+  direction: 'outgoing',
+  text: 'hello',
+  mediaUrl: null,
+  mediaType: null,
+  status: 'delivered',
+  errorMessage: null,
+  createdAt: '2026-01-15T12:00:00.000Z',
+};
+
+async function failure(run: Promise<unknown>): Promise<unknown> {
+  return await run.then(
+    () => expect.fail('the call succeeded'),
+    (error: unknown) => error,
+  );
+}
+
+beforeAll(() => nock.disableNetConnect());
+afterEach(() => {
+  const pending = nock.pendingMocks();
+  nock.cleanAll();
+  expect(pending).toEqual([]);
+  expect(clock.pending).toBe(0);
+});
+afterAll(() => {
+  nock.enableNetConnect();
+  nock.restore();
+});
+
+describe('reading', () => {
+  it('asks for a page with connection, limit and cursor and reads times as milliseconds', async () => {
+    service()
+      .get('/api/v1/messages')
+      .query({ connectionId: 'cc1', limit: 100, cursor: 'c+/=1' })
+      .reply(200, { messages: [message], nextCursor: 'c2', hasMore: true, added: 'later' });
+    const page = await client().listMessages({ connectionId: 'cc1', limit: 100, cursor: 'c+/=1' });
+    expect(page).toEqual({
+      items: [{ ...message, createdAt: Date.UTC(2026, 0, 15, 12) }],
+      nextCursor: 'c2',
+      hasMore: true,
+      misfits: [],
+    });
+  });
+
+  it('sends no connection and no cursor when there is none', async () => {
+    service()
+      .get('/api/v1/messages')
+      .query({ limit: 20 })
+      .reply(200, { messages: [], nextCursor: null, hasMore: false });
+    await client().listMessages({ limit: 20, cursor: null });
+  });
+
+  it('reads a status that it does not know as null and leaves out what has no id', async () => {
+    const messages = [
+      { ...message, status: 'archived' },
+      { ...message, id: undefined },
+    ];
+    service().get('/api/v1/messages').query(true).reply(200, { messages, nextCursor: null, hasMore: false });
+    const page = await client().listMessages({ limit: 20 });
+    expect(page.items.map((item) => item.status)).toEqual([null]);
+    expect(page.misfits).toHaveLength(1);
+  });
+
+  it('lists connections', async () => {
+    const connections = [{ id: 'cc1', status: 'open', licenseExpires: '2026-02-01T00:00:00Z', extra: 1 }];
+    service().get('/api/v1/connections').reply(200, { connections });
+    const list = await client().listConnections();
+    expect(list.items).toMatchObject([
+      { id: 'cc1', status: 'open', phoneNumber: null, licenseExpires: Date.UTC(2026, 1, 1) },
+    ]);
+  });
+
+  it('reads the webhook before any was set', async () => {
+    service().get('/api/v1/webhook').reply(200, { url: null, events: [], secretSet: false });
+    expect(await client().getWebhook()).toMatchObject({ url: null, secretSet: false });
+  });
+
+  it('takes a base address that ends in a slash', async () => {
+    service().get('/api/v1/connections').reply(200, { connections: [] });
+    const slashed = createServiceClient({ baseUrl: `${baseUrl}/`, token: () => 'key-1', clock });
+    expect((await slashed.listConnections()).items).toEqual([]);
+  });
+});
+
+describe('issuing a secret', () => {
+  const headers = { date: 'Thu, 15 Jan 2026 12:00:07 GMT' };
+
+  it('puts the address and gives the secret with the date of the answer', async () => {
+    service()
+      .put('/api/v1/webhook', { url: 'https://crm.example/hook' })
+      .reply(200, { url: 'https://crm.example/hook', events: [], secret: 's1' }, headers);
+    expect(await client().putWebhook('https://crm.example/hook')).toEqual({
+      secret: 's1',
+      issuedAt: Date.UTC(2026, 0, 15, 12, 0, 7),
+    });
+  });
+
+  it('rotates', async () => {
+    service().post('/api/v1/webhook/rotate').reply(200, { secret: 's2' }, headers);
+    expect((await client().rotateWebhook()).secret).toBe('s2');
+  });
+
+  it('refuses an answer without a secret', async () => {
+    service().post('/api/v1/webhook/rotate').reply(200, { ok: true });
+    expect(await failure(client().rotateWebhook())).toBeInstanceOf(ServiceAnswerUnreadable);
+  });
+});
+
+describe('refusals', () => {
+  it('carry code, field, hint and the wait', async () => {
+    const body = { error: 'invalid_request', field: 'cursor', hint: 'start again', newer: true };
+    service().get('/api/v1/messages').query(true).reply(400, body, { 'retry-after': '3' });
+    const error = await failure(client().listMessages({ limit: 20 }));
+    expect(error).toBeInstanceOf(ServiceRefusal);
+    expect(error).toMatchObject({
+      status: 400,
+      code: 'invalid_request',
+      field: 'cursor',
+      hint: 'start again',
+      retryAfterMs: 3_000,
+    });
+    expect(isRefusal(error, 'invalid_request')).toBe(true);
+    expect(isRefusal(error, 'invalid_key')).toBe(false);
+  });
+
+  it('keep a code that is newer than this version', async () => {
+    service().get('/api/v1/connections').reply(409, { error: 'brand_new' });
+    expect(await failure(client().listConnections())).toMatchObject({ status: 409, code: 'brand_new' });
+  });
+
+  it('name the status when the body is the page of a proxy', async () => {
+    service().get('/api/v1/connections').reply(502, '<html>bad gateway</html>');
+    expect(await failure(client().listConnections())).toMatchObject({ code: 'http_502', retryAfterMs: null });
+  });
+
+  it('include redirects, which are not followed', async () => {
+    service().get('/api/v1/connections').reply(302, '', { location: 'https://elsewhere.example/' });
+    expect(await failure(client().listConnections())).toMatchObject({ status: 302, code: 'http_302' });
+  });
+
+  it.each([429, 500, 503])('are not repeated: %i costs one request', async (status) => {
+    let requests = 0;
+    service()
+      .persist()
+      .get('/api/v1/connections')
+      .reply(() => {
+        requests += 1;
+        return [status, { error: 'rate_limited' }];
+      });
+    await failure(client().listConnections());
+    nock.cleanAll();
+    expect(requests).toBe(1);
+  });
+
+  it('never hold the credential', async () => {
+    nock(origin).get('/api/v1/connections').reply(401, { error: 'invalid_key' });
+    const error = await failure(client('canary-key').listConnections());
+    expect(JSON.stringify(error) + String(error)).not.toContain('canary-key');
+  });
+});
+
+describe('answers that do not fit', () => {
+  it.each([
+    ['no JSON', '<html></html>'],
+    ['no list', { connections: 'none' }],
+    ['a bare list', []],
+  ])('are refused: %s', async (_what, body) => {
+    service().get('/api/v1/connections').reply(200, body);
+    expect(await failure(client().listConnections())).toBeInstanceOf(ServiceAnswerUnreadable);
+  });
+
+  it('are refused beyond 8 MiB, and 4 MiB is read', async () => {
+    const large = (bytes: number) => JSON.stringify({ connections: [], pad: 'x'.repeat(bytes) });
+    service()
+      .get('/api/v1/connections')
+      .reply(200, large(4 * 1024 * 1024));
+    expect((await client().listConnections()).items).toEqual([]);
+    service()
+      .get('/api/v1/connections')
+      .reply(200, large(9 * 1024 * 1024));
+    expect(await failure(client().listConnections())).toBeInstanceOf(ServiceAnswerUnreadable);
+  });
+});
+
+describe('no answer', () => {
+  it('is told from a refusal', async () => {
+    service().get('/api/v1/connections').replyWithError(new Error('ECONNRESET'));
+    const error = await failure(client().listConnections());
+    expect(error).toBeInstanceOf(ServiceUnreachable);
+    expect(error).toMatchObject({ code: 'network' });
+  });
+
+  it.each(['before the headers', 'in the middle of the body'])('ends at the deadline %s', async (moment) => {
+    const reached = Promise.withResolvers<void>();
+    const server = createServer((_request, response) => {
+      if (moment !== 'before the headers') response.writeHead(200).write('{"connections":[');
+      reached.resolve();
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    nock.enableNetConnect('127.0.0.1');
+    const slow = createServiceClient({ baseUrl: `http://127.0.0.1:${port}`, token: () => 'key-1', clock });
+    const outcome = failure(slow.listConnections());
+    await reached.promise;
+    await clock.advance(19_999);
+    expect(clock.pending).toBe(1);
+    await clock.advance(1);
+    expect(await outcome).toMatchObject({ code: 'deadline' });
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+    nock.disableNetConnect();
+  });
+
+  it('ends when the caller gives up', async () => {
+    const givenUp = AbortSignal.abort();
+    expect(await failure(client().listConnections(givenUp))).toMatchObject({ code: 'aborted' });
+  });
+});
