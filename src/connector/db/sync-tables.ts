@@ -1,0 +1,83 @@
+import { bigint, boolean, index, integer, primaryKey, smallint, text } from 'drizzle-orm/pg-core';
+import { connectorSchema, epochMs } from './connector-schema.ts';
+
+/** How far the polling of an account has come. Written under the account's lease only. */
+export const coverage = connectorSchema.table('coverage', {
+  accountId: text('account_id').primaryKey(),
+  /** Service time: every visible message created before it has been seen by polling. Null: none has. */
+  watermark: epochMs('watermark'),
+  /** The watermark as it stood when connections were last listed: up to there no listed one was missed. */
+  listedWatermark: epochMs('listed_watermark'),
+});
+
+/** What polling does next for an account, and how it last went. */
+export const pollStates = connectorSchema.table('poll_states', {
+  accountId: text('account_id').primaryKey(),
+  lastStartedAt: epochMs('last_started_at'),
+  lastGoodAt: epochMs('last_good_at'),
+  /** Service time at the last good poll: the age of an open status is taken from there in a full sweep. */
+  lastGoodReference: epochMs('last_good_reference'),
+  /** Failures since the last good poll. */
+  failures: integer('failures').notNull().default(0),
+  lastErrorCode: text('last_error_code'),
+  lastErrorAt: epochMs('last_error_at'),
+  /** No call before then: the service's `Retry-After`, or our own back-off. */
+  notBefore: epochMs('not_before'),
+  /** True when it was the service that asked to wait. */
+  askedToWait: boolean('asked_to_wait').notNull().default(false),
+  /** The credential with this version was refused for good. */
+  refusedCredentialVersion: bigint('refused_credential_version', { mode: 'number' }),
+  needsFullSweep: boolean('needs_full_sweep').notNull().default(true),
+});
+
+/**
+ * Open stretches of the message list. `slot` tells gaps of a kind apart: `coverage` gaps are numbered from
+ * the oldest, a `visibility` gap carries the id of its connection, a `sweep` gap the name of its horizon.
+ */
+export const gaps = connectorSchema.table(
+  'gaps',
+  {
+    accountId: text('account_id').notNull(),
+    kind: text('kind').$type<'coverage' | 'visibility' | 'sweep'>().notNull(),
+    slot: text('slot').notNull(),
+    top: epochMs('top'),
+    floor: epochMs('floor'),
+    cursor: text('cursor'),
+    nextTop: epochMs('next_top'),
+    restarts: integer('restarts').notNull(),
+    openedAt: epochMs('opened_at').notNull(),
+  },
+  (table) => [primaryKey({ name: 'gaps_pkey', columns: [table.accountId, table.kind, table.slot] })],
+);
+
+/** When open statuses of each age were last swept, in service time. */
+export const sweeps = connectorSchema.table(
+  'sweeps',
+  {
+    accountId: text('account_id').notNull(),
+    horizon: text('horizon').notNull(),
+    lastAt: epochMs('last_at').notNull(),
+  },
+  (table) => [primaryKey({ name: 'sweeps_pkey', columns: [table.accountId, table.horizon] })],
+);
+
+/**
+ * What polling brought before any webhook did. Judged 40 s later: a webhook may still have been on its way.
+ */
+export const repairs = connectorSchema.table(
+  'repairs',
+  {
+    connectionId: text('connection_id').notNull(),
+    messageId: text('message_id').notNull(),
+    /** The bit of `messages.webhook_seen` that was missing. */
+    what: smallint('what').notNull(),
+    accountId: text('account_id').notNull(),
+    observedAt: epochMs('observed_at').notNull(),
+    /** Null until judged: `webhook` came late, or `poll` it was that repaired. */
+    resolved: text('resolved').$type<'webhook' | 'poll'>(),
+  },
+  (table) => [
+    primaryKey({ name: 'repairs_pkey', columns: [table.connectionId, table.messageId, table.what] }),
+    index('repairs_by_account').on(table.accountId, table.observedAt),
+  ],
+);
