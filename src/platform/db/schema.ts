@@ -3,3 +3,4 @@ export * from './message-tables.ts';
 export * from './network-tables.ts';
 export { platformSchema } from './platform-schema.ts';
 export * from './time-tables.ts';
+export * from './webhook-tables.ts';

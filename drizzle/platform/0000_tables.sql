@@ -1,0 +1,172 @@
+CREATE SCHEMA "platform";
+--> statement-breakpoint
+CREATE TABLE "platform"."api_keys" (
+	"id" text PRIMARY KEY NOT NULL,
+	"workspace_id" text NOT NULL,
+	"hash" "bytea" NOT NULL,
+	"scopes" text[] NOT NULL,
+	"connection_ids" text[],
+	"ip_allowlist" text[],
+	"created_at" bigint NOT NULL,
+	"revoked_at" bigint,
+	CONSTRAINT "api_keys_hash_unique" UNIQUE("hash")
+);
+--> statement-breakpoint
+CREATE TABLE "platform"."connections" (
+	"id" text PRIMARY KEY NOT NULL,
+	"workspace_id" text NOT NULL,
+	"provider" text NOT NULL,
+	"phone_number" text,
+	"label" text NOT NULL,
+	"tier" text NOT NULL,
+	"state" text NOT NULL,
+	"needs_reconnect" boolean NOT NULL,
+	"is_default" boolean NOT NULL,
+	"profile_pic_url" text,
+	"created_at" bigint NOT NULL,
+	"paired_at" bigint
+);
+--> statement-breakpoint
+CREATE TABLE "platform"."licences" (
+	"id" text PRIMARY KEY NOT NULL,
+	"workspace_id" text NOT NULL,
+	"connection_id" text,
+	"kind" text NOT NULL,
+	"expires_at" bigint NOT NULL,
+	"created_at" bigint NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "platform"."workspaces" (
+	"id" text PRIMARY KEY NOT NULL,
+	"kind" text NOT NULL,
+	"slots" integer NOT NULL,
+	"last_created_at" bigint NOT NULL,
+	"created_at" bigint NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "platform"."messages" (
+	"id" text PRIMARY KEY NOT NULL,
+	"position" bigint GENERATED ALWAYS AS IDENTITY (sequence name "platform"."messages_position_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
+	"workspace_id" text NOT NULL,
+	"connection_id" text NOT NULL,
+	"direction" text NOT NULL,
+	"peer" text NOT NULL,
+	"text" text,
+	"media_url" text,
+	"media_type" text,
+	"status" text NOT NULL,
+	"receipts" smallint NOT NULL,
+	"error_message" text,
+	"wa_message_id" text,
+	"created_at" bigint NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "platform"."sends" (
+	"message_id" text PRIMARY KEY NOT NULL,
+	"workspace_id" text NOT NULL,
+	"connection_id" text NOT NULL,
+	"recipient" text NOT NULL,
+	"text" text,
+	"key_hash" "bytea",
+	"boot" text NOT NULL,
+	"answer" text,
+	"started_at" bigint NOT NULL,
+	"expires_at" bigint NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "platform"."contacts" (
+	"phone" text PRIMARY KEY NOT NULL,
+	"on_network" boolean NOT NULL,
+	"deliver_after_ms" integer,
+	"read_after_ms" integer,
+	"fail_after_ms" integer,
+	"auto_reply" text
+);
+--> statement-breakpoint
+CREATE TABLE "platform"."phone_messages" (
+	"message_id" text PRIMARY KEY NOT NULL,
+	"position" bigint GENERATED ALWAYS AS IDENTITY (sequence name "platform"."phone_messages_position_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
+	"phone" text NOT NULL,
+	"connection_id" text NOT NULL,
+	"sender" text NOT NULL,
+	"text" text,
+	"wa_message_id" text NOT NULL,
+	"at" bigint NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "platform"."process_lease" (
+	"id" smallint PRIMARY KEY NOT NULL,
+	"owner" text NOT NULL,
+	"host" text NOT NULL,
+	"pid" integer NOT NULL,
+	"pid_start" text NOT NULL,
+	"expires_at" bigint NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "platform"."service_state" (
+	"id" smallint PRIMARY KEY NOT NULL,
+	"clock_offset_ms" bigint NOT NULL,
+	"frozen_at" bigint,
+	"cursor_key" "bytea" NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "platform"."timers" (
+	"id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "platform"."timers_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
+	"due_at" bigint NOT NULL,
+	"kind" text NOT NULL,
+	"payload" text NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "platform"."deliveries" (
+	"id" bigint PRIMARY KEY NOT NULL,
+	"event_id" bigint NOT NULL,
+	"url" text,
+	"outcome" text NOT NULL,
+	"created_at" bigint NOT NULL,
+	"signed_at" bigint,
+	"signature" text,
+	"body" text,
+	"attempts" text NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "platform"."ledger" (
+	"id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "platform"."ledger_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
+	"seq" bigint,
+	"at" bigint NOT NULL,
+	"workspace_id" text NOT NULL,
+	"connection_id" text NOT NULL,
+	"message_id" text,
+	"event" text NOT NULL,
+	"status" text,
+	"body" text NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "platform"."ledger_position" (
+	"id" smallint PRIMARY KEY NOT NULL,
+	"last_seq" bigint NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "platform"."webhook_configurations" (
+	"workspace_id" text PRIMARY KEY NOT NULL,
+	"url" text NOT NULL,
+	"secret" text NOT NULL,
+	"changed_at" bigint NOT NULL
+);
+--> statement-breakpoint
+ALTER TABLE "platform"."api_keys" ADD CONSTRAINT "api_keys_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "platform"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "platform"."connections" ADD CONSTRAINT "connections_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "platform"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "platform"."licences" ADD CONSTRAINT "licences_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "platform"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "platform"."licences" ADD CONSTRAINT "licences_connection_id_connections_id_fk" FOREIGN KEY ("connection_id") REFERENCES "platform"."connections"("id") ON DELETE set null ON UPDATE no action;--> statement-breakpoint
+CREATE INDEX "api_keys_workspace" ON "platform"."api_keys" USING btree ("workspace_id");--> statement-breakpoint
+CREATE INDEX "connections_workspace" ON "platform"."connections" USING btree ("workspace_id","created_at","id");--> statement-breakpoint
+CREATE INDEX "licences_workspace" ON "platform"."licences" USING btree ("workspace_id");--> statement-breakpoint
+CREATE UNIQUE INDEX "licences_connection" ON "platform"."licences" USING btree ("connection_id") WHERE "platform"."licences"."connection_id" is not null;--> statement-breakpoint
+CREATE INDEX "messages_workspace" ON "platform"."messages" USING btree ("workspace_id","position");--> statement-breakpoint
+CREATE INDEX "messages_connection" ON "platform"."messages" USING btree ("connection_id","position");--> statement-breakpoint
+CREATE UNIQUE INDEX "sends_key" ON "platform"."sends" USING btree ("workspace_id","key_hash") WHERE "platform"."sends"."key_hash" is not null;--> statement-breakpoint
+CREATE INDEX "sends_in_progress" ON "platform"."sends" USING btree ("message_id") WHERE "platform"."sends"."answer" is null;--> statement-breakpoint
+CREATE INDEX "sends_expiry" ON "platform"."sends" USING btree ("expires_at");--> statement-breakpoint
+CREATE INDEX "phone_messages_phone" ON "platform"."phone_messages" USING btree ("phone","position");--> statement-breakpoint
+CREATE INDEX "timers_due" ON "platform"."timers" USING btree ("due_at","id");--> statement-breakpoint
+CREATE UNIQUE INDEX "ledger_seq" ON "platform"."ledger" USING btree ("seq") WHERE "platform"."ledger"."seq" is not null;--> statement-breakpoint
+CREATE INDEX "ledger_unnumbered" ON "platform"."ledger" USING btree ("id") WHERE "platform"."ledger"."seq" is null;

@@ -1,0 +1,33 @@
+import type { EventType } from '../../contract/service/events.ts';
+
+/** One attempt, or one copy of it. `at` is wall-clock epoch milliseconds, `ms` how long it took. */
+export interface Attempt {
+  readonly at: number;
+  readonly ms: number;
+  /** The receiver's answer, if it gave one. */
+  readonly status?: number;
+  /** Why the attempt has no answer, or why an answer does not count. */
+  readonly error?: string;
+  /** The faults that were put into the attempt. */
+  readonly faults?: readonly string[];
+}
+
+export type DeliveryOutcome = 'pending' | 'delivered' | 'dropped';
+
+/** A delivery as it stands: pending while attempts are to come. */
+export interface DeliveryRecord {
+  readonly id: number;
+  readonly eventId: number;
+  readonly event: EventType;
+  readonly connectionId: string;
+  readonly messageId: string | null;
+  /** Null when no webhook was set. */
+  readonly url: string | null;
+  readonly outcome: DeliveryOutcome;
+  /** Wall-clock epoch milliseconds. */
+  readonly createdAt: number;
+  /** As sent with each untouched attempt; empty before the first one was signed. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  readonly attempts: readonly Attempt[];
+}

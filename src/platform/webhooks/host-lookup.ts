@@ -1,0 +1,24 @@
+import { lookup as systemLookup } from 'node:dns';
+import type { LookupAddress } from 'node:dns';
+import type { Clock } from '../../runtime/clock/clock.ts';
+
+/** Resolves a name to all of its addresses; rejects when it does not resolve. */
+export type HostLookup = (host: string) => Promise<readonly LookupAddress[]>;
+
+/** Asks the system's resolver, hosts file included, as a connection would. */
+export const lookupHost: HostLookup = (host) =>
+  new Promise((resolve, reject) => {
+    systemLookup(host, { all: true, verbatim: true }, (error, addresses) => {
+      if (error === null) resolve(addresses);
+      else reject(error);
+    });
+  });
+
+/** As `lookup`, but rejects after `deadlineMs`: a resolver may hang for as long as it likes. */
+export function lookupWithin(lookup: HostLookup, clock: Clock, deadlineMs: number): HostLookup {
+  return (host) =>
+    new Promise((resolve, reject) => {
+      const cancel = clock.after(deadlineMs, () => reject(new Error('the name did not resolve in time')));
+      lookup(host).then(resolve, reject).finally(cancel);
+    });
+}

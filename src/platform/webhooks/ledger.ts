@@ -1,0 +1,148 @@
+import type { EventType, WebhookEvent } from '../../contract/service/events.ts';
+import type { Queryable } from '../../runtime/database/database.ts';
+
+/** An event that a state change causes. `at` is virtual time in epoch milliseconds. */
+export interface NewEvent {
+  readonly workspaceId: string;
+  readonly connectionId: string;
+  readonly messageId: string | null;
+  readonly event: EventType;
+  /** The message status that a `message.status` tells; null for other events. */
+  readonly status: string | null;
+  readonly payload: WebhookEvent;
+  readonly at: number;
+}
+
+/** An event in the ledger, with its payload as the bytes that every attempt carries. */
+export interface RecordedEvent {
+  readonly id: number;
+  readonly workspaceId: string;
+  readonly connectionId: string;
+  readonly messageId: string | null;
+  readonly event: EventType;
+  readonly status: string | null;
+  readonly at: number;
+  readonly body: Buffer;
+}
+
+/** One entry of the numbered ledger. */
+export interface LedgerEntry {
+  readonly seq: number;
+  readonly at: number;
+  readonly workspaceId: string;
+  readonly connectionId: string;
+  readonly messageId: string | null;
+  readonly event: EventType;
+  readonly status: string | null;
+  readonly payload: unknown;
+}
+
+const INSERT = `
+  INSERT INTO platform.ledger (workspace_id, connection_id, message_id, event, status, at, body)
+  SELECT workspace_id, connection_id, message_id, event, status, at, body
+  FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::text[])
+    WITH ORDINALITY AS given (workspace_id, connection_id, message_id, event, status, at, body, position)
+  ORDER BY position
+  RETURNING id`;
+
+/**
+ * Writes events into the ledger, inside the transaction of the state change that causes them. The caller
+ * hands the result to delivery once that transaction has committed. A payload is serialised here, once.
+ */
+export async function recordEvents(tx: Queryable, events: readonly NewEvent[]): Promise<RecordedEvent[]> {
+  if (events.length === 0) return [];
+  const bodies = events.map((event) => JSON.stringify(event.payload));
+  const rows = await tx.query<{ id: number }>(INSERT, [
+    events.map((event) => event.workspaceId),
+    events.map((event) => event.connectionId),
+    events.map((event) => event.messageId),
+    events.map((event) => event.event),
+    events.map((event) => event.status),
+    events.map((event) => event.at),
+    bodies,
+  ]);
+  // Ids are drawn in the order of the rows, so the smallest is the first event's.
+  const ids = rows.map((row) => row.id).sort((a, b) => a - b);
+  return events.map(({ payload: _, ...event }, index) => ({
+    ...event,
+    id: idAt(ids, index),
+    body: Buffer.from(bodies[index] ?? ''),
+  }));
+}
+
+function idAt(ids: readonly number[], index: number): number {
+  const id = ids[index];
+  if (id === undefined) throw new Error('the ledger took fewer events than it was given');
+  return id;
+}
+
+interface EventRow {
+  readonly id: number;
+  readonly workspace_id: string;
+  readonly connection_id: string;
+  readonly message_id: string | null;
+  readonly event: EventType;
+  readonly status: string | null;
+  readonly at: number;
+  readonly body: string;
+}
+
+/** Reads events back by id, in the order of `ids`; ids that are not there are left out. */
+export async function loadEvents(db: Queryable, ids: readonly number[]): Promise<RecordedEvent[]> {
+  const rows = await db.query<EventRow>(
+    `SELECT id, workspace_id, connection_id, message_id, event, status, at, body
+     FROM unnest($1::bigint[]) WITH ORDINALITY AS wanted (id, position)
+     JOIN platform.ledger USING (id)
+     ORDER BY position`,
+    [ids],
+  );
+  return rows.map((row) => ({
+    id: row.id,
+    workspaceId: row.workspace_id,
+    connectionId: row.connection_id,
+    messageId: row.message_id,
+    event: row.event,
+    status: row.status,
+    at: row.at,
+    body: Buffer.from(row.body),
+  }));
+}
+
+const NUMBERING_BATCH = 5_000;
+
+/**
+ * Gives `seq` to all committed events that have none, in the order of their ids and without gaps. One
+ * numbering runs at a time, over all processes, under the lock of the position's row.
+ */
+export async function numberLedger(db: Queryable): Promise<void> {
+  for (;;) {
+    const [row] = await db.query<{ numbered: number }>(
+      'SELECT platform.number_ledger($1::integer) AS numbered',
+      [NUMBERING_BATCH],
+    );
+    if ((row?.numbered ?? 0) < NUMBERING_BATCH) return;
+  }
+}
+
+/**
+ * Entries after a `seq`, at most `limit`. Numbers first what was committed since: nobody but its readers
+ * needs the numbers, so delivery never pays for them.
+ */
+export async function readLedger(db: Queryable, after: number, limit: number): Promise<LedgerEntry[]> {
+  await numberLedger(db);
+  const rows = await db.query<EventRow & { readonly seq: number }>(
+    `SELECT seq, workspace_id, connection_id, message_id, event, status, at, body
+     FROM platform.ledger WHERE seq > $1::bigint ORDER BY seq LIMIT $2::integer`,
+    [after, limit],
+  );
+  return rows.map((row) => ({
+    seq: row.seq,
+    at: row.at,
+    workspaceId: row.workspace_id,
+    connectionId: row.connection_id,
+    messageId: row.message_id,
+    event: row.event,
+    status: row.status,
+    payload: JSON.parse(row.body),
+  }));
+}

@@ -1,0 +1,137 @@
+import type { Readable } from 'node:stream';
+import type { Dispatcher } from 'undici';
+import type { Clock } from '../../runtime/clock/clock.ts';
+
+/** Enough to see what a receiver says; nobody needs more of it. */
+const LARGEST_ANSWER_BYTES = 64 * 1024;
+
+export interface AttemptRequest {
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer | Readable;
+}
+
+/** How an attempt ended: with the receiver's status, with an error, or with both when the answer broke off. */
+export interface AttemptResult {
+  readonly status?: number;
+  readonly error?: string;
+}
+
+const ERROR_WORDS: Readonly<Record<string, string>> = {
+  ADDRESS_REFUSED: 'address_refused',
+  CONNECT_TIMEOUT: 'timeout',
+  ECONNREFUSED: 'connection_refused',
+  ECONNRESET: 'connection_reset',
+  UND_ERR_SOCKET: 'connection_closed',
+  EPIPE: 'connection_closed',
+  ENOTFOUND: 'name_not_resolved',
+  EAI_AGAIN: 'name_not_resolved',
+  UND_ERR_HEADERS_OVERFLOW: 'malformed_answer',
+};
+
+/** A short word for why no answer came. */
+function describeFailure(error: unknown): string {
+  const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
+  const known = ERROR_WORDS[code];
+  if (known !== undefined) return known;
+  if (code.startsWith('HPE_')) return 'malformed_answer';
+  return code === '' ? 'failed' : code.toLowerCase();
+}
+
+/** The deadline or the caller ended the attempt. */
+class AttemptEnded extends Error {
+  override readonly name = 'AttemptEnded';
+}
+
+/** Follows one request from its dispatch to its one result, whatever comes first. */
+class AttemptHandler implements Dispatcher.DispatchHandler {
+  readonly #done: (result: AttemptResult) => void;
+  readonly #cancelDeadline: () => void;
+  #controller: Dispatcher.DispatchController | undefined;
+  #status: number | undefined;
+  #bytes = 0;
+  #over = false;
+
+  constructor(clock: Clock, deadlineMs: number, done: (result: AttemptResult) => void) {
+    this.#done = done;
+    this.#cancelDeadline = clock.after(deadlineMs, () => this.end('timeout'));
+  }
+
+  /** Ends the attempt now, with an error in place of an answer. */
+  end(error: string): void {
+    if (this.#finish(error)) this.#controller?.abort(new AttemptEnded(error));
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    if (this.#over) controller.abort(new AttemptEnded('over before it began'));
+  }
+
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number): void {
+    // An informational answer is not the answer.
+    if (status >= 200) this.#status = status;
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#bytes += chunk.length;
+    if (this.#bytes <= LARGEST_ANSWER_BYTES) return;
+    this.#finish();
+    controller.abort(new AttemptEnded('the answer is too long'));
+  }
+
+  onResponseEnd(): void {
+    this.#finish();
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    this.#finish(describeFailure(error));
+  }
+
+  #finish(error?: string): boolean {
+    if (this.#over) return false;
+    this.#over = true;
+    this.#cancelDeadline();
+    this.#done({
+      ...(this.#status === undefined ? {} : { status: this.#status }),
+      ...(error === undefined ? {} : { error }),
+    });
+    return true;
+  }
+}
+
+export interface SendAttemptOptions {
+  readonly clock: Clock;
+  /** For the whole attempt, from connecting to the last byte of the answer. */
+  readonly deadlineMs: number;
+}
+
+/**
+ * Posts one attempt and calls `done` once. No redirect is followed, at most 64 KiB of an answer are read.
+ * Returns a function that ends the attempt early. Implements `Delivery and signature: per-attempt timeout`.
+ */
+export function sendAttempt(
+  dispatcher: Dispatcher,
+  request: AttemptRequest,
+  { clock, deadlineMs }: SendAttemptOptions,
+  done: (result: AttemptResult) => void,
+): () => void {
+  const handler = new AttemptHandler(clock, deadlineMs, done);
+  dispatcher.dispatch(
+    {
+      path: request.path,
+      method: 'POST',
+      headers: request.headers,
+      body: request.body,
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    },
+    handler,
+  );
+  return () => handler.end('stopped');
+}
+
+/** Whether a result is a success. Implements `Delivery and signature: success`: any 2xx. */
+export function isSuccess(result: AttemptResult): boolean {
+  const { status, error } = result;
+  return error === undefined && status !== undefined && status >= 200 && status < 300;
+}

@@ -1,0 +1,29 @@
+import type { RecordedEvent } from './ledger.ts';
+
+/** What a network, or a bad day of the service, does to one attempt. */
+export type WebhookFault =
+  /** The attempt never leaves. */
+  | { readonly type: 'drop' }
+  /** `times` more copies arrive. */
+  | { readonly type: 'duplicate'; readonly times: number }
+  /** The attempt leaves `ms` later, as it was signed. */
+  | { readonly type: 'delay'; readonly ms: number }
+  /** The attempt leaves after another event of its account was delivered, or after `ms`. */
+  | { readonly type: 'reorder'; readonly ms: number }
+  /** One byte of the body is altered after signing. */
+  | { readonly type: 'tamper_body' }
+  /** One digit of the signature is altered. */
+  | { readonly type: 'tamper_signature' }
+  /** Validly signed, but for a time `ms` ago. */
+  | { readonly type: 'stale_timestamp'; readonly ms: number }
+  /** The connection ends in the middle of the body. */
+  | { readonly type: 'truncate' }
+  /** The second half of the body comes `ms` after the first. */
+  | { readonly type: 'slow'; readonly ms: number };
+
+/** Decides the faults of one attempt, counted from 1. The service itself has none. */
+export interface WebhookFaults {
+  decide(event: RecordedEvent, attempt: number): readonly WebhookFault[];
+}
+
+export const noFaults: WebhookFaults = { decide: () => [] };
