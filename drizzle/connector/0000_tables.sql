@@ -1,0 +1,106 @@
+CREATE SCHEMA "connector";
+--> statement-breakpoint
+CREATE TYPE "connector"."message_status" AS ENUM('sent', 'delivered', 'read', 'failed');--> statement-breakpoint
+CREATE TABLE "connector"."accounts" (
+	"id" text PRIMARY KEY NOT NULL,
+	"kind" text NOT NULL,
+	"base_url" text NOT NULL,
+	"sealed_credential" text,
+	"credential_version" bigint DEFAULT 1 NOT NULL,
+	"subscription_id" text NOT NULL,
+	"created_at" bigint NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "connector"."connections" (
+	"connection_id" text PRIMARY KEY NOT NULL,
+	"account_id" text NOT NULL,
+	"listed_at" bigint,
+	"phone_number" text,
+	"label" text,
+	"provider" text,
+	"tier" text,
+	"status" text,
+	"needs_reconnect" boolean,
+	"license_valid" boolean,
+	"license_status" text,
+	"license_expires" bigint,
+	"reason" text,
+	"is_default" boolean,
+	"profile_pic_url" text,
+	"customer_ref" text,
+	"visible" boolean DEFAULT true NOT NULL,
+	"last_visible_at" bigint,
+	"last_event_at" bigint,
+	"last_event_rank" smallint,
+	"version" bigint DEFAULT 1 NOT NULL,
+	"updated_at" bigint NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "connector"."leases" (
+	"name" text PRIMARY KEY NOT NULL,
+	"owner" text NOT NULL,
+	"fence" bigint NOT NULL,
+	"expires_at" bigint NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "connector"."subscriptions" (
+	"id" text PRIMARY KEY NOT NULL,
+	"account_id" text,
+	"is_first" boolean DEFAULT false NOT NULL,
+	"sealed_secret" text,
+	"secret_version" bigint DEFAULT 0 NOT NULL,
+	"sealed_previous_secret" text,
+	"previous_max_timestamp" bigint,
+	"previous_accept_until" bigint,
+	"rotation_pending_owner" text,
+	"rotation_pending_at" bigint,
+	"registered_url" text,
+	"registered_at" bigint
+);
+--> statement-breakpoint
+CREATE TABLE "connector"."changes" (
+	"id" bigint GENERATED ALWAYS AS IDENTITY (sequence name "connector"."changes_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
+	"seq" bigint,
+	"type" text NOT NULL,
+	"at" bigint NOT NULL,
+	"account_id" text NOT NULL,
+	"connection_id" text NOT NULL,
+	"message_id" text,
+	"source" text NOT NULL,
+	"data" jsonb NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "connector"."feed" (
+	"only" boolean PRIMARY KEY DEFAULT true NOT NULL,
+	"last_seq" bigint NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "connector"."messages" (
+	"connection_id" text NOT NULL,
+	"id" text NOT NULL,
+	"account_id" text NOT NULL,
+	"direction" text,
+	"peer" text,
+	"text" text,
+	"media_url" text,
+	"media_type" text,
+	"status" "connector"."message_status",
+	"error_message" text,
+	"wa_message_id" text,
+	"created_at" bigint NOT NULL,
+	"first_seen_by" text NOT NULL,
+	"first_seen_at" bigint NOT NULL,
+	"polled" boolean NOT NULL,
+	"previous_status" "connector"."message_status",
+	"change_mask" smallint NOT NULL,
+	"webhook_seen" smallint NOT NULL,
+	"status_conflict" boolean NOT NULL,
+	"updated_at" bigint NOT NULL,
+	CONSTRAINT "messages_pkey" PRIMARY KEY("connection_id","id")
+);
+--> statement-breakpoint
+CREATE INDEX "connections_account" ON "connector"."connections" USING btree ("account_id");--> statement-breakpoint
+CREATE UNIQUE INDEX "changes_seq" ON "connector"."changes" USING btree ("seq") WHERE "connector"."changes"."seq" is not null;--> statement-breakpoint
+CREATE INDEX "changes_unnumbered" ON "connector"."changes" USING btree ("id") WHERE "connector"."changes"."seq" is null;--> statement-breakpoint
+CREATE INDEX "messages_id" ON "connector"."messages" USING btree ("id");--> statement-breakpoint
+CREATE INDEX "messages_newest" ON "connector"."messages" USING btree ("connection_id","created_at" DESC NULLS FIRST,"id" DESC NULLS FIRST);

@@ -1,0 +1,50 @@
+-- The raw log of verified deliveries: append-only, no unique key, one partition for each UTC day.
+-- Days are made ahead by the connector; what falls outside of them goes to the default partition.
+CREATE SEQUENCE "connector"."inbox_id" AS bigint CACHE 1;
+--> statement-breakpoint
+CREATE TABLE "connector"."inbox" (
+	"received_at" bigint NOT NULL,
+	"id" bigint DEFAULT nextval('"connector"."inbox_id"') NOT NULL,
+	"subscription_id" text NOT NULL,
+	"account_id" text NOT NULL,
+	"signed_at" bigint NOT NULL,
+	"body" bytea NOT NULL,
+	"event" text,
+	"connection_id" text,
+	"message_id" text,
+	"outcome" text NOT NULL,
+	"reason" text,
+	"change_mask" smallint NOT NULL
+) PARTITION BY RANGE ("received_at");
+--> statement-breakpoint
+CREATE TABLE "connector"."inbox_default" PARTITION OF "connector"."inbox" DEFAULT;
+--> statement-breakpoint
+-- Room on each page for the status updates of a message to stay on it.
+ALTER TABLE "connector"."messages" SET (fillfactor = 80);
+--> statement-breakpoint
+INSERT INTO "connector"."feed" ("only", "last_seq") VALUES (true, 0);
+--> statement-breakpoint
+-- Gives up to "batch" committed changes their "seq", in the order of "id" and without a gap.
+-- The row lock on the feed is held to the commit: it is lease and fence at once. Each statement inside sees
+-- what was committed before it began, so changes are read after the lock is held.
+-- "numbered" is -1 when somebody else is numbering.
+CREATE FUNCTION "connector"."number_changes"(batch integer, OUT numbered integer, OUT last_seq bigint)
+LANGUAGE plpgsql AS $$
+BEGIN
+  SELECT f.last_seq INTO last_seq FROM connector.feed f FOR UPDATE SKIP LOCKED;
+  IF NOT FOUND THEN
+    numbered := -1;
+    RETURN;
+  END IF;
+  UPDATE connector.changes c
+     SET seq = number_changes.last_seq + next.position
+    FROM (SELECT u.id, row_number() OVER (ORDER BY u.id) AS position
+            FROM (SELECT w.id FROM connector.changes w WHERE w.seq IS NULL ORDER BY w.id LIMIT batch) u) next
+   WHERE c.id = next.id AND c.seq IS NULL;
+  GET DIAGNOSTICS numbered = ROW_COUNT;
+  IF numbered > 0 THEN
+    last_seq := last_seq + numbered;
+    UPDATE connector.feed f SET last_seq = number_changes.last_seq;
+  END IF;
+END
+$$;

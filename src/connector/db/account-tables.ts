@@ -1,0 +1,84 @@
+import { bigint, boolean, index, smallint, text } from 'drizzle-orm/pg-core';
+import { connectorSchema, epochMs } from './connector-schema.ts';
+
+/** A credential of the service: an API key, or a grant of an OAuth app. `sealed_credential` is never plain. */
+export const accounts = connectorSchema.table('accounts', {
+  id: text('id').primaryKey(),
+  kind: text('kind').$type<'api_key' | 'oauth'>().notNull(),
+  baseUrl: text('base_url').notNull(),
+  /** Null: receives webhooks only and never calls the service. */
+  sealedCredential: text('sealed_credential'),
+  /** Changes with the credential, so that a refused one is not tried again until then. */
+  credentialVersion: bigint('credential_version', { mode: 'number' }).notNull().default(1),
+  subscriptionId: text('subscription_id').notNull(),
+  createdAt: epochMs('created_at').notNull(),
+});
+
+/**
+ * A webhook path with its signing secret. An API-key account has one of its own; the grants of an OAuth app
+ * share one. `secret_version` rises with each secret that is stored.
+ */
+export const subscriptions = connectorSchema.table('subscriptions', {
+  id: text('id').primaryKey(),
+  /** The account whose events arrive here; null when an OAuth app's grants share it. */
+  accountId: text('account_id'),
+  /** The one behind the path without an id. */
+  isFirst: boolean('is_first').notNull().default(false),
+  sealedSecret: text('sealed_secret'),
+  secretVersion: bigint('secret_version', { mode: 'number' }).notNull().default(0),
+  sealedPreviousSecret: text('sealed_previous_secret'),
+  /** The previous secret is good for timestamps up to this one … */
+  previousMaxTimestamp: epochMs('previous_max_timestamp'),
+  /** … and on our clock until then. */
+  previousAcceptUntil: epochMs('previous_accept_until'),
+  /** Set before a call that replaces the secret, cleared with the new secret. */
+  rotationPendingOwner: text('rotation_pending_owner'),
+  rotationPendingAt: epochMs('rotation_pending_at'),
+  registeredUrl: text('registered_url'),
+  registeredAt: epochMs('registered_at'),
+});
+
+/**
+ * The mirror of the service's connections. A row belongs to one account. `version` rises with each change, so
+ * that a poll writes only what no event overtook.
+ */
+export const connections = connectorSchema.table(
+  'connections',
+  {
+    connectionId: text('connection_id').primaryKey(),
+    accountId: text('account_id').notNull(),
+    /** When its account first listed it. Null: known by an event only, and an account's listing claims it. */
+    listedAt: epochMs('listed_at'),
+    phoneNumber: text('phone_number'),
+    label: text('label'),
+    provider: text('provider'),
+    tier: text('tier'),
+    status: text('status'),
+    needsReconnect: boolean('needs_reconnect'),
+    licenseValid: boolean('license_valid'),
+    licenseStatus: text('license_status'),
+    licenseExpires: epochMs('license_expires'),
+    /** Advisory, from the last disconnect. */
+    reason: text('reason'),
+    isDefault: boolean('is_default'),
+    profilePicUrl: text('profile_pic_url'),
+    /** The CRM's own record. */
+    customerRef: text('customer_ref'),
+    visible: boolean('visible').notNull().default(true),
+    lastVisibleAt: epochMs('last_visible_at'),
+    /** Payload time of the last connection event that was applied, and its rank among equals. */
+    lastEventAt: epochMs('last_event_at'),
+    lastEventRank: smallint('last_event_rank'),
+    version: bigint('version', { mode: 'number' }).notNull().default(1),
+    updatedAt: epochMs('updated_at').notNull(),
+  },
+  (table) => [index('connections_account').on(table.accountId)],
+);
+
+/** Work that one process does at a time. `fence` rises with each new holder; guarded writes name it. */
+export const leases = connectorSchema.table('leases', {
+  name: text('name').primaryKey(),
+  owner: text('owner').notNull(),
+  fence: bigint('fence', { mode: 'number' }).notNull(),
+  expiresAt: epochMs('expires_at').notNull(),
+});

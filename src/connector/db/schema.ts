@@ -1,0 +1,8 @@
+/*
+ * All tables of the connector that the ORM knows. The raw inbox is partitioned, which the ORM cannot say: it
+ * is made by a migration of its own, together with the functions.
+ */
+export * from './account-tables.ts';
+export { connectorSchema } from './connector-schema.ts';
+export * from './feed-tables.ts';
+export * from './message-tables.ts';
