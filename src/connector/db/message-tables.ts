@@ -46,6 +46,10 @@ export const messages = connectorSchema.table(
   (table) => [
     primaryKey({ name: 'messages_pkey', columns: [table.connectionId, table.id] }),
     index('messages_id').on(table.id),
-    index('messages_newest').on(table.connectionId, table.createdAt.desc().nullsFirst(), table.id.desc().nullsFirst()),
+    index('messages_newest').on(
+      table.connectionId,
+      table.createdAt.desc().nullsFirst(),
+      table.id.desc().nullsFirst(),
+    ),
   ],
 );

@@ -1,0 +1,29 @@
+/**
+ * The rule: a message's status rises `sent`, `delivered`, `read`. `failed` is reached from `sent` or
+ * `delivered` and is final. An update counts only if it ranks above what is stored, so repeats and
+ * stragglers change nothing: `read` may arrive before `delivered`, and a status never moves back.
+ *
+ * `read` and `failed` exclude each other. If both are told, the first one that was stored stands and the
+ * meeting is a conflict: worth counting, since one of the two tellers is wrong.
+ */
+
+/** Null where no status is known yet. */
+export type MessageStatus = 'sent' | 'delivered' | 'read' | 'failed';
+
+const RANK: Readonly<Record<MessageStatus, number>> = { sent: 1, delivered: 2, read: 3, failed: 4 };
+
+export interface StatusAfter {
+  readonly status: MessageStatus | null;
+  readonly changed: boolean;
+  /** True when `read` met `failed`. */
+  readonly conflict: boolean;
+}
+
+/** What becomes of a stored status when an update arrives. Pure; the same update again changes nothing. */
+export function applyStatus(current: MessageStatus | null, update: MessageStatus | null): StatusAfter {
+  if (update === null) return { status: current, changed: false, conflict: false };
+  if (current === null) return { status: update, changed: true, conflict: false };
+  const conflict = (current === 'read' && update === 'failed') || (current === 'failed' && update === 'read');
+  const rises = current !== 'read' && RANK[update] > RANK[current];
+  return { status: rises ? update : current, changed: rises, conflict };
+}

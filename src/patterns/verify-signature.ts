@@ -1,0 +1,84 @@
+/**
+ * The rule: a delivery carries `X-Service-Timestamp` (epoch milliseconds) and `X-Service-Signature`
+ * (`sha256=` and 64 hex digits). The signature is the HMAC-SHA256 of `<timestamp>.<raw body>` under the
+ * signing secret. A timestamp more than five minutes from the receiver's clock is refused: a replay guard.
+ *
+ * Why it is this strict:
+ * - Bytes, not text: parsing and serialising again changes them, and so does decoding.
+ * - Exactly one value of each header. Node joins repeated headers with a comma; pass `req.headersDistinct`.
+ * - Exactly 13 digits. A looser format lets part of the body move into the timestamp: the signed text stays
+ *   the same and another body passes.
+ * - Exactly 64 hex digits, checked before decoding: `Buffer.from(text, 'hex')` stops silently at junk.
+ * - Both sides of the window: a timestamp far ahead could be replayed for as long.
+ * - Constant time, over 32 bytes on both sides.
+ */
+import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto';
+
+/** How far a timestamp may lie from the clock, on either side, in milliseconds. The edge is accepted. */
+export const SIGNATURE_WINDOW_MS = 5 * 60 * 1000;
+
+const TIMESTAMP = /^\d{13}$/;
+const SIGNATURE = /^sha256=[0-9a-fA-F]{64}$/;
+const HEX_START = 'sha256='.length;
+
+/** A header as it arrived: one value, all its values, or none. */
+export type HeaderValues = string | readonly string[] | undefined;
+
+export interface SignedRequest {
+  readonly timestampHeader: HeaderValues;
+  readonly signatureHeader: HeaderValues;
+  /** The body as it came in, before any decoding. */
+  readonly body: Uint8Array;
+  /** Every secret that may have signed it, newest first. Text counts as its UTF-8 bytes. */
+  readonly secrets: readonly (string | Uint8Array | KeyObject)[];
+  /** The receiver's clock, epoch milliseconds. */
+  readonly now: number;
+}
+
+/** Why a request was refused. The checks run in this order. */
+export type SignatureRefusal =
+  | 'missing_header'
+  | 'malformed_timestamp'
+  | 'malformed_signature'
+  | 'stale_timestamp'
+  | 'future_timestamp'
+  | 'wrong_signature';
+
+/** Valid: when it was signed (epoch milliseconds), and the index of the secret that fits. */
+export type SignatureCheck =
+  | { readonly valid: true; readonly timestamp: number; readonly secret: number }
+  | { readonly valid: false; readonly reason: SignatureRefusal };
+
+/**
+ * Tells whether a request was signed, just now, with one of the secrets. Never throws for what a sender can
+ * put into a request. Only a valid body may be parsed.
+ */
+export function verifySignature(request: SignedRequest): SignatureCheck {
+  const timestamps = listValues(request.timestampHeader);
+  const signatures = listValues(request.signatureHeader);
+  const [timestamp] = timestamps;
+  const [signature] = signatures;
+  if (timestamp === undefined || signature === undefined) return refuse('missing_header');
+  if (timestamps.length > 1 || !TIMESTAMP.test(timestamp)) return refuse('malformed_timestamp');
+  if (signatures.length > 1 || !SIGNATURE.test(signature)) return refuse('malformed_signature');
+
+  const signedAt = Number(timestamp);
+  if (request.now - signedAt > SIGNATURE_WINDOW_MS) return refuse('stale_timestamp');
+  if (signedAt - request.now > SIGNATURE_WINDOW_MS) return refuse('future_timestamp');
+
+  const claimed = Buffer.from(signature.slice(HEX_START), 'hex');
+  const secret = request.secrets.findIndex((candidate) => {
+    const digest = createHmac('sha256', candidate).update(`${timestamp}.`).update(request.body).digest();
+    return timingSafeEqual(digest, claimed);
+  });
+  return secret === -1 ? refuse('wrong_signature') : { valid: true, timestamp: signedAt, secret };
+}
+
+function listValues(header: HeaderValues): readonly string[] {
+  if (header === undefined) return [];
+  return typeof header === 'string' ? [header] : header;
+}
+
+function refuse(reason: SignatureRefusal): SignatureCheck {
+  return { valid: false, reason };
+}

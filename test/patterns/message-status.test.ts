@@ -1,0 +1,55 @@
+import { readFileSync } from 'node:fs';
+import fc from 'fast-check';
+import { describe, expect, expectTypeOf, it } from 'vitest';
+import type { MessageStatus as ContractStatus } from '../../src/contract/service/statuses.ts';
+import { applyStatus, type MessageStatus } from '../../src/patterns/message-status.ts';
+
+interface Case {
+  readonly current: MessageStatus | null;
+  readonly update: MessageStatus;
+  readonly result: MessageStatus;
+  readonly changed: boolean;
+  readonly conflict: boolean;
+}
+
+const vectors: { readonly cases: readonly Case[] } = JSON.parse(
+  readFileSync(new URL('../vectors/message-status.json', import.meta.url), 'utf8'),
+);
+
+describe('applyStatus', () => {
+  it('has a vector for each of the 20 pairs', () => {
+    expect(new Set(vectors.cases.map((entry) => `${entry.current} ${entry.update}`)).size).toBe(20);
+  });
+
+  it.each(vectors.cases.map((entry) => [`${entry.current}, then ${entry.update}`, entry] as const))(
+    'answers as written: %s',
+    (_, entry) => {
+      expect(applyStatus(entry.current, entry.update)).toEqual({
+        status: entry.result,
+        changed: entry.changed,
+        conflict: entry.conflict,
+      });
+    },
+  );
+
+  it('keeps what is stored when an update tells no status', () => {
+    for (const current of [null, 'sent', 'delivered', 'read', 'failed'] as const) {
+      expect(applyStatus(current, null)).toEqual({ status: current, changed: false, conflict: false });
+    }
+  });
+
+  it('ends the same in whatever order sent, delivered and read arrive, repeats included', () => {
+    const ladder = ['sent', 'delivered', 'read'] as const;
+    fc.assert(
+      fc.property(fc.array(fc.constantFrom(...ladder), { minLength: 1, maxLength: 12 }), (updates) => {
+        let status: MessageStatus | null = null;
+        for (const update of updates) status = applyStatus(status, update).status;
+        expect(status).toBe(ladder.findLast((step) => updates.includes(step)));
+      }),
+    );
+  });
+
+  it('knows the statuses of the contract', () => {
+    expectTypeOf<MessageStatus>().toEqualTypeOf<ContractStatus>();
+  });
+});

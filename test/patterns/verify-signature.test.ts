@@ -1,0 +1,125 @@
+import { createHmac, createSecretKey } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { type SignedRequest, verifySignature } from '../../src/patterns/verify-signature.ts';
+
+interface Case {
+  readonly name: string;
+  readonly secret: string;
+  readonly timestamp_header: string | string[] | null;
+  readonly signature_header: string | string[] | null;
+  readonly body_utf8?: string;
+  readonly body_base64?: string;
+  readonly now_ms: number;
+  readonly expect: string;
+}
+
+const vectors: { readonly cases: readonly Case[] } = JSON.parse(
+  readFileSync(new URL('../vectors/signature.json', import.meta.url), 'utf8'),
+);
+
+function toRequest(entry: Case): SignedRequest {
+  return {
+    timestampHeader: entry.timestamp_header ?? undefined,
+    signatureHeader: entry.signature_header ?? undefined,
+    body:
+      entry.body_base64 === undefined
+        ? Buffer.from(entry.body_utf8 ?? '', 'utf8')
+        : Buffer.from(entry.body_base64, 'base64'),
+    secrets: [entry.secret],
+    now: entry.now_ms,
+  };
+}
+
+const now = 1_763_700_000_000;
+
+function sign(body: Uint8Array, secret: string, timestamp = String(now)): SignedRequest {
+  const hex = createHmac('sha256', secret).update(`${timestamp}.`).update(body).digest('hex');
+  return { timestampHeader: timestamp, signatureHeader: `sha256=${hex}`, body, secrets: [secret], now };
+}
+
+describe('verifySignature', () => {
+  it('has vectors for every answer', () => {
+    expect(vectors.cases.length).toBeGreaterThanOrEqual(40);
+    expect([...new Set(vectors.cases.map((entry) => entry.expect))].sort()).toEqual([
+      'future_timestamp',
+      'malformed_signature',
+      'malformed_timestamp',
+      'missing_header',
+      'stale_timestamp',
+      'valid',
+      'wrong_signature',
+    ]);
+  });
+
+  it.each(vectors.cases.map((entry) => [entry.name, entry] as const))(
+    'answers as written: %s',
+    (_, entry) => {
+      const check = verifySignature(toRequest(entry));
+      expect(check.valid ? 'valid' : check.reason).toBe(entry.expect);
+    },
+  );
+
+  it('tells when it was signed and which secret fits', () => {
+    const request = sign(Buffer.from('{}'), 'second');
+    const key = createSecretKey(Buffer.from('first'));
+    expect(verifySignature({ ...request, secrets: [key, Buffer.from('second')] })).toEqual({
+      valid: true,
+      timestamp: now,
+      secret: 1,
+    });
+  });
+
+  it('refuses everything when there is no secret', () => {
+    expect(verifySignature({ ...sign(Buffer.from('{}'), 'secret'), secrets: [] })).toEqual({
+      valid: false,
+      reason: 'wrong_signature',
+    });
+  });
+
+  it('counts an empty list of values as a missing header', () => {
+    expect(verifySignature({ ...sign(Buffer.from('{}'), 'secret'), signatureHeader: [] })).toEqual({
+      valid: false,
+      reason: 'missing_header',
+    });
+  });
+
+  it('refuses any body in which one bit was turned', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ minLength: 1, maxLength: 300 }), fc.nat(), (body, pick) => {
+        const request = sign(body, 'secret');
+        expect(verifySignature(request).valid).toBe(true);
+        const altered = Uint8Array.from(body);
+        const at = pick % altered.length;
+        altered[at] = (altered[at] ?? 0) ^ (1 << (pick % 8));
+        expect(verifySignature({ ...request, body: altered })).toEqual({
+          valid: false,
+          reason: 'wrong_signature',
+        });
+      }),
+    );
+  });
+
+  it('never throws, whatever the headers and the body hold', () => {
+    const header = fc.oneof(
+      fc.string({ unit: 'binary', maxLength: 90 }),
+      fc.array(fc.string({ unit: 'binary', maxLength: 90 }), { maxLength: 3 }),
+      fc.constant(undefined),
+      fc.constant('0'.repeat(13)),
+      fc.constant(`sha256=${'0'.repeat(64)}`),
+    );
+    fc.assert(
+      fc.property(
+        header,
+        header,
+        fc.uint8Array({ maxLength: 50 }),
+        (timestampHeader, signatureHeader, body) => {
+          const check = verifySignature({ timestampHeader, signatureHeader, body, secrets: ['secret'], now });
+          expect(check.valid).toBe(false);
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
+});
