@@ -1,0 +1,190 @@
+import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
+import type { Clock } from '../clock/clock.ts';
+import type { Logger } from '../logger/logger.ts';
+import { ListenError } from './listen-error.ts';
+
+/** What a client may take of the server, in milliseconds, bytes and sockets. */
+export interface HttpLimits {
+  /** From the first byte of a request to the end of its headers. */
+  readonly headersTimeoutMs: number;
+  /** From the first byte of a request to the end of its body. */
+  readonly requestTimeoutMs: number;
+  /** How often the two above are checked. */
+  readonly checkIntervalMs: number;
+  /** How long an idle connection is kept for the next request. Longer than that of a proxy in front. */
+  readonly keepAliveMs: number;
+  readonly maxHeaderBytes: number;
+  readonly maxConnections: number;
+}
+
+/** The limits a server has unless told otherwise. */
+export const DEFAULT_HTTP_LIMITS: HttpLimits = {
+  headersTimeoutMs: 10_000,
+  requestTimeoutMs: 15_000,
+  checkIntervalMs: 2_000,
+  keepAliveMs: 65_000,
+  maxHeaderBytes: 16_384,
+  maxConnections: 4_096,
+};
+
+export interface HttpServerOptions {
+  readonly app: RequestListener;
+  readonly host: string;
+  /** 0 takes a free port. */
+  readonly port: number;
+  readonly logger: Logger;
+  readonly clock: Clock;
+  readonly limits?: Partial<HttpLimits>;
+  /** The setting that names the port, for the error when it is taken. */
+  readonly portSetting?: string;
+  /** Called first of all in a drain. Streams that never end by themselves must be ended here. */
+  readonly onDrain?: () => void;
+}
+
+export interface HttpServer {
+  readonly url: string;
+  readonly port: number;
+  /**
+   * Stops without losing a request: new answers say `Connection: close`, the listener closes, open requests
+   * finish, idle sockets are closed a moment later. What is left at the deadline is cut off. Resolves when no
+   * socket is open; further calls join the first.
+   */
+  drain(deadlineMs?: number): Promise<void>;
+}
+
+/** A sender gives up 1.5 s after a refused connection, so a restart has to be over well before. */
+const DRAIN_DEADLINE_MS = 500;
+/** A request may be on its way on a connection that looks idle; this long it is waited for. */
+const IDLE_GRACE_MS = 100;
+/** Under a load that never pauses, connections are accepted this much longer. */
+const ACCEPT_MS = 50;
+const QUIET_TURNS = 3;
+const DROP_LOG_INTERVAL_MS = 10_000;
+
+function createLimitedServer(options: HttpServerOptions): Server {
+  const limits = { ...DEFAULT_HTTP_LIMITS, ...options.limits };
+  const server = createServer({
+    headersTimeout: limits.headersTimeoutMs,
+    requestTimeout: limits.requestTimeoutMs,
+    connectionsCheckingInterval: limits.checkIntervalMs,
+    keepAliveTimeout: limits.keepAliveMs,
+    maxHeaderSize: limits.maxHeaderBytes,
+  });
+  server.maxConnections = limits.maxConnections;
+
+  let dropped = 0;
+  let lastLog = Number.NEGATIVE_INFINITY;
+  server.on('drop', () => {
+    dropped += 1;
+    if (options.clock.elapsed() - lastLog < DROP_LOG_INTERVAL_MS) return;
+    lastLog = options.clock.elapsed();
+    options.logger.warn(
+      { count: dropped, limit: limits.maxConnections },
+      'too many connections: refused new ones',
+    );
+    dropped = 0;
+  });
+  return server;
+}
+
+function listen(server: Server, options: HttpServerOptions): Promise<AddressInfo> {
+  return new Promise((resolve, reject) => {
+    const fail = (error: NodeJS.ErrnoException): void =>
+      reject(new ListenError(options.host, options.port, options.portSetting, error));
+    server.once('error', fail);
+    server.listen({ host: options.host, port: options.port, backlog: 1_024 }, () => {
+      server.off('error', fail);
+      server.on('error', (err) => options.logger.error({ err }, 'the HTTP server failed'));
+      const address = server.address();
+      if (address === null || typeof address === 'string') reject(new Error('the HTTP server has no port'));
+      else resolve(address);
+    });
+  });
+}
+
+function closeAfterAnswer(response: ServerResponse): void {
+  if (!response.headersSent) response.setHeader('Connection', 'close');
+}
+
+/**
+ * Accepts what the kernel has ready: closing the listener would reset those connections, with the requests that
+ * were sent on them. One is accepted in a turn of the event loop, so this goes on until turns bring no more.
+ */
+async function acceptWaiting(server: Server, clock: Clock): Promise<void> {
+  let quietTurns = 0;
+  const accepted = (): void => {
+    quietTurns = 0;
+  };
+  server.on('connection', accepted);
+  const end = clock.elapsed() + ACCEPT_MS;
+  for (; quietTurns < QUIET_TURNS && clock.elapsed() < end; quietTurns++) {
+    await new Promise<void>((resolve) => setImmediate(resolve));
+  }
+  server.off('connection', accepted);
+}
+
+/** To Node a connection that never sent a byte is not idle, but waits for the end of its first request. */
+function closeIdle(server: Server, sockets: ReadonlySet<Socket>): void {
+  server.closeIdleConnections();
+  for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
+}
+
+/**
+ * Starts an HTTP server with strict limits (reliability of slow clients: headers 10 s, whole request 15 s,
+ * checked every 2 s) that can be drained.
+ * @throws {ListenError} when the port cannot be had; the message names port and setting.
+ */
+export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
+  const { clock } = options;
+  const server = createLimitedServer(options);
+  const open = new Set<ServerResponse>();
+  const sockets = new Set<Socket>();
+  let draining = false;
+
+  server.on('connection', (socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
+  server.on('request', (request, response) => {
+    open.add(response);
+    response.once('close', () => open.delete(response));
+    if (draining) closeAfterAnswer(response);
+    options.app(request, response);
+  });
+  const address = await listen(server, options);
+
+  async function drain(deadlineMs: number): Promise<void> {
+    draining = true;
+    options.onDrain?.();
+    for (const response of open) closeAfterAnswer(response);
+    await acceptWaiting(server, clock);
+    // The close of http.Server would also end connections whose request has not been read yet.
+    const closed = new Promise<void>((resolve) => {
+      NetServer.prototype.close.call(server, () => resolve());
+    });
+    const timers = [
+      clock.after(Math.min(IDLE_GRACE_MS, deadlineMs), () => closeIdle(server, sockets)),
+      clock.after(deadlineMs, () => {
+        if (open.size > 0)
+          options.logger.warn({ count: open.size, deadlineMs }, 'cut off requests at the deadline');
+        server.closeAllConnections();
+      }),
+    ];
+    await closed;
+    for (const cancel of timers) cancel();
+    // Stops the timer that checks connections; the error of closing twice is expected.
+    server.close(() => undefined);
+  }
+
+  const host = address.family === 'IPv6' ? `[${address.address}]` : address.address;
+  let drained: Promise<void> | undefined;
+  return {
+    url: `http://${host}:${address.port}`,
+    port: address.port,
+    drain(deadlineMs = DRAIN_DEADLINE_MS) {
+      drained ??= drain(deadlineMs);
+      return drained;
+    },
+  };
+}

@@ -1,0 +1,269 @@
+import { once } from 'node:events';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, describe, expect, it } from 'vitest';
+import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
+import {
+  DEFAULT_HTTP_LIMITS,
+  type HttpServer,
+  type HttpServerOptions,
+  startHttpServer,
+} from '../../../src/runtime/http-server/http-server.ts';
+import { createLogger } from '../../../src/runtime/logger/logger.ts';
+import { connectRaw, postRequest, type RawClient } from './raw-client.ts';
+
+const logger = createLogger({ level: 'silent', name: 'test' });
+const started: HttpServer[] = [];
+
+async function start(app: RequestListener, options: Partial<HttpServerOptions> = {}): Promise<HttpServer> {
+  const server = await startHttpServer({
+    app,
+    host: '127.0.0.1',
+    port: 0,
+    logger,
+    clock: systemClock,
+    ...options,
+  });
+  started.push(server);
+  return server;
+}
+
+/** Answers with the body that came, once it is whole. */
+const echo: RequestListener = (request, response) => {
+  const chunks: Buffer[] = [];
+  request.on('data', (chunk: Buffer) => chunks.push(chunk));
+  request.on('end', () => response.end(Buffer.concat(chunks)));
+  request.on('error', () => response.destroy());
+};
+
+const QUICK_LIMITS = { headersTimeoutMs: 150, requestTimeoutMs: 300, checkIntervalMs: 30 };
+
+afterEach(async () => {
+  await Promise.all(started.splice(0).map((server) => server.drain(0)));
+});
+
+describe('the limits of the HTTP server', () => {
+  it('are strict unless told otherwise', () => {
+    expect(DEFAULT_HTTP_LIMITS).toMatchObject({
+      headersTimeoutMs: 10_000,
+      requestTimeoutMs: 15_000,
+      checkIntervalMs: 2_000,
+    });
+  });
+
+  it('end a connection whose headers never end', async () => {
+    const server = await start(echo, { limits: QUICK_LIMITS });
+    const client = await connectRaw(server.port);
+    client.socket.write('POST /hook HTTP/1.1\r\nHost: te');
+
+    expect(await client.ended).toBeUndefined();
+    expect(client.received()).toMatch(/^HTTP\/1\.1 408 /);
+  });
+
+  it('end a connection whose body never ends', async () => {
+    const server = await start(echo, { limits: QUICK_LIMITS });
+    const client = await connectRaw(server.port);
+    client.socket.write('POST /hook HTTP/1.1\r\nHost: test\r\nContent-Length: 100\r\n\r\nhalf');
+
+    await client.ended;
+    expect(client.received()).toMatch(/^HTTP\/1\.1 408 /);
+  });
+
+  it('end a connection that sends a byte of its headers now and then', async () => {
+    const server = await start(echo, { limits: QUICK_LIMITS });
+    const client = await connectRaw(server.port);
+    client.socket.write('GET / HTTP/1.1\r\nHost: test\r\n');
+    const drip = setInterval(() => client.socket.write('X-Drip: 1\r\n'), 20);
+
+    await client.ended;
+    clearInterval(drip);
+    expect(client.received()).toMatch(/^HTTP\/1\.1 408 |^$/);
+  });
+
+  it('refuse headers that are too large', async () => {
+    const server = await start(echo, { limits: { maxHeaderBytes: 1_024 } });
+    const client = await connectRaw(server.port);
+    client.socket.write(`GET / HTTP/1.1\r\nHost: test\r\nX-Long: ${'a'.repeat(2_000)}\r\n\r\n`);
+
+    await client.ended;
+    expect(client.received()).toMatch(/^HTTP\/1\.1 431 /);
+  });
+
+  it('refuse connections above the maximum and serve the others', async () => {
+    const server = await start(echo, { limits: { maxConnections: 2 } });
+    const first = await connectRaw(server.port);
+    const second = await connectRaw(server.port);
+    second.socket.write(postRequest('ready'));
+    await once(second.socket, 'data');
+
+    const third = await connectRaw(server.port);
+    await third.ended;
+    expect(third.received()).toBe('');
+
+    first.socket.write(postRequest('still served'));
+    await once(first.socket, 'data');
+    expect(first.received()).toContain('still served');
+    for (const client of [first, second]) client.socket.destroy();
+  });
+});
+
+describe('a port that cannot be had', () => {
+  it('is named together with its setting', async () => {
+    const server = await start(echo);
+    const second = startHttpServer({
+      app: echo,
+      host: '127.0.0.1',
+      port: server.port,
+      logger,
+      clock: systemClock,
+      portSetting: 'CONNECTOR_PORT',
+    });
+    await expect(second).rejects.toThrow(
+      `Cannot listen on 127.0.0.1 port ${server.port}: the port is in use. ` +
+        'Stop the process that holds it, or set CONNECTOR_PORT to another port (0 takes a free one).',
+    );
+    await expect(second).rejects.toMatchObject({ name: 'ListenError', code: 'EADDRINUSE' });
+  });
+
+  it('is told of an address that this machine does not have', async () => {
+    const listening = startHttpServer({ app: echo, host: '192.0.2.1', port: 0, logger, clock: systemClock });
+    await expect(listening).rejects.toThrow('this machine has no such address');
+  });
+});
+
+interface Load {
+  readonly clients: RawClient[];
+  readonly send: () => Promise<void>;
+}
+
+const CONNECTIONS = 40;
+
+/** Kept-alive connections that have been used once, and ones of which the server knows nothing yet. */
+async function prepareLoad(port: number): Promise<Load> {
+  const used = await Promise.all(Array.from({ length: CONNECTIONS }, () => connectRaw(port)));
+  for (const client of used) client.socket.write(postRequest('first'));
+  await Promise.all(used.map((client) => once(client.socket, 'data')));
+  const clients = [...used];
+  return {
+    clients,
+    async send() {
+      clients.push(...(await Promise.all(Array.from({ length: CONNECTIONS }, () => connectRaw(port)))));
+      clients.forEach((client, index) => {
+        client.socket.write(postRequest(`sent before the drain ${index};`));
+      });
+    },
+  };
+}
+
+async function countAnswered(load: Load): Promise<number> {
+  await Promise.all(load.clients.map((client) => client.ended));
+  return load.clients.filter((client, index) => client.received().includes(`sent before the drain ${index};`))
+    .length;
+}
+
+/** Whether the port refuses connections. One that was still accepted is ended by the drain. */
+async function refuses(port: number): Promise<boolean> {
+  try {
+    await connectRaw(port);
+    return false;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ECONNREFUSED';
+  }
+}
+
+describe('a drain', () => {
+  it('answers every request that was sent before it, and says that the connection closes', async () => {
+    const server = await start(echo);
+    const load = await prepareLoad(server.port);
+    await load.send();
+    await server.drain();
+
+    expect(await countAnswered(load)).toBe(2 * CONNECTIONS);
+    expect(load.clients.every((client) => /connection: close/i.test(client.received()))).toBe(true);
+  });
+
+  it('is needed: closing the plain server loses requests of the same load', async () => {
+    const plain: Server = createServer({ keepAliveTimeout: 100 }, echo);
+    plain.listen(0, '127.0.0.1');
+    await once(plain, 'listening');
+    const load = await prepareLoad((plain.address() as AddressInfo).port);
+    await load.send();
+    plain.close();
+
+    expect(await countAnswered(load)).toBeLessThan(2 * CONNECTIONS);
+  });
+
+  it('refuses new connections at once while it finishes an open request', async () => {
+    let answer: (() => void) | undefined;
+    const server = await start((_request, response) => {
+      answer = () => response.end('finished');
+    });
+    const client = await connectRaw(server.port);
+    client.socket.write(postRequest('slow'));
+    await expect.poll(() => answer).toBeDefined();
+
+    const drained = server.drain(10_000);
+    await expect.poll(() => refuses(server.port)).toBe(true);
+
+    answer?.();
+    await drained;
+    await client.ended;
+    expect(client.received()).toContain('finished');
+    expect(client.received()).toMatch(/connection: close/i);
+  });
+
+  it('cuts off at the deadline what does not end', async () => {
+    const server = await start((_request, response) => response.write('an endless stream'));
+    const client = await connectRaw(server.port);
+    client.socket.write(postRequest('x'));
+    await once(client.socket, 'data');
+
+    await server.drain(50);
+    await client.ended;
+    expect(client.received()).toContain('an endless stream');
+  });
+
+  it('tells streams to end, so that it need not wait for its deadline', async () => {
+    let endStream: (() => void) | undefined;
+    const server = await start(
+      (_request, response) => {
+        response.write('stream');
+        endStream = () => response.end('over');
+      },
+      { onDrain: () => endStream?.() },
+    );
+    const client = await connectRaw(server.port);
+    client.socket.write(postRequest('x'));
+    await once(client.socket, 'data');
+
+    await server.drain(60_000);
+    await client.ended;
+    expect(client.received()).toContain('over');
+  });
+
+  it('closes idle connections', async () => {
+    const server = await start(echo);
+    const client = await connectRaw(server.port);
+    client.socket.write(postRequest('x'));
+    await once(client.socket, 'data');
+
+    await server.drain(60_000);
+    expect(await client.ended).toBeUndefined();
+  });
+
+  it('closes connections that never sent a byte, and does not wait for them', async () => {
+    const server = await start(echo);
+    const client = await connectRaw(server.port);
+
+    await server.drain(60_000);
+    await client.ended;
+    expect(client.received()).toBe('');
+  });
+
+  it('happens once, however often it is asked for', async () => {
+    const server = await start(echo);
+    await Promise.all([server.drain(), server.drain(), server.drain()]);
+    await server.drain();
+    await expect(connectRaw(server.port)).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+  });
+});
