@@ -1,0 +1,391 @@
+import { readFileSync } from 'node:fs';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  type Coverage,
+  type Gap,
+  type Page,
+  reachedTop,
+  StalledWalk,
+  walkCoverage,
+  walkGap,
+} from '../../src/patterns/reconcile-walk.ts';
+
+interface Item {
+  readonly id: string;
+  readonly createdAt: number;
+}
+
+const OVERLAP = 300_000;
+const fresh: Coverage = { watermark: null, gaps: [] };
+
+/** A service that is asked by cursor and keeps its messages newest first. */
+class List {
+  messages: Item[] = [];
+  requests: (string | null)[] = [];
+  pageSize = 3;
+  /** Cursors issued before the last `expire()` are refused. */
+  #generation = 0;
+
+  add(...times: number[]): void {
+    for (const createdAt of times) this.messages.push({ id: `m${this.messages.length}`, createdAt });
+    this.messages.sort((a, b) => b.createdAt - a.createdAt || Number(b.id.slice(1)) - Number(a.id.slice(1)));
+  }
+
+  expire(): void {
+    this.#generation += 1;
+  }
+
+  read(cursor: string | null): { page: Page<Item> } | 'cursor_lost' {
+    this.requests.push(cursor);
+    let start = 0;
+    if (cursor !== null) {
+      const [generation, id] = cursor.split('/');
+      const index = this.messages.findIndex((message) => message.id === id);
+      if (Number(generation) !== this.#generation || index < 0) return 'cursor_lost';
+      start = index + 1;
+    }
+    const items = this.messages.slice(start, start + this.pageSize);
+    const hasMore = start + this.pageSize < this.messages.length;
+    const nextCursor = hasMore ? `${this.#generation}/${items.at(-1)?.id}` : null;
+    return { page: { items, nextCursor, hasMore } };
+  }
+}
+
+/** A store that keeps items and progress together, and what the walk was told to do. */
+class Store {
+  seen = new Set<string>();
+  coverage: Coverage = fresh;
+
+  commit(items: readonly Item[], coverage: Coverage): Promise<boolean> {
+    for (const item of items) this.seen.add(item.id);
+    this.coverage = coverage;
+    return Promise.resolve(true);
+  }
+}
+
+function poll(list: List, store: Store, maxPages = 100) {
+  return walkCoverage(
+    store.coverage,
+    {
+      read: (cursor) => Promise.resolve(list.read(cursor)),
+      commit: (items: readonly Item[], coverage) => store.commit(items, coverage),
+    },
+    { overlapMs: OVERLAP, maxPages },
+  );
+}
+
+describe('the vectors', () => {
+  interface VectorPage {
+    readonly items: readonly { readonly id: string; readonly created_at: number }[];
+    readonly next: string | null;
+  }
+  type VectorAnswer = VectorPage | 'lost' | 'error';
+  interface VectorGap {
+    readonly floor: number | null;
+    readonly cursor: string | null;
+    readonly top?: number | null;
+    readonly next_top?: number | null;
+  }
+  interface VectorCoverage {
+    readonly watermark: number | null;
+    readonly gaps: readonly VectorGap[];
+  }
+  interface Scenario {
+    readonly name: string;
+    readonly max_pages: number;
+    readonly start: VectorCoverage;
+    readonly periods: readonly {
+      readonly pages: Readonly<Record<string, VectorAnswer | readonly VectorAnswer[]>>;
+      readonly requests: readonly (string | null)[];
+      readonly kept: readonly string[];
+      readonly ends: string;
+      readonly after: VectorCoverage;
+    }[];
+  }
+  const path = new URL('../vectors/reconcile-walk.json', import.meta.url);
+  const vectors: { readonly overlap_ms: number; readonly scenarios: readonly Scenario[] } = JSON.parse(
+    readFileSync(path, 'utf8'),
+  );
+
+  it('are there', () => {
+    expect(vectors.scenarios.length).toBeGreaterThanOrEqual(20);
+  });
+
+  it.each(vectors.scenarios.map((scenario) => [scenario.name, scenario] as const))(
+    '%s',
+    async (_name, scenario) => {
+      let coverage: Coverage = {
+        watermark: scenario.start.watermark,
+        gaps: scenario.start.gaps.map((gap) => ({
+          top: gap.top ?? null,
+          floor: gap.floor,
+          cursor: gap.cursor,
+          nextTop: gap.next_top ?? null,
+          pages: 1,
+          restarts: 0,
+        })),
+      };
+      for (const period of scenario.periods) {
+        const requests: (string | null)[] = [];
+        const kept: string[] = [];
+        const asked = new Map<string, number>();
+        const read = (cursor: string | null) => {
+          requests.push(cursor);
+          const key = cursor ?? 'newest';
+          const listed = period.pages[key];
+          const answers: readonly VectorAnswer[] = isList(listed)
+            ? listed
+            : listed === undefined
+              ? []
+              : [listed];
+          const turn = asked.get(key) ?? 0;
+          asked.set(key, turn + 1);
+          const answer = answers[Math.min(turn, answers.length - 1)];
+          if (answer === undefined) throw new Error(`the scenario has no page for ${key}`);
+          if (answer === 'error') return Promise.reject(new Error('failed'));
+          if (answer === 'lost') return Promise.resolve('cursor_lost' as const);
+          const items = answer.items.map((item) => ({ id: item.id, createdAt: item.created_at }));
+          return Promise.resolve({ page: { items, nextCursor: answer.next, hasMore: answer.next !== null } });
+        };
+        const commit = (items: readonly Item[], next: Coverage) => {
+          kept.push(...items.map((item) => item.id));
+          coverage = next;
+          return Promise.resolve(true);
+        };
+        const ends = await walkCoverage(
+          coverage,
+          { read, commit },
+          { overlapMs: vectors.overlap_ms, maxPages: scenario.max_pages },
+        ).then(
+          (result) => result.outcome,
+          () => 'failed',
+        );
+        expect({ requests: requests.map((cursor) => cursor ?? 'newest'), kept, ends }).toEqual({
+          requests: period.requests.map((cursor) => cursor ?? 'newest'),
+          kept: period.kept,
+          ends: period.ends,
+        });
+        expect({
+          watermark: coverage.watermark,
+          gaps: coverage.gaps.map(({ floor, cursor }) => ({ floor, cursor })),
+        }).toEqual({
+          watermark: period.after.watermark,
+          gaps: period.after.gaps.map(({ floor, cursor }) => ({ floor, cursor })),
+        });
+      }
+    },
+  );
+
+  function isList(
+    answer: VectorAnswer | readonly VectorAnswer[] | undefined,
+  ): answer is readonly VectorAnswer[] {
+    return Array.isArray(answer);
+  }
+});
+
+describe('a walk', () => {
+  it('passes thousands of messages of one instant', async () => {
+    const list = new List();
+    const store = new Store();
+    list.pageSize = 100;
+    list.add(...Array.from({ length: 3_000 }, () => 5_000_000));
+    expect((await poll(list, store)).outcome).toBe('closed');
+    expect(store.seen.size).toBe(3_000);
+    list.add(...Array.from({ length: 2_000 }, () => 5_000_000));
+    await poll(list, store);
+    expect(store.seen.size).toBe(5_000);
+  });
+
+  it('keeps two gaps at most, however long it takes to catch up', async () => {
+    const list = new List();
+    const store = new Store();
+    list.add(...Array.from({ length: 100 }, (_, index) => index * 60_000));
+    let polls = 0;
+    let widest = 0;
+    for (let outcome = ''; outcome !== 'closed' && polls < 500; polls += 1) {
+      outcome = (await poll(list, store, 2)).outcome;
+      widest = Math.max(widest, store.coverage.gaps.length);
+      if (polls < 20) list.add(6_000_000 + polls * 45_000);
+    }
+    expect(widest).toBe(2);
+    expect(store.seen.size).toBe(list.messages.length);
+  });
+
+  it('stores nothing more once it is superseded', async () => {
+    const list = new List();
+    list.add(1, 2, 3, 4, 5, 6, 7);
+    let commits = 0;
+    const result = await walkCoverage(
+      fresh,
+      {
+        read: (cursor) => Promise.resolve(list.read(cursor)),
+        commit: () => Promise.resolve(++commits < 2),
+      },
+      { overlapMs: OVERLAP, maxPages: 100 },
+    );
+    expect(result.outcome).toBe('superseded');
+    expect(commits).toBe(2);
+  });
+
+  it('sees everything even if no cursor outlives its period', async () => {
+    const list = new List();
+    const store = new Store();
+    list.add(...Array.from({ length: 200 }, (_, index) => index * 60_000));
+    for (let polls = 0; polls < 10; polls += 1) {
+      list.expire();
+      await poll(list, store, 4);
+    }
+    expect(store.seen.size).toBe(200);
+  });
+
+  it.each([
+    ['names no new cursor', null],
+    ['names the same cursor again', 'c1'],
+  ])('throws when a page claims more but %s', async (_what, nextCursor) => {
+    const items = [{ id: 'm1', createdAt: 1 }];
+    const pages = (cursor: string | null) =>
+      ({ page: { items, nextCursor: cursor === null ? 'c1' : nextCursor, hasMore: true } }) as const;
+    const io = { read: (cursor: string | null) => Promise.resolve(pages(cursor)), commit: async () => true };
+    const walk = walkCoverage(fresh, io, { overlapMs: OVERLAP, maxPages: 100 });
+    await expect(walk).rejects.toBeInstanceOf(StalledWalk);
+  });
+
+  it('does not take an empty page for one wholly below the floor', async () => {
+    const items = [{ id: 'm1', createdAt: 1_000_000 }];
+    const pages: Record<string, Page<Item>> = {
+      newest: { items: [], nextCursor: 'c1', hasMore: true },
+      c1: { items, nextCursor: null, hasMore: false },
+    };
+    const kept: string[] = [];
+    const result = await walkCoverage(
+      { watermark: 1_000_000, gaps: [] },
+      {
+        read: (cursor) => Promise.resolve({ page: pages[cursor ?? 'newest'] ?? expect.fail('no page') }),
+        commit: async (found: readonly Item[]) => kept.push(...found.map((item) => item.id)) >= 0,
+      },
+      { overlapMs: OVERLAP, maxPages: 10 },
+    );
+    expect(result.outcome).toBe('closed');
+    expect(kept).toEqual(['m1']);
+  });
+});
+
+describe('one stretch', () => {
+  const stretch: Gap = { top: null, floor: 60_000, cursor: null, nextTop: null, restarts: 0 };
+
+  function walk(list: List, gap: Gap, maxPages: number, seen = new Set<string>()) {
+    return walkGap(
+      gap,
+      {
+        read: (cursor) => Promise.resolve(list.read(cursor)),
+        commit: async (items: readonly Item[]) => {
+          for (const item of items) seen.add(item.id);
+          return true;
+        },
+      },
+      { maxPages },
+    );
+  }
+
+  it('is read down to its floor, and no further', async () => {
+    const list = new List();
+    list.add(...Array.from({ length: 30 }, (_, index) => index * 10_000));
+    const seen = new Set<string>();
+    expect(await walk(list, stretch, 100, seen)).toMatchObject({ outcome: 'closed', progress: null });
+    expect(list.messages.filter((message) => message.createdAt >= 60_000 && !seen.has(message.id))).toEqual(
+      [],
+    );
+    expect(seen.size).toBeLessThan(30);
+  });
+
+  it('goes on where it stopped', async () => {
+    const list = new List();
+    list.add(...Array.from({ length: 30 }, (_, index) => index * 10_000));
+    const first = await walk(list, stretch, 2);
+    expect(first.outcome).toBe('open');
+    const [cursor] = list.requests.splice(0).slice(-1);
+    await walk(list, first.progress ?? stretch, 1);
+    expect(list.requests).toEqual([first.progress?.cursor]);
+    expect(list.requests[0]).not.toBe(cursor);
+  });
+
+  it('starts again when its cursor is lost', async () => {
+    const list = new List();
+    list.add(...Array.from({ length: 30 }, (_, index) => index * 10_000));
+    const first = await walk(list, stretch, 2);
+    list.expire();
+    list.requests = [];
+    const second = await walk(list, first.progress ?? stretch, 1);
+    expect(list.requests.slice(0, 2)).toEqual([first.progress?.cursor, null]);
+    expect(second.progress).toMatchObject({ floor: 60_000, restarts: 1 });
+  });
+});
+
+describe('over any history', () => {
+  const step = fc.oneof(
+    {
+      weight: 4,
+      arbitrary: fc.record({ kind: fc.constant('add' as const), count: fc.integer({ min: 1, max: 9 }) }),
+    },
+    {
+      weight: 4,
+      arbitrary: fc.record({ kind: fc.constant('poll' as const), pages: fc.integer({ min: 1, max: 4 }) }),
+    },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant('expire' as const) }) },
+    // The process dies at its n-th request: nothing after the last commit stays.
+    {
+      weight: 2,
+      arbitrary: fc.record({ kind: fc.constant('crash' as const), at: fc.integer({ min: 1, max: 4 }) }),
+    },
+    {
+      weight: 2,
+      arbitrary: fc.record({ kind: fc.constant('pause' as const), ms: fc.integer({ min: 0, max: 900_000 }) }),
+    },
+  );
+
+  it('misses nothing below the watermark, never lowers it, and closes in the end', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
+        const list = new List();
+        const store = new Store();
+        let now = 10_000_000;
+        let highest = Number.NEGATIVE_INFINITY;
+        for (const action of steps) {
+          if (action.kind === 'add') list.add(...Array.from({ length: action.count }, () => now));
+          if (action.kind === 'pause') now += action.ms;
+          if (action.kind === 'expire') list.expire();
+          if (action.kind === 'poll') await poll(list, store, action.pages);
+          if (action.kind === 'crash') await crash(list, store, action.at);
+          const { watermark } = store.coverage;
+          const missed = list.messages.filter(
+            (message) => message.createdAt < (watermark ?? 0) && !store.seen.has(message.id),
+          );
+          expect(missed).toEqual([]);
+          expect(watermark ?? highest).toBeGreaterThanOrEqual(highest);
+          highest = watermark ?? highest;
+          expect(store.coverage.gaps.length).toBeLessThanOrEqual(2);
+        }
+        for (let polls = 0; polls < 50 && (await poll(list, store)).outcome !== 'closed'; polls += 1);
+        expect(store.coverage.gaps).toEqual([]);
+        expect(store.seen.size).toBe(list.messages.length);
+        expect(reachedTop(store.coverage)).toBe(list.messages[0]?.createdAt ?? null);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  async function crash(list: List, store: Store, at: number): Promise<void> {
+    let requests = 0;
+    const walk = walkCoverage(
+      store.coverage,
+      {
+        read: (cursor) =>
+          ++requests === at ? Promise.reject(new Error('killed')) : Promise.resolve(list.read(cursor)),
+        commit: (items: readonly Item[], coverage) => store.commit(items, coverage),
+      },
+      { overlapMs: OVERLAP, maxPages: 100 },
+    );
+    await walk.catch(() => undefined);
+  }
+});
