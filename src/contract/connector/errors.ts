@@ -1,0 +1,43 @@
+import { z } from 'zod';
+
+/** One row of the connector's error table. */
+export interface ConnectorErrorDefinition {
+  readonly status: number;
+  /** One sentence for people. */
+  readonly meaning: string;
+}
+
+/** Codes of the connector's own refusals. Calls that pass on to the service may also answer its codes. */
+export const CONNECTOR_ERRORS = {
+  invalid_request: { status: 400, meaning: 'The input is wrong; `message` names the field.' },
+  account_required: { status: 400, meaning: 'There are several accounts; `accountId` must say which.' },
+  unauthorized: { status: 401, meaning: 'The bearer token is absent or wrong.' },
+  invalid_signature: { status: 401, meaning: 'The delivery is not signed by the service, or not in time.' },
+  not_found: { status: 404, meaning: 'No such address, or nothing with this id.' },
+  method_not_allowed: { status: 405, meaning: 'The address does not take this method.' },
+  reference_reused: { status: 409, meaning: 'The reference was used before, with another body.' },
+  not_cancellable: { status: 409, meaning: 'The send is no longer queued.' },
+  not_retryable: { status: 409, meaning: 'Only an `unknown` or `rejected` send can be tried again.' },
+  account_exists: { status: 409, meaning: 'This credential belongs to an account already.' },
+  payload_too_large: { status: 413, meaning: 'The body is larger than the connector takes.' },
+  internal_error: { status: 500, meaning: 'The connector failed; the log says more.' },
+  service_refused: { status: 502, meaning: 'The service refused the call; `message` holds its code.' },
+  service_unreachable: { status: 502, meaning: 'The service did not answer.' },
+  unavailable: { status: 503, meaning: 'The store cannot take it now; try again after `Retry-After`.' },
+  sync_unfinished: { status: 504, meaning: 'The gap is not closed yet; polling goes on.' },
+} as const satisfies Readonly<Record<string, ConnectorErrorDefinition>>;
+
+export type ConnectorErrorCode = keyof typeof CONNECTOR_ERRORS;
+
+/** All codes, in the order of the table. */
+export const CONNECTOR_ERROR_CODES = Object.keys(CONNECTOR_ERRORS) as [
+  ConnectorErrorCode,
+  ...ConnectorErrorCode[],
+];
+
+/** The body of every refusal: a code for programs and a sentence for people, which names the field. */
+export const connectorErrorBody = z.object({
+  error: z.string().min(1).describe('Machine-readable code.'),
+  message: z.string().min(1).describe('What is wrong, in one sentence.'),
+});
+export type ConnectorErrorBody = z.infer<typeof connectorErrorBody>;

@@ -1,0 +1,73 @@
+import { API_ERRORS, BODY_ERRORS, type ConnectorEndpoint } from './connector-endpoint.ts';
+import * as messages from './messages.ts';
+import { listOutboundQuery, outbound, outboundList } from './outbound.ts';
+
+/** Stored messages and sends under way. */
+export const MESSAGE_ENDPOINTS = {
+  listMessages: {
+    method: 'GET',
+    path: '/v1/messages',
+    summary: 'Lists stored messages, newest first.',
+    query: messages.listConnectorMessagesQuery,
+    answers: [{ status: 200, description: 'A page.', schema: messages.connectorMessageList }],
+    errors: [...API_ERRORS, 'invalid_request'],
+  },
+  getMessage: {
+    method: 'GET',
+    path: '/v1/messages/{id}',
+    summary: 'Reads one stored message.',
+    answers: [{ status: 200, description: 'The message.', schema: messages.connectorMessage }],
+    errors: [...API_ERRORS, 'not_found'],
+  },
+  getMessageMedia: {
+    method: 'GET',
+    path: '/v1/messages/{id}/media',
+    summary: 'Fetches the file of a message, as an attachment.',
+    answers: [{ status: 200, description: 'The bytes.', contentType: 'application/octet-stream' }],
+    errors: [...API_ERRORS, 'not_found', 'service_unreachable', 'service_refused'],
+  },
+  getMessageTrace: {
+    method: 'GET',
+    path: '/v1/messages/{id}/trace',
+    summary: 'Tells every delivery, poll and send that touched a message, and what each changed.',
+    answers: [{ status: 200, description: 'The trace.', schema: messages.messageTrace }],
+    errors: [...API_ERRORS, 'not_found'],
+  },
+  queueMessage: {
+    method: 'POST',
+    path: '/v1/messages',
+    summary: 'Queues a send. The same reference again is the same send.',
+    body: { schema: messages.queueMessageRequest, required: true },
+    answers: [{ status: 202, description: 'Queued, or queued before.', schema: messages.queuedMessage }],
+    errors: [...API_ERRORS, ...BODY_ERRORS, 'not_found', 'reference_reused'],
+  },
+  listOutbound: {
+    method: 'GET',
+    path: '/v1/outbound',
+    summary: 'Lists sends, newest first.',
+    query: listOutboundQuery,
+    answers: [{ status: 200, description: 'A page.', schema: outboundList }],
+    errors: [...API_ERRORS, 'invalid_request'],
+  },
+  getOutbound: {
+    method: 'GET',
+    path: '/v1/outbound/{id}',
+    summary: 'Reads one send.',
+    answers: [{ status: 200, description: 'The send.', schema: outbound }],
+    errors: [...API_ERRORS, 'not_found'],
+  },
+  cancelOutbound: {
+    method: 'DELETE',
+    path: '/v1/outbound/{id}',
+    summary: 'Cancels a send that is still queued.',
+    answers: [{ status: 200, description: 'Cancelled.', schema: outbound }],
+    errors: [...API_ERRORS, 'not_found', 'not_cancellable'],
+  },
+  retryOutbound: {
+    method: 'POST',
+    path: '/v1/outbound/{id}/retry',
+    summary: 'Tries an unknown or rejected send again, on the word of an operator.',
+    answers: [{ status: 202, description: 'Queued again.', schema: outbound }],
+    errors: [...API_ERRORS, 'not_found', 'not_retryable'],
+  },
+} as const satisfies Readonly<Record<string, ConnectorEndpoint>>;

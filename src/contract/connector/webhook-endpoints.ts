@@ -1,0 +1,88 @@
+import { z } from 'zod';
+import { acknowledgement } from '../service/connections.ts';
+import { webhookEvent } from '../service/events.ts';
+import { HEADERS } from '../service/headers.ts';
+import { rotatedSecret, rotateSecretRequest } from './accounts.ts';
+import {
+  API_ERRORS,
+  BODY_ERRORS,
+  type ConnectorEndpoint,
+  SERVICE_CALL_ERRORS,
+} from './connector-endpoint.ts';
+import { healthAnswer } from './sync.ts';
+
+const signatureHeaders = [
+  { name: HEADERS.timestamp, description: 'Epoch milliseconds, 13 digits.', required: true },
+  { name: HEADERS.signature, description: '`sha256=` and 64 hex digits.', required: true },
+];
+
+const receiverErrors = [
+  'not_found',
+  'payload_too_large',
+  'invalid_signature',
+  'invalid_request',
+  'unavailable',
+] as const;
+
+const received = [
+  { status: 200, description: 'Committed, or known already.', schema: acknowledgement },
+] as const;
+
+/** The webhook receiver, the rotation of its secret, and what operators and probes read. */
+export const WEBHOOK_ENDPOINTS = {
+  receiveWebhook: {
+    method: 'POST',
+    path: '/webhooks/messaging',
+    summary: 'Takes a delivery of the first subscription.',
+    credential: false,
+    requestHeaders: signatureHeaders,
+    body: { schema: webhookEvent, required: true },
+    answers: received,
+    errors: receiverErrors,
+  },
+  receiveSubscriptionWebhook: {
+    method: 'POST',
+    path: '/webhooks/messaging/{subscriptionId}',
+    summary: 'Takes a delivery of one subscription.',
+    credential: false,
+    requestHeaders: signatureHeaders,
+    body: { schema: webhookEvent, required: true },
+    answers: received,
+    errors: receiverErrors,
+  },
+  rotateSecret: {
+    method: 'POST',
+    path: '/v1/webhook/rotate',
+    summary: 'Rotates the signing secret with no event lost.',
+    body: { schema: rotateSecretRequest, required: false },
+    answers: [{ status: 200, description: 'Rotated.', schema: rotatedSecret }],
+    errors: [...API_ERRORS, ...BODY_ERRORS, ...SERVICE_CALL_ERRORS],
+  },
+  healthz: {
+    method: 'GET',
+    path: '/healthz',
+    summary: 'Says that the process runs.',
+    credential: false,
+    answers: [{ status: 200, description: 'It runs.', schema: healthAnswer }],
+    errors: [],
+  },
+  readyz: {
+    method: 'GET',
+    path: '/readyz',
+    summary: 'Says whether database and queue are at hand.',
+    credential: false,
+    answers: [
+      { status: 200, description: 'Ready.', schema: healthAnswer },
+      { status: 503, description: 'Not ready; `checks` says what fails.', schema: healthAnswer },
+    ],
+    errors: [],
+  },
+  metrics: {
+    method: 'GET',
+    path: '/metrics',
+    summary: 'Figures in the text format of Prometheus.',
+    credential: false,
+    answers: [{ status: 200, description: 'The figures.', contentType: 'text/plain', schema: z.string() }],
+    errors: [],
+  },
+} as const satisfies Readonly<Record<string, ConnectorEndpoint>>;
