@@ -1,0 +1,79 @@
+import { parseArgs } from 'node:util';
+
+/** What a run of the benchmark was asked for. */
+export interface BenchArguments {
+  readonly benches: readonly BenchName[];
+  readonly json: boolean;
+  /** Measured seconds of each round. */
+  readonly seconds: number;
+  readonly rounds: number;
+  readonly without: readonly string[];
+  /** A folder for CPU profiles of the child processes. */
+  readonly profileFolder: string | undefined;
+}
+
+export type BenchName = 'ingest' | 'delivery';
+
+const BENCHES: readonly BenchName[] = ['ingest', 'delivery'];
+
+export const HELP = `Usage: npm run bench [-- ingest | delivery] [options]
+
+  ingest      webhook events stored per second, beside three other receivers
+  delivery    webhook events delivered per second, beside a bare loop
+  (neither)   both
+
+  --seconds N     measured seconds of each round (default 5)
+  --rounds N      rounds; every contender has its turn in each (default 3)
+  --without NAME  leave a contender of ingest out: verify, insert or stripe (repeatable)
+  --profile DIR   write a CPU profile of each child process to DIR
+  --json          one JSON object on standard output
+  --help          this text
+
+Postgres: TEST_DATABASE_URL, or an embedded one in a temporary folder, with fsync on.
+The exit code is 1 when something is broken (an answer other than 2xx, a row too few or too many),
+and never because a figure is low.
+`;
+
+const OPTIONAL_CONTENDERS = ['verify', 'insert', 'stripe'];
+
+/** Reads the command line; undefined means that help was asked for. Throws a sentence for the user. */
+export function readArguments(argv: readonly string[]): BenchArguments | undefined {
+  const { values, positionals } = parseArgs({
+    args: [...argv],
+    allowPositionals: true,
+    options: {
+      seconds: { type: 'string', default: '5' },
+      rounds: { type: 'string', default: '3' },
+      without: { type: 'string', multiple: true, default: [] },
+      profile: { type: 'string' },
+      json: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  if (values.help) return undefined;
+  const unknown = values.without.find((name) => !OPTIONAL_CONTENDERS.includes(name));
+  if (unknown !== undefined)
+    throw new Error(`--without takes ${OPTIONAL_CONTENDERS.join(', ')}, not ${unknown}`);
+  return {
+    benches: positionals.length === 0 ? BENCHES : positionals.map(readBench),
+    json: values.json,
+    seconds: readNumber('--seconds', values.seconds, 0.1, 600),
+    rounds: Math.round(readNumber('--rounds', values.rounds, 1, 100)),
+    without: values.without,
+    profileFolder: values.profile,
+  };
+}
+
+function readBench(name: string): BenchName {
+  const bench = BENCHES.find((known) => known === name);
+  if (bench === undefined)
+    throw new Error(`there is no benchmark ${name}; there are ${BENCHES.join(' and ')}`);
+  return bench;
+}
+
+function readNumber(option: string, text: string, min: number, max: number): number {
+  const value = Number(text);
+  if (!(value >= min && value <= max))
+    throw new Error(`${option} takes a number from ${min} to ${max}, not ${text}`);
+  return value;
+}

@@ -1,0 +1,28 @@
+import { availableParallelism } from 'node:os';
+import type { DeliveryReport } from '../delivery/delivery-report.ts';
+import type { IngestReport } from '../ingest/ingest-report.ts';
+import type { PostgresSettings } from '../postgres/bench-postgres.ts';
+
+/** Everything one run found, as `--json` prints it. */
+export interface BenchReport {
+  readonly machine: Machine;
+  readonly postgres: PostgresSettings;
+  readonly seconds: number;
+  readonly rounds: number;
+  readonly ingest?: IngestReport;
+  readonly delivery?: DeliveryReport;
+  /** What went wrong; the exit code is 1 if there is anything. */
+  readonly broken: readonly string[];
+}
+
+export interface Machine {
+  readonly cores: number;
+  readonly platform: string;
+  readonly node: string;
+}
+
+/** Describes the machine in the words that matter to a figure. */
+export function describeMachine(): Machine {
+  const platform = `${process.platform} ${process.arch}`;
+  return { cores: availableParallelism(), platform, node: process.versions.node };
+}

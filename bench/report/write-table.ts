@@ -1,0 +1,74 @@
+import type { Ratio } from './ratio.ts';
+import type { BenchReport } from './report.ts';
+import type { Spread } from './statistics.ts';
+
+type Row = readonly string[];
+
+/** Writes a report for people: ratios first, then the figures behind them. */
+export function writeReport(report: BenchReport): string {
+  const { machine, postgres, ingest, delivery } = report;
+  const lines = [
+    `${machine.cores} cores, ${machine.platform}, Node ${machine.node}, Postgres ${postgres.version}` +
+      ` (fsync ${postgres.fsync}, synchronous_commit ${postgres.synchronousCommit})`,
+    `median of ${report.rounds} rounds of ${report.seconds} s, lowest to highest in brackets`,
+  ];
+  if (ingest !== undefined) {
+    lines.push('', ...ratioTable('ingest', ingest.ratios), '');
+    lines.push(
+      ...table([
+        ['receiver', 'events per second', 'p50 ms', 'p99 ms', 'acknowledged', 'rows'],
+        ...ingest.contenders.map((one) => [
+          one.title,
+          spread(one.eventsPerSecond, 0),
+          spread(one.p50Ms, 1),
+          spread(one.p99Ms, 1),
+          String(one.acknowledged),
+          one.rows.length === 0 ? '' : one.broken.length === 0 ? 'as expected' : 'WRONG',
+        ]),
+      ]),
+    );
+    for (const [name, reason] of Object.entries(ingest.notMeasured))
+      lines.push(`not measured: ${name} (${reason})`);
+  }
+  if (delivery !== undefined) {
+    lines.push('', ...ratioTable('delivery', delivery.ratios), '');
+    lines.push(
+      ...table([
+        ['sender', 'events per second', 'delivered', 'rows'],
+        ...delivery.contenders.map((one) => [
+          one.title,
+          spread(one.eventsPerSecond, 0),
+          String(one.delivered),
+          one.rows.length === 0 ? '' : one.broken.length === 0 ? 'as expected' : 'WRONG',
+        ]),
+      ]),
+    );
+  }
+  if (report.broken.length > 0) lines.push('', ...report.broken.map((reason) => `BROKEN  ${reason}`));
+  return `${lines.join('\n')}\n`;
+}
+
+function ratioTable(name: string, ratios: readonly Ratio[]): string[] {
+  return table([
+    [name, 'ratio', 'to reach', ''],
+    ...ratios.map((ratio) => {
+      const bound =
+        'atLeast' in ratio.target ? `at least ${ratio.target.atLeast}` : `below ${ratio.target.below}`;
+      return [ratio.what, spread(ratio, 2), bound, ratio.reached ? 'reached' : 'NOT REACHED'];
+    }),
+  ]);
+}
+
+function spread({ median, min, max }: Spread, digits: number): string {
+  return `${median.toFixed(digits)} (${min.toFixed(digits)} to ${max.toFixed(digits)})`;
+}
+
+function table(rows: readonly Row[]): string[] {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  return rows.map((row) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  );
+}
