@@ -4,7 +4,7 @@ CREATE TYPE "connector"."message_status" AS ENUM('sent', 'delivered', 'read', 'f
 CREATE TABLE "connector"."accounts" (
 	"id" text PRIMARY KEY NOT NULL,
 	"kind" text NOT NULL,
-	"base_url" text NOT NULL,
+	"base_url" text,
 	"sealed_credential" text,
 	"credential_version" bigint DEFAULT 1 NOT NULL,
 	"subscription_id" text NOT NULL,
@@ -48,6 +48,7 @@ CREATE TABLE "connector"."subscriptions" (
 	"account_id" text,
 	"is_first" boolean DEFAULT false NOT NULL,
 	"sealed_secret" text,
+	"sealed_configured_secret" text,
 	"secret_version" bigint DEFAULT 0 NOT NULL,
 	"sealed_previous_secret" text,
 	"previous_max_timestamp" bigint,
@@ -99,8 +100,59 @@ CREATE TABLE "connector"."messages" (
 	CONSTRAINT "messages_pkey" PRIMARY KEY("connection_id","id")
 );
 --> statement-breakpoint
+CREATE TABLE "connector"."coverage" (
+	"account_id" text PRIMARY KEY NOT NULL,
+	"watermark" bigint,
+	"listed_watermark" bigint
+);
+--> statement-breakpoint
+CREATE TABLE "connector"."gaps" (
+	"account_id" text NOT NULL,
+	"kind" text NOT NULL,
+	"slot" text NOT NULL,
+	"top" bigint,
+	"floor" bigint,
+	"cursor" text,
+	"next_top" bigint,
+	"restarts" integer NOT NULL,
+	"opened_at" bigint NOT NULL,
+	CONSTRAINT "gaps_pkey" PRIMARY KEY("account_id","kind","slot")
+);
+--> statement-breakpoint
+CREATE TABLE "connector"."poll_states" (
+	"account_id" text PRIMARY KEY NOT NULL,
+	"last_started_at" bigint,
+	"last_good_at" bigint,
+	"last_good_reference" bigint,
+	"failures" integer DEFAULT 0 NOT NULL,
+	"last_error_code" text,
+	"last_error_at" bigint,
+	"not_before" bigint,
+	"asked_to_wait" boolean DEFAULT false NOT NULL,
+	"refused_credential_version" bigint,
+	"needs_full_sweep" boolean DEFAULT true NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "connector"."repairs" (
+	"connection_id" text NOT NULL,
+	"message_id" text NOT NULL,
+	"what" smallint NOT NULL,
+	"account_id" text NOT NULL,
+	"observed_at" bigint NOT NULL,
+	"resolved" text,
+	CONSTRAINT "repairs_pkey" PRIMARY KEY("connection_id","message_id","what")
+);
+--> statement-breakpoint
+CREATE TABLE "connector"."sweeps" (
+	"account_id" text NOT NULL,
+	"horizon" text NOT NULL,
+	"last_at" bigint NOT NULL,
+	CONSTRAINT "sweeps_pkey" PRIMARY KEY("account_id","horizon")
+);
+--> statement-breakpoint
 CREATE INDEX "connections_account" ON "connector"."connections" USING btree ("account_id");--> statement-breakpoint
 CREATE UNIQUE INDEX "changes_seq" ON "connector"."changes" USING btree ("seq") WHERE "connector"."changes"."seq" is not null;--> statement-breakpoint
 CREATE INDEX "changes_unnumbered" ON "connector"."changes" USING btree ("id") WHERE "connector"."changes"."seq" is null;--> statement-breakpoint
 CREATE INDEX "messages_id" ON "connector"."messages" USING btree ("id");--> statement-breakpoint
-CREATE INDEX "messages_newest" ON "connector"."messages" USING btree ("connection_id","created_at" DESC NULLS FIRST,"id" DESC NULLS FIRST);
+CREATE INDEX "messages_newest" ON "connector"."messages" USING btree ("connection_id","created_at" DESC NULLS FIRST,"id" DESC NULLS FIRST);--> statement-breakpoint
+CREATE INDEX "repairs_by_account" ON "connector"."repairs" USING btree ("account_id","observed_at");

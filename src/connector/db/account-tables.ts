@@ -5,7 +5,8 @@ import { connectorSchema, epochMs } from './connector-schema.ts';
 export const accounts = connectorSchema.table('accounts', {
   id: text('id').primaryKey(),
   kind: text('kind').$type<'api_key' | 'oauth'>().notNull(),
-  baseUrl: text('base_url').notNull(),
+  /** Null: receives webhooks only and never calls the service. */
+  baseUrl: text('base_url'),
   /** Null: receives webhooks only and never calls the service. */
   sealedCredential: text('sealed_credential'),
   /** Changes with the credential, so that a refused one is not tried again until then. */
@@ -25,6 +26,8 @@ export const subscriptions = connectorSchema.table('subscriptions', {
   /** The one behind the path without an id. */
   isFirst: boolean('is_first').notNull().default(false),
   sealedSecret: text('sealed_secret'),
+  /** The secret that the configuration named last: a new one there replaces the stored one, the same does not. */
+  sealedConfiguredSecret: text('sealed_configured_secret'),
   secretVersion: bigint('secret_version', { mode: 'number' }).notNull().default(0),
   sealedPreviousSecret: text('sealed_previous_secret'),
   /** The previous secret is good for timestamps up to this one … */

@@ -6,3 +6,4 @@ export * from './account-tables.ts';
 export { connectorSchema } from './connector-schema.ts';
 export * from './feed-tables.ts';
 export * from './message-tables.ts';
+export * from './sync-tables.ts';
