@@ -1,0 +1,103 @@
+import type { Clock } from '../clock/clock.ts';
+import type { Logger } from '../logger/logger.ts';
+
+/** Ends what a process has started, in the right order and in bounded time. */
+export interface Lifecycle {
+  /**
+   * Registers a step of the shutdown. Steps run one after the other, the last registered first. A step that is
+   * registered once the shutdown runs is run at once.
+   */
+  onClose(name: string, close: () => void | Promise<void>): void;
+  /**
+   * Runs every step once and resolves when they are over. Never rejects: a step that fails or hangs is logged
+   * and the next one runs. Further calls join the first.
+   */
+  close(): Promise<void>;
+  /**
+   * SIGINT and SIGTERM run `close` and end the process with 0, or 1 when a step failed. A second signal ends it
+   * at once. An unhandled rejection or exception is logged and ends it with 1.
+   */
+  closeOnSignals(): void;
+}
+
+interface Step {
+  readonly name: string;
+  readonly close: () => void | Promise<void>;
+}
+
+const SIGNALS = { SIGINT: 2, SIGTERM: 15 } as const;
+
+/**
+ * Makes a lifecycle whose `close` takes at most `deadlineMs`. A step gets at most half of the time that is
+ * left, so that one that hangs leaves time to those after it.
+ */
+export function createLifecycle(options: {
+  readonly logger: Logger;
+  readonly clock: Clock;
+  readonly deadlineMs: number;
+}): Lifecycle {
+  const { logger, clock } = options;
+  const steps: Step[] = [];
+  let endsAt: number | undefined;
+  let closing: Promise<void> | undefined;
+  let failed = false;
+
+  function fail(step: Step, err: unknown): void {
+    failed = true;
+    logger.error({ step: step.name, err }, 'a step of the shutdown failed');
+  }
+
+  async function run(step: Step): Promise<void> {
+    const limitMs = Math.max(0, ((endsAt ?? clock.elapsed()) - clock.elapsed()) / 2);
+    const late = Symbol('late');
+    let cancel = (): void => undefined;
+    const deadline = new Promise<typeof late>((resolve) => {
+      cancel = clock.after(limitMs, () => resolve(late), { keepAlive: true });
+    });
+    try {
+      const closed = Promise.resolve(step.close());
+      // A step left behind may still fail; nobody awaits it any more.
+      closed.catch(() => undefined);
+      if ((await Promise.race([closed, deadline])) === late) fail(step, new Error('it did not end in time'));
+    } catch (error) {
+      fail(step, error);
+    } finally {
+      cancel();
+    }
+  }
+
+  async function closeAll(): Promise<void> {
+    endsAt = clock.elapsed() + options.deadlineMs;
+    for (let step = steps.pop(); step !== undefined; step = steps.pop()) await run(step);
+  }
+
+  function close(): Promise<void> {
+    closing ??= closeAll();
+    return closing;
+  }
+
+  function closeOnSignals(): void {
+    for (const [signal, number] of Object.entries(SIGNALS)) {
+      process.on(signal, () => {
+        if (closing !== undefined) process.exit(128 + number);
+        logger.info({ signal }, 'stopping');
+        void close().then(() => process.exit(failed ? 1 : 0));
+      });
+    }
+    const crash = (kind: string) => (err: unknown) => {
+      logger.fatal({ kind, err }, 'stopped by an error that nothing handled');
+      process.exit(1);
+    };
+    process.on('unhandledRejection', crash('rejection'));
+    process.on('uncaughtException', crash('exception'));
+  }
+
+  return {
+    onClose(name, step) {
+      if (closing === undefined) steps.push({ name, close: step });
+      else void run({ name, close: step });
+    },
+    close,
+    closeOnSignals,
+  };
+}

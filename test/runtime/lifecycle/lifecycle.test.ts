@@ -1,0 +1,153 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { createLifecycle, type Lifecycle } from '../../../src/runtime/lifecycle/lifecycle.ts';
+import { createLogger } from '../../../src/runtime/logger/logger.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+
+interface Prepared {
+  readonly clock: ManualClock;
+  readonly lines: string[];
+  readonly lifecycle: Lifecycle;
+}
+
+function prepare(deadlineMs = 1_000): Prepared {
+  const clock = new ManualClock();
+  const lines: string[] = [];
+  const logger = createLogger({
+    level: 'info',
+    name: 'test',
+    destination: { write: (line) => lines.push(line) },
+  });
+  return { clock, lines, lifecycle: createLifecycle({ logger, clock, deadlineMs }) };
+}
+
+describe('a shutdown', () => {
+  it('runs its steps one after the other, the last registered first', async () => {
+    const { lifecycle, clock } = prepare();
+    const seen: string[] = [];
+    lifecycle.onClose('database', () => {
+      seen.push('database');
+    });
+    lifecycle.onClose('listener', async () => {
+      await clock.sleep(100);
+      seen.push('listener');
+    });
+
+    const closed = lifecycle.close();
+    await clock.advance(100);
+    await closed;
+
+    expect(seen).toEqual(['listener', 'database']);
+    expect(clock.pending).toBe(0);
+  });
+
+  it('runs every step once, however often it is asked for', async () => {
+    const { lifecycle } = prepare();
+    let runs = 0;
+    lifecycle.onClose('once', () => {
+      runs++;
+    });
+    await Promise.all([lifecycle.close(), lifecycle.close()]);
+    await lifecycle.close();
+    expect(runs).toBe(1);
+  });
+
+  it('goes on after a step that fails, and logs it', async () => {
+    const { lifecycle, lines } = prepare();
+    let reached = false;
+    lifecycle.onClose('database', () => {
+      reached = true;
+    });
+    lifecycle.onClose('queue', () => Promise.reject(new Error('broken')));
+    await lifecycle.close();
+
+    expect(reached).toBe(true);
+    expect(lines.join('')).toContain('"step":"queue"');
+    expect(lines.join('')).toContain('broken');
+  });
+
+  it('leaves a step that hangs behind and keeps its deadline', async () => {
+    const { lifecycle, clock, lines } = prepare(1_000);
+    const seen: number[] = [];
+    lifecycle.onClose('database', () => {
+      seen.push(clock.elapsed());
+    });
+    lifecycle.onClose('second', () => new Promise(() => undefined));
+    lifecycle.onClose('first', () => new Promise(() => undefined));
+
+    const closed = lifecycle.close();
+    await clock.advance(1_000);
+    await closed;
+
+    expect(seen).toEqual([750]);
+    expect(lines.filter((line) => line.includes('did not end in time'))).toHaveLength(2);
+  });
+
+  it('runs a step at once that is registered while it runs', async () => {
+    const { lifecycle } = prepare();
+    await lifecycle.close();
+    let ran = false;
+    lifecycle.onClose('late', () => {
+      ran = true;
+    });
+    expect(ran).toBe(true);
+  });
+});
+
+const fixture = fileURLToPath(new URL('./signal-fixture.ts', import.meta.url));
+
+/** Starts the fixture, sends the signals one by one, each once the output has shown its line. */
+async function runFixture(
+  behaviour: string,
+  signals: [afterLine: string, signal: NodeJS.Signals][],
+): Promise<{ code: number | null; output: string }> {
+  const child = spawn(process.execPath, [fixture, behaviour], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const exited = once(child, 'exit') as Promise<[number | null]>;
+  const lines: string[] = [];
+  const waiting = [...signals];
+  for await (const line of createInterface({ input: child.stdout })) {
+    lines.push(line);
+    const [next] = waiting;
+    if (next !== undefined && line.includes(next[0])) {
+      waiting.shift();
+      child.kill(next[1]);
+    }
+  }
+  const [code] = await exited;
+  return { code, output: lines.join('\n') };
+}
+
+describe('a process', () => {
+  it.each(['SIGINT', 'SIGTERM'] as const)('closes in order on %s and ends with 0', async (signal) => {
+    const { code, output } = await runFixture('good', [['ready', signal]]);
+    expect(code).toBe(0);
+    expect(output).toContain('closed');
+  });
+
+  it('ends with 1 when a step failed', async () => {
+    const { code } = await runFixture('fail', [['ready', 'SIGTERM']]);
+    expect(code).toBe(1);
+  });
+
+  it('ends at once on a second signal', async () => {
+    const { code, output } = await runFixture('hang', [
+      ['ready', 'SIGINT'],
+      ['stopping', 'SIGINT'],
+    ]);
+    expect(code).toBe(130);
+    expect(output).not.toContain('closed');
+  });
+
+  it.each([
+    ['reject', 'rejection', 'nobody listens'],
+    ['throw', 'exception', 'SyntaxError'],
+  ])('logs what nothing handled (%s) and ends with 1', async (behaviour, kind, text) => {
+    const { code, output } = await runFixture(behaviour, []);
+    expect(code).toBe(1);
+    expect(output).toContain(`"kind":"${kind}"`);
+    expect(output).toContain(text);
+  });
+});

@@ -1,0 +1,20 @@
+import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
+import { createLifecycle } from '../../../src/runtime/lifecycle/lifecycle.ts';
+import { createLogger } from '../../../src/runtime/logger/logger.ts';
+
+// A process of its own for the tests of signals. Its argument says how it behaves.
+const behaviour = process.argv[2];
+const logger = createLogger({ level: 'info', name: 'fixture', destination: 'stdout' });
+const lifecycle = createLifecycle({ logger, clock: systemClock, deadlineMs: 60_000 });
+
+lifecycle.onClose('listener', async () => {
+  if (behaviour === 'hang') await systemClock.sleep(60_000);
+  if (behaviour === 'fail') throw new Error('the step broke');
+  process.stdout.write('closed\n');
+});
+lifecycle.closeOnSignals();
+process.stdout.write('ready\n');
+
+if (behaviour === 'reject') void Promise.reject(new Error('nobody listens'));
+if (behaviour === 'throw') systemClock.after(1, () => JSON.parse('{'), { keepAlive: true });
+await systemClock.sleep(30_000);
