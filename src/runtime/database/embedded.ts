@@ -1,0 +1,102 @@
+import { chmod, mkdir } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import type { Clock } from '../clock/clock.ts';
+import type { Logger } from '../logger/logger.ts';
+import { ensureCluster } from './embedded/cluster.ts';
+import { type Binaries, locateBinaries } from './embedded/locate-binaries.ts';
+import { joinMembers, leaveMembers } from './embedded/members.ts';
+import { place } from './embedded/placement.ts';
+import {
+  findServer,
+  type RunningServer,
+  type ServerOptions,
+  startServer,
+  stopServer,
+} from './embedded/server.ts';
+import { withStartLock } from './embedded/start-lock.ts';
+
+export { EmbeddedPostgresFailed } from './embedded/embedded-postgres-error.ts';
+
+export interface EmbeddedOptions {
+  /** The data is kept in `postgres` below it (as root possibly elsewhere, see `location`). */
+  readonly dataDir: string;
+  readonly logger: Logger;
+  readonly clock: Clock;
+  /** Server settings for this start, for example `{ fsync: 'off' }` in tests. */
+  readonly settings?: Readonly<Record<string, string>>;
+}
+
+export interface EmbeddedPostgres {
+  readonly url: string;
+  /** Folder that holds the data. */
+  readonly location: string;
+  /** True when the server was running already. */
+  readonly joined: boolean;
+  /** What a user should be told, such as data kept elsewhere. */
+  readonly note?: string;
+  /** Leaves; the last process to leave stops the server. Safe to call twice. */
+  stop(): Promise<void>;
+}
+
+const LOCK_DEADLINE_MS = 90_000;
+
+/**
+ * Starts the Postgres that an npm package brings, or joins the one that another process started in the same
+ * folder. The server runs detached: neither an interrupt nor a crash of ours ends it, and the next start
+ * joins it again. Throws `EmbeddedPostgresFailed` with what to do.
+ */
+export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
+  const installed = await locateBinaries();
+  const home = await makeHome(resolve(options.dataDir));
+  return await withStartLock(home, { clock: options.clock, deadlineMs: LOCK_DEADLINE_MS }, () =>
+    enter(home, installed, options),
+  );
+}
+
+/** The folder of our control files. Others may pass through it to data of their own, but not list it. */
+async function makeHome(dataDir: string): Promise<string> {
+  const made = await mkdir(dataDir, { recursive: true });
+  if (made !== undefined) await chmod(dataDir, 0o755);
+  const home = join(dataDir, 'postgres');
+  await mkdir(home, { recursive: true });
+  await chmod(home, 0o711);
+  return home;
+}
+
+async function enter(home: string, installed: Binaries, options: EmbeddedOptions): Promise<EmbeddedPostgres> {
+  const { clock, logger, settings = {} } = options;
+  const placement = await place(home, installed);
+  const password = await ensureCluster(placement, home, settings['fsync'] !== 'off');
+  const serverOptions: ServerOptions = { home, placement, settings, clock };
+  const found = await findServer(serverOptions);
+  const server = found ?? (await startServer(serverOptions));
+  const members = join(home, 'members');
+  const member = await joinMembers(members);
+  const joined = found !== undefined;
+  logger.info({ joined, location: placement.storage, port: server.port }, 'embedded Postgres ready');
+  let stopping: Promise<void> | undefined;
+  return {
+    url: `postgres://postgres:${password}@127.0.0.1:${server.port}/postgres`,
+    location: placement.storage,
+    joined,
+    ...(placement.note === undefined ? {} : { note: placement.note }),
+    stop: () => {
+      stopping ??= leave(home, member, server, options);
+      return stopping;
+    },
+  };
+}
+
+async function leave(
+  home: string,
+  member: string,
+  server: RunningServer,
+  options: EmbeddedOptions,
+): Promise<void> {
+  await withStartLock(home, { clock: options.clock, deadlineMs: LOCK_DEADLINE_MS }, async () => {
+    const others = await leaveMembers(join(home, 'members'), member);
+    if (others > 0) return;
+    await stopServer(server, options.clock);
+    options.logger.info({}, 'embedded Postgres stopped');
+  });
+}

@@ -1,0 +1,61 @@
+import { readFile, realpath, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+
+/** A user that a server process is run as. */
+export interface Account {
+  readonly uid: number;
+  readonly gid: number;
+  readonly name: string;
+}
+
+const PREFERRED = ['postgres', 'nobody'];
+/** The traditional user without rights, for systems whose user list names none. */
+const NOBODY: Account = { uid: 65_534, gid: 65_534, name: 'uid 65534' };
+
+/**
+ * Whom Postgres is to run as: nobody else (undefined) for an ordinary user; for root, whom Postgres refuses,
+ * the owner of the data if there is some, else an existing account without rights. Makes no user.
+ */
+export async function chooseAccount(clusters: readonly string[]): Promise<Account | undefined> {
+  if (process.getuid?.() !== 0) return undefined;
+  const users = parseUsers(await readFile('/etc/passwd', 'utf8').catch(() => ''));
+  for (const cluster of clusters) {
+    const owner = await stat(cluster).catch(() => undefined);
+    if (owner === undefined || owner.uid === 0) continue;
+    const name = users.find(({ uid }) => uid === owner.uid)?.name ?? `uid ${owner.uid}`;
+    return { uid: owner.uid, gid: owner.gid, name };
+  }
+  const preferred = PREFERRED.map((name) => users.find((user) => user.name === name));
+  return preferred.find((user) => user !== undefined) ?? NOBODY;
+}
+
+function parseUsers(text: string): Account[] {
+  return text.split('\n').flatMap((line) => {
+    const [name = '', , uid = '', gid = ''] = line.split(':');
+    return /^[1-9]\d*$/.test(uid) && /^\d+$/.test(gid) ? [{ uid: Number(uid), gid: Number(gid), name }] : [];
+  });
+}
+
+const READ = 4;
+const ENTER = 1;
+
+function allows(
+  entry: { mode: number; uid: number; gid: number },
+  account: Account,
+  wanted: number,
+): boolean {
+  const shift = entry.uid === account.uid ? 6 : entry.gid === account.gid ? 3 : 0;
+  return ((entry.mode >> shift) & wanted) === wanted;
+}
+
+/** Whether the account can enter every folder down to `path`, and read or enter `path` itself. */
+export async function canReach(path: string, account: Account, last: 'read' | 'enter'): Promise<boolean> {
+  const target = await realpath(path).catch(() => undefined);
+  if (target === undefined) return false;
+  let wanted = last === 'read' ? READ : ENTER;
+  for (let at = target; ; at = dirname(at)) {
+    if (!allows(await stat(at), account, wanted)) return false;
+    wanted = ENTER;
+    if (dirname(at) === at) return true;
+  }
+}

@@ -1,0 +1,110 @@
+import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { chown, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { EmbeddedPostgresFailed } from './embedded-postgres-error.ts';
+import { binaryPath } from './locate-binaries.ts';
+import { type Placement, prepareFolder } from './placement.ts';
+
+const run = promisify(execFile);
+
+/** An environment in which no setting of the caller's reaches Postgres. */
+export function serverEnvironment(): NodeJS.ProcessEnv {
+  return { PATH: process.env['PATH'] ?? '', LC_ALL: 'C', TZ: 'UTC', SystemRoot: process.env['SystemRoot'] };
+}
+
+/** What `spawn` needs to run a program as the server's account. */
+export function runAs(placement: Placement): { uid?: number; gid?: number } {
+  return placement.account === undefined ? {} : { uid: placement.account.uid, gid: placement.account.gid };
+}
+
+/**
+ * Makes the cluster (UTF-8, C locale, a random password for its one user) unless it is there. It is made
+ * beside its place and moved in when complete, so that a crash leaves none half made. Returns the password.
+ */
+export async function ensureCluster(placement: Placement, home: string, durable: boolean): Promise<string> {
+  const passwordFile = join(home, 'password');
+  const version = await readFile(join(placement.cluster, 'PG_VERSION'), 'utf8').catch(() => undefined);
+  if (version !== undefined) {
+    refuseOtherVersion(placement, version.trim());
+    return await readPassword(passwordFile, placement);
+  }
+  if ((await stat(placement.cluster).catch(() => undefined)) !== undefined) {
+    throw new EmbeddedPostgresFailed(
+      `${placement.cluster} is not readable as Postgres data; move it away, or check its owner`,
+    );
+  }
+  const password = randomBytes(24).toString('base64url');
+  await writeFile(passwordFile, password, { mode: 0o600 });
+  const draft = join(placement.storage, 'cluster.new');
+  const handover = join(placement.storage, 'password.new');
+  try {
+    await prepareFolder(draft, placement.account);
+    await writeFile(handover, password, { mode: 0o600 });
+    if (placement.account !== undefined) await chown(handover, placement.account.uid, placement.account.gid);
+    await initialize(placement, draft, handover, durable);
+    await rename(draft, placement.cluster);
+  } finally {
+    await rm(handover, { force: true });
+  }
+  return password;
+}
+
+function refuseOtherVersion(placement: Placement, version: string): void {
+  const [major] = placement.binaries.version.split('.');
+  if (version === major) return;
+  throw new EmbeddedPostgresFailed(
+    `the data in ${placement.cluster} is of Postgres ${version}, and this version brings Postgres ${major}; ` +
+      'move the folder away to begin anew',
+  );
+}
+
+async function readPassword(file: string, placement: Placement): Promise<string> {
+  try {
+    return (await readFile(file, 'utf8')).trim();
+  } catch (error) {
+    throw new EmbeddedPostgresFailed(
+      `the password in ${file} cannot be read, so the data in ${placement.cluster} is closed; ` +
+        'start as the user who made it, or move both away to begin anew',
+      error,
+    );
+  }
+}
+
+async function initialize(
+  placement: Placement,
+  folder: string,
+  passwordFile: string,
+  durable: boolean,
+): Promise<void> {
+  const options = [
+    '--username=postgres',
+    '--encoding=UTF8',
+    '--locale=C',
+    '--auth=scram-sha-256',
+    '--no-instructions',
+  ];
+  if (!durable) options.push('--no-sync');
+  try {
+    await run(
+      binaryPath(placement.binaries, 'initdb'),
+      [`--pgdata=${folder}`, `--pwfile=${passwordFile}`, ...options],
+      { ...runAs(placement), env: serverEnvironment(), cwd: placement.storage },
+    );
+  } catch (error) {
+    throw new EmbeddedPostgresFailed(`initdb failed: ${describeExec(error)}`, error);
+  }
+}
+
+/** The last words of a program that failed, or why it could not be started. */
+function describeExec(error: unknown): string {
+  const code: unknown = Reflect.get(Object(error), 'code');
+  if (code === 'EPERM')
+    return 'this process may not run programs as another user; start it as an ordinary user';
+  if (code === 'ENOENT')
+    return 'the program does not run on this system (it needs glibc; Alpine Linux has none)';
+  const stderr: unknown = Reflect.get(Object(error), 'stderr');
+  const lines = typeof stderr === 'string' ? stderr.trim().split('\n') : [];
+  return lines.at(-1) ?? String(code);
+}

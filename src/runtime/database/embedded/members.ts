@@ -1,0 +1,30 @@
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { identifyProcess, isRunning, parseIdentity } from './process-identity.ts';
+
+let nextMember = 0;
+
+/**
+ * The processes that use a server: one file each, which outlives a crash and then counts no more, because it
+ * names the process together with its start. To be called under the start lock.
+ */
+export async function joinMembers(folder: string): Promise<string> {
+  await mkdir(folder, { recursive: true });
+  nextMember += 1;
+  const file = join(folder, `${process.pid}-${nextMember}.json`);
+  await writeFile(file, JSON.stringify(await identifyProcess(process.pid)));
+  return file;
+}
+
+/** Takes one member out and returns how many still run. To be called under the start lock. */
+export async function leaveMembers(folder: string, file: string): Promise<number> {
+  await rm(file, { force: true });
+  let running = 0;
+  for (const name of await readdir(folder)) {
+    const member = join(folder, name);
+    const identity = parseIdentity(await readFile(member, 'utf8').catch(() => ''));
+    if (identity !== undefined && (await isRunning(identity))) running += 1;
+    else await rm(member, { force: true });
+  }
+  return running;
+}

@@ -1,0 +1,152 @@
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { systemClock } from '../../src/runtime/clock/system-clock.ts';
+
+/** `up`: from the client to the server. `down`: from the server to the client. */
+export type Direction = 'up' | 'down' | 'both';
+
+/** A TCP connection's fate in the hand of a test. Faults hold for open connections and for new ones. */
+export interface FaultProxy {
+  readonly port: number;
+  /** The given URL with this proxy's address in place of its own. */
+  route(url: string): string;
+  /** Nothing passes any more, and nobody is told: a frozen network. New connections are accepted and frozen. */
+  freeze(direction?: Direction): void;
+  /** What was held passes, and what comes after it. */
+  thaw(): void;
+  /** Resets every open connection. New ones work. */
+  cut(): void;
+  /** Closes the listener, so that connecting is refused; open connections live on. */
+  refuse(): Promise<void>;
+  /** Listens again, on the same port. */
+  accept(): Promise<void>;
+  /** Holds everything for this long, both ways. */
+  delay(ms: number): void;
+  /** Open connections. */
+  readonly connections: number;
+  /** Connections accepted since the start. */
+  readonly accepted: number;
+  close(): Promise<void>;
+}
+
+interface Pair {
+  readonly client: Socket;
+  readonly server: Socket;
+  readonly held: { readonly to: Socket; readonly chunk: Buffer }[];
+}
+
+/** Starts a proxy on a free port of the loopback address, in front of `target`. */
+export async function startFaultProxy(target: { host: string; port: number }): Promise<FaultProxy> {
+  const pairs = new Set<Pair>();
+  const frozen = { up: false, down: false };
+  let delayMs = 0;
+  let accepted = 0;
+
+  const forward = (pair: Pair, to: Socket, direction: 'up' | 'down') => (chunk: Buffer) => {
+    const write = (): void => {
+      if (frozen[direction]) pair.held.push({ to, chunk });
+      else if (to.writable) to.write(chunk);
+    };
+    if (delayMs > 0) systemClock.after(delayMs, write, { keepAlive: true });
+    else write();
+  };
+
+  const open = (client: Socket): void => {
+    accepted += 1;
+    const server = connect({ ...target, noDelay: true });
+    const pair: Pair = { client, server, held: [] };
+    pairs.add(pair);
+    client.setNoDelay(true);
+    client.on('data', forward(pair, server, 'up'));
+    server.on('data', forward(pair, client, 'down'));
+    const end = (other: Socket, direction: 'up' | 'down') => () => {
+      // The end of a connection is a message too: a frozen network does not deliver it.
+      if (frozen[direction]) return;
+      other.destroy();
+      pairs.delete(pair);
+    };
+    client.on('close', end(server, 'up'));
+    server.on('close', end(client, 'down'));
+    client.on('error', () => undefined);
+    server.on('error', () => undefined);
+  };
+
+  let listener: Server = await listen(open, 0);
+  const { port } = listener.address() as AddressInfo;
+
+  return {
+    port,
+    route(url) {
+      const routed = new URL(url);
+      routed.host = `127.0.0.1:${port}`;
+      return routed.toString();
+    },
+    freeze(direction = 'both') {
+      frozen.up ||= direction !== 'down';
+      frozen.down ||= direction !== 'up';
+    },
+    thaw() {
+      frozen.up = false;
+      frozen.down = false;
+      for (const pair of pairs) {
+        for (const { to, chunk } of pair.held.splice(0)) if (to.writable) to.write(chunk);
+        if (pair.client.destroyed) pair.server.destroy();
+        if (pair.server.destroyed) pair.client.destroy();
+        if (pair.client.destroyed) pairs.delete(pair);
+      }
+    },
+    cut() {
+      for (const { client, server } of pairs) {
+        client.resetAndDestroy();
+        server.resetAndDestroy();
+      }
+      pairs.clear();
+    },
+    refuse: () => closeListener(listener),
+    async accept() {
+      listener = await listen(open, port);
+    },
+    delay(ms) {
+      delayMs = ms;
+    },
+    get connections() {
+      return pairs.size;
+    },
+    get accepted() {
+      return accepted;
+    },
+    async close() {
+      for (const { client, server } of pairs) {
+        client.destroy();
+        server.destroy();
+      }
+      pairs.clear();
+      await closeListener(listener);
+    },
+  };
+}
+
+/** A proxy in front of the server of a URL. */
+export async function startFaultProxyFor(url: string, defaultPort: number): Promise<FaultProxy> {
+  const { hostname, port } = new URL(url);
+  return await startFaultProxy({ host: hostname, port: Number(port || defaultPort) });
+}
+
+function listen(open: (client: Socket) => void, port: number): Promise<Server> {
+  return new Promise((resolve, reject) => {
+    const server = createServer(open);
+    server.once('error', reject);
+    server.listen(port, '127.0.0.1', () => resolve(server));
+  });
+}
+
+function closeListener(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    if (!server.listening) {
+      resolve();
+      return;
+    }
+    // Resolves when nothing listens; connections that are open do not matter here.
+    server.close();
+    resolve();
+  });
+}

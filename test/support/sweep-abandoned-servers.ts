@@ -1,0 +1,35 @@
+import { readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { isRunning, parseIdentity } from '../../src/runtime/database/embedded/process-identity.ts';
+
+/** Temporary folders of test servers begin with this. */
+export const TEST_FOLDER_PREFIX = 'messaging-connector-test-';
+
+/** Ends servers of test runs that were killed, with their folders. A server outlives its users by design. */
+export async function sweepAbandonedServers(): Promise<void> {
+  for (const name of await readdir(tmpdir())) {
+    if (name.startsWith(TEST_FOLDER_PREFIX)) await sweep(join(tmpdir(), name));
+  }
+}
+
+async function sweep(folder: string): Promise<void> {
+  const home = join(folder, 'postgres');
+  const members = await readdir(join(home, 'members')).catch(() => []);
+  for (const member of members) {
+    if (await isRecordedRunning(join(home, 'members', member))) return;
+  }
+  const server = join(home, 'server.json');
+  // Without a member the run may be starting: only one that had some is abandoned.
+  if (members.length === 0) return;
+  if (await isRecordedRunning(server)) {
+    const recorded = parseIdentity(await readFile(server, 'utf8'));
+    if (recorded !== undefined) process.kill(recorded.pid, 'SIGQUIT');
+  }
+  await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });
+}
+
+async function isRecordedRunning(file: string): Promise<boolean> {
+  const identity = parseIdentity(await readFile(file, 'utf8').catch(() => ''));
+  return identity !== undefined && (await isRunning(identity));
+}
