@@ -122,6 +122,7 @@ CREATE TABLE "platform"."deliveries" (
 	"event_id" bigint NOT NULL,
 	"url" text,
 	"outcome" text NOT NULL,
+	"reason" text,
 	"created_at" bigint NOT NULL,
 	"signed_at" bigint,
 	"signature" text,

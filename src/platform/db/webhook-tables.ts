@@ -52,6 +52,8 @@ export const deliveries = platformSchema.table('deliveries', {
   eventId: bigint('event_id', { mode: 'number' }).notNull(),
   url: text('url'),
   outcome: text('outcome').notNull(),
+  /** Why nothing was ever sent: `no_webhook`, `backlog_full` or `interrupted`. */
+  reason: text('reason'),
   createdAt: wallMs('created_at').notNull(),
   signedAt: wallMs('signed_at'),
   signature: text('signature'),

@@ -14,6 +14,12 @@ export interface Attempt {
 
 export type DeliveryOutcome = 'pending' | 'delivered' | 'dropped';
 
+/**
+ * Why an event was dropped without its attempts: no webhook was set, more waited than is kept, or the
+ * service stopped before it knew an outcome.
+ */
+export type DropReason = 'no_webhook' | 'backlog_full' | 'interrupted';
+
 /** A delivery as it stands: pending while attempts are to come. */
 export interface DeliveryRecord {
   readonly id: number;
@@ -24,6 +30,7 @@ export interface DeliveryRecord {
   /** Null when no webhook was set. */
   readonly url: string | null;
   readonly outcome: DeliveryOutcome;
+  readonly reason: DropReason | null;
   /** Wall-clock epoch milliseconds. */
   readonly createdAt: number;
   /** As sent with each untouched attempt; empty before the first one was signed. */

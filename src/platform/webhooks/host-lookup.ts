@@ -1,5 +1,5 @@
-import { lookup as systemLookup } from 'node:dns';
 import type { LookupAddress } from 'node:dns';
+import { lookup as systemLookup } from 'node:dns';
 import type { Clock } from '../../runtime/clock/clock.ts';
 
 /** Resolves a name to all of its addresses; rejects when it does not resolve. */

@@ -114,7 +114,7 @@ const NUMBERING_BATCH = 5_000;
  * Gives `seq` to all committed events that have none, in the order of their ids and without gaps. One
  * numbering runs at a time, over all processes, under the lock of the position's row.
  */
-export async function numberLedger(db: Queryable): Promise<void> {
+async function numberLedger(db: Queryable): Promise<void> {
   for (;;) {
     const [row] = await db.query<{ numbered: number }>(
       'SELECT platform.number_ledger($1::integer) AS numbered',
@@ -124,25 +124,34 @@ export async function numberLedger(db: Queryable): Promise<void> {
   }
 }
 
-/**
- * Entries after a `seq`, at most `limit`. Numbers first what was committed since: nobody but its readers
- * needs the numbers, so delivery never pays for them.
- */
-export async function readLedger(db: Queryable, after: number, limit: number): Promise<LedgerEntry[]> {
-  await numberLedger(db);
-  const rows = await db.query<EventRow & { readonly seq: number }>(
-    `SELECT seq, workspace_id, connection_id, message_id, event, status, at, body
-     FROM platform.ledger WHERE seq > $1::bigint ORDER BY seq LIMIT $2::integer`,
-    [after, limit],
-  );
-  return rows.map((row) => ({
-    seq: row.seq,
-    at: row.at,
-    workspaceId: row.workspace_id,
-    connectionId: row.connection_id,
-    messageId: row.message_id,
-    event: row.event,
-    status: row.status,
-    payload: JSON.parse(row.body),
-  }));
+/** The truth to compare a receiver with. */
+export interface Ledger {
+  /**
+   * Entries after a `seq`, at most `limit`, in order. What was committed since the last read is numbered
+   * first: nobody but readers needs the numbers, so delivery never pays for them.
+   */
+  read(after: number, limit: number): Promise<LedgerEntry[]>;
+}
+
+export function createLedger({ database }: { readonly database: Queryable }): Ledger {
+  return {
+    async read(after, limit) {
+      await numberLedger(database);
+      const rows = await database.query<EventRow & { readonly seq: number }>(
+        `SELECT id, seq, workspace_id, connection_id, message_id, event, status, at, body
+         FROM platform.ledger WHERE seq > $1::bigint ORDER BY seq LIMIT $2::integer`,
+        [after, limit],
+      );
+      return rows.map((row) => ({
+        seq: row.seq,
+        at: row.at,
+        workspaceId: row.workspace_id,
+        connectionId: row.connection_id,
+        messageId: row.message_id,
+        event: row.event,
+        status: row.status,
+        payload: JSON.parse(row.body),
+      }));
+    },
+  };
 }

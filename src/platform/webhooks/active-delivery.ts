@@ -1,0 +1,57 @@
+import type { Waiting } from './backlog.ts';
+import type { FinishedDelivery } from './delivery-log.ts';
+import type { Attempt, DeliveryOutcome, DropReason } from './delivery-record.ts';
+import type { RecordedEvent } from './ledger.ts';
+import type { SignedBody } from './shape-attempt.ts';
+import type { WebhookFault } from './webhook-faults.ts';
+
+/** What a delivery repeats with every attempt. `secret` is absent when bytes of an earlier delivery go again. */
+export interface Envelope extends SignedBody {
+  readonly url: string;
+  readonly secret: string | null;
+}
+
+/** A delivery between its first attempt and its outcome. */
+export interface ActiveDelivery extends Waiting {
+  readonly event: RecordedEvent;
+  envelope: Envelope | null;
+  readonly attempts: Attempt[];
+  /** Attempts begun so far. */
+  made: number;
+  /** Faults of the attempt that comes next; null while they are not drawn. */
+  faults: readonly WebhookFault[] | null;
+  /** Ends whatever the delivery waits for: a timer, or an attempt under way. */
+  stop: () => void;
+}
+
+const nothing = (): void => undefined;
+
+/** A delivery that has not begun. `envelope` is given when bytes of an earlier one go again. */
+export function activate(
+  waiting: Waiting & { readonly event: RecordedEvent },
+  envelope: Envelope | null = null,
+): ActiveDelivery {
+  return { ...waiting, envelope, attempts: [], made: 0, faults: null, stop: nothing };
+}
+
+/** The row of a delivery that is over. */
+export function finished(
+  delivery: ActiveDelivery,
+  outcome: Exclude<DeliveryOutcome, 'pending'>,
+  reason: DropReason | null = null,
+): FinishedDelivery {
+  const { envelope, event } = delivery;
+  const altered = envelope !== null && envelope.body !== event.body && !envelope.body.equals(event.body);
+  return {
+    id: delivery.id,
+    eventId: event.id,
+    url: envelope?.url ?? null,
+    outcome,
+    reason,
+    createdAt: delivery.createdAt,
+    signedAt: envelope?.timestamp ?? null,
+    signature: envelope?.signature ?? null,
+    body: altered ? envelope.body.toString() : null,
+    attempts: delivery.attempts,
+  };
+}

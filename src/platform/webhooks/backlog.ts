@@ -1,0 +1,161 @@
+import type { RecordedEvent } from './ledger.ts';
+
+/** An event that waits for its first attempt. `createdAt` is wall-clock epoch milliseconds. */
+export interface Waiting {
+  readonly id: number;
+  readonly eventId: number;
+  readonly createdAt: number;
+  /** Absent while it lies in the ledger alone. */
+  readonly event?: RecordedEvent;
+}
+
+/** A waiting event with its bytes at hand. */
+export interface Ready extends Waiting {
+  readonly event: RecordedEvent;
+}
+
+/** How much of a backlog is held in memory. */
+export interface BacklogLimits {
+  /** Events held with their bytes. */
+  readonly events: number;
+  readonly bytes: number;
+  /** Events held by their ids alone; their bytes are read back from the ledger in time. */
+  readonly ids: number;
+}
+
+export interface BacklogOptions {
+  readonly limits: BacklogLimits;
+  readonly load: (eventIds: readonly number[]) => Promise<readonly RecordedEvent[]>;
+  /** Called when events were read back and `shift` has something to give again. */
+  readonly onReady: () => void;
+  /** Called when reading back failed; `retry` tries again. */
+  readonly onFailure: (error: unknown, retry: () => void) => void;
+}
+
+const LOAD_BATCH = 500;
+
+/** A queue that gives its head in constant time. */
+export class Fifo<Item> {
+  #items: Item[] = [];
+  #head = 0;
+
+  get size(): number {
+    return this.#items.length - this.#head;
+  }
+
+  push(item: Item): void {
+    this.#items.push(item);
+  }
+
+  shift(): Item | undefined {
+    const item = this.#items[this.#head];
+    if (item === undefined) return undefined;
+    this.#head += 1;
+    if (this.#head > 1_024 && this.#head * 2 > this.#items.length) {
+      this.#items = this.#items.slice(this.#head);
+      this.#head = 0;
+    }
+    return item;
+  }
+
+  /** The items in their order, without taking them. */
+  list(): Item[] {
+    return this.#items.slice(this.#head);
+  }
+
+  clear(): void {
+    this.#items = [];
+    this.#head = 0;
+  }
+}
+
+/**
+ * The events of one account that wait for their first attempt, in order and bounded in memory: past a
+ * bound only ids are held, since the bytes lie in the ledger anyway. A receiver that takes nothing thus
+ * costs its own account time, and the process next to nothing.
+ */
+export class Backlog {
+  readonly #options: BacklogOptions;
+  readonly #ready = new Fifo<Ready>();
+  readonly #away = new Fifo<Waiting>();
+  #loading: readonly Waiting[] = [];
+  #bytes = 0;
+
+  constructor(options: BacklogOptions) {
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#ready.size + this.#away.size + this.#loading.length;
+  }
+
+  /** Takes an event in; false when the backlog is full. */
+  push(waiting: Ready): boolean {
+    const { limits } = this.#options;
+    const allHere = this.#away.size === 0 && this.#loading.length === 0;
+    if (allHere && this.#ready.size < limits.events && this.#bytes < limits.bytes) {
+      this.#hold(waiting);
+      return true;
+    }
+    if (this.#away.size >= limits.ids) return false;
+    this.#away.push({ id: waiting.id, eventId: waiting.eventId, createdAt: waiting.createdAt });
+    return true;
+  }
+
+  /** The next event; undefined when there is none at hand, though some may be on their way from the ledger. */
+  shift(): Ready | undefined {
+    const next = this.#ready.shift();
+    if (next !== undefined) this.#bytes -= next.event.body.length;
+    if (this.#ready.size < LOAD_BATCH) this.#loadMore();
+    return next;
+  }
+
+  list(): Waiting[] {
+    return [...this.#ready.list(), ...this.#loading, ...this.#away.list()];
+  }
+
+  clear(): void {
+    this.#ready.clear();
+    this.#away.clear();
+    this.#loading = [];
+    this.#bytes = 0;
+  }
+
+  #hold(waiting: Ready): void {
+    this.#ready.push(waiting);
+    this.#bytes += waiting.event.body.length;
+  }
+
+  #loadMore(): void {
+    if (this.#away.size === 0 || this.#loading.length > 0) return;
+    const batch: Waiting[] = [];
+    while (batch.length < LOAD_BATCH) {
+      const waiting = this.#away.shift();
+      if (waiting === undefined) break;
+      batch.push(waiting);
+    }
+    this.#loading = batch;
+    this.#load(batch);
+  }
+
+  #load(batch: readonly Waiting[]): void {
+    this.#options.load(batch.map((waiting) => waiting.eventId)).then(
+      (events) => {
+        // A clear in the meantime has made the answer worthless.
+        if (this.#loading !== batch) return;
+        this.#loading = [];
+        const byId = new Map(events.map((event) => [event.id, event]));
+        for (const waiting of batch) {
+          const event = byId.get(waiting.eventId);
+          if (event !== undefined) this.#hold({ ...waiting, event });
+        }
+        this.#options.onReady();
+      },
+      (error: unknown) => {
+        this.#options.onFailure(error, () => {
+          if (this.#loading === batch) this.#load(batch);
+        });
+      },
+    );
+  }
+}

@@ -1,0 +1,146 @@
+import type { Clock } from '../../runtime/clock/clock.ts';
+import type { Queryable } from '../../runtime/database/database.ts';
+import type { Logger } from '../../runtime/logger/logger.ts';
+import type { Attempt, DeliveryOutcome, DropReason } from './delivery-record.ts';
+
+/** A delivery that is over, as the table keeps it. */
+export interface FinishedDelivery {
+  readonly id: number;
+  readonly eventId: number;
+  readonly url: string | null;
+  readonly outcome: Exclude<DeliveryOutcome, 'pending'>;
+  readonly reason: DropReason | null;
+  readonly createdAt: number;
+  /** The signed timestamp and signature; null when it was never signed. */
+  readonly signedAt: number | null;
+  readonly signature: string | null;
+  /** The bytes as text when they are not the event's own, else null. */
+  readonly body: string | null;
+  readonly attempts: readonly Attempt[];
+}
+
+export interface DeliveryLogOptions {
+  readonly database: Queryable;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Called when there is room again after `full`. */
+  readonly onRoom: () => void;
+}
+
+const EAGER_ROWS = 500;
+const BATCH_ROWS = 2_000;
+const FULL_ROWS = 20_000;
+const FLUSH_MS = 100;
+const RETRY_MS = 1_000;
+
+const INSERT = `
+  INSERT INTO platform.deliveries
+    (id, event_id, url, outcome, reason, created_at, signed_at, signature, body, attempts)
+  SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::bigint[],
+    $7::bigint[], $8::text[], $9::text[], $10::text[])
+  ON CONFLICT (id) DO NOTHING`;
+
+function insertParams(rows: readonly FinishedDelivery[]): unknown[] {
+  return [
+    rows.map((row) => row.id),
+    rows.map((row) => row.eventId),
+    rows.map((row) => row.url),
+    rows.map((row) => row.outcome),
+    rows.map((row) => row.reason),
+    rows.map((row) => row.createdAt),
+    rows.map((row) => row.signedAt),
+    rows.map((row) => row.signature),
+    rows.map((row) => row.body),
+    rows.map((row) => JSON.stringify(row.attempts)),
+  ];
+}
+
+/**
+ * Writes finished deliveries in batches, behind the back of delivery. A batch that failed is written again:
+ * an id is taken once, so one that had arrived after all changes nothing.
+ */
+export class DeliveryLog {
+  readonly #options: DeliveryLogOptions;
+  #rows: FinishedDelivery[] = [];
+  #writing: Promise<void> | undefined;
+  #cancelTimer: (() => void) | undefined;
+  #generation = 0;
+
+  constructor(options: DeliveryLogOptions) {
+    this.#options = options;
+  }
+
+  /** True when the database has fallen behind so far that no new attempt should begin. */
+  get full(): boolean {
+    return this.#rows.length >= FULL_ROWS;
+  }
+
+  add(row: FinishedDelivery): void {
+    this.#rows.push(row);
+    if (this.#rows.length >= EAGER_ROWS && this.#writing === undefined) this.#write();
+    else this.#wait(FLUSH_MS);
+  }
+
+  /** Resolves once all rows added so far are stored; rejects when a write fails. */
+  async flush(): Promise<void> {
+    while (this.#rows.length > 0 || this.#writing !== undefined) await this.#storeNext();
+    this.#stopTimer();
+  }
+
+  /** Forgets what is not stored yet and waits until nothing is being written. */
+  async discard(): Promise<void> {
+    this.#generation += 1;
+    this.#rows = [];
+    this.#stopTimer();
+    await this.#writing?.catch(() => undefined);
+  }
+
+  /** Writes in the background, again after a while when it fails. */
+  #write(): void {
+    this.#stopTimer();
+    if (this.#rows.length === 0) return;
+    this.#storeNext().then(
+      () => {
+        if (this.#rows.length >= EAGER_ROWS) this.#write();
+        else if (this.#rows.length > 0) this.#wait(FLUSH_MS);
+      },
+      (error: unknown) => {
+        this.#options.logger.warn(
+          { err: error, waiting: this.#rows.length },
+          'deliveries are not stored yet',
+        );
+        this.#wait(RETRY_MS);
+      },
+    );
+  }
+
+  /** One batch at a time: a second caller waits for the one under way. */
+  #storeNext(): Promise<void> {
+    this.#writing ??= this.#store().finally(() => {
+      this.#writing = undefined;
+    });
+    return this.#writing;
+  }
+
+  async #store(): Promise<void> {
+    const batch = this.#rows.slice(0, BATCH_ROWS);
+    const { full } = this;
+    const generation = this.#generation;
+    await this.#options.database.query(INSERT, insertParams(batch));
+    if (generation !== this.#generation) return;
+    this.#rows = this.#rows.slice(batch.length);
+    if (full && !this.full) this.#options.onRoom();
+  }
+
+  #wait(ms: number): void {
+    this.#cancelTimer ??= this.#options.clock.after(ms, () => {
+      this.#cancelTimer = undefined;
+      this.#write();
+    });
+  }
+
+  #stopTimer(): void {
+    this.#cancelTimer?.();
+    this.#cancelTimer = undefined;
+  }
+}

@@ -1,0 +1,27 @@
+import type { Queryable } from '../../runtime/database/database.ts';
+
+/**
+ * Marks every event that has no delivery as dropped: the process that was to deliver it is gone, and there is
+ * no long redelivery queue. `now` is wall-clock epoch milliseconds. Resolves with how many there were and
+ * with the first id that is free. Implements `Delivery and signature: after final failure`.
+ */
+export async function recoverDeliveries(
+  db: Queryable,
+  now: number,
+): Promise<{ dropped: number; nextId: number }> {
+  const [row] = await db.query<{ dropped: number; last_id: number }>(
+    `WITH last AS (
+       SELECT coalesce(max(id), 0) AS id FROM platform.deliveries
+     ), dropped AS (
+       INSERT INTO platform.deliveries (id, event_id, outcome, reason, created_at, attempts)
+       SELECT last.id + row_number() OVER (ORDER BY l.id), l.id, 'dropped', 'interrupted', $1::bigint, '[]'
+       FROM platform.ledger l CROSS JOIN last
+       WHERE NOT EXISTS (SELECT 1 FROM platform.deliveries d WHERE d.event_id = l.id)
+       RETURNING id
+     )
+     SELECT count(dropped.id) AS dropped, greatest(max(dropped.id), max(last.id)) AS last_id
+     FROM last LEFT JOIN dropped ON true`,
+    [now],
+  );
+  return { dropped: row?.dropped ?? 0, nextId: (row?.last_id ?? 0) + 1 };
+}

@@ -1,0 +1,50 @@
+import { HEADERS } from '../../contract/service/headers.ts';
+import type { Envelope } from './active-delivery.ts';
+import type { Destination } from './configuration.ts';
+import type { DeliveryRecord } from './delivery-record.ts';
+import { tamperBody, tamperSignature } from './shape-attempt.ts';
+import { signEvent } from './sign-event.ts';
+
+/** How the bytes of a delivery go again. */
+export interface ResendOptions {
+  /** Signs afresh, with the secret of now: old bytes are refused once they are five minutes old. */
+  readonly resign?: boolean;
+  /** How often; default once. */
+  readonly times?: number;
+  /** Alters one byte of the body, or one digit of the signature, after signing. */
+  readonly tamper?: 'body' | 'signature';
+}
+
+/** The same bytes and signature, or freshly signed ones. Null when there is nothing to sign with. */
+export function repeatEnvelope(
+  record: DeliveryRecord,
+  options: ResendOptions,
+  current: Destination | null,
+  now: number,
+): Envelope | null {
+  const signed = options.resign === true ? null : signedBefore(record);
+  const envelope = signed ?? signNow(record, current, now);
+  if (envelope === null) return null;
+  if (options.tamper === 'body') return { ...envelope, body: tamperBody(envelope.body) };
+  if (options.tamper === 'signature') return { ...envelope, signature: tamperSignature(envelope.signature) };
+  return envelope;
+}
+
+function signedBefore(record: DeliveryRecord): Envelope | null {
+  const timestamp = record.headers[HEADERS.timestamp];
+  const signature = record.headers[HEADERS.signature];
+  if (record.url === null || timestamp === undefined || signature === undefined) return null;
+  return {
+    url: record.url,
+    secret: null,
+    timestamp: Number(timestamp),
+    signature,
+    body: Buffer.from(record.body),
+  };
+}
+
+function signNow(record: DeliveryRecord, current: Destination | null, now: number): Envelope | null {
+  if (current === null) return null;
+  const body = Buffer.from(record.body);
+  return { ...current, timestamp: now, signature: signEvent(current.secret, now, body), body };
+}

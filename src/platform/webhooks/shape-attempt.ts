@@ -1,0 +1,103 @@
+import { Readable } from 'node:stream';
+import { HEADERS } from '../../contract/service/headers.ts';
+import type { Clock } from '../../runtime/clock/clock.ts';
+import { signEvent } from './sign-event.ts';
+import type { WebhookFault } from './webhook-faults.ts';
+
+/** What every attempt of a delivery repeats: body, timestamp (epoch milliseconds) and signature. */
+export interface SignedBody {
+  readonly timestamp: number;
+  readonly signature: string;
+  readonly body: Buffer;
+}
+
+/** Headers and body of one attempt as it leaves. */
+export interface ShapedAttempt {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer | Readable;
+}
+
+/** The headers of a delivery. Implements `Delivery and signature: headers`. */
+export function deliveryHeaders(signed: Pick<SignedBody, 'timestamp' | 'signature'>): Record<string, string> {
+  return {
+    'Content-Type': 'application/json',
+    [HEADERS.timestamp]: String(signed.timestamp),
+    [HEADERS.signature]: signed.signature,
+  };
+}
+
+/** Alters one printable ASCII byte, at the middle or after it, so that the body stays text. */
+export function tamperBody(body: Buffer): Buffer {
+  const altered = Buffer.from(body);
+  const middle = altered.length >> 1;
+  const offset = altered.subarray(middle).findIndex((byte) => byte >= 0x20 && byte < 0x7e);
+  const place = middle + Math.max(0, offset);
+  altered[place] = (altered[place] ?? 0) ^ 1;
+  return altered;
+}
+
+/** Alters the last hex digit. */
+export function tamperSignature(signature: string): string {
+  return `${signature.slice(0, -1)}${signature.endsWith('0') ? '1' : '0'}`;
+}
+
+class Truncated extends Error {
+  override readonly name = 'Truncated';
+  readonly code = 'TRUNCATED';
+}
+
+/** The first half of a body, then the end of the connection. */
+function truncated(body: Buffer): Readable {
+  return Readable.from(
+    (function* halves() {
+      yield body.subarray(0, body.length >> 1);
+      throw new Truncated('the body was cut');
+    })(),
+  );
+}
+
+/** The first half of a body at once, the rest `ms` later. */
+function slowed(body: Buffer, ms: number, clock: Clock): Readable {
+  const source = new Readable({
+    read: () => undefined,
+    destroy(error, done) {
+      cancel();
+      done(error);
+    },
+  });
+  source.push(body.subarray(0, body.length >> 1));
+  const cancel = clock.after(ms, () => {
+    source.push(body.subarray(body.length >> 1));
+    source.push(null);
+  });
+  return source;
+}
+
+/**
+ * Puts faults into one attempt; without any, exactly what was signed leaves. Faults of time and number
+ * (`drop`, `delay`, `reorder`, `duplicate`) are not its business. `secret` signs a stale timestamp validly.
+ */
+export function shapeAttempt(
+  signed: SignedBody,
+  faults: readonly WebhookFault[],
+  { secret, clock }: { readonly secret: string | null; readonly clock: Clock },
+): ShapedAttempt {
+  if (faults.length === 0) return { headers: deliveryHeaders(signed), body: signed.body };
+  let { timestamp, signature, body } = signed;
+  let stream: Readable | undefined;
+  for (const fault of faults) {
+    if (fault.type === 'stale_timestamp') {
+      timestamp -= fault.ms;
+      if (secret !== null) signature = signEvent(secret, timestamp, body);
+    }
+    if (fault.type === 'tamper_body') body = tamperBody(body);
+    if (fault.type === 'tamper_signature') signature = tamperSignature(signature);
+  }
+  for (const fault of faults) {
+    if (fault.type === 'truncate') stream = truncated(body);
+    else if (fault.type === 'slow') stream ??= slowed(body, fault.ms, clock);
+  }
+  const headers = deliveryHeaders({ timestamp, signature });
+  if (stream === undefined) return { headers, body };
+  return { headers: { ...headers, 'Content-Length': String(body.length) }, body: stream };
+}
