@@ -1,0 +1,152 @@
+import type { Environment } from '../runtime/config/read-settings.ts';
+import * as setting from '../runtime/config/setting.ts';
+import { LOG_LEVELS } from '../runtime/logger/logger.ts';
+
+const SEALING_KEY = /^[A-Za-z0-9_-]{43}$/;
+const POSTGRES = ['postgres:', 'postgresql:'];
+const HTTP = ['https:', 'http:'];
+const HTTPS = ['https:'];
+
+const logLevel = setting.oneOf({
+  description: 'How much is logged',
+  values: LOG_LEVELS,
+  default: 'info',
+});
+
+const databaseUrl = setting.secretUrl({
+  description: 'Postgres of the connector (15 or newer)',
+  protocols: POSTGRES,
+  unset: 'a real Postgres, shipped by an npm package, with its data in .data/postgres',
+  example: 'postgres://user:password@127.0.0.1:5432/messaging',
+});
+
+const webhookSecret = setting.secret({
+  description:
+    'Signing secret of webhooks that were registered by hand; with it and a database alone the connector receives webhooks without ever calling the service',
+  unset: 'the connector registers its webhook itself and keeps the secret sealed in its database',
+});
+
+/** Where polling may be set to; tests of a whole process need it faster (`NODE_ENV=test`). */
+function reconcileRange(env: Environment): { min: number; max: number } {
+  return env['NODE_ENV'] === 'test' ? { min: 100, max: 3_600_000 } : { min: 30_000, max: 60_000 };
+}
+
+/** The settings of `npm run connector`. The environment matters for the range of the polling interval alone. */
+export function connectorSettings(env: Environment) {
+  return {
+    DATABASE_URL: databaseUrl,
+    REDIS_URL: setting.secretUrl({
+      description: 'Redis for the queues, or several nodes of a Redis Cluster',
+      protocols: ['redis:', 'rediss:'],
+      many: true,
+      unset: 'the same queues on Postgres',
+      example: 'redis://127.0.0.1:6379',
+    }),
+    CONNECTOR_HOST: setting.string({ description: 'Address the connector listens on', default: '127.0.0.1' }),
+    CONNECTOR_PORT: setting.integer({
+      description: 'Port the connector listens on; 0 takes a free one',
+      min: 0,
+      max: 65_535,
+      default: 4_020,
+    }),
+    CONNECTOR_API_TOKEN: setting.secret({
+      description: 'Bearer token of the API under /v1',
+      pattern: /^[\x21-\x7e]+$/,
+      allowed: 'a secret of printable ASCII characters without spaces',
+      unset: 'the connector refuses to start; npm start makes one',
+    }),
+    CONNECTOR_ROLE: setting.oneOf({
+      description:
+        'What this process does: web (webhooks and API), worker (polling, sends, hand-over to the CRM) or all',
+      values: ['all', 'web', 'worker'],
+      default: 'all',
+    }),
+    CONNECTOR_SEALING_KEYS: setting.secrets({
+      description:
+        'Key ring that seals tokens and signing secrets in the database; the first key seals, all of them open',
+      pattern: SEALING_KEY,
+      allowed: 'one or more keys of 32 random bytes as base64url, separated by commas',
+      unset: 'the connector refuses to start; npm start makes one',
+    }),
+    SERVICE_BASE_URL: setting.url({
+      description: 'Base address of the service of the first account, including /api/v1',
+      protocols: HTTP,
+      unset: 'accounts are added through the API; npm start uses its own service',
+      example: 'https://service.example/api/v1',
+    }),
+    SERVICE_API_KEY: setting.secret({
+      description: 'API key of the first account',
+      pattern: /^[\x21-\x7e]+$/,
+      allowed: 'a secret of printable ASCII characters without spaces',
+      unset: 'accounts are added through the API; npm start uses its own service',
+    }),
+    WEBHOOK_PUBLIC_URL: setting.url({
+      description:
+        'Public address of the webhook receiver; when set, the connector registers it with the service',
+      protocols: HTTPS,
+      unset: 'nothing is registered; npm start uses its own tunnel',
+      example: 'https://crm.example/webhooks/messaging',
+    }),
+    WEBHOOK_SECRET: webhookSecret,
+    RECONCILE_INTERVAL_MS: setting.duration({
+      description: 'Polling period, spread by jitter',
+      ...reconcileRange(env),
+      default: 45_000,
+    }),
+    CONNECTOR_HANDLERS: setting.path({
+      description: 'Module whose onChange is called with each change',
+      unset: 'changes are read from the feed alone',
+      example: './handlers.ts',
+    }),
+    CONNECTOR_PUBLIC_URL: setting.url({
+      description: 'Public address of the connector, for the OAuth callback',
+      protocols: HTTP,
+      unset: 'OAuth grants cannot be started',
+      example: 'https://crm.example',
+    }),
+    SERVICE_AUTH_URL: setting.url({
+      description: 'Address of the OAuth endpoints of the service',
+      protocols: HTTP,
+      unset: 'OAuth grants cannot be started',
+      example: 'https://auth.service.example',
+    }),
+    SERVICE_CLIENT_ID: setting.string({
+      description: 'Client id of the registered OAuth app',
+      unset: 'OAuth grants cannot be started',
+    }),
+    SERVICE_CLIENT_SECRET: setting.secret({
+      description: 'Client secret of the registered OAuth app',
+      unset: 'OAuth grants cannot be started',
+    }),
+    INBOX_RETENTION_DAYS: setting.integer({
+      description: 'How long the raw inbox is kept',
+      unit: 'days',
+      min: 1,
+      max: 3_650,
+      default: 30,
+    }),
+    LOG_LEVEL: logLevel,
+  };
+}
+
+/** The settings of `npm run platform`. */
+export function platformSettings() {
+  return {
+    DATABASE_URL: databaseUrl,
+    PLATFORM_DATABASE_URL: setting.secretUrl({
+      description: 'Postgres of the platform (15 or newer)',
+      protocols: POSTGRES,
+      unset: 'the same server as DATABASE_URL, in a schema of its own',
+      example: 'postgres://user:password@127.0.0.1:5432/platform',
+    }),
+    WEBHOOK_SECRET: webhookSecret,
+    LOG_LEVEL: logLevel,
+  };
+}
+
+/** Every setting there is: those of `npm start`, and the order of `.env.example`. */
+export function allSettings(env: Environment) {
+  const { DATABASE_URL, ...connector } = connectorSettings(env);
+  const { PLATFORM_DATABASE_URL } = platformSettings();
+  return { DATABASE_URL, PLATFORM_DATABASE_URL, ...connector };
+}

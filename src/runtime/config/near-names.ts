@@ -1,0 +1,44 @@
+/** Edits that turn one name into the other: a letter more, less or changed, or two neighbours swapped. */
+function editDistance(a: string, b: string): number {
+  let beforeLast: number[] = [];
+  let last = Array.from({ length: b.length + 1 }, (_, column) => column);
+  for (let row = 1; row <= a.length; row++) {
+    const current = [row];
+    for (let column = 1; column <= b.length; column++) {
+      const same = a[row - 1] === b[column - 1];
+      const swapped = row > 1 && column > 1 && a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1];
+      current.push(
+        Math.min(
+          (last[column] ?? 0) + 1,
+          (current[column - 1] ?? 0) + 1,
+          (last[column - 1] ?? 0) + (same ? 0 : 1),
+          swapped ? (beforeLast[column - 2] ?? 0) + 1 : Number.POSITIVE_INFINITY,
+        ),
+      );
+    }
+    beforeLast = last;
+    last = current;
+  }
+  return last[b.length] ?? 0;
+}
+
+/** A name that looks like a mistyped one. */
+export interface NearName {
+  readonly found: string;
+  readonly meant: string;
+}
+
+/** Finds names that are no setting, but so near to one that they are probably meant to be it. */
+export function findNearNames(found: Iterable<string>, known: readonly string[]): NearName[] {
+  const near: NearName[] = [];
+  for (const name of found) {
+    if (known.includes(name)) continue;
+    const tolerance = Math.min(2, Math.floor(name.length / 5));
+    const meant = known.find((candidate) => {
+      if (Math.abs(candidate.length - name.length) > tolerance) return false;
+      return editDistance(name.toUpperCase(), candidate) <= tolerance;
+    });
+    if (meant !== undefined) near.push({ found: name, meant });
+  }
+  return near;
+}

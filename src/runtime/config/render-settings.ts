@@ -1,0 +1,47 @@
+import type { SettingsDefinition } from './read-settings.ts';
+import type { Setting } from './setting.ts';
+
+const LINE = 100;
+
+/** Breaks a text into comment lines of at most 100 characters. */
+function comment(text: string): string {
+  const lines: string[] = [];
+  let line = '#';
+  for (const word of text.split(' ')) {
+    if (line.length + 1 + word.length > LINE) {
+      lines.push(line);
+      line = '#';
+    }
+    line += ` ${word}`;
+  }
+  return [...lines, line].join('\n');
+}
+
+function describe(setting: Setting<unknown>): string {
+  return `${setting.description}. It takes ${setting.allowed}. Not set: ${setting.unset}.`;
+}
+
+/**
+ * The text of `.env.example`: every setting with its description, allowed values and default, commented out, so
+ * that a copy of the file changes nothing.
+ */
+export function renderEnvExample(definition: SettingsDefinition): string {
+  const title = comment(
+    'Copy this file to .env in the working directory and remove the # before what you set. ' +
+      'Variables of the process win over this file.',
+  );
+  const entries = Object.entries(definition).map(
+    ([name, setting]) => `${comment(describe(setting))}\n#${name}=${setting.example}`,
+  );
+  return `${[title, ...entries].join('\n\n')}\n`;
+}
+
+/** The settings as a Markdown table, for the documentation. */
+export function renderSettingsTable(definition: SettingsDefinition): string {
+  const cell = (text: string): string => text.replaceAll('|', '\\|');
+  const rows = Object.entries(definition).map(
+    ([name, setting]) =>
+      `| \`${name}\` | ${[setting.description, setting.allowed, setting.unset].map(cell).join(' | ')} |`,
+  );
+  return `${['| name | meaning | takes | not set |', '|---|---|---|---|', ...rows].join('\n')}\n`;
+}

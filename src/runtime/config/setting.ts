@@ -1,0 +1,210 @@
+import { resolve } from 'node:path';
+import { z } from 'zod';
+import { Secret } from './secret.ts';
+
+/** One setting: how its text in the environment becomes a value, and all that is told about it. */
+export interface Setting<Value> {
+  /** What it is for, as a phrase without a full stop. */
+  readonly description: string;
+  /** What values are allowed, as a phrase that completes 'It takes …'. */
+  readonly allowed: string;
+  /** What holds while it is not set. */
+  readonly unset: string;
+  /** A value to show in examples. */
+  readonly example: string;
+  /** Its value must not be shown anywhere. */
+  readonly secret: boolean;
+  readonly required: boolean;
+  /** Reads the text; any issue means that the text is not allowed. */
+  readonly schema: z.ZodType<Value>;
+  /** The value while it is not set. */
+  readonly fallback: Value;
+}
+
+/** What every kind of setting takes. */
+interface SettingOptions<Value> {
+  readonly description: string;
+  readonly default?: Value;
+  /** Without a default: reading fails when it is not set. */
+  readonly required?: true;
+  /** What holds while it is not set, where a default does not say it. */
+  readonly unset?: string;
+  readonly example?: string;
+}
+
+type ValueOf<Value, Options> = Options extends { readonly default: Value } | { readonly required: true }
+  ? Value
+  : Value | undefined;
+
+interface Kind<Value> {
+  readonly allowed: string;
+  readonly schema: z.ZodType<Value>;
+  readonly secret?: boolean;
+}
+
+function define<Value, const Options extends SettingOptions<Value>>(
+  options: Options,
+  kind: Kind<Value>,
+): Setting<ValueOf<Value, Options>> {
+  const text = options.default === undefined ? undefined : String(options.default);
+  return {
+    description: options.description,
+    allowed: kind.allowed,
+    unset: options.unset ?? text ?? (options.required === true ? 'refused' : 'unset'),
+    example: options.example ?? text ?? '',
+    secret: kind.secret === true,
+    required: options.required === true,
+    schema: kind.schema as z.ZodType<ValueOf<Value, Options>>,
+    fallback: options.default as ValueOf<Value, Options>,
+  };
+}
+
+/** A line of text; `pattern` and `allowed` narrow it. */
+export function string<
+  const Options extends SettingOptions<string> & { readonly pattern?: RegExp; readonly allowed?: string },
+>(options: Options): Setting<ValueOf<string, Options>> {
+  const schema = z.string().regex(options.pattern ?? /\S/);
+  return define<string, Options>(options, { allowed: options.allowed ?? 'a text that is not empty', schema });
+}
+
+/** A whole number from `min` to `max`. */
+export function integer<
+  const Options extends SettingOptions<number> & {
+    readonly min: number;
+    readonly max: number;
+    readonly unit?: string;
+  },
+>(options: Options): Setting<ValueOf<number, Options>> {
+  const unit = options.unit === undefined ? '' : ` of ${options.unit}`;
+  return define<number, Options>(options, {
+    allowed: `a whole number${unit} from ${options.min} to ${options.max}`,
+    schema: z
+      .string()
+      .regex(/^-?\d{1,15}$/)
+      .transform(Number)
+      .pipe(z.number().min(options.min).max(options.max)),
+  });
+}
+
+/** A time span in whole milliseconds. */
+export function duration<
+  const Options extends SettingOptions<number> & { readonly min: number; readonly max: number },
+>(options: Options): Setting<ValueOf<number, Options>> {
+  return integer({ ...options, unit: 'milliseconds' }) as Setting<ValueOf<number, Options>>;
+}
+
+/** One of a few words. */
+export function oneOf<
+  const Value extends string,
+  const Options extends SettingOptions<Value> & { readonly values: readonly [Value, ...Value[]] },
+>(options: Options & { readonly values: readonly [Value, ...Value[]] }): Setting<ValueOf<Value, Options>> {
+  return define<Value, Options>(options, {
+    allowed: `one of ${options.values.join(', ')}`,
+    schema: z.enum(options.values) as unknown as z.ZodType<Value>,
+  });
+}
+
+/** A file or folder; the value is absolute, a relative one starts at the working directory. */
+export function path<const Options extends SettingOptions<string>>(
+  options: Options,
+): Setting<ValueOf<string, Options>> {
+  const schema = z
+    .string()
+    .refine((text) => !text.includes('\0'))
+    .transform((text) => resolve(text));
+  return define<string, Options>(options, { allowed: 'a path', schema });
+}
+
+/** Several texts, separated by commas. Never an empty list. */
+export function list<const Options extends SettingOptions<readonly string[]>>(
+  options: Options,
+): Setting<ValueOf<readonly string[], Options>> {
+  return define<readonly string[], Options>(options, {
+    allowed: 'one or more texts, separated by commas',
+    schema: z.string().transform(splitList).pipe(z.array(z.string()).min(1)),
+  });
+}
+
+function splitList(text: string): string[] {
+  const items = text.split(',').map((item) => item.trim());
+  return items.filter((item) => item !== '');
+}
+
+function hasProtocol(text: string, protocols: readonly string[]): boolean {
+  return URL.canParse(text) && protocols.includes(new URL(text).protocol) && new URL(text).hostname !== '';
+}
+
+function isPlain(text: string): boolean {
+  const url = new URL(text);
+  return url.username === '' && url.password === '' && url.search === '' && url.hash === '';
+}
+
+/** The address of something, without credentials, query and fragment. The value has no slash at its end. */
+export function url<const Options extends SettingOptions<string> & { readonly protocols: readonly string[] }>(
+  options: Options,
+): Setting<ValueOf<string, Options>> {
+  return define<string, Options>(options, {
+    allowed: `a URL that starts with ${options.protocols.map((protocol) => `${protocol}//`).join(' or ')}, without user, password, ? and #`,
+    schema: z
+      .string()
+      .refine((text) => hasProtocol(text, options.protocols) && isPlain(text))
+      .transform((text) => text.replace(/\/+$/, '')),
+  });
+}
+
+/** Addresses that may hold a password; several are separated by commas where `many` is true. */
+export function secretUrl<
+  const Options extends SettingOptions<Secret> & {
+    readonly protocols: readonly string[];
+    readonly many?: true;
+  },
+>(options: Options): Setting<ValueOf<Secret, Options>> {
+  const start = options.protocols.map((protocol) => `${protocol}//`).join(' or ');
+  const fits = (text: string): boolean => {
+    const urls = options.many === true ? splitList(text) : [text];
+    return urls.length > 0 && urls.every((item) => hasProtocol(item, options.protocols));
+  };
+  return define<Secret, Options>(options, {
+    allowed:
+      options.many === true
+        ? `one or more URLs that start with ${start}, separated by commas`
+        : `a URL that starts with ${start}`,
+    schema: z
+      .string()
+      .refine(fits)
+      .transform((text) => new Secret(text)),
+    secret: true,
+  });
+}
+
+/** A secret; `pattern` and `allowed` narrow it. */
+export function secret<
+  const Options extends SettingOptions<Secret> & { readonly pattern?: RegExp; readonly allowed?: string },
+>(options: Options): Setting<ValueOf<Secret, Options>> {
+  return define<Secret, Options>(options, {
+    allowed: options.allowed ?? 'a secret that is not empty',
+    schema: z
+      .string()
+      .regex(options.pattern ?? /./)
+      .transform((text) => new Secret(text)),
+    secret: true,
+  });
+}
+
+/** Several secrets, separated by commas, each of which fits `pattern`. */
+export function secrets<
+  const Options extends SettingOptions<readonly Secret[]> & {
+    readonly pattern: RegExp;
+    readonly allowed: string;
+  },
+>(options: Options): Setting<ValueOf<readonly Secret[], Options>> {
+  return define<readonly Secret[], Options>(options, {
+    allowed: options.allowed,
+    schema: z
+      .string()
+      .transform(splitList)
+      .pipe(z.array(z.string().regex(options.pattern)).min(1))
+      .transform((items) => items.map((item) => new Secret(item))),
+    secret: true,
+  });
+}

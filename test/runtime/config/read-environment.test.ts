@@ -1,0 +1,33 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { readEnvironment } from '../../../src/runtime/config/read-environment.ts';
+
+let folder: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'environment-'));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+describe('the environment of a command', () => {
+  it('is that of the process where there is no file', () => {
+    expect(readEnvironment(folder, { A: '1' })).toEqual({ A: '1' });
+  });
+
+  it('adds the variables of .env, over which the process wins', () => {
+    writeFileSync(join(folder, '.env'), '# a comment\nA=file\nB="with spaces"\nC=file\n');
+    expect(readEnvironment(folder, { A: 'process', C: '' })).toEqual({
+      A: 'process',
+      B: 'with spaces',
+      C: '',
+    });
+    expect(process.env['B']).not.toBe('with spaces');
+  });
+
+  it('refuses a file that cannot be read', () => {
+    mkdirSync(join(folder, '.env'));
+    expect(() => readEnvironment(folder, {})).toThrow(/cannot be read \(EISDIR\)/);
+  });
+});

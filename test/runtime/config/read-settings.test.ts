@@ -1,0 +1,129 @@
+import { describe, expect, it } from 'vitest';
+import { ConfigurationError } from '../../../src/runtime/config/configuration-error.ts';
+import { readSettings, type SettingsDefinition } from '../../../src/runtime/config/read-settings.ts';
+import type { Secret } from '../../../src/runtime/config/secret.ts';
+import * as setting from '../../../src/runtime/config/setting.ts';
+
+const definition = {
+  APP_PORT: setting.integer({ description: 'port', min: 0, max: 65_535, default: 4_020 }),
+  APP_MODE: setting.oneOf({ description: 'mode', values: ['all', 'web'], default: 'all' }),
+  APP_NAME: setting.string({ description: 'name' }),
+  APP_URL: setting.url({ description: 'url', protocols: ['https:'] }),
+  APP_PERIOD_MS: setting.duration({ description: 'period', min: 100, max: 1_000, default: 500 }),
+  APP_HOSTS: setting.list({ description: 'hosts' }),
+  APP_FILE: setting.path({ description: 'file' }),
+  APP_TOKEN: setting.secret({ description: 'token', required: true, example: 'change-me' }),
+  DATABASE_URL: setting.secretUrl({ description: 'database', protocols: ['postgres:'] }),
+  REDIS_URL: setting.secretUrl({ description: 'redis', protocols: ['redis:'], many: true }),
+  APP_KEYS: setting.secrets({ description: 'keys', pattern: /^k\d$/, allowed: 'keys like k1' }),
+} satisfies SettingsDefinition;
+
+/** The message of the failure that these variables cause. */
+function failureOf(env: Record<string, string>): string {
+  try {
+    readSettings(definition, { APP_TOKEN: 't', ...env });
+  } catch (error) {
+    expect(error).toBeInstanceOf(ConfigurationError);
+    return (error as ConfigurationError).message;
+  }
+  expect.unreachable('it was accepted');
+}
+
+describe('reading settings', () => {
+  it('gives typed values and defaults', () => {
+    const settings = readSettings(definition, {
+      APP_PORT: ' 8080 ',
+      APP_MODE: 'web',
+      APP_URL: 'https://crm.example/hooks/',
+      APP_HOSTS: 'a, b,,c',
+      APP_FILE: 'handlers.ts',
+      APP_TOKEN: ' kept as it is ',
+      DATABASE_URL: 'postgres://u:p@h/db',
+      REDIS_URL: 'redis://a:1,redis://b:2',
+      APP_KEYS: 'k1,k2',
+    });
+    const port: number = settings.APP_PORT;
+    const mode: 'all' | 'web' = settings.APP_MODE;
+    const name: string | undefined = settings.APP_NAME;
+    const token: Secret = settings.APP_TOKEN;
+    const database: Secret | undefined = settings.DATABASE_URL;
+
+    expect([port, mode, name]).toEqual([8_080, 'web', undefined]);
+    expect(settings.APP_PERIOD_MS).toBe(500);
+    expect(settings.APP_URL).toBe('https://crm.example/hooks');
+    expect(settings.APP_HOSTS).toEqual(['a', 'b', 'c']);
+    expect(settings.APP_FILE).toBe(`${process.cwd()}/handlers.ts`);
+    expect(token.reveal()).toBe(' kept as it is ');
+    expect(database?.reveal()).toBe('postgres://u:p@h/db');
+    expect(settings.REDIS_URL?.reveal()).toBe('redis://a:1,redis://b:2');
+    expect(settings.APP_KEYS?.map((key) => key.reveal())).toEqual(['k1', 'k2']);
+  });
+
+  it('takes an empty variable for one that is not set', () => {
+    expect(readSettings(definition, { APP_TOKEN: 't', APP_PORT: '', APP_NAME: '  ' })).toMatchObject({
+      APP_PORT: 4_020,
+      APP_NAME: undefined,
+    });
+  });
+
+  it('names all that is wrong in one message', () => {
+    const message = failureOf({ APP_TOKEN: '', APP_PORT: '70000', APP_MODE: 'wbe' });
+    expect(message).toBe(
+      [
+        '3 settings are wrong:',
+        "  APP_PORT: found '70000'; it takes a whole number from 0 to 65535. Correct it, or remove it (then: 4020).",
+        "  APP_MODE: found 'wbe'; it takes one of all, web. Correct it, or remove it (then: all).",
+        '  APP_TOKEN: found nothing; it takes a secret that is not empty. Set it, for example to change-me.',
+      ].join('\n'),
+    );
+  });
+
+  it.each([
+    ['APP_PORT', '80x'],
+    ['APP_PORT', '1e3'],
+    ['APP_PORT', '0x10'],
+    ['APP_PORT', '1.5'],
+    ['APP_PORT', '-1'],
+    ['APP_PERIOD_MS', '99'],
+    ['APP_MODE', 'ALL'],
+    ['APP_URL', 'crm.example'],
+    ['APP_URL', 'http://crm.example'],
+    ['APP_URL', 'https://crm.example/?a=1'],
+    ['APP_HOSTS', ' , ,'],
+  ])('refuses %s=%s', (name, value) => {
+    expect(failureOf({ [name]: value })).toContain(`  ${name}: found '`);
+  });
+
+  it.each([
+    ['DATABASE_URL', 'mysql://user:cAnaRy@host/db'],
+    ['DATABASE_URL', 'cAnaRy'],
+    ['REDIS_URL', 'redis://:cAnaRy@a,http://b'],
+    ['APP_KEYS', 'k1,cAnaRy'],
+    ['APP_URL', 'https://user:cAnaRy@crm.example'],
+  ])('shows no secret of a wrong %s', (name, value) => {
+    const message = failureOf({ [name]: value });
+    expect(message).toContain(`${name}: found a value of ${value.length} characters (not shown)`);
+    expect(message).not.toContain('cAnaRy');
+  });
+
+  it.each([
+    ['DATABSE_URL', 'DATABASE_URL'],
+    ['DATABASE_ULR', 'DATABASE_URL'],
+    ['APP_PORTS', 'APP_PORT'],
+    ['app_port', 'APP_PORT'],
+  ])('warns of %s, which is probably %s', (found, meant) => {
+    const warnings: string[][] = [];
+    readSettings(definition, { APP_TOKEN: 't', [found]: 'x', PATH: '/bin', HOME: '/' }, (...warning) =>
+      warnings.push(warning),
+    );
+    expect(warnings).toEqual([[found, meant]]);
+  });
+
+  it('warns of no variable that only looks a little alike', () => {
+    const warnings: string[] = [];
+    readSettings(definition, { APP_TOKEN: 't', DATABASE_HOST: 'x', APP_PATH: 'x', PORT: '1' }, (found) =>
+      warnings.push(found),
+    );
+    expect(warnings).toEqual([]);
+  });
+});
