@@ -80,7 +80,7 @@ CREATE TABLE "connector"."messages" (
 	"connection_id" text NOT NULL,
 	"id" text NOT NULL,
 	"account_id" text NOT NULL,
-	"direction" text,
+	"direction" text NOT NULL,
 	"peer" text,
 	"text" text,
 	"media_url" text,

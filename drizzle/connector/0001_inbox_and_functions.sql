@@ -48,3 +48,10 @@ BEGIN
   END IF;
 END
 $$;
+--> statement-breakpoint
+-- Ends a statement that lost a race as a serialization failure does: repeating it succeeds.
+CREATE FUNCTION "connector"."fail_for_retry"() RETURNS integer LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION 'two statements made a connection at once' USING ERRCODE = '40001';
+END
+$$;

@@ -1,6 +1,11 @@
 import type { MessageStatus } from '../../contract/service/statuses.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
+import { CHANGE } from './change-mask.ts';
 import type { ConnectionEventFacts, MessageFacts } from './facts.ts';
+import { type FoldedConnection, foldConnections, rankConnectionEvent } from './fold-connections.ts';
+import { type FoldedMessage, foldMessages } from './fold-facts.ts';
+import { mergeStatement } from './merge-statement.ts';
+import { toStorableText } from './storable-text.ts';
 
 /** A verified delivery on its way to the raw log. */
 export interface RawDelivery {
@@ -67,5 +72,148 @@ export interface BatchResult {
   readonly outcomes: Readonly<Partial<Record<DeliveryOutcome, number>>>;
 }
 
-/** Writes a batch in one SQL statement. */
-export declare function commitBatch(db: Queryable, batch: Batch): Promise<BatchResult>;
+/**
+ * Writes a batch in one SQL statement: the raw log, the merged messages and connections, the changes for the
+ * CRM. It resolves after the commit. Repeating a batch is safe: the merge changes nothing the second time,
+ * and only the raw log holds its deliveries twice.
+ *
+ * Throws what the database throws; nothing is written then, unless the error says `mayHaveCommitted`.
+ */
+export async function commitBatch(
+  db: Queryable,
+  batch: Batch,
+  options?: { readonly deadlineMs?: number },
+): Promise<BatchResult> {
+  const deliveries = batch.deliveries ?? [];
+  const told = collectFacts(deliveries, batch.messages ?? []);
+  const { messages, credits } = foldMessages(told.messages.map((entry) => entry.facts));
+  const { connections, standing } = foldConnections(
+    messages,
+    told.connections.map((entry) => entry.facts),
+  );
+  const deliveryCredits = creditDeliveries(deliveries, told, credits, standing);
+  const params = [
+    ...deliveryColumns(deliveries, deliveryCredits),
+    ...messageColumns(messages),
+    ...connectionColumns(connections),
+    batch.now,
+    deliveries.length > 0 ? 'webhook' : (messages[0]?.source ?? 'poll'),
+    ...(batch.fence === undefined ? [] : [batch.fence.lease, batch.fence.fence]),
+    ...(batch.also?.params ?? []),
+  ];
+  const [row] = await db.query<ResultRow>(
+    mergeStatement(batch.fence !== undefined, batch.also),
+    params,
+    options,
+  );
+  if (row === undefined) throw new Error('the merge statement returned no row');
+  return {
+    applied: row.applied,
+    messages: (row.messages ?? []).map(([connectionId, messageId, changeMask, status, previousStatus]) => ({
+      connectionId,
+      messageId,
+      changeMask,
+      status,
+      previousStatus,
+    })),
+    outcomes: row.outcomes ?? {},
+  };
+}
+
+interface ResultRow {
+  readonly applied: boolean;
+  readonly outcomes: Partial<Record<DeliveryOutcome, number>> | null;
+  readonly messages: [string, string, number, MessageStatus | null, MessageStatus | null][] | null;
+}
+
+/** A fact with the index of the delivery that brought it; -1 for one beside the deliveries. */
+interface Told<Facts> {
+  readonly delivery: number;
+  readonly facts: Facts;
+}
+
+interface Collected {
+  readonly messages: Told<MessageFacts>[];
+  readonly connections: Told<ConnectionEventFacts>[];
+}
+
+function collectFacts(deliveries: readonly RawDelivery[], beside: readonly MessageFacts[]): Collected {
+  const messages: Told<MessageFacts>[] = [];
+  const connections: Told<ConnectionEventFacts>[] = [];
+  deliveries.forEach((delivery, index) => {
+    if (delivery.outcome !== undefined) return;
+    if (delivery.message !== undefined) messages.push({ delivery: index, facts: delivery.message });
+    if (delivery.connection !== undefined) connections.push({ delivery: index, facts: delivery.connection });
+  });
+  for (const facts of beside) messages.push({ delivery: -1, facts });
+  return { messages, connections };
+}
+
+/** Bits of `CHANGE` that each delivery may be credited with. */
+function creditDeliveries(
+  deliveries: readonly RawDelivery[],
+  told: Collected,
+  credits: readonly number[],
+  standing: ReadonlySet<number>,
+): readonly number[] {
+  const byDelivery = new Array<number>(deliveries.length).fill(0);
+  told.messages.forEach(({ delivery }, index) => {
+    if (delivery >= 0) byDelivery[delivery] = credits[index] ?? 0;
+  });
+  told.connections.forEach(({ delivery }, index) => {
+    if (standing.has(index)) byDelivery[delivery] = CHANGE.created | CHANGE.fields;
+  });
+  return byDelivery;
+}
+
+function deliveryColumns(deliveries: readonly RawDelivery[], credits: readonly number[]): unknown[] {
+  return [
+    deliveries.map((delivery) => delivery.subscriptionId),
+    deliveries.map((delivery) => delivery.accountId),
+    deliveries.map((delivery) => delivery.receivedAt),
+    deliveries.map((delivery) => delivery.signedAt),
+    deliveries.map((delivery) => delivery.body),
+    deliveries.map((delivery) => toStorableText(delivery.event)),
+    deliveries.map((delivery) => delivery.message?.connectionId ?? delivery.connection?.connectionId ?? null),
+    deliveries.map((delivery) => delivery.message?.messageId ?? null),
+    deliveries.map((delivery) => delivery.outcome ?? null),
+    deliveries.map((delivery) => toStorableText(delivery.reason ?? null)),
+    credits,
+  ];
+}
+
+function messageColumns(messages: readonly FoldedMessage[]): unknown[] {
+  return [
+    messages.map((message) => message.connectionId),
+    messages.map((message) => message.messageId),
+    messages.map((message) => message.accountId),
+    messages.map((message) => message.direction),
+    messages.map((message) => message.peer),
+    messages.map((message) => message.text),
+    messages.map((message) => message.mediaUrl),
+    messages.map((message) => message.mediaType),
+    messages.map((message) => message.status),
+    messages.map((message) => message.errorMessage),
+    messages.map((message) => message.waMessageId),
+    messages.map((message) => message.createdAt),
+    messages.map((message) => message.polled),
+    messages.map((message) => message.webhookSeen),
+    messages.map((message) => message.statusConflict),
+  ];
+}
+
+function connectionColumns(connections: readonly FoldedConnection[]): unknown[] {
+  return [
+    connections.map((row) => row.connectionId),
+    connections.map((row) => row.accountId),
+    connections.map((row) => row.event?.phoneNumber ?? null),
+    connections.map((row) => row.event?.label ?? null),
+    connections.map((row) => row.event?.status ?? null),
+    connections.map((row) => row.event?.needsReconnect ?? null),
+    connections.map((row) => row.event?.licenseStatus ?? null),
+    connections.map((row) => row.event?.licenseExpires ?? null),
+    connections.map((row) => row.event?.reason ?? null),
+    connections.map((row) => row.event?.at ?? null),
+    connections.map((row) => (row.event === null ? null : rankConnectionEvent(row.event))),
+  ];
+}

@@ -13,7 +13,7 @@ export interface MessageFacts {
   /** The account whose credential or subscription the fact came by. */
   readonly accountId: string;
   readonly source: FactSource;
-  readonly direction: 'incoming' | 'outgoing' | null;
+  readonly direction: 'incoming' | 'outgoing';
   readonly peer: string | null;
   readonly text: string | null;
   readonly mediaUrl: string | null;

@@ -19,7 +19,7 @@ export const messages = connectorSchema.table(
     connectionId: text('connection_id').notNull(),
     id: text('id').notNull(),
     accountId: text('account_id').notNull(),
-    direction: text('direction').$type<'incoming' | 'outgoing'>(),
+    direction: text('direction').$type<'incoming' | 'outgoing'>().notNull(),
     /** The other party's digits. */
     peer: text('peer'),
     text: text('text'),

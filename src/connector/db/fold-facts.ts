@@ -1,0 +1,146 @@
+import { applyStatus } from '../../patterns/message-status.ts';
+import { CHANGE } from './change-mask.ts';
+import { compareKeys } from './compare-keys.ts';
+import type { MessageFacts } from './facts.ts';
+import { toStorableText } from './storable-text.ts';
+
+/** What a batch tells of one message, ready for the merge statement. */
+export interface FoldedMessage extends Omit<MessageFacts, 'statusAt'> {
+  /** A poll is among the sources, so `createdAt` is the service's own. */
+  readonly polled: boolean;
+  /** `read` and `failed` were both told. */
+  readonly statusConflict: boolean;
+}
+
+/** One row for each message, ordered by key, and for each input fact the changes that it may be credited with. */
+export interface FoldedMessages {
+  readonly messages: readonly FoldedMessage[];
+  /** Bits of `CHANGE`, by the index of the fact. */
+  readonly credits: readonly number[];
+}
+
+interface Told {
+  readonly index: number;
+  readonly facts: MessageFacts;
+}
+
+/**
+ * Folds facts into one row for each message and account, as if they were merged one by one: the first value
+ * told for a field stands, statuses apply in the order of their timestamps, the creation time is the poll's
+ * or else the earliest one told. Rows come ordered by connection and message, so that two batches lock rows
+ * in the same order. Pure.
+ */
+export function foldMessages(facts: readonly MessageFacts[]): FoldedMessages {
+  const groups = new Map<string, Told[]>();
+  facts.forEach((fact, index) => {
+    const key = `${fact.connectionId}\n${fact.messageId}\n${fact.accountId}`;
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [{ index, facts: fact }]);
+    else group.push({ index, facts: fact });
+  });
+  const credits = new Array<number>(facts.length).fill(0);
+  const messages = [...groups.values()].map((group) => foldOne(group, credits));
+  return { messages: messages.sort(byKey), credits };
+}
+
+function foldOne(group: readonly Told[], credits: number[]): FoldedMessage {
+  const [first, ...others] = group;
+  if (first === undefined) throw new RangeError('a group of facts cannot be empty');
+  let folded = start(first.facts);
+  credits[first.index] = CHANGE.created | CHANGE.fields | CHANGE.bookkeeping;
+  for (const { index, facts } of others) {
+    const next = join(folded, facts);
+    credits[index] =
+      (fillsFields(folded, next) ? CHANGE.fields : 0) | (adds(folded, next) ? CHANGE.bookkeeping : 0);
+    folded = next;
+  }
+  return { ...folded, ...foldStatuses(group, credits) };
+}
+
+function start(facts: MessageFacts): FoldedMessage {
+  return {
+    connectionId: facts.connectionId,
+    messageId: facts.messageId,
+    accountId: facts.accountId,
+    source: facts.source,
+    direction: facts.direction,
+    peer: toStorableText(facts.peer),
+    text: toStorableText(facts.text),
+    mediaUrl: toStorableText(facts.mediaUrl),
+    mediaType: toStorableText(facts.mediaType),
+    status: null,
+    errorMessage: toStorableText(facts.errorMessage),
+    waMessageId: toStorableText(facts.waMessageId),
+    createdAt: facts.createdAt,
+    webhookSeen: facts.webhookSeen,
+    polled: facts.source === 'poll',
+    statusConflict: false,
+  };
+}
+
+function join(folded: FoldedMessage, facts: MessageFacts): FoldedMessage {
+  const next = start(facts);
+  return {
+    ...folded,
+    peer: folded.peer ?? next.peer,
+    text: folded.text ?? next.text,
+    mediaUrl: folded.mediaUrl ?? next.mediaUrl,
+    mediaType: folded.mediaType ?? next.mediaType,
+    errorMessage: folded.errorMessage ?? next.errorMessage,
+    waMessageId: folded.waMessageId ?? next.waMessageId,
+    createdAt: joinCreatedAt(folded, next),
+    webhookSeen: folded.webhookSeen | next.webhookSeen,
+    polled: folded.polled || next.polled,
+  };
+}
+
+function joinCreatedAt(folded: FoldedMessage, next: FoldedMessage): number {
+  if (folded.polled) return folded.createdAt;
+  return next.polled ? next.createdAt : Math.min(folded.createdAt, next.createdAt);
+}
+
+function fillsFields(before: FoldedMessage, after: FoldedMessage): boolean {
+  return (
+    before.peer !== after.peer ||
+    before.text !== after.text ||
+    before.mediaUrl !== after.mediaUrl ||
+    before.mediaType !== after.mediaType ||
+    before.errorMessage !== after.errorMessage ||
+    before.waMessageId !== after.waMessageId ||
+    before.createdAt !== after.createdAt
+  );
+}
+
+function adds(before: FoldedMessage, after: FoldedMessage): boolean {
+  return before.webhookSeen !== after.webhookSeen || before.polled !== after.polled;
+}
+
+/** The status after all updates of the group. The one that brought it is credited; it overtook the others. */
+function foldStatuses(
+  group: readonly Told[],
+  credits: number[],
+): Pick<FoldedMessage, 'status' | 'statusConflict'> {
+  let status: FoldedMessage['status'] = null;
+  let statusConflict = false;
+  let bringer: number | undefined;
+  for (const { index, facts } of group.length === 1 ? group : [...group].sort(byStatusTime)) {
+    const after = applyStatus(status, facts.status);
+    status = after.status;
+    statusConflict ||= after.conflict;
+    if (after.changed) bringer = index;
+  }
+  if (bringer !== undefined) credits[bringer] = (credits[bringer] ?? 0) | CHANGE.status;
+  return { status, statusConflict };
+}
+
+function byStatusTime(a: Told, b: Told): number {
+  return (a.facts.statusAt ?? a.facts.createdAt) - (b.facts.statusAt ?? b.facts.createdAt);
+}
+
+function byKey(a: FoldedMessage, b: FoldedMessage): number {
+  return (
+    compareKeys(a.connectionId, b.connectionId) ||
+    compareKeys(a.messageId, b.messageId) ||
+    compareKeys(a.accountId, b.accountId)
+  );
+}
