@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { acknowledgement } from '../service/connections.ts';
 import {
   addAccountRequest,
   connectorAccount,
@@ -60,7 +61,7 @@ export const SYNC_ENDPOINTS = {
     method: 'DELETE',
     path: '/v1/accounts/{id}',
     summary: 'Removes an account and its credential.',
-    answers: [{ status: 204, description: 'Removed.' }],
+    answers: [{ status: 200, description: 'Removed.', schema: acknowledgement }],
     errors: [...API_ERRORS, 'not_found'],
   },
   listChanges: {
@@ -123,14 +124,14 @@ export const SYNC_ENDPOINTS = {
     method: 'POST',
     path: '/v1/dead-letters/{id}/replay',
     summary: 'Hands the change over once more.',
-    answers: [{ status: 202, description: 'Will be handed over.' }],
+    answers: [{ status: 202, description: 'Will be handed over.', schema: acknowledgement }],
     errors: [...API_ERRORS, 'not_found'],
   },
   removeDeadLetter: {
     method: 'DELETE',
     path: '/v1/dead-letters/{id}',
     summary: 'Gives the change up.',
-    answers: [{ status: 204, description: 'Removed.' }],
+    answers: [{ status: 200, description: 'Removed.', schema: acknowledgement }],
     errors: [...API_ERRORS, 'not_found'],
   },
 } as const satisfies Readonly<Record<string, ConnectorEndpoint>>;

@@ -1,0 +1,105 @@
+import { z } from 'zod';
+import { acknowledgement } from '../service/connections.ts';
+import * as access from './access.ts';
+import * as connections from './connections.ts';
+import { sandboxPageQuery } from './lists.ts';
+import { READ_ERRORS, type SandboxEndpoint, WRITE_ERRORS } from './sandbox-endpoint.ts';
+
+const onExisting = [...WRITE_ERRORS, 'not_found'] as const;
+
+/** Workspaces, credentials, licences and consents: what portals and billing do. */
+export const ACCESS_ENDPOINTS = {
+  createWorkspace: {
+    method: 'POST',
+    path: '/workspaces',
+    summary: 'Creates a workspace.',
+    body: { schema: access.createWorkspaceRequest, required: true },
+    answers: [{ status: 201, description: 'Created.', schema: access.createdWorkspace }],
+    errors: WRITE_ERRORS,
+  },
+  createApiKey: {
+    method: 'POST',
+    path: '/workspaces/{id}/api-keys',
+    summary: 'Creates an API key; what is not limited is allowed.',
+    body: { schema: access.createApiKeyRequest, required: false },
+    answers: [{ status: 201, description: 'Created; shown only here.', schema: access.createdApiKey }],
+    errors: onExisting,
+  },
+  changeApiKey: {
+    method: 'PATCH',
+    path: '/api-keys/{id}',
+    summary: 'Narrows or widens a key, from the next call on.',
+    body: { schema: access.changeApiKeyRequest, required: true },
+    answers: [{ status: 200, description: 'As it stands now.', schema: access.apiKeyAccess }],
+    errors: onExisting,
+  },
+  revokeApiKey: {
+    method: 'DELETE',
+    path: '/api-keys/{id}',
+    summary: 'Revokes a key, from the next call on.',
+    answers: [{ status: 200, description: 'Revoked.', schema: acknowledgement }],
+    errors: [...READ_ERRORS, 'not_found'],
+  },
+  tryAddress: {
+    method: 'POST',
+    path: '/api-keys/{id}/try',
+    summary: 'Says whether an address would be let in, and by which entry.',
+    body: { schema: access.tryAddressRequest, required: true },
+    answers: [{ status: 200, description: 'The answer.', schema: access.triedAddress }],
+    errors: onExisting,
+  },
+  addConnection: {
+    method: 'POST',
+    path: '/workspaces/{id}/connections',
+    summary: 'Adds a paired connection, as a portal admin or embedded signup would.',
+    body: { schema: connections.addConnectionRequest, required: true },
+    answers: [{ status: 201, description: 'Added.', schema: connections.addedConnection }],
+    errors: onExisting,
+  },
+  setLicence: {
+    method: 'PUT',
+    path: '/connections/{id}/licence',
+    summary: 'Sets the licence of a connection.',
+    body: { schema: connections.setLicenceRequest, required: true },
+    answers: [{ status: 200, description: 'As it stands now.', schema: connections.licence }],
+    errors: onExisting,
+  },
+  createUserCode: {
+    method: 'POST',
+    path: '/workspaces/{id}/user-codes',
+    summary: 'Makes the code that a portal admin approves a consent with.',
+    answers: [{ status: 201, description: 'The code.', schema: access.createdUserCode }],
+    errors: onExisting,
+  },
+  createOauthApp: {
+    method: 'POST',
+    path: '/oauth-apps',
+    summary: 'Registers an OAuth app.',
+    body: { schema: access.createOauthAppRequest, required: true },
+    answers: [{ status: 201, description: 'Registered; shown only here.', schema: access.createdOauthApp }],
+    errors: [...onExisting, 'invalid_webhook'],
+  },
+  listOauthApps: {
+    method: 'GET',
+    path: '/oauth-apps',
+    summary: 'Lists OAuth apps.',
+    query: z.strictObject(sandboxPageQuery),
+    answers: [{ status: 200, description: 'A page.', schema: access.oauthAppList }],
+    errors: [...READ_ERRORS, 'invalid_request'],
+  },
+  listGrants: {
+    method: 'GET',
+    path: '/grants',
+    summary: 'Lists grants and their refresh families.',
+    query: z.strictObject(sandboxPageQuery),
+    answers: [{ status: 200, description: 'A page.', schema: access.grantList }],
+    errors: [...READ_ERRORS, 'invalid_request'],
+  },
+  revokeGrant: {
+    method: 'DELETE',
+    path: '/grants/{id}',
+    summary: 'Revokes a grant, from the next call on.',
+    answers: [{ status: 200, description: 'Revoked.', schema: acknowledgement }],
+    errors: [...READ_ERRORS, 'not_found'],
+  },
+} as const satisfies Readonly<Record<string, SandboxEndpoint>>;

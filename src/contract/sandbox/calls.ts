@@ -1,0 +1,44 @@
+import { z } from 'zod';
+import { dateTime } from '../service/fields.ts';
+import { delivery, ledgerEntry } from './deliveries.ts';
+import { entriesOf, sandboxPageQuery } from './lists.ts';
+
+/** One check of the gate and what it said. */
+export const gateStep = z.object({ check: z.string(), passed: z.boolean(), why: z.string().optional() });
+export type GateStep = z.infer<typeof gateStep>;
+
+/** A call to the service, with the reason for its answer. No credential is shown, only its id. */
+export const apiCall = z.object({
+  id: z.string(),
+  at: dateTime,
+  method: z.string(),
+  path: z.string(),
+  credential: z.string().nullable(),
+  status: z.int().nullable().describe('Null: the connection was reset.'),
+  code: z.string().nullable().describe('The error code of a refusal.'),
+  ms: z.number().min(0),
+  trace: z.array(gateStep).describe('The checks in their order.'),
+});
+export type ApiCall = z.infer<typeof apiCall>;
+
+/** Newest first. */
+export const apiCallList = entriesOf(apiCall);
+export type ApiCallList = z.infer<typeof apiCallList>;
+
+/** Query of `GET /calls`. */
+export const listCallsQuery = z.strictObject({
+  code: z.string().min(1).max(128).optional(),
+  path: z.string().min(1).max(2048).optional(),
+  ...sandboxPageQuery,
+});
+export type ListCallsQuery = z.infer<typeof listCallsQuery>;
+
+/** Data of one event of `GET /events`. */
+export const sandboxEvent = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('ledger'), entry: ledgerEntry }),
+  z.object({ type: z.literal('delivery'), entry: delivery }),
+  z.object({ type: z.literal('call'), entry: apiCall }),
+  z.object({ type: z.literal('clock'), now: dateTime, frozen: z.boolean() }),
+  z.object({ type: z.literal('changed'), what: z.string().describe('Which list to read again.') }),
+]);
+export type SandboxEvent = z.infer<typeof sandboxEvent>;

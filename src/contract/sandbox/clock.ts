@@ -1,0 +1,42 @@
+import { z } from 'zod';
+import { queryInteger } from '../query.ts';
+import { dateTime } from '../service/fields.ts';
+import { entriesOf } from './lists.ts';
+
+/** Answer of `GET /clock`, and of freezing and running it. */
+export const virtualClock = z.object({
+  now: dateTime,
+  frozen: z.boolean().describe('True: time stands until it is advanced or runs again.'),
+});
+export type VirtualClock = z.infer<typeof virtualClock>;
+
+const tenYearsMs = 10 * 365 * 24 * 3_600_000;
+
+/** Body of `POST /clock/advance`: by so many milliseconds, or to an instant that is not in the past. */
+export const advanceClockRequest = z
+  .strictObject({ ms: z.int().min(0).max(tenYearsMs).optional(), to: dateTime.optional() })
+  .refine((body) => (body.ms === undefined) !== (body.to === undefined), {
+    message: 'needs exactly one of `ms` and `to`',
+    path: ['ms'],
+  });
+export type AdvanceClockRequest = z.infer<typeof advanceClockRequest>;
+
+/** A timer that fired or will. */
+export const timer = z.object({ at: dateTime, what: z.string(), id: z.union([z.string(), z.int()]) });
+export type Timer = z.infer<typeof timer>;
+
+/** Answer of an advance: what fired, in order. */
+export const advancedClock = z.object({ now: dateTime, fired: z.array(timer) });
+export type AdvancedClock = z.infer<typeof advancedClock>;
+
+/** Query of `GET /clock/due`. */
+export const dueTimersQuery = z.strictObject({ limit: queryInteger({ min: 1, max: 1000, default: 20 }) });
+export type DueTimersQuery = z.infer<typeof dueTimersQuery>;
+
+/** What fires next, soonest first. */
+export const dueTimerList = entriesOf(timer);
+export type DueTimerList = z.infer<typeof dueTimerList>;
+
+/** Body and answer of `PUT /timing`: 1 is the service's real send latency, 0 none. */
+export const timing = z.strictObject({ sendScale: z.number().min(0).max(100) });
+export type Timing = z.infer<typeof timing>;

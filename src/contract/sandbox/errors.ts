@@ -1,0 +1,35 @@
+import { z } from 'zod';
+
+/** One row of the sandbox's error table. */
+export interface SandboxErrorDefinition {
+  readonly status: number;
+  /** One sentence for people. */
+  readonly meaning: string;
+}
+
+/** Codes of the control API's own refusals. What the simulated service refuses keeps the service's code. */
+export const SANDBOX_ERRORS = {
+  invalid_request: { status: 400, meaning: 'The input is wrong; `field` names the key.' },
+  foreign_origin: { status: 403, meaning: '`Host` or `Origin` is not this machine.' },
+  not_found: { status: 404, meaning: 'No such address, or nothing with this id.' },
+  method_not_allowed: { status: 405, meaning: 'The address does not take this method.' },
+  qr_expired: { status: 409, meaning: 'The picture is no longer on offer; show the newest one.' },
+  code_expired: { status: 409, meaning: 'No such pairing code is on offer.' },
+  wrong_state: { status: 409, meaning: 'The connection cannot do this in its present state.' },
+  payload_too_large: { status: 413, meaning: 'The body is larger than the sandbox takes.' },
+  unsupported_media_type: { status: 415, meaning: 'A write takes `application/json` only.' },
+  internal_error: { status: 500, meaning: 'The sandbox failed; the log says more.' },
+} as const satisfies Readonly<Record<string, SandboxErrorDefinition>>;
+
+export type SandboxErrorCode = keyof typeof SANDBOX_ERRORS;
+
+/** All codes, in the order of the table. */
+export const SANDBOX_ERROR_CODES = Object.keys(SANDBOX_ERRORS) as [SandboxErrorCode, ...SandboxErrorCode[]];
+
+/** The body of every refusal: a code for programs, a sentence for people, and the field where there is one. */
+export const sandboxErrorBody = z.object({
+  error: z.string().min(1).describe('Machine-readable code.'),
+  message: z.string().min(1).describe('What is wrong, and what to do about it.'),
+  field: z.string().optional().describe('Offending key of the body or query.'),
+});
+export type SandboxErrorBody = z.infer<typeof sandboxErrorBody>;
