@@ -1,0 +1,60 @@
+import type { Queryable } from '../../runtime/database/database.ts';
+import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
+
+/** The account and the subscription that come from configuration. Fixed, so that replicas agree on them. */
+export const FIRST_ACCOUNT_ID = 'default';
+export const FIRST_SUBSCRIPTION_ID = 'default';
+
+/** A credential of the service, without the credential. Times in epoch milliseconds. */
+export interface Account {
+  readonly id: string;
+  readonly kind: 'api_key' | 'oauth';
+  /** Null: receives webhooks only. */
+  readonly baseUrl: string | null;
+  readonly hasCredential: boolean;
+  /** Rises with each new credential. */
+  readonly credentialVersion: number;
+  readonly subscriptionId: string;
+  readonly createdAt: number;
+}
+
+const COLUMNS = `id, kind, base_url as "baseUrl", sealed_credential is not null as "hasCredential",
+  credential_version as "credentialVersion", subscription_id as "subscriptionId", created_at as "createdAt"`;
+
+/** All accounts, the oldest first. */
+export async function readAccounts(db: Queryable): Promise<Account[]> {
+  return await db.query<Account>(`select ${COLUMNS} from connector.accounts order by created_at, id`);
+}
+
+/** One account, or null. */
+export async function readAccount(db: Queryable, id: string): Promise<Account | null> {
+  const [account] = await db.query<Account>(`select ${COLUMNS} from connector.accounts where id = $1`, [id]);
+  return account ?? null;
+}
+
+/**
+ * Opens the stored credential; null when the account has none.
+ * Throws a `SealingError` when the key that sealed it is not in the ring.
+ */
+export async function openCredential(
+  db: Queryable,
+  keyRing: KeyRing,
+  accountId: string,
+): Promise<string | null> {
+  const [row] = await db.query<{ sealed: string | null }>(
+    'select sealed_credential as sealed from connector.accounts where id = $1',
+    [accountId],
+  );
+  if (row === undefined || row.sealed === null) return null;
+  return await keyRing.open(row.sealed, credentialContext(accountId));
+}
+
+/** What a sealed credential is bound to: it opens in no other row. */
+export function credentialContext(accountId: string): string {
+  return `account:${accountId}:credential`;
+}
+
+/** What the sealed secrets of a subscription are bound to. All of its columns share it, since values move. */
+export function secretContext(subscriptionId: string): string {
+  return `subscription:${subscriptionId}:secret`;
+}

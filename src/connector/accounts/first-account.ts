@@ -1,0 +1,96 @@
+import type { Clock } from '../../runtime/clock/clock.ts';
+import type { Database } from '../../runtime/database/database.ts';
+import { equalSecrets } from '../../runtime/sealing/equal-secrets.ts';
+import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
+import {
+  credentialContext,
+  FIRST_ACCOUNT_ID,
+  FIRST_SUBSCRIPTION_ID,
+  secretContext,
+} from './account-store.ts';
+
+export interface FirstAccountOptions {
+  readonly database: Database;
+  readonly keyRing: KeyRing;
+  readonly clock: Clock;
+  /** Absent: this process does not know it. A stored credential stays, other processes may use it. */
+  readonly service?: { readonly baseUrl: string; readonly apiKey: string } | undefined;
+  /** Signing secret of a webhook that was registered by hand. */
+  readonly webhookSecret?: string | undefined;
+}
+
+/**
+ * Brings the account that the configuration names into the database, with its subscription. Safe to run in
+ * every process at once: what is there already stays untouched.
+ * Throws a `SealingError` when a stored secret was sealed with a key that is not in the ring. It is not
+ * overwritten then, since the other processes may well be able to open it.
+ */
+export async function ensureFirstAccount(options: FirstAccountOptions): Promise<void> {
+  const { database, clock, service, webhookSecret } = options;
+  if (service === undefined && webhookSecret === undefined) return;
+  const now = clock.now();
+  await database.query(
+    `insert into connector.subscriptions (id, account_id, is_first) values ($1, $2, true) on conflict do nothing`,
+    [FIRST_SUBSCRIPTION_ID, FIRST_ACCOUNT_ID],
+  );
+  await database.query(
+    `insert into connector.accounts (id, kind, subscription_id, created_at)
+     values ($1, 'api_key', $2, $3) on conflict do nothing`,
+    [FIRST_ACCOUNT_ID, FIRST_SUBSCRIPTION_ID, now],
+  );
+  if (service !== undefined) await storeCredential(options, service);
+  if (webhookSecret !== undefined) await storeConfiguredSecret(options, webhookSecret, now);
+}
+
+async function storeCredential(
+  { database, keyRing }: FirstAccountOptions,
+  service: { readonly baseUrl: string; readonly apiKey: string },
+): Promise<void> {
+  const [stored] = await database.query<{ baseUrl: string | null; sealed: string | null }>(
+    'select base_url as "baseUrl", sealed_credential as sealed from connector.accounts where id = $1',
+    [FIRST_ACCOUNT_ID],
+  );
+  const context = credentialContext(FIRST_ACCOUNT_ID);
+  const known = await opensTo(keyRing, stored?.sealed ?? null, context, service.apiKey);
+  if (known && stored?.baseUrl === service.baseUrl) return;
+  await database.query(
+    `update connector.accounts
+     set base_url = $2, sealed_credential = $3, credential_version = credential_version + 1
+     where id = $1`,
+    [FIRST_ACCOUNT_ID, service.baseUrl, await keyRing.seal(service.apiKey, context)],
+  );
+}
+
+/**
+ * A secret from the configuration replaces the stored one only when it is another than the configuration
+ * named before: a registration made since then has issued a newer one.
+ */
+async function storeConfiguredSecret(
+  { database, keyRing }: FirstAccountOptions,
+  secret: string,
+  now: number,
+): Promise<void> {
+  const [stored] = await database.query<{ sealed: string | null }>(
+    'select sealed_configured_secret as sealed from connector.subscriptions where id = $1',
+    [FIRST_SUBSCRIPTION_ID],
+  );
+  const context = secretContext(FIRST_SUBSCRIPTION_ID);
+  if (await opensTo(keyRing, stored?.sealed ?? null, context, secret)) return;
+  await database.query(
+    `update connector.subscriptions
+     set sealed_secret = $2, sealed_configured_secret = $2, secret_version = secret_version + 1,
+         sealed_previous_secret = null, previous_max_timestamp = null, previous_accept_until = null,
+         rotation_pending_owner = null, rotation_pending_at = null, registered_at = $3
+     where id = $1 and sealed_configured_secret is not distinct from $4`,
+    [FIRST_SUBSCRIPTION_ID, await keyRing.seal(secret, context), now, stored?.sealed ?? null],
+  );
+}
+
+async function opensTo(
+  keyRing: KeyRing,
+  sealed: string | null,
+  context: string,
+  plain: string,
+): Promise<boolean> {
+  return sealed !== null && equalSecrets(await keyRing.open(sealed, context), plain);
+}

@@ -1,0 +1,37 @@
+import type { Database } from '../../runtime/database/database.ts';
+import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
+import { credentialContext, secretContext } from './account-store.ts';
+
+/** Where sealed values lie, and what each is bound to. */
+const SEALED_COLUMNS = [
+  { table: 'accounts', column: 'sealed_credential', context: credentialContext },
+  { table: 'subscriptions', column: 'sealed_secret', context: secretContext },
+  { table: 'subscriptions', column: 'sealed_previous_secret', context: secretContext },
+  { table: 'subscriptions', column: 'sealed_configured_secret', context: secretContext },
+] as const;
+
+/**
+ * Seals anew, with the first key of the ring, whatever another key sealed, and resolves with how many values
+ * that were. After it ran everywhere the old key can leave the ring.
+ * Throws a `SealingError` when a value was sealed with a key that is not in the ring.
+ */
+export async function resealSecrets(database: Database, keyRing: KeyRing): Promise<number> {
+  let resealed = 0;
+  for (const { table, column, context } of SEALED_COLUMNS) {
+    const rows = await database.query<{ id: string; sealed: string }>(
+      `select id, ${column} as sealed from connector.${table} where ${column} is not null`,
+    );
+    for (const { id, sealed } of rows) {
+      if (keyRing.isCurrent(sealed)) continue;
+      const fresh = await keyRing.seal(await keyRing.open(sealed, context(id)), context(id));
+      // Another process may have stored a newer secret meanwhile; that one stays.
+      await database.query(`update connector.${table} set ${column} = $3 where id = $1 and ${column} = $2`, [
+        id,
+        sealed,
+        fresh,
+      ]);
+      resealed += 1;
+    }
+  }
+  return resealed;
+}

@@ -1,0 +1,179 @@
+import type { Clock } from '../../runtime/clock/clock.ts';
+import type { Database } from '../../runtime/database/database.ts';
+import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
+import type { Subscription, SubscriptionSecret, SubscriptionSecrets } from '../inbox/subscription-secrets.ts';
+import { secretContext } from './account-store.ts';
+
+/** Beyond this age what is in memory is used, and read again in the background. */
+const FRESH_MS = 5_000;
+/** Beyond this age it is read again first: another process may have withdrawn a compromised secret. */
+const STALE_MS = 15_000;
+/** Failed verifications cost one read in this time, however many there are. */
+const READ_SPACING_MS = 250;
+/** A request waits for a secret that is being replaced, below the 10 s after which its sender gives up. */
+const HOLD_MS = 7_000;
+/** A replacement that takes longer has lost its owner; its registration is due again. */
+const PENDING_MS = 30_000;
+const MOST_WAITING = 200;
+/** An id that is not known is not looked for again within this time. */
+const UNKNOWN_MS = 1_000;
+/** A request may have read the secrets this long before its signature is checked: its body takes 15 s at most. */
+const LATE_CHECK_MS = 20_000;
+
+export interface SubscriptionSecretsOptions {
+  readonly database: Database;
+  readonly keyRing: KeyRing;
+  readonly clock: Clock;
+  /** Told when a replacement of a secret was begun and its owner seems to be gone. */
+  readonly onAbandonedRotation?: (subscriptionId: string) => void;
+}
+
+interface Entry {
+  readonly row: SecretRow;
+  readonly subscription: Subscription;
+  /** On the monotonic clock: when this process saw the secrets change. */
+  readonly changedAt: number;
+}
+
+/** The secrets in memory, read again when they are old or seem to be. */
+export interface CachedSubscriptionSecrets extends SubscriptionSecrets {
+  /** Reads all secrets now. Throws what the database or the key ring throws. */
+  load(): Promise<void>;
+}
+
+/**
+ * Keeps the signing secrets of all subscriptions in memory. A secret may be replaced by another process at
+ * any moment, and the old one is void at once, so a failed verification reads again and, while a replacement
+ * is under way, waits for it. Implements `Rules per endpoint`, 12-14.
+ */
+export function createSubscriptionSecrets(options: SubscriptionSecretsOptions): CachedSubscriptionSecrets {
+  const { database, keyRing, clock } = options;
+  let entries = new Map<string, Entry>();
+  let readAt = Number.NEGATIVE_INFINITY;
+  let reading: Promise<void> | null = null;
+  let queued: Promise<void> | null = null;
+  let waiting = 0;
+
+  async function load(): Promise<void> {
+    const begun = clock.elapsed();
+    const rows = await database.query<SecretRow>(SELECT);
+    const opened = await Promise.all(rows.map((row) => openEntry(keyRing, row, entries.get(row.id), clock)));
+    entries = new Map(opened.map((entry) => [entry.row.id, entry]));
+    readAt = begun;
+  }
+
+  /** A read that begins after this call, shared with everybody who asks meanwhile. */
+  function readAgain(): Promise<void> {
+    queued ??= (async () => {
+      await reading?.catch(() => undefined);
+      const wait = readAt + READ_SPACING_MS - clock.elapsed();
+      if (wait > 0) await clock.sleep(wait);
+      queued = null;
+      reading = load().finally(() => {
+        reading = null;
+      });
+      await reading;
+    })();
+    return queued;
+  }
+
+  function lookUp(subscriptionId: string | undefined): Entry | undefined {
+    if (subscriptionId !== undefined) return entries.get(subscriptionId);
+    for (const entry of entries.values()) if (entry.row.isFirst) return entry;
+    return undefined;
+  }
+
+  async function findAfterRead(subscriptionId: string | undefined): Promise<Subscription | null> {
+    // Without the database the secrets in memory still stand; what is signed with them cannot be stored anyway.
+    await readAgain().catch(() => undefined);
+    return lookUp(subscriptionId)?.subscription ?? null;
+  }
+
+  async function waitForNewer(subscriptionId: string): Promise<boolean> {
+    const deadline = clock.elapsed() + HOLD_MS;
+    while (clock.elapsed() < deadline) {
+      await readAgain();
+      const entry = entries.get(subscriptionId);
+      if (entry === undefined) return false;
+      if (clock.elapsed() - entry.changedAt < LATE_CHECK_MS) return true;
+      if (entry.row.pendingAt === null) return false;
+      if (clock.now() - entry.row.pendingAt > PENDING_MS) {
+        options.onAbandonedRotation?.(subscriptionId);
+        return false;
+      }
+    }
+    return false;
+  }
+
+  return {
+    load,
+    find(subscriptionId) {
+      const age = clock.elapsed() - readAt;
+      const entry = lookUp(subscriptionId);
+      if (entry === undefined && age < UNKNOWN_MS) return null;
+      if (entry === undefined || age > STALE_MS) return findAfterRead(subscriptionId);
+      if (age > FRESH_MS) void readAgain().catch(() => undefined);
+      return entry.subscription;
+    },
+    async refresh(subscriptionId) {
+      if (waiting >= MOST_WAITING) return false;
+      waiting += 1;
+      try {
+        return await waitForNewer(subscriptionId);
+      } catch {
+        return false;
+      } finally {
+        waiting -= 1;
+      }
+    },
+  };
+}
+
+interface SecretRow {
+  readonly id: string;
+  readonly accountId: string | null;
+  readonly isFirst: boolean;
+  readonly sealed: string | null;
+  readonly sealedPrevious: string | null;
+  readonly previousMaxTimestamp: number | null;
+  readonly previousAcceptUntil: number | null;
+  readonly pendingAt: number | null;
+}
+
+const SELECT = `select id, account_id as "accountId", is_first as "isFirst", sealed_secret as sealed,
+  sealed_previous_secret as "sealedPrevious",
+  previous_max_timestamp as "previousMaxTimestamp", previous_accept_until as "previousAcceptUntil",
+  rotation_pending_at as "pendingAt"
+  from connector.subscriptions`;
+
+async function openEntry(
+  keyRing: KeyRing,
+  row: SecretRow,
+  known: Entry | undefined,
+  clock: Clock,
+): Promise<Entry> {
+  if (known !== undefined && sameSecrets(known.row, row)) {
+    return { ...known, row };
+  }
+  const context = secretContext(row.id);
+  const secrets: SubscriptionSecret[] = [];
+  if (row.sealed !== null) secrets.push({ secret: await keyRing.open(row.sealed, context) });
+  if (row.sealedPrevious !== null && row.previousMaxTimestamp !== null && row.previousAcceptUntil !== null) {
+    secrets.push({
+      secret: await keyRing.open(row.sealedPrevious, context),
+      maxTimestamp: row.previousMaxTimestamp,
+      acceptUntil: row.previousAcceptUntil,
+    });
+  }
+  const subscription = { subscriptionId: row.id, accountId: row.accountId ?? '', secrets };
+  return { row, subscription, changedAt: known === undefined ? Number.NEGATIVE_INFINITY : clock.elapsed() };
+}
+
+function sameSecrets(a: SecretRow, b: SecretRow): boolean {
+  return (
+    a.sealed === b.sealed &&
+    a.sealedPrevious === b.sealedPrevious &&
+    a.previousMaxTimestamp === b.previousMaxTimestamp &&
+    a.previousAcceptUntil === b.previousAcceptUntil
+  );
+}
