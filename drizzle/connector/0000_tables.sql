@@ -103,7 +103,8 @@ CREATE TABLE "connector"."messages" (
 CREATE TABLE "connector"."coverage" (
 	"account_id" text PRIMARY KEY NOT NULL,
 	"watermark" bigint,
-	"listed_watermark" bigint
+	"listed_watermark" bigint,
+	"listed_at" bigint
 );
 --> statement-breakpoint
 CREATE TABLE "connector"."gaps" (
@@ -130,7 +131,16 @@ CREATE TABLE "connector"."poll_states" (
 	"not_before" bigint,
 	"asked_to_wait" boolean DEFAULT false NOT NULL,
 	"refused_credential_version" bigint,
-	"needs_full_sweep" boolean DEFAULT true NOT NULL
+	"needs_full_sweep" boolean DEFAULT true NOT NULL,
+	"unresolved" integer DEFAULT 0 NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "connector"."repair_totals" (
+	"connection_id" text PRIMARY KEY NOT NULL,
+	"account_id" text NOT NULL,
+	"messages" bigint NOT NULL,
+	"statuses" bigint NOT NULL,
+	"last_at" bigint NOT NULL
 );
 --> statement-breakpoint
 CREATE TABLE "connector"."repairs" (
@@ -139,7 +149,6 @@ CREATE TABLE "connector"."repairs" (
 	"what" smallint NOT NULL,
 	"account_id" text NOT NULL,
 	"observed_at" bigint NOT NULL,
-	"resolved" text,
 	CONSTRAINT "repairs_pkey" PRIMARY KEY("connection_id","message_id","what")
 );
 --> statement-breakpoint
@@ -155,4 +164,4 @@ CREATE UNIQUE INDEX "changes_seq" ON "connector"."changes" USING btree ("seq") W
 CREATE INDEX "changes_unnumbered" ON "connector"."changes" USING btree ("id") WHERE "connector"."changes"."seq" is null;--> statement-breakpoint
 CREATE INDEX "messages_id" ON "connector"."messages" USING btree ("id");--> statement-breakpoint
 CREATE INDEX "messages_newest" ON "connector"."messages" USING btree ("connection_id","created_at" DESC NULLS FIRST,"id" DESC NULLS FIRST);--> statement-breakpoint
-CREATE INDEX "repairs_by_account" ON "connector"."repairs" USING btree ("account_id","observed_at");
+CREATE INDEX "repairs_due" ON "connector"."repairs" USING btree ("account_id","observed_at");

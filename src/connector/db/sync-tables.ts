@@ -8,6 +8,8 @@ export const coverage = connectorSchema.table('coverage', {
   watermark: epochMs('watermark'),
   /** The watermark as it stood when connections were last listed: up to there no listed one was missed. */
   listedWatermark: epochMs('listed_watermark'),
+  /** When connections were last listed, on our clock. */
+  listedAt: epochMs('listed_at'),
 });
 
 /** What polling does next for an account, and how it last went. */
@@ -28,6 +30,8 @@ export const pollStates = connectorSchema.table('poll_states', {
   /** The credential with this version was refused for good. */
   refusedCredentialVersion: bigint('refused_credential_version', { mode: 'number' }),
   needsFullSweep: boolean('needs_full_sweep').notNull().default(true),
+  /** Statuses that stayed open beyond the longest sweep, as last counted. */
+  unresolved: integer('unresolved').notNull().default(0),
 });
 
 /**
@@ -62,7 +66,8 @@ export const sweeps = connectorSchema.table(
 );
 
 /**
- * What polling brought before any webhook did. Judged 40 s later: a webhook may still have been on its way.
+ * What polling brought before any webhook did. A row waits here for its judgement 40 s later, since a
+ * webhook may still have been on its way.
  */
 export const repairs = connectorSchema.table(
   'repairs',
@@ -73,11 +78,18 @@ export const repairs = connectorSchema.table(
     what: smallint('what').notNull(),
     accountId: text('account_id').notNull(),
     observedAt: epochMs('observed_at').notNull(),
-    /** Null until judged: `webhook` came late, or `poll` it was that repaired. */
-    resolved: text('resolved').$type<'webhook' | 'poll'>(),
   },
   (table) => [
     primaryKey({ name: 'repairs_pkey', columns: [table.connectionId, table.messageId, table.what] }),
-    index('repairs_by_account').on(table.accountId, table.observedAt),
+    index('repairs_due').on(table.accountId, table.observedAt),
   ],
 );
+
+/** How much polling had to repair, per connection. */
+export const repairTotals = connectorSchema.table('repair_totals', {
+  connectionId: text('connection_id').primaryKey(),
+  accountId: text('account_id').notNull(),
+  messages: bigint('messages', { mode: 'number' }).notNull(),
+  statuses: bigint('statuses', { mode: 'number' }).notNull(),
+  lastAt: epochMs('last_at').notNull(),
+});
