@@ -34,14 +34,21 @@ interface Pair {
   readonly held: { readonly to: Socket; readonly chunk: Buffer }[];
 }
 
-/** Starts a proxy on a free port of the loopback address, in front of `target`. */
-export async function startFaultProxy(target: { host: string; port: number }): Promise<FaultProxy> {
+/**
+ * Starts a proxy on a free port of the loopback address, in front of `target`. `alter` may replace what
+ * passes, chunk by chunk.
+ */
+export async function startFaultProxy(
+  target: { host: string; port: number },
+  alter: (chunk: Buffer, direction: 'up' | 'down') => Buffer = (chunk) => chunk,
+): Promise<FaultProxy> {
   const pairs = new Set<Pair>();
   const frozen = { up: false, down: false };
   let delayMs = 0;
   let accepted = 0;
 
-  const forward = (pair: Pair, to: Socket, direction: 'up' | 'down') => (chunk: Buffer) => {
+  const forward = (pair: Pair, to: Socket, direction: 'up' | 'down') => (original: Buffer) => {
+    const chunk = alter(original, direction);
     const write = (): void => {
       if (frozen[direction]) pair.held.push({ to, chunk });
       else if (to.writable) to.write(chunk);
@@ -126,9 +133,13 @@ export async function startFaultProxy(target: { host: string; port: number }): P
 }
 
 /** A proxy in front of the server of a URL. */
-export async function startFaultProxyFor(url: string, defaultPort: number): Promise<FaultProxy> {
+export async function startFaultProxyFor(
+  url: string,
+  defaultPort: number,
+  alter?: (chunk: Buffer, direction: 'up' | 'down') => Buffer,
+): Promise<FaultProxy> {
   const { hostname, port } = new URL(url);
-  return await startFaultProxy({ host: hostname, port: Number(port || defaultPort) });
+  return await startFaultProxy({ host: hostname, port: Number(port || defaultPort) }, alter);
 }
 
 function listen(open: (client: Socket) => void, port: number): Promise<Server> {

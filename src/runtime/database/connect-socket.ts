@@ -39,28 +39,18 @@ function connectOnce(
   });
 }
 
-/**
- * Opens one TCP connection (or Unix socket), trying the hosts in order beginning with number `first`.
- * Throws the last host's error, or the signal's reason.
- */
+/** How many addresses there are to try. */
+export function countAddresses(addresses: Addresses): number {
+  return typeof addresses.path === 'string' ? 1 : addresses.host.length;
+}
+
+/** Opens a connection to address number `index`. Throws the socket's error, or the signal's reason. */
 export async function connectSocket(
   addresses: Addresses,
-  first: number,
+  index: number,
   signal: AbortSignal,
 ): Promise<Socket> {
   if (typeof addresses.path === 'string') return await connectOnce({ path: addresses.path }, signal);
-  let failure: unknown = new Error('no host to connect to');
-  for (let offset = 0; offset < addresses.host.length; offset += 1) {
-    const index = (first + offset) % addresses.host.length;
-    try {
-      return await connectOnce(
-        { host: addresses.host[index] ?? 'localhost', port: Number(addresses.port[index] ?? 5432) },
-        signal,
-      );
-    } catch (error) {
-      if (signal.aborted) throw error;
-      failure = error;
-    }
-  }
-  throw failure;
+  const host = addresses.host[index] ?? 'localhost';
+  return await connectOnce({ host, port: Number(addresses.port[index] ?? 5432) }, signal);
 }

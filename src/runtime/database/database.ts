@@ -180,7 +180,7 @@ class GuardedDatabase implements Database {
     work: (session: Session) => Promise<T>,
   ): Promise<T> {
     const begun = this.#clock.elapsed();
-    const session = await this.#pool.acquire(deadlineMs);
+    const session = await this.#acquire(deadlineMs);
     const left = Math.max(1, deadlineMs - (this.#clock.elapsed() - begun));
     const stop = this.#clock.after(left, () => {
       this.#noteDeadline();
@@ -191,6 +191,15 @@ class GuardedDatabase implements Database {
     } finally {
       stop();
       this.#pool.release(session);
+    }
+  }
+
+  async #acquire(deadlineMs: number): Promise<Session> {
+    try {
+      return await this.#pool.acquire(deadlineMs);
+    } catch (error) {
+      if (error instanceof QueryDeadlineExceeded) this.#noteDeadline();
+      throw error;
     }
   }
 

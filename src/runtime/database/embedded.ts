@@ -3,19 +3,14 @@ import { join, resolve } from 'node:path';
 import type { Clock } from '../clock/clock.ts';
 import type { Logger } from '../logger/logger.ts';
 import { ensureCluster } from './embedded/cluster.ts';
+import { EmbeddedPostgresFailed } from './embedded/embedded-postgres-error.ts';
 import { type Binaries, locateBinaries } from './embedded/locate-binaries.ts';
 import { joinMembers, leaveMembers } from './embedded/members.ts';
 import { place } from './embedded/placement.ts';
-import {
-  findServer,
-  type RunningServer,
-  type ServerOptions,
-  startServer,
-  stopServer,
-} from './embedded/server.ts';
+import { findServer, type ServerOptions, startServer, stopServer } from './embedded/server.ts';
 import { withStartLock } from './embedded/start-lock.ts';
 
-export { EmbeddedPostgresFailed } from './embedded/embedded-postgres-error.ts';
+export { EmbeddedPostgresFailed };
 
 export interface EmbeddedOptions {
   /** The data is kept in `postgres` below it (as root possibly elsewhere, see `location`). */
@@ -24,6 +19,8 @@ export interface EmbeddedOptions {
   readonly clock: Clock;
   /** Server settings for this start, for example `{ fsync: 'off' }` in tests. */
   readonly settings?: Readonly<Record<string, string>>;
+  /** Default: those that npm installed. */
+  readonly binaries?: Binaries;
 }
 
 export interface EmbeddedPostgres {
@@ -46,7 +43,7 @@ const LOCK_DEADLINE_MS = 90_000;
  * joins it again. Throws `EmbeddedPostgresFailed` with what to do.
  */
 export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
-  const installed = await locateBinaries();
+  const installed = options.binaries ?? (await locateBinaries());
   const home = await makeHome(resolve(options.dataDir));
   return await withStartLock(home, { clock: options.clock, deadlineMs: LOCK_DEADLINE_MS }, () =>
     enter(home, installed, options),
@@ -55,12 +52,19 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
 
 /** The folder of our control files. Others may pass through it to data of their own, but not list it. */
 async function makeHome(dataDir: string): Promise<string> {
-  const made = await mkdir(dataDir, { recursive: true });
-  if (made !== undefined) await chmod(dataDir, 0o755);
   const home = join(dataDir, 'postgres');
-  await mkdir(home, { recursive: true });
-  await chmod(home, 0o711);
-  return home;
+  try {
+    const made = await mkdir(dataDir, { recursive: true });
+    if (made !== undefined) await chmod(dataDir, 0o755);
+    await mkdir(home, { recursive: true });
+    await chmod(home, 0o711);
+    return home;
+  } catch (error) {
+    throw new EmbeddedPostgresFailed(
+      `${home} cannot be made or is not ours; check who owns ${dataDir}`,
+      error,
+    );
+  }
 }
 
 async function enter(home: string, installed: Binaries, options: EmbeddedOptions): Promise<EmbeddedPostgres> {
@@ -81,22 +85,20 @@ async function enter(home: string, installed: Binaries, options: EmbeddedOptions
     joined,
     ...(placement.note === undefined ? {} : { note: placement.note }),
     stop: () => {
-      stopping ??= leave(home, member, server, options);
+      stopping ??= leave(member, serverOptions, logger);
       return stopping;
     },
   };
 }
 
-async function leave(
-  home: string,
-  member: string,
-  server: RunningServer,
-  options: EmbeddedOptions,
-): Promise<void> {
-  await withStartLock(home, { clock: options.clock, deadlineMs: LOCK_DEADLINE_MS }, async () => {
-    const others = await leaveMembers(join(home, 'members'), member);
-    if (others > 0) return;
-    await stopServer(server, options.clock);
-    options.logger.info({}, 'embedded Postgres stopped');
+async function leave(member: string, server: ServerOptions, logger: Logger): Promise<void> {
+  const { home, clock } = server;
+  await withStartLock(home, { clock, deadlineMs: LOCK_DEADLINE_MS }, async () => {
+    if ((await leaveMembers(join(home, 'members'), member)) > 0) return;
+    // The one that runs now: it may have been restarted by another process since we joined.
+    const running = await findServer(server);
+    if (running === undefined) return;
+    await stopServer(running, server);
+    logger.info('embedded Postgres stopped');
   });
 }

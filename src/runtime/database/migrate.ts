@@ -3,7 +3,9 @@ import { join } from 'node:path';
 import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
 import type { Clock } from '../clock/clock.ts';
 import type { Logger } from '../logger/logger.ts';
-import { openDatabase, type Queryable } from './database.ts';
+import { QueryDeadlineExceeded, QueryFailed } from './errors.ts';
+import { Session } from './session.ts';
+import { runTransaction, type TransactionScope } from './transaction.ts';
 
 export interface MigrationOptions {
   readonly url: string;
@@ -21,6 +23,7 @@ export class MigrationFailed extends Error {
 }
 
 const DEADLINE_MS = 10 * 60_000;
+const CONNECT_DEADLINE_MS = 10_000;
 /** First half of the advisory lock's key; the second is made from the schema. */
 const LOCK_SPACE = 7_204_115;
 const SCHEMA_NAME = /^[a-z_][a-z0-9_]{0,62}$/;
@@ -34,27 +37,30 @@ interface Applied {
  * Brings one Postgres schema to the newest migration of `folder`, in one transaction under an advisory lock,
  * so that any number of replicas may start at once. Returns how many migrations this call applied. Throws
  * `MigrationFailed` when one fails, when the database is newer than this code, or when an applied migration
- * was changed afterwards; throws as `query` does when the database cannot be reached.
+ * was changed afterwards; throws `DatabaseUnavailable` when the database cannot be used.
  */
 export async function migrateDatabase(options: MigrationOptions): Promise<{ applied: number }> {
   const { url, schema, clock, logger } = options;
   const migrations = readMigrations(options.folder, schema);
-  const database = openDatabase({
+  const session = await Session.open({
     url,
     name: `migrate-${schema}`,
-    poolSize: 1,
+    deadlineMs: DEADLINE_MS,
+    connectDeadlineMs: CONNECT_DEADLINE_MS,
     prepare: false,
     clock,
-    logger,
   });
+  const onDeadline = (): void => session.end(new QueryDeadlineExceeded(DEADLINE_MS, 'migrating', false));
+  const stop = clock.after(DEADLINE_MS, onDeadline);
   try {
-    const applied = await database.transaction((tx) => applyAll(tx, migrations, schema), {
-      deadlineMs: DEADLINE_MS,
-    });
+    const applied = await runTransaction(session, { deadlineMs: DEADLINE_MS, clock, onDeadline }, (scope) =>
+      applyAll(scope, migrations, schema),
+    );
     if (applied > 0) logger.info({ schema, applied }, 'database schema migrated');
     return { applied };
   } finally {
-    await database.close();
+    stop();
+    await session.close();
   }
 }
 
@@ -68,22 +74,26 @@ function readMigrations(folder: string, schema: string): MigrationMeta[] {
 }
 
 async function applyAll(
-  tx: Queryable,
+  scope: TransactionScope,
   migrations: readonly MigrationMeta[],
   schema: string,
 ): Promise<number> {
-  await tx.query('select pg_advisory_xact_lock($1::int, hashtext($2::text))', [LOCK_SPACE, schema]);
-  await tx.query(`create schema if not exists "${schema}"`);
-  await tx.query(
-    `create table if not exists "${schema}".applied_migrations (
-       created_at bigint primary key, hash text not null
-     )`,
+  await scope.run(
+    'select pg_advisory_xact_lock($1::int, hashtext($2::text))',
+    [LOCK_SPACE, schema],
+    'arrays',
   );
-  const applied = await tx.query<Applied>(
+  await scope.script(
+    `create schema if not exists "${schema}";
+     create table if not exists "${schema}".applied_migrations (created_at bigint primary key, hash text not null)`,
+  );
+  const rows = await scope.run(
     `select created_at, hash from "${schema}".applied_migrations order by 1`,
+    [],
+    'objects',
   );
-  const pending = findPending(migrations, applied, schema);
-  for (const migration of pending) await applyOne(tx, migration, schema);
+  const pending = findPending(migrations, rows as Applied[], schema);
+  for (const migration of pending) await applyOne(scope, migration, schema);
   return pending.length;
 }
 
@@ -112,20 +122,24 @@ function findPending(
   return migrations.filter(({ folderMillis }) => !done.has(folderMillis));
 }
 
-async function applyOne(tx: Queryable, migration: MigrationMeta, schema: string): Promise<void> {
+async function applyOne(scope: TransactionScope, migration: MigrationMeta, schema: string): Promise<void> {
   const { hash, folderMillis } = migration;
   for (const statement of migration.sql) {
-    if (statement.trim() === '') continue;
     try {
-      await tx.query(statement);
+      // The generated migrations make their schema, which is here by now: it holds the table above.
+      await scope.script(
+        statement.replace(/^\s*create schema (?!if not exists)/i, 'create schema if not exists '),
+      );
     } catch (error) {
-      throw new MigrationFailed(`a migration of the schema "${schema}" failed; nothing was changed`, {
+      const why = error instanceof QueryFailed ? `: ${error.message}` : '';
+      throw new MigrationFailed(`a migration of the schema "${schema}" failed and was undone${why}`, {
         cause: error,
       });
     }
   }
-  await tx.query(`insert into "${schema}".applied_migrations (created_at, hash) values ($1, $2)`, [
-    folderMillis,
-    hash,
-  ]);
+  await scope.run(
+    `insert into "${schema}".applied_migrations (created_at, hash) values ($1, $2)`,
+    [folderMillis, hash],
+    'arrays',
+  );
 }

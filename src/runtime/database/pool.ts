@@ -30,12 +30,15 @@ export class Pool {
   readonly #idle: Session[] = [];
   readonly #busy = new Set<Session>();
   readonly #waiters = new Set<Waiter>();
+  /** Sessions saying goodbye; `close` waits for them. */
+  readonly #leaving = new Set<Promise<void>>();
+  readonly #closing = new AbortController();
   readonly #generationOf = new WeakMap<Session, number>();
   #opening = 0;
   #reopenAt = 0;
   #generation = 1;
   #lastAnswerAt = 0;
-  #closed = false;
+  #closed: Promise<void> | undefined;
   #onDrained: (() => void) | undefined;
 
   constructor(options: PoolOptions) {
@@ -62,7 +65,7 @@ export class Pool {
 
   /** Waits for a session. Throws `DatabaseUnavailable` or `QueryDeadlineExceeded`; nothing was sent then. */
   async acquire(deadlineMs: number): Promise<Session> {
-    if (this.#closed) throw new DatabaseUnavailable('closed', 'this database was closed');
+    if (this.#closed !== undefined) throw new DatabaseUnavailable('closed', 'this database was closed');
     const idle = this.takeIdle();
     if (idle !== undefined) return idle;
     return await new Promise((resolve, reject) => {
@@ -108,14 +111,14 @@ export class Pool {
 
   /** Opens a session beside the pool, for a probe. It counts once it is adopted. */
   async openExtra(connectDeadlineMs: number): Promise<Session> {
-    return await Session.open({ ...this.#options.session, connectDeadlineMs });
+    return await Session.open({ ...this.#options.session, connectDeadlineMs }, this.#closing.signal);
   }
 
   /** Takes a session opened beside the pool in, or lets it go when there is no room. */
   adopt(session: Session): void {
     this.#lastAnswerAt = this.#options.clock.elapsed();
     if (this.#size >= this.#options.size) {
-      void session.close();
+      this.#letGo(session);
       return;
     }
     this.#admit(session);
@@ -131,32 +134,47 @@ export class Pool {
   }
 
   /** Takes no more callers, lets the busy ones finish for a moment, then ends every session. */
-  async close(): Promise<void> {
-    if (this.#closed) return;
-    this.#closed = true;
+  close(): Promise<void> {
+    this.#closed ??= this.#shutDown();
+    return this.#closed;
+  }
+
+  async #shutDown(): Promise<void> {
     const reason = new DatabaseUnavailable('closed', 'this database was closed');
     for (const waiter of [...this.#waiters]) waiter.reject(reason);
-    await Promise.all(this.#idle.splice(0).map((session) => session.close()));
-    if (this.#busy.size + this.#opening === 0) return;
-    const drained = new Promise<void>((resolve) => {
-      this.#onDrained = resolve;
-    });
-    const stop = this.#options.clock.after(CLOSE_GRACE_MS, () => {
-      for (const session of [...this.#busy]) session.end(reason);
-    });
-    await drained;
-    stop();
+    this.#closing.abort(reason);
+    for (const session of this.#idle.splice(0)) this.#letGo(session);
+    if (this.#busy.size + this.#opening > 0) {
+      const drained = new Promise<void>((resolve) => {
+        this.#onDrained = resolve;
+      });
+      const stop = this.#options.clock.after(CLOSE_GRACE_MS, () => {
+        for (const session of [...this.#busy]) session.end(reason);
+      });
+      await drained;
+      stop();
+    }
+    await Promise.all(this.#leaving);
+  }
+
+  #letGo(session: Session): void {
+    const leaving = session.close().finally(() => this.#leaving.delete(leaving));
+    this.#leaving.add(leaving);
   }
 
   #openForWaiters(): void {
     if (this.#options.clock.elapsed() < this.#reopenAt && this.#busy.size > 0) return;
-    while (this.#waiters.size > this.#opening && this.#size < this.#options.size && !this.#closed)
+    while (
+      this.#waiters.size > this.#opening &&
+      this.#size < this.#options.size &&
+      this.#closed === undefined
+    )
       this.#openOne();
   }
 
   #openOne(): void {
     this.#opening += 1;
-    Session.open(this.#options.session).then(
+    Session.open(this.#options.session, this.#closing.signal).then(
       (session) => {
         this.#opening -= 1;
         this.#reopenAt = 0;
@@ -171,6 +189,7 @@ export class Pool {
         // Waiters stay while a live session may still serve them; alone they would all meet the same end.
         const permanent = error instanceof DatabaseUnavailable && error.permanent;
         if (permanent || this.#size === 0) for (const waiter of [...this.#waiters]) waiter.reject(error);
+        else this.#options.clock.after(REOPEN_PAUSE_MS, () => this.#openForWaiters());
         this.#checkDrained();
       },
     );
@@ -188,8 +207,8 @@ export class Pool {
 
   #offer(session: Session): void {
     const old = this.#options.clock.elapsed() - session.openedAt > LONGEST_LIFE_MS;
-    if (this.#closed || old || this.#generationOf.get(session) !== this.#generation) {
-      void session.close();
+    if (this.#closed !== undefined || old || this.#generationOf.get(session) !== this.#generation) {
+      this.#letGo(session);
       return;
     }
     const [next] = this.#waiters;

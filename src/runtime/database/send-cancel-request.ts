@@ -14,7 +14,7 @@ export interface BackendKey {
  * proxy takes TLS alone).
  */
 export async function sendCancelRequest(
-  addresses: Addresses,
+  target: { readonly addresses: Addresses; readonly index: number },
   key: BackendKey,
   signal: AbortSignal,
 ): Promise<void> {
@@ -24,7 +24,7 @@ export async function sendCancelRequest(
   request.writeUInt32BE(key.pid >>> 0, 8);
   request.writeUInt32BE(key.secret >>> 0, 12);
   try {
-    const socket = await connectSocket(addresses, 0, signal);
+    const socket = await connectSocket(target.addresses, target.index, signal);
     socket.on('error', () => undefined);
     const abort = (): void => {
       socket.destroy();

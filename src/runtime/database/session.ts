@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import postgres from 'postgres';
 import type { Clock } from '../clock/clock.ts';
-import { type Addresses, connectSocket } from './connect-socket.ts';
+import { type Addresses, connectSocket, countAddresses } from './connect-socket.ts';
 import { describeLocation, parseUrl } from './database-url.ts';
 import { DatabaseUnavailable, markUnknown, QueryFailed } from './errors.ts';
 import { explainConnectFailure, explainQueryFailure } from './explain-failure.ts';
@@ -52,7 +52,8 @@ export class Session {
   #addresses: Addresses | undefined;
   #socket: Socket | undefined;
   #limitMs: number;
-  #attempts = 0;
+  #host = 0;
+  #nextHost = 0;
   #established = false;
   #end: Error | undefined;
 
@@ -78,9 +79,11 @@ export class Session {
   }
 
   /** Connects, authenticates and checks the server's version. Throws `DatabaseUnavailable`. */
-  static async open(options: SessionOptions): Promise<Session> {
+  static async open(options: SessionOptions, signal?: AbortSignal): Promise<Session> {
     const { url, connectDeadlineMs, clock } = options;
     const session = new Session(options);
+    const abort = (): void => session.end(new DatabaseUnavailable('closed', 'this database was closed'));
+    signal?.addEventListener('abort', abort, { once: true });
     const stop = clock.after(connectDeadlineMs, () => {
       const what = `no answer from Postgres at ${describeLocation(url)} within ${connectDeadlineMs} ms`;
       session.end(new DatabaseUnavailable('unreachable', `${what}; is the host right and reachable?`));
@@ -96,6 +99,7 @@ export class Session {
       throw explained;
     } finally {
       stop();
+      signal?.removeEventListener('abort', abort);
     }
   }
 
@@ -177,25 +181,38 @@ export class Session {
     this.end(new DatabaseUnavailable('closed', 'this database was closed'));
   }
 
+  /**
+   * The driver's way to a socket. It asks once; with several hosts once for each, until one accepts and is in
+   * the state that the URL asks for. It would also ask again after losing the connection: refused.
+   */
   async #openSocket(addresses: Addresses): Promise<Socket> {
-    if (this.#established || this.#end !== undefined) {
-      throw this.#end ?? new DatabaseUnavailable('lost', 'the connection to the database was lost');
-    }
-    this.#addresses = addresses;
     try {
-      // The driver asks again for the next host when it wants a server in another state.
-      const socket = await connectSocket(addresses, this.#attempts++, this.#connecting.signal);
-      if (this.#end !== undefined) {
-        socket.destroy();
-        throw this.#end;
-      }
+      const socket = await this.#connectNext(addresses);
+      this.#addresses = addresses;
       this.#socket = socket;
       return socket;
     } catch (error) {
-      // With several hosts the driver waits for ever on this failure.
+      // With several hosts the driver would wait for ever on this failure.
       this.end(explainConnectFailure(error, this.#options.url));
       throw error;
     }
+  }
+
+  async #connectNext(addresses: Addresses): Promise<Socket> {
+    let failure: unknown = new DatabaseUnavailable(
+      'lost',
+      'the connection was closed while it was being opened',
+    );
+    while (!this.#established && this.#end === undefined && this.#nextHost < countAddresses(addresses)) {
+      this.#host = this.#nextHost;
+      this.#nextHost += 1;
+      try {
+        return await connectSocket(addresses, this.#host, this.#connecting.signal);
+      } catch (error) {
+        failure = error;
+      }
+    }
+    throw this.#end ?? failure;
   }
 
   #settle(decisive: boolean, start: () => DriverQuery): Promise<unknown[]> {
@@ -229,7 +246,8 @@ export class Session {
     this.#options.clock.after(CANCEL_DEADLINE_MS, () =>
       controller.abort(new Error('cancel request timed out')),
     );
-    void sendCancelRequest(this.#addresses, { pid: key.pid, secret: key.secret }, controller.signal);
+    const target = { addresses: this.#addresses, index: this.#host };
+    void sendCancelRequest(target, { pid: key.pid, secret: key.secret }, controller.signal);
   }
 
   #refuseOldServer(): void {

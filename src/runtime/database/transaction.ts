@@ -7,6 +7,8 @@ import { localLimits } from './session-parameters.ts';
 export interface TransactionScope {
   /** `deadlineMs` may shorten the time left; past it the whole transaction is given up. */
   run(text: string, params: readonly unknown[], mode: RowMode, deadlineMs?: number): Promise<unknown[]>;
+  /** Runs any number of statements without parameters. */
+  script(text: string): Promise<void>;
   /** Runs `work` in a savepoint; an error undoes the savepoint alone. */
   savepoint<T>(work: (scope: TransactionScope) => Promise<T>): Promise<T>;
 }
@@ -29,58 +31,86 @@ export async function runTransaction<T>(
   options: TransactionOptions,
   work: (scope: TransactionScope) => Promise<T>,
 ): Promise<T> {
-  let over: { readonly cause?: unknown } | undefined;
-  let firstFailure: unknown;
-  let savepoints = 0;
-
-  const scope: TransactionScope = {
-    async run(text, params, mode, deadlineMs) {
-      if (over !== undefined) throw new TransactionOver(over.cause);
-      const stop = deadlineMs === undefined ? undefined : limitStatement(session, options, deadlineMs);
-      try {
-        return await session.run(text, params, { mode, decisive: false });
-      } catch (error) {
-        firstFailure ??= error;
-        throw error;
-      } finally {
-        stop?.();
-      }
-    },
-    async savepoint(inner) {
-      savepoints += 1;
-      const name = `s${savepoints}`;
-      await scope.run(`savepoint ${name}`, [], 'objects');
-      try {
-        const result = await inner(scope);
-        await scope.run(`release savepoint ${name}`, [], 'objects');
-        return result;
-      } catch (error) {
-        await scope.run(`rollback to savepoint ${name}`, [], 'objects');
-        firstFailure = undefined;
-        throw error;
-      }
-    },
-  };
-
   await session.runScript(`begin; ${localLimits(options.deadlineMs)}`);
+  const scope = new OpenTransaction(session, options);
   let result: T;
   try {
     result = await untilEnd(session, work(scope));
-    over = {};
+    scope.finish();
   } catch (error) {
-    over = { cause: error };
+    scope.finish(error);
     await rollBack(session);
     throw error;
   }
-  await commit(session, firstFailure);
+  await commit(session, scope.firstFailure);
   return result;
 }
 
-function limitStatement(session: Session, options: TransactionOptions, deadlineMs: number): () => void {
-  return options.clock.after(deadlineMs, () => {
-    options.onDeadline();
-    session.end(new QueryDeadlineExceeded(deadlineMs, 'running a query in a transaction', false));
-  });
+class OpenTransaction implements TransactionScope {
+  /** What the first statement failed with that no savepoint undid: the transaction cannot commit any more. */
+  firstFailure: unknown;
+  readonly #session: Session;
+  readonly #options: TransactionOptions;
+  #over: { readonly cause: unknown } | undefined;
+  #savepoints = 0;
+
+  constructor(session: Session, options: TransactionOptions) {
+    this.#session = session;
+    this.#options = options;
+  }
+
+  finish(cause?: unknown): void {
+    this.#over = { cause };
+  }
+
+  async run(
+    text: string,
+    params: readonly unknown[],
+    mode: RowMode,
+    deadlineMs?: number,
+  ): Promise<unknown[]> {
+    return await this.#attempt(deadlineMs, () => this.#session.run(text, params, { mode, decisive: false }));
+  }
+
+  async script(text: string): Promise<void> {
+    await this.#attempt(undefined, () => this.#session.runScript(text));
+  }
+
+  async savepoint<T>(work: (scope: TransactionScope) => Promise<T>): Promise<T> {
+    this.#savepoints += 1;
+    const name = `s${this.#savepoints}`;
+    await this.script(`savepoint ${name}`);
+    try {
+      const result = await work(this);
+      await this.script(`release savepoint ${name}`);
+      return result;
+    } catch (error) {
+      await this.script(`rollback to savepoint ${name}`);
+      this.firstFailure = undefined;
+      throw error;
+    }
+  }
+
+  async #attempt<T>(deadlineMs: number | undefined, statement: () => Promise<T>): Promise<T> {
+    if (this.#over !== undefined) throw new TransactionOver(this.#over.cause);
+    const stop = deadlineMs === undefined ? undefined : this.#limit(deadlineMs);
+    try {
+      return await statement();
+    } catch (error) {
+      this.firstFailure ??= error;
+      throw error;
+    } finally {
+      stop?.();
+    }
+  }
+
+  /** A statement's own, shorter deadline. Past it the session ends, and the transaction with it. */
+  #limit(deadlineMs: number): () => void {
+    return this.#options.clock.after(deadlineMs, () => {
+      this.#options.onDeadline();
+      this.#session.end(new QueryDeadlineExceeded(deadlineMs, 'running a query in a transaction', false));
+    });
+  }
 }
 
 /** The outcome of `work`, or the end of the session if that comes first. */

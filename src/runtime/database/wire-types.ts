@@ -10,23 +10,20 @@ import type { PostgresType } from 'postgres';
  * | int8                      | number, refused past 2^53 | number or bigint                            |
  * | numeric, uuid, date, text | string                    | string                                      |
  * | bool                      | boolean                   | boolean                                     |
- * | timestamptz               | Date (milliseconds)       | Date                                        |
+ * | timestamptz               | Date (milliseconds)       | Date, years 1 to 9999                       |
  * | bytea                     | Buffer                    | Uint8Array                                  |
  * | json, jsonb               | parsed                    | JSON text (`JSON.stringify`), stored once   |
  * | arrays of these           | array, with nulls         | array, with nulls                           |
  */
 
-const DATE_LIMIT_MS = 8.64e15;
+const FIRST_DATE_MS = Date.parse('0001-01-01T00:00:00Z');
+const LAST_DATE_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
+/** Years 1 to 9999: what both sides write the same way. Postgres refuses the ends of what a Date can hold. */
 function encodeDate(value: Date): string {
   const time = value.getTime();
-  // Postgres refuses the far end of the range that JavaScript has.
-  if (Number.isNaN(time) || Math.abs(time) >= DATE_LIMIT_MS)
-    throw new RangeError('a date parameter is out of range');
-  if (time < -62_135_596_800_000) throw new RangeError('a date parameter lies before the year 1');
-  return value.getUTCFullYear() > 9_999
-    ? value.toISOString().slice(1).replace(/^0+/, '')
-    : value.toISOString();
+  if (time >= FIRST_DATE_MS && time <= LAST_DATE_MS) return value.toISOString();
+  throw new RangeError('a date parameter lies outside the years 1 to 9999');
 }
 
 function encodeScalar(value: unknown): string {
@@ -73,8 +70,12 @@ function parseInt8(text: string): number {
   return value;
 }
 
+const TIMESTAMP = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d+)?)([+-]\d\d)(:\d\d)?$/;
+
+/** Brought to the ISO form first: left to itself, the parser takes the year 0001 for 2001. */
 function parseTimestamp(text: string): Date {
-  const value = new Date(text);
+  const [, date, time, hours, minutes = ':00'] = TIMESTAMP.exec(text) ?? [];
+  const value = new Date(`${date}T${time}${hours}${minutes}`);
   if (Number.isNaN(value.getTime())) throw new RangeError('a timestamptz value cannot be held by a Date');
   return value;
 }

@@ -1,5 +1,5 @@
 import { readFile, realpath, stat } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 
 /** A user that a server process is run as. */
 export interface Account {
@@ -14,14 +14,13 @@ const NOBODY: Account = { uid: 65_534, gid: 65_534, name: 'uid 65534' };
 
 /**
  * Whom Postgres is to run as: nobody else (undefined) for an ordinary user; for root, whom Postgres refuses,
- * the owner of the data if there is some, else an existing account without rights. Makes no user.
+ * the owner of the data in `holder` if there is some, else an existing account without rights. Makes no user.
  */
-export async function chooseAccount(clusters: readonly string[]): Promise<Account | undefined> {
+export async function chooseAccount(holder: string | undefined): Promise<Account | undefined> {
   if (process.getuid?.() !== 0) return undefined;
   const users = parseUsers(await readFile('/etc/passwd', 'utf8').catch(() => ''));
-  for (const cluster of clusters) {
-    const owner = await stat(cluster).catch(() => undefined);
-    if (owner === undefined || owner.uid === 0) continue;
+  const owner = holder === undefined ? undefined : await stat(join(holder, 'cluster'));
+  if (owner !== undefined && owner.uid !== 0) {
     const name = users.find(({ uid }) => uid === owner.uid)?.name ?? `uid ${owner.uid}`;
     return { uid: owner.uid, gid: owner.gid, name };
   }

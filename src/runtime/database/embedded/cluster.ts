@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chown, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { chown, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { EmbeddedPostgresFailed } from './embedded-postgres-error.ts';
 import { binaryPath } from './locate-binaries.ts';
-import { type Placement, prepareFolder } from './placement.ts';
+import type { Placement } from './placement.ts';
 
 const run = promisify(execFile);
 
@@ -40,15 +40,20 @@ export async function ensureCluster(placement: Placement, home: string, durable:
   const draft = join(placement.storage, 'cluster.new');
   const handover = join(placement.storage, 'password.new');
   try {
-    await prepareFolder(draft, placement.account);
+    await rm(draft, { recursive: true, force: true });
+    await mkdir(draft, { mode: 0o700 });
     await writeFile(handover, password, { mode: 0o600 });
-    if (placement.account !== undefined) await chown(handover, placement.account.uid, placement.account.gid);
+    for (const path of [draft, handover]) await giveTo(placement, path);
     await initialize(placement, draft, handover, durable);
     await rename(draft, placement.cluster);
   } finally {
     await rm(handover, { force: true });
   }
   return password;
+}
+
+async function giveTo({ account }: Placement, path: string): Promise<void> {
+  if (account !== undefined) await chown(path, account.uid, account.gid);
 }
 
 function refuseOtherVersion(placement: Placement, version: string): void {

@@ -70,7 +70,7 @@ function exists(pid: number): boolean {
 /** The start in clock ticks since boot, together with the boot: numbers repeat after a reboot. */
 async function identifyOnLinux(pid: number): Promise<ProcessIdentity | undefined> {
   const status = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined);
-  if (status === undefined) return undefined;
+  if (status === undefined) return { pid, started: '' };
   // The name in parentheses may hold anything; state is the first field after it, start time the twentieth.
   const fields = status.slice(status.lastIndexOf(')') + 2).split(' ');
   const [state] = fields;

@@ -1,8 +1,9 @@
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import type { Clock } from '../../clock/clock.ts';
 import { runAs, serverEnvironment } from './cluster.ts';
 import { EmbeddedPostgresFailed } from './embedded-postgres-error.ts';
@@ -30,6 +31,8 @@ export interface RunningServer {
   readonly process: ProcessIdentity;
   readonly port: number;
 }
+
+const run = promisify(execFile);
 
 const POLL_MS = 10;
 const START_DEADLINE_MS = 60_000;
@@ -178,16 +181,35 @@ async function launch(
 }
 
 /** Fast shutdown: sessions are ended, everything is written. An immediate one when that takes too long. */
-export async function stopServer(server: RunningServer, clock: Clock): Promise<void> {
-  for (const signal of ['SIGINT', 'SIGQUIT'] as const) {
-    if (!(await isRunning(server.process))) return;
-    process.kill(server.process.pid, signal);
-    const begun = clock.elapsed();
-    while (clock.elapsed() - begun < STOP_DEADLINE_MS) {
-      if (!(await isRunning(server.process))) return;
-      await clock.sleep(POLL_MS);
-    }
+export async function stopServer(server: RunningServer, options: ServerOptions): Promise<void> {
+  for (const mode of ['fast', 'immediate'] as const) {
+    await askToStop(server, mode, options.placement);
+    if (await waitUntilGone(server, options.clock)) return;
   }
+  throw new EmbeddedPostgresFailed(`Postgres (process ${server.process.pid}) does not stop`);
+}
+
+async function askToStop(
+  server: RunningServer,
+  mode: 'fast' | 'immediate',
+  placement: Placement,
+): Promise<void> {
+  if (!(await isRunning(server.process))) return;
+  if (process.platform !== 'win32') {
+    process.kill(server.process.pid, mode === 'fast' ? 'SIGINT' : 'SIGQUIT');
+    return;
+  }
+  // Windows has no such signals; this program knows the way.
+  await run(binaryPath(placement.binaries, 'pg_ctl'), ['stop', '-D', placement.cluster, '-m', mode, '-W']);
+}
+
+async function waitUntilGone(server: RunningServer, clock: Clock): Promise<boolean> {
+  const begun = clock.elapsed();
+  while (await isRunning(server.process)) {
+    if (clock.elapsed() - begun > STOP_DEADLINE_MS) return false;
+    await clock.sleep(POLL_MS);
+  }
+  return true;
 }
 
 async function rotateLog(log: string): Promise<void> {

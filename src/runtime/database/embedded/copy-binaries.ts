@@ -1,0 +1,81 @@
+import { chmod, cp, readdir, readFile, rename, rm, stat, symlink } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { type Account, canReach } from './account.ts';
+import { EmbeddedPostgresFailed } from './embedded-postgres-error.ts';
+import { type Binaries, binaryPath } from './locate-binaries.ts';
+import { listSharedFolders, makeSharedFolder } from './shared-folders.ts';
+
+/** The installed programs if the account can run them, else a copy where it can, made once per version. */
+export async function bringWithinReach(installed: Binaries, account: Account): Promise<Binaries> {
+  if (await canRun(installed, account)) return installed;
+  const name = `postgres-${installed.version}`;
+  for (const folder of await listSharedFolders()) {
+    const copy = { ...installed, directory: join(folder, name, 'native') };
+    if (await canRun(copy, account)) return copy;
+  }
+  const folder = await makeSharedFolder(name, account);
+  if (folder === undefined) {
+    throw new EmbeddedPostgresFailed(
+      `Postgres must run as ${account.name}, who cannot run the programs in ${installed.directory}; ` +
+        'start as an ordinary user',
+    );
+  }
+  const copy = { ...installed, directory: join(folder, 'native') };
+  await copyAll(installed.directory, copy.directory);
+  if (await canRun(copy, account)) return copy;
+  throw new EmbeddedPostgresFailed(`the copy of Postgres in ${copy.directory} cannot be run; remove it`);
+}
+
+async function canRun(binaries: Binaries, account: Account): Promise<boolean> {
+  const support = join(binaries.directory, 'share', 'postgresql', 'postgres.bki');
+  return (
+    (await canReach(binaryPath(binaries, 'postgres'), account, 'enter')) &&
+    (await canReach(support, account, 'read'))
+  );
+}
+
+/** Copies beside the target and moves it in when complete; another process may have been quicker. */
+async function copyAll(from: string, to: string): Promise<void> {
+  const draft = `${to}.${process.pid}`;
+  await rm(draft, { recursive: true, force: true });
+  await cp(from, draft, { recursive: true, verbatimSymlinks: true });
+  await openToAll(draft);
+  try {
+    await rename(draft, to);
+  } catch {
+    await rm(draft, { recursive: true, force: true });
+  }
+}
+
+async function openToAll(folder: string): Promise<void> {
+  await chmod(folder, 0o755);
+  for (const entry of await readdir(folder, { withFileTypes: true })) {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) await openToAll(path);
+    else if (entry.isFile()) await chmod(path, (await stat(path)).mode & 0o111 ? 0o755 : 0o644);
+  }
+}
+
+/** The package makes its links in an install script; where scripts are switched off, they are made here. */
+export async function completeLinks(binaries: Binaries): Promise<void> {
+  const list = await readFile(join(binaries.directory, 'pg-symlinks.json'), 'utf8').catch(() => '[]');
+  const links: unknown = JSON.parse(list);
+  if (!Array.isArray(links)) return;
+  for (const link of links) {
+    const source: unknown = Reflect.get(Object(link), 'source');
+    const target: unknown = Reflect.get(Object(link), 'target');
+    if (typeof source !== 'string' || typeof target !== 'string') continue;
+    // Links lie beside what they name.
+    await makeLink(basename(source), join(binaries.directory, '..', target));
+  }
+}
+
+async function makeLink(source: string, path: string): Promise<void> {
+  try {
+    if ((await stat(path).catch(() => undefined)) === undefined) await symlink(source, path);
+  } catch (error) {
+    // Another process may just have made it.
+    if ((await stat(path).catch(() => undefined)) !== undefined) return;
+    throw new EmbeddedPostgresFailed(`the link ${path} is missing; run npm install again`, error);
+  }
+}

@@ -1,0 +1,48 @@
+import { chmod, lstat, mkdir } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Account, canReach } from './account.ts';
+
+const APPLICATION = 'messaging-connector';
+const WRITABLE_BY_OTHERS = 0o022;
+
+/**
+ * Folders of root's that any account can enter, the most lasting first. Only those that are there and that
+ * nobody but root can have put anything into: some lie where everyone may make folders.
+ */
+export async function listSharedFolders(): Promise<string[]> {
+  const folders: string[] = [];
+  for (const folder of candidates()) if (await isTrustworthy(folder)) folders.push(folder);
+  return folders;
+}
+
+/**
+ * Makes `name` in the first shared folder that can be made and that the account can reach. Undefined when
+ * there is none.
+ */
+export async function makeSharedFolder(name: string, account: Account): Promise<string | undefined> {
+  for (const folder of candidates()) {
+    try {
+      await mkdir(folder, { mode: 0o755 });
+      // The mask may have taken rights away.
+      await chmod(folder, 0o755);
+    } catch {
+      // It is there already, or cannot be made.
+    }
+    if (!(await isTrustworthy(folder)) || !(await canReach(folder, account, 'enter'))) continue;
+    const made = join(folder, name);
+    await mkdir(made, { recursive: true });
+    await chmod(made, 0o755);
+    return made;
+  }
+  return undefined;
+}
+
+function candidates(): string[] {
+  return ['/var/lib', '/var/tmp', tmpdir()].map((parent) => join(parent, APPLICATION));
+}
+
+async function isTrustworthy(folder: string): Promise<boolean> {
+  const found = await lstat(folder).catch(() => undefined);
+  return found?.isDirectory() === true && found.uid === 0 && (found.mode & WRITABLE_BY_OTHERS) === 0;
+}

@@ -1,0 +1,155 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
+import { type Database, openDatabase } from '../../../src/runtime/database/database.ts';
+import { encodeParam, parseArray } from '../../../src/runtime/database/wire-types.ts';
+import { createLogger } from '../../../src/runtime/logger/logger.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+
+describe('wire types', () => {
+  let test: TestDatabase;
+  let database: Database;
+
+  beforeAll(async () => {
+    test = await createTestDatabase();
+    const logger = createLogger({ level: 'silent', name: 'test' });
+    database = openDatabase({ url: test.url, name: 'test', poolSize: 2, clock: systemClock, logger });
+  });
+
+  afterAll(async () => {
+    await database.close();
+    await test.drop();
+  });
+
+  const roundTrip = async (type: string, value: unknown): Promise<unknown> => {
+    const [row] = await database.query<{ value: unknown }>(`select $1::${type} as value`, [value]);
+    return row?.value;
+  };
+
+  it.each([
+    ['int4', -7],
+    ['int8', 9_007_199_254_740_991],
+    ['float8', 0.1],
+    ['float8', Number.NEGATIVE_INFINITY],
+    ['bool', true],
+    ['bool', false],
+    ['text', 'a"b\\c{},NULL\u00e9\u{1f600}'],
+    ['text', ''],
+    ['text', null],
+    ['numeric', '12345678901234567890.5'],
+    ['date', '2026-02-28'],
+    ['uuid', '7b0c5f0e-5a0e-4c43-9a5b-0f4f3f0a9f11'],
+    ['timestamptz', new Date('2026-03-29T01:30:00.123Z')],
+    ['timestamptz', new Date('0001-01-01T00:00:00.000Z')],
+    ['timestamptz', new Date('9999-12-31T23:59:59.999Z')],
+    ['bytea', Buffer.from([0, 1, 0x5c, 0xff])],
+    ['text[]', ['plain', 'NULL', '', null, 'a,b', '{"x"}', '\\']],
+    ['text[]', []],
+    [
+      'text[][]',
+      [
+        ['a', 'b'],
+        ['c', null],
+      ],
+    ],
+    ['bigint[]', [1, null, -9_007_199_254_740_991]],
+    ['int[]', [1, 2]],
+    ['bool[]', [true, null, false]],
+    ['bytea[]', [Buffer.from('x'), Buffer.alloc(0), null]],
+    ['timestamptz[]', [new Date(0), null, new Date(1_700_000_000_000)]],
+    ['uuid[]', ['7b0c5f0e-5a0e-4c43-9a5b-0f4f3f0a9f11']],
+  ])('carries %s there and back: %j', async (type, value) => {
+    expect(await roundTrip(type, value)).toEqual(value);
+  });
+
+  it('carries a bigint parameter', async () => {
+    expect(await roundTrip('int8', 42n)).toBe(42);
+  });
+
+  it('refuses to round an int8 past 2^53, and stays usable', async () => {
+    await expect(roundTrip('int8', 9_007_199_254_740_993n)).rejects.toThrow(/int8/);
+    expect(await roundTrip('int8', 1)).toBe(1);
+  });
+
+  it.each(['$1::jsonb', '$1::text::jsonb', '$1::json'])('stores JSON text once as %s', async (expression) => {
+    const value = { text: 'say "hi" \\ \u00e9', list: [1, null, { deep: true }] };
+    const [row] = await database.query(`select ${expression} as value, (${expression})->>'text' as text`, [
+      JSON.stringify(value),
+    ]);
+    expect(row).toEqual({ value, text: value.text });
+  });
+
+  it('stores JSON strings, numbers and null as what they are', async () => {
+    const [row] = await database.query(
+      'select jsonb_typeof($1::jsonb) a, jsonb_typeof($2::jsonb) b, jsonb_typeof($3::jsonb) c, $1::jsonb as d',
+      ['"text"', '5', 'null'],
+    );
+    expect(row).toEqual({ a: 'string', b: 'number', c: 'null', d: 'text' });
+  });
+
+  it('carries arrays of jsonb', async () => {
+    const [row] = await database.query('select $1::jsonb[] as value', [[JSON.stringify({ a: '"' }), null]]);
+    expect(row).toEqual({ value: [{ a: '"' }, null] });
+  });
+
+  it('inserts many rows from arrays in one statement', async () => {
+    await database.query('create table many (id int, body bytea, at timestamptz)');
+    const at = [new Date(1), null, new Date(3)];
+    await database.query('insert into many select * from unnest($1::int[], $2::bytea[], $3::timestamptz[])', [
+      [1, 2, 3],
+      [Buffer.from('a'), Buffer.from('b'), null],
+      at,
+    ]);
+    expect(await database.query('select * from many order by id')).toEqual([
+      { id: 1, body: Buffer.from('a'), at: at[0] },
+      { id: 2, body: Buffer.from('b'), at: null },
+      { id: 3, body: null, at: at[2] },
+    ]);
+  });
+
+  it('brings any array of text through the server unchanged', async () => {
+    const text = fc.string({ unit: 'grapheme' }).filter((value) => !value.includes('\0'));
+    const arrays = fc.array(fc.option(text), { minLength: 1, maxLength: 8 });
+    await fc.assert(
+      fc.asyncProperty(arrays, async (values) => {
+        expect(await roundTrip('text[]', values)).toEqual(values);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it('parses what it encodes, nested to any depth', () => {
+    const { tree } = fc.letrec<{ tree: unknown[] }>((tie) => ({
+      tree: fc.oneof(
+        { maxDepth: 3 },
+        fc.array(fc.string(), { minLength: 1, maxLength: 4 }),
+        fc.array(tie('tree'), { minLength: 1, maxLength: 3 }),
+      ),
+    }));
+    fc.assert(
+      fc.property(tree, (value) => {
+        expect(parseArray(encodeParam(value) ?? '', (text) => text)).toEqual(value);
+      }),
+    );
+  });
+
+  it('reads an array whose lower bound is not one', () => {
+    expect(parseArray('[0:1]={a,b}', (text) => text)).toEqual(['a', 'b']);
+  });
+
+  it.each([
+    ['undefined', undefined, TypeError],
+    ['an object', { a: 1 }, TypeError],
+    ['undefined in an array', [undefined], TypeError],
+    ['a date that is none', new Date(Number.NaN), RangeError],
+    ['a date past the year 9999', new Date(8.64e15), RangeError],
+    ['a date before the year 1', new Date(-8.64e15), RangeError],
+  ])('refuses %s before anything is sent', async (_, value, type) => {
+    expect(() => encodeParam(value)).toThrow(type);
+    await expect(database.query('select $1::text', [value])).rejects.toThrow(type);
+  });
+
+  it('refuses a timestamp that a Date cannot hold', async () => {
+    await expect(database.query("select 'infinity'::timestamptz")).rejects.toThrow(RangeError);
+  });
+});
