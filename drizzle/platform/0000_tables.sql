@@ -68,7 +68,6 @@ CREATE TABLE "platform"."sends" (
 	"recipient" text NOT NULL,
 	"text" text,
 	"key_hash" "bytea",
-	"boot" text NOT NULL,
 	"answer" text,
 	"started_at" bigint NOT NULL,
 	"expires_at" bigint NOT NULL

@@ -1,6 +1,7 @@
-import type { Queryable } from '../runtime/database/database.ts';
-import type { NewTimer } from './time/timers.ts';
-import type { NewEvent } from './webhooks/ledger.ts';
+import type { Database, Queryable } from '../runtime/database/database.ts';
+import type { DomainClock } from './time/domain-clock.ts';
+import { insertTimers, type NewTimer } from './time/timers.ts';
+import type { NewEvent, RecordedEvent } from './webhooks/ledger.ts';
 
 /** One change of the service's state: a transaction with the events and timers that belong to it. */
 export interface StateChange {
@@ -14,7 +15,47 @@ export interface StateChange {
 }
 
 /**
- * Runs a change and commits it, waiting while virtual time is being moved. Nothing but SQL belongs inside.
- * Rejects with whatever `work` throws; then nothing was written, delivered or armed.
+ * Runs a change and commits it. Nothing but SQL belongs inside. Rejects with whatever `work` throws; then
+ * nothing was written, delivered or armed. The caller holds the gate of time.
  */
-export type ChangeState = <T>(work: (change: StateChange) => Promise<T>) => Promise<T>;
+export type CommitChange = <T>(work: (change: StateChange) => Promise<T>) => Promise<T>;
+
+/** The same for everyone else: waits while virtual time is being moved. */
+export type ChangeState = CommitChange;
+
+interface Options {
+  readonly database: Database;
+  readonly clock: DomainClock;
+  readonly record: (tx: Queryable, events: readonly NewEvent[]) => Promise<readonly RecordedEvent[]>;
+  /** Starts deliveries; called after the commit, never before. */
+  readonly deliver: (events: readonly RecordedEvent[]) => void;
+  /** Sets the alarm for the earliest new timer; called after the commit. */
+  readonly arm: (dueAt: number) => void;
+}
+
+/** Makes the one way in which state, events and timers are written together. */
+export function createCommit({ database, clock, record, deliver, arm }: Options): CommitChange {
+  return async (work) => {
+    const recorded: RecordedEvent[] = [];
+    let earliest = Number.POSITIVE_INFINITY;
+
+    const result = await database.transaction((tx) =>
+      work({
+        tx,
+        now: clock.now(),
+        async recordEvents(events) {
+          if (events.length > 0) for (const event of await record(tx, events)) recorded.push(event);
+        },
+        async schedule(timers) {
+          if (timers.length === 0) return;
+          await insertTimers(tx, timers);
+          for (const timer of timers) earliest = Math.min(earliest, timer.dueAt);
+        },
+      }),
+    );
+
+    if (earliest !== Number.POSITIVE_INFINITY) arm(earliest);
+    if (recorded.length > 0) deliver(recorded);
+    return result;
+  };
+}

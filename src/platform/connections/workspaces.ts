@@ -1,4 +1,9 @@
 import type { WorkspaceKind } from '../../contract/service/statuses.ts';
+import type { Queryable } from '../../runtime/database/database.ts';
+import { ASSUMPTIONS } from '../assumptions.ts';
+import { newIdentifier } from '../identifiers.ts';
+import { PlatformError } from '../platform-error.ts';
+import type { ChangeState, StateChange } from '../state-change.ts';
 
 /** What a workspace is. */
 export interface Workspace {
@@ -10,4 +15,51 @@ export interface Workspace {
 export interface Workspaces {
   /** `slots`: how many numbers may pair with a licence; absent: the assumed default. */
   create(input: { readonly kind: WorkspaceKind; readonly slots?: number }): Promise<Workspace>;
+}
+
+export function createWorkspaces(changeState: ChangeState): Workspaces {
+  return {
+    create: ({ kind, slots = ASSUMPTIONS.slotsPerWorkspace.value }) =>
+      changeState(async ({ tx, now }) => {
+        const id = newIdentifier();
+        await tx.query(
+          `INSERT INTO platform.workspaces (id, kind, slots, last_created_at, created_at)
+           VALUES ($1, $2, $3, $4, $4)`,
+          [id, kind, slots, now],
+        );
+        return { id, kind };
+      }),
+  };
+}
+
+/** A workspace under its row lock, held to the end of the transaction. Throws `not_found`. */
+export async function lockWorkspace(
+  tx: Queryable,
+  id: string,
+): Promise<{ kind: WorkspaceKind; slots: number }> {
+  const [row] = await tx.query<{ kind: WorkspaceKind; slots: number }>(
+    'SELECT kind, slots FROM platform.workspaces WHERE id = $1 FOR NO KEY UPDATE',
+    [id],
+  );
+  if (row === undefined) throw new PlatformError('not_found');
+  return row;
+}
+
+/**
+ * The `createdAt` of what this transaction creates, at the change's time or `at` at the earliest. The row
+ * lock makes writers of a workspace commit one after the other, and the time never falls from one to the
+ * next, whatever clocks do: a page cut in the order of positions is newest first. Throws `not_found`.
+ */
+export async function stampCreation(
+  { tx, now }: Pick<StateChange, 'tx' | 'now'>,
+  workspaceId: string,
+  at: number = now,
+): Promise<number> {
+  const [row] = await tx.query<{ last_created_at: number }>(
+    `UPDATE platform.workspaces SET last_created_at = greatest(last_created_at, $2::bigint)
+     WHERE id = $1 RETURNING last_created_at`,
+    [workspaceId, at],
+  );
+  if (row === undefined) throw new PlatformError('not_found');
+  return row.last_created_at;
 }

@@ -74,8 +74,6 @@ export const licences = platformSchema.table(
   },
   (table) => [
     index('licences_workspace').on(table.workspaceId),
-    uniqueIndex('licences_connection')
-      .on(table.connectionId)
-      .where(sql`${table.connectionId} is not null`),
+    uniqueIndex('licences_connection').on(table.connectionId).where(sql`${table.connectionId} is not null`),
   ],
 );

@@ -34,8 +34,8 @@ export const messages = platformSchema.table(
 
 /**
  * The journal of sends, one row from before the call to the network until the answer is known. With a key
- * the row stays for 24 hours and holds the first answer; a row whose `boot` is gone is a lost send, which the
- * next start completes or frees. Keys are stored as hashes, of any length and content.
+ * the row stays for 24 hours and holds the first answer. A row without an answer whose send no process runs any
+ * more is completed or freed. Keys are stored as hashes, of any content.
  */
 export const sends = platformSchema.table(
   'sends',
@@ -46,19 +46,14 @@ export const sends = platformSchema.table(
     recipient: text('recipient').notNull(),
     text: text('text'),
     keyHash: bytea('key_hash'),
-    boot: text('boot').notNull(),
     /** JSON of the answer; null while the send is in progress. */
     answer: text('answer'),
     startedAt: epochMs('started_at').notNull(),
     expiresAt: epochMs('expires_at').notNull(),
   },
   (table) => [
-    uniqueIndex('sends_key')
-      .on(table.workspaceId, table.keyHash)
-      .where(sql`${table.keyHash} is not null`),
-    index('sends_in_progress')
-      .on(table.messageId)
-      .where(sql`${table.answer} is null`),
+    uniqueIndex('sends_key').on(table.workspaceId, table.keyHash).where(sql`${table.keyHash} is not null`),
+    index('sends_in_progress').on(table.messageId).where(sql`${table.answer} is null`),
     index('sends_expiry').on(table.expiresAt),
   ],
 );

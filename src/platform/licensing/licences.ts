@@ -1,13 +1,93 @@
-import type { LicenseStatus } from '../../contract/service/statuses.ts';
+import type { LicenseStatus, WorkspaceKind } from '../../contract/service/statuses.ts';
+import { ASSUMPTIONS } from '../assumptions.ts';
+import { newIdentifier } from '../identifiers.ts';
+import { PlatformError } from '../platform-error.ts';
+import type { ChangeState, StateChange } from '../state-change.ts';
+import { type Licence, type LicenceState, licenceState } from './licence-state.ts';
+
+/** What billing sets. `expiresAt` is virtual epoch ms. */
+export interface LicenceChange {
+  readonly status?: LicenseStatus;
+  readonly expiresAt?: number;
+}
 
 /** Licences, as billing moves them. */
 export interface Licences {
   /**
-   * Sets the licence of a connection. `expiresAt` is virtual epoch ms; in the past it lapses the licence by
-   * itself. `none` takes the licence away. Throws `not_found` for an unknown connection.
+   * Sets the licence of a connection. `expiresAt` in the past lapses it by itself; `expired` alone lapses it
+   * now; `none` takes it away. Throws `not_found` for an unknown connection, `invalid_request` for a status
+   * that its `expiresAt` contradicts.
    */
-  set(
-    connectionId: string,
-    licence: { readonly status?: LicenseStatus; readonly expiresAt?: number },
-  ): Promise<{ status: LicenseStatus; expiresAt: number | null }>;
+  set(connectionId: string, licence: LicenceChange): Promise<LicenceState>;
+}
+
+interface CurrentRow {
+  workspace_id: string;
+  workspace_kind: WorkspaceKind;
+  kind: Licence['kind'] | null;
+  expires_at: number | null;
+}
+
+async function readCurrent({ tx }: StateChange, connectionId: string): Promise<CurrentRow> {
+  const [row] = await tx.query<CurrentRow>(
+    `SELECT c.workspace_id, w.kind AS workspace_kind, l.kind, l.expires_at
+     FROM platform.connections c
+     JOIN platform.workspaces w ON w.id = c.workspace_id
+     LEFT JOIN platform.licences l ON l.connection_id = c.id
+     WHERE c.id = $1 FOR UPDATE OF c`,
+    [connectionId],
+  );
+  if (row === undefined) throw new PlatformError('not_found');
+  return row;
+}
+
+/** The kind that makes a licence read as `status`; the kind it has, where either would do. */
+function chooseKind(status: LicenseStatus | undefined, current: CurrentRow): Licence['kind'] {
+  const paid = current.workspace_kind === 'crm_portal' ? 'addon' : 'paid';
+  if (status === 'trial') return 'trial';
+  if (status === 'active') return paid;
+  return current.kind ?? paid;
+}
+
+function chooseExpiry(change: LicenceChange, current: CurrentRow, now: number): number {
+  const lapsed = change.status === 'expired';
+  const held = current.expires_at;
+  const fallback = lapsed
+    ? Math.min(held ?? now, now)
+    : held !== null && held > now
+      ? held
+      : now + ASSUMPTIONS.paidLicenceMs.value;
+  const expiresAt = change.expiresAt ?? fallback;
+  if (change.expiresAt !== undefined && lapsed && expiresAt > now) {
+    throw new PlatformError('invalid_request', {
+      field: 'expiresAt',
+      hint: 'an expired licence ended before now',
+    });
+  }
+  return expiresAt;
+}
+
+export function createLicences(changeState: ChangeState): Licences {
+  return {
+    set: (connectionId, licence) =>
+      changeState(async (change) => {
+        const current = await readCurrent(change, connectionId);
+        if (licence.status === 'none') {
+          await change.tx.query('DELETE FROM platform.licences WHERE connection_id = $1', [connectionId]);
+          return licenceState(null, change.now);
+        }
+        const next: Licence = {
+          kind: chooseKind(licence.status, current),
+          expiresAt: chooseExpiry(licence, current, change.now),
+        };
+        await change.tx.query(
+          `INSERT INTO platform.licences (id, workspace_id, connection_id, kind, expires_at, created_at)
+           VALUES ($1, $2, $3, $4, $5, $6)
+           ON CONFLICT (connection_id) WHERE connection_id IS NOT NULL
+           DO UPDATE SET kind = excluded.kind, expires_at = excluded.expires_at`,
+          [newIdentifier(), current.workspace_id, connectionId, next.kind, next.expiresAt, change.now],
+        );
+        return licenceState(next, change.now);
+      }),
+  };
 }

@@ -1,17 +1,15 @@
 import type { MessageStatus } from '../../contract/service/statuses.ts';
-
-/** A message that a person writes to a connection. */
-export interface IncomingMessage {
-  /** Digits of the writer. */
-  readonly from: string;
-  readonly text: string;
-}
+import type { NetworkReports } from '../network/network.ts';
+import { PlatformError } from '../platform-error.ts';
+import type { ChangeState } from '../state-change.ts';
+import { applyReceipts } from './apply-receipts.ts';
+import { type IncomingMessage, receiveMessages } from './receive-messages.ts';
 
 /** Messages, as the network and people outside the API move them. */
 export interface Messages {
   /**
-   * A person writes to a connection. Throws `not_found` for an unknown connection. A connection whose
-   * session is not live gets nothing: `send_failed`.
+   * A person writes to a connection. Throws `not_found` for an unknown connection, `send_failed` for one
+   * whose session is not live.
    */
   receive(connectionId: string, message: IncomingMessage): Promise<{ messageId: string }>;
   /** The same for many at once, in one transaction and in this order. Answers the ids in the same order. */
@@ -23,9 +21,41 @@ export interface Messages {
   setStatus(messageId: string, status: MessageStatus): Promise<{ changed: boolean; status: MessageStatus }>;
 }
 
-/** The pace of sends. */
-export interface SendTiming {
-  /** 1 is the service's real latency, 0 none. */
-  readonly sendScale: number;
-  setSendScale(scale: number): void;
+export function createMessages(changeState: ChangeState): Messages {
+  const receiveMany: Messages['receiveMany'] = (connectionId, batch) =>
+    changeState((change) => receiveMessages(change, connectionId, batch));
+
+  return {
+    receiveMany,
+
+    async receive(connectionId, message) {
+      const [messageId] = await receiveMany(connectionId, [message]);
+      if (messageId === undefined) throw new PlatformError('internal_error');
+      return { messageId };
+    },
+
+    setStatus: (messageId, status) =>
+      changeState(async (change) => {
+        const standings = await applyReceipts(change, [{ messageId, status, at: change.now }]);
+        const standing = standings.get(messageId);
+        if (standing === undefined) throw new PlatformError('not_found');
+        return standing;
+      }),
+  };
 }
+
+/** What the network reports becomes a change of messages. */
+export const networkReports: NetworkReports = {
+  async receipts(change, receipts) {
+    await applyReceipts(change, receipts);
+  },
+
+  async inbound(change, { connectionId, from, text, at }) {
+    try {
+      await receiveMessages(change, connectionId, [{ from, text }], at);
+    } catch (error) {
+      // A connection that is gone or broken by then gets nothing, and the person is not told.
+      if (!(error instanceof PlatformError)) throw error;
+    }
+  },
+};

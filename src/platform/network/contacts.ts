@@ -1,3 +1,7 @@
+import type { Queryable } from '../../runtime/database/database.ts';
+import { ASSUMPTIONS } from '../assumptions.ts';
+import type { ChangeState } from '../state-change.ts';
+
 /** How a person on the network behaves. Times count from the send, in virtual ms; null means never. */
 export interface ContactBehaviour {
   readonly onNetwork: boolean;
@@ -24,6 +28,86 @@ export interface Contacts {
   /** Absent fields keep what they are. */
   put(phone: string, behaviour: Partial<ContactBehaviour>): Promise<ContactBehaviour>;
   get(phone: string): Promise<ContactBehaviour>;
-  /** Everything that phone was really sent, oldest first: a double send shows as two. */
+  /** Everything the network took over for that phone, oldest first: a double send shows as two. */
   received(phone: string): Promise<PhoneMessage[]>;
+}
+
+interface ContactRow {
+  on_network: boolean;
+  deliver_after_ms: number | null;
+  read_after_ms: number | null;
+  fail_after_ms: number | null;
+  auto_reply: string | null;
+}
+
+interface PhoneMessageRow {
+  message_id: string;
+  connection_id: string;
+  sender: string;
+  text: string | null;
+  at: number;
+}
+
+/** How the person behind a number behaves now. */
+export async function readBehaviour(db: Queryable, phone: string): Promise<ContactBehaviour> {
+  const [row] = await db.query<ContactRow>(
+    `SELECT on_network, deliver_after_ms, read_after_ms, fail_after_ms, auto_reply
+     FROM platform.contacts WHERE phone = $1`,
+    [phone],
+  );
+  if (row === undefined) return ASSUMPTIONS.unknownNumber.value;
+  return {
+    onNetwork: row.on_network,
+    deliverAfterMs: row.deliver_after_ms,
+    readAfterMs: row.read_after_ms,
+    failAfterMs: row.fail_after_ms,
+    autoReply: row.auto_reply,
+  };
+}
+
+async function writeBehaviour(tx: Queryable, phone: string, behaviour: ContactBehaviour): Promise<void> {
+  await tx.query(
+    `INSERT INTO platform.contacts
+       (phone, on_network, deliver_after_ms, read_after_ms, fail_after_ms, auto_reply)
+     VALUES ($1, $2, $3, $4, $5, $6)
+     ON CONFLICT (phone) DO UPDATE SET on_network = excluded.on_network,
+       deliver_after_ms = excluded.deliver_after_ms, read_after_ms = excluded.read_after_ms,
+       fail_after_ms = excluded.fail_after_ms, auto_reply = excluded.auto_reply`,
+    [
+      phone,
+      behaviour.onNetwork,
+      behaviour.deliverAfterMs,
+      behaviour.readAfterMs,
+      behaviour.failAfterMs,
+      behaviour.autoReply,
+    ],
+  );
+}
+
+export function createContacts(database: Queryable, changeState: ChangeState): Contacts {
+  return {
+    get: (phone) => readBehaviour(database, phone),
+
+    put: (phone, behaviour) =>
+      changeState(async ({ tx }) => {
+        const next = { ...(await readBehaviour(tx, phone)), ...behaviour };
+        await writeBehaviour(tx, phone, next);
+        return next;
+      }),
+
+    async received(phone) {
+      const rows = await database.query<PhoneMessageRow>(
+        `SELECT message_id, connection_id, sender, text, at
+         FROM platform.phone_messages WHERE phone = $1 ORDER BY position`,
+        [phone],
+      );
+      return rows.map((row) => ({
+        messageId: row.message_id,
+        connectionId: row.connection_id,
+        from: row.sender,
+        text: row.text,
+        at: row.at,
+      }));
+    },
+  };
 }

@@ -17,8 +17,10 @@ export type ApiFault =
   /** Handles the call and resets the connection before the answer. */
   | { readonly type: 'lost_answer' };
 
-/** Port: decides once per call, before anything is read of it. Without one nothing goes wrong. */
+/** Port: decides once per call, before anything is read of it. The service itself has no faults. */
 export interface ApiFaults {
   /** `path` is relative to the base URL, `/messages` say. */
   decide(call: { readonly method: string; readonly path: string }): readonly ApiFault[];
 }
+
+export const noApiFaults: ApiFaults = { decide: () => [] };

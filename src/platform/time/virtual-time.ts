@@ -1,8 +1,10 @@
-/** The time of the domain: trials, licences, `createdAt`, payload timestamps. Virtual, and only forward. */
-export interface DomainClock {
-  /** Virtual time in epoch ms; never less than what it said before. */
-  now(): number;
-}
+import type { Queryable } from '../../runtime/database/database.ts';
+import { PlatformError } from '../platform-error.ts';
+import { type DomainClock, LATEST_TIME, type MovableClock } from './domain-clock.ts';
+import { saveClock } from './service-state.ts';
+import type { TimerRunner } from './timer-runner.ts';
+import { readTimers, type StoredTimer } from './timers.ts';
+import type { WriteGate } from './write-gate.ts';
 
 /** A timer that has fired, or will. */
 export interface TimerEntry {
@@ -20,7 +22,7 @@ export interface VirtualTime extends DomainClock {
    * Moves virtual time forward at once, by `ms` or to the epoch ms `to`. Everything due on the way fires in
    * order, each at its own time, while the API's writes wait. Throws `invalid_request` for a step back.
    */
-  advance(step: { readonly ms: number } | { readonly to: number }): Promise<{ now: number; fired: TimerEntry[] }>;
+  advance(step: TimeStep): Promise<{ now: number; fired: TimerEntry[] }>;
   /** Stops virtual time; only `advance` moves it then. Answers the time it stands at. */
   freeze(): Promise<number>;
   /** Lets virtual time run with the wall clock again, from where it stands. */
@@ -29,4 +31,93 @@ export interface VirtualTime extends DomainClock {
   due(limit: number): Promise<TimerEntry[]>;
   /** Fires what is due by now. Runs by itself while time runs; a test calls it to be sure. */
   fireDue(): Promise<TimerEntry[]>;
+}
+
+/** How far: a duration in ms, or a virtual epoch ms. */
+export type TimeStep = { readonly ms: number } | { readonly to: number };
+
+interface Options {
+  readonly database: Queryable;
+  readonly clock: MovableClock;
+  readonly gate: WriteGate;
+  readonly runner: TimerRunner;
+}
+
+function toEntry(timer: StoredTimer): TimerEntry {
+  return { id: String(timer.id), at: timer.dueAt, what: timer.kind };
+}
+
+function findTarget(step: TimeStep, now: number): number {
+  const field = 'ms' in step ? 'ms' : 'to';
+  const target = 'ms' in step ? now + step.ms : step.to;
+  if (!Number.isSafeInteger(target) || target > LATEST_TIME) {
+    throw new PlatformError('invalid_request', { field, hint: 'time ends with the year 9999' });
+  }
+  if (target < now) throw new PlatformError('invalid_request', { field, hint: 'time only moves forward' });
+  return target;
+}
+
+export function createVirtualTime({ database, clock, gate, runner }: Options): VirtualTime {
+  /** Saves, then moves: a crash in between leaves the time that was saved. */
+  const settleAt = async (at: number, frozen?: boolean): Promise<void> => {
+    const state = clock.stateAt(at, frozen);
+    await saveClock(database, state);
+    clock.moveTo(state);
+    await runner.rearm();
+  };
+
+  const stepTo = async (target: number): Promise<StoredTimer[]> => {
+    const fired: StoredTimer[] = [];
+    for (;;) {
+      const batch = await runner.fireBatch(target, true);
+      if (batch.length === 0) return fired;
+      for (const timer of batch) fired.push(timer);
+    }
+  };
+
+  return {
+    now: () => clock.now(),
+    get frozen() {
+      return clock.frozen;
+    },
+
+    advance: (step) =>
+      gate.exclusive(async () => {
+        const start = clock.now();
+        const target = findTarget(step, start);
+        clock.pin(start);
+        let reached = start;
+        try {
+          const fired = await stepTo(target);
+          reached = target;
+          return { now: target, fired: fired.map(toEntry) };
+        } finally {
+          await settleAt(Math.max(reached, clock.now()));
+        }
+      }),
+
+    freeze: () =>
+      gate.exclusive(async () => {
+        const at = clock.now();
+        await settleAt(at, true);
+        return at;
+      }),
+
+    run: () =>
+      gate.exclusive(async () => {
+        const at = clock.now();
+        await settleAt(at, false);
+        return at;
+      }),
+
+    async due(limit) {
+      const timers = await readTimers(database, Number.MAX_SAFE_INTEGER, limit);
+      return timers.map(toEntry);
+    },
+
+    async fireDue() {
+      const fired = await runner.fireDue();
+      return fired.map(toEntry);
+    },
+  };
 }

@@ -1,0 +1,92 @@
+import type { MessageStatus, Tier } from '../contract/service/statuses.ts';
+
+/** A value that the specification does not show, and why it is this one. */
+interface Assumption<T> {
+  readonly value: T;
+  readonly because: string;
+}
+
+const second = 1_000;
+const day = 24 * 60 * 60 * second;
+
+function assume<const T>(value: T, because: string): Assumption<T> {
+  return { value, because };
+}
+
+/**
+ * Every value and behaviour of the service that is our choice. Where a client may meet more than one reading,
+ * the one that a careful client survives either way is taken. Durations are milliseconds of virtual time.
+ */
+export const ASSUMPTIONS = {
+  slotsPerWorkspace: assume(
+    10,
+    'Slot counts and plans are not shown; ten let most set-ups pair without thought.',
+  ),
+  paidLicenceMs: assume(30 * day, 'Billing periods are not shown; a month is the usual one.'),
+  tierByProvider: assume<Readonly<Record<'qr' | 'cloud_api', Tier>>>(
+    { qr: 'basic', cloud_api: 'pro' },
+    'Only `basic` is shown; the business platform is the larger offer.',
+  ),
+  liveStatusInList: assume(
+    'open',
+    'The list names `open`, the detail `connected`, for the same live session.',
+  ),
+  licenceCode: assume(
+    { crm_portal: 'addon_required', standalone: 'license_inactive' },
+    'Two codes are shown for one 402; a portal connection is licensed by an add-on, a standalone one is not.',
+  ),
+  deadSessionCode: assume(
+    'send_failed',
+    'No code names a send through a broken session; this one says: not the recipient, repeat later.',
+  ),
+  incomingStatus: assume<MessageStatus>(
+    'delivered',
+    'The ladder is for outgoing messages; one that came in has been delivered.',
+  ),
+  sendKeyLifetimeMs: assume(day, 'Shown for creates alone; sends follow the same 24 hours.'),
+  sendInProgressRetryAfterSeconds: assume(
+    1,
+    'Not promised for sends; most sends are over by then, and a client must do without the header too.',
+  ),
+  refusedText: assume(
+    'invalid_request',
+    'A text with NUL or half a surrogate pair cannot be stored as it is; refusing beats changing it.',
+  ),
+  replacedText: assume(
+    '\uFFFD',
+    'What a person writes arrives: NUL and half surrogate pairs become the replacement character.',
+  ),
+  send: assume(
+    {
+      /** Before the first character is typed: least, and what a draw adds at most. */
+      qrBaseMs: second,
+      qrDrawMs: 2 * second,
+      qrMsPerCharacter: 30,
+      qrLongestMs: 20 * second,
+      cloudApiLeastMs: 800,
+      cloudApiDrawMs: 400,
+    },
+    'Only ranges are shown: 1 to 7 s, about 20 s for long texts, about 1 s on the business platform.',
+  ),
+  readOvertakes: assume(
+    { chance: 0.05, lagMs: 700 },
+    '`read` may arrive before `delivered`; how often and by how much is not shown.',
+  ),
+  unknownNumber: assume(
+    { onNetwork: true, deliverAfterMs: 400, readAfterMs: 2 * second, failAfterMs: null, autoReply: null },
+    'A number that nobody described is a person with the network open.',
+  ),
+  autoReplyAfterMs: assume(second, 'How fast a person answers once a message was delivered or read.'),
+  failureMessage: assume(
+    'The network could not deliver the message.',
+    'Values of `errorMessage` are not shown.',
+  ),
+  challengeOfAddress: assume(
+    'ip_not_allowed',
+    'Authentication errors carry an error parameter; no registered one means an address.',
+  ),
+  bodyBytes: assume(
+    { send: 17 * 1024 * 1024, other: 256 * 1024 },
+    'Body limits are not shown; the larger holds 16 MB of base64 and the rest of a send.',
+  ),
+} as const satisfies Readonly<Record<string, Assumption<unknown>>>;

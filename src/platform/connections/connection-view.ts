@@ -1,0 +1,36 @@
+import type { ConnectionListItem } from '../../contract/service/connections.ts';
+import { ASSUMPTIONS } from '../assumptions.ts';
+import type { Connection } from './read-connections.ts';
+
+/** Virtual epoch ms as every date-time of the REST interface is written. */
+export function toDateTime(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+function listStatus(connection: Connection): string {
+  return connection.state === 'live' ? ASSUMPTIONS.liveStatusInList.value : connection.state;
+}
+
+/**
+ * A connection in `GET /connections`, deprecated aliases included. `neutralPicture` stands in where the
+ * number has none. Implements `Connection list item`.
+ */
+export function toListItem(connection: Connection, neutralPicture: string): ConnectionListItem {
+  const phoneNumber = connection.phoneNumber ?? '';
+  const { label, licence } = connection;
+  return {
+    id: connection.id,
+    phoneNumber,
+    label,
+    status: listStatus(connection),
+    isDefault: connection.isDefault,
+    provider: connection.provider,
+    tier: connection.tier,
+    profilePicUrl: connection.profilePicUrl ?? neutralPicture,
+    licenseValid: licence.valid,
+    licenseStatus: licence.status,
+    licenseExpires: licence.expiresAt === null ? null : toDateTime(licence.expiresAt),
+    phone: phoneNumber,
+    name: label,
+  };
+}

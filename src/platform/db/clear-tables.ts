@@ -1,0 +1,9 @@
+import type { Queryable } from '../../runtime/database/database.ts';
+
+/** Empties everything that belongs to workspaces, people and phones. Time and its state stay. */
+export async function clearTables(db: Queryable): Promise<void> {
+  await db.query(
+    `TRUNCATE platform.workspaces, platform.api_keys, platform.connections, platform.licences,
+       platform.messages, platform.sends, platform.contacts, platform.phone_messages, platform.timers`,
+  );
+}

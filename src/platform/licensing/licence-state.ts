@@ -1,0 +1,23 @@
+import type { LicenseStatus } from '../../contract/service/statuses.ts';
+
+/** What is stored of a licence. Kinds: a trial, a paid slot, an add-on of a portal workspace. */
+export interface Licence {
+  readonly kind: 'trial' | 'paid' | 'addon';
+  /** Virtual epoch ms; from then on it has expired. */
+  readonly expiresAt: number;
+}
+
+/** How a licence stands at a moment. */
+export interface LicenceState {
+  readonly status: LicenseStatus;
+  readonly valid: boolean;
+  readonly expiresAt: number | null;
+}
+
+/** Reads a licence against the domain clock: no timer ends it, so none can be late. */
+export function licenceState(licence: Licence | null, now: number): LicenceState {
+  if (licence === null) return { status: 'none', valid: false, expiresAt: null };
+  const { kind, expiresAt } = licence;
+  if (expiresAt <= now) return { status: 'expired', valid: false, expiresAt };
+  return { status: kind === 'trial' ? 'trial' : 'active', valid: true, expiresAt };
+}

@@ -1,0 +1,77 @@
+import type { SendMessageAnswer } from '../../contract/service/messages.ts';
+import type { Database } from '../../runtime/database/database.ts';
+import { isConnectionFailure } from '../../runtime/database/errors.ts';
+import type { Logger } from '../../runtime/logger/logger.ts';
+import type { Accepted, OutboundMessage, PhoneNetwork } from '../network/network.ts';
+import type { ChangeState } from '../state-change.ts';
+import type { WriteGate } from '../time/write-gate.ts';
+import { answerSend, freeSend, type JournalEntry, readUnanswered } from './send-journal.ts';
+import { storeSend } from './store-send.ts';
+
+interface Options {
+  readonly database: Database;
+  readonly changeState: ChangeState;
+  readonly gate: WriteGate;
+  readonly network: PhoneNetwork;
+  readonly logger: Logger;
+}
+
+/** The part of a send from which there is no way back. */
+export interface SendCarrier {
+  /** Hands a message to the network; asks again, once, when it is not known whether the network has it. */
+  accept(message: OutboundMessage): Promise<Accepted>;
+  /** Stores what the network has. Where that fails the answer is the degraded one: it was sent all the same. */
+  store(entry: JournalEntry, accepted: Accepted): Promise<SendMessageAnswer>;
+  /** Answers without storing. */
+  leaveUnstored(entry: JournalEntry, accepted: Accepted): Promise<SendMessageAnswer>;
+  /**
+   * Ends sends whose process is gone, or lost its way: completes those that the network has, frees the keys
+   * of the others. Answers how many there were.
+   */
+  clearUp(messageIds?: readonly string[]): Promise<number>;
+}
+
+async function twice<T>(attempt: () => Promise<T>): Promise<T> {
+  try {
+    return await attempt();
+  } catch (error) {
+    if (isConnectionFailure(error)) return attempt();
+    throw error;
+  }
+}
+
+export function createSendCarrier({ database, changeState, gate, network, logger }: Options): SendCarrier {
+  const leaveUnstored: SendCarrier['leaveUnstored'] = async (entry, { waMessageId }) => {
+    const answer = { messageId: null, waMessageId, status: 'sent', persisted: false };
+    await gate.shared(() => answerSend(database, entry.messageId, answer));
+    return answer;
+  };
+
+  return {
+    accept: (message) => twice(() => gate.shared(() => network.accept(message))),
+    leaveUnstored,
+
+    async store(entry, accepted) {
+      try {
+        return await twice(() => changeState((change) => storeSend(change, network, entry, accepted)));
+      } catch (error) {
+        logger.error(
+          { err: error, messageId: entry.messageId },
+          'a message was sent but could not be stored',
+        );
+        return leaveUnstored(entry, accepted);
+      }
+    },
+
+    async clearUp(messageIds) {
+      const entries = await readUnanswered(database, messageIds);
+      const accepted = await network.findAccepted(entries.map((entry) => entry.messageId));
+      for (const entry of entries) {
+        const taken = accepted.get(entry.messageId);
+        if (taken === undefined) await freeSend(database, entry.messageId);
+        else await changeState((change) => storeSend(change, network, entry, taken));
+      }
+      return entries.length;
+    },
+  };
+}

@@ -1,0 +1,102 @@
+import type { ListMessagesAnswer, ListMessagesQuery, Message } from '../../contract/service/messages.ts';
+import type { Direction, MessageStatus } from '../../contract/service/statuses.ts';
+import type { Queryable } from '../../runtime/database/database.ts';
+import { toDateTime } from '../connections/connection-view.ts';
+import { readVisible } from '../connections/read-connections.ts';
+import type { Credential } from '../credentials/credential.ts';
+import type { PageCursors } from './page-cursor.ts';
+
+interface MessageRow {
+  id: string;
+  position: number;
+  wa_message_id: string | null;
+  connection_id: string;
+  direction: Direction;
+  text: string | null;
+  media_url: string | null;
+  media_type: string | null;
+  status: MessageStatus;
+  error_message: string | null;
+  created_at: number;
+}
+
+const COLUMNS = `id, position, wa_message_id, connection_id, direction, text, media_url, media_type, status,
+  error_message, created_at`;
+const EMPTY: ListMessagesAnswer = { messages: [], nextCursor: null, hasMore: false };
+
+function toMessage(row: MessageRow): Message {
+  return {
+    id: row.id,
+    waMessageId: row.wa_message_id,
+    connectionId: row.connection_id,
+    direction: row.direction,
+    text: row.text,
+    mediaUrl: row.media_url,
+    mediaType: row.media_type,
+    status: row.status,
+    errorMessage: row.error_message,
+    createdAt: toDateTime(row.created_at),
+  };
+}
+
+/** Rows below a position, newest first. Positions follow commits, so later rows never appear below it. */
+function readRows(
+  db: Queryable,
+  workspaceId: string,
+  connectionIds: readonly string[],
+  below: number,
+  limit: number,
+): Promise<MessageRow[]> {
+  const [only] = connectionIds;
+  if (connectionIds.length === 1) {
+    return db.query<MessageRow>(
+      `SELECT ${COLUMNS} FROM platform.messages
+       WHERE connection_id = $1 AND position < $2 ORDER BY position DESC LIMIT $3`,
+      [only, below, limit],
+    );
+  }
+  return db.query<MessageRow>(
+    `SELECT ${COLUMNS} FROM platform.messages
+     WHERE workspace_id = $1 AND position < $2 AND connection_id = ANY($3::text[])
+     ORDER BY position DESC LIMIT $4`,
+    [workspaceId, below, connectionIds, limit],
+  );
+}
+
+/** What the list needs besides who asks and for what. */
+export interface ListContext {
+  readonly database: Queryable;
+  readonly cursors: PageCursors;
+  /** Virtual epoch ms. */
+  readonly now: number;
+}
+
+/**
+ * A page of messages, newest first, of the connections that the credential sees now. A connection outside
+ * them gives an empty page. Throws `invalid_request` for a cursor of another workspace or filter.
+ * Implements `Rules per endpoint`, 9.
+ */
+export async function listMessages(
+  { database, cursors, now }: ListContext,
+  credential: Credential,
+  query: ListMessagesQuery,
+): Promise<ListMessagesAnswer> {
+  const { workspaceId } = credential;
+  const scope = { workspaceId, connectionId: query.connectionId ?? null };
+  const below = query.cursor === undefined ? Number.MAX_SAFE_INTEGER : cursors.read(scope, query.cursor);
+  const visible = await readVisible(database, credential, now);
+  const ids = visible
+    .map(({ id }) => id)
+    .filter((id) => query.connectionId === undefined || id === query.connectionId);
+  if (ids.length === 0) return EMPTY;
+
+  const rows = await readRows(database, workspaceId, ids, below, query.limit + 1);
+  const page = rows.slice(0, query.limit);
+  const last = page.at(-1);
+  const hasMore = rows.length > page.length && last !== undefined;
+  return {
+    messages: page.map(toMessage),
+    nextCursor: hasMore ? cursors.write(scope, last.position) : null,
+    hasMore,
+  };
+}

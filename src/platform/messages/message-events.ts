@@ -1,0 +1,67 @@
+import type { MessageStatus } from '../../contract/service/statuses.ts';
+import type { Connection } from '../connections/read-connections.ts';
+import type { NewEvent } from '../webhooks/ledger.ts';
+
+/** Whether events of a connection go out now. Implements `Events`: `qr` alone, none while the licence is expired. */
+export function emitsEvents(connection: Pick<Connection, 'provider' | 'licence'>): boolean {
+  return connection.provider === 'qr' && connection.licence.valid;
+}
+
+interface Received {
+  readonly id: string;
+  readonly waMessageId: string | null;
+  readonly from: string;
+  readonly text: string | null;
+  /** Virtual epoch ms, the same as `createdAt`. */
+  readonly at: number;
+}
+
+/** Implements `message.received`. */
+export function messageReceived(connection: Connection, message: Received): NewEvent {
+  return {
+    workspaceId: connection.workspaceId,
+    connectionId: connection.id,
+    messageId: message.id,
+    event: 'message.received',
+    status: null,
+    at: message.at,
+    payload: {
+      event: 'message.received',
+      connection_id: connection.id,
+      message: {
+        id: message.id,
+        wa_id: message.waMessageId,
+        from: message.from,
+        text: message.text,
+        media_url: null,
+        media_type: null,
+        timestamp: message.at,
+      },
+    },
+  };
+}
+
+interface StatusTold {
+  readonly id: string;
+  readonly waMessageId: string | null;
+  readonly status: MessageStatus;
+  /** When it happened, virtual epoch ms. */
+  readonly at: number;
+}
+
+/** Implements `message.status`. */
+export function messageStatusTold(connection: Connection, told: StatusTold): NewEvent {
+  return {
+    workspaceId: connection.workspaceId,
+    connectionId: connection.id,
+    messageId: told.id,
+    event: 'message.status',
+    status: told.status,
+    at: told.at,
+    payload: {
+      event: 'message.status',
+      connection_id: connection.id,
+      message: { id: told.id, wa_id: told.waMessageId, status: told.status, timestamp: told.at },
+    },
+  };
+}

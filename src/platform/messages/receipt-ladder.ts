@@ -1,0 +1,30 @@
+import type { MessageStatus } from '../../contract/service/statuses.ts';
+
+/** Bits of the statuses that a message has been told to have. */
+export const RECEIPT_BITS: Readonly<Record<MessageStatus, number>> = {
+  sent: 1,
+  delivered: 2,
+  read: 4,
+  failed: 8,
+};
+
+const RANKS: Readonly<Record<Exclude<MessageStatus, 'failed'>, number>> = { sent: 1, delivered: 2, read: 3 };
+
+/** Where an outgoing message stands. */
+export interface Standing {
+  readonly status: MessageStatus;
+  readonly receipts: number;
+}
+
+/**
+ * Applies one receipt. Null: it tells nothing new, or cannot follow, and no event is due. Otherwise an event
+ * is due, even where the status stays: a `delivered` that `read` has overtaken is told late.
+ * Implements `Message status ladder`: never backwards; `failed` is final and does not follow `read`.
+ */
+export function applyReceipt(current: Standing, receipt: MessageStatus): Standing | null {
+  const bit = RECEIPT_BITS[receipt];
+  if (current.status === 'failed' || (current.receipts & bit) !== 0) return null;
+  const receipts = current.receipts | bit;
+  if (receipt === 'failed') return current.status === 'read' ? null : { status: 'failed', receipts };
+  return { status: RANKS[receipt] > RANKS[current.status] ? receipt : current.status, receipts };
+}

@@ -1,0 +1,103 @@
+import { createHash } from 'node:crypto';
+import type { SendMessageAnswer } from '../../contract/service/messages.ts';
+import type { Queryable } from '../../runtime/database/database.ts';
+import { ASSUMPTIONS } from '../assumptions.ts';
+
+/** A send under way, written down before the network hears of it. */
+export interface JournalEntry {
+  /** Taken beforehand, so that network and service mean the same message. */
+  readonly messageId: string;
+  readonly workspaceId: string;
+  readonly connectionId: string;
+  /** Digits of the recipient. */
+  readonly to: string;
+  readonly text: string;
+}
+
+/** What became of a claim. */
+export type Claim =
+  | { readonly outcome: 'claimed' }
+  /** The first send with this key has no answer yet. */
+  | { readonly outcome: 'held'; readonly messageId: string }
+  /** The first send with this key was answered 200. */
+  | { readonly outcome: 'answered'; readonly answer: SendMessageAnswer };
+
+/**
+ * Claims a key for a send, or tells what the send that holds it came to. Keys are per workspace and free
+ * again 24 hours after the claim, but never while they are held. A send without a key always gets its claim.
+ * Implements `10. POST /messages body`: retries with the same `idempotencyKey`.
+ */
+export async function claimSend(
+  db: Queryable,
+  entry: JournalEntry,
+  idempotencyKey: string | null,
+  now: number,
+): Promise<Claim> {
+  const key = idempotencyKey === null ? null : createHash('sha256').update(idempotencyKey).digest();
+  const expiresAt = now + ASSUMPTIONS.sendKeyLifetimeMs.value;
+  const claimed = await db.query(
+    `INSERT INTO platform.sends AS held
+       (message_id, workspace_id, connection_id, recipient, text, key_hash, started_at, expires_at)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+     ON CONFLICT (workspace_id, key_hash) WHERE key_hash IS NOT NULL
+     DO UPDATE SET message_id = excluded.message_id, connection_id = excluded.connection_id,
+       recipient = excluded.recipient, text = excluded.text, answer = NULL,
+       started_at = excluded.started_at, expires_at = excluded.expires_at
+       WHERE held.answer IS NOT NULL AND held.expires_at <= excluded.started_at
+     RETURNING message_id`,
+    [entry.messageId, entry.workspaceId, entry.connectionId, entry.to, entry.text, key, now, expiresAt],
+  );
+  if (claimed.length > 0) return { outcome: 'claimed' };
+  const [held] = await db.query<{ message_id: string; answer: string | null }>(
+    'SELECT message_id, answer FROM platform.sends WHERE workspace_id = $1 AND key_hash = $2',
+    [entry.workspaceId, key],
+  );
+  // Freed in between: the key is there for the taking.
+  if (held === undefined) return claimSend(db, entry, idempotencyKey, now);
+  if (held.answer === null) return { outcome: 'held', messageId: held.message_id };
+  return { outcome: 'answered', answer: JSON.parse(held.answer) };
+}
+
+/** Frees the key of a send that was refused or failed. */
+export async function freeSend(db: Queryable, messageId: string): Promise<void> {
+  await db.query('DELETE FROM platform.sends WHERE message_id = $1 AND answer IS NULL', [messageId]);
+}
+
+/** Keeps the answer under the key; without a key there is nothing to remember. */
+export async function answerSend(db: Queryable, messageId: string, answer: SendMessageAnswer): Promise<void> {
+  await db.query(
+    `WITH keyless AS (DELETE FROM platform.sends WHERE message_id = $1 AND key_hash IS NULL)
+     UPDATE platform.sends SET answer = $2, text = NULL WHERE message_id = $1 AND key_hash IS NOT NULL`,
+    [messageId, JSON.stringify(answer)],
+  );
+}
+
+interface EntryRow {
+  message_id: string;
+  workspace_id: string;
+  connection_id: string;
+  recipient: string;
+  text: string | null;
+}
+
+/** Sends without an answer: all, or those with the given ids. Oldest first. */
+export async function readUnanswered(db: Queryable, messageIds?: readonly string[]): Promise<JournalEntry[]> {
+  const rows = await db.query<EntryRow>(
+    `SELECT message_id, workspace_id, connection_id, recipient, text FROM platform.sends
+     WHERE answer IS NULL AND ($1::text[] IS NULL OR message_id = ANY($1::text[]))
+     ORDER BY started_at, message_id`,
+    [messageIds ?? null],
+  );
+  return rows.map((row) => ({
+    messageId: row.message_id,
+    workspaceId: row.workspace_id,
+    connectionId: row.connection_id,
+    to: row.recipient,
+    text: row.text ?? '',
+  }));
+}
+
+/** Forgets answers whose keys are free again. */
+export async function forgetExpiredSends(db: Queryable, now: number): Promise<void> {
+  await db.query('DELETE FROM platform.sends WHERE answer IS NOT NULL AND expires_at <= $1', [now]);
+}

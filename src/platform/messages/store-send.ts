@@ -1,0 +1,47 @@
+import type { SendMessageAnswer } from '../../contract/service/messages.ts';
+import { readConnection } from '../connections/read-connections.ts';
+import { stampCreation } from '../connections/workspaces.ts';
+import type { Accepted, PhoneNetwork } from '../network/network.ts';
+import type { StateChange } from '../state-change.ts';
+import { emitsEvents, messageStatusTold } from './message-events.ts';
+import { RECEIPT_BITS } from './receipt-ladder.ts';
+import { answerSend, type JournalEntry } from './send-journal.ts';
+
+/**
+ * Stores a message that the network has taken over: the row, its `sent` event, the receipts to come and the
+ * answer under its key, all in one change. Doing it again, after a commit whose answer was lost, changes
+ * nothing and answers the same. Throws `not_found` when the connection is gone.
+ */
+export async function storeSend(
+  change: StateChange,
+  network: PhoneNetwork,
+  entry: JournalEntry,
+  { waMessageId }: Accepted,
+): Promise<SendMessageAnswer> {
+  const { messageId, connectionId, workspaceId, to, text } = entry;
+  const connection = await readConnection(change.tx, connectionId, change.now);
+  const createdAt = await stampCreation(change, workspaceId);
+  const inserted = await change.tx.query(
+    `INSERT INTO platform.messages (id, workspace_id, connection_id, direction, peer, text, wa_message_id,
+       status, receipts, created_at)
+     VALUES ($1, $2, $3, 'outgoing', $4, $5, $6, 'sent', $7, $8)
+     ON CONFLICT (id) DO NOTHING RETURNING id`,
+    [messageId, workspaceId, connectionId, to, text, waMessageId, RECEIPT_BITS.sent, createdAt],
+  );
+  const answer: SendMessageAnswer = { messageId, waMessageId, status: 'sent' };
+  await answerSend(change.tx, messageId, answer);
+  if (inserted.length === 0) return answer;
+  await network.followReceipts(change, {
+    messageId,
+    connectionId,
+    from: connection.phoneNumber ?? '',
+    to,
+    text,
+  });
+  if (emitsEvents(connection)) {
+    await change.recordEvents([
+      messageStatusTold(connection, { id: messageId, waMessageId, status: 'sent', at: createdAt }),
+    ]);
+  }
+  return answer;
+}

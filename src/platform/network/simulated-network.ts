@@ -1,0 +1,93 @@
+import { z } from 'zod';
+import { messageStatus } from '../../contract/service/statuses.ts';
+import type { Queryable } from '../../runtime/database/database.ts';
+import type { DomainClock } from '../time/domain-clock.ts';
+import type { TimerHandler } from '../time/timer-runner.ts';
+import { readBehaviour } from './contacts.ts';
+import type { NetworkReports, OutboundMessage, PhoneNetwork } from './network.ts';
+import { newNetworkId } from './network-id.ts';
+import { planReceipts } from './plan-receipts.ts';
+
+interface Options {
+  readonly database: Queryable;
+  readonly clock: DomainClock;
+  /** Draws in [0, 1). */
+  readonly random: () => number;
+}
+
+const receiptTimer = z.object({ messageId: z.string(), status: messageStatus, at: z.number() });
+const replyTimer = z.object({ connectionId: z.string(), from: z.string(), text: z.string() });
+
+async function readAccepted(
+  db: Queryable,
+  ids: readonly string[],
+): Promise<Map<string, { waMessageId: string }>> {
+  const rows = await db.query<{ message_id: string; wa_message_id: string }>(
+    'SELECT message_id, wa_message_id FROM platform.phone_messages WHERE message_id = ANY($1::text[])',
+    [ids],
+  );
+  return new Map(rows.map((row) => [row.message_id, { waMessageId: row.wa_message_id }]));
+}
+
+/** The network with people behind it: contacts that receive, read, fail and answer as they were told to. */
+export function createSimulatedNetwork({ database, clock, random }: Options): PhoneNetwork {
+  return {
+    async isRegistered(phone) {
+      const { onNetwork } = await readBehaviour(database, phone);
+      return onNetwork;
+    },
+
+    async accept({ messageId, connectionId, from, to, text }) {
+      const waMessageId = newNetworkId();
+      const rows = await database.query(
+        `INSERT INTO platform.phone_messages (message_id, phone, connection_id, sender, text, wa_message_id, at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (message_id) DO NOTHING RETURNING message_id`,
+        [messageId, to, connectionId, from, text, waMessageId, clock.now()],
+      );
+      if (rows.length > 0) return { waMessageId };
+      return (await readAccepted(database, [messageId])).get(messageId) ?? { waMessageId: null };
+    },
+
+    findAccepted: (ids) => readAccepted(database, ids),
+
+    async followReceipts(change, message: OutboundMessage) {
+      const behaviour = await readBehaviour(change.tx, message.to);
+      const { receipts, reply } = planReceipts(behaviour, change.now, random());
+      const timers = receipts.map(({ status, at, reportedAt }) => ({
+        kind: `receipt.${status}`,
+        dueAt: reportedAt,
+        payload: { messageId: message.messageId, status, at },
+      }));
+      if (reply === null) return change.schedule(timers);
+      const { connectionId, to: from } = message;
+      const payload = { connectionId, from, text: reply.text };
+      return change.schedule([...timers, { kind: 'contact.reply', dueAt: reply.at, payload }]);
+    },
+  };
+}
+
+/** What the simulated network's timers do: they report. */
+export function networkTimers(reports: NetworkReports): Readonly<Record<string, TimerHandler>> {
+  const receipts: TimerHandler = {
+    fire: (change, timers) =>
+      reports.receipts(
+        change,
+        timers.map((timer) => receiptTimer.parse(timer.payload)),
+      ),
+  };
+  const reply: TimerHandler = {
+    alone: true,
+    async fire(change, timers) {
+      for (const { payload, dueAt } of timers) {
+        await reports.inbound(change, { ...replyTimer.parse(payload), at: dueAt });
+      }
+    },
+  };
+  return {
+    'receipt.sent': receipts,
+    'receipt.delivered': receipts,
+    'receipt.read': receipts,
+    'receipt.failed': receipts,
+    'contact.reply': reply,
+  };
+}

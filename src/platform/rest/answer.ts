@@ -1,0 +1,55 @@
+import type { Response } from 'express';
+import { ERRORS, type ErrorBody, type ErrorCode } from '../../contract/service/errors.ts';
+import { HEADERS } from '../../contract/service/headers.ts';
+import type { Scope } from '../../contract/service/scopes.ts';
+import { ASSUMPTIONS } from '../assumptions.ts';
+import { PlatformError } from '../platform-error.ts';
+
+/** What an endpoint answers. */
+export interface Answer {
+  readonly status: number;
+  readonly body: object;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Challenges by code. Implements `API keys`: authentication errors carry an error parameter. */
+const CHALLENGES: Readonly<Partial<Record<ErrorCode, string>>> = {
+  invalid_key: 'Bearer error="invalid_token"',
+  invalid_token: 'Bearer error="invalid_token"',
+  ip_not_allowed: `Bearer error="${ASSUMPTIONS.challengeOfAddress.value}"`,
+  insufficient_scope: 'Bearer error="insufficient_scope"',
+};
+
+/** The answer to a refusal, by the contract's table. `scope` is what the endpoint asks for. */
+export function refusal(error: PlatformError, scope?: Scope): Answer {
+  const { code, field, hint, retryAfterSeconds } = error;
+  const body: ErrorBody = { error: code };
+  if (code === 'invalid_request') {
+    body.field = field ?? 'body';
+    if (hint !== undefined) body.hint = hint;
+  }
+  const headers: Record<string, string> = {};
+  const challenge = CHALLENGES[code];
+  if (challenge !== undefined) {
+    const wanted = code === 'insufficient_scope' && scope !== undefined ? `, scope="${scope}"` : '';
+    headers[HEADERS.wwwAuthenticate] = challenge + wanted;
+  }
+  if (retryAfterSeconds !== undefined) headers[HEADERS.retryAfter] = String(retryAfterSeconds);
+  // A body that was not read to its end would be read from the socket before the next request.
+  if (code === 'payload_too_large') headers['Connection'] = 'close';
+  return { status: ERRORS[code].statuses[0], body, headers };
+}
+
+/** Writes an answer. Nothing of the service may be cached. */
+export function writeAnswer(response: Response, answer: Answer): void {
+  if (response.headersSent || response.destroyed) return;
+  response
+    .status(answer.status)
+    .set({ 'Cache-Control': 'no-store', ...answer.headers })
+    .json(answer.body);
+}
+
+/** The answer to anything thrown: what is no refusal is a failure of ours. */
+export function answerOf(error: unknown, scope?: Scope): Answer {
+  return refusal(error instanceof PlatformError ? error : new PlatformError('internal_error'), scope);
+}

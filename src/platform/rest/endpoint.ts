@@ -1,0 +1,81 @@
+import type { z } from 'zod';
+import type { ErrorCode } from '../../contract/service/errors.ts';
+import { describeRefusal } from '../../contract/service/request-refusal.ts';
+import type { Scope } from '../../contract/service/scopes.ts';
+import type { WorkspaceKind } from '../../contract/service/statuses.ts';
+import type { Credential } from '../credentials/credential.ts';
+import { PlatformError } from '../platform-error.ts';
+import type { Answer } from './answer.ts';
+import type { ApiFault } from './api-faults.ts';
+
+/** What a request says, before anyone believes it. */
+export interface RawInput {
+  /** Path parameters by name, decoded. */
+  readonly params: Readonly<Record<string, string>>;
+  /** Query parameters by name; each was given once. */
+  readonly query: Readonly<Record<string, string>>;
+  /** Parsed JSON; undefined without a body. */
+  readonly body: unknown;
+}
+
+/** Who calls, and what goes wrong with this call. */
+export interface Call {
+  readonly credential: Credential;
+  readonly faults: readonly ApiFault[];
+}
+
+/** What the gate checks before an endpoint is asked: its row in the contract's table, and a little more. */
+export interface EndpointRow {
+  readonly method: string;
+  readonly path: string;
+  readonly scope: Scope;
+  readonly body?: object;
+}
+
+/** An endpoint as the gate sees it. */
+export interface Endpoint {
+  readonly row: EndpointRow;
+  /** The only kind of workspace that may call it; absent: both. */
+  readonly onlyFor?: WorkspaceKind;
+  /** Bytes of a body; absent: the limit of all the others. */
+  readonly bodyLimit?: number;
+  /** Checks the shape of the input and answers what to run then. Throws the refusal of a bad shape. */
+  prepare(input: RawInput): (call: Call) => Promise<Answer>;
+}
+
+interface EndpointParts<Input> extends Omit<Endpoint, 'prepare'> {
+  /** The checked input. Throws `PlatformError`. */
+  read(input: RawInput): Input;
+  handle(call: Call, input: Input): Promise<Answer>;
+}
+
+/** Joins the row of an endpoint, its reading of the input and its handler. */
+export function defineEndpoint<Input>({ read, handle, ...rest }: EndpointParts<Input>): Endpoint {
+  return {
+    ...rest,
+    prepare(raw) {
+      const input = read(raw);
+      return (call) => handle(call, input);
+    },
+  };
+}
+
+/** For endpoints that read nothing from the request. */
+export function readNothing(): void {}
+
+/** The value in the schema's shape. Throws the contract's refusal, which names the field. */
+export function readShape<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
+  const read = schema.safeParse(value);
+  if (read.success) return read.data;
+  const { error, field, hint } = describeRefusal(read.error);
+  const code: ErrorCode = error;
+  throw new PlatformError(code, {
+    ...(field === undefined ? {} : { field }),
+    ...(hint === undefined ? {} : { hint }),
+  });
+}
+
+/** A 200. */
+export function ok(body: object): Answer {
+  return { status: 200, body };
+}

@@ -1,0 +1,24 @@
+import { SERVICE_ENDPOINTS } from '../../contract/service/endpoints.ts';
+import { listMessagesQuery } from '../../contract/service/messages.ts';
+import type { Queryable } from '../../runtime/database/database.ts';
+import { listMessages } from '../messages/list-messages.ts';
+import type { PageCursors } from '../messages/page-cursor.ts';
+import type { DomainClock } from '../time/domain-clock.ts';
+import { defineEndpoint, type Endpoint, ok, readShape } from './endpoint.ts';
+
+interface Dependencies {
+  readonly database: Queryable;
+  readonly clock: DomainClock;
+  readonly cursors: PageCursors;
+}
+
+/** `GET /messages`. */
+export function listMessagesEndpoint({ database, clock, cursors }: Dependencies): Endpoint {
+  return defineEndpoint({
+    row: SERVICE_ENDPOINTS.listMessages,
+    read: ({ query }) => readShape(listMessagesQuery, query),
+    async handle({ credential }, query) {
+      return ok(await listMessages({ database, cursors, now: clock.now() }, credential, query));
+    },
+  });
+}

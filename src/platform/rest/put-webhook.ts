@@ -1,0 +1,13 @@
+import { SERVICE_ENDPOINTS } from '../../contract/service/endpoints.ts';
+import { putWebhookRequest } from '../../contract/service/webhook.ts';
+import type { WebhookConfiguration } from '../webhooks/configuration.ts';
+import { defineEndpoint, type Endpoint, ok, readShape } from './endpoint.ts';
+
+/** `PUT /webhook`. */
+export function putWebhookEndpoint(webhooks: WebhookConfiguration): Endpoint {
+  return defineEndpoint({
+    row: SERVICE_ENDPOINTS.putWebhook,
+    read: ({ body }) => readShape(putWebhookRequest, body),
+    handle: async ({ credential }, { url }) => ok(await webhooks.put(credential.workspaceId, url)),
+  });
+}

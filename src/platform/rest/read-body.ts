@@ -1,0 +1,30 @@
+import type { IncomingMessage } from 'node:http';
+import getRawBody from 'raw-body';
+import { PlatformError } from '../platform-error.ts';
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+async function readBytes(request: IncomingMessage, limit: number): Promise<Buffer> {
+  try {
+    const length = request.headers['content-length'];
+    return await getRawBody(request, length === undefined ? { limit } : { limit, length });
+  } catch (error) {
+    const type: unknown = error instanceof Error ? Reflect.get(error, 'type') : undefined;
+    if (type === 'entity.too.large') throw new PlatformError('payload_too_large', { cause: error });
+    throw new PlatformError('invalid_request', { field: 'body', hint: 'ended early', cause: error });
+  }
+}
+
+/**
+ * Reads a JSON body, whatever its content type says, of at most `limit` bytes. No body reads as undefined.
+ * Throws `payload_too_large`, or `invalid_request` for bytes that are no JSON in UTF-8.
+ */
+export async function readJsonBody(request: IncomingMessage, limit: number): Promise<unknown> {
+  const bytes = await readBytes(request, limit);
+  if (bytes.length === 0) return undefined;
+  try {
+    return JSON.parse(utf8.decode(bytes));
+  } catch (error) {
+    throw new PlatformError('invalid_request', { field: 'body', hint: 'must be JSON', cause: error });
+  }
+}

@@ -1,0 +1,38 @@
+import type { Queryable } from '../../runtime/database/database.ts';
+import type { PageCursors } from '../messages/page-cursor.ts';
+import type { Sender } from '../messages/send-messages.ts';
+import type { DomainClock } from '../time/domain-clock.ts';
+import type { WebhookConfiguration } from '../webhooks/configuration.ts';
+import type { Endpoint } from './endpoint.ts';
+import { getWebhookEndpoint } from './get-webhook.ts';
+import { listConnectionsEndpoint } from './list-connections.ts';
+import { listMessagesEndpoint } from './list-messages.ts';
+import { putWebhookEndpoint } from './put-webhook.ts';
+import { rotateWebhookEndpoint } from './rotate-webhook.ts';
+import { sendMessageEndpoint } from './send-message.ts';
+
+/** What the endpoints stand on. */
+export interface RouteDependencies {
+  readonly database: Queryable;
+  readonly clock: DomainClock;
+  readonly cursors: PageCursors;
+  readonly sender: Sender;
+  readonly webhooks: WebhookConfiguration;
+  readonly neutralPicture: () => string;
+}
+
+/**
+ * The endpoint table. Method, path and scope of each stand in the contract's row that it names; the checks
+ * before it stand in `gate.ts`.
+ */
+export function createRoutes(dependencies: RouteDependencies): readonly Endpoint[] {
+  const { sender, webhooks } = dependencies;
+  return [
+    listConnectionsEndpoint(dependencies),
+    listMessagesEndpoint(dependencies),
+    sendMessageEndpoint(sender),
+    getWebhookEndpoint(webhooks),
+    putWebhookEndpoint(webhooks),
+    rotateWebhookEndpoint(webhooks),
+  ];
+}

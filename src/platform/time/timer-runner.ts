@@ -1,0 +1,160 @@
+import type { Clock } from '../../runtime/clock/clock.ts';
+import type { Queryable } from '../../runtime/database/database.ts';
+import { isConnectionFailure } from '../../runtime/database/errors.ts';
+import type { Logger } from '../../runtime/logger/logger.ts';
+import type { CommitChange, StateChange } from '../state-change.ts';
+import type { MovableClock } from './domain-clock.ts';
+import { saveClock } from './service-state.ts';
+import { deleteTimers, readTimers, type StoredTimer } from './timers.ts';
+import type { WriteGate } from './write-gate.ts';
+
+/** Timers fired in one transaction at most. */
+const BATCH = 256;
+const RETRY_MS = 1_000;
+
+/**
+ * What timers of some kinds do. `alone` handlers get one timer per transaction and may schedule others;
+ * the rest get runs of neighbours and may not, since one scheduled between two neighbours would come late.
+ */
+export interface TimerHandler {
+  readonly alone?: boolean;
+  fire(change: StateChange, timers: readonly StoredTimer[]): Promise<void>;
+}
+
+interface RunnerOptions {
+  readonly database: Queryable;
+  readonly clock: MovableClock;
+  readonly systemClock: Clock;
+  readonly gate: WriteGate;
+  readonly commit: CommitChange;
+  readonly logger: Logger;
+  readonly handlers: Readonly<Record<string, TimerHandler>>;
+}
+
+/** Fires timers in the order of their due times, one transaction at a time. */
+export interface TimerRunner {
+  /** Called when timers were committed; sets the alarm earlier if need be. */
+  arm(dueAt: number): void;
+  /** Fires all that is due by now. */
+  fireDue(): Promise<StoredTimer[]>;
+  /**
+   * Fires the next batch that is due until a time, or answers none. The caller holds the gate. With
+   * `movesClock` the clock stands at their due time, written in the same transaction before they fire.
+   */
+  fireBatch(until: number, movesClock: boolean): Promise<StoredTimer[]>;
+  /** Looks up what comes next and sets the alarm for it. */
+  rearm(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** The longest prefix of due timers that one transaction may fire: one handler, alone or with neighbours. */
+function firstRun(
+  timers: readonly StoredTimer[],
+  handlers: Readonly<Record<string, TimerHandler>>,
+): { timers: readonly StoredTimer[]; handler: TimerHandler | undefined } {
+  const [first] = timers;
+  const handler = first === undefined ? undefined : handlers[first.kind];
+  if (handler === undefined || handler.alone === true) return { timers: timers.slice(0, 1), handler };
+  const end = timers.findIndex((timer) => handlers[timer.kind] !== handler);
+  return { timers: end === -1 ? timers : timers.slice(0, end), handler };
+}
+
+export function createTimerRunner(options: RunnerOptions): TimerRunner {
+  const { database, clock, systemClock, gate, commit, logger, handlers } = options;
+  let cancelAlarm: (() => void) | null = null;
+  let alarmAt = Number.POSITIVE_INFINITY;
+  let firing: Promise<unknown> = Promise.resolve();
+  let closed = false;
+  let batchLimit = BATCH;
+
+  const silence = (): void => {
+    cancelAlarm?.();
+    cancelAlarm = null;
+    alarmAt = Number.POSITIVE_INFINITY;
+  };
+
+  const wakeAfter = (ms: number): void => {
+    cancelAlarm = systemClock.after(ms, () => {
+      silence();
+      fireDue().catch((error: unknown) => {
+        logger.error({ err: error }, 'timers could not be fired; trying again');
+        if (!closed) wakeAfter(RETRY_MS);
+      });
+    });
+  };
+
+  const arm = (dueAt: number): void => {
+    if (closed || clock.frozen || dueAt >= alarmAt) return;
+    silence();
+    alarmAt = dueAt;
+    wakeAfter(Math.max(0, dueAt - clock.now()));
+  };
+
+  const rearm = async (): Promise<void> => {
+    silence();
+    const [next] = await readTimers(database, Number.MAX_SAFE_INTEGER, 1);
+    if (next !== undefined) arm(next.dueAt);
+  };
+
+  const discard = async (timer: StoredTimer, error: unknown): Promise<void> => {
+    logger.error({ err: error, id: timer.id, kind: timer.kind }, 'a timer failed and was removed');
+    await deleteTimers(database, [timer.id]);
+  };
+
+  const fireBatch = async (until: number, movesClock: boolean): Promise<StoredTimer[]> => {
+    const due = await readTimers(database, until, batchLimit);
+    const [first] = due;
+    if (first === undefined) return [];
+    const { timers, handler } = firstRun(due, handlers);
+    const dueAt = timers.at(-1)?.dueAt ?? first.dueAt;
+    if (movesClock) clock.pin(dueAt);
+    try {
+      await commit(async (change) => {
+        if (movesClock) await saveClock(change.tx, clock.stateAt(clock.now()));
+        const present = await deleteTimers(
+          change.tx,
+          timers.map((timer) => timer.id),
+        );
+        if (present !== timers.length) throw new Error('timers were taken by another process');
+        if (handler === undefined) throw new Error(`no handler for timers of kind '${first.kind}'`);
+        await handler.fire(change, timers);
+      });
+      batchLimit = BATCH;
+      return [...timers];
+    } catch (error) {
+      if (isConnectionFailure(error)) throw error;
+      if (timers.length === 1) await discard(first, error);
+      else batchLimit = 1;
+      return fireBatch(until, movesClock);
+    }
+  };
+
+  const fireAll = async (): Promise<StoredTimer[]> => {
+    const fired: StoredTimer[] = [];
+    while (!closed) {
+      const batch = await gate.shared(() => fireBatch(clock.now(), false));
+      if (batch.length === 0) break;
+      fired.push(...batch);
+    }
+    if (!closed) await rearm();
+    return fired;
+  };
+
+  const fireDue = (): Promise<StoredTimer[]> => {
+    const turn = firing.then(fireAll, fireAll);
+    firing = turn.catch(() => undefined);
+    return turn;
+  };
+
+  return {
+    arm,
+    rearm,
+    fireDue,
+    fireBatch,
+    async close() {
+      closed = true;
+      silence();
+      await firing;
+    },
+  };
+}
