@@ -84,5 +84,6 @@ export const connectorReadReceiptRequest = z
   .refine((body) => body.phone !== undefined || body.messageId !== undefined, {
     message: 'needs `phone` or `messageId`',
     path: ['messageId'],
-  });
+  })
+  .meta({ anyOf: [{ required: ['phone'] }, { required: ['messageId'] }] });
 export type ConnectorReadReceiptRequest = z.infer<typeof connectorReadReceiptRequest>;

@@ -52,7 +52,8 @@ export const queueMessageRequest = z
   .refine((body) => (body.text === undefined) !== (body.media === undefined), {
     message: 'needs exactly one of `text` and `media`',
     path: ['text'],
-  });
+  })
+  .meta({ oneOf: [{ required: ['text'] }, { required: ['media'] }] });
 export type QueueMessageRequest = z.infer<typeof queueMessageRequest>;
 
 /** Answer of `POST /v1/messages`. */

@@ -18,7 +18,8 @@ export const advanceClockRequest = z
   .refine((body) => (body.ms === undefined) !== (body.to === undefined), {
     message: 'needs exactly one of `ms` and `to`',
     path: ['ms'],
-  });
+  })
+  .meta({ oneOf: [{ required: ['ms'] }, { required: ['to'] }] });
 export type AdvanceClockRequest = z.infer<typeof advanceClockRequest>;
 
 /** A timer that fired or will. */

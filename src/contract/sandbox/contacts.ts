@@ -35,7 +35,8 @@ export const contactWritesRequest = z
   .refine((body) => (body.text === undefined) !== (body.media === undefined), {
     message: 'needs exactly one of `text` and `media`',
     path: ['text'],
-  });
+  })
+  .meta({ oneOf: [{ required: ['text'] }, { required: ['media'] }] });
 export type ContactWritesRequest = z.infer<typeof contactWritesRequest>;
 
 export const contactWrote = z.object({ messageId: id });

@@ -77,7 +77,8 @@ export const sendMessageRequest = z
       .optional()
       .describe('A UUID per logical send. In the body, not in a header.'),
   })
-  .refine((body) => (body.text === undefined) !== (body.media === undefined), TEXT_OR_MEDIA);
+  .refine((body) => (body.text === undefined) !== (body.media === undefined), TEXT_OR_MEDIA)
+  .meta({ oneOf: [{ required: ['text'] }, { required: ['media'] }] });
 export type SendMessageRequest = z.infer<typeof sendMessageRequest>;
 
 /**
@@ -103,7 +104,8 @@ export const readReceiptRequest = z
   .refine((body) => body.phone !== undefined || body.messageId !== undefined, {
     message: 'needs `phone` or `messageId`',
     path: ['messageId'],
-  });
+  })
+  .meta({ anyOf: [{ required: ['phone'] }, { required: ['messageId'] }] });
 export type ReadReceiptRequest = z.infer<typeof readReceiptRequest>;
 
 /** Answer of a read receipt; `marked` counts the messages that this call turned to read. */

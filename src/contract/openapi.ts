@@ -1,0 +1,183 @@
+import * as connectorAccounts from './connector/accounts.ts';
+import * as connectorChanges from './connector/changes.ts';
+import * as connectorConnections from './connector/connections.ts';
+import { CONNECTOR_ENDPOINTS, type ConnectorEndpointName } from './connector/endpoints.ts';
+import { CONNECTOR_ERRORS, connectorErrorBody } from './connector/errors.ts';
+import * as connectorMessages from './connector/messages.ts';
+import * as connectorOutbound from './connector/outbound.ts';
+import * as connectorSync from './connector/sync.ts';
+import type { EndpointDefinition } from './endpoint.ts';
+import { buildDocument } from './openapi/build.ts';
+import type { OpenApiDocument, OpenApiPath } from './openapi/document.ts';
+import { headerParameters } from './openapi/operation.ts';
+import type { SchemaBook } from './openapi/schemas.ts';
+import * as sandboxAccess from './sandbox/access.ts';
+import * as sandboxCalls from './sandbox/calls.ts';
+import * as sandboxClock from './sandbox/clock.ts';
+import * as sandboxConnections from './sandbox/connections.ts';
+import * as sandboxContacts from './sandbox/contacts.ts';
+import * as sandboxDeliveries from './sandbox/deliveries.ts';
+import { SANDBOX_ENDPOINTS, type SandboxEndpointName } from './sandbox/endpoints.ts';
+import { SANDBOX_ERRORS, sandboxErrorBody } from './sandbox/errors.ts';
+import * as sandboxFaults from './sandbox/faults.ts';
+import * as sandboxInfo from './sandbox/info.ts';
+import * as serviceAccount from './service/account.ts';
+import * as serviceConnections from './service/connections.ts';
+import { SERVICE_ENDPOINTS, type ServiceEndpoint, type ServiceEndpointName } from './service/endpoints.ts';
+import * as serviceErrors from './service/errors.ts';
+import * as serviceEvents from './service/events.ts';
+import { HEADERS } from './service/headers.ts';
+import * as serviceMessages from './service/messages.ts';
+import * as serviceWebhook from './service/webhook.ts';
+
+/** Where a document's API is reached, and which of its operations exist. */
+export interface OpenApiOptions<Name extends string> {
+  readonly serverUrl: string;
+  /** Lists these operations alone; all of the table unless told. */
+  readonly only?: readonly Name[];
+}
+
+/** The service's REST API, version 1, with the webhooks that it sends. */
+export function buildServiceOpenApi(options: OpenApiOptions<ServiceEndpointName>): OpenApiDocument {
+  return buildDocument({
+    info: {
+      title: 'Messaging service',
+      version: '1',
+      description: 'Connections, messages and one signed webhook. Clients ignore unknown fields and events.',
+    },
+    serverUrl: options.serverUrl,
+    endpoints: pick<ServiceEndpoint>(SERVICE_ENDPOINTS, options.only),
+    modules: [
+      serviceConnections,
+      serviceMessages,
+      serviceAccount,
+      serviceWebhook,
+      serviceEvents,
+      serviceErrors,
+    ],
+    errorBody: serviceErrors.errorBody,
+    error: serviceError,
+    securitySchemes: {
+      apiKey: { type: 'http', scheme: 'bearer', description: 'An API key; it does not expire.' },
+      accessToken: {
+        type: 'http',
+        scheme: 'bearer',
+        bearerFormat: 'JWT',
+        description:
+          'An OAuth 2.0 access token, good for 15 minutes; the authorization server describes itself at `/.well-known/oauth-authorization-server`.',
+      },
+    },
+    security: (endpoint) => {
+      const scopes = 'scope' in endpoint && typeof endpoint.scope === 'string' ? [endpoint.scope] : [];
+      return [{ apiKey: scopes }, { accessToken: scopes }];
+    },
+    webhooks: describeWebhooks,
+  });
+}
+
+/** The connector's own API, its webhook receiver included. */
+export function buildConnectorOpenApi(options: OpenApiOptions<ConnectorEndpointName>): OpenApiDocument {
+  return buildDocument({
+    info: {
+      title: 'Messaging connector',
+      version: '1',
+      description: 'What a CRM reads and writes: messages, connections, changes in order, and their state.',
+    },
+    serverUrl: options.serverUrl,
+    endpoints: pick<EndpointDefinition>(CONNECTOR_ENDPOINTS, options.only),
+    modules: [
+      serviceConnections,
+      serviceMessages,
+      serviceEvents,
+      connectorAccounts,
+      connectorConnections,
+      connectorMessages,
+      connectorOutbound,
+      connectorChanges,
+      connectorSync,
+      { connectorErrorBody },
+    ],
+    errorBody: connectorErrorBody,
+    error: (code) => singleStatus(CONNECTOR_ERRORS, code) ?? serviceError(code),
+    securitySchemes: {
+      token: { type: 'http', scheme: 'bearer', description: 'The token of the connector.' },
+    },
+    security: () => [{ token: [] }],
+  });
+}
+
+/** The sandbox's control API. */
+export function buildSandboxOpenApi(options: OpenApiOptions<SandboxEndpointName>): OpenApiDocument {
+  return buildDocument({
+    info: {
+      title: 'Messaging sandbox',
+      version: '1',
+      description: 'Moves what no client of the service could: people, phones, time and faults. Local only.',
+    },
+    serverUrl: options.serverUrl,
+    endpoints: pick<EndpointDefinition>(SANDBOX_ENDPOINTS, options.only),
+    modules: [
+      { acknowledgement: serviceConnections.acknowledgement, mediaObject: serviceMessages.mediaObject },
+      sandboxInfo,
+      sandboxAccess,
+      sandboxConnections,
+      sandboxContacts,
+      sandboxClock,
+      sandboxFaults,
+      sandboxDeliveries,
+      sandboxCalls,
+      { sandboxErrorBody },
+    ],
+    errorBody: sandboxErrorBody,
+    error: (code) => singleStatus(SANDBOX_ERRORS, code) ?? serviceError(code),
+    securitySchemes: {},
+    security: () => [],
+  });
+}
+
+function pick<Endpoint>(
+  table: Readonly<Record<string, Endpoint>>,
+  only: readonly string[] | undefined,
+): [string, Endpoint][] {
+  return Object.entries(table).filter(([name]) => only === undefined || only.includes(name));
+}
+
+function singleStatus(
+  table: Readonly<Record<string, { readonly status: number; readonly meaning: string }>>,
+  code: string,
+) {
+  if (!Object.hasOwn(table, code)) return undefined;
+  const found = table[code];
+  return found && { statuses: [found.status], meaning: found.meaning };
+}
+
+function serviceError(code: string): serviceErrors.ErrorDefinition {
+  if (!serviceErrors.isErrorCode(code)) throw new Error(`no table knows the error ${code}`);
+  return serviceErrors.ERRORS[code];
+}
+
+function describeWebhooks(book: SchemaBook): Record<string, OpenApiPath> {
+  const parameters = headerParameters([
+    { name: HEADERS.timestamp, description: 'Epoch milliseconds of this delivery.', required: true },
+    {
+      name: HEADERS.signature,
+      description:
+        '`sha256=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>`, keyed with the signing secret.',
+      required: true,
+    },
+  ]);
+  return Object.fromEntries(
+    serviceEvents.webhookEvent.options.map((schema) => {
+      const name = schema.shape.event.value;
+      const operation = {
+        operationId: `on.${name}`,
+        summary: `Delivers \`${name}\`; tried 3 times.`,
+        parameters,
+        requestBody: { required: true, content: { 'application/json': { schema: book.use(schema) } } },
+        responses: { '2XX': { description: 'Taken. Any other answer, redirects included, is a failure.' } },
+        security: [],
+      };
+      return [name, { post: operation }];
+    }),
+  );
+}

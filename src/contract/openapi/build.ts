@@ -1,0 +1,48 @@
+import type { z } from 'zod';
+import type { EndpointDefinition } from '../endpoint.ts';
+import type { OpenApiDocument, OpenApiOperation, OpenApiPath, OpenApiSecurityScheme } from './document.ts';
+import { describeOperation } from './operation.ts';
+import { namedSchemas, openSchemaBook, type SchemaBook } from './schemas.ts';
+
+/** What a document is made of. */
+export interface DocumentSource {
+  readonly info: OpenApiDocument['info'];
+  readonly serverUrl: string;
+  readonly endpoints: readonly (readonly [name: string, endpoint: EndpointDefinition])[];
+  /** Modules whose exported schemas get a name in the document. */
+  readonly modules: readonly object[];
+  readonly errorBody: z.ZodType;
+  readonly error: (code: string) => { readonly statuses: readonly number[]; readonly meaning: string };
+  readonly securitySchemes: Readonly<Record<string, OpenApiSecurityScheme>>;
+  /** What an endpoint demands of its caller. */
+  readonly security: (endpoint: EndpointDefinition) => OpenApiOperation['security'];
+  readonly webhooks?: (book: SchemaBook) => Readonly<Record<string, OpenApiPath>>;
+}
+
+/** Builds a document. Throws when two endpoints share method and path. */
+export function buildDocument(source: DocumentSource): OpenApiDocument {
+  const book = openSchemaBook(namedSchemas(...source.modules));
+  const paths: Record<string, Record<string, OpenApiOperation>> = {};
+  for (const [name, endpoint] of source.endpoints) {
+    const path = paths[endpoint.path] ?? {};
+    paths[endpoint.path] = path;
+    const method = endpoint.method.toLowerCase();
+    if (path[method] !== undefined) throw new Error(`two endpoints at ${endpoint.method} ${endpoint.path}`);
+    path[method] = describeOperation(name, endpoint, {
+      book,
+      errorBody: source.errorBody,
+      error: source.error,
+      security: source.security(endpoint),
+    });
+  }
+  const webhooks = source.webhooks?.(book);
+  return {
+    openapi: '3.1.0',
+    jsonSchemaDialect: 'https://json-schema.org/draft/2020-12/schema',
+    info: source.info,
+    servers: [{ url: source.serverUrl }],
+    paths,
+    ...(webhooks && { webhooks }),
+    components: { schemas: book.components(), securitySchemes: source.securitySchemes },
+  };
+}

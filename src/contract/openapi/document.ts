@@ -1,0 +1,65 @@
+import type { z } from 'zod';
+
+/** A JSON Schema of draft 2020-12, which is what OpenAPI 3.1 takes. */
+export type JsonSchema = z.core.JSONSchema.BaseSchema;
+
+export interface OpenApiParameter {
+  readonly name: string;
+  readonly in: 'path' | 'query' | 'header';
+  readonly required: boolean;
+  readonly description?: string;
+  readonly deprecated?: boolean;
+  readonly schema: JsonSchema;
+}
+
+export interface OpenApiHeader {
+  readonly description: string;
+  readonly required?: boolean;
+  readonly schema: JsonSchema;
+}
+
+export interface OpenApiMedia {
+  readonly schema?: JsonSchema;
+}
+
+export interface OpenApiResponse {
+  readonly description: string;
+  readonly headers?: Readonly<Record<string, OpenApiHeader>>;
+  readonly content?: Readonly<Record<string, OpenApiMedia>>;
+}
+
+export interface OpenApiOperation {
+  readonly operationId: string;
+  readonly summary: string;
+  readonly parameters?: readonly OpenApiParameter[];
+  readonly requestBody?: {
+    readonly required: boolean;
+    readonly content: Readonly<Record<string, OpenApiMedia>>;
+  };
+  readonly responses: Readonly<Record<string, OpenApiResponse>>;
+  readonly security: readonly Readonly<Record<string, readonly string[]>>[];
+}
+
+/** The operations of one path, by method in lower case. */
+export type OpenApiPath = Readonly<Record<string, OpenApiOperation>>;
+
+export interface OpenApiSecurityScheme {
+  readonly type: 'http';
+  readonly scheme: 'bearer';
+  readonly bearerFormat?: string;
+  readonly description: string;
+}
+
+/** An OpenAPI 3.1 document, as far as this project uses the format. */
+export interface OpenApiDocument {
+  readonly openapi: '3.1.0';
+  readonly jsonSchemaDialect: 'https://json-schema.org/draft/2020-12/schema';
+  readonly info: { readonly title: string; readonly version: string; readonly description: string };
+  readonly servers: readonly { readonly url: string }[];
+  readonly paths: Readonly<Record<string, OpenApiPath>>;
+  readonly webhooks?: Readonly<Record<string, OpenApiPath>>;
+  readonly components: {
+    readonly schemas: Readonly<Record<string, JsonSchema>>;
+    readonly securitySchemes: Readonly<Record<string, OpenApiSecurityScheme>>;
+  };
+}
