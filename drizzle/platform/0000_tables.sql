@@ -23,6 +23,7 @@ CREATE TABLE "platform"."connections" (
 	"needs_reconnect" boolean NOT NULL,
 	"is_default" boolean NOT NULL,
 	"profile_pic_url" text,
+	"position" bigint GENERATED ALWAYS AS IDENTITY (sequence name "platform"."connections_position_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
 	"created_at" bigint NOT NULL,
 	"paired_at" bigint
 );
@@ -158,7 +159,7 @@ ALTER TABLE "platform"."connections" ADD CONSTRAINT "connections_workspace_id_wo
 ALTER TABLE "platform"."licences" ADD CONSTRAINT "licences_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "platform"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "platform"."licences" ADD CONSTRAINT "licences_connection_id_connections_id_fk" FOREIGN KEY ("connection_id") REFERENCES "platform"."connections"("id") ON DELETE set null ON UPDATE no action;--> statement-breakpoint
 CREATE INDEX "api_keys_workspace" ON "platform"."api_keys" USING btree ("workspace_id");--> statement-breakpoint
-CREATE INDEX "connections_workspace" ON "platform"."connections" USING btree ("workspace_id","created_at","id");--> statement-breakpoint
+CREATE INDEX "connections_workspace" ON "platform"."connections" USING btree ("workspace_id","position");--> statement-breakpoint
 CREATE INDEX "licences_workspace" ON "platform"."licences" USING btree ("workspace_id");--> statement-breakpoint
 CREATE UNIQUE INDEX "licences_connection" ON "platform"."licences" USING btree ("connection_id") WHERE "platform"."licences"."connection_id" is not null;--> statement-breakpoint
 CREATE INDEX "messages_workspace" ON "platform"."messages" USING btree ("workspace_id","position");--> statement-breakpoint

@@ -111,7 +111,7 @@ export async function readVisible(db: Queryable, credential: Credential, now: nu
     `${SELECT}
      WHERE c.workspace_id = $1 AND c.paired_at IS NOT NULL AND l.expires_at > $2
        AND ($3::text[] IS NULL OR c.id = ANY($3::text[]))
-     ORDER BY c.created_at, c.id`,
+     ORDER BY c.position`,
     [credential.workspaceId, now, credential.connectionIds],
   );
   return rows.map((row) => fromRow(row, now));

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { boolean, customType, index, integer, text, uniqueIndex } from 'drizzle-orm/pg-core';
+import { bigint, boolean, customType, index, integer, text, uniqueIndex } from 'drizzle-orm/pg-core';
 import { epochMs, platformSchema } from './platform-schema.ts';
 
 export const bytea = customType<{ data: Uint8Array; driverData: Uint8Array }>({ dataType: () => 'bytea' });
@@ -50,10 +50,12 @@ export const connections = platformSchema.table(
     needsReconnect: boolean('needs_reconnect').notNull(),
     isDefault: boolean('is_default').notNull(),
     profilePicUrl: text('profile_pic_url'),
+    /** The order in which connections were made, for lists. */
+    position: bigint('position', { mode: 'number' }).notNull().generatedAlwaysAsIdentity(),
     createdAt: epochMs('created_at').notNull(),
     pairedAt: epochMs('paired_at'),
   },
-  (table) => [index('connections_workspace').on(table.workspaceId, table.createdAt, table.id)],
+  (table) => [index('connections_workspace').on(table.workspaceId, table.position)],
 );
 
 /**

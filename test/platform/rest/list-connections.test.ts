@@ -1,0 +1,108 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { connectionListAnswer } from '../../../src/contract/service/connections.ts';
+import { readExactly, seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
+
+const LIST_FIELDS = [
+  'id',
+  'phoneNumber',
+  'label',
+  'status',
+  'isDefault',
+  'provider',
+  'tier',
+  'profilePicUrl',
+  'licenseValid',
+  'licenseStatus',
+  'licenseExpires',
+  'phone',
+  'name',
+];
+const DAY = 86_400_000;
+
+describe('GET /connections', () => {
+  let service: TestPlatform;
+  beforeAll(async () => {
+    service = await startTestPlatform();
+  });
+  afterAll(() => service.close());
+
+  async function list(key: string) {
+    const answer = await service.call('GET', '/connections', { key });
+    expect(answer.status).toBe(200);
+    return readExactly(connectionListAnswer, answer.body).connections;
+  }
+
+  test('shows exactly the fields of the list item', async () => {
+    const { key, connectionId } = await seedWorkspace(service);
+    const [item] = await list(key);
+    expect(Object.keys(item ?? {}).sort()).toEqual([...LIST_FIELDS].sort());
+    expect(item).toMatchObject({
+      id: connectionId,
+      phoneNumber: '4915112345678',
+      phone: '4915112345678',
+      label: 'Front desk',
+      name: 'Front desk',
+      status: 'open',
+      isDefault: true,
+      provider: 'qr',
+      licenseValid: true,
+      licenseStatus: 'trial',
+      licenseExpires: new Date(service.platform.time.now() + 7 * DAY).toISOString(),
+    });
+  });
+
+  test('names a picture that the service really serves', async () => {
+    const { key } = await seedWorkspace(service);
+    const [item] = await list(key);
+    const picture = await fetch(item?.profilePicUrl ?? '');
+    expect(picture.status).toBe(200);
+    expect(picture.headers.get('content-type')).toContain('image/');
+  });
+
+  test('is empty for a workspace without connections', async () => {
+    const workspace = await service.platform.workspaces.create({ kind: 'standalone' });
+    const { key } = await service.platform.apiKeys.create(workspace.id);
+    expect(await list(key)).toEqual([]);
+  });
+
+  test('hides a connection whose licence has lapsed, and shows it again once renewed', async () => {
+    const { key, connectionId } = await seedWorkspace(service);
+    await service.platform.licences.set(connectionId, { expiresAt: service.platform.time.now() - 1 });
+    expect(await list(key)).toEqual([]);
+    await service.platform.licences.set(connectionId, { status: 'active' });
+    expect(await list(key)).toMatchObject([{ id: connectionId, licenseStatus: 'active' }]);
+  });
+
+  test('hides a portal connection without its add-on', async () => {
+    const { key, workspaceId, connectionId } = await seedWorkspace(service, { kind: 'crm_portal' });
+    await service.platform.connections.createPaired(workspaceId, {
+      provider: 'qr',
+      phoneNumber: '4915100000001',
+      addon: false,
+    });
+    expect(await list(key)).toMatchObject([{ id: connectionId, licenseStatus: 'active' }]);
+  });
+
+  test('shows only what the key reaches, and follows a narrowing on the next call', async () => {
+    const { workspaceId, connectionId } = await seedWorkspace(service);
+    const second = await service.platform.connections.createPaired(workspaceId, {
+      provider: 'cloud_api',
+      phoneNumber: '4915100000002',
+    });
+    const { id, key } = await service.platform.apiKeys.create(workspaceId);
+    expect((await list(key)).map((item) => item.id)).toEqual([connectionId, second.id]);
+    await service.platform.apiKeys.change(id, { connectionIds: [second.id] });
+    expect((await list(key)).map((item) => item.id)).toEqual([second.id]);
+    await service.platform.apiKeys.change(id, { connectionIds: [] });
+    expect(await list(key)).toEqual([]);
+  });
+
+  test('never shows a connection of another workspace', async () => {
+    const other = await seedWorkspace(service);
+    const { workspaceId, connectionId } = await seedWorkspace(service);
+    const { key } = await service.platform.apiKeys.create(workspaceId, {
+      connectionIds: [connectionId, other.connectionId],
+    });
+    expect((await list(key)).map((item) => item.id)).toEqual([connectionId]);
+  });
+});

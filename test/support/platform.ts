@@ -1,0 +1,134 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect } from 'vitest';
+import type { z } from 'zod';
+import { type Database, openDatabase } from '../../src/runtime/database/database.ts';
+import { systemClock } from '../../src/runtime/clock/system-clock.ts';
+import { createLogger } from '../../src/runtime/logger/logger.ts';
+import { createPlatform, type Platform, type PlatformPorts } from '../../src/platform/platform.ts';
+import { createTestDatabase } from './database.ts';
+import { ManualClock } from './manual-clock.ts';
+
+/** What the service answered. */
+export interface ApiAnswer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: unknown;
+}
+
+interface CallOptions {
+  readonly key?: string;
+  /** Sent as JSON; a string is sent as it is. */
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** A platform on a database of its own, reached over HTTP. */
+export interface TestPlatform {
+  readonly platform: Platform;
+  readonly database: Database;
+  readonly databaseUrl: string;
+  readonly clock: ManualClock;
+  /** Address of the API without `/api/v1`. */
+  readonly origin: string;
+  readonly port: number;
+  call(method: string, path: string, options?: CallOptions): Promise<ApiAnswer>;
+  /** Ends the process of the platform as a crash does, or as a restart, and starts another on its data. */
+  restart(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface TestPlatformOptions {
+  readonly clock?: ManualClock;
+  readonly sendScale?: number;
+  readonly ports?: PlatformPorts;
+}
+
+/** A public address for every name, so that no test asks a resolver. */
+const somewherePublic: NonNullable<PlatformPorts['lookup']> = async () => [{ address: '93.184.216.34', family: 4 }];
+
+export const silentLogger = createLogger({ level: 'silent', name: 'test' });
+
+/** Starts a platform with a clock that stands still, and sends without latency unless told otherwise. */
+export async function startTestPlatform(options: TestPlatformOptions = {}): Promise<TestPlatform> {
+  const { clock = new ManualClock(), sendScale = 0 } = options;
+  const testDatabase = await createTestDatabase({ platform: true });
+  const database = openDatabase({ url: testDatabase.url, name: 'test', clock: systemClock, logger: silentLogger });
+  let origin = 'http://127.0.0.1';
+  const start = (): Promise<Platform> =>
+    createPlatform({
+      database,
+      systemClock: clock,
+      logger: silentLogger,
+      baseUrls: () => ({ api: `${origin}/api/v1`, legacyApi: `${origin}/api/v1`, auth: origin }),
+      sendScale,
+      ports: { lookup: somewherePublic, ...options.ports },
+    });
+  let platform = await start();
+  const server = createServer((request, response) => platform.app(request, response));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  origin = `http://127.0.0.1:${port}`;
+
+  return {
+    get platform() {
+      return platform;
+    },
+    database,
+    databaseUrl: testDatabase.url,
+    clock,
+    origin,
+    port,
+
+    async call(method, path, { key, body, headers = {} } = {}) {
+      const answer = await fetch(`${origin}/api/v1${path}`, {
+        method,
+        headers: {
+          ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          ...headers,
+        },
+        ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      });
+      const text = await answer.text();
+      return { status: answer.status, headers: answer.headers, body: text === '' ? null : JSON.parse(text) };
+    },
+
+    async restart() {
+      await platform.close();
+      platform = await start();
+    },
+
+    async close() {
+      await new Promise<void>((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      });
+      await platform.close();
+      await database.close();
+      await testDatabase.drop();
+    },
+  };
+}
+
+/** A standalone workspace with one live `qr` connection and a key for everything. */
+export async function seedWorkspace(
+  { platform }: Pick<TestPlatform, 'platform'>,
+  options: { readonly kind?: 'standalone' | 'crm_portal'; readonly phoneNumber?: string } = {},
+): Promise<{ workspaceId: string; connectionId: string; key: string }> {
+  const workspace = await platform.workspaces.create({ kind: options.kind ?? 'standalone' });
+  const connection = await platform.connections.createPaired(workspace.id, {
+    provider: 'qr',
+    phoneNumber: options.phoneNumber ?? '4915112345678',
+    label: 'Front desk',
+  });
+  const { key } = await platform.apiKeys.create(workspace.id);
+  return { workspaceId: workspace.id, connectionId: connection.id, key };
+}
+
+/** Reads a body in a shape, and fails on any key that the shape does not list, at any depth it lists. */
+export function readExactly<Schema extends z.ZodType>(schema: Schema, body: unknown): z.output<Schema> {
+  const read = schema.parse(body);
+  expect(body).toEqual(read);
+  return read;
+}
