@@ -1,12 +1,12 @@
 import { createHmac } from 'node:crypto';
 import { Pool } from 'undici';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
-import { planEvent, writeServiceEvent } from '../ingest/service-events.ts';
+import { planEvent, serviceEvent } from '../ingest/service-events.ts';
 import { serveParent } from '../process/serve-parent.ts';
 import type { DeliverInput, DeliverResult, SenderCommands, SenderSetup } from './senders.ts';
 
 /** As many requests at a time as the platform allows an account. */
-const CONCURRENCY = ACCOUNT_CONCURRENCY;
+const CONCURRENCY = 64;
 
 let pool: Pool | undefined;
 let secret = '';
@@ -21,7 +21,7 @@ async function prepare(setup: SenderSetup): Promise<void> {
 /** Signs and posts one event after the other on each connection, and nothing else. */
 async function deliver({ run, count }: DeliverInput): Promise<DeliverResult> {
   const bodies = Array.from({ length: count }, (_, index) =>
-    Buffer.from(writeServiceEvent(planEvent(run, index), index, systemClock.now())),
+    Buffer.from(JSON.stringify(serviceEvent(planEvent(run, index), index, systemClock.now()))),
   );
   let next = 0;
   let delivered = 0;

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { planEvent, writeServiceEvent } from './service-events.ts';
+import { planEvent, serviceEvent } from './service-events.ts';
 import { writeStripeEvent } from './stripe-events.ts';
 
 /** Which sender a server expects. */
@@ -27,7 +27,9 @@ export function buildRequests(plan: RequestPlan, count: number): Buffer[] {
 
 /** Delivery and signature: HMAC-SHA256 over `<timestamp>.<raw body>`, hex. */
 function serviceRequest(plan: RequestPlan, index: number): Buffer {
-  const body = writeServiceEvent(planEvent(plan.run, index), index, plan.now - PAYLOAD_LEAD_MS + index);
+  const body = JSON.stringify(
+    serviceEvent(planEvent(plan.run, index), index, plan.now - PAYLOAD_LEAD_MS + index),
+  );
   const signature = hmac(plan.secret, `${plan.now}.${body}`);
   return httpPost(
     plan,

@@ -1,3 +1,5 @@
+import type { MessageReceivedEvent, MessageStatusEvent } from '../../src/contract/service/events.ts';
+
 /** What one request of the run says. Pure: the same run and index always plan the same event. */
 export type PlannedEvent =
   | { readonly kind: 'received'; readonly messageId: string; readonly connection: number }
@@ -8,6 +10,7 @@ export type PlannedEvent =
       readonly status: Status;
     };
 
+type ServiceEvent = MessageReceivedEvent | MessageStatusEvent;
 type Status = 'sent' | 'delivered' | 'read';
 
 /** The rows a store must hold after the first `used` events of a run. */
@@ -62,12 +65,12 @@ function base36(value: number, width: number): string {
   return value.toString(36).padStart(width, '0');
 }
 
-/** The JSON of a planned event, as the service writes it. `at` is its payload timestamp in epoch ms. */
-export function writeServiceEvent(event: PlannedEvent, index: number, at: number): string {
+/** A planned event as the service writes it. `at` is its payload timestamp in epoch ms. */
+export function serviceEvent(event: PlannedEvent, index: number, at: number): ServiceEvent {
   const connection_id = `cmconnection${base36(event.connection, 13)}`;
   if (event.kind === 'status') {
     const message = { id: event.messageId, wa_id: null, status: event.status, timestamp: at };
-    return JSON.stringify({ event: 'message.status', connection_id, message });
+    return { event: 'message.status', connection_id, message };
   }
   const message = {
     id: event.messageId,
@@ -78,7 +81,7 @@ export function writeServiceEvent(event: PlannedEvent, index: number, at: number
     media_type: null,
     timestamp: at,
   };
-  return JSON.stringify({ event: 'message.received', connection_id, message });
+  return { event: 'message.received', connection_id, message };
 }
 
 function textOf(index: number): string {

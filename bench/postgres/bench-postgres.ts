@@ -1,6 +1,5 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
 import postgres from 'postgres';
 import type { Clock } from '../../src/runtime/clock/clock.ts';
 import { startEmbeddedPostgres } from '../../src/runtime/database/embedded.ts';
@@ -24,6 +23,9 @@ export interface PostgresSettings {
   readonly synchronousCommit: string;
   readonly embedded: boolean;
 }
+
+/** On the project's disk: a system's temporary folder may lie in memory, where fsync costs nothing. */
+const DATA_FOLDER = fileURLToPath(new URL('../../.data/', import.meta.url));
 
 /** Uses `TEST_DATABASE_URL` if it is set; otherwise starts the embedded Postgres in a temporary folder. */
 export async function openBenchPostgres(options: { clock: Clock; logger: Logger }): Promise<BenchPostgres> {
@@ -63,7 +65,8 @@ async function startTemporary(options: {
   clock: Clock;
   logger: Logger;
 }): Promise<{ url: string; stop(): Promise<void> }> {
-  const dataDir = await mkdtemp(join(tmpdir(), 'connector-bench-'));
+  await mkdir(DATA_FOLDER, { recursive: true });
+  const dataDir = await mkdtemp(`${DATA_FOLDER}bench-`);
   const remove = (path: string): Promise<void> => rm(path, { recursive: true, force: true });
   try {
     const server = await startEmbeddedPostgres({ dataDir, ...options });
