@@ -128,9 +128,14 @@ function foldStatuses(
     status = after.status;
     statusConflict ||= after.conflict;
     if (after.changed) bringer = index;
+    if (facts.status === 'read' || facts.status === 'failed') credit(credits, index, CHANGE.conflict);
   }
-  if (bringer !== undefined) credits[bringer] = (credits[bringer] ?? 0) | CHANGE.status;
+  if (bringer !== undefined) credit(credits, bringer, CHANGE.status);
   return { status, statusConflict };
+}
+
+function credit(credits: number[], index: number, bits: number): void {
+  credits[index] = (credits[index] ?? 0) | bits;
 }
 
 function byStatusTime(a: Told, b: Told): number {

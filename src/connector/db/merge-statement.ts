@@ -115,8 +115,9 @@ const FIELDS_CHANGE = `(${FILLED.map(
         OR m.created_at <> ${CREATED_AT})`;
 
 const BOOKKEEPING_CHANGES = `(m.webhook_seen | excluded.webhook_seen <> m.webhook_seen
-        OR (excluded.polled AND NOT m.polled)
-        OR ${CONFLICT} <> m.status_conflict)`;
+        OR (excluded.polled AND NOT m.polled))`;
+
+const CONFLICT_APPEARS = `(${CONFLICT} AND NOT m.status_conflict)`;
 
 const MERGE = `
 merged AS (
@@ -126,7 +127,7 @@ merged AS (
      webhook_seen, status_conflict, updated_at)
   SELECT i.connection_id, i.id, i.account_id, i.direction, i.peer, i.text, i.media_url, i.media_type, i.status,
          i.error_message, i.wa_message_id, i.created_at, ${SOURCE}, ${NOW}, i.polled, NULL,
-         CASE WHEN i.status IS NULL THEN 13 ELSE 15 END, i.webhook_seen, i.status_conflict, ${NOW}
+         (CASE WHEN i.status IS NULL THEN 13 ELSE 15 END) | (CASE WHEN i.status_conflict THEN 16 ELSE 0 END), i.webhook_seen, i.status_conflict, ${NOW}
     FROM input_messages i JOIN owners o ON o.connection_id = i.connection_id AND o.account_id = i.account_id
    ORDER BY i.connection_id, i.id
   ON CONFLICT (connection_id, id) DO UPDATE
@@ -138,11 +139,12 @@ merged AS (
          status = CASE WHEN ${STATUS_RISES} THEN excluded.status ELSE m.status END,
          change_mask = CASE WHEN ${STATUS_RISES} THEN 2 ELSE 0 END
                      | CASE WHEN ${FIELDS_CHANGE} THEN 4 ELSE 0 END
-                     | CASE WHEN ${BOOKKEEPING_CHANGES} THEN 8 ELSE 0 END,
+                     | CASE WHEN ${BOOKKEEPING_CHANGES} THEN 8 ELSE 0 END
+                     | CASE WHEN ${CONFLICT_APPEARS} THEN 16 ELSE 0 END,
          webhook_seen = m.webhook_seen | excluded.webhook_seen,
          status_conflict = ${CONFLICT},
          updated_at = ${NOW}
-   WHERE ${STATUS_RISES} OR ${FIELDS_CHANGE} OR ${BOOKKEEPING_CHANGES}
+   WHERE ${STATUS_RISES} OR ${FIELDS_CHANGE} OR ${BOOKKEEPING_CHANGES} OR ${CONFLICT_APPEARS}
   RETURNING m.*
 )`;
 

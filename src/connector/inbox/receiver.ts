@@ -1,9 +1,40 @@
-import type { Router } from 'express';
+import type { IncomingMessage } from 'node:http';
+import type { RequestHandler } from 'express';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { Metrics } from '../../runtime/metrics/metrics.ts';
+import type { BatchResult, RawDelivery } from '../db/commit-batch.ts';
+import { answerRefusal, answerTaken } from './answers.ts';
+import { checkSignature } from './check-signature.ts';
+import { commitDeliveries } from './commit-deliveries.ts';
+import { type CommitQueueLimits, createCommitQueue } from './commit-queue.ts';
+import { interpretBody } from './interpret-body.ts';
+import { readRawBody } from './read-raw-body.ts';
+import { createReceiverMetrics } from './receiver-metrics.ts';
+import { REFUSALS, type Refusal } from './refusals.ts';
 import type { SubscriptionSecrets } from './subscription-secrets.ts';
+import { readWebhookPath } from './webhook-path.ts';
+
+export interface ReceiverLimits extends CommitQueueLimits {
+  readonly bodyBytes: number;
+  /** For one statement; two, and the wait before them, must end before the sender gives up after 10 s. */
+  readonly commitDeadlineMs: number;
+}
+
+const MIB = 1024 * 1024;
+
+/** The limits a receiver has unless told otherwise. */
+export const RECEIVER_LIMITS: ReceiverLimits = {
+  bodyBytes: MIB,
+  commitDeadlineMs: 2_500,
+  inFlight: 2,
+  batchItems: 256,
+  batchBytes: 4 * MIB,
+  waitingItems: 4_096,
+  waitingBytes: 64 * MIB,
+  maxWaitMs: 4_000,
+};
 
 export interface ReceiverOptions {
   readonly database: Database;
@@ -11,19 +42,131 @@ export interface ReceiverOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
-  /** Told after a commit that wrote changes: the feed's nudge. */
+  readonly limits?: Partial<ReceiverLimits>;
+  /** Told after each commit: the feed's nudge. */
   readonly onCommitted?: () => void;
-  /** Told after a commit with connection events: time for a poll of these accounts. */
+  /** Told after a commit with connection events: time for a poll of that account. */
   readonly onConnectionEvent?: (accountId: string) => void;
 }
 
 export interface Receiver {
-  /** Serves `POST /webhooks/messaging` and `POST /webhooks/messaging/{subscriptionId}`. Mount it first. */
-  readonly router: Router;
-  /** Resolves when no delivery is being read or written. */
+  /**
+   * Serves `POST /webhooks/messaging` and `POST /webhooks/messaging/{subscriptionId}` and passes on everything
+   * else. Mount it before anything that reads bodies.
+   */
+  readonly router: RequestHandler;
+  /** Resolves when every delivery that was read is answered. */
   settle(): Promise<void>;
-  /** Takes no more, finishes what was taken. */
+  /** Takes no more, and settles. */
   close(): Promise<void>;
 }
 
-export declare function createReceiver(options: ReceiverOptions): Receiver;
+/**
+ * Makes the webhook receiver. It answers 200 once a delivery is committed, whatever the delivery tells; else
+ * 404, 413, 401, 400 in the order of its checks, and 503 when the store cannot take it. No input makes a 5xx.
+ */
+export function createReceiver(options: ReceiverOptions): Receiver {
+  const { database, subscriptions, clock, logger } = options;
+  const limits = { ...RECEIVER_LIMITS, ...options.limits };
+  const metrics = createReceiverMetrics(options.metrics, () => queue.waiting);
+  const idle: (() => void)[] = [];
+  let open = 0;
+
+  const queue = createCommitQueue<RawDelivery>({
+    limits,
+    clock,
+    commit: async (batch) => {
+      const finished = metrics.commitStarted();
+      const failed = await commitDeliveries(
+        {
+          database,
+          clock,
+          logger,
+          deadlineMs: limits.commitDeadlineMs,
+          onCommitted: announce,
+          onFailed: metrics.commitFailed,
+        },
+        batch,
+      );
+      finished();
+      return failed;
+    },
+  });
+
+  function announce(result: BatchResult, deliveries: readonly RawDelivery[]): void {
+    metrics.committed(result, deliveries);
+    options.onCommitted?.();
+    if (options.onConnectionEvent === undefined) return;
+    const told = deliveries.filter((delivery) => delivery.connection !== undefined);
+    for (const accountId of new Set(told.map((delivery) => delivery.accountId))) {
+      options.onConnectionEvent(accountId);
+    }
+  }
+
+  /** The checks in their order, then the commit. Undefined: it is committed. */
+  async function receive(
+    request: IncomingMessage,
+    path: { readonly subscriptionId?: string },
+  ): Promise<Refusal | undefined> {
+    const subscription = await subscriptions.find(path.subscriptionId);
+    if (subscription === null) return 'unknown_subscription';
+    const body = await readRawBody(request, limits.bodyBytes);
+    if (body.kind !== 'read') return body.kind;
+    open += 1;
+    try {
+      const { subscriptionId, accountId } = subscription;
+      const signature = await checkSignature(request, body.bytes, subscription, subscriptions, clock.now);
+      if (!signature.valid) return signature.reason;
+      const signedAt = signature.timestamp;
+      const receivedAt = clock.now();
+      metrics.signedAgo(receivedAt - signedAt);
+      const told = interpretBody(body.bytes, { accountId, signedAt });
+      if (told.kind === 'not_an_event') return 'not_an_event';
+      const { kind, ...content } = told;
+      const delivery = { subscriptionId, accountId, receivedAt, signedAt, body: body.bytes, ...content };
+      return (await queue.add(delivery, body.bytes.length)) ? undefined : 'unavailable';
+    } finally {
+      open -= 1;
+      if (open === 0) for (const done of idle.splice(0)) done();
+    }
+  }
+
+  const router: RequestHandler = (request, response, next) => {
+    const path = readWebhookPath(request.url);
+    if (path === undefined) {
+      next();
+      return;
+    }
+    const refuse = (refusal: Refusal): void => {
+      metrics.refused(refusal);
+      logger.debug({ reason: refusal }, 'a request to the webhook receiver was refused');
+      const { code, message } = REFUSALS[refusal];
+      answerRefusal(response, code, message);
+    };
+    if (request.method !== 'POST') refuse('method');
+    else if (path === null) refuse('unknown_subscription');
+    else {
+      receive(request, path).then(
+        (refusal) => (refusal === undefined ? answerTaken(response) : refuse(refusal)),
+        (err: unknown) => {
+          logger.error({ err }, 'a delivery could not be taken');
+          refuse('unavailable');
+        },
+      );
+    }
+  };
+
+  async function settle(): Promise<void> {
+    if (open > 0) await new Promise<void>((resolve) => idle.push(resolve));
+    await queue.settle();
+  }
+
+  return {
+    router,
+    settle,
+    async close() {
+      await queue.close();
+      await settle();
+    },
+  };
+}

@@ -1,0 +1,29 @@
+import type { ServerResponse } from 'node:http';
+import { CONNECTOR_ERRORS, type ConnectorErrorCode } from '../../contract/connector/errors.ts';
+import { HEADERS } from '../../contract/service/headers.ts';
+
+const JSON_TYPE = 'application/json; charset=utf-8';
+const TAKEN = Buffer.from('{"ok":true}');
+
+/** After this many seconds a delivery that could not be stored may come again. */
+const RETRY_AFTER_SECONDS = '1';
+
+/** 200: the delivery is committed, or was already. */
+export function answerTaken(response: ServerResponse): void {
+  if (response.headersSent || response.destroyed) return;
+  response.writeHead(200, { 'Content-Type': JSON_TYPE, 'Content-Length': TAKEN.length });
+  response.end(TAKEN);
+}
+
+/** A refusal: the status of the code, `error` for programs and `message` for people. */
+export function answerRefusal(response: ServerResponse, error: ConnectorErrorCode, message: string): void {
+  if (response.headersSent || response.destroyed) return;
+  const body = Buffer.from(JSON.stringify({ error, message }));
+  response.writeHead(CONNECTOR_ERRORS[error].status, {
+    'Content-Type': JSON_TYPE,
+    'Content-Length': body.length,
+    ...(error === 'unavailable' ? { [HEADERS.retryAfter]: RETRY_AFTER_SECONDS } : {}),
+    ...(error === 'method_not_allowed' ? { Allow: 'POST' } : {}),
+  });
+  response.end(body);
+}

@@ -1,0 +1,92 @@
+import type { Clock } from '../../runtime/clock/clock.ts';
+import { isConnectionFailure, type Queryable, sqlState } from '../../runtime/database/database.ts';
+import type { Logger } from '../../runtime/logger/logger.ts';
+import { type BatchResult, commitBatch, type RawDelivery } from '../db/commit-batch.ts';
+
+export interface CommitDeliveriesOptions {
+  readonly database: Queryable;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** For one statement. Two of them must end before a sender gives up. */
+  readonly deadlineMs: number;
+  /** Told of each commit. */
+  readonly onCommitted?: (result: BatchResult, deliveries: readonly RawDelivery[]) => void;
+  /** Told of each statement that failed. */
+  readonly onFailed?: (kind: 'retried' | 'split' | 'given_up') => void;
+}
+
+/** SQLSTATE classes that blame the data: cardinality, data, integrity, and a program limit such as a key's size. */
+const DATA_CLASSES: ReadonlySet<string> = new Set(['21', '22', '23', '54']);
+
+/**
+ * Commits deliveries together. What the database refuses because of its data is found by halving and kept in
+ * the raw log alone, as `unmergeable`, so that one bad delivery does not fail its neighbours. A failure of the
+ * connection is tried once more as a whole; repeating is safe, also after a commit whose answer was lost.
+ * Resolves with the deliveries that could not be stored; never rejects.
+ */
+export async function commitDeliveries(
+  options: CommitDeliveriesOptions,
+  deliveries: readonly RawDelivery[],
+): Promise<ReadonlySet<RawDelivery>> {
+  const failed = new Set<RawDelivery>();
+  const open: RawDelivery[][] = [[...deliveries]];
+  for (let batch = open.pop(); batch !== undefined; batch = open.pop()) {
+    const error = await tryTwice(options, batch);
+    if (error === undefined) continue;
+    const [first] = batch;
+    if (
+      !blamesData(error) ||
+      first === undefined ||
+      (batch.length === 1 && first.outcome === 'unmergeable')
+    ) {
+      options.onFailed?.('given_up');
+      options.logger.error({ err: error, count: batch.length }, 'deliveries could not be stored');
+      for (const delivery of batch) failed.add(delivery);
+    } else if (batch.length > 1) {
+      options.onFailed?.('split');
+      const middle = Math.ceil(batch.length / 2);
+      open.push(batch.slice(middle), batch.slice(0, middle));
+    } else {
+      options.logger.error(
+        { err: error, event: first.event },
+        'a delivery could not be merged and is kept as it came',
+      );
+      open.push([withoutFacts(first, error)]);
+    }
+  }
+  return failed;
+}
+
+/** Commits a batch, and tries once more what may pass the second time. Resolves with the last error. */
+async function tryTwice(options: CommitDeliveriesOptions, batch: readonly RawDelivery[]): Promise<unknown> {
+  const error = await tryOnce(options, batch);
+  // Alone, a refused delivery gets a second chance too: a partition attached meanwhile also raises class 23.
+  if (error === undefined || (blamesData(error) && batch.length > 1)) return error;
+  if (!blamesData(error) && !isConnectionFailure(error)) return error;
+  options.onFailed?.('retried');
+  return await tryOnce(options, batch);
+}
+
+async function tryOnce(options: CommitDeliveriesOptions, batch: readonly RawDelivery[]): Promise<unknown> {
+  const { database, clock, deadlineMs } = options;
+  try {
+    const result = await commitBatch(database, { now: clock.now(), deliveries: batch }, { deadlineMs });
+    options.onCommitted?.(result, batch);
+    return undefined;
+  } catch (error) {
+    return error ?? new Error('a commit failed without a reason');
+  }
+}
+
+/** An error without a SQLSTATE that is not the connection's arose while the parameters were written. */
+function blamesData(error: unknown): boolean {
+  if (isConnectionFailure(error)) return false;
+  const state = sqlState(error);
+  return state === undefined || DATA_CLASSES.has(state.slice(0, 2));
+}
+
+function withoutFacts(delivery: RawDelivery, error: unknown): RawDelivery {
+  const { subscriptionId, accountId, receivedAt, signedAt, body, event } = delivery;
+  const reason = `refused by the database: ${sqlState(error) ?? 'a value that cannot be written'}`;
+  return { subscriptionId, accountId, receivedAt, signedAt, body, event, outcome: 'unmergeable', reason };
+}

@@ -1,0 +1,120 @@
+import type { Clock } from '../../runtime/clock/clock.ts';
+
+/** How much may be written at once, and how much may wait. */
+export interface CommitQueueLimits {
+  /** Commits under way at a time. */
+  readonly inFlight: number;
+  readonly batchItems: number;
+  readonly batchBytes: number;
+  readonly waitingItems: number;
+  readonly waitingBytes: number;
+  /** An item that waited longer is given up: its sender is about to. */
+  readonly maxWaitMs: number;
+}
+
+export interface CommitQueueOptions<Item> {
+  /** Writes a batch. Resolves with the items that could not be written, mostly none. */
+  readonly commit: (batch: readonly Item[]) => Promise<ReadonlySet<Item>>;
+  readonly limits: CommitQueueLimits;
+  readonly clock: Clock;
+}
+
+export interface CommitQueue<Item> {
+  /** Resolves true once the item is committed, false when it is not: the queue is full or closed, or the store failed. */
+  add(item: Item, bytes: number): Promise<boolean>;
+  readonly waiting: number;
+  /** Resolves when nothing waits and nothing is under way. */
+  settle(): Promise<void>;
+  /** Takes no more and settles. */
+  close(): Promise<void>;
+}
+
+interface Entry<Item> {
+  readonly item: Item;
+  readonly bytes: number;
+  readonly since: number;
+  readonly resolve: (written: boolean) => void;
+}
+
+/**
+ * Group commit. An item that finds the queue idle is committed at once; what arrives while commits are under
+ * way gathers and shares the next one. So the batch grows with the load, and no timer is needed.
+ */
+export function createCommitQueue<Item>(options: CommitQueueOptions<Item>): CommitQueue<Item> {
+  const { commit, limits, clock } = options;
+  const idle: (() => void)[] = [];
+  let entries: Entry<Item>[] = [];
+  let waitingBytes = 0;
+  let underWay = 0;
+  let closed = false;
+
+  /** The oldest entries that fit into one batch; at least one. */
+  function takeBatch(): Entry<Item>[] {
+    let count = 0;
+    let bytes = 0;
+    for (const entry of entries) {
+      if (count > 0 && (count >= limits.batchItems || bytes + entry.bytes > limits.batchBytes)) break;
+      bytes += entry.bytes;
+      count += 1;
+    }
+    const batch = entries.slice(0, count);
+    entries = entries.slice(count);
+    waitingBytes -= bytes;
+    return batch;
+  }
+
+  async function write(batch: readonly Entry<Item>[]): Promise<void> {
+    let failed: ReadonlySet<Item> | 'all' = 'all';
+    try {
+      failed = await commit(batch.map((entry) => entry.item));
+    } finally {
+      underWay -= 1;
+      pump();
+      for (const entry of batch) entry.resolve(failed !== 'all' && !failed.has(entry.item));
+    }
+  }
+
+  function pump(): void {
+    while (underWay < limits.inFlight && entries.length > 0) {
+      const oldest = clock.elapsed() - limits.maxWaitMs;
+      const [late, fresh] = split(takeBatch(), (entry) => entry.since < oldest);
+      for (const entry of late) entry.resolve(false);
+      if (fresh.length === 0) continue;
+      underWay += 1;
+      void write(fresh).catch(() => undefined);
+    }
+    if (underWay === 0 && entries.length === 0) for (const done of idle.splice(0)) done();
+  }
+
+  function settle(): Promise<void> {
+    if (underWay === 0 && entries.length === 0) return Promise.resolve();
+    return new Promise((resolve) => idle.push(resolve));
+  }
+
+  return {
+    add(item, bytes) {
+      const full = entries.length >= limits.waitingItems || waitingBytes + bytes > limits.waitingBytes;
+      if (closed || full) return Promise.resolve(false);
+      return new Promise((resolve) => {
+        entries.push({ item, bytes, since: clock.elapsed(), resolve });
+        waitingBytes += bytes;
+        pump();
+      });
+    },
+    get waiting() {
+      return entries.length;
+    },
+    settle,
+    close() {
+      closed = true;
+      return settle();
+    },
+  };
+}
+
+function split<T>(items: readonly T[], matches: (item: T) => boolean): [T[], T[]] {
+  const yes: T[] = [];
+  const no: T[] = [];
+  for (const item of items) (matches(item) ? yes : no).push(item);
+  return [yes, no];
+}

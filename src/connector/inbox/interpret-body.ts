@@ -1,0 +1,135 @@
+import {
+  type ParsedConnectionConnected,
+  type ParsedConnectionDisconnected,
+  type ParsedEvent,
+  type ParsedMessageReceived,
+  type ParsedMessageStatus,
+  parseWebhookEvent,
+} from '../../contract/service/parse-event.ts';
+import { type ConnectionEventFacts, type MessageFacts, WEBHOOK_SEEN } from '../db/facts.ts';
+
+/** What a verified body tells. */
+export type Interpretation =
+  | { readonly kind: 'message'; readonly event: string; readonly message: MessageFacts }
+  | { readonly kind: 'connection'; readonly event: string; readonly connection: ConnectionEventFacts }
+  /** Kept with its reason, and changes nothing. */
+  | {
+      readonly kind: 'kept';
+      readonly event: string;
+      readonly outcome: 'unknown_event' | 'misfit';
+      readonly reason?: string;
+    }
+  | { readonly kind: 'not_an_event' };
+
+/** Whose delivery it is, and the signed time that stands in where a payload has none. Epoch ms. */
+export interface DeliveryContext {
+  readonly accountId: string;
+  readonly signedAt: number;
+}
+
+/**
+ * Reads the bytes of a verified delivery. Bytes that are not UTF-8 become U+FFFD and a byte order mark is
+ * skipped: the sender gives up after three tries, so what can be understood is kept, and the inbox keeps the
+ * bytes themselves. Never throws. Implements `Events`: unknown fields and event types are ignored.
+ */
+export function interpretBody(body: Buffer, context: DeliveryContext): Interpretation {
+  const parsed = parseWebhookEvent(parseJson(body));
+  switch (parsed.kind) {
+    case 'known':
+      return interpretEvent(parsed.event, context);
+    case 'unknown':
+      return { kind: 'kept', event: parsed.type, outcome: 'unknown_event' };
+    case 'misfit':
+      return { kind: 'kept', event: parsed.type, outcome: 'misfit', reason: parsed.reason };
+    case 'not_an_event':
+      return parsed;
+  }
+}
+
+function parseJson(body: Buffer): unknown {
+  const text = body.toString('utf8');
+  try {
+    return JSON.parse(text.startsWith('\ufeff') ? text.slice(1) : text);
+  } catch {
+    return undefined;
+  }
+}
+
+function interpretEvent(event: ParsedEvent, context: DeliveryContext): Interpretation {
+  switch (event.event) {
+    case 'message.received':
+      return { kind: 'message', event: event.event, message: fromReceived(event, context) };
+    case 'message.status':
+      return { kind: 'message', event: event.event, message: fromStatus(event, context) };
+    default:
+      return { kind: 'connection', event: event.event, connection: fromConnectionEvent(event, context) };
+  }
+}
+
+function fromReceived(
+  { connection_id, message }: ParsedMessageReceived,
+  context: DeliveryContext,
+): MessageFacts {
+  return {
+    connectionId: connection_id,
+    messageId: message.id,
+    accountId: context.accountId,
+    source: 'webhook',
+    direction: 'incoming',
+    peer: message.from,
+    text: message.text,
+    mediaUrl: message.media_url,
+    mediaType: message.media_type,
+    status: null,
+    errorMessage: null,
+    waMessageId: message.wa_id,
+    createdAt: message.timestamp,
+    webhookSeen: WEBHOOK_SEEN.received,
+  };
+}
+
+function fromStatus({ connection_id, message }: ParsedMessageStatus, context: DeliveryContext): MessageFacts {
+  return {
+    connectionId: connection_id,
+    messageId: message.id,
+    accountId: context.accountId,
+    source: 'webhook',
+    direction: 'outgoing',
+    peer: null,
+    text: null,
+    mediaUrl: null,
+    mediaType: null,
+    status: message.status,
+    errorMessage: null,
+    waMessageId: message.wa_id,
+    createdAt: message.timestamp,
+    webhookSeen: WEBHOOK_SEEN[message.status],
+  };
+}
+
+/** The event's name says what an absent field would: the payload of `connection.connected` is not specified. */
+function fromConnectionEvent(
+  event: ParsedConnectionDisconnected | ParsedConnectionConnected,
+  context: DeliveryContext,
+): ConnectionEventFacts {
+  const { connection } = event;
+  const broken = event.event === 'connection.disconnected';
+  return {
+    connectionId: event.connection_id,
+    accountId: context.accountId,
+    event: event.event,
+    at: event.timestamp ?? context.signedAt,
+    phoneNumber: connection?.phone_number ?? null,
+    label: connection?.label ?? null,
+    status: connection?.status ?? (broken ? 'disconnected' : 'connected'),
+    needsReconnect: connection?.needs_reconnect ?? broken,
+    licenseStatus: connection?.license_status ?? null,
+    licenseExpires: toEpochMs(connection?.license_expires ?? null),
+    reason: connection?.reason ?? null,
+  };
+}
+
+function toEpochMs(dateTime: string | null): number | null {
+  const ms = dateTime === null ? Number.NaN : Date.parse(dateTime);
+  return Number.isNaN(ms) ? null : ms;
+}

@@ -1,0 +1,77 @@
+import type { Metrics } from '../../runtime/metrics/metrics.ts';
+import { CHANGE } from '../db/change-mask.ts';
+import type { BatchResult, DeliveryOutcome, RawDelivery } from '../db/commit-batch.ts';
+import type { Refusal } from './refusals.ts';
+
+/** The receiver's figures. */
+export interface ReceiverMetrics {
+  refused(reason: Refusal): void;
+  /** A valid signature, signed `ms` before our clock; negative: after it. */
+  signedAgo(ms: number): void;
+  committed(result: BatchResult, deliveries: readonly RawDelivery[]): void;
+  commitFailed(kind: 'retried' | 'split' | 'given_up'): void;
+  /** Times one commit; call what it returns when it is over. */
+  commitStarted(): () => void;
+}
+
+const COMMIT_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+const BATCH_SIZES = [1, 2, 4, 8, 16, 32, 64, 128, 256];
+const SKEW_SECONDS = [-300, -60, -10, -1, 0, 0.1, 0.5, 1, 2, 5, 10, 60, 300];
+
+/** Registers the receiver's metrics. `waiting` is read when metrics are asked for. */
+export function createReceiverMetrics(metrics: Metrics, waiting: () => number): ReceiverMetrics {
+  const deliveries = metrics.counter(
+    'connector_webhook_deliveries_total',
+    'Deliveries that were committed, by what became of them.',
+    ['outcome'],
+  );
+  const refused = metrics.counter(
+    'connector_webhook_refused_total',
+    'Requests to the webhook receiver that were not taken, by reason.',
+    ['reason'],
+  );
+  const conflicts = metrics.counter(
+    'connector_webhook_status_conflicts_total',
+    'Messages that were told to be both read and failed; the first one stands.',
+  );
+  const failures = metrics.counter(
+    'connector_webhook_commit_failures_total',
+    'Commits that failed: tried once more, split to find the cause, or given up.',
+    ['kind'],
+  );
+  const commitSeconds = metrics.histogram(
+    'connector_webhook_commit_seconds',
+    'How long a batch took to commit, retries included.',
+    COMMIT_SECONDS,
+  );
+  const batchSize = metrics.histogram(
+    'connector_webhook_batch_size',
+    'Deliveries that were committed together.',
+    BATCH_SIZES,
+  );
+  const skew = metrics.histogram(
+    'connector_webhook_clock_skew_seconds',
+    'Age of valid signatures on our clock: transit time and the difference between the clocks.',
+    SKEW_SECONDS,
+  );
+  metrics.gauge('connector_webhook_waiting', 'Verified deliveries that wait for a commit.', [], (gauge) =>
+    gauge.set(waiting()),
+  );
+
+  return {
+    refused: (reason) => refused.inc({ reason }),
+    signedAgo: (ms) => skew.observe(ms / 1000),
+    committed(result, batch) {
+      batchSize.observe(batch.length);
+      for (const [outcome, count] of countOutcomes(result)) deliveries.inc({ outcome }, count);
+      const met = result.messages.filter((message) => (message.changeMask & CHANGE.conflict) !== 0).length;
+      if (met > 0) conflicts.inc(met);
+    },
+    commitFailed: (kind) => failures.inc({ kind }),
+    commitStarted: () => commitSeconds.startTimer(),
+  };
+}
+
+function countOutcomes(result: BatchResult): [DeliveryOutcome, number][] {
+  return Object.entries(result.outcomes) as [DeliveryOutcome, number][];
+}

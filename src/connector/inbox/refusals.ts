@@ -1,0 +1,48 @@
+import type { ConnectorErrorCode } from '../../contract/connector/errors.ts';
+import type { SignatureRefusal } from '../../patterns/verify-signature.ts';
+
+/** Why a request to the receiver was not taken. */
+export type Refusal =
+  | 'method'
+  | 'unknown_subscription'
+  | 'too_large'
+  | 'aborted'
+  | SignatureRefusal
+  | 'not_an_event'
+  | 'unavailable';
+
+/** How each refusal is answered. An aborted request has nobody left to answer. */
+export const REFUSALS: Readonly<
+  Record<Refusal, { readonly code: ConnectorErrorCode; readonly message: string }>
+> = {
+  method: { code: 'method_not_allowed', message: 'Deliveries come by POST.' },
+  unknown_subscription: { code: 'not_found', message: 'No subscription has this webhook address.' },
+  too_large: { code: 'payload_too_large', message: 'The body is larger than 1 MiB.' },
+  aborted: { code: 'invalid_request', message: 'The body did not arrive as a whole.' },
+  missing_header: {
+    code: 'invalid_signature',
+    message: 'X-Service-Timestamp and X-Service-Signature are both needed.',
+  },
+  malformed_timestamp: {
+    code: 'invalid_signature',
+    message: 'X-Service-Timestamp must be one value of 13 digits.',
+  },
+  malformed_signature: {
+    code: 'invalid_signature',
+    message: 'X-Service-Signature must be one value: sha256= and 64 hex digits.',
+  },
+  stale_timestamp: {
+    code: 'invalid_signature',
+    message: 'X-Service-Timestamp is more than five minutes old.',
+  },
+  future_timestamp: {
+    code: 'invalid_signature',
+    message: 'X-Service-Timestamp is more than five minutes ahead.',
+  },
+  wrong_signature: {
+    code: 'invalid_signature',
+    message: 'X-Service-Signature does not fit the body and the secret.',
+  },
+  not_an_event: { code: 'invalid_request', message: 'The body must be a JSON object with a string `event`.' },
+  unavailable: { code: 'unavailable', message: 'The delivery could not be stored; send it again.' },
+};
