@@ -1,0 +1,77 @@
+import type { AdvancedRepeatOptions, DefaultJobOptions, Job, JobSchedulerJson, JobsOptions } from 'bullmq';
+import { nextRun } from './jittered-repeat.ts';
+import type { JobData } from './queues.ts';
+
+/** The part of a BullMQ queue that is used here, whatever stands behind it. */
+export interface JobQueue {
+  waitUntilReady(): Promise<unknown>;
+  add(name: string, data: JobData, options: JobsOptions): Promise<unknown>;
+  getJob(id: string): Promise<{ readonly data: JobData } | undefined>;
+  upsertJobScheduler(
+    key: string,
+    repeat: { readonly pattern: string },
+    template: { readonly name: string; readonly data: JobData; readonly opts: DefaultJobOptions },
+  ): Promise<unknown>;
+  getJobScheduler(key: string): Promise<JobSchedulerJson<JobData> | undefined>;
+  removeJobScheduler(key: string): Promise<boolean>;
+  close(): Promise<void>;
+}
+
+/** The part of a BullMQ worker that is used here. */
+export interface JobWorker {
+  waitUntilReady(): Promise<unknown>;
+  pause(doNotWaitActive: boolean): Promise<void>;
+  close(force: boolean): Promise<void>;
+}
+
+/** Does one job. BullMQ hands over a signal only to functions that declare three parameters. */
+export type JobProcessor = (
+  job: Job<JobData>,
+  token: string | undefined,
+  signal?: AbortSignal,
+) => Promise<void>;
+
+/** Where jobs are kept. */
+export interface QueueStore {
+  readonly backend: 'postgres' | 'redis';
+  openQueue(name: string, onError: (error: Error) => void): JobQueue;
+  openWorker(
+    name: string,
+    processor: JobProcessor,
+    concurrency: number,
+    onError: (error: Error) => void,
+  ): JobWorker;
+  close(): Promise<void>;
+}
+
+/** Nothing is kept of a job that is over: the truth is elsewhere, and what is kept must be bounded. */
+const FORGET = { removeOnComplete: true, removeOnFail: true } as const;
+
+/** A wake-up call whose handler throws is made again after about 1, 2, 4 and 8 seconds. */
+export const WAKE_OPTIONS = {
+  ...FORGET,
+  attempts: 5,
+  backoff: { type: 'exponential', delay: 1_000, jitter: 0.5 },
+} as const satisfies DefaultJobOptions;
+
+/** A scheduled job comes again by itself. */
+export const SCHEDULED_OPTIONS = { ...FORGET, attempts: 1 } as const satisfies DefaultJobOptions;
+
+/** Both sides of a queue compute the next run of a schedule, so both need this. */
+export const REPEAT_SETTINGS: AdvancedRepeatOptions = { repeatStrategy: nextRun };
+
+/** What all queues have in common. */
+export const QUEUE_OPTIONS = {
+  settings: REPEAT_SETTINGS,
+  streams: { events: { maxLen: 100 } },
+} as const;
+
+/** What all workers have in common. A job whose worker fell silent for 30 s is given to another one. */
+export const WORKER_OPTIONS = {
+  settings: REPEAT_SETTINGS,
+  lockDuration: 30_000,
+  stalledInterval: 15_000,
+  maxStalledCount: 3,
+  runRetryDelay: 1_000,
+  drainDelay: 5,
+} as const;

@@ -1,0 +1,106 @@
+import { Cluster, Redis } from 'ioredis';
+import { ConfigurationError } from '../config/configuration-error.ts';
+
+/** Where Redis is and how to get in. Several nodes are those of a Redis Cluster. */
+export interface RedisNodes {
+  readonly nodes: readonly { readonly host: string; readonly port: number }[];
+  /** The addresses for messages: no credentials. */
+  readonly hosts: string;
+  readonly db: number;
+  readonly username: string | undefined;
+  readonly password: string | undefined;
+  readonly tls: boolean;
+}
+
+/** What a command does while Redis is away. */
+type Patience = 'fail fast' | 'keep trying';
+
+const COMMAND_TIMEOUT_MS = 5_000;
+const LONGEST_RETRY_MS = 5_000;
+
+/**
+ * Reads `redis://` and `rediss://` addresses, separated by commas. User, password and TLS are those of the first.
+ * @throws {ConfigurationError} for text that is no such address.
+ */
+export function readRedisNodes(redisUrl: string): RedisNodes {
+  const urls = redisUrl.split(',').flatMap((text) => {
+    const url = URL.canParse(text.trim()) ? new URL(text.trim()) : undefined;
+    return url !== undefined && /^rediss?:$/.test(url.protocol) && url.hostname !== '' ? [url] : [];
+  });
+  const [first] = urls;
+  if (first === undefined || urls.length !== redisUrl.split(',').length) {
+    const problem =
+      'found an address that does not start with redis:// or rediss:// (not shown). Correct it.';
+    throw new ConfigurationError([{ setting: 'REDIS_URL', problem }]);
+  }
+  const nodes = urls.map((url) => ({
+    host: url.hostname.replace(/^\[|\]$/g, ''),
+    port: url.port === '' ? 6_379 : Number(url.port),
+  }));
+  return {
+    nodes,
+    hosts: nodes.map(({ host, port }) => `${host}:${port}`).join(', '),
+    db: Number(first.pathname.slice(1)) || 0,
+    username: decodeURIComponent(first.username) || undefined,
+    password: decodeURIComponent(first.password) || undefined,
+    tls: first.protocol === 'rediss:',
+  };
+}
+
+/** The wait before the next attempt to connect: it doubles up to five seconds, and a fifth of it is random. */
+function retryDelay(times: number): number {
+  const delay = Math.min(LONGEST_RETRY_MS, 50 * 2 ** Math.min(times, 10));
+  return Math.round(delay * (0.8 + 0.2 * Math.random()));
+}
+
+/** Opens a connection, or the connections of a cluster, that comes back by itself. */
+export function connectRedis(redis: RedisNodes, patience: Patience): Redis | Cluster {
+  const failFast = patience === 'fail fast';
+  const options = {
+    ...(redis.username === undefined ? {} : { username: redis.username }),
+    ...(redis.password === undefined ? {} : { password: redis.password }),
+    connectTimeout: COMMAND_TIMEOUT_MS,
+    keepAlive: 10_000,
+    // BullMQ's blocking commands of workers must be free to wait.
+    maxRetriesPerRequest: failFast ? 1 : null,
+    ...(failFast ? { commandTimeout: COMMAND_TIMEOUT_MS } : {}),
+    ...(redis.tls ? { tls: {} } : {}),
+  };
+  const [first] = redis.nodes;
+  if (redis.nodes.length > 1 || first === undefined) {
+    return new Cluster([...redis.nodes], {
+      redisOptions: options,
+      enableOfflineQueue: !failFast,
+      clusterRetryStrategy: retryDelay,
+    });
+  }
+  return new Redis({
+    ...options,
+    ...first,
+    db: redis.db,
+    enableOfflineQueue: !failFast,
+    retryStrategy: retryDelay,
+  });
+}
+
+/**
+ * Refuses a Redis that evicts keys when its memory is full: it would silently lose queued jobs.
+ * @throws {ConfigurationError} saying how to set the policy.
+ */
+export async function requireNoEviction(connection: Redis | Cluster, redis: RedisNodes): Promise<void> {
+  const servers = connection instanceof Cluster ? connection.nodes('master') : [connection];
+  for (const server of servers) {
+    const info = await server.info('memory');
+    const policy = /^maxmemory_policy:(\S+)/m.exec(info)?.[1] ?? 'unknown';
+    if (policy === 'noeviction') continue;
+    throw new ConfigurationError([
+      {
+        setting: 'REDIS_URL',
+        problem:
+          `found a Redis (${redis.hosts}) whose maxmemory-policy is ${policy}: it may drop queued jobs. ` +
+          'Set it with: redis-cli CONFIG SET maxmemory-policy noeviction, and lastingly in redis.conf ' +
+          'or the parameters of your provider; or remove REDIS_URL (then: the same queues on Postgres).',
+      },
+    ]);
+  }
+}

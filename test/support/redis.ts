@@ -1,0 +1,66 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+
+/** A Redis of one test file's own. */
+export interface TestRedis {
+  readonly url: string;
+  readonly port: number;
+  /** The process, to be frozen or killed. */
+  readonly process: ChildProcess;
+  stop(): Promise<void>;
+}
+
+/** Why the tests on Redis cannot run here, or undefined when they can. */
+export const REDIS_MISSING =
+  spawnSync('redis-server', ['--version']).status === 0
+    ? undefined
+    : 'there is no redis-server on this machine';
+
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const { port } = probe.address() as AddressInfo;
+  probe.close();
+  await once(probe, 'close');
+  return port;
+}
+
+/** Starts `redis-server` on a free port, or on `port`, with `settings` as on its command line. Keeps nothing. */
+export async function startTestRedis(settings: readonly string[] = [], port?: number): Promise<TestRedis> {
+  const used = port ?? (await freePort());
+  const folder = mkdtempSync(join(tmpdir(), 'test-redis-'));
+  const fixed = [
+    '--port',
+    String(used),
+    '--bind',
+    '127.0.0.1',
+    '--dir',
+    folder,
+    '--save',
+    '',
+    '--appendonly',
+    'no',
+  ];
+  const server = spawn('redis-server', [...fixed, ...settings], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const exited = once(server, 'exit');
+  for await (const line of createInterface({ input: server.stdout })) {
+    if (line.includes('Ready to accept connections')) break;
+  }
+  server.stdout.resume();
+  return {
+    url: `redis://127.0.0.1:${used}`,
+    port: used,
+    process: server,
+    async stop() {
+      server.kill('SIGKILL');
+      await exited;
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
