@@ -1,0 +1,158 @@
+import type { LookupAddress } from 'node:dns';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createWebhookConfiguration } from '../../../src/platform/webhooks/configuration.ts';
+import { createWebhookFixture, HOOK, HOST, type WebhookFixture, WORKSPACE } from './fixture.ts';
+
+const EVENTS = ['message.received', 'message.status', 'connection.disconnected', 'connection.connected'];
+
+describe('the webhook configuration', () => {
+  let fixture: WebhookFixture;
+
+  beforeEach(async () => {
+    fixture = await createWebhookFixture();
+  });
+
+  afterEach(() => fixture.close());
+
+  const resolving = (...addresses: string[]) => {
+    const found: LookupAddress[] = addresses.map((address) => ({
+      address,
+      family: address.includes(':') ? 6 : 4,
+    }));
+    return createWebhookConfiguration({
+      database: fixture.database,
+      clock: fixture.clock,
+      hosts: { target: (host) => fixture.tunnels.get(host) },
+      lookup: async () => found,
+    });
+  };
+
+  it('has no address before one is put', () => {
+    expect(fixture.configuration.get(WORKSPACE)).toEqual({ url: null, events: EVENTS, secretSet: false });
+    expect(fixture.configuration.destination(WORKSPACE)).toBeNull();
+  });
+
+  it('shows the secret when it is issued and never again', async () => {
+    const put = await fixture.configuration.put(WORKSPACE, HOOK);
+    expect(put).toEqual({ url: HOOK, events: EVENTS, secret: expect.stringMatching(/^\S{32,}$/) });
+    expect(fixture.configuration.get(WORKSPACE)).toEqual({ url: HOOK, events: EVENTS, secretSet: true });
+  });
+
+  it('issues a new secret with every put, for the same address too', async () => {
+    const secrets = new Set<string>();
+    for (let round = 0; round < 5; round += 1) {
+      secrets.add((await fixture.configuration.put(WORKSPACE, HOOK)).secret);
+    }
+    expect(secrets.size).toBe(5);
+  });
+
+  it('replaces the secret at once when it is rotated, and keeps the address', async () => {
+    const { secret } = await fixture.configuration.put(WORKSPACE, HOOK);
+    const rotated = await fixture.configuration.rotate(WORKSPACE);
+    expect(rotated.secret).not.toBe(secret);
+    expect(fixture.configuration.destination(WORKSPACE)).toEqual({ url: HOOK, secret: rotated.secret });
+  });
+
+  it('has nothing to rotate before an address is put', async () => {
+    await expect(fixture.configuration.rotate(WORKSPACE)).rejects.toMatchObject({ code: 'invalid_webhook' });
+  });
+
+  it('keeps the workspaces apart', async () => {
+    await fixture.configuration.put(WORKSPACE, HOOK);
+    expect(fixture.configuration.get('cworkspace000000000000002').secretSet).toBe(false);
+  });
+
+  it('is there again after a restart', async () => {
+    const { secret } = await fixture.configuration.put(WORKSPACE, HOOK);
+    const restarted = resolving();
+    await restarted.load();
+    expect(restarted.destination(WORKSPACE)).toEqual({ url: HOOK, secret });
+  });
+
+  it('ends with the same secret in memory and in the table when changes come at once', async () => {
+    await fixture.configuration.put(WORKSPACE, HOOK);
+    await Promise.all(Array.from({ length: 20 }, () => fixture.configuration.rotate(WORKSPACE)));
+    const restarted = resolving();
+    await restarted.load();
+    expect(restarted.destination(WORKSPACE)).toEqual(fixture.configuration.destination(WORKSPACE));
+  });
+
+  it('takes the secrets of its port, and chance where the port has none', async () => {
+    const asked: string[] = [];
+    const configuration = createWebhookConfiguration({
+      database: fixture.database,
+      clock: fixture.clock,
+      hosts: { target: () => undefined },
+      lookup: () => Promise.reject(new Error('unknown')),
+      secrets: {
+        next: (workspaceId, reason) => {
+          asked.push(`${workspaceId} ${reason}`);
+          return reason === 'put' ? 'a given secret' : undefined;
+        },
+      },
+    });
+    expect((await configuration.put(WORKSPACE, HOOK)).secret).toBe('a given secret');
+    expect((await configuration.rotate(WORKSPACE)).secret).not.toBe('a given secret');
+    expect(asked).toEqual([`${WORKSPACE} put`, `${WORKSPACE} rotate`]);
+  });
+
+  it.each(['http://hooks.example.com/', 'https://localhost/', 'https://10.0.0.1/', 'not an address'])(
+    'refuses %s and keeps what was set',
+    async (url) => {
+      await fixture.configuration.put(WORKSPACE, HOOK);
+      await expect(fixture.configuration.put(WORKSPACE, url)).rejects.toMatchObject({
+        code: 'invalid_webhook',
+      });
+      expect(fixture.configuration.get(WORKSPACE).url).toBe(HOOK);
+    },
+  );
+
+  it('accepts a name that does not resolve', async () => {
+    expect((await fixture.configuration.put(WORKSPACE, HOOK)).url).toBe(HOOK);
+  });
+
+  it('accepts a name whose resolver never answers, after three seconds', async () => {
+    const configuration = createWebhookConfiguration({
+      database: fixture.database,
+      clock: fixture.clock,
+      hosts: { target: () => undefined },
+      lookup: () => new Promise(() => undefined),
+    });
+    const put = configuration.put(WORKSPACE, HOOK);
+    await fixture.clock.timerSet(3_000);
+    await fixture.clock.advance(3_000);
+    expect((await put).url).toBe(HOOK);
+  });
+
+  it('accepts a name that resolves to public addresses', async () => {
+    expect((await resolving('93.184.216.34', '2606:4700::1111').put(WORKSPACE, HOOK)).url).toBe(HOOK);
+  });
+
+  it.each([
+    ['a private address', ['10.1.2.3']],
+    ['loopback', ['127.0.0.1']],
+    ['loopback of IPv6', ['::1']],
+    ['a mapped private address', ['::ffff:192.168.0.1']],
+    ['one private address among public ones', ['93.184.216.34', '169.254.169.254']],
+  ])('refuses a name that resolves to %s', async (_what, addresses) => {
+    await expect(resolving(...addresses).put(WORKSPACE, HOOK)).rejects.toMatchObject({
+      code: 'invalid_webhook',
+    });
+  });
+
+  it('does not resolve a name that a tunnel stands in for', async () => {
+    fixture.tunnels.set(HOST, 'http://127.0.0.1:4020');
+    expect((await resolving('127.0.0.1').put(WORKSPACE, HOOK)).url).toBe(HOOK);
+  });
+
+  it('gives a tunnel no more than its name: the address must still be https on a public host', async () => {
+    fixture.tunnels.set('localhost', 'http://127.0.0.1:4020');
+    await expect(fixture.configuration.put(WORKSPACE, 'https://localhost/')).rejects.toMatchObject({
+      code: 'invalid_webhook',
+    });
+    fixture.tunnels.set(HOST, 'http://127.0.0.1:4020');
+    await expect(fixture.configuration.put(WORKSPACE, `http://${HOST}/`)).rejects.toMatchObject({
+      code: 'invalid_webhook',
+    });
+  });
+});

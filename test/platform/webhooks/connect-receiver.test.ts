@@ -1,0 +1,150 @@
+import type { LookupAddress } from 'node:dns';
+import { once } from 'node:events';
+import { type AddressInfo, createServer, Socket, type TcpNetConnectOpts } from 'node:net';
+import { describe, expect, it } from 'vitest';
+import {
+  type ConnectReceiverOptions,
+  connectReceiver,
+} from '../../../src/platform/webhooks/connect-receiver.ts';
+import { WatchedClock } from '../../support/watched-clock.ts';
+
+const publicAddresses: LookupAddress[] = [
+  { address: '93.184.216.34', family: 4 },
+  { address: '2606:4700:4700::1111', family: 6 },
+];
+
+interface Opened {
+  readonly kind: 'tcp' | 'tls';
+  readonly options: TcpNetConnectOpts & { servername?: string };
+}
+
+/** Connects with sockets that only say where they would have gone. */
+function dial(url: string, options: Partial<ConnectReceiverOptions> & { connects?: boolean } = {}) {
+  const opened: Opened[] = [];
+  const clock = new WatchedClock();
+  const open = (kind: Opened['kind']) => (socketOptions: Opened['options']) => {
+    opened.push({ kind, options: socketOptions });
+    const socket = new Socket();
+    if (options.connects !== false)
+      setImmediate(() => socket.emit(kind === 'tcp' ? 'connect' : 'secureConnect'));
+    return socket;
+  };
+  const connect = connectReceiver({
+    hosts: { target: () => undefined },
+    lookup: async () => publicAddresses,
+    clock,
+    deadlineMs: 10_000,
+    sockets: { tcp: open('tcp'), tls: open('tls') },
+    ...options,
+  });
+  const { hostname, port, protocol } = new URL(url);
+  const done = new Promise<Error | Socket>((resolve) => {
+    connect({ hostname: hostname.replace(/^\[|\]$/g, ''), port, protocol }, (error, socket) =>
+      resolve(error ?? socket ?? new Error('nothing')),
+    );
+  });
+  return { opened, clock, done };
+}
+
+describe('the connection to a receiver', () => {
+  it('goes by TLS to the addresses that were checked, under the name of the host', async () => {
+    const { opened, done } = dial('https://hooks.example.com/');
+    expect(await done).toBeInstanceOf(Socket);
+    expect(opened).toMatchObject([
+      { kind: 'tls', options: { host: 'hooks.example.com', port: 443, servername: 'hooks.example.com' } },
+    ]);
+    // A second resolution could answer otherwise: the socket asks this one, and gets what was checked.
+    const answers = await new Promise((resolve) => {
+      opened[0]?.options.lookup?.('hooks.example.com', { all: true }, (_error, found) => resolve(found));
+    });
+    expect(answers).toEqual(publicAddresses);
+    const single = await new Promise((resolve) => {
+      opened[0]?.options.lookup?.('hooks.example.com', {}, (_error, ...found) => resolve(found));
+    });
+    expect(single).toEqual(['93.184.216.34', 4]);
+  });
+
+  it('keeps the port of the address', async () => {
+    const { opened, done } = dial('https://hooks.example.com:8443/');
+    await done;
+    expect(opened[0]?.options.port).toBe(8_443);
+  });
+
+  it('checks a literal itself, since no lookup is asked about it', async () => {
+    const { opened, done } = dial('https://93.184.216.34/', {
+      lookup: () => Promise.reject(new Error('asked')),
+    });
+    expect(await done).toBeInstanceOf(Socket);
+    expect(opened).toMatchObject([{ kind: 'tls', options: { host: '93.184.216.34' } }]);
+    expect(opened[0]?.options).not.toHaveProperty('servername');
+  });
+
+  it.each(['https://127.0.0.1/', 'https://10.0.0.1/', 'https://[::1]/', 'https://[::ffff:10.0.0.1]/'])(
+    'opens no socket to %s',
+    async (url) => {
+      const { opened, done } = dial(url);
+      expect(await done).toMatchObject({ code: 'ADDRESS_REFUSED' });
+      expect(opened).toEqual([]);
+    },
+  );
+
+  it('opens no socket to a name that leads to a private address by now', async () => {
+    const lookup = async () => [...publicAddresses, { address: '192.168.0.7', family: 4 }];
+    const { opened, done } = dial('https://hooks.example.com/', { lookup });
+    expect(await done).toMatchObject({ code: 'ADDRESS_REFUSED' });
+    expect(opened).toEqual([]);
+  });
+
+  it('opens no socket to a name without an address', async () => {
+    const { opened, done } = dial('https://hooks.example.com/', { lookup: async () => [] });
+    expect(await done).toMatchObject({ code: 'ADDRESS_REFUSED' });
+    expect(opened).toEqual([]);
+  });
+
+  it('goes by plain TCP to the target of a tunnel, whatever the name resolves to', async () => {
+    const { opened, done } = dial('https://hooks.example.com/', {
+      hosts: { target: (host) => (host === 'hooks.example.com' ? 'http://127.0.0.1:4020' : undefined) },
+      lookup: () => Promise.reject(new Error('asked')),
+    });
+    expect(await done).toBeInstanceOf(Socket);
+    expect(opened).toMatchObject([{ kind: 'tcp', options: { host: '127.0.0.1', port: 4_020 } }]);
+  });
+
+  it('gives up when no socket connects in time, and leaves none open', async () => {
+    const { opened, clock, done } = dial('https://hooks.example.com/', { connects: false });
+    await clock.timerSet(10_000);
+    await clock.advance(10_000);
+    expect(await done).toMatchObject({ code: 'CONNECT_TIMEOUT' });
+    expect(opened).toHaveLength(1);
+    expect(clock.pending).toBe(0);
+  });
+
+  it('gives up when a name does not resolve in time', async () => {
+    const { opened, clock, done } = dial('https://hooks.example.com/', {
+      lookup: () => new Promise(() => undefined),
+    });
+    await clock.timerSet(10_000);
+    await clock.advance(10_000);
+    expect(await done).toMatchObject({ code: 'CONNECT_TIMEOUT' });
+    expect(opened).toEqual([]);
+  });
+
+  it('tells what the socket says when it fails', async () => {
+    const server = createServer();
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    await new Promise((resolve) => server.close(resolve));
+    const connect = connectReceiver({
+      hosts: { target: () => `http://127.0.0.1:${port}` },
+      lookup: async () => publicAddresses,
+      clock: new WatchedClock(),
+      deadlineMs: 10_000,
+    });
+    const error = await new Promise((resolve) => {
+      const told: Parameters<typeof connect>[1] = (...[failure]) => resolve(failure);
+      connect({ hostname: 'hooks.example.com', port: '', protocol: 'https:' }, told);
+    });
+    expect(error).toMatchObject({ code: 'ECONNREFUSED' });
+  });
+});

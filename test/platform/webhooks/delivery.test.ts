@@ -1,0 +1,390 @@
+import { createHmac } from 'node:crypto';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type Receiver, startReceiver } from '../../support/receiver.ts';
+import {
+  createWebhookFixture,
+  HOOK,
+  HOST,
+  receivedEvent,
+  type WebhookFixture,
+  WORKSPACE,
+} from './fixture.ts';
+
+const start = Date.UTC(2026, 0, 15, 12);
+
+describe('delivery', () => {
+  let fixture: WebhookFixture;
+  let receiver: Receiver;
+  let secret: string;
+
+  beforeEach(async () => {
+    [fixture, receiver] = await Promise.all([createWebhookFixture(), startReceiver()]);
+    fixture.tunnels.set(HOST, receiver.origin);
+    ({ secret } = await fixture.configuration.put(WORKSPACE, HOOK));
+  });
+
+  afterEach(async () => {
+    await fixture.close();
+    await receiver.close();
+  });
+
+  it('posts the payload, signed over its raw bytes, to the path of the webhook', async () => {
+    const event = receivedEvent('cmessage1', 'grüße 🙂');
+    await fixture.emit(event);
+    const [request] = await receiver.received(1);
+    await fixture.delivery.settle();
+
+    expect(request).toMatchObject({ method: 'POST', path: '/webhooks/messaging?tag=1', complete: true });
+    expect(request?.body.toString()).toBe(JSON.stringify(event.payload));
+    expect(request?.headers['host']).toEqual([HOST]);
+    expect(request?.headers['content-type']).toEqual(['application/json']);
+    expect(request?.headers['x-service-timestamp']).toEqual([String(start)]);
+    const hmac = createHmac('sha256', secret)
+      .update(`${start}.${JSON.stringify(event.payload)}`)
+      .digest('hex');
+    expect(request?.headers['x-service-signature']).toEqual([`sha256=${hmac}`]);
+  });
+
+  it.each([200, 201, 202, 204, 299])('takes %i for a success', async (status) => {
+    receiver.script({ status });
+    await fixture.emit(receivedEvent('cmessage1'));
+    await fixture.delivery.settle();
+    const [delivery] = await fixture.delivery.list({ limit: 10 });
+    expect(delivery).toMatchObject({ outcome: 'delivered', attempts: [{ at: start, status }] });
+    expect(receiver.requests).toHaveLength(1);
+  });
+
+  it('tries three times, 500 ms and 1 s after the attempt before ended, with the same bytes and signature', async () => {
+    receiver.otherwise({ status: 503 });
+    await fixture.emit(receivedEvent('cmessage1'));
+    await fixture.clock.timerSet(500);
+    await fixture.clock.advance(499);
+    expect(receiver.requests).toHaveLength(1);
+    await fixture.clock.advance(1);
+    await receiver.received(2);
+    await fixture.clock.timerSet(1_000);
+    await fixture.clock.advance(999);
+    expect(receiver.requests).toHaveLength(2);
+    await fixture.clock.advance(1);
+    await receiver.received(3);
+    await fixture.delivery.settle();
+
+    const [first, second, third] = receiver.requests;
+    expect(second).toEqual(first);
+    expect(third).toEqual(first);
+    const [delivery] = await fixture.delivery.list({ limit: 10 });
+    expect(delivery?.outcome).toBe('dropped');
+    expect(delivery?.attempts).toEqual([
+      { at: start, ms: 0, status: 503 },
+      { at: start + 500, ms: 0, status: 503 },
+      { at: start + 1_500, ms: 0, status: 503 },
+    ]);
+    await fixture.clock.advance(3_600_000);
+    expect(receiver.requests).toHaveLength(3);
+  });
+
+  it('counts the wait from the end of an attempt, not from its begin', async () => {
+    const answer = Promise.withResolvers<void>();
+    receiver.script({ after: answer.promise, thenStatus: 500 });
+    await fixture.emit(receivedEvent('cmessage1'));
+    await receiver.received(1);
+    await fixture.clock.advance(4_000);
+    answer.resolve();
+    await fixture.clock.timerSet(500);
+    await fixture.clock.advance(499);
+    expect(receiver.requests).toHaveLength(1);
+    await fixture.clock.advance(1);
+    await fixture.delivery.settle();
+    expect((await fixture.delivery.list({ limit: 1 }))[0]?.attempts).toEqual([
+      { at: start, ms: 4_000, status: 500 },
+      { at: start + 4_500, ms: 0, status: 200 },
+    ]);
+  });
+
+  it('gives up an attempt after 10 s without an answer', async () => {
+    receiver.script({ hang: true });
+    await fixture.emit(receivedEvent('cmessage1'));
+    await receiver.received(1);
+    await fixture.clock.advance(9_999);
+    expect((await fixture.delivery.list({ limit: 1 }))[0]?.attempts).toEqual([]);
+    await fixture.clock.advance(1);
+    await fixture.clock.timerSet(500);
+    await fixture.clock.advance(500);
+    await fixture.delivery.settle();
+    const [delivery] = await fixture.delivery.list({ limit: 1 });
+    expect(delivery?.attempts).toEqual([
+      { at: start, ms: 10_000, error: 'timeout' },
+      { at: start + 10_500, ms: 0, status: 200 },
+    ]);
+  });
+
+  it('puts the answer under the same 10 s: one that never ends is a failure', async () => {
+    receiver.script({ endless: true });
+    await fixture.emit(receivedEvent('cmessage1'));
+    await receiver.received(1);
+    await fixture.clock.timerSet(10_000);
+    await fixture.clock.advance(10_000);
+    await fixture.clock.timerSet(500);
+    await fixture.clock.advance(500);
+    await fixture.delivery.settle();
+    const [delivery] = await fixture.delivery.list({ limit: 1 });
+    expect(delivery?.attempts[0]).toMatchObject({ ms: 10_000, error: 'timeout' });
+    expect(delivery?.outcome).toBe('delivered');
+  });
+
+  it.each([301, 302, 303, 307, 308])(
+    'takes a redirect with %i for a failure and follows it nowhere',
+    async (status) => {
+      const elsewhere = await startReceiver();
+      receiver.script({ status, headers: { Location: `${elsewhere.origin}/elsewhere` } });
+      await fixture.emit(receivedEvent('cmessage1'));
+      await fixture.clock.timerSet(500);
+      await fixture.clock.advance(500);
+      await fixture.delivery.settle();
+      expect(elsewhere.connections).toBe(0);
+      expect(receiver.requests.map(({ path }) => path)).toEqual([
+        '/webhooks/messaging?tag=1',
+        '/webhooks/messaging?tag=1',
+      ]);
+      expect(
+        (await fixture.delivery.list({ limit: 1 }))[0]?.attempts.map((attempt) => attempt.status),
+      ).toEqual([status, 200]);
+      await elsewhere.close();
+    },
+  );
+
+  it('reads no more than 64 KiB of an answer and still takes its status', async () => {
+    receiver.script({ status: 200, body: Buffer.alloc(8 * 1024 * 1024, 'x') });
+    await fixture.emit(receivedEvent('cmessage1'));
+    await fixture.delivery.settle();
+    expect((await fixture.delivery.list({ limit: 1 }))[0]).toMatchObject({
+      outcome: 'delivered',
+      attempts: [{ status: 200 }],
+    });
+  });
+
+  it('drops an event for good after a refused connection was refused three times', async () => {
+    await receiver.close();
+    await fixture.emit(receivedEvent('cmessage1'));
+    await fixture.clock.timerSet(500);
+    await fixture.clock.advance(500);
+    await fixture.clock.timerSet(1_000);
+    await fixture.clock.advance(1_000);
+    await fixture.delivery.settle();
+    const [delivery] = await fixture.delivery.list({ limit: 1 });
+    expect(delivery?.outcome).toBe('dropped');
+    expect(delivery?.attempts.map(({ error }) => error)).toEqual([
+      'connection_refused',
+      'connection_refused',
+      'connection_refused',
+    ]);
+  });
+
+  it('keeps connections alive between events', async () => {
+    for (let index = 0; index < 5; index += 1) {
+      await fixture.emit(receivedEvent(`cmessage${index}`));
+      await fixture.delivery.settle();
+    }
+    expect(receiver.requests).toHaveLength(5);
+    expect(receiver.connections).toBe(1);
+  });
+
+  it('signs with the secret that holds when the first attempt leaves', async () => {
+    const rotated = await fixture.configuration.rotate(WORKSPACE);
+    const event = receivedEvent('cmessage1');
+    await fixture.emit(event);
+    const [request] = await receiver.received(1);
+    await fixture.delivery.settle();
+    const hmac = createHmac('sha256', rotated.secret)
+      .update(`${start}.${JSON.stringify(event.payload)}`)
+      .digest('hex');
+    expect(request?.headers['x-service-signature']).toEqual([`sha256=${hmac}`]);
+    expect(rotated.secret).not.toBe(secret);
+  });
+
+  it('goes to the moved endpoint from the next event on', async () => {
+    const moved = await startReceiver();
+    fixture.tunnels.set('moved.example.com', moved.origin);
+    await fixture.configuration.put(WORKSPACE, 'https://moved.example.com/');
+    await fixture.emit(receivedEvent('cmessage1'));
+    await fixture.delivery.settle();
+    expect(receiver.requests).toHaveLength(0);
+    expect(moved.requests).toHaveLength(1);
+    await moved.close();
+  });
+
+  it('opens no connection to the old target of a tunnel that was moved', async () => {
+    await fixture.emit(receivedEvent('cmessage1'));
+    await fixture.delivery.settle();
+    const moved = await startReceiver();
+    fixture.tunnels.set(HOST, moved.origin);
+    await fixture.emit(receivedEvent('cmessage2'));
+    await fixture.delivery.settle();
+    expect(receiver.requests).toHaveLength(1);
+    expect(moved.requests).toHaveLength(1);
+    await moved.close();
+  });
+
+  it('tells that an event had no webhook to go to', async () => {
+    await fixture.emit(receivedEvent('cmessage1', 'hello', 'cworkspacewithoutwebhook1'));
+    await fixture.delivery.settle();
+    expect((await fixture.delivery.list({ limit: 1 }))[0]).toMatchObject({
+      outcome: 'dropped',
+      reason: 'no_webhook',
+      url: null,
+      headers: {},
+      attempts: [],
+    });
+  });
+
+  it('answers what is pending before its outcome is known', async () => {
+    receiver.script({ status: 500 });
+    const [event] = await fixture.emit(receivedEvent('cmessage1'));
+    await fixture.clock.timerSet(500);
+    const [pending] = await fixture.delivery.list({ limit: 10 });
+    expect(pending).toMatchObject({ outcome: 'pending', eventId: event?.id, attempts: [{ status: 500 }] });
+    expect(await fixture.delivery.list({ limit: 10, outcome: 'dropped' })).toEqual([]);
+    await fixture.clock.advance(500);
+    await fixture.delivery.settle();
+    const [delivered] = await fixture.delivery.list({ limit: 10, outcome: 'delivered' });
+    expect(delivered).toEqual({
+      ...pending,
+      outcome: 'delivered',
+      attempts: [...(pending?.attempts ?? []), { at: start + 500, ms: 0, status: 200 }],
+    });
+  });
+
+  it('lists newest first, filtered and in pages', async () => {
+    const other = { ...receivedEvent('cmessage9'), connectionId: 'cconnection00000000000002' };
+    await fixture.emit(...Array.from({ length: 5 }, (_, index) => receivedEvent(`cmessage${index}`)), other);
+    await fixture.delivery.settle();
+    const ids = async (filter: object) =>
+      (await fixture.delivery.list({ limit: 10, ...filter })).map(({ messageId }) => messageId);
+    expect(await ids({})).toEqual([
+      'cmessage9',
+      'cmessage4',
+      'cmessage3',
+      'cmessage2',
+      'cmessage1',
+      'cmessage0',
+    ]);
+    expect(await ids({ connectionId: other.connectionId })).toEqual(['cmessage9']);
+    expect(await ids({ event: 'message.status' })).toEqual([]);
+    const [first] = await fixture.delivery.list({ limit: 1 });
+    expect(await ids({ before: first?.id, limit: 2 })).toEqual(['cmessage4', 'cmessage3']);
+  });
+
+  describe('sending again', () => {
+    it('repeats bytes and signature, as a delivery of its own', async () => {
+      await fixture.emit(receivedEvent('cmessage1'));
+      await fixture.delivery.settle();
+      const [delivery] = await fixture.delivery.list({ limit: 1 });
+      await fixture.clock.advance(60_000);
+      const ids = await fixture.delivery.resend(delivery?.id ?? 0, { times: 2 });
+      await fixture.delivery.settle();
+      const [first, second, third] = receiver.requests;
+      expect(second).toEqual(first);
+      expect(third).toEqual(first);
+      const listed = await fixture.delivery.list({ limit: 10 });
+      expect(listed.map(({ id }) => id).sort()).toEqual([delivery?.id, ...(ids ?? [])].sort());
+      expect(new Set(listed.map(({ eventId }) => eventId)).size).toBe(1);
+    });
+
+    it('signs afresh with the secret of now when told to', async () => {
+      await fixture.emit(receivedEvent('cmessage1'));
+      await fixture.delivery.settle();
+      const [delivery] = await fixture.delivery.list({ limit: 1 });
+      const rotated = await fixture.configuration.rotate(WORKSPACE);
+      await fixture.clock.advance(600_000);
+      await fixture.delivery.resend(delivery?.id ?? 0, { resign: true });
+      await fixture.delivery.settle();
+      const [first, again] = receiver.requests;
+      expect(again?.body).toEqual(first?.body);
+      expect(again?.headers['x-service-timestamp']).toEqual([String(start + 600_000)]);
+      const hmac = createHmac('sha256', rotated.secret)
+        .update(`${start + 600_000}.`)
+        .update(first?.body ?? '')
+        .digest('hex');
+      expect(again?.headers['x-service-signature']).toEqual([`sha256=${hmac}`]);
+    });
+
+    it('alters one byte of the body, or the signature, and keeps what it sent', async () => {
+      await fixture.emit(receivedEvent('cmessage1'));
+      await fixture.delivery.settle();
+      const [delivery] = await fixture.delivery.list({ limit: 1 });
+      await fixture.delivery.resend(delivery?.id ?? 0, { tamper: 'body' });
+      await receiver.received(2);
+      await fixture.delivery.resend(delivery?.id ?? 0, { tamper: 'signature' });
+      await receiver.received(3);
+      await fixture.delivery.settle();
+      const [first, body, signature] = receiver.requests;
+      expect(body?.headers).toEqual(first?.headers);
+      const differing = [...(first?.body ?? [])].filter((byte, index) => byte !== body?.body[index]);
+      expect(differing).toHaveLength(1);
+      expect(signature?.body).toEqual(first?.body);
+      expect(signature?.headers['x-service-signature']).not.toEqual(first?.headers['x-service-signature']);
+      const [, stored] = await fixture.delivery.list({ limit: 3 });
+      expect(stored?.body).toBe(body?.body.toString());
+    });
+
+    it('knows no delivery that was never made', async () => {
+      expect(await fixture.delivery.resend(123_456)).toBeNull();
+    });
+  });
+
+  describe('the end of the process', () => {
+    it('marks what a crash left undone as dropped, at the next start', async () => {
+      const { recordEvents } = await import('../../../src/platform/webhooks/ledger.ts');
+      await fixture.emit(receivedEvent('cmessage1'));
+      await fixture.delivery.settle();
+      await recordEvents(fixture.database, [receivedEvent('cmessage2'), receivedEvent('cmessage3')]);
+      const next = await fixture.restart();
+      const listed = await next.list({ limit: 10 });
+      expect(listed.map(({ messageId, outcome, reason }) => [messageId, outcome, reason])).toEqual([
+        ['cmessage3', 'dropped', 'interrupted'],
+        ['cmessage2', 'dropped', 'interrupted'],
+        ['cmessage1', 'delivered', null],
+      ]);
+      expect(receiver.requests).toHaveLength(1);
+    });
+
+    it('takes up no id twice after a restart', async () => {
+      await fixture.emit(receivedEvent('cmessage1'));
+      await fixture.delivery.settle();
+      const next = await fixture.restart();
+      const [first] = await next.list({ limit: 1 });
+      const ids = await next.resend(first?.id ?? 0);
+      await next.settle();
+      expect(ids).toEqual([(first?.id ?? 0) + 1]);
+      expect(await next.list({ limit: 10 })).toHaveLength(2);
+    });
+
+    it('closes without waiting for a receiver that hangs, and says so', async () => {
+      receiver.otherwise({ hang: true });
+      await fixture.emit(receivedEvent('cmessage1'));
+      await receiver.received(1);
+      await fixture.delivery.close();
+      const rows = await fixture.database.query('SELECT outcome, reason, attempts FROM platform.deliveries');
+      expect(rows).toEqual([
+        {
+          outcome: 'dropped',
+          reason: 'interrupted',
+          attempts: JSON.stringify([{ at: start, ms: 0, error: 'stopped' }]),
+        },
+      ]);
+      expect(fixture.clock.pending).toBe(0);
+    });
+  });
+
+  it('forgets everything in a reset, what is under way included', async () => {
+    receiver.otherwise({ hang: true });
+    await fixture.emit(receivedEvent('cmessage1'));
+    await receiver.received(1);
+    await fixture.delivery.reset();
+    await fixture.delivery.settle();
+    expect(await fixture.delivery.list({ limit: 10 })).toEqual([]);
+    expect(fixture.configuration.get(WORKSPACE)).toMatchObject({ url: null, secretSet: false });
+    expect(await fixture.database.query('SELECT 1 FROM platform.ledger')).toEqual([]);
+    expect(fixture.clock.pending).toBe(0);
+  });
+});

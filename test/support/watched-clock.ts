@@ -1,0 +1,25 @@
+import { ManualClock } from './manual-clock.ts';
+
+/** A manual clock that tells when code under test has begun to wait, so that a test knows when to move it. */
+export class WatchedClock extends ManualClock {
+  readonly #set = new Map<number, number>();
+  #waiters: { readonly ms: number; readonly tell: () => void }[] = [];
+
+  override after(ms: number, run: () => void): () => void {
+    const cancel = super.after(ms, run);
+    const waiter = this.#waiters.find((candidate) => candidate.ms === ms);
+    if (waiter === undefined) this.#set.set(ms, (this.#set.get(ms) ?? 0) + 1);
+    else {
+      this.#waiters = this.#waiters.filter((candidate) => candidate !== waiter);
+      waiter.tell();
+    }
+    return cancel;
+  }
+
+  /** Resolves when a timer of `ms` was set that no earlier call was told of. */
+  async timerSet(ms: number): Promise<void> {
+    const seen = this.#set.get(ms) ?? 0;
+    if (seen > 0) this.#set.set(ms, seen - 1);
+    else await new Promise<void>((tell) => this.#waiters.push({ ms, tell }));
+  }
+}
