@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import postgres from 'postgres';
 import { inject } from 'vitest';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
-import { withDatabase } from '../../src/runtime/database/database-url.ts';
 import { migrateDatabase } from '../../src/runtime/database/migrate.ts';
 import { createLogger } from '../../src/runtime/logger/logger.ts';
 
@@ -20,6 +19,13 @@ type Schema = 'connector' | 'platform';
 const MIGRATIONS = new URL('../../drizzle/', import.meta.url).pathname;
 /** Advisory lock under which a template is made. */
 const TEMPLATE_LOCK = 418_276_001;
+
+/** The same URL for another database of the server. */
+export function withDatabase(url: string, database: string): string {
+  const other = new URL(url);
+  other.pathname = `/${database}`;
+  return other.toString();
+}
 
 /** Runs `work` on one connection to the shared server. */
 export async function asAdmin<T>(work: (sql: postgres.Sql) => Promise<T>): Promise<T> {

@@ -3,28 +3,22 @@ import { DatabaseUnavailable } from './errors.ts';
 /** Where a connection goes, without user, password and options: safe to log and to show. */
 export function describeLocation(url: string): string {
   const parsed = parseUrl(url);
-  return `${parsed.host === '' ? 'localhost' : decodeURIComponent(parsed.host)}${parsed.pathname}`;
+  return `${decodeURIComponent(parsed.host)}${parsed.pathname}`;
 }
 
 /** Parses a Postgres URL. Throws a `DatabaseUnavailable` that shows the expected form, never the value. */
 export function parseUrl(url: string): URL {
   // Several hosts are allowed (`host1:5432,host2:5432`); the URL parser takes only the first.
   const single = url.replace(/(:\/\/(?:[^/?#]*@)?)([^/?#,]*),[^/?#]*/, '$1$2');
-  if (!/^postgres(?:ql)?:\/\//.test(url) || !URL.canParse(single)) {
+  const parsed = /^postgres(?:ql)?:\/\//.test(url) ? URL.parse(single) : null;
+  if (parsed === null || parsed.hostname === '') {
     throw new DatabaseUnavailable(
       'rejected_session',
       'the database URL is not of the form postgres://user:password@host:5432/database ' +
         '(percent-encode special characters in the password)',
     );
   }
-  return new URL(single);
-}
-
-/** The same URL for another database of the same server. */
-export function withDatabase(url: string, database: string): string {
-  const parsed = parseUrl(url);
-  parsed.pathname = `/${encodeURIComponent(database)}`;
-  return parsed.toString();
+  return parsed;
 }
 
 /**

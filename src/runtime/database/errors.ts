@@ -110,9 +110,10 @@ export class QueryFailed extends Error {
   }
 }
 
-const SQLSTATE = /^[0-9A-Z]{5}$/;
-/** Node's socket codes that happen to look like a SQLSTATE. */
-const NOT_SQLSTATE: ReadonlySet<string> = new Set(['EPIPE', 'EPERM', 'EBUSY', 'EXDEV', 'EBADF', 'EAGAIN']);
+/** Five digits or capitals. Node's socket codes of five letters begin with an E, as no SQLSTATE does. */
+const SQLSTATE = /^(?!E[A-Z]{4})[0-9A-Z]{5}$/;
+/** A lock was not to be had in time; the server takes no writes now. */
+const PASSING: ReadonlySet<string> = new Set(['55P03', '25006']);
 const CONNECTION_CLASSES: ReadonlySet<string> = new Set(['08', '40', '53', '57']);
 const SOCKET_CODES: ReadonlySet<string> = new Set([
   'ECONNREFUSED',
@@ -146,19 +147,20 @@ function codeOf(error: Error): string | undefined {
 export function sqlState(error: unknown): string | undefined {
   return findInCauses(error, (candidate) => {
     const code = codeOf(candidate);
-    return code !== undefined && SQLSTATE.test(code) && !NOT_SQLSTATE.has(code) ? code : undefined;
+    return code !== undefined && SQLSTATE.test(code) ? code : undefined;
   });
 }
 
 function isConnectionCode(code: string | undefined): boolean {
   if (code === undefined) return false;
   if (SOCKET_CODES.has(code) || code.startsWith('CONNECTION_') || code === 'CONNECT_TIMEOUT') return true;
-  return SQLSTATE.test(code) && !NOT_SQLSTATE.has(code) && CONNECTION_CLASSES.has(code.slice(0, 2));
+  return SQLSTATE.test(code) && (PASSING.has(code) || CONNECTION_CLASSES.has(code.slice(0, 2)));
 }
 
 /**
  * True for failures that say nothing about the statement itself: the same idempotent statement may be tried
- * again. SQLSTATE classes 08, 40, 53 and 57, lost or refused connections, and deadlines.
+ * again. SQLSTATE classes 08, 40, 53 and 57, a lock not given in time (55P03), a server that takes no writes
+ * (25006), lost or refused connections, and deadlines.
  */
 export function isConnectionFailure(error: unknown): boolean {
   const found = findInCauses(error, (candidate) =>

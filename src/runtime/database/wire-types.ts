@@ -74,10 +74,10 @@ const TIMESTAMP = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d+)?)([+-]\d\d)(:\d\d
 
 /** Brought to the ISO form first: left to itself, the parser takes the year 0001 for 2001. */
 function parseTimestamp(text: string): Date {
-  const [, date, time, hours, minutes = ':00'] = TIMESTAMP.exec(text) ?? [];
-  const value = new Date(`${date}T${time}${hours}${minutes}`);
-  if (Number.isNaN(value.getTime())) throw new RangeError('a timestamptz value cannot be held by a Date');
-  return value;
+  const parts = TIMESTAMP.exec(text);
+  if (parts === null) throw new RangeError('a timestamptz value cannot be held by a Date');
+  const [, date, time, hours, minutes = ':00'] = parts;
+  return new Date(`${date}T${time}${hours}${minutes}`);
 }
 
 function parseBytes(text: string): Buffer {

@@ -1,10 +1,34 @@
+import { sql } from 'drizzle-orm';
+import { integer, jsonb, pgTable, timestamp } from 'drizzle-orm/pg-core';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
-import { type Database, openDatabase } from '../../../src/runtime/database/database.ts';
+import {
+  type Database,
+  DatabaseUnavailable,
+  isConnectionFailure,
+  openDatabase,
+  type Queryable,
+  QueryDeadlineExceeded,
+  QueryFailed,
+  sqlState,
+  TransactionOver,
+} from '../../../src/runtime/database/database.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { asAdmin, createTestDatabase, type TestDatabase } from '../../support/database.ts';
 
 const logger = createLogger({ level: 'silent', name: 'test' });
+
+/** Waits until no backend of this database runs a statement like `pattern`. */
+async function untilGone(pattern: string, url: string): Promise<void> {
+  const name = new URL(url).pathname.slice(1);
+  await asAdmin(async (admin) => {
+    for (;;) {
+      const rows = await admin`
+        select 1 from pg_stat_activity where datname = ${name} and state = 'active' and query like ${pattern}`;
+      if (rows.length === 0) return;
+    }
+  });
+}
 
 describe('database', () => {
   let test: TestDatabase;
@@ -12,7 +36,15 @@ describe('database', () => {
 
   beforeEach(async () => {
     test = await createTestDatabase();
-    database = openDatabase({ url: test.url, name: 'test', poolSize: 4, clock: systemClock, logger });
+    database = openDatabase({
+      url: test.url,
+      name: 'database-test',
+      poolSize: 3,
+      deadlineMs: 5_000,
+      clock: systemClock,
+      logger,
+    });
+    await database.query('create table item (id int primary key, name text)');
   });
 
   afterEach(async () => {
@@ -20,7 +52,323 @@ describe('database', () => {
     await test.drop();
   });
 
-  it('answers a query with plain rows', async () => {
-    expect(await database.query('select $1::int as one', [1])).toEqual([{ one: 1 }]);
+  const names = async (): Promise<unknown[]> => {
+    const rows = await database.query<{ name: string }>('select name from item order by id');
+    return rows.map(({ name }) => name);
+  };
+
+  describe('queries', () => {
+    it('answers with plain arrays of plain rows', async () => {
+      const rows = await database.query('select $1::int as one, null as nothing', [1]);
+      expect(rows).toStrictEqual([{ one: 1, nothing: null }]);
+      expect(Object.getPrototypeOf(rows)).toBe(Array.prototype);
+    });
+
+    it('names the constraint and the SQLSTATE of a refusal, and none of the values', async () => {
+      await database.query('insert into item values (1, $1)', ['canary-4711']);
+      const error = await database.query('insert into item values (1, $1)', ['canary-4711']).catch((e) => e);
+      expect(error).toBeInstanceOf(QueryFailed);
+      expect(error).toMatchObject({ code: '23505', constraint: 'item_pkey', table: 'item' });
+      expect(JSON.stringify(error, Object.getOwnPropertyNames(error))).not.toContain('canary-4711');
+      expect(sqlState(error)).toBe('23505');
+      expect(isConnectionFailure(error)).toBe(false);
+    });
+
+    it('refuses two statements in one query', async () => {
+      await expect(database.query("insert into item values (1, 'a'); select 1")).rejects.toMatchObject({
+        code: '42601',
+      });
+      expect(await names()).toEqual([]);
+    });
+
+    it('sets the session to UTC, ISO dates, its name and limits near the deadline', async () => {
+      const [row] = await database.query(
+        `select current_setting('TimeZone') zone, current_setting('DateStyle') style,
+                current_setting('application_name') name, current_setting('statement_timeout') statement,
+                current_setting('lock_timeout') lock,
+                current_setting('idle_in_transaction_session_timeout') idle`,
+      );
+      expect(row).toEqual({
+        zone: 'UTC',
+        style: 'ISO, MDY',
+        name: 'database-test',
+        statement: '6s',
+        lock: '4s',
+        idle: '10s',
+      });
+    });
+
+    it('gives up a lock before the deadline, and keeps the connection', async () => {
+      await database.query("insert into item values (1, 'a')");
+      const held = Promise.withResolvers<void>();
+      const locked = Promise.withResolvers<void>();
+      const holder = database.transaction(async (tx) => {
+        await tx.query('select * from item for update');
+        locked.resolve();
+        await held.promise;
+      });
+      await locked.promise;
+      const waiter = database.transaction((tx) => tx.query("update item set name = 'b'"), {
+        deadlineMs: 400,
+      });
+      const error = await waiter.catch((e) => e);
+      expect(sqlState(error)).toBe('55P03');
+      expect(isConnectionFailure(error)).toBe(true);
+      expect(database.health.deadlineHits).toBe(0);
+      held.resolve();
+      await holder;
+    });
+
+    it('survives a table that changes under a prepared statement', async () => {
+      await database.query("insert into item values (1, 'a')");
+      expect(await database.query('select * from item')).toEqual([{ id: 1, name: 'a' }]);
+      await database.query('alter table item add column extra int');
+      expect(await database.query('select * from item')).toEqual([{ id: 1, name: 'a', extra: null }]);
+    });
+  });
+
+  describe('deadlines', () => {
+    it('rejects at the deadline and cancels the statement on the server', async () => {
+      const begun = systemClock.elapsed();
+      const error = await database.query('select pg_sleep(20)', [], { deadlineMs: 150 }).catch((e) => e);
+      expect(error).toBeInstanceOf(QueryDeadlineExceeded);
+      expect(error).toMatchObject({ deadlineMs: 150, mayHaveCommitted: true });
+      expect(isConnectionFailure(error)).toBe(true);
+      expect(systemClock.elapsed() - begun).toBeLessThan(4_000);
+      await untilGone('%pg_sleep(20)%', test.url);
+      expect(database.health.deadlineHits).toBe(1);
+      expect(await database.query('select 1 as one')).toEqual([{ one: 1 }]);
+    });
+
+    it('holds over all of a transaction, whatever its callback waits for', async () => {
+      const error = await database
+        .transaction(
+          async (tx) => {
+            await tx.query("insert into item values (1, 'a')");
+            await new Promise(() => undefined);
+          },
+          { deadlineMs: 150 },
+        )
+        .catch((e) => e);
+      expect(error).toBeInstanceOf(QueryDeadlineExceeded);
+      expect(error.mayHaveCommitted).toBe(false);
+      expect(await names()).toEqual([]);
+    });
+
+    it('holds for one statement of a transaction', async () => {
+      const statement = database.transaction((tx) =>
+        tx.query('select pg_sleep(20)', [], { deadlineMs: 100 }),
+      );
+      await expect(statement).rejects.toMatchObject({ name: 'QueryDeadlineExceeded', deadlineMs: 100 });
+      await untilGone('%pg_sleep(20)%', test.url);
+    });
+
+    it('holds while waiting for a connection, and nothing was sent then', async () => {
+      const held = Promise.withResolvers<void>();
+      const holders = Array.from({ length: 3 }, () => database.transaction(() => held.promise));
+      const error = await database
+        .query("insert into item values (1, 'a')", [], { deadlineMs: 100 })
+        .catch((e) => e);
+      expect(error).toMatchObject({ name: 'QueryDeadlineExceeded', mayHaveCommitted: false });
+      held.resolve();
+      await Promise.all(holders);
+      expect(await names()).toEqual([]);
+    });
+
+    it('may be longer than usual for one query', async () => {
+      const limit = async (options?: { deadlineMs: number }): Promise<unknown> => {
+        const [row] = await database.query(
+          "select current_setting('statement_timeout') as value",
+          [],
+          options,
+        );
+        return row?.['value'];
+      };
+      expect([await limit(), await limit({ deadlineMs: 60_000 }), await limit()]).toEqual([
+        '6s',
+        '61s',
+        '6s',
+      ]);
+    });
+  });
+
+  describe('transactions', () => {
+    it('commits and hands on the result', async () => {
+      const result = await database.transaction(async (tx) => {
+        await tx.query("insert into item values (1, 'a')");
+        return await tx.query('select count(*)::int as n from item');
+      });
+      expect(result).toEqual([{ n: 1 }]);
+      expect(await names()).toEqual(['a']);
+    });
+
+    it('undoes everything when the callback throws, and throws the same', async () => {
+      const thrown = new Error('no');
+      const work = database.transaction(async (tx) => {
+        await tx.query("insert into item values (1, 'a')");
+        throw thrown;
+      });
+      await expect(work).rejects.toBe(thrown);
+      expect(await names()).toEqual([]);
+      expect(database.health).toMatchObject({ open: 1, busy: 0 });
+    });
+
+    it('rejects when a failed statement was swallowed, instead of reporting a commit that was none', async () => {
+      const work = database.transaction(async (tx) => {
+        await tx.query("insert into item values (1, 'a')");
+        await tx.query('select 1/0').catch(() => undefined);
+        return 'fine';
+      });
+      await expect(work).rejects.toMatchObject({ code: '22012' });
+      expect(await names()).toEqual([]);
+    });
+
+    it('refuses queries through a handle whose transaction is over', async () => {
+      let kept: Queryable | undefined;
+      await database.transaction(async (tx) => {
+        kept = tx;
+      });
+      await expect(kept?.query("insert into item values (9, 'stray')")).rejects.toBeInstanceOf(
+        TransactionOver,
+      );
+      expect(await names()).toEqual([]);
+    });
+
+    it('refuses the rest of a callback whose transaction was given up, and commits nothing of it', async () => {
+      const goOn = Promise.withResolvers<void>();
+      const later = Promise.withResolvers<unknown>();
+      const work = database.transaction(
+        async (tx) => {
+          await tx.query("insert into item values (1, 'a')");
+          await goOn.promise;
+          await tx.query("insert into item values (2, 'stray')").then(later.resolve, later.resolve);
+        },
+        { deadlineMs: 100 },
+      );
+      await expect(work).rejects.toBeInstanceOf(QueryDeadlineExceeded);
+      goOn.resolve();
+      expect(await later.promise).toBeInstanceOf(TransactionOver);
+      expect(await names()).toEqual([]);
+    });
+
+    it('keeps transactions on one connection each', async () => {
+      const pids = await Promise.all(
+        Array.from({ length: 6 }, () =>
+          database.transaction(async (tx) => {
+            const [first] = await tx.query('select pg_backend_pid() as pid');
+            const [second] = await tx.query('select pg_backend_pid() as pid');
+            return first?.['pid'] === second?.['pid'];
+          }),
+        ),
+      );
+      expect(pids).toEqual(Array.from({ length: 6 }, () => true));
+      expect(database.health.open).toBeLessThanOrEqual(3);
+    });
+  });
+
+  describe('drizzle', () => {
+    const item = pgTable('thing', {
+      id: integer('id').primaryKey(),
+      at: timestamp('at', { withTimezone: true }),
+      data: jsonb('data'),
+    });
+
+    beforeEach(async () => {
+      await database.query('create table thing (id int primary key, at timestamptz, data jsonb)');
+    });
+
+    it('reads what it writes, by the same rules', async () => {
+      const at = new Date('2026-05-01T10:00:00.250Z');
+      const data = { text: '"quoted"', list: [1, 2] };
+      await database.orm.insert(item).values({ id: 1, at, data });
+      expect(await database.orm.select().from(item)).toEqual([{ id: 1, at, data }]);
+      expect(await database.query('select at, data from thing')).toEqual([{ at, data }]);
+    });
+
+    it('leaves the value rules of other queries alone', async () => {
+      await database.orm.execute(sql`select 1`);
+      const [row] = await database.query('select $1::timestamptz as at, $2::jsonb as data', [
+        new Date(5),
+        '{"a":1}',
+      ]);
+      expect(row).toEqual({ at: new Date(5), data: { a: 1 } });
+    });
+
+    it('undoes a nested transaction alone', async () => {
+      await database.orm.transaction(async (tx) => {
+        await tx.insert(item).values({ id: 1 });
+        await tx
+          .transaction(async (nested) => {
+            await nested.insert(item).values({ id: 2 });
+            await nested.insert(item).values({ id: 2 });
+          })
+          .catch(() => undefined);
+        await tx.insert(item).values({ id: 3 });
+      });
+      expect(await database.orm.select({ id: item.id }).from(item).orderBy(item.id)).toEqual([
+        { id: 1 },
+        { id: 3 },
+      ]);
+    });
+
+    it('tells the SQLSTATE through its wrapping', async () => {
+      const error = await database.orm.execute(sql`select 1/0`).catch((e) => e);
+      expect(sqlState(error)).toBe('22012');
+    });
+  });
+
+  describe('closing', () => {
+    it('refuses further queries', async () => {
+      await database.ping();
+      await database.close();
+      const error = await database.query('select 1').catch((e) => e);
+      expect(error).toBeInstanceOf(DatabaseUnavailable);
+      expect(error).toMatchObject({ reason: 'closed', mayHaveCommitted: false });
+    });
+
+    it('lets running statements finish and refuses those that wait', async () => {
+      const held = Promise.withResolvers<void>();
+      const started = Array.from({ length: 3 }, () => Promise.withResolvers<void>());
+      const holders = started.map(({ resolve }, id) =>
+        database.transaction(async (tx) => {
+          await tx.query('insert into item values ($1, $2)', [id, `kept ${id}`]);
+          resolve();
+          await held.promise;
+        }),
+      );
+      await Promise.all(started.map(({ promise }) => promise));
+      const waiting = database.query('select 1');
+      const closed = database.close();
+      await expect(waiting).rejects.toMatchObject({ reason: 'closed' });
+      held.resolve();
+      await Promise.all([...holders, closed]);
+      const rows = await asAdminIn(test.url, 'select name from item order by id');
+      expect(rows).toEqual(['kept 0', 'kept 1', 'kept 2']);
+    });
+
+    it('leaves no connection on the server', async () => {
+      await Promise.all(Array.from({ length: 9 }, () => database.query('select 1')));
+      await database.close();
+      await untilDisconnected(test.url);
+    });
   });
 });
+
+async function asAdminIn(url: string, text: string): Promise<unknown[]> {
+  const database = openDatabase({ url, name: 'check', poolSize: 1, clock: systemClock, logger });
+  try {
+    return (await database.query(text)).map((row) => Object.values(row)[0]);
+  } finally {
+    await database.close();
+  }
+}
+
+async function untilDisconnected(url: string): Promise<void> {
+  const name = new URL(url).pathname.slice(1);
+  await asAdmin(async (admin) => {
+    for (;;) {
+      const rows = await admin`select 1 from pg_stat_activity where datname = ${name}`;
+      if (rows.length === 0) return;
+    }
+  });
+}

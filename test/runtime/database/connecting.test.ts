@@ -1,0 +1,208 @@
+import { createServer } from 'node:net';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
+import {
+  type DatabaseOptions,
+  DatabaseUnavailable,
+  openDatabase,
+} from '../../../src/runtime/database/database.ts';
+import { createLogger } from '../../../src/runtime/logger/logger.ts';
+import { asAdmin, createTestDatabase, type TestDatabase, withDatabase } from '../../support/database.ts';
+import { startFaultProxyFor } from '../../support/fault-proxy.ts';
+
+const logger = createLogger({ level: 'silent', name: 'test' });
+
+/** What the first query on this URL fails with. */
+async function failureOf(url: string, options: Partial<DatabaseOptions> = {}): Promise<DatabaseUnavailable> {
+  const database = openDatabase({ url, name: 'test', poolSize: 2, clock: systemClock, logger, ...options });
+  try {
+    const failure = await database.query('select 1').then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+    expect(failure).toBeInstanceOf(DatabaseUnavailable);
+    return failure as DatabaseUnavailable;
+  } finally {
+    await database.close();
+  }
+}
+
+async function findClosedPort(): Promise<number> {
+  const { promise, resolve } = Promise.withResolvers<number>();
+  const server = createServer().listen(0, '127.0.0.1', () => {
+    const address = server.address();
+    server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
+  });
+  return await promise;
+}
+
+describe('connecting', () => {
+  let test: TestDatabase;
+
+  beforeAll(async () => {
+    test = await createTestDatabase();
+  });
+
+  afterAll(() => test.drop());
+
+  it.each(['', 'localhost', 'http://localhost/x', 'postgres://user:p%zz@host:port/x', 'postgres://'])(
+    'refuses the malformed URL %j when opening, and shows the form it wants',
+    (url) => {
+      const open = (): unknown => openDatabase({ url, name: 'test', clock: systemClock, logger });
+      expect(open).toThrow(/postgres:\/\/user:password@host:5432\/database/);
+    },
+  );
+
+  it('says that nothing listens there', async () => {
+    const port = await findClosedPort();
+    const failure = await failureOf(`postgres://me:secret-4711@127.0.0.1:${port}/base`);
+    expect(failure).toMatchObject({ reason: 'refused', permanent: false, code: 'ECONNREFUSED' });
+    expect(failure.message).toMatch(/127\.0\.0\.1:\d+\/base as me: nothing listens there/);
+    expect(failure.message).not.toContain('secret-4711');
+  });
+
+  it('says that the host name is unknown', async () => {
+    const failure = await failureOf('postgres://me@no-such-host.invalid/base');
+    expect(failure.reason).toBe('unreachable');
+    expect(failure.message).toMatch(/host name/);
+  });
+
+  it('says that the password is wrong', async () => {
+    const url = new URL(test.url);
+    url.password = 'wrong';
+    expect(await failureOf(url.toString())).toMatchObject({
+      reason: 'authentication',
+      permanent: true,
+      code: '28P01',
+    });
+  });
+
+  it('says that the database does not exist', async () => {
+    const failure = await failureOf(withDatabase(test.url, 'no_such_database'));
+    expect(failure).toMatchObject({ reason: 'missing_database', permanent: true });
+    expect(failure.message).toMatch(/create it/);
+  });
+
+  it('refuses a server older than 15, and names both versions', async () => {
+    const proxy = await startFaultProxyFor(test.url, 5432, (chunk) =>
+      Buffer.from(chunk.toString('latin1').replace(/(server_version\0)\d\d/, '$114'), 'latin1'),
+    );
+    const failure = await failureOf(proxy.route(test.url));
+    expect(failure).toMatchObject({ reason: 'unsupported_version', permanent: true });
+    expect(failure.message).toMatch(/Postgres 14.* is too old; version 15 or newer/);
+    await proxy.close();
+  });
+
+  it('says how to run behind a pooler that refuses session settings', async () => {
+    const proxy = await startFaultProxyFor(test.url, 5432, (chunk, direction) =>
+      direction === 'up'
+        ? Buffer.from(chunk.toString('latin1').replace('lock_timeout', 'lock_tim\0out'), 'latin1')
+        : chunk,
+    );
+    const failure = await failureOf(proxy.route(test.url));
+    expect(failure.message).toMatch(/\?prepare=false/);
+    await proxy.close();
+  });
+
+  it('ends with an error when the server accepts and says nothing', async () => {
+    const proxy = await startFaultProxyFor(test.url, 5432);
+    proxy.freeze();
+    const database = openDatabase({ url: proxy.route(test.url), name: 'test', clock: systemClock, logger });
+    await expect(database.query('select 1', [], { deadlineMs: 200 })).rejects.toMatchObject({
+      name: 'QueryDeadlineExceeded',
+      mayHaveCommitted: false,
+    });
+    const begun = systemClock.elapsed();
+    await database.close();
+    expect(systemClock.elapsed() - begun).toBeLessThan(2_000);
+    await proxy.close();
+  });
+
+  it('ends with an error when the server closes every connection at once, without trying for ever', async () => {
+    let accepted = 0;
+    const server = createServer((socket) => {
+      accepted += 1;
+      socket.destroy();
+    });
+    const { promise, resolve } = Promise.withResolvers<void>();
+    server.listen(0, '127.0.0.1', resolve);
+    await promise;
+    const address = server.address();
+    const port = typeof address === 'object' && address !== null ? address.port : 0;
+    const failure = await failureOf(`postgres://me@127.0.0.1:${port}/base`);
+    expect(failure.reason).toBe('lost');
+    expect(accepted).toBe(1);
+    server.close();
+  });
+
+  it('goes on to the next host of several', async () => {
+    const { hostname, port } = new URL(test.url);
+    const closed = await findClosedPort();
+    const url = test.url.replace(`@${hostname}:${port}`, `@127.0.0.1:${closed},${hostname}:${port}`);
+    const database = openDatabase({ url, name: 'test', clock: systemClock, logger });
+    expect(await database.query('select 1 as one')).toEqual([{ one: 1 }]);
+    await database.close();
+  });
+
+  it('fails on all hosts with the failure of the last', async () => {
+    const ports = [await findClosedPort(), await findClosedPort()];
+    const failure = await failureOf(`postgres://me@127.0.0.1:${ports[0]},127.0.0.1:${ports[1]}/base`);
+    expect(failure.reason).toBe('refused');
+  });
+
+  it('waits for its own connections where the server gives it fewer than it wants', async () => {
+    const user = `few_${Math.random().toString(36).slice(2)}`;
+    await asAdmin((sql) => sql.unsafe(`create role ${user} login password 'x' connection limit 2`));
+    const url = new URL(test.url);
+    url.username = user;
+    url.password = 'x';
+    const database = openDatabase({
+      url: url.toString(),
+      name: 'test',
+      poolSize: 8,
+      clock: systemClock,
+      logger,
+    });
+    const answers = await Promise.all(
+      Array.from({ length: 40 }, (_, i) =>
+        database.query<{ i: number }>('select $1::int as i, pg_sleep(0.01)', [i]),
+      ),
+    );
+    expect(answers.map(([row]) => row?.i)).toEqual(Array.from({ length: 40 }, (_, i) => i));
+    expect(database.health.open).toBeLessThanOrEqual(2);
+    await database.close();
+    await asAdmin((sql) => sql.unsafe(`drop role ${user}`));
+  });
+
+  it('refuses all callers at once while the server is down, and works again when it is back', async () => {
+    const proxy = await startFaultProxyFor(test.url, 5432);
+    const database = openDatabase({
+      url: proxy.route(test.url),
+      name: 'test',
+      poolSize: 3,
+      clock: systemClock,
+      logger,
+    });
+    await database.ping();
+    await proxy.refuse();
+    proxy.cut();
+    const outcomes = await Promise.allSettled(Array.from({ length: 200 }, () => database.query('select 1')));
+    expect(outcomes.every(({ status }) => status === 'rejected')).toBe(true);
+    await proxy.accept();
+    expect(await database.query('select 1 as one')).toEqual([{ one: 1 }]);
+    await database.close();
+    await proxy.close();
+  });
+
+  it('is not disturbed by settings of the environment', async () => {
+    expect(inject('databaseUrl')).toContain('@');
+    const before = process.env['PGDATABASE'];
+    process.env['PGDATABASE'] = 'no_such_database';
+    const database = openDatabase({ url: test.url, name: 'test', clock: systemClock, logger });
+    const [row] = await database.query('select current_database() as name');
+    expect(row?.['name']).toBe(new URL(test.url).pathname.slice(1));
+    await database.close();
+    if (before === undefined) delete process.env['PGDATABASE'];
+    else process.env['PGDATABASE'] = before;
+  });
+});

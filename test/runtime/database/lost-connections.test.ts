@@ -1,0 +1,252 @@
+import postgres from 'postgres';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
+import {
+  type Database,
+  DatabaseUnavailable,
+  isConnectionFailure,
+  openDatabase,
+  type Queryable,
+  QueryDeadlineExceeded,
+} from '../../../src/runtime/database/database.ts';
+import { createLogger } from '../../../src/runtime/logger/logger.ts';
+import { asAdmin, createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { type FaultProxy, startFaultProxyFor } from '../../support/fault-proxy.ts';
+
+const logger = createLogger({ level: 'silent', name: 'test' });
+
+/** Ends every backend of the database, as an administrator or a failover does. */
+async function killBackends(admin: postgres.Sql, url: string): Promise<void> {
+  const name = new URL(url).pathname.slice(1);
+  await admin`select pg_terminate_backend(pid) from pg_stat_activity where datname = ${name}`;
+}
+
+describe('lost connections', () => {
+  let test: TestDatabase;
+  let proxy: FaultProxy;
+  let database: Database;
+
+  beforeEach(async () => {
+    test = await createTestDatabase();
+    proxy = await startFaultProxyFor(test.url, 5432);
+    database = openDatabase({
+      url: proxy.route(test.url),
+      name: 'test',
+      poolSize: 8,
+      deadlineMs: 2_000,
+      clock: systemClock,
+      logger,
+      watchdog: { everyMs: 200, probeMs: 200 },
+    });
+    await database.query('create table entry (id int primary key, half text)');
+    await database.query('create table total (n int)');
+    await database.query('insert into total values (0)');
+  });
+
+  afterEach(async () => {
+    await database.close();
+    await proxy.close();
+    await test.drop();
+  });
+
+  /** A transaction of two halves that only make sense together, and a callback that does not give up. */
+  const work = (tx: Queryable, id: number): Promise<void> =>
+    stubborn(
+      () => tx.query("insert into entry values ($1, 'first')", [id * 2]),
+      () => tx.query("insert into entry values ($1, 'second')", [id * 2 + 1]),
+      () => tx.query('update total set n = n + 1'),
+    );
+
+  it('commits all or nothing while backends are killed every 60 ms, and leaves no promise unsettled', async () => {
+    const end = systemClock.elapsed() + 3_000;
+    const committed: number[] = [];
+    const notCommitted: number[] = [];
+    let unknown = 0;
+    let next = 0;
+    const client = async (): Promise<void> => {
+      while (systemClock.elapsed() < end) {
+        next += 1;
+        const id = next;
+        try {
+          await database.transaction((tx) => work(tx, id));
+          committed.push(id);
+        } catch (error) {
+          expect(isConnectionFailure(error)).toBe(true);
+          if (Reflect.get(Object(error), 'mayHaveCommitted') === true) unknown += 1;
+          else notCommitted.push(id);
+        }
+      }
+    };
+    await asAdmin(async (admin) => {
+      const killer = async (): Promise<void> => {
+        while (systemClock.elapsed() < end) {
+          await killBackends(admin, test.url);
+          await systemClock.sleep(60);
+        }
+      };
+      await Promise.all([killer(), ...Array.from({ length: 16 }, client)]);
+    });
+
+    const rows = await database.query<{ id: number }>('select id from entry');
+    const stored = new Set(rows.map(({ id }) => id));
+    const [total] = await database.query<{ n: number }>('select n from total');
+    expect(committed.length).toBeGreaterThan(0);
+    expect(notCommitted.length).toBeGreaterThan(0);
+    expect(committed.filter((id) => !stored.has(id * 2) || !stored.has(id * 2 + 1))).toEqual([]);
+    expect(notCommitted.filter((id) => stored.has(id * 2) || stored.has(id * 2 + 1))).toEqual([]);
+    expect(stored.size).toBe((total?.n ?? 0) * 2);
+    expect((total?.n ?? 0) - committed.length).toBeLessThanOrEqual(unknown);
+    expect(database.health).toMatchObject({ busy: 0, waiting: 0 });
+  });
+
+  it('keeps what a callback does after its backend died out of every other connection', async () => {
+    const begun = Promise.withResolvers<number>();
+    const goOn = Promise.withResolvers<void>();
+    const afterwards = Promise.withResolvers<unknown>();
+    const outcome = database
+      .transaction(async (tx) => {
+        const [row] = await tx.query<{ pid: number }>('select pg_backend_pid() as pid');
+        begun.resolve(row?.pid ?? 0);
+        await goOn.promise;
+        await tx.query("insert into entry values (1, 'stray')").then(afterwards.resolve, afterwards.resolve);
+      })
+      .catch((error: unknown) => error);
+    const pid = await begun.promise;
+    await asAdmin((admin) => admin`select pg_terminate_backend(${pid})`);
+    expect(await outcome).toSatisfy(isConnectionFailure);
+    await database.ping();
+    goOn.resolve();
+    expect(await afterwards.promise).toBeInstanceOf(Error);
+    expect(await database.query('select * from entry')).toEqual([]);
+  });
+
+  it('would let it through without the guard (positive control: the bare driver)', async () => {
+    const bare = postgres(test.url, { max: 1, onnotice: () => undefined });
+    const begun = Promise.withResolvers<number>();
+    const goOn = Promise.withResolvers<void>();
+    const afterwards = Promise.withResolvers<unknown>();
+    const outcome = bare
+      .begin(async (tx) => {
+        const [row] = await tx<{ pid: number }[]>`select pg_backend_pid() as pid`;
+        begun.resolve(row?.pid ?? 0);
+        await goOn.promise;
+        await tx`insert into entry values (1, 'stray')`.then(afterwards.resolve, afterwards.resolve);
+        // A callback that settled would now have the driver send COMMIT.
+        await new Promise(() => undefined);
+      })
+      .catch((error: unknown) => error);
+    const pid = await begun.promise;
+    await asAdmin((admin) => admin`select pg_terminate_backend(${pid})`);
+    expect(await outcome).toBeInstanceOf(Error);
+    await bare`select 1`;
+    goOn.resolve();
+    await afterwards.promise;
+    expect(await database.query('select half from entry')).toEqual([{ half: 'stray' }]);
+    await bare.end({ timeout: 0 });
+  });
+
+  it('rejects everything by its deadline on a frozen network, then works on new connections', async () => {
+    await Promise.all(Array.from({ length: 8 }, () => database.query('select pg_sleep(0.01)')));
+    proxy.freeze();
+    const begun = systemClock.elapsed();
+    const outcomes = await Promise.allSettled([
+      ...Array.from({ length: 20 }, () => database.query('select 1', [], { deadlineMs: 600 })),
+      ...Array.from({ length: 20 }, (_, id) =>
+        database.transaction((tx) => work(tx, id), { deadlineMs: 600 }),
+      ),
+      database.ping(300),
+    ]);
+    expect(systemClock.elapsed() - begun).toBeLessThan(1_800);
+    expect(outcomes.every(({ status }) => status === 'rejected')).toBe(true);
+    expect(database.health.deadlineHits).toBeGreaterThan(0);
+    proxy.thaw();
+    expect(await database.query('select 1 as one')).toEqual([{ one: 1 }]);
+    expect(await database.query('select * from entry')).toEqual([]);
+  });
+
+  it('replaces the pool when a probe fails, and tells callers with long deadlines at once', async () => {
+    const begun = Promise.withResolvers<void>();
+    const transaction = database.transaction(
+      async (tx) => {
+        await tx.query('select 1');
+        begun.resolve();
+        await tx.query('select pg_sleep(30)');
+      },
+      { deadlineMs: 60_000 },
+    );
+    await begun.promise;
+    proxy.freeze();
+    await expect(transaction).rejects.toMatchObject({ reason: 'lost', mayHaveCommitted: false });
+    expect(database.health).toMatchObject({ generation: 2, replacedPools: 1, open: 0, busy: 0 });
+    proxy.thaw();
+    await database.ping();
+  });
+
+  it('does not take a long statement on a healthy server for a dead connection', async () => {
+    await database.query('select pg_sleep(1.2)');
+    expect(database.health).toMatchObject({ generation: 1, replacedPools: 0 });
+  });
+
+  it('calls a transaction unknown when the answer to COMMIT was lost, and it had committed', async () => {
+    const transaction = database.transaction(
+      async (tx) => {
+        await work(tx, 1);
+        proxy.freeze('down');
+      },
+      { deadlineMs: 500 },
+    );
+    const error = await transaction.catch((e: unknown) => e);
+    expect(error).toMatchObject({ mayHaveCommitted: true });
+    expect(error instanceof QueryDeadlineExceeded || error instanceof DatabaseUnavailable).toBe(true);
+    proxy.thaw();
+    expect(await database.query('select n from total')).toEqual([{ n: 1 }]);
+  });
+
+  it('calls a transaction not committed when the connection was cut before COMMIT', async () => {
+    const transaction = database.transaction(async (tx) => {
+      await work(tx, 1);
+      proxy.cut();
+      await tx.query('select 1');
+    });
+    await expect(transaction).rejects.toMatchObject({ reason: 'lost', mayHaveCommitted: false });
+    expect(await database.query('select n from total')).toEqual([{ n: 0 }]);
+  });
+
+  it('settles everything when connections are reset over and over under load', async () => {
+    const end = systemClock.elapsed() + 1_500;
+    let answered = 0;
+    const client = async (): Promise<void> => {
+      while (systemClock.elapsed() < end) {
+        await database.query('select $1::int as i, pg_sleep(0.005)', [answered]).then(
+          () => {
+            answered += 1;
+          },
+          (error: unknown) => expect(isConnectionFailure(error)).toBe(true),
+        );
+      }
+    };
+    const cutter = async (): Promise<void> => {
+      while (systemClock.elapsed() < end) {
+        proxy.cut();
+        await systemClock.sleep(40);
+      }
+    };
+    await Promise.all([cutter(), ...Array.from({ length: 20 }, client)]);
+    expect(answered).toBeGreaterThan(0);
+    expect(database.health).toMatchObject({ busy: 0, waiting: 0 });
+    await database.ping();
+  });
+});
+
+/** Runs the steps in order and goes on past those that fail; throws the first failure at the end. */
+async function stubborn(...steps: readonly (() => Promise<unknown>)[]): Promise<void> {
+  let failure: { readonly error: unknown } | undefined;
+  for (const step of steps) {
+    try {
+      await step();
+    } catch (error) {
+      failure ??= { error };
+    }
+  }
+  if (failure !== undefined) throw failure.error;
+}

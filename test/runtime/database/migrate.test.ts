@@ -1,0 +1,143 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
+import { type Database, openDatabase } from '../../../src/runtime/database/database.ts';
+import { MigrationFailed, migrateDatabase } from '../../../src/runtime/database/migrate.ts';
+import { createLogger } from '../../../src/runtime/logger/logger.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+
+const logger = createLogger({ level: 'silent', name: 'test' });
+
+/** As drizzle-kit writes them. The first also makes its schema. */
+const FIRST =
+  'CREATE SCHEMA "shop";\n--> statement-breakpoint\nCREATE TABLE "shop"."item" ("id" integer PRIMARY KEY);';
+const SECOND = 'ALTER TABLE "shop"."item" ADD COLUMN "name" text;';
+
+describe('migrations', () => {
+  let test: TestDatabase;
+  let database: Database;
+  let folder: string;
+
+  beforeEach(async () => {
+    test = await createTestDatabase();
+    database = openDatabase({ url: test.url, name: 'test', poolSize: 2, clock: systemClock, logger });
+    folder = await mkdtemp(join(tmpdir(), 'migrations-'));
+    await mkdir(join(folder, 'meta'));
+  });
+
+  afterEach(async () => {
+    await database.close();
+    await test.drop();
+    await rm(folder, { recursive: true });
+  });
+
+  /** Writes a folder with these migrations, in this order of time. */
+  const write = async (...texts: readonly string[]): Promise<void> => {
+    const entries = texts.map((_, idx) => ({
+      idx,
+      version: '7',
+      when: 1_700_000_000_000 + idx,
+      tag: `000${idx}_step`,
+      breakpoints: true,
+    }));
+    await writeFile(
+      join(folder, 'meta', '_journal.json'),
+      JSON.stringify({ version: '7', dialect: 'postgresql', entries }),
+    );
+    await Promise.all(texts.map((text, idx) => writeFile(join(folder, `000${idx}_step.sql`), text)));
+  };
+
+  const migrate = (): Promise<{ applied: number }> =>
+    migrateDatabase({ url: test.url, folder, schema: 'shop', logger, clock: systemClock });
+
+  const columns = async (): Promise<unknown[]> => {
+    const rows = await database.query(
+      "select column_name as name from information_schema.columns where table_schema = 'shop' and table_name = 'item' order by ordinal_position",
+    );
+    return rows.map((row) => row['name']);
+  };
+
+  it('makes the schema and applies what is new, once', async () => {
+    await write(FIRST);
+    expect(await migrate()).toEqual({ applied: 1 });
+    expect(await migrate()).toEqual({ applied: 0 });
+    await write(FIRST, SECOND);
+    expect(await migrate()).toEqual({ applied: 1 });
+    expect(await columns()).toEqual(['id', 'name']);
+  });
+
+  it('works when four replicas start at once', async () => {
+    await write(FIRST, SECOND);
+    const results = await Promise.all([migrate(), migrate(), migrate(), migrate()]);
+    expect(results.map(({ applied }) => applied).sort()).toEqual([0, 0, 0, 2]);
+    expect(await columns()).toEqual(['id', 'name']);
+  });
+
+  it('keeps nothing of a run in which one migration fails, and says what failed', async () => {
+    await write(FIRST, 'ALTER TABLE "shop"."no_such_table" ADD COLUMN "x" text;');
+    const error = await migrate().catch((e: unknown) => e);
+    expect(error).toBeInstanceOf(MigrationFailed);
+    expect(String(error)).toMatch(/undone: relation "shop\.no_such_table" does not exist/);
+    expect(await columns()).toEqual([]);
+    await write(FIRST, SECOND);
+    expect(await migrate()).toEqual({ applied: 2 });
+  });
+
+  it('applies a migration of several statements without breakpoints', async () => {
+    await write(
+      `${FIRST.replace('--> statement-breakpoint', '')}\n${SECOND}\nCREATE INDEX ON "shop"."item" ("name");`,
+    );
+    expect(await migrate()).toEqual({ applied: 1 });
+    expect(await columns()).toEqual(['id', 'name']);
+  });
+
+  it('applies a migration whose text has function bodies', async () => {
+    const body = `CREATE FUNCTION shop.twice(n int) RETURNS int LANGUAGE plpgsql AS $$ BEGIN RETURN n * 2; END $$;`;
+    await write(FIRST, body);
+    await migrate();
+    expect(await database.query('select shop.twice(4) as n')).toEqual([{ n: 8 }]);
+  });
+
+  it('refuses a database that is newer than the code', async () => {
+    await write(FIRST, SECOND);
+    await migrate();
+    await write(FIRST);
+    await expect(migrate()).rejects.toThrow(/newer than the code/);
+  });
+
+  it('refuses a migration that was changed after it was applied', async () => {
+    await write(FIRST);
+    await migrate();
+    await write(`${FIRST}\n-- changed`);
+    await expect(migrate()).rejects.toThrow(/changed afterwards/);
+  });
+
+  it('applies one that was written earlier but merged later', async () => {
+    await write(FIRST, 'SELECT 1;', SECOND);
+    await migrate();
+    await database.query('alter table shop.item drop column name');
+    await database.query('delete from shop.applied_migrations where created_at = 1700000000002');
+    expect(await migrate()).toEqual({ applied: 1 });
+    expect(await columns()).toEqual(['id', 'name']);
+  });
+
+  it('says that the folder holds no migrations', async () => {
+    await expect(migrate()).rejects.toThrow(/npm run migrations/);
+  });
+
+  it('refuses a schema name that would need quoting', async () => {
+    const options = { url: test.url, folder, logger, clock: systemClock };
+    await expect(migrateDatabase({ ...options, schema: 'a"; drop schema x' })).rejects.toThrow(
+      MigrationFailed,
+    );
+  });
+
+  it('says what to do when the database cannot be reached', async () => {
+    await write(FIRST);
+    const url = 'postgres://me@127.0.0.1:1/base';
+    const options = { url, folder, schema: 'shop', logger, clock: systemClock };
+    await expect(migrateDatabase(options)).rejects.toThrow(/nothing listens there/);
+  });
+});
