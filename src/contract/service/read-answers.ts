@@ -130,9 +130,13 @@ export function readMessagePage(value: unknown): ReadMessagePage {
 /** Answer of a send as a client reads it. */
 export type ReadSend = z.infer<typeof readableSend>;
 
-/** Reads the answer of `POST /messages`. Throws a `ZodError` when it has no `messageId`, not even null. */
+/**
+ * Reads the answer of `POST /messages`. Without a `messageId` it is the degraded case, whatever `persisted`
+ * says. Throws a `ZodError` when `messageId` is missing altogether.
+ */
 export function readSend(value: unknown): ReadSend {
-  return readableSend.parse(value);
+  const send = readableSend.parse(value);
+  return { ...send, persisted: send.persisted && send.messageId !== null };
 }
 
 /** Reads the answer of `GET /webhook`. Throws a `ZodError` when `secretSet` is missing. */

@@ -1,0 +1,83 @@
+import { describe, expect, it } from 'vitest';
+import { CONNECTOR_ENDPOINTS } from '../../../src/contract/connector/endpoints.ts';
+import { CONNECTOR_ERRORS } from '../../../src/contract/connector/errors.ts';
+import type { EndpointDefinition } from '../../../src/contract/endpoint.ts';
+import { isErrorCode } from '../../../src/contract/service/errors.ts';
+
+const endpoints: readonly EndpointDefinition[] = Object.values(CONNECTOR_ENDPOINTS);
+
+describe('the endpoints of the connector', () => {
+  it('are all there, and no others', () => {
+    expect(endpoints.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(
+      [
+        'POST /webhooks/messaging',
+        'POST /webhooks/messaging/{subscriptionId}',
+        'GET /healthz',
+        'GET /readyz',
+        'GET /metrics',
+        'GET /oauth/callback',
+        'GET /v1/accounts',
+        'POST /v1/accounts',
+        'POST /v1/accounts/oauth',
+        'DELETE /v1/accounts/{id}',
+        'GET /v1/connections',
+        'GET /v1/connections/{id}',
+        'PUT /v1/connections/{id}/customer',
+        'POST /v1/connections',
+        'POST /v1/connections/{id}/restart',
+        'POST /v1/connections/{id}/logout',
+        'DELETE /v1/connections/{id}',
+        'GET /v1/connections/{id}/pairing',
+        'POST /v1/connections/{id}/pairing-code',
+        'GET /v1/messages',
+        'GET /v1/messages/{id}',
+        'POST /v1/messages',
+        'GET /v1/messages/{id}/media',
+        'GET /v1/messages/{id}/trace',
+        'GET /v1/outbound',
+        'GET /v1/outbound/{id}',
+        'DELETE /v1/outbound/{id}',
+        'POST /v1/outbound/{id}/retry',
+        'GET /v1/dead-letters',
+        'POST /v1/dead-letters/{id}/replay',
+        'DELETE /v1/dead-letters/{id}',
+        'POST /v1/read-receipts',
+        'GET /v1/changes',
+        'GET /v1/changes/stream',
+        'POST /v1/sync',
+        'GET /v1/sync',
+        'POST /v1/webhook/rotate',
+      ].sort(),
+    );
+  });
+
+  it('demand the token under /v1, and nowhere else', () => {
+    for (const { path, credential } of endpoints) {
+      expect(credential !== false, path).toBe(path.startsWith('/v1/'));
+    }
+  });
+
+  it('can each answer unauthorized under /v1', () => {
+    for (const { path, errors } of endpoints) {
+      expect(errors.includes('unauthorized'), path).toBe(path.startsWith('/v1/'));
+    }
+  });
+
+  it('answer codes that a table knows, each once', () => {
+    for (const { path, errors } of endpoints) {
+      expect(new Set(errors).size, path).toBe(errors.length);
+      expect(
+        errors.filter((code) => !Object.hasOwn(CONNECTOR_ERRORS, code) && !isErrorCode(code)),
+        path,
+      ).toEqual([]);
+    }
+  });
+
+  it('answer the receiver with the documented statuses', () => {
+    for (const name of ['receiveWebhook', 'receiveSubscriptionWebhook'] as const) {
+      const { errors, answers } = CONNECTOR_ENDPOINTS[name];
+      expect(answers.map(({ status }) => status)).toEqual([200]);
+      expect(errors.map((code) => CONNECTOR_ERRORS[code].status)).toEqual([404, 413, 401, 400, 503]);
+    }
+  });
+});

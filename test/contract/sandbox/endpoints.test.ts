@@ -1,0 +1,81 @@
+import { describe, expect, it } from 'vitest';
+import type { EndpointDefinition } from '../../../src/contract/endpoint.ts';
+import { SANDBOX_ENDPOINTS } from '../../../src/contract/sandbox/endpoints.ts';
+import { SANDBOX_ERRORS } from '../../../src/contract/sandbox/errors.ts';
+import { isErrorCode } from '../../../src/contract/service/errors.ts';
+
+const endpoints: readonly EndpointDefinition[] = Object.values(SANDBOX_ENDPOINTS);
+
+describe('the endpoints of the control API', () => {
+  it('are all there with their success status, and no others', () => {
+    expect(
+      endpoints.map(({ method, path, answers }) => `${method} ${path} ${answers[0]?.status}`).sort(),
+    ).toEqual(
+      [
+        'GET /info 200',
+        'POST /reset 200',
+        'POST /workspaces 201',
+        'POST /workspaces/{id}/api-keys 201',
+        'PATCH /api-keys/{id} 200',
+        'DELETE /api-keys/{id} 200',
+        'POST /api-keys/{id}/try 200',
+        'POST /workspaces/{id}/connections 201',
+        'PUT /connections/{id}/licence 200',
+        'POST /connections/{id}/scan 200',
+        'POST /connections/{id}/enter-code 200',
+        'POST /connections/{id}/outage 200',
+        'POST /connections/{id}/recover 200',
+        'POST /connections/{id}/phone 200',
+        'PUT /contacts/{phone} 200',
+        'POST /contacts/{phone}/messages 201',
+        'GET /contacts/{phone}/messages 200',
+        'POST /messages/{id}/status 200',
+        'GET /clock 200',
+        'POST /clock/advance 200',
+        'POST /clock/freeze 200',
+        'POST /clock/run 200',
+        'GET /clock/due 200',
+        'PUT /timing 200',
+        'GET /faults 200',
+        'PUT /faults 200',
+        'DELETE /faults 200',
+        'GET /deliveries 200',
+        'POST /deliveries/{id}/resend 200',
+        'POST /deliveries/{id}/hold 200',
+        'POST /deliveries/{id}/release 200',
+        'GET /ledger 200',
+        'PUT /hosts/{host} 200',
+        'DELETE /hosts/{host} 200',
+        'GET /calls 200',
+        'POST /oauth-apps 201',
+        'GET /oauth-apps 200',
+        'POST /workspaces/{id}/user-codes 201',
+        'GET /grants 200',
+        'DELETE /grants/{id} 200',
+        'GET /events 200',
+      ].sort(),
+    );
+  });
+
+  it('can each refuse a foreign origin, and each write another media type', () => {
+    for (const { method, path, errors } of endpoints) {
+      expect(errors, path).toContain('foreign_origin');
+      if (method !== 'GET' && method !== 'DELETE') expect(errors, path).toContain('unsupported_media_type');
+    }
+  });
+
+  it('answer codes that a table knows, each once', () => {
+    for (const { path, errors } of endpoints) {
+      expect(new Set(errors).size, path).toBe(errors.length);
+      expect(
+        errors.filter((code) => !Object.hasOwn(SANDBOX_ERRORS, code) && !isErrorCode(code)),
+        path,
+      ).toEqual([]);
+    }
+  });
+
+  it('refuse an old picture with 409', () => {
+    expect(SANDBOX_ENDPOINTS.scan.errors).toContain('qr_expired');
+    expect(SANDBOX_ERRORS.qr_expired.status).toBe(409);
+  });
+});

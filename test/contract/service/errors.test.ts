@@ -1,0 +1,98 @@
+import { describe, expect, it } from 'vitest';
+import {
+  ERROR_CODES,
+  ERRORS,
+  errorBody,
+  isErrorCode,
+  readErrorBody,
+} from '../../../src/contract/service/errors.ts';
+
+const specified: readonly (readonly [status: number, code: string])[] = [
+  [400, 'invalid_request'],
+  [400, 'invalid_phone_number'],
+  [400, 'invalid_webhook'],
+  [400, 'text_or_media'],
+  [400, 'idempotency_key_reuse'],
+  [400, 'idempotency_key_invalid'],
+  [401, 'invalid_key'],
+  [402, 'addon_required'],
+  [402, 'license_inactive'],
+  [403, 'ip_not_allowed'],
+  [403, 'insufficient_scope'],
+  [403, 'forbidden_portal_kind'],
+  [403, 'invalid_grant'],
+  [409, 'already_connected'],
+  [409, 'not_supported_for_provider'],
+  [409, 'idempotency_in_progress'],
+  [409, 'in_progress'],
+  [422, 'recipient_not_on_whatsapp'],
+  [429, 'warmup_limited'],
+  [429, 'rate_limited'],
+  [502, 'send_failed'],
+  [502, 'pairing_code_unavailable'],
+];
+
+const chosen: typeof specified = [
+  [401, 'invalid_token'],
+  [404, 'not_found'],
+  [405, 'method_not_allowed'],
+  [413, 'payload_too_large'],
+  [500, 'internal_error'],
+];
+
+describe('error table', () => {
+  it('has every specified code, then the chosen ones, with their statuses, and no other', () => {
+    const table = Object.entries(ERRORS).map(([code, { statuses }]) => [...statuses, code]);
+    expect(table).toEqual([...specified, ...chosen]);
+    expect(ERROR_CODES).toEqual([...specified, ...chosen].map(([, code]) => code));
+  });
+
+  it('gives each code a sentence', () => {
+    for (const [code, { meaning }] of Object.entries(ERRORS)) expect(meaning, code).toMatch(/^[A-Z`].+\.$/);
+  });
+
+  it('names a wait wherever a repeat is advised, since Retry-After is not guaranteed', () => {
+    for (const [code, row] of Object.entries(ERRORS)) {
+      const backoffMs = 'backoffMs' in row ? row.backoffMs : undefined;
+      if (row.retry === 'repeat') expect(backoffMs, code).toBeGreaterThan(0);
+      else expect(backoffMs, code).toBeUndefined();
+    }
+  });
+
+  it('advises what the specification advises', () => {
+    expect(ERRORS.in_progress).toMatchObject({ retry: 'repeat', backoffMs: 5_000 });
+    expect(ERRORS.idempotency_in_progress).toMatchObject({ retry: 'repeat', backoffMs: 1_000 });
+    expect(ERRORS.warmup_limited.backoffMs).toBeGreaterThanOrEqual(120_000);
+    expect(ERRORS.pairing_code_unavailable.retry).toBe('use_qr');
+    expect(ERRORS.invalid_token.retry).toBe('refresh_credential');
+    expect(ERRORS.invalid_key.retry).toBe('after_change');
+    expect(ERRORS.recipient_not_on_whatsapp.retry).toBe('never');
+  });
+
+  it('tells its codes from others and from names that every object has', () => {
+    expect(isErrorCode('send_failed')).toBe(true);
+    expect(['teapot', 'toString', '__proto__', 'constructor', null, 7].filter(isErrorCode)).toEqual([]);
+  });
+});
+
+describe('error body', () => {
+  it('is the code, with field and hint beside invalid_request', () => {
+    expect(Object.keys(errorBody.shape)).toEqual(['error', 'field', 'hint']);
+    expect(errorBody.safeParse({ error: 'not_found' }).success).toBe(true);
+    expect(errorBody.safeParse({ error: 'invalid_request', field: 'limit', hint: 'x' }).success).toBe(true);
+    expect(errorBody.safeParse({ error: 'teapot' }).success).toBe(false);
+    expect(errorBody.safeParse({}).success).toBe(false);
+  });
+
+  it('is read with a code that is new, and with fields of another type', () => {
+    expect(readErrorBody({ error: 'quota_of_tomorrow', field: 7, docs: 'x' })).toEqual({
+      error: 'quota_of_tomorrow',
+    });
+  });
+
+  it('is null when the body is none', () => {
+    for (const body of ['<html>', null, undefined, [], {}, { error: 7 }, { error: '' }]) {
+      expect(readErrorBody(body)).toBeNull();
+    }
+  });
+});

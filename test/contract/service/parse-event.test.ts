@@ -1,0 +1,225 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { messageReceivedEvent, webhookEvent } from '../../../src/contract/service/events.ts';
+import { parseWebhookEvent } from '../../../src/contract/service/parse-event.ts';
+
+const received = {
+  event: 'message.received',
+  connection_id: 'c1',
+  message: {
+    id: 'm1',
+    wa_id: 'wamid.1',
+    from: '15551234567',
+    text: 'Hello',
+    media_url: null,
+    media_type: null,
+    timestamp: 1_763_700_000_000,
+  },
+};
+const status = {
+  event: 'message.status',
+  connection_id: 'c1',
+  message: { id: 'm2', wa_id: null, status: 'delivered', timestamp: 1_763_700_000_000 },
+};
+const disconnected = {
+  event: 'connection.disconnected',
+  connection_id: 'c1',
+  connection: {
+    id: 'c1',
+    phone_number: '15551234567',
+    label: 'Front desk',
+    status: 'disconnected',
+    needs_reconnect: true,
+    license_status: 'active',
+    license_expires: '2026-01-01T00:00:00.000Z',
+    reason: 'AUTH_LOST',
+  },
+  timestamp: 1_763_700_000_000,
+};
+
+function withMessage(fields: object) {
+  return { ...received, message: { ...received.message, ...fields } };
+}
+
+describe('a known event', () => {
+  it('is read with every documented field', () => {
+    expect(parseWebhookEvent(received)).toEqual({ kind: 'known', event: received });
+    expect(parseWebhookEvent(status)).toEqual({ kind: 'known', event: status });
+    const { id: _id, ...connection } = disconnected.connection;
+    expect(parseWebhookEvent(disconnected)).toEqual({
+      kind: 'known',
+      event: { ...disconnected, connection },
+    });
+  });
+
+  it('is read whatever the service may write', () => {
+    for (const event of [
+      received,
+      status,
+      disconnected,
+      { ...disconnected, event: 'connection.connected' },
+    ]) {
+      expect(webhookEvent.safeParse(event).success).toBe(true);
+      expect(parseWebhookEvent(event).kind).toBe('known');
+    }
+  });
+
+  it('loses its unknown fields, however deep', () => {
+    const deep = JSON.parse(`${'['.repeat(20_000)}${']'.repeat(20_000)}`);
+    const hostile = JSON.parse('{"__proto__":{"admin":true},"constructor":1}');
+    const event = { ...withMessage({ extra: deep, ...hostile }), more: deep };
+    expect(parseWebhookEvent(event)).toEqual({ kind: 'known', event: received });
+  });
+
+  it('takes nothing from a __proto__ that came as JSON', () => {
+    const parsed = parseWebhookEvent(
+      JSON.parse('{"event":"message.status","connection_id":"c1","__proto__":{"message":{"id":"x"}}}'),
+    );
+    expect(parsed).toMatchObject({ kind: 'misfit', type: 'message.status' });
+  });
+
+  it('reads what a consumer can do without as null', () => {
+    const { id, from, timestamp } = received.message;
+    expect(parseWebhookEvent({ ...received, message: { id, from, timestamp } })).toMatchObject({
+      kind: 'known',
+      event: { message: { wa_id: null, text: null, media_url: null, media_type: null } },
+    });
+    expect(parseWebhookEvent({ event: 'connection.connected', connection_id: 'c1' })).toEqual({
+      kind: 'known',
+      event: { event: 'connection.connected', connection_id: 'c1', connection: null, timestamp: null },
+    });
+  });
+
+  it('keeps NUL and lone surrogates of a text as they came', () => {
+    expect(parseWebhookEvent(withMessage({ text: 'a\u0000b\ud800' }))).toMatchObject({
+      kind: 'known',
+      event: { message: { text: 'a\u0000b\ud800' } },
+    });
+  });
+
+  it('reads whole milliseconds', () => {
+    expect(parseWebhookEvent(withMessage({ timestamp: 1_763_700_000_000.75 }))).toMatchObject({
+      event: { message: { timestamp: 1_763_700_000_000 } },
+    });
+  });
+});
+
+describe('a misfit', () => {
+  it.each([
+    ['no message', { ...received, message: undefined }, 'message'],
+    ['a message that is a list', { ...received, message: [] }, 'message'],
+    ['no connection', { ...received, connection_id: undefined }, 'connection_id'],
+    ['an empty id', withMessage({ id: '' }), 'message.id'],
+    ['an id of 256 characters', withMessage({ id: 'x'.repeat(256) }), 'message.id'],
+    ['an id with NUL', withMessage({ id: 'm\u0000' }), 'message.id'],
+    ['an id with a lone surrogate', withMessage({ id: 'm\ud800' }), 'message.id'],
+    ['an id that is a number', withMessage({ id: 7 }), 'message.id'],
+    ['no sender', withMessage({ from: null }), 'message.from'],
+    ['a text that is a number', withMessage({ text: 7 }), 'message.text'],
+    ['no timestamp', withMessage({ timestamp: null }), 'message.timestamp'],
+    ['a timestamp that is a text', withMessage({ timestamp: '1763700000000' }), 'message.timestamp'],
+    ['a negative timestamp', withMessage({ timestamp: -1 }), 'message.timestamp'],
+    ['a timestamp that timestamptz refuses', withMessage({ timestamp: 8.64e15 }), 'message.timestamp'],
+    ['a timestamp that Date refuses', withMessage({ timestamp: 8.64e15 + 1 }), 'message.timestamp'],
+    [
+      'a timestamp just past the year 9999',
+      withMessage({ timestamp: 253_402_300_800_000 }),
+      'message.timestamp',
+    ],
+    ['an infinite timestamp', withMessage({ timestamp: Number.POSITIVE_INFINITY }), 'message.timestamp'],
+    [
+      'a status off the ladder',
+      { ...status, message: { ...status.message, status: 'seen' } },
+      'message.status',
+    ],
+    ['a disconnect without its connection', { ...disconnected, connection: null }, 'connection'],
+  ])('is %s, and the reason names the field', (_name, event, field) => {
+    const parsed = parseWebhookEvent(event);
+    expect(parsed).toMatchObject({ kind: 'misfit', type: event.event });
+    expect(parsed.kind === 'misfit' && parsed.reason.split(':')[0]).toBe(field);
+  });
+
+  it('has a reason that holds no value of the event', () => {
+    const parsed = parseWebhookEvent(withMessage({ id: 'canary canary', text: { canary: 1 } }));
+    expect(parsed.kind).toBe('misfit');
+    expect(JSON.stringify(parsed)).not.toContain('canary');
+  });
+});
+
+describe('anything else', () => {
+  it('is an unknown event when it names another type', () => {
+    expect(parseWebhookEvent({ event: 'message.edited', x: 1 })).toEqual({
+      kind: 'unknown',
+      type: 'message.edited',
+    });
+    for (const type of ['', 'toString', '__proto__', 'Message.Received', 'message.received ']) {
+      expect(parseWebhookEvent({ event: type })).toEqual({ kind: 'unknown', type });
+    }
+  });
+
+  it('has a type of bounded length', () => {
+    const parsed = parseWebhookEvent({ event: 'x'.repeat(100_000) });
+    expect(parsed).toEqual({ kind: 'unknown', type: 'x'.repeat(128) });
+  });
+
+  it('is no event without a string `event` in an object', () => {
+    for (const value of [
+      null,
+      undefined,
+      7,
+      'message.received',
+      [],
+      [received],
+      {},
+      { event: 7 },
+      { event: null },
+    ]) {
+      expect(parseWebhookEvent(value)).toEqual({ kind: 'not_an_event' });
+    }
+  });
+});
+
+describe('whatever a sender can put into JSON', () => {
+  const hostile = fc.oneof(fc.jsonValue(), fc.string({ unit: 'binary' }), fc.double());
+
+  it('never throws, and reads nothing that does not fit', () => {
+    const event = fc.record(
+      {
+        event: fc.oneof(fc.constantFrom('message.received', 'message.status'), hostile),
+        connection_id: fc.oneof(fc.constant('c1'), hostile),
+        message: fc.oneof(
+          fc.record(
+            {
+              id: fc.oneof(fc.constant('m1'), hostile),
+              from: fc.oneof(fc.constant('15551234567'), hostile),
+              status: fc.oneof(fc.constant('read'), hostile),
+              text: fc.oneof(fc.constant(null), hostile),
+              timestamp: fc.oneof(fc.constant(1_763_700_000_000), fc.double(), hostile),
+            },
+            { requiredKeys: [] },
+          ),
+          hostile,
+        ),
+      },
+      { requiredKeys: [] },
+    );
+    fc.assert(
+      fc.property(event, (value) => {
+        const parsed = parseWebhookEvent(value);
+        if (parsed.kind !== 'known') return;
+        const { event: read } = parsed;
+        expect(read.connection_id).toMatch(/^[\x21-\x7e]{1,255}$/);
+        if (!('message' in read)) return;
+        expect(read.message.id).toMatch(/^[\x21-\x7e]{1,255}$/);
+        expect(Number.isInteger(read.message.timestamp)).toBe(true);
+        expect(new Date(read.message.timestamp).toISOString()).toMatch(/^\d{4}-/);
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
+
+it('writes stricter than it reads', () => {
+  expect(messageReceivedEvent.safeParse(withMessage({ from: '+15551234567' })).success).toBe(false);
+  expect(parseWebhookEvent(withMessage({ from: '+15551234567' })).kind).toBe('known');
+});

@@ -1,0 +1,184 @@
+import { describe, expect, it } from 'vitest';
+import { ZodError } from 'zod';
+import { connectionListItem } from '../../../src/contract/service/connections.ts';
+import { message } from '../../../src/contract/service/messages.ts';
+import {
+  readAccount,
+  readConnectionDetail,
+  readConnectionList,
+  readMessagePage,
+  readSecret,
+  readSend,
+  readWebhook,
+} from '../../../src/contract/service/read-answers.ts';
+
+const item = {
+  id: 'c1',
+  phoneNumber: '15551234567',
+  label: 'Front desk',
+  status: 'open',
+  isDefault: true,
+  provider: 'qr',
+  tier: 'basic',
+  profilePicUrl: 'https://pics.example/neutral.png',
+  licenseValid: true,
+  licenseStatus: 'active',
+  licenseExpires: '2026-01-01T00:00:00.000Z',
+  phone: '15551234567',
+  name: 'Front desk',
+};
+const stored = {
+  id: 'm1',
+  waMessageId: null,
+  connectionId: 'c1',
+  direction: 'outgoing',
+  text: 'Hello',
+  mediaUrl: null,
+  mediaType: null,
+  status: 'delivered',
+  errorMessage: null,
+  createdAt: '2025-11-21T04:40:00.000Z',
+};
+
+describe('a list of connections', () => {
+  it('is read without the aliases', () => {
+    expect(connectionListItem.safeParse(item).success).toBe(true);
+    const { phone: _phone, name: _name, ...rest } = item;
+    expect(readConnectionList({ connections: [item] })).toEqual({ items: [rest], misfits: [] });
+  });
+
+  it('survives new values, missing fields and fields of another type', () => {
+    const odd = {
+      id: 'c2',
+      status: 'hibernating',
+      provider: 'carrier_pigeon',
+      licenseExpires: 'soon',
+      tier: 7,
+    };
+    expect(readConnectionList({ connections: [odd], total: 1 }).items).toEqual([
+      {
+        id: 'c2',
+        phoneNumber: null,
+        label: null,
+        status: 'hibernating',
+        isDefault: null,
+        provider: 'carrier_pigeon',
+        tier: null,
+        profilePicUrl: null,
+        licenseValid: null,
+        licenseStatus: null,
+        licenseExpires: null,
+      },
+    ]);
+  });
+
+  it('keeps its neighbours when one record has no usable id', () => {
+    const { items, misfits } = readConnectionList({
+      connections: [item, { label: 'x' }, { ...item, id: 'c3' }],
+    });
+    expect(items.map(({ id }) => id)).toEqual(['c1', 'c3']);
+    expect(misfits).toHaveLength(1);
+    expect(misfits[0]).toMatch(/^1\./);
+  });
+
+  it('is an error when there is no list', () => {
+    for (const value of [null, {}, { connections: {} }, '<html>']) {
+      expect(() => readConnectionList(value)).toThrow(ZodError);
+    }
+  });
+});
+
+describe('a page of messages', () => {
+  it('is read as written', () => {
+    expect(message.safeParse(stored).success).toBe(true);
+    expect(readMessagePage({ messages: [stored], nextCursor: 'k2', hasMore: true })).toEqual({
+      items: [stored],
+      misfits: [],
+      nextCursor: 'k2',
+      hasMore: true,
+    });
+  });
+
+  it('is the last one without a cursor, whatever it says', () => {
+    expect(readMessagePage({ messages: [], nextCursor: null, hasMore: true }).hasMore).toBe(false);
+    expect(readMessagePage({ messages: [] })).toEqual({
+      items: [],
+      misfits: [],
+      nextCursor: null,
+      hasMore: false,
+    });
+  });
+
+  it('has more when it names a cursor and does not deny it', () => {
+    expect(readMessagePage({ messages: [], nextCursor: 'k2' }).hasMore).toBe(true);
+    expect(readMessagePage({ messages: [], nextCursor: 'k2', hasMore: false }).hasMore).toBe(false);
+  });
+
+  it('keeps a message of which only the essence is known', () => {
+    const { id, connectionId, direction, createdAt } = stored;
+    const bare = { id, connectionId, direction, createdAt, status: 'received' };
+    expect(readMessagePage({ messages: [bare] }).items).toEqual([
+      { ...stored, status: 'received', text: null },
+    ]);
+  });
+
+  it.each(['id', 'connectionId', 'direction', 'createdAt'])('sets a message without %s aside', (field) => {
+    const page = readMessagePage({ messages: [{ ...stored, [field]: undefined }, stored] });
+    expect(page.items).toEqual([stored]);
+    expect(page.misfits).toHaveLength(1);
+  });
+
+  it('sets an id aside that a store could not keep', () => {
+    expect(readMessagePage({ messages: [{ ...stored, id: 'm\u0000' }] }).items).toEqual([]);
+  });
+});
+
+describe('the other answers', () => {
+  it('reads a detail with and without a picture', () => {
+    expect(readConnectionDetail({ connection: { id: 'c1', status: 'connecting', qr: 'data:,' } }).qr).toBe(
+      'data:,',
+    );
+    expect(readConnectionDetail({ connection: { id: 'c1', status: 'connected' } }).qr).toBeNull();
+    expect(() => readConnectionDetail({ connection: {} })).toThrow(ZodError);
+  });
+
+  it('reads a send, and tells delivered but not stored', () => {
+    expect(readSend({ messageId: 'm1', waMessageId: null, status: 'sent' })).toEqual({
+      messageId: 'm1',
+      waMessageId: null,
+      status: 'sent',
+      persisted: true,
+    });
+    expect(readSend({ messageId: null, waMessageId: 'w', status: 'sent', persisted: false })).toMatchObject({
+      messageId: null,
+      persisted: false,
+    });
+    expect(readSend({ messageId: null, waMessageId: 'w', status: 'sent' }).persisted).toBe(false);
+    expect(() => readSend({ status: 'sent' })).toThrow(ZodError);
+  });
+
+  it('reads the webhook before and after it is set', () => {
+    expect(readWebhook({ url: null, events: [], secretSet: false }).url).toBeNull();
+    expect(readWebhook({ url: 'https://a.example', secretSet: true })).toEqual({
+      url: 'https://a.example',
+      events: [],
+      secretSet: true,
+    });
+    expect(() => readWebhook({ url: null })).toThrow(ZodError);
+  });
+
+  it('demands a secret where one is issued', () => {
+    expect(readSecret({ url: 'x', secret: 's' })).toBe('s');
+    for (const value of [{}, { secret: '' }, { secret: null }])
+      expect(() => readSecret(value)).toThrow(ZodError);
+  });
+
+  it('reads the account', () => {
+    const account = {
+      slots: { total: 3, used: 1, available: 2, nextExpiry: null },
+      connections: { total: 1, connected: 1, needsReconnect: 0 },
+    };
+    expect(readAccount({ ...account, plan: 'x' })).toEqual(account);
+    expect(() => readAccount({ slots: account.slots })).toThrow(ZodError);
+  });
+});

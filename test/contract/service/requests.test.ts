@@ -1,0 +1,139 @@
+import { describe, expect, it } from 'vitest';
+import type { z } from 'zod';
+import { pairingCodeAnswer, pairingCodeRequest } from '../../../src/contract/service/connections.ts';
+import {
+  listMessagesQuery,
+  readReceiptRequest,
+  sendMessageRequest,
+} from '../../../src/contract/service/messages.ts';
+import { describeRefusal } from '../../../src/contract/service/request-refusal.ts';
+import { putWebhookRequest } from '../../../src/contract/service/webhook.ts';
+
+/** The refusal of a request, or `taken`. */
+function refusal(schema: z.ZodType, request: unknown) {
+  const parsed = schema.safeParse(request);
+  return parsed.success ? 'taken' : describeRefusal(parsed.error);
+}
+
+const send = { connectionId: 'c1', to: '15551234567', text: 'Hello' };
+const media = { filename: 'voice-1.ogg', mimetype: 'audio/ogg', data: 'QUJD' };
+const { text: _text, ...withoutText } = send;
+
+describe('a send', () => {
+  it('is taken with exactly one of text and media', () => {
+    expect(refusal(sendMessageRequest, send)).toBe('taken');
+    expect(refusal(sendMessageRequest, { ...withoutText, media })).toBe('taken');
+    expect(refusal(sendMessageRequest, { ...send, media })).toEqual({ error: 'text_or_media' });
+    expect(refusal(sendMessageRequest, withoutText)).toEqual({ error: 'text_or_media' });
+  });
+
+  it('takes 4096 characters and refuses 4097, however many code units each has', () => {
+    expect(refusal(sendMessageRequest, { ...send, text: 'x'.repeat(4096) })).toBe('taken');
+    expect(refusal(sendMessageRequest, { ...send, text: '👋'.repeat(4096) })).toBe('taken');
+    for (const text of ['x'.repeat(4097), '👋'.repeat(4097), 'x'.repeat(100_000)]) {
+      expect(refusal(sendMessageRequest, { ...send, text })).toMatchObject({
+        error: 'invalid_request',
+        field: 'text',
+      });
+    }
+  });
+
+  it('names a bad recipient as a field, not as invalid_phone_number', () => {
+    for (const to of ['+15551234567', '1555 1234567', '', 'abc', '0015551234567', 15551234567, undefined]) {
+      expect(refusal(sendMessageRequest, { ...send, to })).toMatchObject({
+        error: 'invalid_request',
+        field: 'to',
+      });
+    }
+  });
+
+  it('names the offending key inside the media', () => {
+    const over = { ...media, data: 'A'.repeat(16 * 1024 * 1024 + 4) };
+    expect(refusal(sendMessageRequest, { ...withoutText, media: over })).toMatchObject({
+      error: 'invalid_request',
+      field: 'media.data',
+    });
+    expect(refusal(sendMessageRequest, { ...withoutText, media: { ...media, data: '!' } })).toMatchObject({
+      field: 'media.data',
+    });
+    expect(refusal(sendMessageRequest, { ...withoutText, media: { ...media, filename: 7 } })).toMatchObject({
+      field: 'media.filename',
+    });
+  });
+
+  it('takes 16 MB of base64', () => {
+    const full = { ...media, data: 'A'.repeat(16 * 1024 * 1024) };
+    expect(refusal(sendMessageRequest, { ...withoutText, media: full })).toBe('taken');
+  });
+
+  it('ignores unknown fields', () => {
+    expect(refusal(sendMessageRequest, { ...send, priority: 1 })).toBe('taken');
+  });
+
+  it('names the body when it is no object', () => {
+    for (const body of [null, [], 'x', 7]) {
+      expect(refusal(sendMessageRequest, body)).toMatchObject({ error: 'invalid_request', field: 'body' });
+    }
+  });
+
+  it('repeats nothing of what was sent', () => {
+    const told = JSON.stringify(refusal(sendMessageRequest, { ...send, to: '+49canary' }));
+    expect(told).not.toContain('canary');
+  });
+});
+
+describe('a page of messages', () => {
+  it('has 20 messages unless told', () => {
+    expect(listMessagesQuery.parse({})).toEqual({ limit: 20 });
+  });
+
+  it('takes limits from 1 to 100', () => {
+    expect(listMessagesQuery.parse({ limit: '1' }).limit).toBe(1);
+    expect(listMessagesQuery.parse({ limit: '100' }).limit).toBe(100);
+  });
+
+  it('refuses any other limit and names the field', () => {
+    for (const limit of ['0', '101', '-1', '1.5', '1e1', '0x10', ' 5', '5 ', '', 'x', '٥', ['5', '6']]) {
+      expect(refusal(listMessagesQuery, { limit })).toMatchObject({
+        error: 'invalid_request',
+        field: 'limit',
+      });
+    }
+  });
+
+  it('refuses a repeated cursor', () => {
+    expect(refusal(listMessagesQuery, { cursor: ['a', 'b'] })).toMatchObject({ field: 'cursor' });
+  });
+});
+
+describe('pairing, receipts and the webhook', () => {
+  it('refuses every phoneNumber but digits, with a code of its own', () => {
+    expect(refusal(pairingCodeRequest, { phoneNumber: '15551234567' })).toBe('taken');
+    for (const phoneNumber of ['+15551234567', ' 15551234567', '15551234567\n', '1-555-123', '', 7, null]) {
+      expect(refusal(pairingCodeRequest, { phoneNumber })).toEqual({ error: 'invalid_phone_number' });
+    }
+    expect(refusal(pairingCodeRequest, {})).toEqual({ error: 'invalid_phone_number' });
+  });
+
+  it('shows a pairing code as two groups of four', () => {
+    expect(pairingCodeAnswer.safeParse({ code: 'AB12-CD34' }).success).toBe(true);
+    for (const code of ['AB12CD34', 'AB1-2CD34', 'AB12-CD345']) {
+      expect(pairingCodeAnswer.safeParse({ code }).success, code).toBe(false);
+    }
+  });
+
+  it('needs a phone or a message for a receipt', () => {
+    expect(refusal(readReceiptRequest, { connectionId: 'c1', phone: '15551234567' })).toBe('taken');
+    expect(refusal(readReceiptRequest, { connectionId: 'c1', messageId: 'm1' })).toBe('taken');
+    expect(refusal(readReceiptRequest, { connectionId: 'c1' })).toMatchObject({
+      error: 'invalid_request',
+      field: 'messageId',
+    });
+    expect(refusal(readReceiptRequest, { messageId: 'm1' })).toMatchObject({ field: 'connectionId' });
+  });
+
+  it('needs a URL for the webhook', () => {
+    expect(refusal(putWebhookRequest, {})).toMatchObject({ error: 'invalid_request', field: 'url' });
+    expect(refusal(putWebhookRequest, { url: 'https://crm.example/hook' })).toBe('taken');
+  });
+});
