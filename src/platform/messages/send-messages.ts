@@ -86,7 +86,7 @@ export function createSender(options: Options): Sender {
     text: string,
     signal: AbortSignal,
   ): Promise<void> => {
-    const ms = sendLatencyMs(connection.provider, text, random()) * timing.sendScale;
+    const ms = Math.round(sendLatencyMs(connection.provider, text, random()) * timing.sendScale);
     // An abort rejects the sleep; what it means for the send is told below.
     if (ms > 0) await systemClock.sleep(ms, signal).catch(() => undefined);
     if (signal.aborted) throw new PlatformError('send_failed');

@@ -29,7 +29,7 @@ export function createDomainClock(systemClock: Clock, initial: ClockState): Mova
 
   const now = (): number => {
     const reading = pinned ?? state.frozenAt ?? systemClock.now() + state.offsetMs;
-    last = Math.min(Math.max(last, reading), LATEST_TIME);
+    last = Math.min(Math.max(last, Math.floor(reading)), LATEST_TIME);
     return last;
   };
 

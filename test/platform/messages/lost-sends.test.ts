@@ -1,0 +1,95 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { sendMessageAnswer } from '../../../src/contract/service/messages.ts';
+import { newIdentifier } from '../../../src/platform/identifiers.ts';
+import { answerSend, claimSend, type JournalEntry } from '../../../src/platform/messages/send-journal.ts';
+import { seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
+
+/** Sends whose process died are made here by writing what it had written until then. */
+describe('a send whose process died', () => {
+  let service: TestPlatform;
+  let seeded: Awaited<ReturnType<typeof seedWorkspace>>;
+  const to = '4915300000001';
+  beforeEach(async () => {
+    service = await startTestPlatform();
+    seeded = await seedWorkspace(service);
+  });
+  afterEach(() => service.close());
+
+  async function begin(idempotencyKey: string | null): Promise<JournalEntry> {
+    const { workspaceId, connectionId } = seeded;
+    const entry = { messageId: newIdentifier(), workspaceId, connectionId, to, text: 'hello' };
+    const claim = await claimSend(service.database, entry, idempotencyKey, service.platform.time.now());
+    expect(claim).toEqual({ outcome: 'claimed' });
+    return entry;
+  }
+
+  const reachNetwork = (entry: JournalEntry) =>
+    service.database.query(
+      `INSERT INTO platform.phone_messages (message_id, phone, connection_id, sender, text, wa_message_id, at)
+       VALUES ($1, $2, $3, '4915112345678', $4, 'WA1', $5)`,
+      [entry.messageId, to, entry.connectionId, entry.text, service.platform.time.now()],
+    );
+
+  const send = async (idempotencyKey?: string) =>
+    service.call('POST', '/messages', {
+      key: seeded.key,
+      body: { connectionId: seeded.connectionId, to, text: 'hello', idempotencyKey },
+    });
+
+  const stored = async () => {
+    const { body } = await service.call('GET', '/messages', { key: seeded.key });
+    return body;
+  };
+
+  test('before the network had it: the next start frees its key', async () => {
+    await begin('lost');
+    await service.restart();
+    expect(await service.database.query('SELECT 1 FROM platform.sends')).toEqual([]);
+    expect((await send('lost')).status).toBe(200);
+    expect(await service.platform.contacts.received(to)).toHaveLength(1);
+  });
+
+  test('after the network had it: the next start stores it, tells it once and answers its key', async () => {
+    const entry = await begin('lost');
+    await reachNetwork(entry);
+    await service.restart();
+    expect(await stored()).toMatchObject({ messages: [{ id: entry.messageId, status: 'sent', waMessageId: 'WA1' }] });
+    const answer = sendMessageAnswer.parse((await send('lost')).body);
+    expect(answer).toEqual({ messageId: entry.messageId, waMessageId: 'WA1', status: 'sent' });
+    expect(await service.platform.contacts.received(to)).toHaveLength(1);
+    await service.restart();
+    const events = await service.platform.ledger.read(0, 100);
+    expect(events.map((event) => [event.messageId, event.status])).toEqual([[entry.messageId, 'sent']]);
+  });
+
+  test('its receipts follow after the restart', async () => {
+    const entry = await begin(null);
+    await reachNetwork(entry);
+    await service.restart();
+    await service.platform.time.advance({ ms: 10_000 });
+    expect(await stored()).toMatchObject({ messages: [{ id: entry.messageId, status: 'read' }] });
+  });
+
+  test('without a key nothing is left of it once it is stored', async () => {
+    await reachNetwork(await begin(null));
+    await service.restart();
+    expect(await service.database.query('SELECT 1 FROM platform.sends')).toEqual([]);
+  });
+
+  test('a send that lost its way in a living process is cleared up by the retry', async () => {
+    const entry = await begin('astray');
+    await reachNetwork(entry);
+    expect((await send('astray')).body).toMatchObject({ messageId: entry.messageId });
+    await begin('nowhere');
+    expect((await send('nowhere')).status).toBe(200);
+    expect(await service.platform.contacts.received(to)).toHaveLength(2);
+  });
+
+  test('answers whose keys are free again are forgotten at the next start', async () => {
+    const entry = await begin('old');
+    await answerSend(service.database, entry.messageId, { messageId: 'c', waMessageId: null, status: 'sent' });
+    await service.platform.time.advance({ ms: 86_400_000 });
+    await service.restart();
+    expect(await service.database.query('SELECT 1 FROM platform.sends')).toEqual([]);
+  });
+});

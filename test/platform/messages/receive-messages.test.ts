@@ -1,0 +1,85 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { messageReceivedEvent } from '../../../src/contract/service/events.ts';
+import { readExactly, seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
+
+const from = '4915500000001';
+
+describe('a message from a person', () => {
+  let service: TestPlatform;
+  beforeAll(async () => {
+    service = await startTestPlatform();
+  });
+  afterAll(() => service.close());
+
+  async function ledgerOf(connectionId: string) {
+    const entries = await service.platform.ledger.read(0, 1_000_000);
+    return entries.filter((entry) => entry.connectionId === connectionId);
+  }
+
+  test('is told with exactly the documented keys, under the id of the list', async () => {
+    const { key, connectionId } = await seedWorkspace(service);
+    const { messageId } = await service.platform.messages.receive(connectionId, { from, text: 'good evening' });
+    const [entry] = await ledgerOf(connectionId);
+    const page = await service.call('GET', '/messages', { key });
+    const payload = readExactly(messageReceivedEvent, entry?.payload);
+    expect(Object.keys(payload).sort()).toEqual(['connection_id', 'event', 'message']);
+    expect(Object.keys(payload.message).sort()).toEqual(
+      ['id', 'wa_id', 'from', 'text', 'media_url', 'media_type', 'timestamp'].sort(),
+    );
+    expect(page.body).toMatchObject({
+      messages: [
+        {
+          id: messageId,
+          waMessageId: payload.message.wa_id,
+          text: 'good evening',
+          createdAt: new Date(payload.message.timestamp).toISOString(),
+        },
+      ],
+    });
+    expect(payload).toMatchObject({ connection_id: connectionId, message: { id: messageId, from, text: 'good evening' } });
+  });
+
+  test('many at once keep their order, in the list and in the ledger', async () => {
+    const { connectionId } = await seedWorkspace(service);
+    const batch = Array.from({ length: 2_000 }, (_, index) => ({ from, text: `text ${index}` }));
+    const ids = await service.platform.messages.receiveMany(connectionId, batch);
+    expect(new Set(ids).size).toBe(2_000);
+    expect((await ledgerOf(connectionId)).map((entry) => entry.messageId)).toEqual(ids);
+    const rows = await service.database.query<{ id: string; text: string }>(
+      'SELECT id, text FROM platform.messages WHERE connection_id = $1 ORDER BY position',
+      [connectionId],
+    );
+    expect(rows).toEqual(ids.map((id, index) => ({ id, text: `text ${index}` })));
+  });
+
+  test('an empty batch is no message', async () => {
+    const { connectionId } = await seedWorkspace(service);
+    expect(await service.platform.messages.receiveMany(connectionId, [])).toEqual([]);
+    expect(await ledgerOf(connectionId)).toEqual([]);
+  });
+
+  test('what cannot be stored is replaced, the same in list and event', async () => {
+    const { key, connectionId } = await seedWorkspace(service);
+    await service.platform.messages.receive(connectionId, { from, text: 'nul \0, half \ud83d, whole 👋' });
+    const text = 'nul \ufffd, half \ufffd, whole 👋';
+    expect((await service.call('GET', '/messages', { key })).body).toMatchObject({ messages: [{ text }] });
+    expect((await ledgerOf(connectionId))[0]?.payload).toMatchObject({ message: { text } });
+  });
+
+  test('an unknown connection gets none', async () => {
+    const call = service.platform.messages.receive('unknown', { from, text: 'hello?' });
+    await expect(call).rejects.toMatchObject({ code: 'not_found' });
+  });
+
+  test('nothing is stored and nothing told when the change cannot be committed', async () => {
+    const { key, connectionId } = await seedWorkspace(service);
+    await service.database.query('ALTER TABLE platform.ledger RENAME TO ledger_hidden');
+    try {
+      await expect(service.platform.messages.receive(connectionId, { from, text: 'lost' })).rejects.toThrow();
+    } finally {
+      await service.database.query('ALTER TABLE platform.ledger_hidden RENAME TO ledger');
+    }
+    expect((await service.call('GET', '/messages', { key })).body).toMatchObject({ messages: [] });
+    expect(await ledgerOf(connectionId)).toEqual([]);
+  });
+});

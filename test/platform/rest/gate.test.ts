@@ -1,0 +1,254 @@
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { errorBody } from '../../../src/contract/service/errors.ts';
+import { readExactly, seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
+
+/** The endpoints of this slice with the scope that each asks for, from the specification's tables. */
+const ENDPOINTS = [
+  ['GET', '/connections', 'messaging.read'],
+  ['GET', '/messages', 'messaging.read'],
+  ['POST', '/messages', 'messaging.send'],
+  ['GET', '/webhook', 'messaging.events'],
+  ['PUT', '/webhook', 'messaging.events'],
+  ['POST', '/webhook/rotate', 'messaging.events'],
+] as const;
+const ALL_SCOPES = ['messaging.read', 'messaging.send', 'messaging.events', 'messaging.manage'] as const;
+
+describe('gate', () => {
+  let service: TestPlatform;
+  let seeded: Awaited<ReturnType<typeof seedWorkspace>>;
+  beforeAll(async () => {
+    service = await startTestPlatform();
+    seeded = await seedWorkspace(service);
+  });
+  afterAll(() => service.close());
+
+  const keyWith = async (access: Parameters<TestPlatform['platform']['apiKeys']['create']>[1]): Promise<string> =>
+    (await service.platform.apiKeys.create(seeded.workspaceId, access)).key;
+
+  async function refused(call: ReturnType<TestPlatform['call']>, status: number, code: string) {
+    const answer = await call;
+    expect(answer.status).toBe(status);
+    expect(readExactly(errorBody, answer.body).error).toBe(code);
+    return answer;
+  }
+
+  /** Writes a request as it is and answers the first line and the rest. */
+  function raw(request: string): Promise<string> {
+    return new Promise((resolve, reject) => {
+      const socket = connect(service.port, '127.0.0.1', () => socket.write(request));
+      let answer = '';
+      socket.on('data', (chunk) => {
+        answer += chunk.toString();
+      });
+      socket.on('end', () => resolve(answer));
+      socket.on('error', reject);
+    });
+  }
+
+  test.each(ENDPOINTS)('%s %s refuses a missing credential with a challenge', async (method, path) => {
+    const answer = await refused(service.call(method, path), 401, 'invalid_key');
+    expect(answer.headers.get('www-authenticate')).toBe('Bearer error="invalid_token"');
+  });
+
+  test.each(ENDPOINTS)('%s %s refuses every key without its scope, and names the scope', async (method, path, scope) => {
+    const key = await keyWith({ scopes: ALL_SCOPES.filter((other) => other !== scope) });
+    const answer = await refused(service.call(method, path, { key }), 403, 'insufficient_scope');
+    expect(answer.headers.get('www-authenticate')).toBe(`Bearer error="insufficient_scope", scope="${scope}"`);
+  });
+
+  test.each(ENDPOINTS)('%s %s lets its scope alone through the gate', async (method, path, scope) => {
+    const key = await keyWith({ scopes: [scope] });
+    const answer = await service.call(method, path, { key });
+    expect([401, 403]).not.toContain(answer.status);
+  });
+
+  test.each([
+    ['an unknown key', 'msk_0000000000000000000000000000000000000000000'],
+    ['a key with a space in it', 'msk_a b'],
+    ['an empty token', ''],
+  ])('refuses %s', async (_what, key) => {
+    await refused(service.call('GET', '/connections', { headers: { authorization: `Bearer ${key}` } }), 401, 'invalid_key');
+  });
+
+  test('refuses another scheme, and takes the scheme in any case', async () => {
+    const { key } = seeded;
+    const as = (authorization: string) => service.call('GET', '/connections', { headers: { authorization } });
+    await refused(as(`Basic ${key}`), 401, 'invalid_key');
+    await refused(as(key), 401, 'invalid_key');
+    expect((await as(`bearer ${key}`)).status).toBe(200);
+  });
+
+  test('refuses two credentials, even two good ones', async () => {
+    const line = `Authorization: Bearer ${seeded.key}\r\n`;
+    const request = (lines: string) => `GET /api/v1/connections HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${lines}\r\n`;
+    expect(await raw(request(line))).toContain('200 OK');
+    const twice = await raw(request(line + line));
+    expect(twice).toContain('401 Unauthorized');
+    expect(twice).toContain('invalid_key');
+  });
+
+  test('a revoked key is unknown on the next call', async () => {
+    const { id, key } = await service.platform.apiKeys.create(seeded.workspaceId);
+    expect((await service.call('GET', '/connections', { key })).status).toBe(200);
+    await service.platform.apiKeys.revoke(id);
+    await refused(service.call('GET', '/connections', { key }), 401, 'invalid_key');
+  });
+
+  test('a narrowed scope holds on the next call', async () => {
+    const { id, key } = await service.platform.apiKeys.create(seeded.workspaceId);
+    await service.platform.apiKeys.change(id, { scopes: ['messaging.send'] });
+    await refused(service.call('GET', '/connections', { key }), 403, 'insufficient_scope');
+  });
+
+  test('stores no key, only its hash', async () => {
+    const { key } = await service.platform.apiKeys.create(seeded.workspaceId);
+    const rows = await service.database.query<{ row: string }>('SELECT api_keys::text AS row FROM platform.api_keys');
+    expect(rows.length).toBeGreaterThan(0);
+    expect(rows.filter(({ row }) => row.includes(key.slice(4)))).toEqual([]);
+  });
+
+  test('refuses an address off the allowlist with a challenge, and takes one on it', async () => {
+    const outside = await keyWith({ ipAllowlist: ['203.0.113.0/24'] });
+    const answer = await refused(service.call('GET', '/connections', { key: outside }), 403, 'ip_not_allowed');
+    expect(answer.headers.get('www-authenticate')).toMatch(/^Bearer error="/);
+    const inside = await keyWith({ ipAllowlist: ['203.0.113.0/24', '127.0.0.1'] });
+    expect((await service.call('GET', '/connections', { key: inside })).status).toBe(200);
+  });
+
+  test('does not believe X-Forwarded-For', async () => {
+    const key = await keyWith({ ipAllowlist: ['203.0.113.7'] });
+    const headers = { 'x-forwarded-for': '203.0.113.7', forwarded: 'for=203.0.113.7' };
+    await refused(service.call('GET', '/connections', { key, headers }), 403, 'ip_not_allowed');
+  });
+
+  test('checks in the fixed order: credential, address, scope, shape, connection', async () => {
+    const body = { connectionId: 'unknown', to: '4915100000000', text: 'hello' };
+    const send = (key: string | undefined, sent: unknown) =>
+      service.call('POST', '/messages', { ...(key === undefined ? {} : { key }), body: sent });
+    const ipAllowlist = ['203.0.113.7'];
+    await refused(send(undefined, '{not json'), 401, 'invalid_key');
+    await refused(send(await keyWith({ ipAllowlist, scopes: [] }), '{not json'), 403, 'ip_not_allowed');
+    await refused(send(await keyWith({ scopes: [] }), '{not json'), 403, 'insufficient_scope');
+    await refused(send(seeded.key, { ...body, to: '+49' }), 400, 'invalid_request');
+    await refused(send(seeded.key, body), 404, 'not_found');
+  });
+
+  test.each([
+    ['GET', '/nothing'],
+    ['GET', '/'],
+    ['GET', '/Connections'],
+    ['GET', '/connections/'],
+    ['GET', '//connections'],
+    ['POST', '/messages/%E0%A4%A'],
+  ])('%s %s is not found, credential or not', async (method, path) => {
+    await refused(service.call(method, path), 404, 'not_found');
+    await refused(service.call(method, path, { key: seeded.key }), 404, 'not_found');
+  });
+
+  test('answers { error } outside the API too', async () => {
+    const answer = await fetch(`${service.origin}/somewhere`);
+    expect([answer.status, await answer.json()]).toEqual([404, { error: 'not_found' }]);
+  });
+
+  test.each([
+    ['DELETE', '/connections', 'GET'],
+    ['PATCH', '/messages', 'GET, POST'],
+    ['POST', '/webhook', 'GET, PUT'],
+    ['GET', '/webhook/rotate', 'POST'],
+    ['OPTIONS', '/connections', 'GET'],
+  ])('%s %s is refused, and Allow lists what the address takes', async (method, path, allow) => {
+    const answer = await refused(service.call(method, path, { key: seeded.key }), 405, 'method_not_allowed');
+    expect(answer.headers.get('allow')).toBe(allow);
+  });
+
+  test('HEAD is no method of the API', async () => {
+    const answer = await fetch(`${service.origin}/api/v1/connections`, { method: 'HEAD' });
+    expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'GET']);
+  });
+
+  test.each([
+    ['no JSON', '{"connectionId": '],
+    ['an array', '[]'],
+    ['a string', '"hello"'],
+    ['null', 'null'],
+    ['nothing', ''],
+  ])('refuses a body that is %s and names it', async (_what, body) => {
+    const answer = await refused(service.call('POST', '/messages', { key: seeded.key, body }), 400, 'invalid_request');
+    expect(answer.body).toMatchObject({ field: 'body' });
+  });
+
+  test('refuses bytes that are no UTF-8', async () => {
+    const body = Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]);
+    const answer = await fetch(`${service.origin}/api/v1/messages`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${seeded.key}` },
+      body,
+    });
+    expect([answer.status, await answer.json()]).toEqual([
+      400,
+      { error: 'invalid_request', field: 'body', hint: 'must be JSON' },
+    ]);
+  });
+
+  test('takes JSON under any content type', async () => {
+    const body = JSON.stringify({ connectionId: seeded.connectionId, to: '4915100000000', text: 'hello' });
+    const answer = await service.call('POST', '/messages', {
+      key: seeded.key,
+      body,
+      headers: { 'content-type': 'text/plain' },
+    });
+    expect(answer.status).toBe(200);
+  });
+
+  test('refuses a body that announces too much before it is sent', async () => {
+    const answer = await raw(
+      `PUT /api/v1/webhook HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${seeded.key}\r\nContent-Length: 99999999\r\n\r\n`,
+    );
+    expect(answer).toContain('413 ');
+    expect(answer).toContain('{"error":"payload_too_large"}');
+    expect(answer.toLowerCase()).toContain('connection: close');
+  });
+
+  test('refuses a body that grows too large while it is sent', async () => {
+    const chunk = 'x'.repeat(65_536);
+    const chunks = `${chunk.length.toString(16)}\r\n${chunk}\r\n`.repeat(5);
+    const answer = await raw(
+      `PUT /api/v1/webhook HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${seeded.key}\r\nTransfer-Encoding: chunked\r\n\r\n${chunks}0\r\n\r\n`,
+    );
+    expect(answer).toContain('413 ');
+  });
+
+  test('reads no body of a caller who may not send one', async () => {
+    const answer = await raw(
+      'PUT /api/v1/webhook HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 99999999\r\n\r\n',
+    );
+    expect(answer).toContain('401 ');
+  });
+
+  test('a query parameter given twice is refused by its name', async () => {
+    const answer = await refused(
+      service.call('GET', '/messages?limit=1&limit=2', { key: seeded.key }),
+      400,
+      'invalid_request',
+    );
+    expect(answer.body).toMatchObject({ field: 'limit' });
+  });
+
+  test('answers are not to be cached', async () => {
+    const answer = await service.call('GET', '/connections', { key: seeded.key });
+    expect(answer.headers.get('cache-control')).toBe('no-store');
+    expect(answer.headers.get('content-type')).toContain('application/json');
+    expect(answer.headers.get('x-powered-by')).toBeNull();
+  });
+
+  test('a failure of the service is a 500 without details', async () => {
+    await service.database.query('ALTER TABLE platform.messages RENAME TO messages_hidden');
+    try {
+      const answer = await service.call('GET', '/messages', { key: seeded.key });
+      expect([answer.status, answer.body]).toEqual([500, { error: 'internal_error' }]);
+    } finally {
+      await service.database.query('ALTER TABLE platform.messages_hidden RENAME TO messages');
+    }
+  });
+});

@@ -1,0 +1,213 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { listMessagesAnswer } from '../../../src/contract/service/messages.ts';
+import { readExactly, seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
+
+const MESSAGE_FIELDS = [
+  'id',
+  'waMessageId',
+  'connectionId',
+  'direction',
+  'text',
+  'mediaUrl',
+  'mediaType',
+  'status',
+  'errorMessage',
+  'createdAt',
+];
+
+describe('GET /messages', () => {
+  let service: TestPlatform;
+  beforeAll(async () => {
+    service = await startTestPlatform();
+  });
+  afterAll(() => service.close());
+
+  async function list(key: string, query = '') {
+    const answer = await service.call('GET', `/messages${query}`, { key });
+    expect(answer.status).toBe(200);
+    return readExactly(listMessagesAnswer, answer.body);
+  }
+
+  async function receive(connectionId: string, ...texts: string[]): Promise<string[]> {
+    return service.platform.messages.receiveMany(
+      connectionId,
+      texts.map((text) => ({ from: '4915100000009', text })),
+    );
+  }
+
+  /** Every page from the first to the last, with what `between` does after each. */
+  async function walk(key: string, query: string, between: (page: number) => Promise<unknown> = async () => {}) {
+    const seen: string[] = [];
+    let cursor: string | null = null;
+    for (let page = 1; ; page += 1) {
+      const at: string = cursor === null ? '' : `&cursor=${cursor}`;
+      const answer = await list(key, `?${query}${at}`);
+      seen.push(...answer.messages.map((message) => message.id));
+      expect(answer.hasMore).toBe(answer.nextCursor !== null);
+      if (answer.nextCursor === null) return seen;
+      cursor = answer.nextCursor;
+      await between(page);
+    }
+  }
+
+  test('shows exactly the fields of a message', async () => {
+    const { key, connectionId } = await seedWorkspace(service);
+    const [id] = await receive(connectionId, 'good morning');
+    const { messages, nextCursor, hasMore } = await list(key);
+    expect(Object.keys(messages[0] ?? {}).sort()).toEqual([...MESSAGE_FIELDS].sort());
+    expect(messages).toMatchObject([
+      {
+        id,
+        connectionId,
+        direction: 'incoming',
+        text: 'good morning',
+        mediaUrl: null,
+        mediaType: null,
+        status: 'delivered',
+        errorMessage: null,
+        createdAt: new Date(service.platform.time.now()).toISOString(),
+      },
+    ]);
+    expect([nextCursor, hasMore]).toEqual([null, false]);
+  });
+
+  test('lists newest first, 20 to a page unless told otherwise', async () => {
+    const { key, connectionId } = await seedWorkspace(service);
+    const ids = await receive(connectionId, ...Array.from({ length: 25 }, (_, index) => `text ${index}`));
+    const newestFirst = ids.toReversed();
+    const first = await list(key);
+    expect(first.messages.map((message) => message.id)).toEqual(newestFirst.slice(0, 20));
+    expect((await list(key, '?limit=3')).messages.map((message) => message.id)).toEqual(newestFirst.slice(0, 3));
+    expect((await list(key, '?limit=100')).messages).toHaveLength(25);
+  });
+
+  test('a page that holds exactly the rest is the last', async () => {
+    const { key, connectionId } = await seedWorkspace(service);
+    await receive(connectionId, 'a', 'b', 'c', 'd');
+    const first = await list(key, '?limit=2');
+    const second = await list(key, `?limit=2&cursor=${first.nextCursor}`);
+    expect([second.messages.length, second.nextCursor, second.hasMore]).toEqual([2, null, false]);
+  });
+
+  test('a walk neither skips nor repeats while messages of the same millisecond arrive', async () => {
+    const { key, workspaceId, connectionId } = await seedWorkspace(service);
+    const other = await service.platform.connections.createPaired(workspaceId, {
+      provider: 'cloud_api',
+      phoneNumber: '4915100000003',
+    });
+    const ids: string[] = [];
+    for (let round = 0; round < 10; round += 1) {
+      ids.push(...(await receive(connectionId, 'one', 'two', 'three')), ...(await receive(other.id, 'four')));
+    }
+    const seen = await walk(key, 'limit=7', () => receive(connectionId, 'late', 'later'));
+    expect(seen).toEqual(ids.toReversed());
+  });
+
+  test('a page may have another size than the one before', async () => {
+    const { key, connectionId } = await seedWorkspace(service);
+    const ids = await receive(connectionId, 'a', 'b', 'c', 'd', 'e');
+    const first = await list(key, '?limit=1');
+    const rest = await list(key, `?limit=100&cursor=${first.nextCursor}`);
+    expect([...first.messages, ...rest.messages].map((message) => message.id)).toEqual(ids.toReversed());
+  });
+
+  test('limits the list to one connection', async () => {
+    const { key, workspaceId, connectionId } = await seedWorkspace(service);
+    const other = await service.platform.connections.createPaired(workspaceId, {
+      provider: 'qr',
+      phoneNumber: '4915100000004',
+    });
+    await receive(connectionId, 'here');
+    await receive(other.id, 'there', 'there too');
+    const page = await list(key, `?connectionId=${other.id}&limit=1`);
+    expect(page.messages.map((message) => message.text)).toEqual(['there too']);
+    expect(await walk(key, `connectionId=${other.id}&limit=1`)).toHaveLength(2);
+  });
+
+  test('is empty for a connection outside the grant, of another workspace, or of no one', async () => {
+    const stranger = await seedWorkspace(service);
+    await receive(stranger.connectionId, 'private');
+    const { workspaceId, connectionId } = await seedWorkspace(service);
+    await receive(connectionId, 'hidden from this key');
+    const { key } = await service.platform.apiKeys.create(workspaceId, { connectionIds: [] });
+    const empty = { messages: [], nextCursor: null, hasMore: false };
+    for (const id of [connectionId, stranger.connectionId, 'cunknown', '', '%00', "'; drop table x"]) {
+      expect(await list(key, `?connectionId=${id}`)).toEqual(empty);
+    }
+    expect(await list(key)).toEqual(empty);
+  });
+
+  test('hides messages of a connection whose licence has lapsed', async () => {
+    const { key, workspaceId, connectionId } = await seedWorkspace(service);
+    const other = await service.platform.connections.createPaired(workspaceId, {
+      provider: 'qr',
+      phoneNumber: '4915100000005',
+    });
+    await receive(connectionId, 'lapsed');
+    await receive(other.id, 'licensed');
+    await service.platform.licences.set(connectionId, { status: 'expired' });
+    expect((await list(key)).messages.map((message) => message.text)).toEqual(['licensed']);
+    await service.platform.licences.set(connectionId, { status: 'active' });
+    expect((await list(key)).messages.map((message) => message.text)).toEqual(['licensed', 'lapsed']);
+  });
+
+  test.each(['0', '101', '-1', '1.5', '1e1', 'ten', ' 5', ''])('refuses the limit "%s"', async (limit) => {
+    const { key } = await seedWorkspace(service);
+    const answer = await service.call('GET', `/messages?limit=${encodeURIComponent(limit)}`, { key });
+    expect([answer.status, answer.body]).toMatchObject([400, { error: 'invalid_request', field: 'limit' }]);
+  });
+
+  test('refuses a cursor that is forged, or cut from another filter or workspace', async () => {
+    const { key, connectionId } = await seedWorkspace(service);
+    await receive(connectionId, 'a', 'b', 'c');
+    const cursor = (await list(key, '?limit=1')).nextCursor ?? '';
+    const stranger = await seedWorkspace(service);
+    const altered = (cursor.startsWith('A') ? 'B' : 'A') + cursor.slice(1);
+    const tries: [string, string][] = [
+      [key, `cursor=${altered}`],
+      [key, `cursor=${cursor}&connectionId=${connectionId}`],
+      [key, `cursor=${cursor.slice(0, -1)}`],
+      [key, `cursor=${cursor}AAAA`],
+      [key, 'cursor='],
+      [key, 'cursor=%00'],
+      [stranger.key, `cursor=${cursor}`],
+    ];
+    for (const [as, query] of tries) {
+      const answer = await service.call('GET', `/messages?${query}`, { key: as });
+      expect([query, answer.status, answer.body]).toMatchObject([
+        query,
+        400,
+        { error: 'invalid_request', field: 'cursor' },
+      ]);
+    }
+    expect((await list(key, `?cursor=${cursor}`)).messages).toHaveLength(2);
+  });
+
+  test('a cursor is good for another key of the workspace, and after a restart', async () => {
+    const { key, workspaceId, connectionId } = await seedWorkspace(service);
+    const ids = await receive(connectionId, 'a', 'b', 'c');
+    const cursor = (await list(key, '?limit=1')).nextCursor ?? '';
+    await service.restart();
+    const other = await service.platform.apiKeys.create(workspaceId);
+    const rest = await list(other.key, `?cursor=${cursor}`);
+    expect(rest.messages.map((message) => message.id)).toEqual(ids.slice(0, 2).toReversed());
+  });
+
+  test('createdAt never falls from the oldest to the newest, with writers at once and a clock that jumps back', async () => {
+    const { key, workspaceId, connectionId } = await seedWorkspace(service);
+    const other = await service.platform.connections.createPaired(workspaceId, {
+      provider: 'qr',
+      phoneNumber: '4915100000006',
+    });
+    const writers = Array.from({ length: 20 }, async (_, index) => {
+      if (index === 10) service.clock.jump(-60_000);
+      await service.clock.advance(1);
+      await receive(index % 2 === 0 ? connectionId : other.id, `text ${index}`);
+    });
+    await Promise.all(writers);
+    const { messages } = await list(key, '?limit=100');
+    const times = messages.map((message) => Date.parse(message.createdAt)).toReversed();
+    expect(times).toHaveLength(20);
+    expect(times).toEqual(times.toSorted((a, b) => a - b));
+  });
+});

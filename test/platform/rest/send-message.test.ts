@@ -1,0 +1,348 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { listMessagesAnswer, sendMessageAnswer } from '../../../src/contract/service/messages.ts';
+import { sendLatencyMs } from '../../../src/platform/messages/send-latency.ts';
+import { readExactly, seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
+import { WatchedClock } from '../../support/watched-clock.ts';
+
+const DAY = 86_400_000;
+let nextPhone = 4915200000000;
+const newPhone = (): string => String(nextPhone++);
+
+describe('POST /messages', () => {
+  let service: TestPlatform;
+  beforeAll(async () => {
+    service = await startTestPlatform();
+  });
+  afterAll(() => service.close());
+
+  const send = (key: string, body: object) => service.call('POST', '/messages', { key, body });
+  const phoneOf = (phone: string) => service.platform.contacts.received(phone);
+
+  async function stored(key: string) {
+    const answer = await service.call('GET', '/messages?limit=100', { key });
+    return readExactly(listMessagesAnswer, answer.body).messages;
+  }
+
+  async function ledgerOf(connectionId: string) {
+    const entries = await service.platform.ledger.read(0, 1_000_000);
+    return entries.filter((entry) => entry.connectionId === connectionId);
+  }
+
+  test('answers exactly messageId, waMessageId and status, and stores the message under that id', async () => {
+    const { key, connectionId } = await seedWorkspace(service);
+    const to = newPhone();
+    const answer = await send(key, { connectionId, to, text: 'Hello, wörld 👋' });
+    expect(answer.status).toBe(200);
+    const sent = readExactly(sendMessageAnswer, answer.body);
+    expect(Object.keys(sent).sort()).toEqual(['messageId', 'status', 'waMessageId']);
+    expect(sent.status).toBe('sent');
+    expect(await stored(key)).toMatchObject([
+      {
+        id: sent.messageId,
+        waMessageId: sent.waMessageId,
+        connectionId,
+        direction: 'outgoing',
+        text: 'Hello, wörld 👋',
+        status: 'sent',
+        errorMessage: null,
+      },
+    ]);
+    expect(await phoneOf(to)).toEqual([
+      { messageId: sent.messageId, connectionId, from: '4915112345678', text: 'Hello, wörld 👋', at: service.platform.time.now() },
+    ]);
+  });
+
+  test('fires a sent event with exactly the documented keys', async () => {
+    const { key, connectionId } = await seedWorkspace(service);
+    const answer = await send(key, { connectionId, to: newPhone(), text: 'hello' });
+    const { messageId, waMessageId } = sendMessageAnswer.parse(answer.body);
+    expect(await ledgerOf(connectionId)).toMatchObject([{ event: 'message.status', messageId, status: 'sent' }]);
+    const [entry] = await ledgerOf(connectionId);
+    expect(entry?.payload).toEqual({
+      event: 'message.status',
+      connection_id: connectionId,
+      message: { id: messageId, wa_id: waMessageId, status: 'sent', timestamp: service.platform.time.now() },
+    });
+  });
+
+  test('a cloud_api connection sends the same way and emits nothing', async () => {
+    const { key, workspaceId } = await seedWorkspace(service);
+    const { id } = await service.platform.connections.createPaired(workspaceId, {
+      provider: 'cloud_api',
+      phoneNumber: '4915100000010',
+    });
+    const to = newPhone();
+    expect((await send(key, { connectionId: id, to, text: 'hello' })).status).toBe(200);
+    await service.platform.messages.receive(id, { from: to, text: 'hi' });
+    expect(await stored(key)).toHaveLength(2);
+    expect(await ledgerOf(id)).toEqual([]);
+  });
+
+  test.each([
+    ['connectionId', { connectionId: undefined }],
+    ['connectionId', { connectionId: '' }],
+    ['connectionId', { connectionId: 7 }],
+    ['to', { to: undefined }],
+    ['to', { to: '+4915112345678' }],
+    ['to', { to: '0049151' }],
+    ['to', { to: '49 151 1234' }],
+    ['to', { to: 4915112345678 }],
+    ['to', { to: '٤٩١٥١١٢٣٤٥٦٧٨' }],
+    ['text', { text: '' }],
+    ['text', { text: 'x'.repeat(4097) }],
+    ['text', { text: '👋'.repeat(4097) }],
+    ['text', { text: 12 }],
+    ['text', { text: 'nul \0 inside' }],
+    ['text', { text: 'half \ud83d of a pair' }],
+    ['idempotencyKey', { idempotencyKey: '' }],
+    ['idempotencyKey', { idempotencyKey: 1 }],
+  ])('refuses a wrong %s and names it: %j', async (field, change) => {
+    const { key, connectionId } = await seedWorkspace(service);
+    const to = newPhone();
+    const answer = await send(key, { connectionId, to, text: 'hello', ...change });
+    expect([answer.status, answer.body]).toMatchObject([400, { error: 'invalid_request', field }]);
+    expect(await phoneOf(to)).toEqual([]);
+    expect(await stored(key)).toEqual([]);
+  });
+
+  test('takes 4096 code points, whatever they weigh', async () => {
+    const { key, connectionId } = await seedWorkspace(service);
+    for (const text of ['x'.repeat(4096), '👋'.repeat(4096)]) {
+      expect((await send(key, { connectionId, to: newPhone(), text })).status).toBe(200);
+    }
+  });
+
+  test('refuses both text and media, and neither', async () => {
+    const { key, connectionId } = await seedWorkspace(service);
+    const media = { filename: 'a.png', mimetype: 'image/png', data: 'AAAA' };
+    for (const content of [{ text: 'hello', media }, {}]) {
+      const answer = await send(key, { connectionId, to: newPhone(), ...content });
+      expect([answer.status, answer.body]).toEqual([400, { error: 'text_or_media' }]);
+    }
+  });
+
+  test('ignores fields that it does not know', async () => {
+    const { key, connectionId } = await seedWorkspace(service);
+    const answer = await send(key, { connectionId, to: newPhone(), text: 'hello', priority: 'high', __proto__x: 1 });
+    expect(answer.status).toBe(200);
+  });
+
+  test('answers 404 for a connection that is unknown, foreign or outside the key alike', async () => {
+    const stranger = await seedWorkspace(service);
+    const { workspaceId, connectionId } = await seedWorkspace(service);
+    const { key } = await service.platform.apiKeys.create(workspaceId, { connectionIds: [] });
+    for (const id of [connectionId, stranger.connectionId, 'unknown', 'c'.padEnd(25, '0'), 'nul\0']) {
+      const answer = await send(key, { connectionId: id, to: newPhone(), text: 'hello' });
+      expect([answer.status, answer.body]).toEqual([404, { error: 'not_found' }]);
+    }
+  });
+
+  test.each([
+    ['standalone', 'license_inactive'],
+    ['crm_portal', 'addon_required'],
+  ] as const)('a lapsed licence in a %s workspace answers 402 %s', async (kind, code) => {
+    const { key, connectionId } = await seedWorkspace(service, { kind });
+    await service.platform.licences.set(connectionId, { status: 'expired' });
+    const to = newPhone();
+    const answer = await send(key, { connectionId, to, text: 'hello' });
+    expect([answer.status, answer.body]).toEqual([402, { error: code }]);
+    expect(await phoneOf(to)).toEqual([]);
+    await service.platform.licences.set(connectionId, { status: 'none' });
+    expect((await send(key, { connectionId, to, text: 'hello' })).status).toBe(402);
+  });
+
+  test('the licence is looked at before the recipient', async () => {
+    const { key, connectionId } = await seedWorkspace(service);
+    const to = newPhone();
+    await service.platform.contacts.put(to, { onNetwork: false });
+    await service.platform.licences.set(connectionId, { status: 'expired' });
+    expect((await send(key, { connectionId, to, text: 'hello' })).body).toEqual({ error: 'license_inactive' });
+  });
+
+  test('a trial runs out by itself after seven days', async () => {
+    const { key, connectionId } = await seedWorkspace(service);
+    await service.platform.time.advance({ ms: 7 * DAY - 1 });
+    expect((await send(key, { connectionId, to: newPhone(), text: 'hello' })).status).toBe(200);
+    await service.platform.time.advance({ ms: 1 });
+    expect((await send(key, { connectionId, to: newPhone(), text: 'hello' })).status).toBe(402);
+  });
+
+  test('answers 422 for a number without an account, stores nothing and fires nothing', async () => {
+    const { key, connectionId } = await seedWorkspace(service);
+    const to = newPhone();
+    await service.platform.contacts.put(to, { onNetwork: false });
+    const answer = await send(key, { connectionId, to, text: 'hello' });
+    expect([answer.status, answer.body]).toEqual([422, { error: 'recipient_not_on_whatsapp' }]);
+    expect(await stored(key)).toEqual([]);
+    expect(await ledgerOf(connectionId)).toEqual([]);
+  });
+
+  describe('with an idempotency key', () => {
+    test('answers a repeat with the first answer and sends once', async () => {
+      const { key, connectionId } = await seedWorkspace(service);
+      const to = newPhone();
+      const body = { connectionId, to, text: 'once', idempotencyKey: 'k-1' };
+      const first = await send(key, body);
+      const second = await send(key, body);
+      expect([second.status, second.body]).toEqual([200, first.body]);
+      expect(await phoneOf(to)).toHaveLength(1);
+      expect(await stored(key)).toHaveLength(1);
+      expect(await ledgerOf(connectionId)).toHaveLength(1);
+    });
+
+    test('answers another body with the first answer', async () => {
+      const { key, connectionId } = await seedWorkspace(service);
+      const to = newPhone();
+      const first = await send(key, { connectionId, to: newPhone(), text: 'one', idempotencyKey: 'k-2' });
+      const second = await send(key, { connectionId, to, text: 'other', idempotencyKey: 'k-2' });
+      expect(second.body).toEqual(first.body);
+      expect(await phoneOf(to)).toEqual([]);
+    });
+
+    test('keys are per workspace', async () => {
+      const one = await seedWorkspace(service);
+      const other = await seedWorkspace(service);
+      const to = newPhone();
+      for (const { key, connectionId } of [one, other]) {
+        expect((await send(key, { connectionId, to, text: 'hi', idempotencyKey: 'shared' })).status).toBe(200);
+      }
+      expect(await phoneOf(to)).toHaveLength(2);
+    });
+
+    test('a key is free again after 24 hours, and not before', async () => {
+      const { key, connectionId } = await seedWorkspace(service);
+      const to = newPhone();
+      const body = { connectionId, to, text: 'again', idempotencyKey: 'k-3' };
+      const first = await send(key, body);
+      await service.platform.time.advance({ ms: DAY - 1 });
+      expect((await send(key, body)).body).toEqual(first.body);
+      await service.platform.time.advance({ ms: 1 });
+      expect((await send(key, body)).body).not.toEqual(first.body);
+      expect(await phoneOf(to)).toHaveLength(2);
+    });
+
+    test('an error frees the key', async () => {
+      const { key, connectionId } = await seedWorkspace(service);
+      const to = newPhone();
+      const body = { connectionId, to, text: 'hello', idempotencyKey: 'k-4' };
+      await service.platform.contacts.put(to, { onNetwork: false });
+      expect((await send(key, body)).status).toBe(422);
+      await service.platform.contacts.put(to, { onNetwork: true });
+      expect((await send(key, body)).status).toBe(200);
+      expect(await phoneOf(to)).toHaveLength(1);
+    });
+
+    test('a repeat gets the first answer although the licence has lapsed since', async () => {
+      const { key, connectionId } = await seedWorkspace(service);
+      const body = { connectionId, to: newPhone(), text: 'hello', idempotencyKey: 'k-5' };
+      const first = await send(key, body);
+      await service.platform.licences.set(connectionId, { status: 'expired' });
+      const second = await send(key, body);
+      expect([second.status, second.body]).toEqual([200, first.body]);
+    });
+
+    test('takes any text as a key, in each Unicode form apart', async () => {
+      const { key, connectionId } = await seedWorkspace(service);
+      const to = newPhone();
+      for (const idempotencyKey of ['nul\0', '\ud83d', 'é', 'e\u0301', "'; --"]) {
+        expect((await send(key, { connectionId, to, text: 'x', idempotencyKey })).status).toBe(200);
+      }
+      expect(await phoneOf(to)).toHaveLength(5);
+    });
+
+    test('one of a hundred at once is sent, the others wait or get its answer', async () => {
+      const { key, connectionId } = await seedWorkspace(service);
+      const to = newPhone();
+      const body = { connectionId, to, text: 'storm', idempotencyKey: 'k-6' };
+      const answers = await Promise.all(Array.from({ length: 100 }, () => send(key, body)));
+      const ids = answers.filter((answer) => answer.status === 200).map((answer) => sendMessageAnswer.parse(answer.body).messageId);
+      expect(new Set(ids).size).toBe(1);
+      for (const answer of answers.filter((other) => other.status !== 200)) {
+        expect([answer.status, answer.body]).toEqual([409, { error: 'in_progress' }]);
+      }
+      expect(await phoneOf(to)).toHaveLength(1);
+    });
+  });
+});
+
+describe('latency of a send', () => {
+  /** With a draw of 0 a `qr` send of 10 characters takes this long. */
+  const LATENCY_MS = 1_300;
+  const text = '0123456789';
+
+  async function startSlowly() {
+    const clock = new WatchedClock();
+    const service = await startTestPlatform({ clock, sendScale: 1, ports: { random: () => 0 } });
+    const { key, connectionId } = await seedWorkspace(service);
+    const to = newPhone();
+    const send = () =>
+      service.call('POST', '/messages', { key, body: { connectionId, to, text, idempotencyKey: 'slow' } });
+    return { clock, service, to, send };
+  }
+
+  test('a retry meanwhile gets 409 with Retry-After, a later one the answer', async () => {
+    const { clock, service, to, send } = await startSlowly();
+    try {
+      let answered = false;
+      const first = send().finally(() => {
+        answered = true;
+      });
+      await clock.timerSet(LATENCY_MS);
+      await clock.advance(LATENCY_MS - 1);
+      const retry = await send();
+      expect([retry.status, retry.body]).toEqual([409, { error: 'in_progress' }]);
+      expect(retry.headers.get('retry-after')).toMatch(/^\d+$/);
+      expect(answered).toBe(false);
+      await clock.advance(1);
+      expect((await first).status).toBe(200);
+      expect((await send()).body).toEqual((await first).body);
+      expect(await service.platform.contacts.received(to)).toHaveLength(1);
+    } finally {
+      await service.close();
+    }
+  });
+
+  test('a key whose send takes longer than the key lives is still in progress', async () => {
+    const { clock, service, to, send } = await startSlowly();
+    try {
+      const first = send();
+      await clock.timerSet(LATENCY_MS);
+      await service.platform.time.advance({ ms: 2 * DAY });
+      expect((await send()).status).toBe(409);
+      await clock.advance(LATENCY_MS);
+      expect((await first).status).toBe(200);
+      expect(await service.platform.contacts.received(to)).toHaveLength(1);
+    } finally {
+      await service.close();
+    }
+  });
+
+  test('a stopping platform gives up sends that the network has not got, and frees their keys', async () => {
+    const { clock, service, to, send } = await startSlowly();
+    try {
+      const first = send();
+      await clock.timerSet(LATENCY_MS);
+      await service.restart();
+      expect((await first).status).toBe(502);
+      expect(await service.platform.contacts.received(to)).toEqual([]);
+      service.platform.timing.setSendScale(0);
+      expect((await send()).status).toBe(200);
+      expect(await service.platform.contacts.received(to)).toHaveLength(1);
+    } finally {
+      await service.close();
+    }
+  });
+
+  test.each([
+    ['qr', 'hi', 0, 1_000, 7_000],
+    ['qr', 'hi', 0.999, 1_000, 7_000],
+    ['qr', 'x'.repeat(100), 0.999, 1_000, 7_000],
+    ['qr', 'x'.repeat(4_096), 0.999, 7_000, 20_000],
+    ['cloud_api', 'x'.repeat(4_096), 0, 500, 1_500],
+    ['cloud_api', 'hi', 0.999, 500, 1_500],
+  ] as const)('%s: %s with a draw of %d takes from %d to %d ms', (provider, sent, draw, least, most) => {
+    const ms = sendLatencyMs(provider, sent, draw);
+    expect(ms).toBeGreaterThanOrEqual(least);
+    expect(ms).toBeLessThanOrEqual(most);
+  });
+});
