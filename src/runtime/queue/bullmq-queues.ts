@@ -14,7 +14,7 @@ interface BullmqOptions {
   readonly prefix: string;
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly onError: (error: Error) => void;
+  readonly onError: (error: unknown) => void;
   /** How long a call may take. */
   readonly deadlineMs: number;
   /** How often the store is asked whether it still knows the schedules. */
@@ -66,7 +66,7 @@ function createQueueCache(options: BullmqOptions): {
 export function createBullmqQueues(options: BullmqOptions): Queues {
   const { store, clock, logger, onError } = options;
   const cache = createQueueCache(options);
-  const schedules = createSchedules(cache.open, clock);
+  const schedules = createSchedules({ open: cache.open, clock, onError });
   const workers: RunningWorker[] = [];
   let closing: Promise<void> | undefined;
   let cancelRepair = (): void => undefined;

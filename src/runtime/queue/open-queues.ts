@@ -26,7 +26,7 @@ const REPAIR_MS = 30_000;
 const LOG_INTERVAL_MS = 5_000;
 
 /** While a store is away, errors come by the hundred and say the same: one line in five seconds is enough. */
-function createErrorLog(logger: Logger, clock: Clock): (error: Error) => void {
+function createErrorLog(logger: Logger, clock: Clock): (error: unknown) => void {
   let lastAt = Number.NEGATIVE_INFINITY;
   let unlogged = 0;
   return (err) => {

@@ -34,12 +34,12 @@ export type JobProcessor = (
 /** Where jobs are kept. */
 export interface QueueStore {
   readonly backend: 'postgres' | 'redis';
-  openQueue(name: string, onError: (error: Error) => void): JobQueue;
+  openQueue(name: string, onError: (error: unknown) => void): JobQueue;
   openWorker(
     name: string,
     processor: JobProcessor,
     concurrency: number,
-    onError: (error: Error) => void,
+    onError: (error: unknown) => void,
   ): JobWorker;
   close(): Promise<void>;
 }

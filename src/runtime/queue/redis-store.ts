@@ -22,7 +22,7 @@ function untilReady(connection: Redis | Cluster): Promise<void> {
 export async function openRedisStore(options: {
   readonly redisUrl: string;
   readonly clock: Clock;
-  readonly onError: (error: Error) => void;
+  readonly onError: (error: unknown) => void;
 }): Promise<QueueStore> {
   const { clock, onError } = options;
   const redis = readRedisNodes(options.redisUrl);

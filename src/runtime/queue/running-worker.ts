@@ -20,7 +20,7 @@ interface WorkerOptions {
   readonly concurrency: number;
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly onError: (error: Error) => void;
+  readonly onError: (error: unknown) => void;
 }
 
 const LONGEST_RETRY_MS = 5_000;
@@ -72,7 +72,7 @@ export function runWorker(options: WorkerOptions): RunningWorker {
         await worker.waitUntilReady();
         return worker;
       } catch (err) {
-        onError(err instanceof Error ? err : new Error('the worker did not start'));
+        onError(err);
         await worker.close(true).catch(onError);
         await clock.sleep(delayMs, stopping.signal).catch(() => undefined);
       }

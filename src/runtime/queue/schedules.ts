@@ -34,8 +34,16 @@ function sameData(a: JobData, b: JobData | undefined): boolean {
   return sorted(a) === sorted(b ?? {});
 }
 
-/** `open` gives the queue of a name; rejects while the store is away. */
-export function createSchedules(open: (queue: string) => Promise<JobQueue>, clock: Clock): Schedules {
+/**
+ * `open` gives the queue of a name and rejects while the store is away. `onError` is told of a schedule that could
+ * not be repaired; the next repair tries it again.
+ */
+export function createSchedules(options: {
+  readonly open: (queue: string) => Promise<JobQueue>;
+  readonly clock: Clock;
+  readonly onError: (error: unknown) => void;
+}): Schedules {
+  const { open, clock, onError } = options;
   const declared = new Map<string, Schedule>();
   /** Names of those that have stood in the store. */
   const stored = new Set<string>();
@@ -52,30 +60,15 @@ export function createSchedules(open: (queue: string) => Promise<JobQueue>, cloc
   }
 
   /** Each run makes the job of the next one when it starts; a lost job ends that chain. */
-  async function isAlive(queue: JobQueue, key: string, next: number | undefined): Promise<boolean> {
-    if (next === undefined || next > clock.now() - BROKEN_AFTER_MS) return true;
-    return (await queue.getJob(`repeat:${key}:${next}`)) !== undefined;
+  async function isBroken(queue: JobQueue, key: string, next: number | undefined): Promise<boolean> {
+    if (next === undefined || next > clock.now() - BROKEN_AFTER_MS) return false;
+    return (await queue.getJob(`repeat:${key}:${next}`)) === undefined;
   }
 
-  async function upsert(name: string, schedule: Schedule): Promise<void> {
-    const queue = await open(schedule.queue);
-    const found = await queue.getJobScheduler(schedule.key);
-    const same = found?.pattern === schedule.pattern && sameData(schedule.data, found.template?.data);
-    if (!same || !(await isAlive(queue, schedule.key, found.next))) {
-      await queue.upsertJobScheduler(
-        schedule.key,
-        { pattern: schedule.pattern },
-        { name: 'scheduled', data: schedule.data, opts: SCHEDULED_OPTIONS },
-      );
-    }
+  async function write(queue: JobQueue, name: string, schedule: Schedule): Promise<void> {
+    const { key, pattern, data } = schedule;
+    await queue.upsertJobScheduler(key, { pattern }, { name: 'scheduled', data, opts: SCHEDULED_OPTIONS });
     stored.add(name);
-  }
-
-  /** In the same store a schedule that stood there and is gone was ended by another process. */
-  async function wasEnded(name: string, schedule: Schedule): Promise<boolean> {
-    if (!stored.has(name)) return false;
-    const queue = await open(schedule.queue);
-    return (await queue.getJobScheduler(schedule.key)) === undefined;
   }
 
   function forget(name: string): void {
@@ -83,12 +76,35 @@ export function createSchedules(open: (queue: string) => Promise<JobQueue>, cloc
     stored.delete(name);
   }
 
+  /** In the store this process knows, what other processes did to a schedule holds. */
+  async function repairOne(name: string, schedule: Schedule): Promise<void> {
+    const queue = await open(schedule.queue);
+    const found = await queue.getJobScheduler(schedule.key);
+    if (found === undefined) {
+      if (stored.has(name)) forget(name);
+      else await write(queue, name, schedule);
+      return;
+    }
+    const current = {
+      ...schedule,
+      pattern: found.pattern ?? schedule.pattern,
+      data: found.template?.data ?? {},
+    };
+    declared.set(name, current);
+    if (await isBroken(queue, schedule.key, found.next)) await write(queue, name, current);
+    else stored.add(name);
+  }
+
   return {
     async declare(schedule) {
       const name = `${schedule.queue} ${schedule.key}`;
       declared.set(name, schedule);
       epoch ??= await readEpoch();
-      await upsert(name, schedule);
+      const queue = await open(schedule.queue);
+      const found = await queue.getJobScheduler(schedule.key);
+      const same = found?.pattern === schedule.pattern && sameData(schedule.data, found.template?.data);
+      if (same && !(await isBroken(queue, schedule.key, found.next))) stored.add(name);
+      else await write(queue, name, schedule);
     },
 
     async end(queue, key) {
@@ -98,11 +114,10 @@ export function createSchedules(open: (queue: string) => Promise<JobQueue>, cloc
 
     async repair() {
       const found = await readEpoch();
-      for (const [name, schedule] of declared) {
-        if (epoch === found && (await wasEnded(name, schedule))) forget(name);
-        else await upsert(name, schedule);
-      }
+      // The marks of a store that is gone mean nothing.
+      if (epoch !== found) stored.clear();
       epoch = found;
+      for (const [name, schedule] of [...declared]) await repairOne(name, schedule).catch(onError);
     },
 
     async ping() {

@@ -1,35 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import type { Queues } from '../../../src/runtime/queue/queues.ts';
+import { Calls, defer } from './calls.ts';
 import { STORES, type StoreUnderTest } from './stores.ts';
-
-/** Collects what a handler is called with, and lets a test wait for a number of calls. */
-class Calls {
-  readonly seen: { data: Record<string, unknown>; at: number }[] = [];
-  #waiting: { count: number; resolve: () => void }[] = [];
-
-  readonly handler = (data: Record<string, unknown>): Promise<void> => {
-    this.seen.push({ data, at: systemClock.elapsed() });
-    for (const waiter of this.#waiting) if (this.seen.length >= waiter.count) waiter.resolve();
-    return Promise.resolve();
-  };
-
-  reach(count: number): Promise<void> {
-    return new Promise((resolve) => {
-      if (this.seen.length >= count) resolve();
-      else this.#waiting.push({ count, resolve });
-    });
-  }
-}
-
-/** A promise and the function that settles it. */
-function defer(): { promise: Promise<void>; resolve: () => void } {
-  let resolve = (): void => undefined;
-  const promise = new Promise<void>((settle) => {
-    resolve = settle;
-  });
-  return { promise, resolve };
-}
 
 let queueNumber = 0;
 const nextQueue = (): string => `q${++queueNumber}`;

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Redis } from 'ioredis';
+import { expect } from 'vitest';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
 import { type OpenQueuesOptions, openQueues } from '../../../src/runtime/queue/open-queues.ts';
@@ -70,8 +71,16 @@ async function startPostgres(): Promise<StoreUnderTest> {
   };
   return {
     open,
-    wipe: async () =>
-      void (await query('truncate queue.job, queue.scheduler, queue.dedup, queue.dedup_next')),
+    async wipe() {
+      const truncate = 'truncate queue.job, queue.scheduler, queue.dedup, queue.dedup_next cascade';
+      // Workers lock the same tables in another order, so that this may have to be tried again.
+      const wiping = (): Promise<unknown> =>
+        query(truncate).then(
+          () => undefined,
+          (error: unknown) => error,
+        );
+      await expect.poll(wiping, { timeout: 20_000 }).toBeUndefined();
+    },
     killConnections: () =>
       asAdmin(async (sql) => {
         await sql`select pg_terminate_backend(pid) from pg_stat_activity where datname = ${name} and pid <> pg_backend_pid()`;
