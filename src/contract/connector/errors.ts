@@ -29,12 +29,6 @@ export const CONNECTOR_ERRORS = {
 
 export type ConnectorErrorCode = keyof typeof CONNECTOR_ERRORS;
 
-/** All codes, in the order of the table. */
-export const CONNECTOR_ERROR_CODES = Object.keys(CONNECTOR_ERRORS) as [
-  ConnectorErrorCode,
-  ...ConnectorErrorCode[],
-];
-
 /** The body of every refusal: a code for programs and a sentence for people, which names the field. */
 export const connectorErrorBody = z.object({
   error: z.string().min(1).describe('Machine-readable code.'),

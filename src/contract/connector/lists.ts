@@ -23,10 +23,11 @@ export const accountId = z.string().min(1).max(255);
 
 /** Query of a call that concerns one account. */
 export const accountQuery = z.strictObject({ accountId: accountId.optional() });
-export type AccountQuery = z.infer<typeof accountQuery>;
 
 /**
  * `after` of the change feed: the last `seq` that the reader has taken. Absent or 0 reads from the start,
  * `latest` begins behind the newest change.
  */
-export const afterSeq = z.union([z.literal('latest'), optionalQueryInteger({ min: 0 })]);
+export const afterSeq = z.union([z.literal('latest'), optionalQueryInteger({ min: 0 })], {
+  error: 'must be a whole number, or `latest`',
+});

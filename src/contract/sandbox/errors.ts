@@ -23,9 +23,6 @@ export const SANDBOX_ERRORS = {
 
 export type SandboxErrorCode = keyof typeof SANDBOX_ERRORS;
 
-/** All codes, in the order of the table. */
-export const SANDBOX_ERROR_CODES = Object.keys(SANDBOX_ERRORS) as [SandboxErrorCode, ...SandboxErrorCode[]];
-
 /** The body of every refusal: a code for programs, a sentence for people, and the field where there is one. */
 export const sandboxErrorBody = z.object({
   error: z.string().min(1).describe('Machine-readable code.'),

@@ -5,7 +5,6 @@ import { z } from 'zod';
  * detail. The service does not promise that there are no others, so readers take any string.
  */
 export const CONNECTION_STATUSES = ['connecting', 'open', 'connected', 'disconnected'] as const;
-export type ConnectionStatus = (typeof CONNECTION_STATUSES)[number];
 
 /** Licence statuses that are known; readers take any string. */
 export const LICENSE_STATUSES = ['trial', 'active', 'expired', 'none'] as const;
@@ -43,4 +42,3 @@ export const MESSAGE_STATUS_RANKS: Readonly<Record<Exclude<MessageStatus, 'faile
 
 /** Reasons seen in `connection.disconnected`. Advisory: new ones may appear. */
 export const DISCONNECT_REASONS = ['AUTH_LOST', 'NEEDS_RECONNECT', 'HEAL_GIVEUP'] as const;
-export type DisconnectReason = (typeof DISCONNECT_REASONS)[number];
