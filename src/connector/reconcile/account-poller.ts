@@ -1,0 +1,176 @@
+import type { Clock } from '../../runtime/clock/clock.ts';
+import type { Database } from '../../runtime/database/database.ts';
+import type { Logger } from '../../runtime/logger/logger.ts';
+import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
+import { type Account, openCredential, readAccount } from '../accounts/account-store.ts';
+import { holdLease } from '../leases/hold-lease.ts';
+import type { Lease } from '../leases/lease.ts';
+import { createServiceClient, type ServiceClient } from '../service-client/service-client.ts';
+import { backOff, failureCode, isRefusedCredential } from './back-off.ts';
+import { type PageBudget, PollSuperseded } from './poll-context.ts';
+import { runPollCycle } from './poll-cycle.ts';
+import type { PollMetrics } from './poll-metrics.ts';
+import { noteFailed, type PollState, readPollState } from './poll-state.ts';
+
+/** How long others wait for a poller that died. */
+const LEASE_TTL_MS = 60_000;
+
+export interface AccountPollerOptions {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly keyRing: KeyRing;
+  readonly metrics: PollMetrics;
+  /** Names this process among all. */
+  readonly owner: string;
+  /** Between 0 and 1. */
+  readonly random: () => number;
+}
+
+/**
+ * What became of an attempt to poll:
+ * - `done`: it went through; `closed` says whether no gap is left.
+ * - `failed`: the error is noted, and polling waits until `retryAt`.
+ * - `busy`: another poll of this account is under way.
+ * - `waiting`: an earlier failure says to wait until `retryAt`; `asked` when the service said so.
+ * - `refused`: the service refuses this credential for good.
+ * - `idle`: the account has no credential, or is gone.
+ * - `stopped`: another process took over, or this one stops.
+ */
+export type PollOutcome =
+  | { readonly kind: 'done'; readonly closed: boolean }
+  | { readonly kind: 'failed'; readonly error: unknown; readonly retryAt: number; readonly asked: boolean }
+  | {
+      readonly kind: 'waiting';
+      readonly retryAt: number;
+      readonly asked: boolean;
+      readonly errorCode: string;
+    }
+  | { readonly kind: 'busy' | 'refused' | 'idle' | 'stopped' };
+
+export interface PollRequest {
+  readonly accountId: string;
+  readonly budget: PageBudget;
+  readonly fullSweep: boolean;
+  /** Polls although our own back-off is not over. What the service asked for is always kept. */
+  readonly impatient: boolean;
+  readonly signal: AbortSignal;
+}
+
+/** Polls an account once, if it may be polled now. Rejects only when the state cannot be read or written. */
+export async function pollAccount(options: AccountPollerOptions, request: PollRequest): Promise<PollOutcome> {
+  const { database, clock, logger, owner } = options;
+  const { accountId, signal } = request;
+  const account = await readAccount(database, accountId);
+  if (account === null || account.baseUrl === null || !account.hasCredential) return { kind: 'idle' };
+  const obstacle = findObstacle(account, await readPollState(database, accountId), request, clock.now());
+  if (obstacle !== null) return obstacle;
+  const lease = { name: `poll:${accountId}`, ttlMs: LEASE_TTL_MS, signal };
+  const held = await holdLease({ database, clock, logger, owner }, lease, (holding, leased) =>
+    pollUnderLease(options, request, account, holding, leased),
+  );
+  return held.held ? held.value : { kind: 'busy' };
+}
+
+/** What stands against a poll now, if anything. */
+function findObstacle(
+  account: Account,
+  state: PollState,
+  request: PollRequest,
+  now: number,
+): PollOutcome | null {
+  if (state.refusedCredentialVersion === account.credentialVersion) return { kind: 'refused' };
+  if (state.notBefore === null || state.notBefore <= now) return null;
+  if (request.impatient && !state.askedToWait) return null;
+  const errorCode = state.lastErrorCode ?? 'unknown';
+  return { kind: 'waiting', retryAt: state.notBefore, asked: state.askedToWait, errorCode };
+}
+
+async function pollUnderLease(
+  options: AccountPollerOptions,
+  request: PollRequest,
+  account: Account,
+  lease: Lease,
+  signal: AbortSignal,
+): Promise<PollOutcome> {
+  const { database, clock, logger, metrics } = options;
+  const { accountId, budget, fullSweep } = request;
+  // Read again, since another process may have polled while we waited for the lease.
+  const state = await readPollState(database, accountId);
+  const obstacle = findObstacle(account, state, request, clock.now());
+  if (obstacle !== null) return obstacle;
+  const begun = clock.elapsed();
+  try {
+    const client = clientOf(options, account);
+    const registeredAt = await readRegisteredAt(database, account.subscriptionId);
+    const context = {
+      database,
+      clock,
+      logger,
+      metrics,
+      client,
+      lease,
+      accountId,
+      registeredAt,
+      budget,
+      signal,
+    };
+    const { closed } = await runPollCycle(context, state, { fullSweep });
+    metrics.backOff.set({ account: accountId }, 0);
+    metrics.lastGood.set({ account: accountId }, clock.now() / 1_000);
+    metrics.seconds.observe({ outcome: 'good' }, (clock.elapsed() - begun) / 1_000);
+    return { kind: 'done', closed };
+  } catch (error) {
+    if (error instanceof PollSuperseded || signal.aborted) return { kind: 'stopped' };
+    metrics.seconds.observe({ outcome: 'failed' }, (clock.elapsed() - begun) / 1_000);
+    return await noteFailure(options, account, lease, state, error);
+  }
+}
+
+async function noteFailure(
+  options: AccountPollerOptions,
+  account: Account,
+  lease: Lease,
+  state: PollState,
+  error: unknown,
+): Promise<PollOutcome> {
+  const { database, clock, logger, metrics, random } = options;
+  const failures = state.failures + 1;
+  const { waitMs, asked } = backOff(error, failures, random());
+  const now = clock.now();
+  const refused = isRefusedCredential(error);
+  const errorCode = failureCode(error);
+  logger.warn(
+    { err: error, accountId: account.id, errorCode, attempts: failures, delayMs: waitMs },
+    'a poll failed',
+  );
+  metrics.backOff.set({ account: account.id }, waitMs / 1_000);
+  await noteFailed(database, lease, account.id, {
+    now,
+    failures,
+    code: errorCode,
+    notBefore: now + waitMs,
+    askedToWait: asked,
+    refusedCredentialVersion: refused ? account.credentialVersion : null,
+  });
+  return refused ? { kind: 'refused' } : { kind: 'failed', error, retryAt: now + waitMs, asked };
+}
+
+/** A client with the credential as it is stored now. */
+export function clientOf(
+  options: Pick<AccountPollerOptions, 'database' | 'keyRing' | 'clock'>,
+  account: Account,
+): ServiceClient {
+  const { database, keyRing, clock } = options;
+  const token = async (): Promise<string> => (await openCredential(database, keyRing, account.id)) ?? '';
+  let opened: Promise<string> | undefined;
+  return createServiceClient({ baseUrl: account.baseUrl ?? '', token: () => (opened ??= token()), clock });
+}
+
+async function readRegisteredAt(database: Database, subscriptionId: string): Promise<number | null> {
+  const [row] = await database.query<{ registeredAt: number | null }>(
+    'select registered_at as "registeredAt" from connector.subscriptions where id = $1',
+    [subscriptionId],
+  );
+  return row?.registeredAt ?? null;
+}

@@ -1,0 +1,36 @@
+import { isRefusal, ServiceError } from '../service-client/service-errors.ts';
+
+const FIRST_MS = 15_000;
+const LONGEST_MS = 5 * 60_000;
+
+/** How long polling waits after a failure. */
+export interface BackOff {
+  readonly waitMs: number;
+  /** True when the service named the wait, which then is kept whoever asks for a poll. */
+  readonly asked: boolean;
+}
+
+/**
+ * The wait after the `failures`-th failure in a row: what the service asked for, or else doubling from 15 s to
+ * 5 minutes, of which `random` (0 to 1) takes up to half away. Implements `Errors`: back-off must not depend
+ * on `Retry-After`.
+ */
+export function backOff(error: unknown, failures: number, random: number): BackOff {
+  const longest = Math.min(FIRST_MS * 2 ** Math.min(failures - 1, 10), LONGEST_MS);
+  const own = Math.round(longest * (1 - random / 2));
+  const asked = error instanceof ServiceError ? error.retryAfterMs : null;
+  if (asked === null) return { waitMs: own, asked: false };
+  // A little more than was asked for, so that many processes do not come back in the same instant.
+  return { waitMs: Math.round(asked + Math.min(asked, 1_000) * random), asked: true };
+}
+
+/** True when no call can succeed until the credential changes. Implements `API keys`: never retry. */
+export function isRefusedCredential(error: unknown): boolean {
+  return isRefusal(error, 'invalid_key');
+}
+
+/** Short and stable, for `GET /v1/sync`, metrics and logs. */
+export function failureCode(error: unknown): string {
+  if (error instanceof ServiceError) return error.code;
+  return error instanceof Error ? error.name : 'unknown';
+}

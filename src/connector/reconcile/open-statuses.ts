@@ -1,0 +1,88 @@
+import type { Queryable } from '../../runtime/database/database.ts';
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+/** A late status is on no first page: how old an open one may be, and how often such are looked for. */
+export interface Horizon {
+  readonly name: string;
+  readonly ageMs: number;
+  readonly everyMs: number;
+}
+
+/** From the narrowest to the widest. What is older than the widest counts as unresolved. */
+export const HORIZONS: readonly Horizon[] = [
+  { name: '5m', ageMs: 5 * MINUTE, everyMs: 0 },
+  { name: '1h', ageMs: HOUR, everyMs: 10 * MINUTE },
+  { name: '24h', ageMs: DAY, everyMs: HOUR },
+  { name: '7d', ageMs: 7 * DAY, everyMs: DAY },
+];
+
+export const WIDEST_MS = 7 * DAY;
+
+/** Sweeps by horizon, with the service time each last counted from. */
+export async function readSweeps(db: Queryable, accountId: string): Promise<ReadonlyMap<string, number>> {
+  const rows = await db.query<{ horizon: string; lastAt: number }>(
+    'select horizon, last_at as "lastAt" from connector.sweeps where account_id = $1',
+    [accountId],
+  );
+  return new Map(rows.map((row) => [row.horizon, row.lastAt]));
+}
+
+/** The widest horizon that is due at the service time `reference`. The narrowest always is. */
+export function dueHorizon(lastSwept: ReadonlyMap<string, number>, reference: number): Horizon | undefined {
+  return HORIZONS.findLast(({ name, everyMs }) => {
+    const last = lastSwept.get(name);
+    // A last time in the future is a clock that was set back.
+    return last === undefined || last > reference || reference - last >= everyMs;
+  });
+}
+
+/** This horizon and all narrower ones: a sweep of it has looked after them too. */
+export function horizonsWithin(name: string): string[] {
+  const index = HORIZONS.findIndex((horizon) => horizon.name === name);
+  return HORIZONS.slice(0, index < 0 ? HORIZONS.length : index + 1).map((horizon) => horizon.name);
+}
+
+export interface OpenStatuses {
+  readonly open: number;
+  /** When the oldest of them was created; null when none is open. */
+  readonly oldest: number | null;
+}
+
+/** A status that may still rise, of the message `m`. */
+export const IS_OPEN = `m.direction = 'outgoing' AND (m.status IS NULL OR m.status IN ('sent', 'delivered'))`;
+
+/**
+ * The open statuses created from `from` on, of the connections that are visible: of the others the service
+ * tells nothing. Goes by the message index of each connection.
+ */
+export async function findOpenStatuses(
+  db: Queryable,
+  accountId: string,
+  from: number,
+): Promise<OpenStatuses> {
+  const [row] = await db.query<{ open: number; oldest: number | null }>(
+    `select coalesce(sum(o.open), 0)::bigint as open, min(o.oldest) as oldest
+       from connector.connections c
+      cross join lateral (
+        select count(*) as open, min(m.created_at) as oldest from connector.messages m
+         where m.connection_id = c.connection_id and m.created_at >= $2::bigint and ${IS_OPEN}) o
+      where c.account_id = $1 and c.visible`,
+    [accountId, from],
+  );
+  return row ?? { open: 0, oldest: null };
+}
+
+/** How many statuses stayed open for longer than the widest horizon. Reads a lot; once a day is enough. */
+export async function countUnresolved(db: Queryable, accountId: string, before: number): Promise<number> {
+  const [row] = await db.query<{ unresolved: number }>(
+    `select count(*) as unresolved from connector.connections c
+       join connector.messages m on m.connection_id = c.connection_id
+      where c.account_id = $1 and m.created_at < $2::bigint and ${IS_OPEN}`,
+    [accountId, before],
+    { deadlineMs: 60_000 },
+  );
+  return row?.unresolved ?? 0;
+}

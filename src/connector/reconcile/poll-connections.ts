@@ -1,0 +1,25 @@
+import { mergeConnections, readKnownVersions } from './merge-connections.ts';
+import { OVERLAP_MS, type PollContext, PollSuperseded } from './poll-context.ts';
+import { retryOnce } from './retry-once.ts';
+
+/** Ids of the connections that the service listed. */
+export type VisibleConnections = ReadonlySet<string>;
+
+/** Lists the connections and brings the mirror in step. Throws a `ServiceError` or `PollSuperseded`. */
+export async function pollConnections(context: PollContext): Promise<VisibleConnections> {
+  const { database, client, clock, logger, metrics, lease, accountId, signal } = context;
+  const known = await readKnownVersions(database, accountId);
+  const { items, misfits } = await client.listConnections(signal);
+  if (misfits.length > 0) {
+    metrics.misfits.inc(misfits.length);
+    logger.warn({ accountId, count: misfits.length }, 'connections could not be read and were left out');
+  }
+  const merge = { lease, accountId, now: clock.now(), known, listed: items, overlapMs: OVERLAP_MS };
+  const result = await retryOnce(() => mergeConnections(database, merge));
+  if (!result.applied) throw new PollSuperseded();
+  if (result.hidden > 0) logger.info({ accountId, count: result.hidden }, 'connections are listed no longer');
+  if (result.foreign > 0) {
+    logger.warn({ accountId, count: result.foreign }, 'listed connections belong to another account');
+  }
+  return new Set(items.map((connection) => connection.id));
+}

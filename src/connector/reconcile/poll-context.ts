@@ -1,0 +1,43 @@
+import type { Clock } from '../../runtime/clock/clock.ts';
+import type { Database } from '../../runtime/database/database.ts';
+import type { Logger } from '../../runtime/logger/logger.ts';
+import type { Lease } from '../leases/lease.ts';
+import type { ServiceClient } from '../service-client/service-client.ts';
+import type { PollMetrics } from './poll-metrics.ts';
+
+/** Deliveries and clocks are a little out of order: each walk goes this far below what was seen. */
+export const OVERLAP_MS = 5 * 60_000;
+
+/** Largest page that the service gives. */
+export const PAGE_SIZE = 100;
+
+/** How many pages one cycle may read of each kind of gap. */
+export interface PageBudget {
+  readonly coverage: number;
+  readonly visibility: number;
+  readonly sweep: number;
+}
+
+/** What a cycle has at hand. It is made anew for each cycle, since lease, credential and signal are its own. */
+export interface PollContext {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: PollMetrics;
+  readonly client: ServiceClient;
+  readonly lease: Lease;
+  readonly accountId: string;
+  readonly registeredAt: number | null;
+  readonly budget: PageBudget;
+  /** Aborts when the lease is lost or the process stops. */
+  readonly signal: AbortSignal;
+}
+
+/** Somebody else polls this account by now. What was written until then stays. */
+export class PollSuperseded extends Error {
+  override readonly name = 'PollSuperseded';
+
+  constructor() {
+    super('another process took over the polling of this account');
+  }
+}

@@ -1,0 +1,41 @@
+import type { Metrics } from '../../runtime/metrics/metrics.ts';
+
+export type PollMetrics = ReturnType<typeof createPollMetrics>;
+
+const SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
+
+/** The figures of polling. Made once per process. */
+export function createPollMetrics(metrics: Metrics) {
+  return {
+    seconds: metrics.histogram('connector_poll_seconds', 'How long polls took, by outcome.', SECONDS, [
+      'outcome',
+    ]),
+    pages: metrics.counter('connector_poll_pages_total', 'Pages of messages read.', ['kind']),
+    misfits: metrics.counter(
+      'connector_poll_misfits_total',
+      'Records of the service that could not be read.',
+    ),
+    merged: metrics.counter('connector_poll_merged_total', 'What polling changed on messages.', ['what']),
+    repaired: metrics.counter(
+      'connector_poll_repaired_total',
+      'What polling brought that no webhook had brought 40 s later.',
+      ['what'],
+    ),
+    coverageLag: metrics.gauge(
+      'connector_coverage_lag_seconds',
+      'From the newest message that polling has reached back to where its coverage begins.',
+      ['account'],
+    ),
+    openStatuses: metrics.gauge('connector_open_statuses', 'Statuses that may still rise, of seven days.', [
+      'account',
+    ]),
+    backOff: metrics.gauge(
+      'connector_poll_back_off_seconds',
+      'How long the next poll waits after failures.',
+      ['account'],
+    ),
+    lastGood: metrics.gauge('connector_poll_last_good_timestamp_seconds', 'When the last good poll ended.', [
+      'account',
+    ]),
+  };
+}

@@ -1,0 +1,137 @@
+import type { Coverage, Gap } from '../../patterns/reconcile-walk.ts';
+import type { Queryable } from '../../runtime/database/database.ts';
+
+/** What a gap belongs to: the coverage of an account, one connection that came back, or a sweep. */
+export type GapKind = 'coverage' | 'visibility' | 'sweep';
+
+/** A gap apart from coverage, with the connection or the horizon that it is for. */
+export interface SlottedGap {
+  readonly slot: string;
+  readonly gap: Gap;
+}
+
+/** How far the polling of one account has come. Times are service time, epoch milliseconds. */
+export interface Progress {
+  readonly coverage: Coverage;
+  readonly visibility: readonly SlottedGap[];
+  readonly sweeps: readonly SlottedGap[];
+}
+
+interface GapRow extends Gap {
+  readonly kind: GapKind;
+  readonly slot: string;
+}
+
+/** Reads the progress of an account. */
+export async function readProgress(db: Queryable, accountId: string): Promise<Progress> {
+  const [row] = await db.query<{ watermark: number | null }>(
+    'select watermark from connector.coverage where account_id = $1',
+    [accountId],
+  );
+  const gaps = await db.query<GapRow>(
+    `select kind, slot, top, floor, cursor, next_top as "nextTop", restarts
+     from connector.gaps where account_id = $1 order by kind, opened_at, slot`,
+    [accountId],
+  );
+  const ofKind = (kind: GapKind): SlottedGap[] =>
+    gaps
+      .filter((gap) => gap.kind === kind)
+      .map(({ slot, top, floor, cursor, nextTop, restarts }) => ({
+        slot,
+        gap: { top, floor, cursor, nextTop, restarts },
+      }));
+  const covering = ofKind('coverage').sort((a, b) => Number(a.slot) - Number(b.slot));
+  return {
+    coverage: { watermark: row?.watermark ?? null, gaps: covering.map(({ gap }) => gap) },
+    visibility: ofKind('visibility'),
+    sweeps: ofKind('sweep'),
+  };
+}
+
+/** What a page changes in the progress of its account; stored in the same statement as its messages. */
+export interface ProgressChange {
+  readonly kind: GapKind;
+  /** The watermark now; null leaves it alone. It never falls. */
+  readonly watermark: number | null;
+  readonly saved: readonly SlottedGap[];
+  /** Slots that are closed. */
+  readonly closed: readonly string[];
+  /** Sweeps that are done, with the service time they count from. */
+  readonly swept: readonly { readonly horizon: string; readonly at: number }[];
+}
+
+/** Coverage never has more gaps than this, so storing it clears the slots up to here. */
+const MOST_COVERAGE_GAPS = 8;
+
+/** The change that stores a new state of the coverage. */
+export function coverageChange(coverage: Coverage): ProgressChange {
+  const saved = coverage.gaps.map((gap, index) => ({ slot: String(index), gap }));
+  const closed = Array.from({ length: MOST_COVERAGE_GAPS }, (_, index) => String(index)).slice(saved.length);
+  return { kind: 'coverage', watermark: coverage.watermark, saved, closed, swept: [] };
+}
+
+/** The change that stores a new state of one other gap; null closes it. */
+export function gapChange(kind: 'visibility' | 'sweep', slot: string, gap: Gap | null): ProgressChange {
+  return {
+    kind,
+    watermark: null,
+    saved: gap === null ? [] : [{ slot, gap }],
+    closed: gap === null ? [slot] : [],
+    swept: [],
+  };
+}
+
+/**
+ * The change as CTEs for a fenced statement that has a CTE `guard`. One text for every change, so that it is
+ * prepared once. Uses `$1` to `$13`.
+ */
+export const PROGRESS_CTES = `
+saved_coverage AS (
+  INSERT INTO connector.coverage AS c (account_id, watermark)
+  SELECT $1::text, $3::bigint WHERE EXISTS (SELECT FROM guard)
+  ON CONFLICT (account_id) DO UPDATE SET watermark = greatest(c.watermark, excluded.watermark)
+   WHERE excluded.watermark > c.watermark OR c.watermark IS NULL
+),
+closed_gaps AS (
+  DELETE FROM connector.gaps g
+   WHERE g.account_id = $1::text AND g.kind = $4::text AND g.slot = ANY ($5::text[]) AND EXISTS (SELECT FROM guard)
+),
+saved_gaps AS (
+  INSERT INTO connector.gaps (account_id, kind, slot, top, floor, cursor, next_top, restarts, opened_at)
+  SELECT $1::text, $4::text, g.slot, g.top, g.floor, g.cursor, g.next_top, g.restarts, $2::bigint
+    FROM unnest($6::text[], $7::bigint[], $8::bigint[], $9::text[], $10::bigint[], $11::integer[])
+      AS g(slot, top, floor, cursor, next_top, restarts)
+   WHERE EXISTS (SELECT FROM guard)
+  ON CONFLICT (account_id, kind, slot) DO UPDATE
+     SET top = excluded.top, floor = excluded.floor, cursor = excluded.cursor, next_top = excluded.next_top,
+         restarts = excluded.restarts
+),
+saved_sweeps AS (
+  INSERT INTO connector.sweeps AS s (account_id, horizon, last_at)
+  SELECT $1::text, w.horizon, w.last_at FROM unnest($12::text[], $13::bigint[]) AS w(horizon, last_at)
+   WHERE EXISTS (SELECT FROM guard)
+  ON CONFLICT (account_id, horizon) DO UPDATE SET last_at = excluded.last_at
+)`;
+
+/** How many parameters `PROGRESS_CTES` uses. */
+export const PROGRESS_PARAMS = 13;
+
+/** The parameters of `PROGRESS_CTES`. */
+export function progressParams(accountId: string, now: number, change: ProgressChange): readonly unknown[] {
+  const { saved, swept } = change;
+  return [
+    accountId,
+    now,
+    change.watermark,
+    change.kind,
+    change.closed,
+    saved.map(({ slot }) => slot),
+    saved.map(({ gap }) => gap.top),
+    saved.map(({ gap }) => gap.floor),
+    saved.map(({ gap }) => gap.cursor),
+    saved.map(({ gap }) => gap.nextTop),
+    saved.map(({ gap }) => gap.restarts),
+    swept.map(({ horizon }) => horizon),
+    swept.map(({ at }) => at),
+  ];
+}

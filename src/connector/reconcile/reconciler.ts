@@ -1,0 +1,135 @@
+import type { Queues } from '../../runtime/queue/queues.ts';
+import { type Account, readAccounts } from '../accounts/account-store.ts';
+import { type AccountPollerOptions, type PollOutcome, pollAccount } from './account-poller.ts';
+import type { PageBudget } from './poll-context.ts';
+import { askForFullSweep } from './poll-state.ts';
+import { type SyncOutcome, syncNow } from './sync-now.ts';
+
+const QUEUE = 'reconcile';
+const JITTER = 0.1;
+const CONCURRENCY = 4;
+
+/** At 0.1 s for a page this is some seconds: others of the process get their turn, and it is renewed at once. */
+const PERIOD_BUDGET: PageBudget = { coverage: 40, visibility: 20, sweep: 40 };
+const WHOLE_BUDGET: PageBudget = { coverage: 1_000_000, visibility: 1_000_000, sweep: 1_000_000 };
+
+/** Events come in bunches; one poll looks after all of a second. */
+const EVENT_DELAY_MS = 1_000;
+/** A gap is still open: go on without waiting for the period. */
+const CONTINUE_DELAY_MS = 1_000;
+/** The poll that is under way may have listed before the event: look again when it should be over. */
+const BUSY_DELAY_MS = 3_000;
+
+export interface ReconcilerOptions extends AccountPollerOptions {
+  readonly queues: Queues;
+  readonly intervalMs: number;
+  /** Whether this process may use the credential of an account. */
+  readonly polls: (account: Account) => boolean;
+}
+
+export interface Reconciler {
+  /** Begins to poll every account, once per period over all processes. */
+  start(): Promise<void>;
+  /** Polls soon: an event told of something that only a poll can confirm. Never rejects. */
+  pollSoon(accountId: string): Promise<void>;
+  /** Polls now and resolves when no gap is left, or when that is not to be had. */
+  syncNow(accountId: string): Promise<SyncOutcome>;
+  /** Resolves when no poll of this process is under way. */
+  settle(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Schedules the polls of all accounts and runs them. */
+export function createReconciler(options: ReconcilerOptions): Reconciler {
+  const { database, queues, logger, clock } = options;
+  const closing = new AbortController();
+  const underWay = new Set<Promise<unknown>>();
+  const running = new Map<string, Promise<SyncOutcome>>();
+  const queued = new Map<string, Promise<SyncOutcome>>();
+
+  function track<T>(work: Promise<T>): Promise<T> {
+    underWay.add(work);
+    const done = (): void => void underWay.delete(work);
+    work.then(done, done);
+    return work;
+  }
+
+  async function pollInPeriod(accountId: string, reason: unknown, signal: AbortSignal): Promise<void> {
+    const request = { accountId, budget: PERIOD_BUDGET, fullSweep: false, impatient: false };
+    const stop = AbortSignal.any([signal, closing.signal]);
+    try {
+      await follow(accountId, reason, await track(pollAccount(options, { ...request, signal: stop })));
+    } catch (error) {
+      logger.error({ err: error, accountId }, 'a poll could not be carried out');
+    }
+  }
+
+  /** Some outcomes call for a poll before the next period. */
+  async function follow(accountId: string, reason: unknown, outcome: PollOutcome): Promise<void> {
+    if (outcome.kind === 'done' && !outcome.closed) await wake(accountId, 'continue', CONTINUE_DELAY_MS);
+    if (outcome.kind === 'busy' && reason === 'event') await wake(accountId, 'event', BUSY_DELAY_MS);
+    if (outcome.kind !== 'failed') return;
+    const wait = outcome.retryAt - clock.now();
+    if (wait < options.intervalMs) await wake(accountId, 'retry', wait);
+  }
+
+  async function wake(accountId: string, reason: string, delayMs: number): Promise<void> {
+    try {
+      await queues.wake(QUEUE, { accountId, reason }, { jobId: `${reason}-${accountId}`, delayMs });
+    } catch (error) {
+      // The period comes round by itself.
+      logger.warn({ err: error, accountId, reason }, 'a poll could not be asked for');
+    }
+  }
+
+  function runSync(accountId: string): Promise<SyncOutcome> {
+    const request = { accountId, budget: WHOLE_BUDGET, fullSweep: true, impatient: true };
+    const poll = (signal: AbortSignal): Promise<PollOutcome> => pollAccount(options, { ...request, signal });
+    const work = track(syncNow({ clock, signal: closing.signal, poll }));
+    running.set(accountId, work);
+    const done = (): void => void (running.get(accountId) === work && running.delete(accountId));
+    work.then(done, done);
+    return work;
+  }
+
+  return {
+    async start() {
+      const accounts = (await readAccounts(database)).filter(options.polls);
+      queues.work(
+        QUEUE,
+        async (data, signal) => {
+          if (typeof data['accountId'] === 'string')
+            await pollInPeriod(data['accountId'], data['reason'], signal);
+        },
+        { concurrency: CONCURRENCY },
+      );
+      for (const { id } of accounts) {
+        await askForFullSweep(database, id);
+        await queues.schedule(QUEUE, id, { accountId: id }, { everyMs: options.intervalMs, jitter: JITTER });
+        await wake(id, 'start', 0);
+      }
+    },
+    pollSoon: (accountId) => wake(accountId, 'event', EVENT_DELAY_MS),
+    syncNow(accountId) {
+      const current = running.get(accountId);
+      if (current === undefined) return runSync(accountId);
+      const waiting = queued.get(accountId);
+      if (waiting !== undefined) return waiting;
+      const next = current
+        .catch(() => undefined)
+        .then(() => {
+          queued.delete(accountId);
+          return runSync(accountId);
+        });
+      queued.set(accountId, next);
+      return next;
+    },
+    async settle() {
+      while (underWay.size > 0) await Promise.allSettled(underWay);
+    },
+    async close() {
+      closing.abort();
+      await Promise.allSettled(underWay);
+    },
+  };
+}

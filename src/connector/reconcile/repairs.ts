@@ -1,0 +1,91 @@
+import type { Queryable } from '../../runtime/database/database.ts';
+import { WEBHOOK_SEEN } from '../db/facts.ts';
+import type { Lease } from '../leases/lease.ts';
+
+/** Three attempts of 10 s and 1.5 s between them: what has not come by then is not coming. */
+const JUDGED_AFTER_MS = 40_000;
+const MOST_AT_ONCE = 1_000;
+
+/** The bit of `WEBHOOK_SEEN` for the status of the row `m`. */
+const STATUS_BIT = `CASE m.status WHEN 'sent' THEN ${WEBHOOK_SEEN.sent} WHEN 'delivered' THEN ${WEBHOOK_SEEN.delivered}
+  WHEN 'read' THEN ${WEBHOOK_SEEN.read} WHEN 'failed' THEN ${WEBHOOK_SEEN.failed} END`;
+
+/**
+ * The CTE that notes what a polled page brought before any webhook did, for judgement later: an incoming
+ * message, or the status of an outgoing one, of a licensed `qr` connection, created after the registration.
+ * Reads `merged` and `guard`; `first` is the number of its first parameter.
+ */
+export function notedRepairs(first: number): string {
+  return `
+noted_repairs AS (
+  INSERT INTO connector.repairs (connection_id, message_id, what, account_id, observed_at)
+  SELECT m.connection_id, m.id, CASE m.direction WHEN 'incoming' THEN ${WEBHOOK_SEEN.received} ELSE ${STATUS_BIT} END,
+         $${first}::text, $${first + 1}::bigint
+    FROM merged m
+    JOIN connector.connections c
+      ON c.connection_id = m.connection_id AND c.provider = 'qr' AND c.license_valid IS DISTINCT FROM false
+   WHERE m.created_at >= $${first + 2}::bigint AND EXISTS (SELECT FROM guard)
+     AND CASE m.direction WHEN 'incoming' THEN m.change_mask & 1 <> 0 AND m.webhook_seen = 0
+                          WHEN 'outgoing' THEN m.change_mask & 2 <> 0 END
+  ON CONFLICT (connection_id, message_id, what) DO NOTHING
+)`;
+}
+
+/** What the judgement found: how much polling repaired, and how much webhooks brought after all. */
+export interface Judgement {
+  readonly messages: number;
+  readonly statuses: number;
+  readonly late: number;
+}
+
+// A status that a webhook has overtaken with a higher one was not lost.
+const CAME = `CASE r.what
+  WHEN ${WEBHOOK_SEEN.sent} THEN m.webhook_seen & ${WEBHOOK_SEEN.sent | WEBHOOK_SEEN.delivered | WEBHOOK_SEEN.read | WEBHOOK_SEEN.failed} <> 0
+  WHEN ${WEBHOOK_SEEN.delivered} THEN m.webhook_seen & ${WEBHOOK_SEEN.delivered | WEBHOOK_SEEN.read | WEBHOOK_SEEN.failed} <> 0
+  ELSE m.webhook_seen & r.what <> 0 END`;
+
+const JUDGE = `
+WITH guard AS (SELECT FROM connector.leases WHERE name = $1 AND fence = $2 FOR SHARE),
+due AS (
+  SELECT r.connection_id, r.message_id, r.what, r.account_id, coalesce(${CAME}, false) AS came
+    FROM connector.repairs r
+    LEFT JOIN connector.messages m ON m.connection_id = r.connection_id AND m.id = r.message_id
+   WHERE r.account_id = $3 AND r.observed_at <= $4::bigint AND EXISTS (SELECT FROM guard)
+   ORDER BY r.observed_at LIMIT ${MOST_AT_ONCE}
+),
+judged AS (
+  DELETE FROM connector.repairs r USING due d
+   WHERE r.connection_id = d.connection_id AND r.message_id = d.message_id AND r.what = d.what
+  RETURNING d.connection_id, d.account_id, d.what, d.came
+),
+counted AS (
+  INSERT INTO connector.repair_totals AS t (connection_id, account_id, messages, statuses, last_at)
+  SELECT j.connection_id, j.account_id, count(*) FILTER (WHERE j.what = ${WEBHOOK_SEEN.received}),
+         count(*) FILTER (WHERE j.what <> ${WEBHOOK_SEEN.received}), $5::bigint
+    FROM judged j WHERE NOT j.came GROUP BY j.connection_id, j.account_id ORDER BY j.connection_id
+  ON CONFLICT (connection_id) DO UPDATE
+     SET messages = t.messages + excluded.messages, statuses = t.statuses + excluded.statuses,
+         last_at = excluded.last_at
+)
+SELECT count(*) FILTER (WHERE NOT came AND what = ${WEBHOOK_SEEN.received}) AS messages,
+       count(*) FILTER (WHERE NOT came AND what <> ${WEBHOOK_SEEN.received}) AS statuses,
+       count(*) FILTER (WHERE came) AS late
+  FROM judged`;
+
+/** Judges what was noted 40 s ago or earlier, under the lease. Implements `Delivery and signature`: attempts. */
+export async function judgeRepairs(
+  db: Queryable,
+  lease: Lease,
+  accountId: string,
+  now: number,
+): Promise<Judgement> {
+  const total = { messages: 0, statuses: 0, late: 0 };
+  for (;;) {
+    const params = [lease.name, lease.fence, accountId, now - JUDGED_AFTER_MS, now];
+    const [found = { messages: 0, statuses: 0, late: 0 }] = await db.query<Judgement>(JUDGE, params);
+    total.messages += found.messages;
+    total.statuses += found.statuses;
+    total.late += found.late;
+    if (found.messages + found.statuses + found.late < MOST_AT_ONCE) return total;
+  }
+}

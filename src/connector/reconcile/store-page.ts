@@ -1,0 +1,58 @@
+import type { Queryable } from '../../runtime/database/database.ts';
+import { type BatchResult, commitBatch } from '../db/commit-batch.ts';
+import type { MessageFacts } from '../db/facts.ts';
+import type { Lease } from '../leases/lease.ts';
+import type { PolledMessage } from '../service-client/polled.ts';
+import { PROGRESS_CTES, PROGRESS_PARAMS, type ProgressChange, progressParams } from './progress.ts';
+import { notedRepairs } from './repairs.ts';
+
+export interface PageStore {
+  readonly db: Queryable;
+  readonly lease: Lease;
+  readonly accountId: string;
+  /** When the webhook was registered, epoch milliseconds; null: it never was, so nothing counts as repaired. */
+  readonly registeredAt: number | null;
+}
+
+const CTES = `${PROGRESS_CTES},${notedRepairs(PROGRESS_PARAMS + 1)}`;
+
+/**
+ * Merges the messages of a page and stores the progress in one statement, under the lease. A crash leaves
+ * both or neither. `applied` is false when somebody else polls this account by now.
+ */
+export async function storePage(
+  store: PageStore,
+  messages: readonly PolledMessage[],
+  change: ProgressChange,
+  now: number,
+): Promise<BatchResult> {
+  const { db, lease, accountId, registeredAt } = store;
+  return await commitBatch(db, {
+    now,
+    messages: messages.map((message) => toFacts(accountId, message)),
+    fence: { lease: lease.name, fence: lease.fence },
+    also: {
+      ctes: CTES,
+      params: [...progressParams(accountId, now, change), accountId, now, registeredAt],
+    },
+  });
+}
+
+function toFacts(accountId: string, message: PolledMessage): MessageFacts {
+  return {
+    connectionId: message.connectionId,
+    messageId: message.id,
+    accountId,
+    source: 'poll',
+    direction: message.direction,
+    peer: null,
+    text: message.text,
+    mediaUrl: message.mediaUrl,
+    mediaType: message.mediaType,
+    status: message.status,
+    errorMessage: message.errorMessage,
+    waMessageId: message.waMessageId,
+    createdAt: message.createdAt,
+    webhookSeen: 0,
+  };
+}

@@ -1,0 +1,128 @@
+import {
+  countUnresolved,
+  dueHorizon,
+  findOpenStatuses,
+  HORIZONS,
+  type Horizon,
+  horizonsWithin,
+  readSweeps,
+  WIDEST_MS,
+} from './open-statuses.ts';
+import type { PollContext } from './poll-context.ts';
+import { gapChange, type SlottedGap } from './progress.ts';
+import { type CoverageWalk, walkOneGap } from './walk-messages.ts';
+
+/** The slot of a sweep over all horizons at once, after a start or a failure. */
+const FULL = 'full';
+
+export interface SweepRequest {
+  /** Sweeps that an earlier cycle left open. */
+  readonly open: readonly SlottedGap[];
+  readonly walk: CoverageWalk;
+  /** Service time now, as well as it can be told. */
+  readonly reference: number;
+  /** Sweep everything that was open at this service time or since; null: what is due. */
+  readonly fullSince: number | null;
+}
+
+export interface SweepResult {
+  readonly closed: boolean;
+  /** Statuses of the longest horizon that stay open for good; null when they were not counted this time. */
+  readonly unresolved: number | null;
+}
+
+/**
+ * Looks again at messages whose status may still rise. It is the only source of status for `cloud_api`
+ * connections, and the safety net for all others. Ages are taken in service time, which may differ from ours.
+ */
+export async function sweepStatuses(context: PollContext, request: SweepRequest): Promise<SweepResult> {
+  const due = await planSweep(context, request);
+  const open = request.open.filter(({ slot }) => slot !== due?.slot);
+  // The new one first: its first page stores it, so that it is not forgotten when the budget is used up.
+  const sweeps = due === null || due.gap === null ? open : [{ slot: due.slot, gap: due.gap }, ...open];
+  let pages = 0;
+  let closed = true;
+  for (const { slot, gap } of sweeps) {
+    const maxPages = context.budget.sweep - pages;
+    const done = maxPages > 0 ? await walkSweep(context, slot, gap, maxPages) : { closed: false, pages: 0 };
+    pages += done.pages;
+    closed &&= done.closed;
+  }
+  return {
+    closed,
+    unresolved: due?.countsUnresolved === true ? await countOld(context, request.reference) : null,
+  };
+}
+
+interface PlannedSweep extends Omit<SlottedGap, 'gap'> {
+  /** Null: nothing is open, or the coverage walk has just read it all. */
+  readonly gap: SlottedGap['gap'] | null;
+  readonly countsUnresolved: boolean;
+}
+
+async function planSweep(context: PollContext, request: SweepRequest): Promise<PlannedSweep | null> {
+  const { database, accountId } = context;
+  const { reference, fullSince } = request;
+  const horizon = dueHorizon(await readSweeps(database, accountId), reference);
+  const chosen = fullSince === null ? horizon : HORIZONS.at(-1);
+  if (chosen === undefined) return null;
+  const slot = fullSince === null ? chosen.name : FULL;
+  // A sweep of this horizon is under way: it goes on where it is, unless all of it is wanted anew.
+  if (fullSince === null && request.open.some((gap) => gap.slot === slot)) return null;
+  const found = await findOpenStatuses(database, accountId, (fullSince ?? reference) - chosen.ageMs);
+  noteOpen(context, chosen, found.open);
+  const countsUnresolved = chosen.ageMs === WIDEST_MS;
+  if (found.oldest === null || wasJustRead(request.walk, found.oldest)) {
+    await noteSwept(context, slot, reference);
+    return { slot, gap: null, countsUnresolved };
+  }
+  const gap = { top: null, floor: found.oldest, cursor: null, nextTop: reference, restarts: 0 };
+  return { slot, gap, countsUnresolved };
+}
+
+function wasJustRead({ readDownTo }: CoverageWalk, oldest: number): boolean {
+  return readDownTo !== undefined && (readDownTo === null || oldest >= readDownTo);
+}
+
+async function walkSweep(context: PollContext, slot: string, gap: SlottedGap['gap'], maxPages: number) {
+  const swept = horizonsWithin(slot).map((horizon) => ({ horizon, at: gap.nextTop ?? 0 }));
+  return await walkOneGap(context, {
+    gap,
+    kind: 'sweep',
+    maxPages,
+    change: (next) => ({ ...gapChange('sweep', slot, next), swept: next === null ? swept : [] }),
+  });
+}
+
+/** Nothing had to be read for this sweep; the next one counts from here. */
+async function noteSwept(
+  { database, lease, accountId }: PollContext,
+  slot: string,
+  reference: number,
+): Promise<void> {
+  await database.query(
+    `with guard as (select from connector.leases where name = $1 and fence = $2 for share),
+     gone as (delete from connector.gaps where account_id = $3 and kind = 'sweep' and slot = $4
+                and exists (select from guard))
+     insert into connector.sweeps (account_id, horizon, last_at)
+     select $3, h, $6::bigint from unnest($5::text[]) h where exists (select from guard)
+     on conflict (account_id, horizon) do update set last_at = excluded.last_at`,
+    [lease.name, lease.fence, accountId, slot, horizonsWithin(slot), reference],
+  );
+}
+
+function noteOpen({ metrics, accountId }: PollContext, horizon: Horizon, open: number): void {
+  if (horizon.ageMs === WIDEST_MS) metrics.openStatuses.set({ account: accountId }, open);
+}
+
+async function countOld(context: PollContext, reference: number): Promise<number | null> {
+  try {
+    return await countUnresolved(context.database, context.accountId, reference - WIDEST_MS);
+  } catch (error) {
+    context.logger.warn(
+      { err: error, accountId: context.accountId },
+      'old open statuses could not be counted',
+    );
+    return null;
+  }
+}

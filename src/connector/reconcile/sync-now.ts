@@ -1,0 +1,84 @@
+import type { Clock } from '../../runtime/clock/clock.ts';
+import { ServiceError, ServiceRefusal } from '../service-client/service-errors.ts';
+import type { PollOutcome } from './account-poller.ts';
+import { failureCode } from './back-off.ts';
+
+/** Somebody waits for the answer: longer than this they are told that it goes on. */
+const DEADLINE_MS = 120_000;
+const BUSY_WAIT_MS = 200;
+/** A wait that the service asks for is sat out up to this long. */
+const LONGEST_WAIT_MS = 10_000;
+const FIRST_RETRY_MS = 500;
+const MOST_FAILURES = 3;
+
+/** What became of a poll on demand. */
+export type SyncOutcome =
+  | { readonly kind: 'closed' | 'unfinished' | 'idle' }
+  | { readonly kind: 'rate_limited'; readonly retryAfterMs: number }
+  | { readonly kind: 'refused' | 'unreachable'; readonly code: string };
+
+export interface SyncNowOptions {
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  readonly poll: (signal: AbortSignal) => Promise<PollOutcome>;
+}
+
+/**
+ * Polls until no gap is left. A poll that was under way may have read the newest page before this was asked
+ * for, so it does not count: this one begins after it. Passing failures are tried again a few times.
+ */
+export async function syncNow({ clock, signal, poll }: SyncNowOptions): Promise<SyncOutcome> {
+  const timeUp = new AbortController();
+  const cancel = clock.after(DEADLINE_MS, () => timeUp.abort());
+  const limited = AbortSignal.any([signal, timeUp.signal]);
+  let failures = 0;
+  try {
+    for (;;) {
+      const outcome = await poll(limited);
+      if (outcome.kind === 'failed') failures += 1;
+      const verdict = judge(outcome, failures, clock.now());
+      if (typeof verdict !== 'number') return verdict;
+      await clock.sleep(verdict, limited);
+    }
+  } catch (error) {
+    if (limited.aborted) return { kind: 'unfinished' };
+    throw error;
+  } finally {
+    cancel();
+  }
+}
+
+/** The answer, or how many milliseconds to wait before polling again. */
+function judge(outcome: PollOutcome, failures: number, now: number): SyncOutcome | number {
+  switch (outcome.kind) {
+    case 'done':
+      return outcome.closed ? { kind: 'closed' } : BUSY_WAIT_MS;
+    case 'busy':
+    case 'stopped':
+      return BUSY_WAIT_MS;
+    case 'idle':
+      return { kind: 'idle' };
+    case 'refused':
+      return { kind: 'refused', code: 'invalid_key' };
+    case 'waiting':
+      return waitUntil(outcome.retryAt - now);
+    case 'failed':
+      return judgeFailure(outcome.error, outcome.asked ? outcome.retryAt - now : null, failures);
+  }
+}
+
+function waitUntil(ms: number): SyncOutcome | number {
+  return ms > LONGEST_WAIT_MS ? { kind: 'rate_limited', retryAfterMs: ms } : Math.max(ms, 0);
+}
+
+function judgeFailure(error: unknown, askedMs: number | null, failures: number): SyncOutcome | number {
+  if (askedMs !== null) return waitUntil(askedMs);
+  if (!(error instanceof ServiceError)) throw error;
+  const passing = !(error instanceof ServiceRefusal) || error.status >= 500 || error.status === 429;
+  if (passing && failures < MOST_FAILURES) return FIRST_RETRY_MS * 2 ** (failures - 1);
+  const code = failureCode(error);
+  if (error instanceof ServiceRefusal && error.status === 429) {
+    return { kind: 'rate_limited', retryAfterMs: LONGEST_WAIT_MS };
+  }
+  return { kind: error instanceof ServiceRefusal ? 'refused' : 'unreachable', code };
+}

@@ -1,0 +1,123 @@
+import {
+  type Gap,
+  type ReadResult,
+  reachedTop,
+  walkCoverage,
+  walkGap,
+} from '../../patterns/reconcile-walk.ts';
+import { CHANGE } from '../db/change-mask.ts';
+import type { PolledMessage } from '../service-client/polled.ts';
+import { ServiceRefusal } from '../service-client/service-errors.ts';
+import { OVERLAP_MS, PAGE_SIZE, type PollContext, PollSuperseded } from './poll-context.ts';
+import { coverageChange, type GapKind, type Progress, type ProgressChange } from './progress.ts';
+import { retryOnce } from './retry-once.ts';
+import { storePage } from './store-page.ts';
+
+/** How far a walk of the coverage came. */
+export interface CoverageWalk {
+  readonly closed: boolean;
+  /** The newest time that polling has reached; null: there is no message. */
+  readonly reached: number | null;
+  /**
+   * Everything created from this time on was read in this very walk, statuses included; null: all of it.
+   * Undefined: no such time, since older gaps were open.
+   */
+  readonly readDownTo: number | null | undefined;
+}
+
+/** Walks from the newest page down to what was seen, oldest gaps included. Throws as a poll does. */
+export async function walkAccount(context: PollContext, progress: Progress): Promise<CoverageWalk> {
+  const before = progress.coverage;
+  const result = await walkCoverage(
+    before,
+    {
+      read: (cursor) => readPage(context, { cursor, kind: 'coverage' }),
+      commit: (items, coverage) => commitPage(context, items, coverageChange(coverage)),
+    },
+    { overlapMs: OVERLAP_MS, maxPages: context.budget.coverage },
+  );
+  if (result.outcome === 'superseded') throw new PollSuperseded();
+  const { watermark } = result.progress;
+  const reached = reachedTop(result.progress);
+  context.metrics.coverageLag.set(
+    { account: context.accountId },
+    reached === null ? 0 : (reached - (watermark ?? reached)) / 1_000,
+  );
+  const closed = result.outcome === 'closed';
+  if (!closed || before.gaps.length > 0) return { closed, reached, readDownTo: undefined };
+  const from = reachedTop(before);
+  return { closed, reached, readDownTo: from === null ? null : from - OVERLAP_MS };
+}
+
+export interface GapWalk {
+  readonly gap: Gap;
+  readonly connectionId?: string;
+  readonly kind: Exclude<GapKind, 'coverage'>;
+  readonly maxPages: number;
+  /** What to store with each page: the gap as it then stands, or null when the page ended it. */
+  readonly change: (gap: Gap | null) => ProgressChange;
+}
+
+/** Walks one gap apart from coverage. Resolves with whether it is closed, and with the pages it took. */
+export async function walkOneGap(
+  context: PollContext,
+  walk: GapWalk,
+): Promise<{ closed: boolean; pages: number }> {
+  const { connectionId, kind, maxPages } = walk;
+  const result = await walkGap(
+    walk.gap,
+    {
+      read: (cursor) =>
+        readPage(context, { cursor, kind, ...(connectionId === undefined ? {} : { connectionId }) }),
+      commit: (items, gap) => commitPage(context, items, walk.change(gap)),
+    },
+    { maxPages },
+  );
+  if (result.outcome === 'superseded') throw new PollSuperseded();
+  return { closed: result.outcome === 'closed', pages: result.pages };
+}
+
+interface PageRequest {
+  readonly cursor: string | null;
+  readonly kind: GapKind;
+  readonly connectionId?: string;
+}
+
+async function readPage(context: PollContext, request: PageRequest): Promise<ReadResult<PolledMessage>> {
+  const { client, signal, metrics, logger, accountId } = context;
+  const { cursor, kind, connectionId } = request;
+  try {
+    const page = await client.listMessages({ connectionId, cursor, limit: PAGE_SIZE }, signal);
+    metrics.pages.inc({ kind });
+    if (page.misfits.length > 0) {
+      metrics.misfits.inc(page.misfits.length);
+      logger.warn({ accountId, count: page.misfits.length }, 'messages could not be read and were left out');
+    }
+    return { page };
+  } catch (error) {
+    if (cursor === null || !isLostCursor(error)) throw error;
+    logger.info({ accountId, kind }, 'a cursor is no longer good, its gap starts again');
+    return 'cursor_lost';
+  }
+}
+
+/** The limit and the connection are ours and do not change, so a 400 that names no other field means the cursor. */
+function isLostCursor(error: unknown): boolean {
+  return error instanceof ServiceRefusal && error.status === 400 && (error.field ?? 'cursor') === 'cursor';
+}
+
+async function commitPage(
+  context: PollContext,
+  items: readonly PolledMessage[],
+  change: ProgressChange,
+): Promise<boolean> {
+  const { database, lease, accountId, registeredAt, clock, metrics } = context;
+  const store = { db: database, lease, accountId, registeredAt };
+  const result = await retryOnce(() => storePage(store, items, change, clock.now()));
+  for (const { changeMask } of result.messages) {
+    if (changeMask & CHANGE.created) metrics.merged.inc({ what: 'created' });
+    else if (changeMask & CHANGE.status) metrics.merged.inc({ what: 'status' });
+    else if (changeMask & CHANGE.fields) metrics.merged.inc({ what: 'fields' });
+  }
+  return result.applied;
+}

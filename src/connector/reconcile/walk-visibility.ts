@@ -1,0 +1,50 @@
+import { pollConnections, type VisibleConnections } from './poll-connections.ts';
+import type { PollContext } from './poll-context.ts';
+import type { ProgressChange, SlottedGap } from './progress.ts';
+import { walkOneGap } from './walk-messages.ts';
+
+const NOTHING: ProgressChange = { kind: 'visibility', watermark: null, saved: [], closed: [], swept: [] };
+
+/**
+ * Reads what connections missed while they were hidden, each by its id. A connection that is hidden again
+ * meanwhile answers an empty last page, which looks like the end of the list; so a gap counts as closed only
+ * when the connection is listed after its walk, too. Resolves with whether all gaps of visible ones closed.
+ */
+export async function walkVisibility(
+  context: PollContext,
+  gaps: readonly SlottedGap[],
+  visible: VisibleConnections,
+): Promise<boolean> {
+  const open = gaps.filter(({ slot }) => visible.has(slot));
+  const walked: string[] = [];
+  let pages = 0;
+  for (const { slot, gap } of open) {
+    if (pages >= context.budget.visibility) break;
+    const result = await walkOneGap(context, {
+      gap,
+      connectionId: slot,
+      kind: 'visibility',
+      maxPages: context.budget.visibility - pages,
+      change: (next) => (next === null ? NOTHING : { ...NOTHING, saved: [{ slot, gap: next }] }),
+    });
+    pages += result.pages;
+    if (result.closed) walked.push(slot);
+  }
+  if (walked.length === 0) return open.length === 0;
+  const visibleStill = await pollConnections(context);
+  const closed = walked.filter((id) => visibleStill.has(id));
+  await closeGaps(context, closed);
+  return closed.length === open.length;
+}
+
+async function closeGaps(
+  { database, lease, accountId }: PollContext,
+  slots: readonly string[],
+): Promise<void> {
+  await database.query(
+    `delete from connector.gaps
+     where account_id = $3 and kind = 'visibility' and slot = any ($4::text[])
+       and exists (select from connector.leases where name = $1 and fence = $2 for share)`,
+    [lease.name, lease.fence, accountId, slots],
+  );
+}

@@ -1,0 +1,211 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { readProgress } from '../../../src/connector/reconcile/progress.ts';
+import { ACCOUNT, openPollBench, type PollBench } from '../support/poll-bench.ts';
+
+const MINUTE = 60_000;
+let bench: PollBench;
+/** Service time of the first message. */
+let start: number;
+
+beforeEach(async () => {
+  bench = await openPollBench();
+  start = bench.clock.now() - 24 * 60 * MINUTE;
+  bench.service.addConnection('c1');
+});
+afterEach(() => bench.close());
+
+function addMany(count: number, from: number, stepMs: number): void {
+  for (let index = 0; index < count; index += 1) bench.service.addMessage('c1', from + index * stepMs);
+}
+
+function serviceIds(): string[] {
+  return bench.service.messages.map((message) => message.id).sort();
+}
+
+async function coverage() {
+  return (await readProgress(bench.database, ACCOUNT)).coverage;
+}
+
+describe('a poll', () => {
+  it('stores what the service has, down to the first message', async () => {
+    addMany(250, start, MINUTE);
+    expect(await bench.poll()).toEqual({ kind: 'done', closed: true });
+    expect(await bench.storedIds()).toEqual(serviceIds());
+    expect(await coverage()).toEqual({ watermark: start + 249 * MINUTE, gaps: [] });
+  });
+
+  it('stores each message as the service has it', async () => {
+    bench.service.addMessage('c1', start, { direction: 'outgoing', status: 'read', text: 'Grüße\u0000' });
+    await bench.poll();
+    const rows = await bench.database.query(
+      `select account_id, direction, peer, text, status, created_at, first_seen_by, polled from connector.messages`,
+    );
+    expect(rows).toEqual([
+      {
+        account_id: ACCOUNT,
+        direction: 'outgoing',
+        peer: null,
+        text: 'Grüße\ufffd',
+        status: 'read',
+        created_at: start,
+        first_seen_by: 'poll',
+        polled: true,
+      },
+    ]);
+  });
+
+  it('changes nothing the second time', async () => {
+    addMany(30, start, MINUTE);
+    await bench.poll();
+    const changes = 'select count(*) as count from connector.changes';
+    const [before] = await bench.database.query(changes);
+    await bench.poll();
+    expect(await bench.database.query(changes)).toEqual([before]);
+  });
+
+  it('reads no further than it must', async () => {
+    addMany(1_000, start, MINUTE);
+    await bench.poll();
+    bench.service.requests = [];
+    addMany(5, start + 1_000 * MINUTE, MINUTE);
+    await bench.poll();
+    expect(await bench.storedIds()).toEqual(serviceIds());
+    expect(bench.service.countRequests('/messages')).toBe(2);
+  });
+
+  it('sees a message that was dropped below a newer one that a webhook brought', async () => {
+    addMany(3, start, MINUTE);
+    await bench.poll();
+    const dropped = bench.service.addMessage('c1', start + 10 * MINUTE);
+    const brought = bench.service.addMessage('c1', start + 11 * MINUTE);
+    await bench.database.query(
+      `insert into connector.messages (connection_id, id, account_id, direction, created_at, first_seen_by,
+         first_seen_at, polled, change_mask, webhook_seen, status_conflict, updated_at)
+       values ('c1', $1, $2, 'incoming', $3, 'webhook', $3, false, 13, 1, false, $3)`,
+      [brought.id, ACCOUNT, brought.createdAt],
+    );
+    await bench.poll();
+    expect(await bench.storedIds()).toContain(dropped.id);
+  });
+
+  it('passes thousands of messages of one instant', async () => {
+    for (let index = 0; index < 2_500; index += 1) bench.service.addMessage('c1', start);
+    expect(await bench.poll()).toEqual({ kind: 'done', closed: true });
+    for (let index = 0; index < 1_500; index += 1) bench.service.addMessage('c1', start);
+    expect(await bench.poll()).toEqual({ kind: 'done', closed: true });
+    expect((await bench.storedIds()).length).toBe(4_000);
+  });
+
+  it('misses nothing that is inserted while it walks', async () => {
+    addMany(600, start, MINUTE);
+    let inserted = 0;
+    bench.service.onRequest = (request) => {
+      if (request.path !== '/messages' || inserted >= 50) return;
+      inserted += 10;
+      addMany(10, start + 600 * MINUTE + inserted, 1);
+    };
+    await bench.poll();
+    bench.service.onRequest = () => undefined;
+    await bench.poll();
+    expect(inserted).toBe(50);
+    expect(await bench.storedIds()).toEqual(serviceIds());
+  });
+
+  it('skips a record that it cannot read and keeps its neighbours', async () => {
+    addMany(3, start, MINUTE);
+    const odd = bench.service.messages[1];
+    if (odd !== undefined) odd.direction = 'sideways' as 'incoming';
+    expect(await bench.poll()).toMatchObject({ kind: 'done' });
+    expect(await bench.storedIds()).toHaveLength(2);
+    expect((await bench.metrics.render()).text).toContain('connector_poll_misfits_total 1');
+  });
+});
+
+describe('a long catch-up', () => {
+  const small = { coverage: 3, visibility: 3, sweep: 3 };
+
+  it('reads the newest page first in every period and closes the gap in the end', async () => {
+    addMany(1_000, start, MINUTE);
+    expect(await bench.poll({ budget: small })).toEqual({ kind: 'done', closed: false });
+    const fresh = bench.service.addMessage('c1', start + 2_000 * MINUTE);
+    expect((await coverage()).watermark).toBeNull();
+    await bench.poll({ budget: small });
+    expect(await bench.storedIds()).toContain(fresh.id);
+    for (let polls = 0; polls < 10; polls += 1) await bench.poll({ budget: small });
+    expect(await bench.storedIds()).toEqual(serviceIds());
+    expect(await coverage()).toEqual({ watermark: fresh.createdAt, gaps: [] });
+  });
+
+  it('starts its gap again when the cursor expires', async () => {
+    addMany(1_000, start, MINUTE);
+    await bench.poll({ budget: small });
+    bench.service.expireCursors();
+    for (let polls = 0; polls < 6; polls += 1) await bench.poll({ budget: small });
+    expect(await bench.storedIds()).toEqual(serviceIds());
+    expect((await coverage()).gaps).toEqual([]);
+  });
+
+  it('starts its gap again when the stored cursor is one that the service never gave', async () => {
+    addMany(1_000, start, MINUTE);
+    await bench.poll({ budget: small });
+    await bench.database.query(`update connector.gaps set cursor = 'forged'`);
+    await bench.poll();
+    expect(await bench.storedIds()).toEqual(serviceIds());
+  });
+
+  it('takes a 400 that names another field for a failure, not for a lost cursor', async () => {
+    addMany(300, start, MINUTE);
+    bench.service.fault = ({ query }) =>
+      query.has('cursor') ? { status: 400, body: { error: 'invalid_request', field: 'limit' } } : undefined;
+    expect(await bench.poll()).toMatchObject({ kind: 'failed' });
+    expect((await coverage()).gaps).toMatchObject([{ restarts: 0 }]);
+  });
+});
+
+describe('a failure in the middle of a walk', () => {
+  it.each([
+    ['429', { status: 429, body: { error: 'rate_limited' } }],
+    ['500', { status: 500, body: { error: 'internal_error' } }],
+    ['a reset connection', 'reset' as const],
+    ['a body that is cut off', { status: 200, body: '{"messages":[' }],
+  ])('keeps the pages before it: %s', async (_what, fault) => {
+    addMany(500, start, MINUTE);
+    let pages = 0;
+    bench.service.fault = ({ path }) => (path === '/messages' && ++pages === 3 ? fault : undefined);
+    expect(await bench.poll()).toMatchObject({ kind: 'failed' });
+    expect(await bench.storedIds()).toHaveLength(200);
+    expect(await coverage()).toMatchObject({ watermark: null, gaps: [{ top: start + 300 * MINUTE }] });
+    bench.service.requests = [];
+    await bench.clock.advance(10 * MINUTE);
+    expect(await bench.poll()).toEqual({ kind: 'done', closed: true });
+    expect(await bench.storedIds()).toEqual(serviceIds());
+    // The newest page, then on from the third: what was read is not read again.
+    expect(bench.service.countRequests('/messages')).toBeLessThanOrEqual(6);
+  });
+});
+
+describe('a poller that is replaced in the middle of a walk', () => {
+  it('writes nothing more, and its successor goes on from its last page', async () => {
+    addMany(500, start, MINUTE);
+    const frozen = Promise.withResolvers<void>();
+    const reached = Promise.withResolvers<void>();
+    let pages = 0;
+    bench.service.onRequest = async ({ path }) => {
+      if (path !== '/messages' || ++pages !== 3) return;
+      reached.resolve();
+      await frozen.promise;
+    };
+    const first = bench.poll();
+    await reached.promise;
+    expect(await bench.poll({}, { owner: 'second' })).toEqual({ kind: 'busy' });
+    // A frozen process renews nothing: its lease runs out, on the clock of the others.
+    await bench.database.query('update connector.leases set expires_at = $1', [bench.clock.now()]);
+    expect(await bench.poll({}, { owner: 'second' })).toEqual({ kind: 'done', closed: true });
+    const after = await coverage();
+    await bench.database.query('delete from connector.messages');
+    frozen.resolve();
+    expect(await first).toEqual({ kind: 'stopped' });
+    expect(await bench.storedIds()).toEqual([]);
+    expect(await coverage()).toEqual(after);
+  });
+});

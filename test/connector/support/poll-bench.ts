@@ -1,0 +1,99 @@
+import { randomUUID } from 'node:crypto';
+import { FIRST_ACCOUNT_ID } from '../../../src/connector/accounts/account-store.ts';
+import {
+  ensureFirstAccount,
+  type FirstAccountOptions,
+} from '../../../src/connector/accounts/first-account.ts';
+import {
+  type AccountPollerOptions,
+  type PollOutcome,
+  type PollRequest,
+  pollAccount,
+} from '../../../src/connector/reconcile/account-poller.ts';
+import { createPollMetrics } from '../../../src/connector/reconcile/poll-metrics.ts';
+import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
+import { type Database, openDatabase } from '../../../src/runtime/database/database.ts';
+import { createLogger } from '../../../src/runtime/logger/logger.ts';
+import { createMetrics } from '../../../src/runtime/metrics/metrics.ts';
+import { createKeyRing, generateSealingKey, type KeyRing } from '../../../src/runtime/sealing/key-ring.ts';
+import { createTestDatabase } from '../../support/database.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { ScriptedService } from './scripted-service.ts';
+
+export const ACCOUNT = FIRST_ACCOUNT_ID;
+
+/** A database, a service and a clock of one test's own, with an account that polls the service. */
+export interface PollBench {
+  readonly databaseUrl: string;
+  readonly database: Database;
+  readonly service: ScriptedService;
+  readonly clock: ManualClock;
+  readonly keyRing: KeyRing;
+  readonly metrics: ReturnType<typeof createMetrics>;
+  readonly poller: AccountPollerOptions;
+  configure(options?: Partial<FirstAccountOptions>): Promise<void>;
+  /** Polls once, as the period does, unless told otherwise. */
+  poll(request?: Partial<PollRequest>, poller?: Partial<AccountPollerOptions>): Promise<PollOutcome>;
+  /** Ids of all stored messages, in order. */
+  storedIds(): Promise<string[]>;
+  close(): Promise<void>;
+}
+
+export async function openPollBench(): Promise<PollBench> {
+  const { url, drop } = await createTestDatabase({ connector: true });
+  const logger = createLogger({ level: 'silent', name: 'test' });
+  const database = openDatabase({ url, name: 'test', poolSize: 4, clock: systemClock, logger });
+  const service = await ScriptedService.start();
+  const clock = new ManualClock();
+  const keyRing = createKeyRing([generateSealingKey()]);
+  const metrics = createMetrics();
+  const poller: AccountPollerOptions = {
+    database,
+    clock,
+    logger,
+    keyRing,
+    metrics: createPollMetrics(metrics),
+    owner: randomUUID(),
+    random: () => 0,
+  };
+  const bench: PollBench = {
+    databaseUrl: url,
+    database,
+    service,
+    clock,
+    keyRing,
+    metrics,
+    poller,
+    configure: (options = {}) =>
+      ensureFirstAccount({
+        database,
+        keyRing,
+        clock,
+        service: { baseUrl: service.baseUrl, apiKey: 'key-1' },
+        ...options,
+      }),
+    poll: (request = {}, other = {}) =>
+      pollAccount(
+        { ...poller, ...other },
+        {
+          accountId: ACCOUNT,
+          budget: { coverage: 40, visibility: 20, sweep: 40 },
+          fullSweep: false,
+          impatient: false,
+          signal: new AbortController().signal,
+          ...request,
+        },
+      ),
+    storedIds: async () => {
+      const rows = await database.query<{ id: string }>('select id from connector.messages order by id');
+      return rows.map((row) => row.id);
+    },
+    close: async () => {
+      await service.close();
+      await database.close();
+      await drop();
+    },
+  };
+  await bench.configure();
+  return bench;
+}

@@ -1,0 +1,204 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** A message as this service keeps it; `createdAt` in epoch milliseconds. */
+export interface ServiceMessage {
+  id: string;
+  connectionId: string;
+  direction: 'incoming' | 'outgoing';
+  text: string | null;
+  status: string;
+  createdAt: number;
+}
+
+export interface ServiceConnection {
+  id: string;
+  phoneNumber: string;
+  label: string;
+  provider: string;
+  status: string;
+  licenseValid: boolean;
+  licenseStatus: string;
+}
+
+export interface ServiceRequest {
+  readonly method: string;
+  /** Without the prefix and the query. */
+  readonly path: string;
+  readonly query: URLSearchParams;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly body: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** What is done with one request in place of the usual: an answer, or `hang` until the service closes. */
+export type Fault = Answer | 'hang' | 'reset';
+
+/**
+ * A small service written from the specification, for tests of its client: connections, messages by page,
+ * the webhook. Tests reach into its state, and script faults.
+ */
+export class ScriptedService {
+  readonly apiKeys = new Set(['key-1']);
+  connections: ServiceConnection[] = [];
+  messages: ServiceMessage[] = [];
+  requests: ServiceRequest[] = [];
+  webhook: { url: string; secret: string } | null = null;
+  pageSize = 100;
+  /** `Date` of its answers; null: none. */
+  date: number | null = null;
+  /** Called before each request is answered. */
+  onRequest: (request: ServiceRequest) => void | Promise<void> = () => undefined;
+  /** Asked for each request; a fault takes the place of the answer. */
+  fault: (request: ServiceRequest) => Fault | undefined = () => undefined;
+  #secrets = 0;
+  #generation = 0;
+  #nextId = 0;
+  readonly #server = createServer((request, response) => void this.#handle(request, response));
+
+  static async start(): Promise<ScriptedService> {
+    const service = new ScriptedService();
+    await new Promise<void>((resolve) => service.#server.listen(0, '127.0.0.1', resolve));
+    return service;
+  }
+
+  get baseUrl(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/api/v1`;
+  }
+
+  async close(): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  addConnection(id: string, values: Partial<ServiceConnection> = {}): ServiceConnection {
+    const connection = {
+      id,
+      phoneNumber: '491701234567',
+      label: `Label of ${id}`,
+      provider: 'qr',
+      status: 'open',
+      licenseValid: true,
+      licenseStatus: 'active',
+      ...values,
+    };
+    this.connections.push(connection);
+    return connection;
+  }
+
+  addMessage(connectionId: string, createdAt: number, values: Partial<ServiceMessage> = {}): ServiceMessage {
+    this.#nextId += 1;
+    const id = `m${String(this.#nextId).padStart(6, '0')}`;
+    const message: ServiceMessage = {
+      id,
+      connectionId,
+      direction: 'incoming',
+      text: `Text of ${id}`,
+      status: 'delivered',
+      createdAt,
+      ...values,
+    };
+    this.messages.push(message);
+    return message;
+  }
+
+  /** From now on cursors issued before are refused. */
+  expireCursors(): void {
+    this.#generation += 1;
+  }
+
+  /** Paths of the requests so far, with the cursor's position where there is one. */
+  countRequests(path: string): number {
+    return this.requests.filter((request) => request.path === path).length;
+  }
+
+  async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const url = new URL(request.url ?? '', 'http://service');
+    const parsed: ServiceRequest = {
+      method: request.method ?? '',
+      path: url.pathname.replace('/api/v1', ''),
+      query: url.searchParams,
+    };
+    const body = await readBody(request);
+    this.requests.push(parsed);
+    await this.onRequest(parsed);
+    const fault = this.fault(parsed);
+    if (fault === 'hang') return;
+    if (fault === 'reset') return void request.socket.resetAndDestroy();
+    const answer = fault ?? this.#answer(parsed, request.headers.authorization, body);
+    response.sendDate = false;
+    if (this.date !== null) response.setHeader('date', new Date(this.date).toUTCString());
+    response.writeHead(answer.status, { 'content-type': 'application/json', ...answer.headers });
+    response.end(typeof answer.body === 'string' ? answer.body : JSON.stringify(answer.body));
+  }
+
+  #answer({ method, path, query }: ServiceRequest, authorization: string | undefined, body: string): Answer {
+    const key = /^Bearer (.+)$/.exec(authorization ?? '')?.[1] ?? '';
+    if (!this.apiKeys.has(key)) return { status: 401, body: { error: 'invalid_key' } };
+    switch (`${method} ${path}`) {
+      case 'GET /connections':
+        return { status: 200, body: { connections: this.connections.filter((each) => each.licenseValid) } };
+      case 'GET /messages':
+        return this.#page(query);
+      case 'GET /webhook':
+        return {
+          status: 200,
+          body: { url: this.webhook?.url ?? null, events: [], secretSet: this.webhook !== null },
+        };
+      case 'PUT /webhook':
+        this.webhook = { url: String(JSON.parse(body).url), secret: `secret-${++this.#secrets}` };
+        return { status: 200, body: { ...this.webhook, events: [] } };
+      default:
+        return { status: 404, body: { error: 'not_found' } };
+    }
+  }
+
+  #page(query: URLSearchParams): Answer {
+    const cursor = query.get('cursor');
+    const connectionId = query.get('connectionId');
+    const visible = new Set(this.connections.filter((each) => each.licenseValid).map((each) => each.id));
+    const sorted = this.messages
+      .filter((message) => visible.has(message.connectionId))
+      .filter((message) => connectionId === null || message.connectionId === connectionId)
+      .sort((a, b) => b.createdAt - a.createdAt || b.id.localeCompare(a.id));
+    const start = cursor === null ? 0 : this.#position(sorted, cursor);
+    if (start === null) return { status: 400, body: { error: 'invalid_request', field: 'cursor' } };
+    const limit = Math.min(Number(query.get('limit') ?? 20), this.pageSize);
+    const page = sorted.slice(start, start + limit);
+    const last = page.at(-1);
+    const hasMore = start + limit < sorted.length;
+    const messages = page.map((message) => ({
+      ...message,
+      createdAt: new Date(message.createdAt).toISOString(),
+      waMessageId: null,
+      mediaUrl: null,
+      mediaType: null,
+      errorMessage: null,
+    }));
+    const nextCursor = hasMore && last !== undefined ? this.#cursor(last) : null;
+    return { status: 200, body: { messages, nextCursor, hasMore } };
+  }
+
+  #cursor(last: ServiceMessage): string {
+    return Buffer.from(`${this.#generation}|${last.createdAt}|${last.id}`).toString('base64url');
+  }
+
+  #position(sorted: readonly ServiceMessage[], cursor: string): number | null {
+    const [generation, createdAt, id] = Buffer.from(cursor, 'base64url').toString().split('|');
+    if (Number(generation) !== this.#generation || id === undefined) return null;
+    const at = Number(createdAt);
+    const index = sorted.findIndex(
+      (message) => message.createdAt < at || (message.createdAt === at && message.id.localeCompare(id) < 0),
+    );
+    return index < 0 ? sorted.length : index;
+  }
+}
+
+async function readBody(request: IncomingMessage): Promise<string> {
+  let text = '';
+  for await (const chunk of request) text += String(chunk);
+  return text;
+}
