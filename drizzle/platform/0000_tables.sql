@@ -77,9 +77,9 @@ CREATE TABLE "platform"."sends" (
 CREATE TABLE "platform"."contacts" (
 	"phone" text PRIMARY KEY NOT NULL,
 	"on_network" boolean NOT NULL,
-	"deliver_after_ms" integer,
-	"read_after_ms" integer,
-	"fail_after_ms" integer,
+	"deliver_after_ms" bigint,
+	"read_after_ms" bigint,
+	"fail_after_ms" bigint,
 	"auto_reply" text
 );
 --> statement-breakpoint
@@ -92,6 +92,11 @@ CREATE TABLE "platform"."phone_messages" (
 	"text" text,
 	"wa_message_id" text NOT NULL,
 	"at" bigint NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "platform"."sandbox_state" (
+	"name" text PRIMARY KEY NOT NULL,
+	"value" text NOT NULL
 );
 --> statement-breakpoint
 CREATE TABLE "platform"."process_lease" (
@@ -126,7 +131,6 @@ CREATE TABLE "platform"."deliveries" (
 	"created_at" bigint NOT NULL,
 	"signed_at" bigint,
 	"signature" text,
-	"body" text,
 	"attempts" text NOT NULL
 );
 --> statement-breakpoint

@@ -1,13 +1,15 @@
-import { bigint, boolean, index, integer, text } from 'drizzle-orm/pg-core';
+import { bigint, boolean, index, text } from 'drizzle-orm/pg-core';
 import { epochMs, platformSchema } from './platform-schema.ts';
+
+const durationMs = (name: string) => bigint(name, { mode: 'number' });
 
 /** How a person on the simulated network behaves. A number without a row behaves by the defaults. */
 export const contacts = platformSchema.table('contacts', {
   phone: text('phone').primaryKey(),
   onNetwork: boolean('on_network').notNull(),
-  deliverAfterMs: integer('deliver_after_ms'),
-  readAfterMs: integer('read_after_ms'),
-  failAfterMs: integer('fail_after_ms'),
+  deliverAfterMs: durationMs('deliver_after_ms'),
+  readAfterMs: durationMs('read_after_ms'),
+  failAfterMs: durationMs('fail_after_ms'),
   autoReply: text('auto_reply'),
 });
 

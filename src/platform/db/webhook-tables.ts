@@ -44,8 +44,7 @@ export const ledgerPosition = platformSchema.table('ledger_position', {
 });
 
 /**
- * What became of an event's delivery, written once when it is over. `url` is null when no webhook was set;
- * `body` only holds bytes that differ from the event's.
+ * What became of an event's delivery, written once when it is over. `url` is null when no webhook was set.
  */
 export const deliveries = platformSchema.table('deliveries', {
   id: bigint('id', { mode: 'number' }).primaryKey(),
@@ -57,7 +56,6 @@ export const deliveries = platformSchema.table('deliveries', {
   createdAt: wallMs('created_at').notNull(),
   signedAt: wallMs('signed_at'),
   signature: text('signature'),
-  body: text('body'),
   /** JSON array of the attempts, see `webhooks/delivery-record.ts`. */
   attempts: text('attempts').notNull(),
 });
