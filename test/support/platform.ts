@@ -2,10 +2,10 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'vitest';
 import type { z } from 'zod';
-import { type Database, openDatabase } from '../../src/runtime/database/database.ts';
-import { systemClock } from '../../src/runtime/clock/system-clock.ts';
-import { createLogger } from '../../src/runtime/logger/logger.ts';
 import { createPlatform, type Platform, type PlatformPorts } from '../../src/platform/platform.ts';
+import { systemClock } from '../../src/runtime/clock/system-clock.ts';
+import { type Database, openDatabase } from '../../src/runtime/database/database.ts';
+import { createLogger } from '../../src/runtime/logger/logger.ts';
 import { createTestDatabase } from './database.ts';
 import { ManualClock } from './manual-clock.ts';
 
@@ -45,7 +45,9 @@ export interface TestPlatformOptions {
 }
 
 /** A public address for every name, so that no test asks a resolver. */
-const somewherePublic: NonNullable<PlatformPorts['lookup']> = async () => [{ address: '93.184.216.34', family: 4 }];
+const somewherePublic: NonNullable<PlatformPorts['lookup']> = async () => [
+  { address: '93.184.216.34', family: 4 },
+];
 
 export const silentLogger = createLogger({ level: 'silent', name: 'test' });
 
@@ -53,7 +55,12 @@ export const silentLogger = createLogger({ level: 'silent', name: 'test' });
 export async function startTestPlatform(options: TestPlatformOptions = {}): Promise<TestPlatform> {
   const { clock = new ManualClock(), sendScale = 0 } = options;
   const testDatabase = await createTestDatabase({ platform: true });
-  const database = openDatabase({ url: testDatabase.url, name: 'test', clock: systemClock, logger: silentLogger });
+  const database = openDatabase({
+    url: testDatabase.url,
+    name: 'test',
+    clock: systemClock,
+    logger: silentLogger,
+  });
   let origin = 'http://127.0.0.1';
   const start = (): Promise<Platform> =>
     createPlatform({

@@ -53,7 +53,9 @@ describe('a send whose process died', () => {
     const entry = await begin('lost');
     await reachNetwork(entry);
     await service.restart();
-    expect(await stored()).toMatchObject({ messages: [{ id: entry.messageId, status: 'sent', waMessageId: 'WA1' }] });
+    expect(await stored()).toMatchObject({
+      messages: [{ id: entry.messageId, status: 'sent', waMessageId: 'WA1' }],
+    });
     const answer = sendMessageAnswer.parse((await send('lost')).body);
     expect(answer).toEqual({ messageId: entry.messageId, waMessageId: 'WA1', status: 'sent' });
     expect(await service.platform.contacts.received(to)).toHaveLength(1);
@@ -87,7 +89,11 @@ describe('a send whose process died', () => {
 
   test('answers whose keys are free again are forgotten at the next start', async () => {
     const entry = await begin('old');
-    await answerSend(service.database, entry.messageId, { messageId: 'c', waMessageId: null, status: 'sent' });
+    await answerSend(service.database, entry.messageId, {
+      messageId: 'c',
+      waMessageId: null,
+      status: 'sent',
+    });
     await service.platform.time.advance({ ms: 86_400_000 });
     await service.restart();
     expect(await service.database.query('SELECT 1 FROM platform.sends')).toEqual([]);

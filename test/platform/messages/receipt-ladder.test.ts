@@ -20,7 +20,10 @@ const vectors = z
 describe('receipt ladder', () => {
   test.each(vectors.cases)('$current, then $update, is $result', ({ current, update, result, changed }) => {
     // A message is at least sent before any receipt of it can come.
-    const standing = { status: current ?? 'sent', receipts: current === null ? 0 : RECEIPT_BITS[current] } as const;
+    const standing = {
+      status: current ?? 'sent',
+      receipts: current === null ? 0 : RECEIPT_BITS[current],
+    } as const;
     const next = applyReceipt(standing, update);
     expect((next ?? standing).status).toBe(result);
     if (changed) expect(next).not.toBeNull();
@@ -42,6 +45,8 @@ describe('receipt ladder', () => {
   });
 
   test('failed is no news after read', () => {
-    expect(applyReceipt({ status: 'read', receipts: RECEIPT_BITS.sent | RECEIPT_BITS.read }, 'failed')).toBeNull();
+    expect(
+      applyReceipt({ status: 'read', receipts: RECEIPT_BITS.sent | RECEIPT_BITS.read }, 'failed'),
+    ).toBeNull();
   });
 });

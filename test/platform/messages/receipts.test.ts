@@ -21,7 +21,10 @@ describe('what a phone does about a message', () => {
     const to = String(nextPhone++);
     await service.platform.contacts.put(to, behaviour);
     const start = service.platform.time.now();
-    const answer = await service.call('POST', '/messages', { key, body: { connectionId, to, text: 'hello' } });
+    const answer = await service.call('POST', '/messages', {
+      key,
+      body: { connectionId, to, text: 'hello' },
+    });
     const { messageId } = sendMessageAnswer.parse(answer.body);
     await service.platform.time.advance({ ms: minutes * 60_000 });
     const page = await service.call('GET', '/messages', { key });
@@ -47,7 +50,10 @@ describe('what a phone does about a message', () => {
   });
 
   test('null is never', async () => {
-    const { told, page } = await tell({ deliverAfterMs: null, readAfterMs: null, failAfterMs: null }, 60 * 24);
+    const { told, page } = await tell(
+      { deliverAfterMs: null, readAfterMs: null, failAfterMs: null },
+      60 * 24,
+    );
     expect(told).toEqual([['sent', 0]]);
     expect(page).toMatchObject({ messages: [{ status: 'sent' }] });
   });
@@ -81,7 +87,9 @@ describe('what a phone does about a message', () => {
   test('a person may answer by itself', async () => {
     const { told, page } = await tell({ deliverAfterMs: 100, readAfterMs: 200, autoReply: 'Thanks!' });
     expect(told.map(([what]) => what)).toEqual(['sent', 'delivered', 'read', 'message.received']);
-    expect(page).toMatchObject({ messages: [{ direction: 'incoming', text: 'Thanks!' }, { direction: 'outgoing' }] });
+    expect(page).toMatchObject({
+      messages: [{ direction: 'incoming', text: 'Thanks!' }, { direction: 'outgoing' }],
+    });
   });
 
   test('a status moved by hand follows the ladder and is told', async () => {
@@ -94,15 +102,22 @@ describe('what a phone does about a message', () => {
     expect(await move('failed')).toEqual({ changed: false, status: 'read' });
     expect(await move('delivered')).toEqual({ changed: true, status: 'read' });
     const entries = await service.platform.ledger.read(0, 100_000);
-    const statuses = entries.filter((entry) => entry.connectionId === connectionId).map((entry) => entry.status);
+    const statuses = entries
+      .filter((entry) => entry.connectionId === connectionId)
+      .map((entry) => entry.status);
     expect(statuses).toEqual(['sent', 'read', 'delivered']);
   });
 
   test('an unknown or incoming message has no status to move', async () => {
     const { connectionId } = await seedWorkspace(service);
-    const { messageId } = await service.platform.messages.receive(connectionId, { from: '4915400000099', text: 'hi' });
+    const { messageId } = await service.platform.messages.receive(connectionId, {
+      from: '4915400000099',
+      text: 'hi',
+    });
     for (const id of [messageId, 'unknown']) {
-      await expect(service.platform.messages.setStatus(id, 'read')).rejects.toMatchObject({ code: 'not_found' });
+      await expect(service.platform.messages.setStatus(id, 'read')).rejects.toMatchObject({
+        code: 'not_found',
+      });
     }
   });
 

@@ -18,7 +18,10 @@ describe('a message from a person', () => {
 
   test('is told with exactly the documented keys, under the id of the list', async () => {
     const { key, connectionId } = await seedWorkspace(service);
-    const { messageId } = await service.platform.messages.receive(connectionId, { from, text: 'good evening' });
+    const { messageId } = await service.platform.messages.receive(connectionId, {
+      from,
+      text: 'good evening',
+    });
     const [entry] = await ledgerOf(connectionId);
     const page = await service.call('GET', '/messages', { key });
     const payload = readExactly(messageReceivedEvent, entry?.payload);
@@ -36,7 +39,10 @@ describe('a message from a person', () => {
         },
       ],
     });
-    expect(payload).toMatchObject({ connection_id: connectionId, message: { id: messageId, from, text: 'good evening' } });
+    expect(payload).toMatchObject({
+      connection_id: connectionId,
+      message: { id: messageId, from, text: 'good evening' },
+    });
   });
 
   test('many at once keep their order, in the list and in the ledger', async () => {

@@ -23,8 +23,9 @@ describe('gate', () => {
   });
   afterAll(() => service.close());
 
-  const keyWith = async (access: Parameters<TestPlatform['platform']['apiKeys']['create']>[1]): Promise<string> =>
-    (await service.platform.apiKeys.create(seeded.workspaceId, access)).key;
+  const keyWith = async (
+    access: Parameters<TestPlatform['platform']['apiKeys']['create']>[1],
+  ): Promise<string> => (await service.platform.apiKeys.create(seeded.workspaceId, access)).key;
 
   async function refused(call: ReturnType<TestPlatform['call']>, status: number, code: string) {
     const answer = await call;
@@ -51,11 +52,16 @@ describe('gate', () => {
     expect(answer.headers.get('www-authenticate')).toBe('Bearer error="invalid_token"');
   });
 
-  test.each(ENDPOINTS)('%s %s refuses every key without its scope, and names the scope', async (method, path, scope) => {
-    const key = await keyWith({ scopes: ALL_SCOPES.filter((other) => other !== scope) });
-    const answer = await refused(service.call(method, path, { key }), 403, 'insufficient_scope');
-    expect(answer.headers.get('www-authenticate')).toBe(`Bearer error="insufficient_scope", scope="${scope}"`);
-  });
+  test.each(ENDPOINTS)(
+    '%s %s refuses every key without its scope, and names the scope',
+    async (method, path, scope) => {
+      const key = await keyWith({ scopes: ALL_SCOPES.filter((other) => other !== scope) });
+      const answer = await refused(service.call(method, path, { key }), 403, 'insufficient_scope');
+      expect(answer.headers.get('www-authenticate')).toBe(
+        `Bearer error="insufficient_scope", scope="${scope}"`,
+      );
+    },
+  );
 
   test.each(ENDPOINTS)('%s %s lets its scope alone through the gate', async (method, path, scope) => {
     const key = await keyWith({ scopes: [scope] });
@@ -68,7 +74,11 @@ describe('gate', () => {
     ['a key with a space in it', 'msk_a b'],
     ['an empty token', ''],
   ])('refuses %s', async (_what, key) => {
-    await refused(service.call('GET', '/connections', { headers: { authorization: `Bearer ${key}` } }), 401, 'invalid_key');
+    await refused(
+      service.call('GET', '/connections', { headers: { authorization: `Bearer ${key}` } }),
+      401,
+      'invalid_key',
+    );
   });
 
   test('refuses another scheme, and takes the scheme in any case', async () => {
@@ -81,7 +91,8 @@ describe('gate', () => {
 
   test('refuses two credentials, even two good ones', async () => {
     const line = `Authorization: Bearer ${seeded.key}\r\n`;
-    const request = (lines: string) => `GET /api/v1/connections HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${lines}\r\n`;
+    const request = (lines: string) =>
+      `GET /api/v1/connections HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${lines}\r\n`;
     expect(await raw(request(line))).toContain('200 OK');
     const twice = await raw(request(line + line));
     expect(twice).toContain('401 Unauthorized');
@@ -103,14 +114,20 @@ describe('gate', () => {
 
   test('stores no key, only its hash', async () => {
     const { key } = await service.platform.apiKeys.create(seeded.workspaceId);
-    const rows = await service.database.query<{ row: string }>('SELECT api_keys::text AS row FROM platform.api_keys');
+    const rows = await service.database.query<{ row: string }>(
+      'SELECT api_keys::text AS row FROM platform.api_keys',
+    );
     expect(rows.length).toBeGreaterThan(0);
     expect(rows.filter(({ row }) => row.includes(key.slice(4)))).toEqual([]);
   });
 
   test('refuses an address off the allowlist with a challenge, and takes one on it', async () => {
     const outside = await keyWith({ ipAllowlist: ['203.0.113.0/24'] });
-    const answer = await refused(service.call('GET', '/connections', { key: outside }), 403, 'ip_not_allowed');
+    const answer = await refused(
+      service.call('GET', '/connections', { key: outside }),
+      403,
+      'ip_not_allowed',
+    );
     expect(answer.headers.get('www-authenticate')).toMatch(/^Bearer error="/);
     const inside = await keyWith({ ipAllowlist: ['203.0.113.0/24', '127.0.0.1'] });
     expect((await service.call('GET', '/connections', { key: inside })).status).toBe(200);
@@ -174,7 +191,11 @@ describe('gate', () => {
     ['null', 'null'],
     ['nothing', ''],
   ])('refuses a body that is %s and names it', async (_what, body) => {
-    const answer = await refused(service.call('POST', '/messages', { key: seeded.key, body }), 400, 'invalid_request');
+    const answer = await refused(
+      service.call('POST', '/messages', { key: seeded.key, body }),
+      400,
+      'invalid_request',
+    );
     expect(answer.body).toMatchObject({ field: 'body' });
   });
 

@@ -36,7 +36,11 @@ describe('GET /messages', () => {
   }
 
   /** Every page from the first to the last, with what `between` does after each. */
-  async function walk(key: string, query: string, between: (page: number) => Promise<unknown> = async () => {}) {
+  async function walk(
+    key: string,
+    query: string,
+    between: (page: number) => Promise<unknown> = async () => {},
+  ) {
     const seen: string[] = [];
     let cursor: string | null = null;
     for (let page = 1; ; page += 1) {
@@ -77,7 +81,9 @@ describe('GET /messages', () => {
     const newestFirst = ids.toReversed();
     const first = await list(key);
     expect(first.messages.map((message) => message.id)).toEqual(newestFirst.slice(0, 20));
-    expect((await list(key, '?limit=3')).messages.map((message) => message.id)).toEqual(newestFirst.slice(0, 3));
+    expect((await list(key, '?limit=3')).messages.map((message) => message.id)).toEqual(
+      newestFirst.slice(0, 3),
+    );
     expect((await list(key, '?limit=100')).messages).toHaveLength(25);
   });
 

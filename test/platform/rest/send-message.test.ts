@@ -48,7 +48,13 @@ describe('POST /messages', () => {
       },
     ]);
     expect(await phoneOf(to)).toEqual([
-      { messageId: sent.messageId, connectionId, from: '4915112345678', text: 'Hello, wörld 👋', at: service.platform.time.now() },
+      {
+        messageId: sent.messageId,
+        connectionId,
+        from: '4915112345678',
+        text: 'Hello, wörld 👋',
+        at: service.platform.time.now(),
+      },
     ]);
   });
 
@@ -56,7 +62,9 @@ describe('POST /messages', () => {
     const { key, connectionId } = await seedWorkspace(service);
     const answer = await send(key, { connectionId, to: newPhone(), text: 'hello' });
     const { messageId, waMessageId } = sendMessageAnswer.parse(answer.body);
-    expect(await ledgerOf(connectionId)).toMatchObject([{ event: 'message.status', messageId, status: 'sent' }]);
+    expect(await ledgerOf(connectionId)).toMatchObject([
+      { event: 'message.status', messageId, status: 'sent' },
+    ]);
     const [entry] = await ledgerOf(connectionId);
     expect(entry?.payload).toEqual({
       event: 'message.status',
@@ -123,7 +131,13 @@ describe('POST /messages', () => {
 
   test('ignores fields that it does not know', async () => {
     const { key, connectionId } = await seedWorkspace(service);
-    const answer = await send(key, { connectionId, to: newPhone(), text: 'hello', priority: 'high', __proto__x: 1 });
+    const answer = await send(key, {
+      connectionId,
+      to: newPhone(),
+      text: 'hello',
+      priority: 'high',
+      __proto__x: 1,
+    });
     expect(answer.status).toBe(200);
   });
 
@@ -156,7 +170,9 @@ describe('POST /messages', () => {
     const to = newPhone();
     await service.platform.contacts.put(to, { onNetwork: false });
     await service.platform.licences.set(connectionId, { status: 'expired' });
-    expect((await send(key, { connectionId, to, text: 'hello' })).body).toEqual({ error: 'license_inactive' });
+    expect((await send(key, { connectionId, to, text: 'hello' })).body).toEqual({
+      error: 'license_inactive',
+    });
   });
 
   test('a trial runs out by itself after seven days', async () => {
@@ -204,7 +220,9 @@ describe('POST /messages', () => {
       const other = await seedWorkspace(service);
       const to = newPhone();
       for (const { key, connectionId } of [one, other]) {
-        expect((await send(key, { connectionId, to, text: 'hi', idempotencyKey: 'shared' })).status).toBe(200);
+        expect((await send(key, { connectionId, to, text: 'hi', idempotencyKey: 'shared' })).status).toBe(
+          200,
+        );
       }
       expect(await phoneOf(to)).toHaveLength(2);
     });
@@ -255,7 +273,9 @@ describe('POST /messages', () => {
       const to = newPhone();
       const body = { connectionId, to, text: 'storm', idempotencyKey: 'k-6' };
       const answers = await Promise.all(Array.from({ length: 100 }, () => send(key, body)));
-      const ids = answers.filter((answer) => answer.status === 200).map((answer) => sendMessageAnswer.parse(answer.body).messageId);
+      const ids = answers
+        .filter((answer) => answer.status === 200)
+        .map((answer) => sendMessageAnswer.parse(answer.body).messageId);
       expect(new Set(ids).size).toBe(1);
       for (const answer of answers.filter((other) => other.status !== 200)) {
         expect([answer.status, answer.body]).toEqual([409, { error: 'in_progress' }]);

@@ -86,7 +86,14 @@ describe('virtual time', () => {
   test('only moves forward', async () => {
     const { time } = service.platform;
     const now = time.now();
-    const tries = [{ ms: -1 }, { ms: 1.5 }, { ms: Number.NaN }, { ms: 1e300 }, { to: now - 1 }, { to: 8.64e15 }];
+    const tries = [
+      { ms: -1 },
+      { ms: 1.5 },
+      { ms: Number.NaN },
+      { ms: 1e300 },
+      { to: now - 1 },
+      { to: 8.64e15 },
+    ];
     for (const step of tries) {
       await expect(time.advance(step)).rejects.toMatchObject({ code: 'invalid_request' });
     }
@@ -189,7 +196,10 @@ describe('virtual time', () => {
     await behave(1, HOUR);
     for (let index = 0; index < 20; index += 1) await send(1);
     const advance = service.platform.time.advance({ ms: 2 * HOUR });
-    const written = service.platform.messages.receive(seeded.connectionId, { from: to(1), text: 'meanwhile' });
+    const written = service.platform.messages.receive(seeded.connectionId, {
+      from: to(1),
+      text: 'meanwhile',
+    });
     await Promise.all([advance, written]);
     const page = await service.call('GET', '/messages?limit=1', { key: seeded.key });
     expect(page.body).toMatchObject({

@@ -1,0 +1,50 @@
+import { describe, expect, test } from 'vitest';
+import { allowsAddress, checkAllowlist } from '../../../src/platform/credentials/address-allowlist.ts';
+
+describe('address allowlist', () => {
+  test.each([
+    [null, '203.0.113.7', true],
+    [null, undefined, true],
+    [['203.0.113.7'], '203.0.113.7', true],
+    [['203.0.113.7'], '::ffff:203.0.113.7', true],
+    [['203.0.113.7'], '203.0.113.8', false],
+    [['203.0.113.0/24'], '203.0.113.255', true],
+    [['203.0.113.0/24'], '203.0.114.0', false],
+    [['0.0.0.0/0'], '198.51.100.1', true],
+    [['0.0.0.0/0'], '2001:db8::1', false],
+    [['2001:db8::/32'], '2001:db8:ffff::1', true],
+    [['2001:db8::/32'], '2001:db9::1', false],
+    [['2001:db8::1'], '2001:0db8:0:0::0001', true],
+    [['fe80::1'], 'fe80::1%eth0', true],
+    [['198.51.100.1', '203.0.113.0/25'], '203.0.113.127', true],
+    [['203.0.113.7'], undefined, false],
+    [['203.0.113.7'], 'unknown', false],
+    [['203.0.113.7'], '', false],
+    [[], '203.0.113.7', false],
+  ])('%j and %s: %s', (entries, caller, allowed) => {
+    expect(allowsAddress(entries, caller)).toBe(allowed);
+  });
+
+  test.each(['203.0.113.7', '203.0.113.0/24', '2001:db8::/32', '::1', '0.0.0.0/0', '::/0'])(
+    'takes the entry %s',
+    (entry) => {
+      expect(() => checkAllowlist([entry])).not.toThrow();
+    },
+  );
+
+  test.each([
+    '',
+    'localhost',
+    '203.0.113',
+    '0xcb.0.113.7',
+    '203.0.113.7/33',
+    '::1/129',
+    '1.2.3.4/',
+    '1.2.3.4/8/8',
+    '1.2.3.4/-1',
+    'fe80::1%eth0',
+    '*',
+  ])('refuses the entry "%s" and names the field', (entry) => {
+    expect(() => checkAllowlist(['203.0.113.7', entry])).toThrow('invalid_request: ipAllowlist');
+  });
+});

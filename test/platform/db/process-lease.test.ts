@@ -1,0 +1,123 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { hostname } from 'node:os';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { currentProcess, isGone } from '../../../src/platform/db/process-identity.ts';
+import { PlatformAlreadyRuns, takeProcessLease } from '../../../src/platform/db/process-lease.ts';
+import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
+import { type Database, openDatabase } from '../../../src/runtime/database/database.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { silentLogger } from '../../support/platform.ts';
+import { WatchedClock } from '../../support/watched-clock.ts';
+
+describe('process lease', () => {
+  let testDatabase: TestDatabase;
+  let database: Database;
+  beforeEach(async () => {
+    testDatabase = await createTestDatabase({ platform: true });
+    database = openDatabase({
+      url: testDatabase.url,
+      name: 'test',
+      clock: systemClock,
+      logger: silentLogger,
+    });
+  });
+  afterEach(async () => {
+    await database.close();
+    await testDatabase.drop();
+  });
+
+  const take = (clock = new ManualClock(), onLost = (): void => {}) =>
+    takeProcessLease({ database, clock, logger: silentLogger, onLost });
+
+  const pretend = (holder: { host?: string; pid?: number; pidStart?: string }) =>
+    database.query('UPDATE platform.process_lease SET owner = $1, host = $2, pid = $3, pid_start = $4', [
+      'someone else',
+      holder.host ?? hostname(),
+      holder.pid ?? process.pid,
+      holder.pidStart ?? currentProcess().pidStart,
+    ]);
+
+  test('a second platform is refused, and told who runs and what to do', async () => {
+    await take();
+    const second = take();
+    await expect(second).rejects.toBeInstanceOf(PlatformAlreadyRuns);
+    await expect(second).rejects.toThrow(new RegExp(`process ${process.pid} .*PLATFORM_DATABASE_URL`));
+  });
+
+  test('of ten at once one starts', async () => {
+    const outcomes = await Promise.allSettled(Array.from({ length: 10 }, () => take()));
+    expect(outcomes.filter((outcome) => outcome.status === 'fulfilled')).toHaveLength(1);
+  });
+
+  test('a released one is free at once', async () => {
+    const first = await take();
+    await first.release();
+    await expect(take()).resolves.toMatchObject({ owner: expect.any(String) });
+  });
+
+  test('one on another machine is taken over once it has expired', async () => {
+    const clock = new ManualClock();
+    const first = await take(clock);
+    await pretend({ host: 'another-machine' });
+    clock.jump(9_999);
+    await expect(take(clock)).rejects.toThrow(/another-machine/);
+    clock.jump(1);
+    const second = await take(clock);
+    expect(second.owner).not.toBe(first.owner);
+  });
+
+  test('the heartbeat moves its end', async () => {
+    const clock = new WatchedClock();
+    await take(clock);
+    await clock.timerSet(2_500);
+    for (let beat = 0; beat < 4; beat += 1) {
+      await clock.advance(2_500);
+      await clock.timerSet(2_500);
+    }
+    await database.query('UPDATE platform.process_lease SET host = $1', ['another-machine']);
+    await expect(take(clock)).rejects.toBeInstanceOf(PlatformAlreadyRuns);
+  });
+
+  test('one of a process that is gone is taken over at once', async () => {
+    await take();
+    const child = spawn('true');
+    await once(child, 'exit');
+    await pretend({ pid: child.pid ?? 0 });
+    await expect(take()).resolves.toMatchObject({ owner: expect.any(String) });
+  });
+
+  test('one whose pid was handed out again is taken over at once', async () => {
+    await take();
+    await pretend({ pidStart: 'another boot:1' });
+    await expect(take()).resolves.toMatchObject({ owner: expect.any(String) });
+  });
+
+  test('whoever lost it is told at its next heartbeat', async () => {
+    const clock = new WatchedClock();
+    const { promise: lost, resolve } = Promise.withResolvers<void>();
+    await take(clock, resolve);
+    await clock.timerSet(2_500);
+    await pretend({ host: 'another-machine' });
+    await clock.advance(2_500);
+    await lost;
+  });
+
+  test('a killed platform leaves the database to the next at once', async () => {
+    const program = new URL('../../support/hold-platform.ts', import.meta.url).pathname;
+    const child = spawn(process.execPath, [program, testDatabase.url], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+    await once(child.stdout, 'data');
+    await expect(take()).rejects.toThrow(new RegExp(`process ${child.pid} `));
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    await expect(take()).resolves.toMatchObject({ owner: expect.any(String) });
+  });
+
+  test('this process is not gone', () => {
+    expect(isGone(currentProcess())).toBe(false);
+    expect(isGone({ ...currentProcess(), host: 'another-machine', pid: 999_999_999 })).toBe(false);
+  });
+});

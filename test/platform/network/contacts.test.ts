@@ -1,0 +1,32 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startTestPlatform, type TestPlatform } from '../../support/platform.ts';
+
+describe('contacts', () => {
+  let service: TestPlatform;
+  beforeAll(async () => {
+    service = await startTestPlatform();
+  });
+  afterAll(() => service.close());
+
+  test('a number nobody described is on the network and behaves by the defaults', async () => {
+    expect(await service.platform.contacts.get('4916000000001')).toMatchObject({
+      onNetwork: true,
+      deliverAfterMs: expect.any(Number),
+      readAfterMs: expect.any(Number),
+      failAfterMs: null,
+      autoReply: null,
+    });
+  });
+
+  test('put changes what it names, and null is kept as never', async () => {
+    const { contacts } = service.platform;
+    await contacts.put('4916000000002', { readAfterMs: null, autoReply: 'hi' });
+    const changed = await contacts.put('4916000000002', { deliverAfterMs: 7 });
+    expect(changed).toMatchObject({ onNetwork: true, deliverAfterMs: 7, readAfterMs: null, autoReply: 'hi' });
+    expect(await contacts.get('4916000000002')).toEqual(changed);
+  });
+
+  test('a phone that got nothing has received nothing', async () => {
+    expect(await service.platform.contacts.received('4916000000003')).toEqual([]);
+  });
+});

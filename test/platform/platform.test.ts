@@ -1,0 +1,144 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { webhookEvent } from '../../src/contract/service/events.ts';
+import { PlatformAlreadyRuns } from '../../src/platform/db/process-lease.ts';
+import { createPlatform } from '../../src/platform/platform.ts';
+import {
+  readExactly,
+  seedWorkspace,
+  silentLogger,
+  startTestPlatform,
+  type TestPlatform,
+} from '../support/platform.ts';
+import { type Receiver, startReceiver } from '../support/receiver.ts';
+
+describe('platform', () => {
+  let service: TestPlatform;
+  let receiver: Receiver;
+  beforeEach(async () => {
+    receiver = await startReceiver();
+    service = await startTestPlatform({
+      ports: { hosts: { target: (host) => (host === 'hooks.example.com' ? receiver.origin : undefined) } },
+    });
+  });
+  afterEach(async () => {
+    await service.close();
+    await receiver.close();
+  });
+
+  async function seedWithWebhook() {
+    const seeded = await seedWorkspace(service);
+    const body = { url: 'https://hooks.example.com/in' };
+    await service.call('PUT', '/webhook', { key: seeded.key, body });
+    return seeded;
+  }
+
+  test('delivers what was committed, and settle waits for it', async () => {
+    const { key, connectionId } = await seedWithWebhook();
+    const to = '4915900000001';
+    await service.platform.contacts.put(to, {
+      deliverAfterMs: 100,
+      readAfterMs: 200,
+      autoReply: 'hello back',
+    });
+    await service.call('POST', '/messages', { key, body: { connectionId, to, text: 'hello' } });
+    await service.platform.time.advance({ ms: 10_000 });
+    await service.platform.settle();
+    const events = receiver.requests.map((request) =>
+      readExactly(webhookEvent, JSON.parse(request.body.toString())),
+    );
+    const told = events.map((event) =>
+      'message' in event && 'status' in event.message ? event.message.status : event.event,
+    );
+    expect(told.toSorted()).toEqual(['delivered', 'message.received', 'read', 'sent']);
+    expect(events.every((event) => event.connection_id === connectionId)).toBe(true);
+  });
+
+  test('delivers nothing of a change that was not committed', async () => {
+    const { connectionId } = await seedWithWebhook();
+    await service.database.query(
+      `CREATE FUNCTION platform.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$`,
+    );
+    await service.database.query(
+      `CREATE CONSTRAINT TRIGGER refuse AFTER INSERT ON platform.messages DEFERRABLE INITIALLY DEFERRED
+       FOR EACH ROW EXECUTE FUNCTION platform.refuse()`,
+    );
+    const write = service.platform.messages.receive(connectionId, { from: '4915900000002', text: 'never' });
+    await expect(write).rejects.toThrow('no');
+    await service.platform.settle();
+    expect(receiver.requests).toEqual([]);
+    expect(await service.platform.ledger.read(0, 10)).toEqual([]);
+  });
+
+  test('the legacy alias serves the identical API', async () => {
+    const { key } = await seedWorkspace(service);
+    const alias = createServer(service.platform.app);
+    await new Promise<void>((resolve) => alias.listen(0, '127.0.0.1', resolve));
+    try {
+      const { port } = alias.address() as AddressInfo;
+      const answer = await fetch(`http://127.0.0.1:${port}/api/v1/connections`, {
+        headers: { authorization: `Bearer ${key}` },
+      });
+      const { status, body } = await service.call('GET', '/connections', { key });
+      expect([answer.status, await answer.json()]).toEqual([status, body]);
+    } finally {
+      alias.closeAllConnections();
+      await new Promise((resolve) => alias.close(resolve));
+    }
+  });
+
+  test('a second one on the same database refuses to start, and starts once the first has closed', async () => {
+    const start = () =>
+      createPlatform({
+        database: service.database,
+        systemClock: service.clock,
+        logger: silentLogger,
+        baseUrls: () => ({ api: service.origin, legacyApi: service.origin, auth: service.origin }),
+        sendScale: 0,
+      });
+    await expect(start()).rejects.toBeInstanceOf(PlatformAlreadyRuns);
+    await service.restart();
+    await expect(start()).rejects.toBeInstanceOf(PlatformAlreadyRuns);
+  });
+
+  test('a start that fails leaves the database free', async () => {
+    await service.platform.close();
+    await service.database.query('ALTER TABLE platform.timers RENAME TO timers_hidden');
+    const start = () =>
+      createPlatform({
+        database: service.database,
+        systemClock: service.clock,
+        logger: silentLogger,
+        baseUrls: () => ({ api: service.origin, legacyApi: service.origin, auth: service.origin }),
+        sendScale: 0,
+      });
+    await expect(start()).rejects.toThrow('timers');
+    await service.database.query('ALTER TABLE platform.timers_hidden RENAME TO timers');
+    await (await start()).close();
+  });
+
+  test('a closed one leaves no timer behind', async () => {
+    await seedWithWebhook();
+    await service.platform.close();
+    expect(service.clock.pending).toBe(0);
+  });
+
+  test('reset removes keys, webhooks and people, and sets the pace back', async () => {
+    const { key } = await seedWithWebhook();
+    await service.platform.contacts.put('4915900000003', { onNetwork: false });
+    service.platform.timing.setSendScale(3);
+    await service.platform.reset();
+    expect((await service.call('GET', '/webhook', { key })).status).toBe(401);
+    expect(await service.platform.contacts.get('4915900000003')).toMatchObject({ onNetwork: true });
+    expect(service.platform.timing.sendScale).toBe(0);
+    const fresh = await seedWorkspace(service);
+    expect((await service.call('GET', '/webhook', { key: fresh.key })).body).toMatchObject({ url: null });
+  });
+
+  test('refuses a pace that is none', () => {
+    for (const scale of [-1, Number.NaN, Number.POSITIVE_INFINITY]) {
+      expect(() => service.platform.timing.setSendScale(scale)).toThrow('sendScale');
+    }
+  });
+});

@@ -1,0 +1,120 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { sendMessageAnswer } from '../../../src/contract/service/messages.ts';
+import type { ApiFault } from '../../../src/platform/rest/api-faults.ts';
+import { readExactly, seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
+import { WatchedClock } from '../../support/watched-clock.ts';
+
+describe('faults of the API', () => {
+  let service: TestPlatform;
+  let seeded: Awaited<ReturnType<typeof seedWorkspace>>;
+  const clock = new WatchedClock();
+  let faults: readonly ApiFault[] = [];
+  let calls: { method: string; path: string }[] = [];
+  const to = '4915700000001';
+
+  beforeEach(async () => {
+    faults = [];
+    calls = [];
+    service = await startTestPlatform({
+      clock,
+      ports: {
+        apiFaults: {
+          decide(call) {
+            calls.push(call);
+            return faults;
+          },
+        },
+      },
+    });
+    seeded = await seedWorkspace(service);
+  });
+  afterEach(() => service.close());
+
+  const send = (idempotencyKey?: string) =>
+    service.call('POST', '/messages', {
+      key: seeded.key,
+      body: { connectionId: seeded.connectionId, to, text: 'hello', idempotencyKey },
+    });
+
+  test('are decided once per call, by method and path below the base URL', async () => {
+    await service.call('GET', '/messages?limit=5', { key: seeded.key });
+    await service.call('PATCH', '/nothing/here');
+    expect(calls).toEqual([
+      { method: 'GET', path: '/messages' },
+      { method: 'PATCH', path: '/nothing/here' },
+    ]);
+  });
+
+  test.each([
+    [{ code: 429, error: 'warmup_limited', retryAfter: 30 }, { error: 'warmup_limited' }, '30'],
+    [{ code: 500 }, { error: 'internal_error' }, null],
+    [{ code: 429 }, { error: 'warmup_limited' }, null],
+    [{ code: 401 }, { error: 'invalid_key' }, null],
+    [{ code: 503 }, { error: 'internal_error' }, null],
+  ])('a status answers in place of handling the call: %j', async (fault, body, retryAfter) => {
+    faults = [{ type: 'status', ...fault }];
+    const answer = await send();
+    expect([answer.status, answer.body, answer.headers.get('retry-after')]).toEqual([
+      fault.code,
+      body,
+      retryAfter,
+    ]);
+    expect(await service.platform.contacts.received(to)).toEqual([]);
+  });
+
+  test('a reset ends the connection and nothing happens', async () => {
+    faults = [{ type: 'reset' }];
+    await expect(send()).rejects.toThrow('fetch failed');
+    expect(await service.platform.contacts.received(to)).toEqual([]);
+  });
+
+  test('a lost answer ends the connection after the call took effect, and the key finds its answer', async () => {
+    faults = [{ type: 'lost_answer' }];
+    await expect(send('k')).rejects.toThrow('fetch failed');
+    faults = [];
+    const retry = await send('k');
+    expect(retry.status).toBe(200);
+    expect(await service.platform.contacts.received(to)).toHaveLength(1);
+  });
+
+  test('a delay holds the call before it is handled', async () => {
+    faults = [{ type: 'delay', ms: 30_000 }];
+    const call = send();
+    await clock.timerSet(30_000);
+    expect(await service.platform.contacts.received(to)).toEqual([]);
+    await clock.advance(30_000);
+    expect((await call).status).toBe(200);
+  });
+
+  test('not persisted: the phone has it, the service stores nothing, and the key remembers the answer', async () => {
+    faults = [{ type: 'not_persisted' }];
+    const answer = await send('k');
+    const sent = readExactly(sendMessageAnswer, answer.body);
+    expect([answer.status, sent]).toEqual([
+      200,
+      { messageId: null, waMessageId: expect.any(String), status: 'sent', persisted: false },
+    ]);
+    faults = [];
+    expect((await send('k')).body).toEqual(answer.body);
+    expect(await service.platform.contacts.received(to)).toHaveLength(1);
+    expect((await service.call('GET', '/messages', { key: seeded.key })).body).toMatchObject({
+      messages: [],
+    });
+    expect(await service.platform.ledger.read(0, 10)).toEqual([]);
+  });
+
+  test('settle waits for a call that is held', async () => {
+    faults = [{ type: 'delay', ms: 20_000 }];
+    const call = send();
+    await clock.timerSet(20_000);
+    let settled = false;
+    const settling = service.platform.settle().then(() => {
+      settled = true;
+    });
+    await clock.advance(19_999);
+    expect(settled).toBe(false);
+    await clock.advance(1);
+    await Promise.all([call, settling]);
+    expect(settled).toBe(true);
+  });
+});

@@ -1,0 +1,74 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import {
+  putWebhookAnswer,
+  rotateWebhookAnswer,
+  webhookAnswer,
+} from '../../../src/contract/service/webhook.ts';
+import { readExactly, seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
+
+const EVENTS = ['message.received', 'message.status', 'connection.disconnected', 'connection.connected'];
+
+describe('webhook endpoints', () => {
+  let service: TestPlatform;
+  beforeAll(async () => {
+    service = await startTestPlatform();
+  });
+  afterAll(() => service.close());
+
+  const url = 'https://hooks.example.com/messaging';
+
+  test('before the first PUT there is no URL and no secret', async () => {
+    const { key } = await seedWorkspace(service);
+    const answer = await service.call('GET', '/webhook', { key });
+    expect([answer.status, readExactly(webhookAnswer, answer.body)]).toEqual([
+      200,
+      { url: null, events: EVENTS, secretSet: false },
+    ]);
+    const rotation = await service.call('POST', '/webhook/rotate', { key });
+    expect([rotation.status, rotation.body]).toEqual([400, { error: 'invalid_webhook' }]);
+  });
+
+  test('PUT issues the secret, GET never shows it, rotation replaces it', async () => {
+    const { key } = await seedWorkspace(service);
+    const put = await service.call('PUT', '/webhook', { key, body: { url } });
+    const { secret } = readExactly(putWebhookAnswer, put.body);
+    expect([put.status, put.body]).toEqual([200, { url, events: EVENTS, secret }]);
+    const get = await service.call('GET', '/webhook', { key });
+    expect(readExactly(webhookAnswer, get.body)).toEqual({ url, events: EVENTS, secretSet: true });
+    const rotation = await service.call('POST', '/webhook/rotate', { key });
+    const rotated = readExactly(rotateWebhookAnswer, rotation.body);
+    expect(rotated.secret).not.toBe(secret);
+    const again = await service.call('PUT', '/webhook', { key, body: { url } });
+    expect(readExactly(putWebhookAnswer, again.body).secret).not.toBe(rotated.secret);
+  });
+
+  test('belongs to the workspace, whichever key asks', async () => {
+    const { key, workspaceId } = await seedWorkspace(service);
+    await service.call('PUT', '/webhook', { key, body: { url } });
+    const other = await service.platform.apiKeys.create(workspaceId, { connectionIds: [] });
+    expect((await service.call('GET', '/webhook', { key: other.key })).body).toMatchObject({
+      url,
+      secretSet: true,
+    });
+    const stranger = await seedWorkspace(service);
+    expect((await service.call('GET', '/webhook', { key: stranger.key })).body).toMatchObject({ url: null });
+  });
+
+  test.each([
+    'http://hooks.example.com',
+    'https://localhost',
+    'https://127.0.0.1',
+    'https://10.0.0.1/x',
+    'hooks',
+  ])('refuses %s', async (bad) => {
+    const { key } = await seedWorkspace(service);
+    const answer = await service.call('PUT', '/webhook', { key, body: { url: bad } });
+    expect([answer.status, answer.body]).toEqual([400, { error: 'invalid_webhook' }]);
+  });
+
+  test.each([{}, { url: null }, { url: 7 }, { url: '' }])('names the field of %j', async (body) => {
+    const { key } = await seedWorkspace(service);
+    const answer = await service.call('PUT', '/webhook', { key, body });
+    expect([answer.status, answer.body]).toMatchObject([400, { error: 'invalid_request', field: 'url' }]);
+  });
+});
