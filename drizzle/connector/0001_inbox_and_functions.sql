@@ -25,17 +25,12 @@ ALTER TABLE "connector"."messages" SET (fillfactor = 80);
 INSERT INTO "connector"."feed" ("only", "last_seq") VALUES (true, 0);
 --> statement-breakpoint
 -- Gives up to "batch" committed changes their "seq", in the order of "id" and without a gap.
--- The row lock on the feed is held to the commit: it is lease and fence at once. Each statement inside sees
--- what was committed before it began, so changes are read after the lock is held.
--- "numbered" is -1 when somebody else is numbering.
+-- The row lock on the feed is held to the commit: it is lease and fence at once, and it lasts as long as this
+-- call. Each statement inside sees what was committed before it began, so changes are read under the lock.
 CREATE FUNCTION "connector"."number_changes"(batch integer, OUT numbered integer, OUT last_seq bigint)
 LANGUAGE plpgsql AS $$
 BEGIN
-  SELECT f.last_seq INTO last_seq FROM connector.feed f FOR UPDATE SKIP LOCKED;
-  IF NOT FOUND THEN
-    numbered := -1;
-    RETURN;
-  END IF;
+  SELECT f.last_seq INTO STRICT last_seq FROM connector.feed f FOR UPDATE;
   UPDATE connector.changes c
      SET seq = number_changes.last_seq + next.position
     FROM (SELECT u.id, row_number() OVER (ORDER BY u.id) AS position

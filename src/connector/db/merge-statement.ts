@@ -17,8 +17,9 @@ const deliveries = (guard: string): string => `
 input_deliveries AS (
   SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::bytea[], $6::text[], $7::text[],
                        $8::text[], $9::text[], $10::text[], $11::smallint[])
+    WITH ORDINALITY
     AS d(subscription_id, account_id, received_at, signed_at, body, event, connection_id, message_id, outcome,
-         reason, credit)${guard}
+         reason, credit, position)${guard}
 )`;
 
 const messages = (guard: string): string => `
@@ -89,7 +90,7 @@ moved AS (
          updated_at = ${NOW}
     FROM (SELECT i.* FROM input_connections i JOIN connector.connections k USING (connection_id, account_id)
            WHERE i.event_at IS NOT NULL ORDER BY i.connection_id FOR UPDATE OF k) e
-   WHERE c.connection_id = e.connection_id AND c.account_id = e.account_id
+   WHERE c.connection_id = e.connection_id
      AND (c.last_event_at IS NULL OR (e.event_at, e.event_rank) > (c.last_event_at, c.last_event_rank))
   RETURNING c.*
 )`;
@@ -196,6 +197,7 @@ logged AS (
                UNION ALL
                SELECT connection_id, account_id, 5 FROM made WHERE is_new) k
       ON d.message_id IS NULL AND k.connection_id = d.connection_id AND k.account_id = d.account_id
+   ORDER BY d.position
   RETURNING outcome
 )`;
 

@@ -54,13 +54,15 @@ export const gaps = connectorSchema.table(
   (table) => [primaryKey({ name: 'gaps_pkey', columns: [table.accountId, table.kind, table.slot] })],
 );
 
-/** When open statuses of each age were last swept, in service time. */
+/** When open statuses of each age were last swept. */
 export const sweeps = connectorSchema.table(
   'sweeps',
   {
     accountId: text('account_id').notNull(),
     horizon: text('horizon').notNull(),
     lastAt: epochMs('last_at').notNull(),
+    /** Service time then. */
+    lastReference: epochMs('last_reference').notNull(),
   },
   (table) => [primaryKey({ name: 'sweeps_pkey', columns: [table.accountId, table.horizon] })],
 );

@@ -1,7 +1,13 @@
+import type { Change } from '../../contract/connector/changes.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
-import type { Change, ChangeFilter } from './change.ts';
+import { createLiveChanges, type TakeChanges } from './live-changes.ts';
+import { type ChangeFilter, readChanges, readPosition } from './read-changes.ts';
+import { createSequencer } from './sequencer.ts';
+
+export type { TakeChanges } from './live-changes.ts';
+export type { ChangeFilter } from './read-changes.ts';
 
 export interface FeedOptions {
   readonly database: Database;
@@ -14,19 +20,89 @@ export interface Feed {
   changesAfter(after: number, limit: number, filter?: ChangeFilter): Promise<Change[]>;
   /** The highest `seq` given so far. */
   lastSeq(): Promise<number>;
-  /** Calls `onChanges` with every change above `after`, in order, one call at a time, until `signal` aborts. */
-  subscribe(
-    after: number,
-    onChanges: (changes: readonly Change[]) => void | Promise<void>,
-    signal: AbortSignal,
-  ): void;
+  /**
+   * Hands over every change above `after`, in order, until `signal` aborts or the feed closes; then it
+   * resolves. Rejects with what `take` throws. A failing database is waited for.
+   */
+  subscribe(after: number, take: TakeChanges, signal: AbortSignal, filter?: ChangeFilter): Promise<void>;
   /** Changes were committed by this process: number them soon. Returns at once. */
   nudge(): void;
-  /** Begins looking for what other processes commit. */
+  /** Begins looking for what other processes commit, and for what a dead one left without a number. */
   start(): void;
   /** Resolves when every change that was committed before the call has its number. */
   settle(): Promise<void>;
+  /** Ends every subscription and stops. */
   close(): Promise<void>;
 }
 
-export declare function createFeed(options: FeedOptions): Feed;
+/** How often it looks for the commits of others while somebody listens, and while nobody does. */
+const LISTENING_MS = 100;
+const IDLE_MS = 1_000;
+
+/**
+ * The change feed of one process. Readers see numbered changes only, and numbers have no gap, so a reader who
+ * keeps the last `seq` skips nothing. One look at the database serves all subscribers.
+ */
+export function createFeed(options: FeedOptions): Feed {
+  const { database, clock, logger } = options;
+  const ending = new AbortController();
+  let started = false;
+  let failing = false;
+  let cancelLook = (): void => undefined;
+  let looking: Promise<void> = Promise.resolve();
+
+  const sequencer = createSequencer({ database, clock, logger, onNumbered: advance });
+  const live = createLiveChanges({ database, clock, ending: ending.signal, onFailure: noteFailure });
+
+  function advance(lastSeq: number): void {
+    failing = false;
+    live.advance(lastSeq);
+  }
+
+  function noteFailure(err: unknown): void {
+    if (!failing && !ending.signal.aborted)
+      logger.warn({ err }, 'the change feed could not be read; trying again');
+    failing = true;
+  }
+
+  async function look(): Promise<void> {
+    try {
+      const position = await readPosition(database);
+      advance(position.lastSeq);
+      if (position.waiting) sequencer.nudge();
+    } catch (error) {
+      noteFailure(error);
+    }
+  }
+
+  function scheduleLook(): void {
+    if (!started || ending.signal.aborted) return;
+    cancelLook();
+    cancelLook = clock.after(live.listeners > 0 ? LISTENING_MS : IDLE_MS, () => {
+      looking = look().finally(scheduleLook);
+    });
+  }
+
+  return {
+    changesAfter: (after, limit, filter) => readChanges(database, after, limit, filter),
+    lastSeq: async () => (await readPosition(database)).lastSeq,
+    subscribe(after, take, signal, filter) {
+      const subscription = live.subscribe(after, take, signal, filter);
+      scheduleLook();
+      return subscription;
+    },
+    nudge: () => sequencer.nudge(),
+    start() {
+      started = true;
+      scheduleLook();
+    },
+    settle: () => sequencer.settle(),
+    async close() {
+      ending.abort();
+      cancelLook();
+      await sequencer.close();
+      await looking;
+      await live.settle();
+    },
+  };
+}

@@ -1,0 +1,78 @@
+import { type Request, type Response, Router } from 'express';
+import type { z } from 'zod';
+import { type ChangeList, listChangesQuery, streamChangesQuery } from '../../contract/connector/changes.ts';
+import { CONNECTOR_ERRORS } from '../../contract/connector/errors.ts';
+import type { Clock } from '../../runtime/clock/clock.ts';
+import { streamChanges } from './change-stream.ts';
+import type { Feed } from './feed.ts';
+
+export interface ChangesRouterOptions {
+  readonly feed: Feed;
+  readonly clock: Clock;
+}
+
+export interface ChangesRouter {
+  /** Serves `GET /v1/changes` and `GET /v1/changes/stream`. Mount it behind the check of the token. */
+  readonly router: Router;
+  /** Ends the open streams and those still to come, so that a server can drain. */
+  endStreams(): void;
+}
+
+const LAST_EVENT_ID = /^\d{1,15}$/;
+
+/** The feed over HTTP. Errors of the database go to the error handler behind it. */
+export function createChangesRouter({ feed, clock }: ChangesRouterOptions): ChangesRouter {
+  const ending = new AbortController();
+  const router = Router();
+
+  router.get('/v1/changes', async (request, response) => {
+    const query = readQuery(listChangesQuery, request, response);
+    if (query === undefined) return;
+    const { after, limit, accountId, connectionId } = query;
+    if (after === 'latest') {
+      const head = await feed.lastSeq();
+      response.json({ changes: [], nextCursor: String(head), hasMore: false } satisfies ChangeList);
+      return;
+    }
+    const found = await feed.changesAfter(after ?? 0, limit + 1, { accountId, connectionId });
+    const changes = found.slice(0, limit);
+    const hasMore = found.length > limit;
+    const nextCursor = hasMore ? String(changes.at(-1)?.seq) : null;
+    response.json({ changes, nextCursor, hasMore } satisfies ChangeList);
+  });
+
+  router.get('/v1/changes/stream', async (request, response) => {
+    const query = readQuery(streamChangesQuery, request, response);
+    if (query === undefined) return;
+    const { accountId, connectionId } = query;
+    const resumed = request.get('Last-Event-ID');
+    if (resumed !== undefined && !LAST_EVENT_ID.test(resumed)) {
+      refuse(response, 'Last-Event-ID must be the `seq` of a change.');
+      return;
+    }
+    const from = resumed === undefined ? (query.after ?? 0) : Number(resumed);
+    const after = from === 'latest' ? await feed.lastSeq() : from;
+    const filter = { accountId, connectionId };
+    await streamChanges(response, { feed, clock, after, filter, ending: ending.signal });
+  });
+
+  return { router, endStreams: () => ending.abort() };
+}
+
+/** The query as its schema reads it; undefined when it was refused and answered. */
+function readQuery<Schema extends z.ZodType>(
+  schema: Schema,
+  request: Request,
+  response: Response,
+): z.infer<Schema> | undefined {
+  const parsed = schema.safeParse(request.query);
+  if (parsed.success) return parsed.data;
+  const issue = parsed.error.issues[0];
+  const field = issue?.path.join('.') || 'query';
+  refuse(response, `${field}: ${issue?.message ?? 'does not fit'}.`);
+  return undefined;
+}
+
+function refuse(response: Response, message: string): void {
+  response.status(CONNECTOR_ERRORS.invalid_request.status).json({ error: 'invalid_request', message });
+}

@@ -1,0 +1,153 @@
+import type { Change } from '../../contract/connector/changes.ts';
+import type { Clock } from '../../runtime/clock/clock.ts';
+import type { Queryable } from '../../runtime/database/database.ts';
+import { ChangeWindow } from './change-window.ts';
+import { type ChangeFilter, passesFilter, readChanges, readPosition } from './read-changes.ts';
+
+/** Takes changes in order. The next call waits for the promise, so a slow reader holds one batch. */
+export type TakeChanges = (changes: readonly Change[]) => void | Promise<void>;
+
+export interface LiveChangesOptions {
+  readonly database: Queryable;
+  readonly clock: Clock;
+  /** Ends every subscription. */
+  readonly ending: AbortSignal;
+  readonly onFailure: (error: unknown) => void;
+}
+
+export interface LiveChanges {
+  /** Numbers up to `lastSeq` have been given. */
+  advance(lastSeq: number): void;
+  /** See `Feed.subscribe`. */
+  subscribe(after: number, take: TakeChanges, signal: AbortSignal, filter?: ChangeFilter): Promise<void>;
+  readonly listeners: number;
+  /** Resolves when nothing is being read into memory. */
+  settle(): Promise<void>;
+}
+
+const PAGE = 500;
+/** Changes that a subscriber is handed at a time. */
+const HANDFUL = 100;
+/** Changes in memory for live readers; who lags further behind reads the database by itself. */
+const WINDOW = 2_000;
+const RETRY_MS = 1_000;
+
+interface Handful {
+  readonly changes: readonly Change[];
+  /** Where the reader stands afterwards: past what the filter left out, too. */
+  readonly position: number;
+}
+
+/** Fans the feed out: each new change is read once, into a window that all live subscribers share. */
+export function createLiveChanges(options: LiveChangesOptions): LiveChanges {
+  const { database, clock } = options;
+  const sleepers = new Set<() => void>();
+  let window: ChangeWindow | undefined;
+  let known = 0;
+  let listeners = 0;
+  let loading: Promise<void> | undefined;
+
+  function load(): void {
+    if (loading !== undefined || window === undefined || window.end >= known) return;
+    loading = fill(window)
+      .catch(options.onFailure)
+      .finally(() => {
+        loading = undefined;
+      });
+  }
+
+  async function fill(target: ChangeWindow): Promise<void> {
+    while (target === window && target.end < known) {
+      const changes = await readChanges(database, target.end, PAGE);
+      if (changes.length === 0) return;
+      target.append(changes);
+      for (const wake of [...sleepers]) wake();
+    }
+  }
+
+  async function openWindow(): Promise<ChangeWindow> {
+    if (window === undefined) {
+      const { lastSeq } = await readPosition(database);
+      known = Math.max(known, lastSeq);
+      window ??= new ChangeWindow(lastSeq, WINDOW);
+      load();
+    }
+    return window;
+  }
+
+  /** What follows `position`; nothing when the reader is level with the feed. */
+  async function next(position: number, filter: ChangeFilter): Promise<Handful | undefined> {
+    const current = await openWindow();
+    const recent = current.after(position, HANDFUL);
+    if (recent !== undefined) {
+      const last = recent.at(-1);
+      if (last === undefined) return undefined;
+      return { changes: recent.filter((change) => passesFilter(change, filter)), position: last.seq };
+    }
+    const { end } = current;
+    const older = await readChanges(database, position, HANDFUL, filter);
+    const last = older.at(-1)?.seq ?? position;
+    return { changes: older, position: older.length < HANDFUL ? Math.max(last, end) : last };
+  }
+
+  function sleep(over: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = (): void => {
+        sleepers.delete(wake);
+        over.removeEventListener('abort', wake);
+        resolve();
+      };
+      sleepers.add(wake);
+      over.addEventListener('abort', wake);
+      if (over.aborted) wake();
+    });
+  }
+
+  async function follow(
+    after: number,
+    take: TakeChanges,
+    over: AbortSignal,
+    filter: ChangeFilter,
+  ): Promise<void> {
+    let position = after;
+    while (!over.aborted) {
+      let handful: Handful | undefined;
+      try {
+        handful = await next(position, filter);
+      } catch (error) {
+        options.onFailure(error);
+        await clock.sleep(RETRY_MS, over).catch(() => undefined);
+        continue;
+      }
+      if (over.aborted) return;
+      if (handful === undefined) {
+        await sleep(over);
+        continue;
+      }
+      position = handful.position;
+      if (handful.changes.length > 0) await take(handful.changes);
+    }
+  }
+
+  return {
+    advance(lastSeq) {
+      known = Math.max(known, lastSeq);
+      load();
+    },
+    async subscribe(after, take, signal, filter = {}) {
+      listeners += 1;
+      try {
+        await follow(after, take, AbortSignal.any([signal, options.ending]), filter);
+      } finally {
+        listeners -= 1;
+        if (listeners === 0) window = undefined;
+      }
+    },
+    get listeners() {
+      return listeners;
+    },
+    settle: async () => {
+      await loading;
+    },
+  };
+}

@@ -1,0 +1,90 @@
+import type { Clock } from '../../runtime/clock/clock.ts';
+import type { Queryable } from '../../runtime/database/database.ts';
+import type { Logger } from '../../runtime/logger/logger.ts';
+
+export interface SequencerOptions {
+  readonly database: Queryable;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Told the last number given, after each run. */
+  readonly onNumbered: (lastSeq: number) => void;
+}
+
+export interface Sequencer {
+  /** Changes were committed: number them soon. Returns at once. */
+  nudge(): void;
+  /** Numbers everything that was committed before the call. Throws as `query` does. */
+  settle(): Promise<void>;
+  /** Begins no more runs, and waits for the one under way. */
+  close(): Promise<void>;
+}
+
+/** Runs begin no closer than this, so that under load one of them numbers many commits. */
+const SPACING_MS = 10;
+/** Changes that one statement numbers. */
+const BATCH = 2_000;
+
+/**
+ * Gives committed changes their numbers. Any number of processes may run one: the row lock in
+ * `connector.number_changes` lets them work one at a time, each on what was committed before it got the lock.
+ * In one process runs never overlap.
+ */
+export function createSequencer(options: SequencerOptions): Sequencer {
+  const { database, clock, logger } = options;
+  let tail: Promise<unknown> = Promise.resolve();
+  let lastStart = Number.NEGATIVE_INFINITY;
+  let queued = false;
+  let failing = false;
+  let closed = false;
+  let cancel = (): void => undefined;
+
+  async function numberAll(): Promise<void> {
+    for (;;) {
+      const [row] = await database.query<{ numbered: number; last_seq: number }>(
+        'SELECT numbered, last_seq FROM connector.number_changes($1)',
+        [BATCH],
+      );
+      if (row === undefined) throw new Error('the feed has no row');
+      options.onNumbered(row.last_seq);
+      if (row.numbered < BATCH) return;
+    }
+  }
+
+  function run(): Promise<void> {
+    const turn = tail.then(() => {
+      queued = false;
+      lastStart = clock.elapsed();
+      return numberAll();
+    });
+    tail = turn.catch(() => undefined);
+    return turn;
+  }
+
+  function runQuietly(): void {
+    run().then(
+      () => {
+        failing = false;
+      },
+      (err: unknown) => {
+        if (!failing) logger.warn({ err }, 'changes could not be numbered; trying again');
+        failing = true;
+      },
+    );
+  }
+
+  return {
+    nudge() {
+      if (queued || closed) return;
+      queued = true;
+      const wait = lastStart + SPACING_MS - clock.elapsed();
+      if (wait <= 0) runQuietly();
+      else cancel = clock.after(wait, runQuietly);
+    },
+    settle: run,
+    async close() {
+      closed = true;
+      cancel();
+      await tail;
+    },
+  };
+}

@@ -1,0 +1,437 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { CHANGE } from '../../../src/connector/db/change-mask.ts';
+import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
+import { WEBHOOK_SEEN } from '../../../src/connector/db/facts.ts';
+import type { MessageStatus } from '../../../src/contract/service/statuses.ts';
+import { applyStatus } from '../../../src/patterns/message-status.ts';
+import type { Database } from '../../../src/runtime/database/database.ts';
+import {
+  ACCOUNT,
+  delivery,
+  newId,
+  openConnectorDatabase,
+  outage,
+  polled,
+  readAllChanges,
+  readLog,
+  readMessages,
+  received,
+  recovery,
+  status,
+  T0,
+} from '../support/event-fixtures.ts';
+
+let database: Database;
+let close: () => Promise<void>;
+
+beforeAll(async () => {
+  ({ database, close } = await openConnectorDatabase());
+});
+afterAll(() => close());
+beforeEach(async () => {
+  await database.query(
+    'TRUNCATE connector.messages, connector.connections, connector.changes, connector.inbox, connector.leases',
+  );
+});
+
+const commit = (...deliveries: Parameters<typeof delivery>[0][]) =>
+  commitBatch(database, { now: T0, deliveries: deliveries.map((told) => delivery(told)) });
+
+const changeTypes = async () => (await readAllChanges(database)).map((change) => change.type);
+
+interface ConnectionRow {
+  readonly account_id: string;
+  readonly status: string | null;
+  readonly needs_reconnect: boolean | null;
+  readonly reason: string | null;
+  readonly phone_number: string | null;
+  readonly last_event_at: number | null;
+  readonly version: number;
+  readonly listed_at: number | null;
+}
+const readConnection = async (id: string): Promise<ConnectionRow | undefined> =>
+  (
+    await database.query<ConnectionRow>('SELECT * FROM connector.connections WHERE connection_id = $1', [id])
+  )[0];
+
+describe('merging a message', () => {
+  it('stores what an event tells, once, and tells the CRM', async () => {
+    const [connection, message] = [newId(), newId()];
+    const result = await commit({ message: received(connection, message) });
+    expect(result.applied).toBe(true);
+    expect(result.outcomes).toEqual({ merged: 1 });
+    expect(result.messages).toEqual([
+      {
+        connectionId: connection,
+        messageId: message,
+        changeMask: CHANGE.created | CHANGE.fields | CHANGE.bookkeeping,
+        status: null,
+        previousStatus: null,
+      },
+    ]);
+    expect(await readMessages(database)).toMatchObject([
+      {
+        id: message,
+        connection_id: connection,
+        account_id: ACCOUNT,
+        direction: 'incoming',
+        peer: '15551234567',
+        text: 'Hello',
+        status: null,
+        created_at: T0,
+        first_seen_by: 'webhook',
+        polled: false,
+        webhook_seen: WEBHOOK_SEEN.received,
+      },
+    ]);
+    expect(await readAllChanges(database)).toMatchObject([
+      { type: 'connection.updated', connection_id: connection, message_id: null },
+      {
+        type: 'message.created',
+        message_id: message,
+        data: {
+          direction: 'incoming',
+          peer: '15551234567',
+          text: 'Hello',
+          createdAt: T0,
+          firstSeenBy: 'webhook',
+        },
+      },
+    ]);
+  });
+
+  it('changes nothing when the same event comes again, and keeps both deliveries', async () => {
+    const [connection, message] = [newId(), newId()];
+    await commit({ message: received(connection, message) });
+    const [before] = await readMessages(database);
+    const again = await commit({ message: received(connection, message) });
+    expect(again.outcomes).toEqual({ unchanged: 1 });
+    expect(again.messages).toEqual([]);
+    expect(await readMessages(database)).toEqual([before]);
+    expect(await changeTypes()).toEqual(['connection.updated', 'message.created']);
+    expect((await readLog(database)).map((row) => row.outcome)).toEqual(['merged', 'unchanged']);
+  });
+
+  it('credits one of several copies in one batch', async () => {
+    const [connection, message] = [newId(), newId()];
+    const copy = { message: received(connection, message) };
+    expect((await commit(copy, copy, copy)).outcomes).toEqual({ merged: 1, unchanged: 2 });
+    expect(await changeTypes()).toEqual(['connection.updated', 'message.created']);
+  });
+
+  it('makes the row from a status alone, and fills it when the poll brings the rest', async () => {
+    const [connection, message] = [newId(), newId()];
+    await commit({ message: status(connection, message, 'delivered', T0 + 5_000) });
+    expect(await readMessages(database)).toMatchObject([
+      { text: null, peer: null, status: 'delivered', created_at: T0 + 5_000, polled: false },
+    ]);
+    const page = await commitBatch(database, {
+      now: T0,
+      messages: [
+        polled(connection, message, {
+          direction: 'outgoing',
+          text: 'Hi',
+          status: 'sent',
+          createdAt: T0 + 1_000,
+        }),
+      ],
+    });
+    expect(page.messages).toMatchObject([
+      { changeMask: CHANGE.fields | CHANGE.bookkeeping, status: 'delivered' },
+    ]);
+    expect(await readMessages(database)).toMatchObject([
+      { text: 'Hi', status: 'delivered', created_at: T0 + 1_000, polled: true, first_seen_by: 'webhook' },
+    ]);
+    expect(await changeTypes()).toEqual(['connection.updated', 'message.created', 'message.updated']);
+  });
+
+  it('keeps the creation time of a poll, whatever an event says later', async () => {
+    const [connection, message] = [newId(), newId()];
+    await commitBatch(database, { now: T0, messages: [polled(connection, message, { createdAt: T0 })] });
+    await commit({ message: received(connection, message, { createdAt: T0 - 60_000 }) });
+    expect(await readMessages(database)).toMatchObject([{ created_at: T0, peer: '15551234567' }]);
+  });
+
+  it('takes the earliest event for the creation time until a poll has shown the message', async () => {
+    const [connection, message] = [newId(), newId()];
+    await commit({ message: status(connection, message, 'read', T0 + 9_000) });
+    await commit({ message: status(connection, message, 'sent', T0 + 1_000) });
+    await commit({ message: status(connection, message, 'delivered', T0 + 5_000) });
+    expect(await readMessages(database)).toMatchObject([{ created_at: T0 + 1_000, status: 'read' }]);
+  });
+
+  it('never erases what another source brought', async () => {
+    const [connection, message] = [newId(), newId()];
+    await commit({ message: received(connection, message, { mediaUrl: 'https://media.example/1' }) });
+    await commitBatch(database, {
+      now: T0,
+      messages: [polled(connection, message, { text: null, mediaUrl: null })],
+    });
+    expect(await readMessages(database)).toMatchObject([
+      { text: 'Hello', media_url: 'https://media.example/1', peer: '15551234567' },
+    ]);
+  });
+
+  it('tells the status before and after, and nothing for a straggler', async () => {
+    const [connection, message] = [newId(), newId()];
+    await commit({ message: status(connection, message, 'sent', T0) });
+    await commit({ message: status(connection, message, 'read', T0 + 2) });
+    const straggler = await commit({ message: status(connection, message, 'delivered', T0 + 1) });
+    expect(straggler.outcomes).toEqual({ unchanged: 1 });
+    expect(straggler.messages).toMatchObject([{ changeMask: CHANGE.bookkeeping, status: 'read' }]);
+    const told = (await readAllChanges(database)).filter((change) => change.type === 'message.status');
+    expect(told.map((change) => change.data)).toEqual([{ status: 'read', previous: 'sent' }]);
+    expect(await readMessages(database)).toMatchObject([
+      { webhook_seen: WEBHOOK_SEEN.sent | WEBHOOK_SEEN.delivered | WEBHOOK_SEEN.read },
+    ]);
+  });
+
+  it('applies the statuses of one batch in the order of their timestamps', async () => {
+    const [connection, message] = [newId(), newId()];
+    const result = await commit(
+      { message: status(connection, message, 'failed', T0 + 3) },
+      { message: status(connection, message, 'sent', T0 + 1) },
+      { message: status(connection, message, 'read', T0 + 2) },
+    );
+    expect(result.messages).toMatchObject([{ status: 'read' }]);
+    expect(await readMessages(database)).toMatchObject([{ status: 'read', status_conflict: true }]);
+  });
+
+  it('stores NUL and lone surrogates in derived text as U+FFFD', async () => {
+    const [connection, message] = [newId(), newId()];
+    await commit({ message: received(connection, message, { text: 'a\0b\ud800c\udfffd 👋', peer: '1\0' }) });
+    expect(await readMessages(database)).toMatchObject([
+      { text: 'a\ufffdb\ufffdc\ufffdd 👋', peer: '1\ufffd' },
+    ]);
+  });
+
+  it('agrees with the status pattern over all pairs', async () => {
+    const all = [null, 'sent', 'delivered', 'read', 'failed'] as const;
+    const pairs = all.flatMap((current) => all.map((update) => ({ current, update, id: newId() })));
+    const connection = newId();
+    const told = (id: string, reached: MessageStatus | null) =>
+      polled(connection, id, { direction: 'outgoing', status: reached });
+    await commitBatch(database, { now: T0, messages: pairs.map(({ id, current }) => told(id, current)) });
+    const second = await commitBatch(database, {
+      now: T0,
+      messages: pairs.map(({ id, update }) => told(id, update)),
+    });
+    const rows = new Map((await readMessages(database)).map((row) => [row.id, row]));
+    const masks = new Map(second.messages.map((message) => [message.messageId, message.changeMask]));
+    for (const { current, update, id } of pairs) {
+      const mask = masks.get(id) ?? 0;
+      expect({
+        current,
+        update,
+        status: rows.get(id)?.status,
+        changed: (mask & CHANGE.status) !== 0,
+        conflict: (mask & CHANGE.conflict) !== 0,
+      }).toEqual({ current, update, ...applyStatus(current, update) });
+    }
+  });
+
+  it('counts a conflict once', async () => {
+    const [connection, message] = [newId(), newId()];
+    await commit({ message: status(connection, message, 'failed') });
+    const met = await commit({ message: status(connection, message, 'read') });
+    const again = await commit({ message: status(connection, message, 'read') });
+    expect(met.messages[0]?.changeMask).toBe(CHANGE.bookkeeping | CHANGE.conflict);
+    expect(again.messages).toEqual([]);
+    expect(await readMessages(database)).toMatchObject([{ status: 'failed', status_conflict: true }]);
+  });
+});
+
+describe('connections and their owners', () => {
+  it('makes the row of an unknown connection, without a listing', async () => {
+    const connection = newId();
+    await commit({ message: received(connection, newId()) }, { message: received(connection, newId()) });
+    expect(await readConnection(connection)).toMatchObject({
+      account_id: ACCOUNT,
+      listed_at: null,
+      version: 1,
+    });
+    expect((await changeTypes()).filter((type) => type === 'connection.updated')).toHaveLength(1);
+  });
+
+  it('keeps and counts an event for the connection of another account, and merges nothing of it', async () => {
+    const connection = newId();
+    await commit({ message: received(connection, newId()) });
+    const changesBefore = await readAllChanges(database);
+    const foreign = await commit(
+      { message: received(connection, newId(), { accountId: 'account-2' }) },
+      { connection: outage(connection, T0, { accountId: 'account-2' }) },
+    );
+    expect(foreign.outcomes).toEqual({ foreign: 2 });
+    expect(await readMessages(database)).toHaveLength(1);
+    expect(await readAllChanges(database)).toEqual(changesBefore);
+    expect((await readConnection(connection))?.last_event_at).toBeNull();
+    expect((await readLog(database)).map((row) => row.outcome)).toEqual(['merged', 'foreign', 'foreign']);
+  });
+
+  it('gives an unknown connection to one of two accounts in the same batch', async () => {
+    const [connection, message] = [newId(), newId()];
+    const result = await commit(
+      { message: received(connection, message, { accountId: 'account-2' }) },
+      { message: received(connection, message) },
+    );
+    expect(result.outcomes).toEqual({ merged: 1, foreign: 1 });
+    expect(await readMessages(database)).toHaveLength(1);
+  });
+
+  it('follows connection events by their payload time, and tells each change once', async () => {
+    const connection = newId();
+    await commit({ connection: outage(connection, T0 + 1_000) });
+    expect(await readConnection(connection)).toMatchObject({
+      status: 'disconnected',
+      needs_reconnect: true,
+      reason: 'AUTH_LOST',
+      phone_number: '4917012345678',
+      last_event_at: T0 + 1_000,
+    });
+    expect((await commit({ connection: outage(connection, T0 + 1_000) })).outcomes).toEqual({ unchanged: 1 });
+    expect((await commit({ connection: recovery(connection, T0 + 2_000) })).outcomes).toEqual({ merged: 1 });
+    expect((await commit({ connection: outage(connection, T0 + 1_500) })).outcomes).toEqual({ unchanged: 1 });
+    expect(await readConnection(connection)).toMatchObject({
+      status: 'connected',
+      needs_reconnect: false,
+      reason: null,
+      version: 2,
+    });
+    expect(await changeTypes()).toEqual(['connection.updated', 'connection.updated']);
+  });
+
+  it('lets a recovery follow an outage of the same millisecond, in either order of arrival', async () => {
+    const [first, second] = [newId(), newId()];
+    await commit({ connection: outage(first, T0) });
+    await commit({ connection: recovery(first, T0) });
+    await commit({ connection: recovery(second, T0) });
+    await commit({ connection: outage(second, T0) });
+    expect(await readConnection(first)).toMatchObject({ status: 'connected' });
+    expect(await readConnection(second)).toMatchObject({ status: 'connected' });
+  });
+
+  it('lets the newest of several events in a batch stand', async () => {
+    const connection = newId();
+    const result = await commit(
+      { connection: recovery(connection, T0 + 2) },
+      { connection: outage(connection, T0 + 1) },
+      { message: received(connection, newId()) },
+    );
+    expect(result.outcomes).toEqual({ merged: 2, unchanged: 1 });
+    expect(await readConnection(connection)).toMatchObject({ status: 'connected', last_event_at: T0 + 2 });
+  });
+
+  it('raises a serialization failure when another statement makes the connection of an event meanwhile', async () => {
+    const connection = newId();
+    const insert = `INSERT INTO connector.connections (connection_id, account_id, updated_at) VALUES ($1, $2, 0)`;
+    let blocked: Promise<unknown> = Promise.resolve();
+    await database.transaction(async (tx) => {
+      await tx.query(insert, [connection, ACCOUNT]);
+      blocked = commit({ connection: outage(connection, T0) }).catch((error: unknown) => error);
+      await untilBlocked(database);
+    });
+    expect(await blocked).toMatchObject({ code: '40001' });
+    expect((await commit({ connection: outage(connection, T0) })).outcomes).toEqual({ merged: 1 });
+  });
+
+  it('merges a message whose connection another statement makes meanwhile', async () => {
+    const connection = newId();
+    let blocked: Promise<{ outcomes: unknown }> | undefined;
+    await database.transaction(async (tx) => {
+      await tx.query(
+        `INSERT INTO connector.connections (connection_id, account_id, updated_at) VALUES ($1, $2, 0)`,
+        [connection, ACCOUNT],
+      );
+      blocked = commit({ message: received(connection, newId()) });
+      await untilBlocked(database);
+    });
+    expect((await blocked)?.outcomes).toEqual({ merged: 1 });
+    expect(await changeTypes()).toEqual(['message.created']);
+  });
+});
+
+/** Resolves when a statement of this database waits for a lock. */
+async function untilBlocked(db: Database): Promise<void> {
+  for (;;) {
+    const rows = await db.query(
+      `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+    );
+    if (rows.length > 0) return;
+  }
+}
+
+describe('the raw log', () => {
+  it('keeps the bytes as they came, also of what changes nothing', async () => {
+    const body = Buffer.from([0x7b, 0x00, 0xff, 0x7d]);
+    const base = { subscriptionId: 's', accountId: ACCOUNT, receivedAt: T0, signedAt: T0, body };
+    const result = await commitBatch(database, {
+      now: T0,
+      deliveries: [
+        { ...base, event: 'message.reaction\0', outcome: 'unknown_event' },
+        { ...base, event: 'message.received', outcome: 'misfit', reason: 'message.id: is missing' },
+      ],
+    });
+    expect(result.outcomes).toEqual({ unknown_event: 1, misfit: 1 });
+    expect(await readLog(database)).toEqual([
+      {
+        event: 'message.reaction\ufffd',
+        outcome: 'unknown_event',
+        reason: null,
+        change_mask: 0,
+        body,
+        message_id: null,
+      },
+      {
+        event: 'message.received',
+        outcome: 'misfit',
+        reason: 'message.id: is missing',
+        change_mask: 0,
+        body,
+        message_id: null,
+      },
+    ]);
+  });
+});
+
+describe('a fenced batch', () => {
+  const hold = (fence: number) =>
+    database.query(
+      `INSERT INTO connector.leases (name, owner, fence, expires_at) VALUES ('poll', 'me', $1, 0)
+       ON CONFLICT (name) DO UPDATE SET fence = excluded.fence`,
+      [fence],
+    );
+  const batch = (connection: string, message: string) => ({
+    now: T0,
+    messages: [polled(connection, message)],
+    fence: { lease: 'poll', fence: 7 },
+    also: {
+      ctes: `progress AS (UPDATE connector.leases SET expires_at = $1::bigint
+               WHERE name = $2::text AND EXISTS (SELECT FROM guard)
+                 AND (SELECT count(*) FROM merged) = $3::int RETURNING 1)`,
+      params: [T0, 'poll', 1],
+    },
+  });
+
+  it('writes, with what else belongs to it, while the lease is held', async () => {
+    await hold(7);
+    const result = await commitBatch(database, batch(newId(), newId()));
+    expect(result.applied).toBe(true);
+    expect(await readMessages(database)).toHaveLength(1);
+    expect(await database.query('SELECT expires_at FROM connector.leases')).toEqual([{ expires_at: T0 }]);
+  });
+
+  it('writes nothing once the lease has another holder', async () => {
+    await hold(8);
+    const result = await commitBatch(database, batch(newId(), newId()));
+    expect(result).toEqual({ applied: false, messages: [], outcomes: {} });
+    expect(await readMessages(database)).toEqual([]);
+    expect(await readAllChanges(database)).toEqual([]);
+    expect(await database.query('SELECT FROM connector.connections')).toEqual([]);
+    expect(await database.query('SELECT expires_at FROM connector.leases')).toEqual([{ expires_at: 0 }]);
+  });
+
+  it('writes nothing when there is no such lease', async () => {
+    expect((await commitBatch(database, batch(newId(), newId()))).applied).toBe(false);
+    expect(await readMessages(database)).toEqual([]);
+  });
+});

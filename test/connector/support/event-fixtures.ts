@@ -1,0 +1,205 @@
+import { createHmac, randomBytes } from 'node:crypto';
+import type { RawDelivery } from '../../../src/connector/db/commit-batch.ts';
+import {
+  type ConnectionEventFacts,
+  type MessageFacts,
+  WEBHOOK_SEEN,
+} from '../../../src/connector/db/facts.ts';
+import type { MessageStatus } from '../../../src/contract/service/statuses.ts';
+import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
+import { type Database, openDatabase } from '../../../src/runtime/database/database.ts';
+import { createLogger, type Logger } from '../../../src/runtime/logger/logger.ts';
+import { createTestDatabase } from '../../support/database.ts';
+
+export const silentLogger: Logger = createLogger({ level: 'silent', name: 'test' });
+
+/** A database of one test's own with the connector's schema, and a second handle for other processes' writes. */
+export async function openConnectorDatabase(
+  poolSize = 4,
+): Promise<{ url: string; database: Database; close(): Promise<void> }> {
+  const made = await createTestDatabase({ connector: true });
+  const database = openDatabase({
+    url: made.url,
+    name: 'test',
+    poolSize,
+    clock: systemClock,
+    logger: silentLogger,
+  });
+  return {
+    url: made.url,
+    database,
+    close: async () => {
+      await database.close();
+      await made.drop();
+    },
+  };
+}
+
+/** An id that no other test uses. */
+export function newId(): string {
+  return `c${randomBytes(12).toString('hex')}`;
+}
+
+export const T0 = Date.UTC(2026, 0, 15, 12);
+export const ACCOUNT = 'account-1';
+
+export function received(
+  connectionId: string,
+  messageId: string,
+  changes: Partial<MessageFacts> = {},
+): MessageFacts {
+  return {
+    connectionId,
+    messageId,
+    accountId: ACCOUNT,
+    source: 'webhook',
+    direction: 'incoming',
+    peer: '15551234567',
+    text: 'Hello',
+    mediaUrl: null,
+    mediaType: null,
+    status: null,
+    errorMessage: null,
+    waMessageId: null,
+    createdAt: T0,
+    webhookSeen: WEBHOOK_SEEN.received,
+    ...changes,
+  };
+}
+
+export function status(
+  connectionId: string,
+  messageId: string,
+  reached: MessageStatus,
+  at = T0,
+  changes: Partial<MessageFacts> = {},
+): MessageFacts {
+  return {
+    ...received(connectionId, messageId),
+    direction: 'outgoing',
+    peer: null,
+    text: null,
+    status: reached,
+    createdAt: at,
+    webhookSeen: WEBHOOK_SEEN[reached],
+    ...changes,
+  };
+}
+
+export function polled(
+  connectionId: string,
+  messageId: string,
+  changes: Partial<MessageFacts> = {},
+): MessageFacts {
+  return { ...received(connectionId, messageId), source: 'poll', peer: null, webhookSeen: 0, ...changes };
+}
+
+export function outage(
+  connectionId: string,
+  at: number,
+  changes: Partial<ConnectionEventFacts> = {},
+): ConnectionEventFacts {
+  return {
+    connectionId,
+    accountId: ACCOUNT,
+    event: 'connection.disconnected',
+    at,
+    phoneNumber: '4917012345678',
+    label: 'Front desk',
+    status: 'disconnected',
+    needsReconnect: true,
+    licenseStatus: 'active',
+    licenseExpires: T0 + 86_400_000,
+    reason: 'AUTH_LOST',
+    ...changes,
+  };
+}
+
+export function recovery(connectionId: string, at: number): ConnectionEventFacts {
+  return outage(connectionId, at, {
+    event: 'connection.connected',
+    status: 'connected',
+    needsReconnect: false,
+    reason: null,
+  });
+}
+
+/** A verified delivery that tells `message` or `connection`. */
+export function delivery(
+  told: { message: MessageFacts } | { connection: ConnectionEventFacts },
+  changes: Partial<RawDelivery> = {},
+): RawDelivery {
+  const facts = 'message' in told ? told.message : told.connection;
+  return {
+    subscriptionId: 'subscription-1',
+    accountId: facts.accountId,
+    receivedAt: T0,
+    signedAt: T0,
+    body: Buffer.from(JSON.stringify({ event: 'test' })),
+    event: 'message' in told ? 'message.received' : told.connection.event,
+    ...told,
+    ...changes,
+  };
+}
+
+/** The two headers of a delivery, signed as the service does. */
+export function signHeaders(
+  body: Uint8Array | string,
+  secret: string,
+  timestamp: number | string,
+): Record<string, string> {
+  const hex = createHmac('sha256', secret).update(`${timestamp}.`).update(body).digest('hex');
+  return { 'X-Service-Timestamp': String(timestamp), 'X-Service-Signature': `sha256=${hex}` };
+}
+
+export interface FeedRow {
+  readonly seq: number | null;
+  readonly type: string;
+  readonly message_id: string | null;
+  readonly connection_id: string;
+  readonly data: Record<string, unknown>;
+}
+
+/** All changes, numbered and not, in the order of their making. */
+export function readAllChanges(database: Database): Promise<FeedRow[]> {
+  return database.query<FeedRow>(
+    'SELECT seq, type, message_id, connection_id, data FROM connector.changes ORDER BY id',
+  );
+}
+
+export interface LogRow {
+  readonly event: string | null;
+  readonly outcome: string;
+  readonly reason: string | null;
+  readonly change_mask: number;
+  readonly body: Buffer;
+  readonly message_id: string | null;
+}
+
+/** The raw log in the order of receipt. */
+export function readLog(database: Database): Promise<LogRow[]> {
+  return database.query<LogRow>(
+    'SELECT event, outcome, reason, change_mask, body, message_id FROM connector.inbox ORDER BY id',
+  );
+}
+
+export interface MessageRow {
+  readonly id: string;
+  readonly connection_id: string;
+  readonly account_id: string;
+  readonly direction: string;
+  readonly peer: string | null;
+  readonly text: string | null;
+  readonly media_url: string | null;
+  readonly status: MessageStatus | null;
+  readonly previous_status: MessageStatus | null;
+  readonly created_at: number;
+  readonly first_seen_by: string;
+  readonly polled: boolean;
+  readonly webhook_seen: number;
+  readonly status_conflict: boolean;
+}
+
+export function readMessages(database: Database): Promise<MessageRow[]> {
+  return database.query<MessageRow>('SELECT * FROM connector.messages ORDER BY connection_id, id');
+}
