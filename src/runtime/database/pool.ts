@@ -200,7 +200,8 @@ export class Pool {
     session.onEnd(() => {
       const at = this.#idle.indexOf(session);
       if (at >= 0) this.#idle.splice(at, 1);
-      // A busy session is released by its user.
+      // A busy session is released by its user; its socket may take a moment to go.
+      this.#letGo(session);
       this.#openForWaiters();
     });
   }

@@ -34,7 +34,7 @@ interface Running {
 }
 
 const OLDEST_MAJOR = 15;
-const CANCEL_DEADLINE_MS = 2_000;
+const CANCEL_DEADLINE_MS = 1_000;
 const GOODBYE_MS = 1_000;
 
 /**
@@ -56,6 +56,7 @@ export class Session {
   #nextHost = 0;
   #established = false;
   #end: Error | undefined;
+  #gone: Promise<void> = Promise.resolve();
 
   private constructor(options: SessionOptions) {
     this.#options = options;
@@ -150,8 +151,8 @@ export class Session {
   }
 
   /**
-   * Ends the session now. What is under way is rejected with `reason` and cancelled on the server, so that
-   * no lock outlives its owner.
+   * Ends the session now: what is under way is rejected with `reason`. In the background it is cancelled on
+   * the server, so that no lock outlives its owner, and the socket is closed.
    */
   end(reason: Error): void {
     if (this.#end !== undefined) return;
@@ -160,15 +161,12 @@ export class Session {
     this.#running.clear();
     for (const { fail, decisive } of running) fail(decisive ? markUnknown(reason) : reason);
     this.#connecting.abort(reason);
-    if (this.#socket?.destroyed === false) {
-      this.#cancelOnServer(running[0]?.query);
-      this.#socket.destroy();
-    }
+    this.#gone = this.#leave(running[0]?.query);
     for (const listener of [...this.#endListeners]) listener(reason);
     this.#endListeners.clear();
   }
 
-  /** Says goodbye to the server, so that it logs no broken connection. Resolves when the socket is closed. */
+  /** Says goodbye to the server, if nothing is under way, and ends. Resolves when the socket is closed. */
   async close(): Promise<void> {
     const socket = this.#socket;
     if (this.#end === undefined && this.#running.size === 0 && socket?.destroyed === false) {
@@ -179,6 +177,7 @@ export class Session {
       stop();
     }
     this.end(new DatabaseUnavailable('closed', 'this database was closed'));
+    await this.#gone;
   }
 
   /**
@@ -239,15 +238,18 @@ export class Session {
     });
   }
 
-  #cancelOnServer(query: DriverQuery | undefined): void {
+  /** Cancels first and closes then: a pooler forgets how to cancel for a client that is gone. */
+  async #leave(query: DriverQuery | undefined): Promise<void> {
     const key = query?.state;
-    if (this.#addresses === undefined || key === undefined || key === null) return;
-    const controller = new AbortController();
-    this.#options.clock.after(CANCEL_DEADLINE_MS, () =>
-      controller.abort(new Error('cancel request timed out')),
-    );
-    const target = { addresses: this.#addresses, index: this.#host };
-    void sendCancelRequest(target, { pid: key.pid, secret: key.secret }, controller.signal);
+    const socket = this.#socket;
+    if (this.#addresses !== undefined && socket?.destroyed === false && key !== undefined && key !== null) {
+      const controller = new AbortController();
+      const stop = this.#options.clock.after(CANCEL_DEADLINE_MS, () => controller.abort());
+      const target = { addresses: this.#addresses, index: this.#host };
+      await sendCancelRequest(target, { pid: key.pid, secret: key.secret }, controller.signal);
+      stop();
+    }
+    socket?.destroy();
   }
 
   #refuseOldServer(): void {

