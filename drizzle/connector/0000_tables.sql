@@ -156,6 +156,7 @@ CREATE TABLE "connector"."sweeps" (
 	"account_id" text NOT NULL,
 	"horizon" text NOT NULL,
 	"last_at" bigint NOT NULL,
+	"last_reference" bigint NOT NULL,
 	CONSTRAINT "sweeps_pkey" PRIMARY KEY("account_id","horizon")
 );
 --> statement-breakpoint

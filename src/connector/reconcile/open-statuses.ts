@@ -21,21 +21,30 @@ export const HORIZONS: readonly Horizon[] = [
 
 export const WIDEST_MS = 7 * DAY;
 
-/** Sweeps by horizon, with the service time each last counted from. */
-export async function readSweeps(db: Queryable, accountId: string): Promise<ReadonlyMap<string, number>> {
-  const rows = await db.query<{ horizon: string; lastAt: number }>(
-    'select horizon, last_at as "lastAt" from connector.sweeps where account_id = $1',
-    [accountId],
-  );
-  return new Map(rows.map((row) => [row.horizon, row.lastAt]));
+/** An instant on our clock and on the service's, which may run apart. */
+export interface Moment {
+  readonly at: number;
+  readonly reference: number;
 }
 
-/** The widest horizon that is due at the service time `reference`. The narrowest always is. */
-export function dueHorizon(lastSwept: ReadonlyMap<string, number>, reference: number): Horizon | undefined {
+/** When each horizon was last swept. */
+export async function readSweeps(db: Queryable, accountId: string): Promise<ReadonlyMap<string, Moment>> {
+  const rows = await db.query<Moment & { horizon: string }>(
+    `select horizon, last_at as at, last_reference as reference from connector.sweeps where account_id = $1`,
+    [accountId],
+  );
+  return new Map(rows.map((row) => [row.horizon, row]));
+}
+
+/**
+ * The widest horizon that is due: its time has passed on either clock. The narrowest always is.
+ * A last time in the future is a clock that was set back, and counts as long ago.
+ */
+export function dueHorizon(lastSwept: ReadonlyMap<string, Moment>, now: Moment): Horizon | undefined {
   return HORIZONS.findLast(({ name, everyMs }) => {
     const last = lastSwept.get(name);
-    // A last time in the future is a clock that was set back.
-    return last === undefined || last > reference || reference - last >= everyMs;
+    if (last === undefined || last.at > now.at) return true;
+    return now.at - last.at >= everyMs || now.reference - last.reference >= everyMs;
   });
 }
 

@@ -56,8 +56,8 @@ export interface ProgressChange {
   readonly saved: readonly SlottedGap[];
   /** Slots that are closed. */
   readonly closed: readonly string[];
-  /** Sweeps that are done, with the service time they count from. */
-  readonly swept: readonly { readonly horizon: string; readonly at: number }[];
+  /** Horizons whose sweep is done, and the service time at which it began. */
+  readonly swept: readonly { readonly horizon: string; readonly reference: number }[];
 }
 
 /** Coverage never has more gaps than this, so storing it clears the slots up to here. */
@@ -107,10 +107,12 @@ saved_gaps AS (
          restarts = excluded.restarts
 ),
 saved_sweeps AS (
-  INSERT INTO connector.sweeps AS s (account_id, horizon, last_at)
-  SELECT $1::text, w.horizon, w.last_at FROM unnest($12::text[], $13::bigint[]) AS w(horizon, last_at)
+  INSERT INTO connector.sweeps (account_id, horizon, last_at, last_reference)
+  SELECT $1::text, w.horizon, $2::bigint, w.reference
+    FROM unnest($12::text[], $13::bigint[]) AS w(horizon, reference)
    WHERE EXISTS (SELECT FROM guard)
-  ON CONFLICT (account_id, horizon) DO UPDATE SET last_at = excluded.last_at
+  ON CONFLICT (account_id, horizon) DO UPDATE
+     SET last_at = excluded.last_at, last_reference = excluded.last_reference
 )`;
 
 /** How many parameters `PROGRESS_CTES` uses. */
@@ -132,6 +134,6 @@ export function progressParams(accountId: string, now: number, change: ProgressC
     saved.map(({ gap }) => gap.nextTop),
     saved.map(({ gap }) => gap.restarts),
     swept.map(({ horizon }) => horizon),
-    swept.map(({ at }) => at),
+    swept.map(({ reference }) => reference),
   ];
 }

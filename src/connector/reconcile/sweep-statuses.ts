@@ -10,7 +10,7 @@ import {
 } from './open-statuses.ts';
 import type { PollContext } from './poll-context.ts';
 import { gapChange, type SlottedGap } from './progress.ts';
-import { type CoverageWalk, walkOneGap } from './walk-messages.ts';
+import { type CoverageWalk, storeProgress, walkOneGap } from './walk-messages.ts';
 
 /** The slot of a sweep over all horizons at once, after a start or a failure. */
 const FULL = 'full';
@@ -63,7 +63,8 @@ interface PlannedSweep extends Omit<SlottedGap, 'gap'> {
 async function planSweep(context: PollContext, request: SweepRequest): Promise<PlannedSweep | null> {
   const { database, accountId } = context;
   const { reference, fullSince } = request;
-  const horizon = dueHorizon(await readSweeps(database, accountId), reference);
+  const now = { at: context.clock.now(), reference };
+  const horizon = dueHorizon(await readSweeps(database, accountId), now);
   const chosen = fullSince === null ? horizon : HORIZONS.at(-1);
   if (chosen === undefined) return null;
   const slot = fullSince === null ? chosen.name : FULL;
@@ -85,7 +86,7 @@ function wasJustRead({ readDownTo }: CoverageWalk, oldest: number): boolean {
 }
 
 async function walkSweep(context: PollContext, slot: string, gap: SlottedGap['gap'], maxPages: number) {
-  const swept = horizonsWithin(slot).map((horizon) => ({ horizon, at: gap.nextTop ?? 0 }));
+  const swept = horizonsWithin(slot).map((horizon) => ({ horizon, reference: gap.nextTop ?? 0 }));
   return await walkOneGap(context, {
     gap,
     kind: 'sweep',
@@ -94,21 +95,10 @@ async function walkSweep(context: PollContext, slot: string, gap: SlottedGap['ga
   });
 }
 
-/** Nothing had to be read for this sweep; the next one counts from here. */
-async function noteSwept(
-  { database, lease, accountId }: PollContext,
-  slot: string,
-  reference: number,
-): Promise<void> {
-  await database.query(
-    `with guard as (select from connector.leases where name = $1 and fence = $2 for share),
-     gone as (delete from connector.gaps where account_id = $3 and kind = 'sweep' and slot = $4
-                and exists (select from guard))
-     insert into connector.sweeps (account_id, horizon, last_at)
-     select $3, h, $6::bigint from unnest($5::text[]) h where exists (select from guard)
-     on conflict (account_id, horizon) do update set last_at = excluded.last_at`,
-    [lease.name, lease.fence, accountId, slot, horizonsWithin(slot), reference],
-  );
+/** Nothing has to be read for this sweep; the next one counts from here. */
+async function noteSwept(context: PollContext, slot: string, reference: number): Promise<void> {
+  const swept = horizonsWithin(slot).map((horizon) => ({ horizon, reference }));
+  await storeProgress(context, { ...gapChange('sweep', slot, null), swept });
 }
 
 function noteOpen({ metrics, accountId }: PollContext, horizon: Horizon, open: number): void {

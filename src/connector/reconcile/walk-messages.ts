@@ -77,6 +77,11 @@ export async function walkOneGap(
   return { closed: result.outcome === 'closed', pages: result.pages };
 }
 
+/** Stores progress that comes with no page. */
+export async function storeProgress(context: PollContext, change: ProgressChange): Promise<void> {
+  if (!(await commitPage(context, [], change))) throw new PollSuperseded();
+}
+
 interface PageRequest {
   readonly cursor: string | null;
   readonly kind: GapKind;

@@ -1,0 +1,120 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { backOff } from '../../../src/connector/reconcile/back-off.ts';
+import { readPollState } from '../../../src/connector/reconcile/poll-state.ts';
+import { ServiceRefusal, ServiceUnreachable } from '../../../src/connector/service-client/service-errors.ts';
+import { ACCOUNT, openPollBench, type PollBench } from '../support/poll-bench.ts';
+
+describe('the wait after a failure', () => {
+  const lost = new ServiceUnreachable('network');
+  const limited = new ServiceRefusal({ status: 429, code: 'rate_limited', retryAfterMs: 20_000 });
+
+  it('doubles up to five minutes', () => {
+    const waits = [1, 2, 3, 4, 5, 6, 1_000].map((failures) => backOff(lost, failures, 0).waitMs);
+    expect(waits).toEqual([15_000, 30_000, 60_000, 120_000, 240_000, 300_000, 300_000]);
+  });
+
+  it('is spread by up to half', () => {
+    expect(backOff(lost, 1, 1).waitMs).toBe(7_500);
+    expect(backOff(lost, 1, 0.5).waitMs).toBe(11_250);
+  });
+
+  it('is what the service asked for, and never less', () => {
+    expect(backOff(limited, 9, 0)).toEqual({ waitMs: 20_000, asked: true });
+    expect(backOff(limited, 9, 1)).toEqual({ waitMs: 21_000, asked: true });
+  });
+});
+
+describe('an account whose polls fail', () => {
+  let bench: PollBench;
+  beforeEach(async () => {
+    bench = await openPollBench();
+    bench.service.addConnection('c1');
+  });
+  afterEach(() => bench.close());
+
+  const failing =
+    (status: number, error: string, headers: Record<string, string> = {}) =>
+    () => ({
+      status,
+      body: { error },
+      headers,
+    });
+
+  it('is left alone until its back-off is over', async () => {
+    bench.service.fault = failing(500, 'internal_error');
+    expect(await bench.poll()).toMatchObject({
+      kind: 'failed',
+      asked: false,
+      retryAt: bench.clock.now() + 15_000,
+    });
+    bench.service.requests = [];
+    await bench.clock.advance(14_999);
+    expect(await bench.poll()).toMatchObject({ kind: 'waiting', errorCode: 'internal_error' });
+    expect(bench.service.requests).toEqual([]);
+    await bench.clock.advance(1);
+    expect(await bench.poll()).toMatchObject({ kind: 'failed', retryAt: bench.clock.now() + 30_000 });
+  });
+
+  it('is polled again by someone impatient, but not before the time that the service named', async () => {
+    bench.service.fault = failing(500, 'internal_error');
+    await bench.poll();
+    expect(await bench.poll({ impatient: true })).toMatchObject({ kind: 'failed' });
+    bench.service.fault = failing(429, 'rate_limited', { 'retry-after': '20' });
+    await bench.poll({ impatient: true });
+    bench.service.requests = [];
+    await bench.clock.advance(19_999);
+    expect(await bench.poll({ impatient: true })).toMatchObject({ kind: 'waiting', asked: true });
+    expect(bench.service.requests).toEqual([]);
+    bench.service.fault = () => undefined;
+    await bench.clock.advance(1);
+    expect(await bench.poll()).toMatchObject({ kind: 'done' });
+  });
+
+  it('starts afresh after a good poll', async () => {
+    bench.service.fault = failing(500, 'internal_error');
+    await bench.poll();
+    await bench.poll({ impatient: true });
+    bench.service.fault = () => undefined;
+    await bench.poll({ impatient: true });
+    expect(await readPollState(bench.database, ACCOUNT)).toMatchObject({
+      failures: 0,
+      notBefore: null,
+      lastErrorCode: null,
+      needsFullSweep: false,
+    });
+  });
+
+  it('is never polled again with a key that was refused, and at once with another', async () => {
+    bench.service.apiKeys.clear();
+    expect(await bench.poll()).toEqual({ kind: 'refused' });
+    bench.service.requests = [];
+    await bench.clock.advance(30 * 24 * 60 * 60_000);
+    expect(await bench.poll({ impatient: true })).toEqual({ kind: 'refused' });
+    expect(bench.service.requests).toEqual([]);
+    expect(await readPollState(bench.database, ACCOUNT)).toMatchObject({ lastErrorCode: 'invalid_key' });
+    bench.service.apiKeys.add('key-2');
+    await bench.configure({ service: { baseUrl: bench.service.baseUrl, apiKey: 'key-2' } });
+    expect(await bench.poll({ impatient: true })).toMatchObject({ kind: 'done' });
+  });
+
+  it('goes on trying after a 401 that does not say the key is unknown', async () => {
+    bench.service.fault = failing(401, 'brand_new');
+    expect(await bench.poll()).toMatchObject({ kind: 'failed' });
+    bench.service.fault = () => undefined;
+    await bench.clock.advance(60_000);
+    expect(await bench.poll()).toMatchObject({ kind: 'done' });
+  });
+
+  it('does not take being stopped for a failure', async () => {
+    const stop = new AbortController();
+    bench.service.onRequest = () => stop.abort();
+    expect(await bench.poll({ signal: stop.signal })).toEqual({ kind: 'stopped' });
+    expect(await readPollState(bench.database, ACCOUNT)).toMatchObject({ failures: 0 });
+  });
+
+  it('is idle without a credential, and the service is not called', async () => {
+    await bench.database.query('update connector.accounts set sealed_credential = null');
+    expect(await bench.poll()).toEqual({ kind: 'idle' });
+    expect(bench.service.requests).toEqual([]);
+  });
+});

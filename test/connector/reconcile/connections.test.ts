@@ -1,0 +1,231 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { FIRST_SUBSCRIPTION_ID } from '../../../src/connector/accounts/account-store.ts';
+import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
+import { readProgress } from '../../../src/connector/reconcile/progress.ts';
+import { ACCOUNT, openPollBench, type PollBench } from '../support/poll-bench.ts';
+
+const MINUTE = 60_000;
+let bench: PollBench;
+let start: number;
+
+beforeEach(async () => {
+  bench = await openPollBench();
+  start = bench.clock.now() - 24 * 60 * MINUTE;
+});
+afterEach(() => bench.close());
+
+async function mirror(id = 'c1') {
+  const [row] = await bench.database.query(
+    `select account_id as account, status, needs_reconnect as needs, visible, reason, label,
+            license_status as licence, listed_at is not null as listed
+     from connector.connections where connection_id = $1`,
+    [id],
+  );
+  return row;
+}
+
+async function changes(): Promise<unknown[]> {
+  return await bench.database.query(
+    `select connection_id as id, source, data->>'status' as status, (data->>'visible')::boolean as visible
+     from connector.changes where type = 'connection.updated' order by id`,
+  );
+}
+
+/** What a webhook does when it brings a connection event. */
+async function bringEvent(connectionId: string, at: number, needsReconnect: boolean, accountId = ACCOUNT) {
+  await commitBatch(bench.database, {
+    now: bench.clock.now(),
+    deliveries: [
+      {
+        subscriptionId: FIRST_SUBSCRIPTION_ID,
+        accountId,
+        receivedAt: bench.clock.now(),
+        signedAt: at,
+        body: new Uint8Array(),
+        event: needsReconnect ? 'connection.disconnected' : 'connection.connected',
+        connection: {
+          connectionId,
+          accountId,
+          event: needsReconnect ? 'connection.disconnected' : 'connection.connected',
+          at,
+          phoneNumber: null,
+          label: null,
+          status: needsReconnect ? 'disconnected' : 'connected',
+          needsReconnect,
+          licenseStatus: null,
+          licenseExpires: null,
+          reason: needsReconnect ? 'AUTH_LOST' : null,
+        },
+      },
+    ],
+  });
+}
+
+describe('a listing', () => {
+  it('mirrors connections and tells the CRM once', async () => {
+    bench.service.addConnection('c1');
+    await bench.poll();
+    await bench.poll();
+    expect(await mirror()).toMatchObject({
+      account: ACCOUNT,
+      status: 'open',
+      needs: false,
+      visible: true,
+      listed: true,
+    });
+    expect(await changes()).toEqual([{ id: 'c1', source: 'poll', status: 'open', visible: true }]);
+  });
+
+  it('is the truth when an event was dropped', async () => {
+    const connection = bench.service.addConnection('c1');
+    await bench.poll();
+    connection.status = 'disconnected';
+    await bench.poll();
+    expect(await mirror()).toMatchObject({ status: 'disconnected', needs: true });
+    connection.status = 'open';
+    await bench.poll();
+    expect(await mirror()).toMatchObject({ status: 'open', needs: false });
+  });
+
+  it('clears the reason of a disconnect once the connection is open again', async () => {
+    bench.service.addConnection('c1');
+    await bench.poll();
+    await bringEvent('c1', start, true);
+    expect(await mirror()).toMatchObject({ reason: 'AUTH_LOST', needs: true });
+    await bench.poll();
+    expect(await mirror()).toMatchObject({ reason: null, needs: false, status: 'open' });
+  });
+
+  it('does not overwrite an event that came while it was asked for', async () => {
+    bench.service.addConnection('c1');
+    await bench.poll();
+    let told = false;
+    bench.service.onRequest = async ({ path }) => {
+      if (path !== '/connections' || told) return;
+      told = true;
+      await bringEvent('c1', bench.clock.now(), true);
+    };
+    await bench.poll();
+    expect(told).toBe(true);
+    expect(await mirror()).toMatchObject({ status: 'disconnected', needs: true });
+    await bench.poll();
+    expect(await mirror()).toMatchObject({ status: 'open', needs: false });
+  });
+
+  it('keeps what the service leaves out', async () => {
+    const connection = bench.service.addConnection('c1', { label: 'Shop' });
+    await bench.poll();
+    Reflect.deleteProperty(connection, 'label');
+    await bench.poll();
+    expect(await mirror()).toMatchObject({ label: 'Shop' });
+  });
+
+  it('claims a connection that only an event made known, and no other', async () => {
+    await bringEvent('c1', start, true, 'someone');
+    await bench.database.query(
+      `insert into connector.connections (connection_id, account_id, listed_at, visible, version, updated_at)
+       values ('c2', 'someone', 1, true, 1, 1)`,
+    );
+    bench.service.addConnection('c1');
+    bench.service.addConnection('c2');
+    bench.service.addMessage('c2', start);
+    await bench.poll();
+    expect(await mirror('c1')).toMatchObject({ account: ACCOUNT, status: 'open' });
+    expect(await mirror('c2')).toMatchObject({ account: 'someone', status: null });
+    expect(await bench.storedIds()).toEqual([]);
+  });
+
+  it('makes a connection that is listed no longer invisible, once', async () => {
+    const connection = bench.service.addConnection('c1');
+    bench.service.addConnection('c2');
+    await bench.poll();
+    connection.licenseValid = false;
+    await bench.poll();
+    await bench.poll();
+    expect(await mirror('c1')).toMatchObject({ visible: false });
+    expect(await mirror('c2')).toMatchObject({ visible: true });
+    expect(await changes()).toHaveLength(3);
+  });
+});
+
+describe('a connection that was hidden', () => {
+  async function visibilityGaps() {
+    return (await readProgress(bench.database, ACCOUNT)).visibility;
+  }
+
+  it('is read from when it was last seen visible once it comes back', async () => {
+    const hidden = bench.service.addConnection('c1');
+    bench.service.addConnection('c2');
+    bench.service.addMessage('c1', start);
+    bench.service.addMessage('c2', start);
+    await bench.poll();
+    hidden.licenseValid = false;
+    const missed = Array.from({ length: 150 }, (_, index) =>
+      bench.service.addMessage('c1', start + (index + 1) * MINUTE),
+    );
+    for (let index = 0; index < 150; index += 1) bench.service.addMessage('c2', start + (index + 1) * MINUTE);
+    await bench.poll();
+    expect(await visibilityGaps()).toMatchObject([{ slot: 'c1', gap: { cursor: null } }]);
+    expect(await bench.storedIds()).not.toContain(missed[0]?.id);
+    hidden.licenseValid = true;
+    expect(await bench.poll()).toEqual({ kind: 'done', closed: true });
+    expect(await bench.storedIds()).toHaveLength(302);
+    expect(await visibilityGaps()).toEqual([]);
+  });
+
+  it('does not lose a message from between its last listing and its hiding', async () => {
+    const hidden = bench.service.addConnection('c1');
+    bench.service.addConnection('c2');
+    bench.service.addMessage('c2', start);
+    await bench.poll();
+    // Hidden just after the listing: the walk of the same poll passes over a message it should have seen.
+    const missed = bench.service.addMessage('c1', start + 60 * MINUTE);
+    bench.service.addMessage('c2', start + 120 * MINUTE);
+    bench.service.onRequest = ({ path }) => {
+      if (path === '/messages') hidden.licenseValid = false;
+    };
+    await bench.poll();
+    bench.service.onRequest = () => undefined;
+    await bench.poll();
+    hidden.licenseValid = true;
+    await bench.poll();
+    expect(await bench.storedIds()).toContain(missed.id);
+  });
+
+  it('keeps its gap when it is hidden again in the middle of the walk', async () => {
+    const hidden = bench.service.addConnection('c1');
+    bench.service.addConnection('c2');
+    await bench.poll();
+    hidden.licenseValid = false;
+    await bench.poll();
+    for (let index = 0; index < 300; index += 1) bench.service.addMessage('c1', start + index * MINUTE);
+    // Newer messages of the other keep the account's own walk away from those of the hidden one.
+    for (let index = 0; index < 300; index += 1)
+      bench.service.addMessage('c2', start + (1_000 + index) * MINUTE);
+    await bench.poll();
+    hidden.licenseValid = true;
+    let pages = 0;
+    bench.service.onRequest = ({ query }) => {
+      if (query.get('connectionId') === 'c1' && ++pages === 2) hidden.licenseValid = false;
+    };
+    expect(await bench.poll()).toMatchObject({ closed: false });
+    bench.service.onRequest = () => undefined;
+    expect(await visibilityGaps()).toHaveLength(1);
+    hidden.licenseValid = true;
+    expect(await bench.poll()).toEqual({ kind: 'done', closed: true });
+    expect(await bench.storedIds()).toHaveLength(600);
+    expect(await visibilityGaps()).toEqual([]);
+  });
+
+  it('is read from its beginning when it is new but not of the first listing', async () => {
+    bench.service.addConnection('c1');
+    for (let index = 0; index < 300; index += 1)
+      bench.service.addMessage('c1', start + (1_000 + index) * MINUTE);
+    await bench.poll();
+    // A key that was widened shows a connection with a history.
+    bench.service.addConnection('c2');
+    for (let index = 0; index < 150; index += 1) bench.service.addMessage('c2', start + index * MINUTE);
+    expect(await bench.poll()).toEqual({ kind: 'done', closed: true });
+    expect(await bench.storedIds()).toHaveLength(450);
+  });
+});

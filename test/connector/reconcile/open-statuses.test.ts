@@ -1,0 +1,191 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { dueHorizon, HORIZONS, horizonsWithin } from '../../../src/connector/reconcile/open-statuses.ts';
+import { ACCOUNT, openPollBench, type PollBench } from '../support/poll-bench.ts';
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+describe('the horizon that is due', () => {
+  const now = { at: 100 * DAY, reference: 130 * DAY };
+  const swept = (minutesAgo: Partial<Record<string, number>>) =>
+    new Map(
+      Object.entries(minutesAgo).map(([name, minutes = 0]) => {
+        const moment = { at: now.at - minutes * MINUTE, reference: now.reference - minutes * MINUTE };
+        return [name, moment] as const;
+      }),
+    );
+  const recent = { '7d': 1, '24h': 1, '1h': 1, '5m': 1 };
+
+  it('is the widest one when nothing was swept', () => {
+    expect(dueHorizon(new Map(), now)?.name).toBe('7d');
+  });
+
+  it.each([
+    [recent, '5m'],
+    [{ ...recent, '1h': 9.9 }, '5m'],
+    [{ ...recent, '1h': 10 }, '1h'],
+    [{ ...recent, '24h': 60 }, '24h'],
+    [{ '7d': 1_440, '24h': 60, '1h': 10, '5m': 1 }, '7d'],
+    [{ ...recent, '7d': -5 }, '7d'],
+  ])('after sweeps %j minutes ago is %s', (minutesAgo, expected) => {
+    expect(dueHorizon(swept(minutesAgo), now)?.name).toBe(expected);
+  });
+
+  it('comes by either clock', () => {
+    expect(dueHorizon(swept(recent), { ...now, at: now.at + 9 * MINUTE })?.name).toBe('1h');
+    expect(dueHorizon(swept(recent), { ...now, reference: now.reference + 2 * HOUR })?.name).toBe('24h');
+  });
+
+  it('looks after the narrower ones too', () => {
+    expect(horizonsWithin('24h')).toEqual(['5m', '1h', '24h']);
+    expect(horizonsWithin('full')).toEqual(HORIZONS.map((horizon) => horizon.name));
+  });
+});
+
+describe('a sweep', () => {
+  let bench: PollBench;
+  beforeEach(async () => {
+    bench = await openPollBench();
+    bench.service.addConnection('c1', { provider: 'cloud_api' });
+  });
+  afterEach(() => bench.close());
+
+  /** An open outgoing message of that age, with enough newer ones above it that no first page shows it. */
+  function addOpen(ageMs: number, above = 250) {
+    const sent = { direction: 'outgoing', status: 'sent' } as const;
+    const message = bench.service.addMessage('c1', bench.clock.now() - ageMs, sent);
+    // Well below the newest one, so that the walk of each poll ends among them.
+    for (let index = 0; index < above; index += 1) {
+      bench.service.addMessage('c1', bench.clock.now() - ageMs * 0.75 + index);
+    }
+    bench.service.addMessage('c1', bench.clock.now());
+    return message;
+  }
+
+  async function statusOf(id: string): Promise<string | null> {
+    const [row] = await bench.database.query<{ status: string | null }>(
+      'select status from connector.messages where id = $1',
+      [id],
+    );
+    return row?.status ?? null;
+  }
+
+  /** Polls as the period does, over this time. */
+  async function pollFor(ms: number, everyMs = 45_000): Promise<void> {
+    for (let passed = 0; passed < ms; passed += everyMs) {
+      await bench.clock.advance(everyMs);
+      await bench.poll();
+    }
+  }
+
+  it.each([
+    ['four minutes', 4 * MINUTE, 45_000],
+    ['half an hour', 30 * MINUTE, 10 * MINUTE + 45_000],
+    ['twelve hours', 12 * HOUR, HOUR + 5 * MINUTE],
+  ])('finds a late status of a message %s old', async (_what, ageMs, withinMs) => {
+    const message = addOpen(ageMs);
+    await bench.poll();
+    message.status = 'read';
+    await pollFor(withinMs, Math.min(withinMs, 5 * MINUTE));
+    expect(await statusOf(message.id)).toBe('read');
+  });
+
+  it('finds one of three days once a day has passed', async () => {
+    const message = addOpen(3 * DAY);
+    await bench.poll();
+    message.status = 'delivered';
+    await pollFor(HOUR, 30 * MINUTE);
+    expect(await statusOf(message.id)).toBe('sent');
+    await pollFor(DAY, 12 * HOUR);
+    expect(await statusOf(message.id)).toBe('delivered');
+  });
+
+  it('gives up on one older than seven days and counts it', async () => {
+    const message = addOpen(8 * DAY);
+    await bench.poll();
+    message.status = 'read';
+    await pollFor(2 * DAY, 12 * HOUR);
+    expect(await statusOf(message.id)).toBe('sent');
+    const [state] = await bench.database.query('select unresolved from connector.poll_states');
+    expect(state).toEqual({ unresolved: 1 });
+  });
+
+  it('costs nothing beyond the walk when nothing is open', async () => {
+    for (let index = 0; index < 250; index += 1)
+      bench.service.addMessage('c1', bench.clock.now() - DAY + index);
+    await bench.poll();
+    bench.service.requests = [];
+    await bench.clock.advance(HOUR);
+    await bench.poll();
+    expect(bench.service.countRequests('/messages')).toBe(3);
+  });
+
+  it('covers everything on demand', async () => {
+    const message = addOpen(6 * DAY);
+    await bench.poll();
+    await bench.clock.advance(MINUTE);
+    message.status = 'failed';
+    await bench.poll({ fullSweep: true });
+    expect(await statusOf(message.id)).toBe('failed');
+  });
+
+  it('covers everything after a failure, also what aged beyond seven days meanwhile', async () => {
+    const message = addOpen(6 * DAY);
+    await bench.poll();
+    bench.service.fault = () => ({ status: 500, body: { error: 'internal_error' } });
+    await bench.clock.advance(3 * DAY);
+    expect(await bench.poll()).toMatchObject({ kind: 'failed' });
+    bench.service.fault = () => undefined;
+    bench.service.addMessage('c1', bench.clock.now());
+    message.status = 'read';
+    await bench.clock.advance(MINUTE);
+    await bench.poll();
+    expect(await statusOf(message.id)).toBe('read');
+  });
+
+  it('goes by the time of the service when that runs ahead of ours', async () => {
+    const ahead = 30 * DAY;
+    bench.service.addMessage('c1', bench.clock.now() + ahead - 10 * MINUTE);
+    const sent = { direction: 'outgoing', status: 'sent' } as const;
+    const message = bench.service.addMessage('c1', bench.clock.now() + ahead - 50 * MINUTE, sent);
+    for (let index = 0; index < 250; index += 1) {
+      bench.service.addMessage('c1', bench.clock.now() + ahead - 40 * MINUTE + index);
+    }
+    bench.service.addMessage('c1', bench.clock.now() + ahead);
+    await bench.poll();
+    message.status = 'read';
+    await pollFor(11 * MINUTE, MINUTE);
+    expect(await statusOf(message.id)).toBe('read');
+  });
+
+  it('takes up where its budget ended', async () => {
+    const message = addOpen(3 * HOUR, 900);
+    await bench.poll();
+    message.status = 'read';
+    await bench.clock.advance(90 * MINUTE);
+    const small = { coverage: 40, visibility: 20, sweep: 2 };
+    expect(await bench.poll({ budget: small })).toEqual({ kind: 'done', closed: false });
+    expect(await statusOf(message.id)).toBe('sent');
+    for (let polls = 0; polls < 5; polls += 1) await bench.poll({ budget: small });
+    expect(await statusOf(message.id)).toBe('read');
+    const open = `select count(*) as count from connector.gaps where account_id = $1 and kind = 'sweep'`;
+    expect(await bench.database.query(open, [ACCOUNT])).toEqual([{ count: 0 }]);
+  });
+
+  it('leaves hidden connections alone, of which the service tells nothing', async () => {
+    addOpen(30 * MINUTE);
+    const hidden = bench.service.addConnection('c2');
+    bench.service.addMessage('c2', bench.clock.now() - 50 * MINUTE, {
+      direction: 'outgoing',
+      status: 'sent',
+    });
+    await bench.poll();
+    for (const message of bench.service.messages) if (message.connectionId === 'c1') message.status = 'read';
+    hidden.licenseValid = false;
+    await pollFor(11 * MINUTE, MINUTE);
+    bench.service.requests = [];
+    await pollFor(11 * MINUTE, 11 * MINUTE);
+    expect(bench.service.countRequests('/messages')).toBe(2);
+  });
+});

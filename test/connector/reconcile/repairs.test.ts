@@ -1,0 +1,153 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { FIRST_SUBSCRIPTION_ID } from '../../../src/connector/accounts/account-store.ts';
+import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
+import { WEBHOOK_SEEN } from '../../../src/connector/db/facts.ts';
+import { ACCOUNT, openPollBench, type PollBench } from '../support/poll-bench.ts';
+import type { ServiceMessage } from '../support/scripted-service.ts';
+
+let bench: PollBench;
+let registered: number;
+
+beforeEach(async () => {
+  bench = await openPollBench();
+  registered = bench.clock.now();
+  await bench.database.query('update connector.subscriptions set registered_at = $1', [registered]);
+  bench.service.addConnection('c1');
+  await bench.poll();
+  await bench.clock.advance(60_000);
+});
+afterEach(() => bench.close());
+
+/** What a webhook does when it brings this message, or its present status. */
+async function bring(message: ServiceMessage): Promise<void> {
+  const incoming = message.direction === 'incoming';
+  await commitBatch(bench.database, {
+    now: bench.clock.now(),
+    deliveries: [
+      {
+        subscriptionId: FIRST_SUBSCRIPTION_ID,
+        accountId: ACCOUNT,
+        receivedAt: bench.clock.now(),
+        signedAt: bench.clock.now(),
+        body: new Uint8Array(),
+        event: incoming ? 'message.received' : 'message.status',
+        message: {
+          connectionId: message.connectionId,
+          messageId: message.id,
+          accountId: ACCOUNT,
+          source: 'webhook',
+          direction: message.direction,
+          peer: null,
+          text: null,
+          mediaUrl: null,
+          mediaType: null,
+          status: incoming ? null : (message.status as 'sent'),
+          errorMessage: null,
+          waMessageId: null,
+          createdAt: message.createdAt,
+          webhookSeen: incoming ? WEBHOOK_SEEN.received : WEBHOOK_SEEN[message.status as 'sent'],
+        },
+      },
+    ],
+  });
+}
+
+async function pollAfter(ms: number): Promise<void> {
+  await bench.clock.advance(ms);
+  await bench.poll();
+}
+
+async function totals() {
+  const [row] = await bench.database.query<{ messages: number; statuses: number }>(
+    'select messages, statuses from connector.repair_totals',
+  );
+  return row ?? { messages: 0, statuses: 0 };
+}
+
+async function pending(): Promise<number> {
+  const [row] = await bench.database.query<{ count: number }>(
+    'select count(*) as count from connector.repairs',
+  );
+  return row?.count ?? 0;
+}
+
+describe('what polling brought', () => {
+  it('counts as repaired when no webhook has brought it 40 s later', async () => {
+    bench.service.addMessage('c1', bench.clock.now());
+    bench.service.addMessage('c1', bench.clock.now(), { direction: 'outgoing', status: 'sent' });
+    await bench.poll();
+    await pollAfter(39_999);
+    expect(await totals()).toEqual({ messages: 0, statuses: 0 });
+    await pollAfter(1);
+    expect(await totals()).toEqual({ messages: 1, statuses: 1 });
+    expect(await pending()).toBe(0);
+    const { text } = await bench.metrics.render();
+    expect(text).toContain('connector_poll_repaired_total{what="message"} 1');
+    expect(text).toContain('connector_poll_repaired_total{what="status"} 1');
+  });
+
+  it('does not when the webhook was merely late', async () => {
+    const received = bench.service.addMessage('c1', bench.clock.now());
+    const sent = bench.service.addMessage('c1', bench.clock.now(), { direction: 'outgoing', status: 'sent' });
+    await bench.poll();
+    await bring(received);
+    await bring(sent);
+    await pollAfter(45_000);
+    expect(await totals()).toEqual({ messages: 0, statuses: 0 });
+    expect(await pending()).toBe(0);
+  });
+
+  it('does not when a webhook has brought a higher status meanwhile', async () => {
+    const message = bench.service.addMessage('c1', bench.clock.now(), {
+      direction: 'outgoing',
+      status: 'delivered',
+    });
+    await bench.poll();
+    message.status = 'read';
+    await bring(message);
+    await pollAfter(45_000);
+    expect(await totals()).toEqual({ messages: 0, statuses: 0 });
+  });
+
+  it('counts each lost status of a message', async () => {
+    const message = bench.service.addMessage('c1', bench.clock.now(), {
+      direction: 'outgoing',
+      status: 'sent',
+    });
+    await bring(message);
+    message.status = 'delivered';
+    await pollAfter(45_000);
+    message.status = 'read';
+    await pollAfter(45_000);
+    await pollAfter(45_000);
+    expect(await totals()).toEqual({ messages: 0, statuses: 2 });
+  });
+
+  it('does not count what a webhook had brought before', async () => {
+    const message = bench.service.addMessage('c1', bench.clock.now());
+    await bring(message);
+    await bench.poll();
+    expect(await pending()).toBe(0);
+  });
+
+  it('counts nothing of a cloud_api connection, which emits no events', async () => {
+    bench.service.addConnection('c2', { provider: 'cloud_api' });
+    bench.service.addMessage('c2', bench.clock.now());
+    await bench.poll();
+    expect(await pending()).toBe(0);
+  });
+
+  it('counts nothing from before the registration', async () => {
+    bench.service.addMessage('c1', registered - 1);
+    bench.service.addMessage('c1', registered);
+    await bench.poll();
+    expect(await pending()).toBe(1);
+  });
+
+  it('counts nothing when the webhook was never registered', async () => {
+    await bench.database.query('update connector.subscriptions set registered_at = null');
+    bench.service.addMessage('c1', bench.clock.now());
+    await bench.poll();
+    expect(await pending()).toBe(0);
+  });
+});
