@@ -43,6 +43,8 @@ function createQueueCache(options: BullmqOptions): {
   const queues = new Map<string, JobQueue>();
   return {
     async open(queue) {
+      if (!options.store.isReachable())
+        throw new QueueUnavailable('the store of the queues is not connected');
       const name = storedName(options.prefix, queue);
       const known = queues.get(name) ?? options.store.openQueue(name, options.onError);
       queues.set(name, known);

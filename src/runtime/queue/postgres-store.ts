@@ -53,6 +53,8 @@ export async function openPostgresStore(databaseUrl: string): Promise<QueueStore
 
   return {
     backend: 'postgres',
+    // Each call connects when it has to, and fails by itself.
+    isReachable: () => true,
     openQueue(name, onError) {
       const queue = new Queue(name, { ...QUEUE_OPTIONS, connection: pool }, createPostgresBackend);
       return queue.on('error', onError);

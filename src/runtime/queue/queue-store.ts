@@ -34,6 +34,8 @@ export type JobProcessor = (
 /** Where jobs are kept. */
 export interface QueueStore {
   readonly backend: 'postgres' | 'redis';
+  /** False when a call would only wait for a connection that is known to be lost. */
+  isReachable(): boolean;
   openQueue(name: string, onError: (error: unknown) => void): JobQueue;
   openWorker(
     name: string,

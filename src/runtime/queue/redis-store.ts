@@ -47,6 +47,7 @@ export async function openRedisStore(options: {
 
   return {
     backend: 'redis',
+    isReachable: () => producer.status === 'ready',
     openQueue(name, onQueueError) {
       // All keys of a queue must lie in one slot of a cluster: the braces say so.
       const queue = new Queue(name, { ...QUEUE_OPTIONS, connection: producer, prefix: `{${name}}` });
