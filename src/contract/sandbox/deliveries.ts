@@ -28,8 +28,12 @@ export const delivery = z.object({
   event: eventType,
   connectionId: id,
   messageId: id.nullable(),
-  url: z.string(),
+  url: z.string().nullable().describe('Null when no webhook was set.'),
   outcome: deliveryOutcome,
+  reason: z
+    .enum(['no_webhook', 'backlog_full', 'interrupted'])
+    .optional()
+    .describe('Why an event was dropped without its attempts.'),
   createdAt: dateTime.describe('Wall clock.'),
   headers: z.record(z.string(), z.string()),
   body: z.string().describe('The raw body.'),

@@ -5,7 +5,7 @@ import type { RecordedEvent } from './ledger.ts';
 import type { SignedBody } from './shape-attempt.ts';
 import type { WebhookFault } from './webhook-faults.ts';
 
-/** What a delivery repeats with every attempt. `secret` is absent when bytes of an earlier delivery go again. */
+/** What a delivery repeats with every attempt. `secret` is null when bytes of an earlier attempt go again. */
 export interface Envelope extends SignedBody {
   readonly url: string;
   readonly secret: string | null;
@@ -26,12 +26,9 @@ export interface ActiveDelivery extends Waiting {
 
 const nothing = (): void => undefined;
 
-/** A delivery that has not begun. `envelope` is given when bytes of an earlier one go again. */
-export function activate(
-  waiting: Waiting & { readonly event: RecordedEvent },
-  envelope: Envelope | null = null,
-): ActiveDelivery {
-  return { ...waiting, envelope, attempts: [], made: 0, faults: null, stop: nothing };
+/** A delivery that has not begun. */
+export function activate(waiting: Waiting & { readonly event: RecordedEvent }): ActiveDelivery {
+  return { ...waiting, envelope: null, attempts: [], made: 0, faults: null, stop: nothing };
 }
 
 /** The row of a delivery that is over. */
@@ -40,18 +37,16 @@ export function finished(
   outcome: Exclude<DeliveryOutcome, 'pending'>,
   reason: DropReason | null = null,
 ): FinishedDelivery {
-  const { envelope, event } = delivery;
-  const altered = envelope !== null && envelope.body !== event.body && !envelope.body.equals(event.body);
+  const { envelope } = delivery;
   return {
     id: delivery.id,
-    eventId: event.id,
+    eventId: delivery.eventId,
     url: envelope?.url ?? null,
     outcome,
     reason,
     createdAt: delivery.createdAt,
     signedAt: envelope?.timestamp ?? null,
     signature: envelope?.signature ?? null,
-    body: altered ? envelope.body.toString() : null,
     attempts: delivery.attempts,
   };
 }

@@ -14,8 +14,6 @@ export interface FinishedDelivery {
   /** The signed timestamp and signature; null when it was never signed. */
   readonly signedAt: number | null;
   readonly signature: string | null;
-  /** The bytes as text when they are not the event's own, else null. */
-  readonly body: string | null;
   readonly attempts: readonly Attempt[];
 }
 
@@ -35,9 +33,9 @@ const RETRY_MS = 1_000;
 
 const INSERT = `
   INSERT INTO platform.deliveries
-    (id, event_id, url, outcome, reason, created_at, signed_at, signature, body, attempts)
+    (id, event_id, url, outcome, reason, created_at, signed_at, signature, attempts)
   SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::bigint[],
-    $7::bigint[], $8::text[], $9::text[], $10::text[])
+    $7::bigint[], $8::text[], $9::text[])
   ON CONFLICT (id) DO NOTHING`;
 
 function insertParams(rows: readonly FinishedDelivery[]): unknown[] {
@@ -50,7 +48,6 @@ function insertParams(rows: readonly FinishedDelivery[]): unknown[] {
     rows.map((row) => row.createdAt),
     rows.map((row) => row.signedAt),
     rows.map((row) => row.signature),
-    rows.map((row) => row.body),
     rows.map((row) => JSON.stringify(row.attempts)),
   ];
 }

@@ -2,7 +2,7 @@ import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import { AccountLane, type LaneLimits } from './account-lane.ts';
-import type { Envelope } from './active-delivery.ts';
+import type { ActiveDelivery } from './active-delivery.ts';
 import { clearWebhookTables } from './clear-tables.ts';
 import type { WebhookConfiguration } from './configuration.ts';
 import { connectReceiver, type Sockets } from './connect-receiver.ts';
@@ -10,10 +10,11 @@ import { DeliveryLog } from './delivery-log.ts';
 import type { DeliveryRecord } from './delivery-record.ts';
 import { type HostLookup, lookupHost } from './host-lookup.ts';
 import { loadEvents, type RecordedEvent } from './ledger.ts';
-import { type DeliveryFilter, findDelivery, listDeliveries } from './list-deliveries.ts';
+import { type DeliveryFilter, findDelivery, listDeliveries, viewPending } from './list-deliveries.ts';
 import { Receivers } from './receivers.ts';
 import { recoverDeliveries } from './recover-deliveries.ts';
 import { type ResendOptions, repeatEnvelope } from './repeat-envelope.ts';
+import { appendAttempts, repeatThrough } from './resend-delivery.ts';
 import { noTunnels, type TunnelHosts } from './tunnel-hosts.ts';
 import { noFaults, type WebhookFaults } from './webhook-faults.ts';
 
@@ -53,10 +54,11 @@ export interface Delivery {
   /** Newest first, pending ones included. */
   list(filter: DeliveryFilter): Promise<DeliveryRecord[]>;
   /**
-   * Sends the bytes of a delivery again, as new deliveries, to where they went before. Resolves with their
-   * ids; with none when nothing can be sent because no webhook is set; with null for an unknown id.
+   * Sends the bytes of a delivery again, to where they went before, each time as one attempt more of the
+   * same delivery. Resolves when all have ended; with null for an unknown id, with `unsigned` when nothing
+   * was ever signed and no webhook is set to sign for.
    */
-  resend(id: number, options?: ResendOptions): Promise<number[] | null>;
+  resend(id: number, options?: ResendOptions): Promise<DeliveryRecord | 'unsigned' | null>;
   /** Resolves when no delivery is open and all are stored. Retries run by the clock meanwhile. */
   settle(): Promise<void>;
   /** Drops what is open and empties ledger, deliveries and configurations. Nothing may be delivered meanwhile. */
@@ -131,12 +133,38 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     await Promise.all(stopped.map(({ receivers }) => receivers.close()));
   };
 
-  const repeat = (event: RecordedEvent, envelope: Envelope, times: number): number[] => {
-    const ids = Array.from({ length: times }, () => nextId++);
-    for (const id of ids) {
-      laneOf(event.workspaceId).again({ id, eventId: event.id, createdAt: clock.now(), event }, envelope);
+  const findActive = (id: number): ActiveDelivery | undefined => {
+    for (const { lane } of lanes.values()) {
+      const delivery = lane.find(id);
+      if (delivery !== undefined) return delivery;
     }
-    return ids;
+    return undefined;
+  };
+
+  const findRecord = async (id: number): Promise<DeliveryRecord | null> => {
+    const active = findActive(id);
+    if (active !== undefined) return viewPending(database, active);
+    await log.flush();
+    return findDelivery(database, id);
+  };
+
+  const resend = async (id: number, again: ResendOptions): Promise<DeliveryRecord | 'unsigned' | null> => {
+    const record = await findRecord(id);
+    const [event] = record === null ? [] : await loadEvents(database, [record.eventId]);
+    if (record === null || event === undefined) return null;
+    const current = configuration.destination(event.workspaceId);
+    const envelope = repeatEnvelope(record, again, current, clock.now());
+    if (envelope === null) return 'unsigned';
+    const { times = 1, tamper } = again;
+    const attempts = await repeatThrough(laneOf(event.workspaceId), envelope, { times, tamper });
+    const active = findActive(id);
+    if (active === undefined) {
+      await log.flush();
+      await appendAttempts(database, id, envelope, attempts);
+    } else {
+      active.attempts.push(...attempts);
+    }
+    return findRecord(id);
   };
 
   return {
@@ -157,16 +185,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       await log.flush();
       return listDeliveries(database, pending, filter);
     },
-    async resend(id, resendOptions = {}) {
-      await log.flush();
-      const record = await findDelivery(database, id);
-      if (record === null) return null;
-      const [event] = await loadEvents(database, [record.eventId]);
-      if (event === undefined) return null;
-      const current = configuration.destination(event.workspaceId);
-      const envelope = repeatEnvelope(record, resendOptions, current, clock.now());
-      return envelope === null ? [] : repeat(event, envelope, resendOptions.times ?? 1);
-    },
+    resend: (id, again = {}) => resend(id, again),
     async settle() {
       do {
         await untilIdle();

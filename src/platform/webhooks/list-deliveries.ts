@@ -33,7 +33,7 @@ interface Row {
 
 const SELECT = `
   SELECT d.id, d.event_id, l.event, l.connection_id, l.message_id, d.url, d.outcome, d.reason, d.created_at,
-    d.signed_at, d.signature, coalesce(d.body, l.body) AS body, d.attempts
+    d.signed_at, d.signature, l.body, d.attempts
   FROM platform.deliveries d JOIN platform.ledger l ON l.id = d.event_id`;
 
 function fromRow(row: Row): DeliveryRecord {
@@ -137,6 +137,15 @@ export async function listDeliveries(
   const ended = new Set(finished.map(({ id }) => id));
   const open = (await listPending(db, pending, filter)).filter(({ id }) => !ended.has(id));
   return [...open, ...finished].sort((a, b) => b.id - a.id).slice(0, filter.limit);
+}
+
+/** One of the pending deliveries as it stands; null when its event is gone. */
+export async function viewPending(
+  db: Queryable,
+  pending: Waiting | ActiveDelivery,
+): Promise<DeliveryRecord | null> {
+  const [event] = await loadEvents(db, [pending.eventId]);
+  return event === undefined ? null : fromPending(pending, event);
 }
 
 /** One finished delivery; null when there is none of that id. */

@@ -11,8 +11,8 @@ export interface ResendOptions {
   readonly resign?: boolean;
   /** How often; default once. */
   readonly times?: number;
-  /** Alters one byte of the body, or one digit of the signature, after signing. */
-  readonly tamper?: 'body' | 'signature';
+  /** Alters one byte of the body, one digit of the signature, or the timestamp, after signing. */
+  readonly tamper?: 'body' | 'signature' | 'timestamp';
 }
 
 /** The same bytes and signature, or freshly signed ones. Null when there is nothing to sign with. */
@@ -27,6 +27,7 @@ export function repeatEnvelope(
   if (envelope === null) return null;
   if (options.tamper === 'body') return { ...envelope, body: tamperBody(envelope.body) };
   if (options.tamper === 'signature') return { ...envelope, signature: tamperSignature(envelope.signature) };
+  if (options.tamper === 'timestamp') return { ...envelope, timestamp: envelope.timestamp + 1 };
   return envelope;
 }
 

@@ -1,14 +1,13 @@
 import type { RecordedEvent } from './ledger.ts';
 
-/** What a network, or a bad day of the service, does to one attempt. */
-export type WebhookFault =
+type Effect =
   /** The attempt never leaves. */
   | { readonly type: 'drop' }
-  /** `times` more copies arrive. */
+  /** `times` more copies leave with it. */
   | { readonly type: 'duplicate'; readonly times: number }
   /** The attempt leaves `ms` later, as it was signed. */
   | { readonly type: 'delay'; readonly ms: number }
-  /** The attempt leaves after another event of its account was delivered, or after `ms`. */
+  /** The attempt leaves after another event of its account was delivered, at the latest after `ms`. */
   | { readonly type: 'reorder'; readonly ms: number }
   /** One byte of the body is altered after signing. */
   | { readonly type: 'tamper_body' }
@@ -20,6 +19,9 @@ export type WebhookFault =
   | { readonly type: 'truncate' }
   /** The second half of the body comes `ms` after the first. */
   | { readonly type: 'slow'; readonly ms: number };
+
+/** What a network, or a bad day of the service, does to one attempt. `name` is for the attempt's record. */
+export type WebhookFault = Effect & { readonly name: string };
 
 /** Decides the faults of one attempt, counted from 1. The service itself has none. */
 export interface WebhookFaults {

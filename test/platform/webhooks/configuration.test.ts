@@ -1,9 +1,18 @@
 import type { LookupAddress } from 'node:dns';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createWebhookConfiguration } from '../../../src/platform/webhooks/configuration.ts';
-import { createWebhookFixture, HOOK, HOST, type WebhookFixture, WORKSPACE } from './fixture.ts';
+import {
+  createWebhookFixture,
+  HOOK,
+  HOST,
+  shareDatabase,
+  type WebhookFixture,
+  WORKSPACE,
+} from './fixture.ts';
 
 const EVENTS = ['message.received', 'message.status', 'connection.disconnected', 'connection.connected'];
+
+shareDatabase();
 
 describe('the webhook configuration', () => {
   let fixture: WebhookFixture;

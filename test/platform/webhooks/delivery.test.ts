@@ -1,16 +1,20 @@
 import { createHmac } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { recordEvents } from '../../../src/platform/webhooks/ledger.ts';
 import { type Receiver, startReceiver } from '../../support/receiver.ts';
 import {
   createWebhookFixture,
   HOOK,
   HOST,
   receivedEvent,
+  shareDatabase,
   type WebhookFixture,
   WORKSPACE,
 } from './fixture.ts';
 
 const start = Date.UTC(2026, 0, 15, 12);
+
+shareDatabase();
 
 describe('delivery', () => {
   let fixture: WebhookFixture;
@@ -275,29 +279,37 @@ describe('delivery', () => {
   });
 
   describe('sending again', () => {
-    it('repeats bytes and signature, as a delivery of its own', async () => {
+    const emitOne = async (): Promise<number> => {
       await fixture.emit(receivedEvent('cmessage1'));
       await fixture.delivery.settle();
       const [delivery] = await fixture.delivery.list({ limit: 1 });
+      return delivery?.id ?? 0;
+    };
+
+    it('repeats bytes and signature, as attempts of the same delivery', async () => {
+      const id = await emitOne();
       await fixture.clock.advance(60_000);
-      const ids = await fixture.delivery.resend(delivery?.id ?? 0, { times: 2 });
-      await fixture.delivery.settle();
+      const resent = await fixture.delivery.resend(id, { times: 2 });
       const [first, second, third] = receiver.requests;
       expect(second).toEqual(first);
       expect(third).toEqual(first);
-      const listed = await fixture.delivery.list({ limit: 10 });
-      expect(listed.map(({ id }) => id).sort()).toEqual([delivery?.id, ...(ids ?? [])].sort());
-      expect(new Set(listed.map(({ eventId }) => eventId)).size).toBe(1);
+      expect(resent).toMatchObject({
+        id,
+        outcome: 'delivered',
+        attempts: [
+          { at: start, status: 200 },
+          { at: start + 60_000, status: 200 },
+          { at: start + 60_000, status: 200 },
+        ],
+      });
+      expect(await fixture.delivery.list({ limit: 10 })).toEqual([resent]);
     });
 
     it('signs afresh with the secret of now when told to', async () => {
-      await fixture.emit(receivedEvent('cmessage1'));
-      await fixture.delivery.settle();
-      const [delivery] = await fixture.delivery.list({ limit: 1 });
+      const id = await emitOne();
       const rotated = await fixture.configuration.rotate(WORKSPACE);
       await fixture.clock.advance(600_000);
-      await fixture.delivery.resend(delivery?.id ?? 0, { resign: true });
-      await fixture.delivery.settle();
+      await fixture.delivery.resend(id, { resign: true });
       const [first, again] = receiver.requests;
       expect(again?.body).toEqual(first?.body);
       expect(again?.headers['x-service-timestamp']).toEqual([String(start + 600_000)]);
@@ -308,33 +320,93 @@ describe('delivery', () => {
       expect(again?.headers['x-service-signature']).toEqual([`sha256=${hmac}`]);
     });
 
-    it('alters one byte of the body, or the signature, and keeps what it sent', async () => {
-      await fixture.emit(receivedEvent('cmessage1'));
-      await fixture.delivery.settle();
-      const [delivery] = await fixture.delivery.list({ limit: 1 });
-      await fixture.delivery.resend(delivery?.id ?? 0, { tamper: 'body' });
-      await receiver.received(2);
-      await fixture.delivery.resend(delivery?.id ?? 0, { tamper: 'signature' });
-      await receiver.received(3);
-      await fixture.delivery.settle();
-      const [first, body, signature] = receiver.requests;
+    it('alters one byte of the body, or the signature, or the timestamp, and nothing else', async () => {
+      const id = await emitOne();
+      receiver.otherwise({ status: 401 });
+      await fixture.delivery.resend(id, { tamper: 'body' });
+      await fixture.delivery.resend(id, { tamper: 'signature' });
+      const resent = await fixture.delivery.resend(id, { tamper: 'timestamp' });
+      const [first, body, signature, timestamp] = receiver.requests;
       expect(body?.headers).toEqual(first?.headers);
-      const differing = [...(first?.body ?? [])].filter((byte, index) => byte !== body?.body[index]);
-      expect(differing).toHaveLength(1);
+      expect([...(first?.body ?? [])].filter((byte, at) => byte !== body?.body[at])).toHaveLength(1);
       expect(signature?.body).toEqual(first?.body);
+      expect({ ...signature?.headers, 'x-service-signature': null }).toEqual({
+        ...first?.headers,
+        'x-service-signature': null,
+      });
       expect(signature?.headers['x-service-signature']).not.toEqual(first?.headers['x-service-signature']);
-      const [, stored] = await fixture.delivery.list({ limit: 3 });
-      expect(stored?.body).toBe(body?.body.toString());
+      expect(timestamp?.headers).toEqual({ ...first?.headers, 'x-service-timestamp': [String(start + 1)] });
+      expect(resent).toMatchObject({
+        outcome: 'delivered',
+        attempts: [
+          { status: 200 },
+          { status: 401, faults: ['tamper_body'] },
+          { status: 401, faults: ['tamper_signature'] },
+          { status: 401, faults: ['tamper_timestamp'] },
+        ],
+      });
+    });
+
+    it('makes a dropped delivery delivered when a receiver takes it', async () => {
+      await fixture.configuration.put(WORKSPACE, 'https://gone.example.com/');
+      fixture.tunnels.set('gone.example.com', 'http://127.0.0.1:1');
+      await fixture.emit(receivedEvent('cmessage1'));
+      await fixture.clock.timerSet(500);
+      await fixture.clock.advance(500);
+      await fixture.clock.timerSet(1_000);
+      await fixture.clock.advance(1_000);
+      await fixture.delivery.settle();
+      const [dropped] = await fixture.delivery.list({ limit: 1 });
+      expect(dropped?.outcome).toBe('dropped');
+      fixture.tunnels.set('gone.example.com', receiver.origin);
+      expect(await fixture.delivery.resend(dropped?.id ?? 0)).toMatchObject({ outcome: 'delivered' });
+    });
+
+    it('sends a pending delivery once more without touching its own attempts', async () => {
+      receiver.script({ status: 500 });
+      await fixture.emit(receivedEvent('cmessage1'));
+      await fixture.clock.timerSet(500);
+      const [pending] = await fixture.delivery.list({ limit: 1 });
+      const resent = await fixture.delivery.resend(pending?.id ?? 0);
+      expect(resent).toMatchObject({ outcome: 'pending', attempts: [{ status: 500 }, { status: 200 }] });
+      await fixture.clock.advance(500);
+      await fixture.delivery.settle();
+      const [delivered] = await fixture.delivery.list({ limit: 1 });
+      expect(delivered?.attempts.map(({ status }) => status)).toEqual([500, 200, 200]);
+    });
+
+    it('sends what had no webhook once there is one', async () => {
+      const workspace = 'cworkspace000000000000002';
+      await fixture.emit(receivedEvent('cmessage1', 'hello', workspace));
+      await fixture.delivery.settle();
+      const [unsent] = await fixture.delivery.list({ limit: 1 });
+      expect(await fixture.delivery.resend(unsent?.id ?? 0)).toBe('unsigned');
+      await fixture.configuration.put(workspace, HOOK);
+      expect(await fixture.delivery.resend(unsent?.id ?? 0)).toMatchObject({
+        outcome: 'delivered',
+        reason: null,
+        url: HOOK,
+        headers: { 'X-Service-Timestamp': String(start) },
+      });
+      expect(receiver.requests).toHaveLength(1);
     });
 
     it('knows no delivery that was never made', async () => {
       expect(await fixture.delivery.resend(123_456)).toBeNull();
     });
+
+    it('ends with the process', async () => {
+      const id = await emitOne();
+      receiver.otherwise({ hang: true });
+      const resent = fixture.delivery.resend(id);
+      await receiver.received(2);
+      await fixture.delivery.close();
+      expect(await resent).toMatchObject({ attempts: [{ status: 200 }, { error: 'stopped' }] });
+    });
   });
 
   describe('the end of the process', () => {
     it('marks what a crash left undone as dropped, at the next start', async () => {
-      const { recordEvents } = await import('../../../src/platform/webhooks/ledger.ts');
       await fixture.emit(receivedEvent('cmessage1'));
       await fixture.delivery.settle();
       await recordEvents(fixture.database, [receivedEvent('cmessage2'), receivedEvent('cmessage3')]);
@@ -352,11 +424,10 @@ describe('delivery', () => {
       await fixture.emit(receivedEvent('cmessage1'));
       await fixture.delivery.settle();
       const next = await fixture.restart();
-      const [first] = await next.list({ limit: 1 });
-      const ids = await next.resend(first?.id ?? 0);
+      next.deliver(await recordEvents(fixture.database, [receivedEvent('cmessage2')]));
       await next.settle();
-      expect(ids).toEqual([(first?.id ?? 0) + 1]);
-      expect(await next.list({ limit: 10 })).toHaveLength(2);
+      const listed = await next.list({ limit: 10 });
+      expect(listed.map(({ messageId }) => messageId)).toEqual(['cmessage2', 'cmessage1']);
     });
 
     it('closes without waiting for a receiver that hangs, and says so', async () => {

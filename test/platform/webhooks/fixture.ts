@@ -1,4 +1,6 @@
+import { afterAll, beforeAll } from 'vitest';
 import type { WebhookEvent } from '../../../src/contract/service/events.ts';
+import { clearWebhookTables } from '../../../src/platform/webhooks/clear-tables.ts';
 import {
   createWebhookConfiguration,
   type WebhookConfiguration,
@@ -46,9 +48,8 @@ export function receivedEvent(id: string, text = 'hello', workspaceId = WORKSPAC
   };
 }
 
-/** Webhooks on a database of their own, with a clock that a test moves and tunnels that it sets. */
+/** Webhooks on an empty database, with a clock that a test moves and tunnels that it sets. */
 export interface WebhookFixture {
-  readonly url: string;
   readonly database: Database;
   readonly clock: WatchedClock;
   readonly tunnels: Map<string, string>;
@@ -63,15 +64,26 @@ export interface WebhookFixture {
 
 export const silent = createLogger({ level: 'silent', name: 'test' });
 
-export async function createWebhookFixture(options: Partial<DeliveryOptions> = {}): Promise<WebhookFixture> {
-  const testDatabase = await createTestDatabase({ platform: true });
-  const database = openDatabase({
-    url: testDatabase.url,
-    name: 'test',
-    poolSize: 4,
-    clock: systemClock,
-    logger: silent,
+let shared: Database | undefined;
+
+/** One database for the tests of a file; each fixture finds it empty. */
+export function shareDatabase(): void {
+  let drop: () => Promise<void> = async () => undefined;
+  beforeAll(async () => {
+    const made = await createTestDatabase({ platform: true });
+    drop = made.drop;
+    shared = openDatabase({ url: made.url, name: 'test', poolSize: 4, clock: systemClock, logger: silent });
   });
+  afterAll(async () => {
+    await shared?.close();
+    await drop();
+  });
+}
+
+export async function createWebhookFixture(options: Partial<DeliveryOptions> = {}): Promise<WebhookFixture> {
+  if (shared === undefined) throw new Error('call shareDatabase() in the file first');
+  const database = shared;
+  await clearWebhookTables(database);
   const clock = new WatchedClock();
   const tunnels = new Map<string, string>();
   const hosts = { target: (host: string) => tunnels.get(host) };
@@ -95,7 +107,6 @@ export async function createWebhookFixture(options: Partial<DeliveryOptions> = {
   await configuration.load();
   const delivery = await create();
   return {
-    url: testDatabase.url,
     database,
     clock,
     tunnels,
@@ -109,8 +120,6 @@ export async function createWebhookFixture(options: Partial<DeliveryOptions> = {
     restart: create,
     async close() {
       for (const one of made) await one.close();
-      await database.close();
-      await testDatabase.drop();
     },
   };
 }

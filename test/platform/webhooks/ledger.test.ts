@@ -1,0 +1,129 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createLedger, type Ledger, recordEvents } from '../../../src/platform/webhooks/ledger.ts';
+import {
+  CONNECTION,
+  createWebhookFixture,
+  receivedEvent,
+  shareDatabase,
+  type WebhookFixture,
+  WORKSPACE,
+} from './fixture.ts';
+
+shareDatabase();
+
+describe('the ledger', () => {
+  let fixture: WebhookFixture;
+  let ledger: Ledger;
+
+  beforeEach(async () => {
+    fixture = await createWebhookFixture();
+    ledger = createLedger(fixture);
+  });
+
+  afterEach(() => fixture.close());
+
+  it('holds every event with its payload, delivered or not', async () => {
+    const event = receivedEvent('cmessage1', 'NUL \u0000, a lone surrogate \ud800 and ünïcödé');
+    const [recorded] = await recordEvents(fixture.database, [event]);
+    expect(await ledger.read(0, 10)).toEqual([
+      {
+        seq: 1,
+        at: event.at,
+        workspaceId: WORKSPACE,
+        connectionId: CONNECTION,
+        messageId: 'cmessage1',
+        event: 'message.received',
+        status: null,
+        payload: event.payload,
+      },
+    ]);
+    expect(recorded?.body.toString()).toBe(JSON.stringify(event.payload));
+  });
+
+  it('answers what comes after a seq, in pages', async () => {
+    await recordEvents(
+      fixture.database,
+      Array.from({ length: 7 }, (_, index) => receivedEvent(`cmessage${index}`)),
+    );
+    const first = await ledger.read(0, 3);
+    expect(first.map(({ seq, messageId }) => [seq, messageId])).toEqual([
+      [1, 'cmessage0'],
+      [2, 'cmessage1'],
+      [3, 'cmessage2'],
+    ]);
+    expect((await ledger.read(3, 3)).map(({ seq }) => seq)).toEqual([4, 5, 6]);
+    expect((await ledger.read(6, 3)).map(({ seq }) => seq)).toEqual([7]);
+    expect(await ledger.read(7, 3)).toEqual([]);
+  });
+
+  it('knows nothing of a state change that was rolled back, and leaves no gap for it', async () => {
+    await recordEvents(fixture.database, [receivedEvent('cmessage1')]);
+    await expect(
+      fixture.database.transaction(async (tx) => {
+        await recordEvents(tx, [receivedEvent('cmessage2')]);
+        throw new Error('rolled back');
+      }),
+    ).rejects.toThrow('rolled back');
+    await recordEvents(fixture.database, [receivedEvent('cmessage3')]);
+    const entries = await ledger.read(0, 10);
+    expect(entries.map(({ seq, messageId }) => [seq, messageId])).toEqual([
+      [1, 'cmessage1'],
+      [2, 'cmessage3'],
+    ]);
+  });
+
+  it('shows a reader who keeps the last seq an event that began early and committed late', async () => {
+    const late = Promise.withResolvers<void>();
+    const begun = Promise.withResolvers<void>();
+    const slow = fixture.database.transaction(async (tx) => {
+      await recordEvents(tx, [receivedEvent('clate')]);
+      begun.resolve();
+      await late.promise;
+    });
+    await begun.promise;
+    await recordEvents(fixture.database, [receivedEvent('cearly')]);
+    const before = await ledger.read(0, 10);
+    late.resolve();
+    await slow;
+    const after = await ledger.read(before.at(-1)?.seq ?? 0, 10);
+    expect([...before, ...after].map(({ seq, messageId }) => [seq, messageId])).toEqual([
+      [1, 'cearly'],
+      [2, 'clate'],
+    ]);
+  });
+
+  it('numbers without gaps and without repeats while many write and many read', async () => {
+    const writers = Array.from({ length: 8 }, (_, writer) =>
+      Promise.all(
+        Array.from({ length: 10 }, (__, batch) =>
+          fixture.database.transaction((tx) =>
+            recordEvents(
+              tx,
+              Array.from({ length: 5 }, (___, index) => receivedEvent(`cm${writer}x${batch}x${index}`)),
+            ),
+          ),
+        ),
+      ),
+    );
+    const readAll = async () => {
+      const seen: string[] = [];
+      let last = 0;
+      while (seen.length < 400) {
+        for (const entry of await ledger.read(last, 50)) {
+          expect(entry.seq).toBe(last + 1);
+          last = entry.seq;
+          seen.push(entry.messageId ?? '');
+        }
+      }
+      return seen;
+    };
+    const [one, two] = await Promise.all([readAll(), readAll(), ...writers]);
+    expect(two).toEqual(one);
+    expect(new Set(one).size).toBe(400);
+    expect(await ledger.read(400, 10)).toEqual([]);
+  });
+
+  it('records nothing when there is nothing to record', async () => {
+    expect(await recordEvents(fixture.database, [])).toEqual([]);
+  });
+});
