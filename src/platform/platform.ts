@@ -1,7 +1,5 @@
 import type express from 'express';
-import type { Clock } from '../runtime/clock/clock.ts';
-import type { Database } from '../runtime/database/database.ts';
-import type { Logger } from '../runtime/logger/logger.ts';
+import { composeCore } from './compose-core.ts';
 import { type Connections, createConnections } from './connections/connections.ts';
 import { createWorkspaces, type Workspaces } from './connections/workspaces.ts';
 import { type ApiKeys, createApiKeys } from './credentials/api-keys.ts';
@@ -13,64 +11,20 @@ import { createPageCursors } from './messages/page-cursor.ts';
 import { createSender } from './messages/send-messages.ts';
 import type { SendTiming } from './messages/send-timing.ts';
 import { type Contacts, createContacts } from './network/contacts.ts';
-import { createSimulatedNetwork, networkTimers } from './network/simulated-network.ts';
-import type { ApiFaults } from './rest/api-faults.ts';
+import type { PlatformOptions } from './platform-options.ts';
 import { noApiFaults } from './rest/api-faults.ts';
 import { createApp } from './rest/app.ts';
 import { NEUTRAL_PICTURE_PATH } from './rest/neutral-picture.ts';
 import { createRoutes } from './rest/routes.ts';
 import { createCallServer } from './rest/serve-calls.ts';
 import { seededRandom } from './seeded-random.ts';
-import { createCommit } from './state-change.ts';
-import { createDomainClock } from './time/domain-clock.ts';
 import { loadServiceState } from './time/service-state.ts';
-import { createTimerRunner } from './time/timer-runner.ts';
 import { createVirtualTime, type VirtualTime } from './time/virtual-time.ts';
-import { createWriteGate } from './time/write-gate.ts';
-import {
-  createWebhookConfiguration,
-  type WebhookConfiguration,
-  type WebhookSecrets,
-} from './webhooks/configuration.ts';
-import { createDelivery, type Delivery, type TunnelHosts, type WebhookFaults } from './webhooks/delivery.ts';
-import type { HostLookup } from './webhooks/host-lookup.ts';
-import { createLedger, type Ledger, recordEvents } from './webhooks/ledger.ts';
-import { noTunnels } from './webhooks/tunnel-hosts.ts';
-import { noFaults } from './webhooks/webhook-faults.ts';
+import type { WebhookConfiguration } from './webhooks/configuration.ts';
+import type { Delivery } from './webhooks/delivery.ts';
+import { createLedger, type Ledger } from './webhooks/ledger.ts';
 
-/** Where the service is reached; read on each use, since a free port is known only after listening. */
-export interface BaseUrls {
-  /** `{base_url}`, with `/api/v1`. */
-  readonly api: string;
-  readonly legacyApi: string;
-  readonly auth: string;
-}
-
-/** What the sandbox hands over. Each is absent in a service that nobody plays with. */
-export interface PlatformPorts {
-  readonly webhookFaults?: WebhookFaults;
-  readonly apiFaults?: ApiFaults;
-  readonly hosts?: TunnelHosts;
-  /** Resolves the names of receivers; default: the system. */
-  readonly lookup?: HostLookup;
-  /** Issues signing secrets in place of random ones. */
-  readonly webhookSecrets?: WebhookSecrets;
-  /** Draws in [0, 1). */
-  readonly random?: () => number;
-}
-
-export interface PlatformOptions {
-  /** Migrated; stays open when the platform closes. */
-  readonly database: Database;
-  readonly systemClock: Clock;
-  readonly logger: Logger;
-  readonly baseUrls: () => BaseUrls;
-  /** The pace of sends at start and after a reset. 1 is real, 0 none. */
-  readonly sendScale: number;
-  readonly ports?: PlatformPorts;
-  /** Called when another process took over the database; this one must end. */
-  readonly onTakenOver?: () => void;
-}
+export type { BaseUrls, PlatformOptions, PlatformPorts } from './platform-options.ts';
 
 /** The service. `app` is what its clients see; the rest is for the hand that moves people, phones and time. */
 export interface Platform {
@@ -104,65 +58,24 @@ const SEED = 1;
  * under way. Throws `PlatformAlreadyRuns` when another process serves this database.
  */
 export async function createPlatform(options: PlatformOptions): Promise<Platform> {
-  const { systemClock, logger } = options;
-  const lease = await takeProcessLease({
-    database: options.database,
-    clock: systemClock,
-    logger,
-    onLost: () => options.onTakenOver?.(),
-  });
+  const { database, systemClock: clock, logger } = options;
+  const onLost = (): void => options.onTakenOver?.();
+  const lease = await takeProcessLease({ database, clock, logger, onLost });
   try {
-    return await composePlatform(options, lease.release);
+    return await startPlatform(options, lease.release);
   } catch (error) {
     await lease.release();
     throw error;
   }
 }
 
-async function composePlatform(options: PlatformOptions, release: () => Promise<void>): Promise<Platform> {
+async function startPlatform(options: PlatformOptions, release: () => Promise<void>): Promise<Platform> {
   const { database, systemClock, logger, ports = {} } = options;
-  const { random = seededRandom(SEED), hosts = noTunnels } = ports;
-  const lookup = ports.lookup === undefined ? {} : { lookup: ports.lookup };
-
+  const random = ports.random ?? seededRandom(SEED);
   const state = await loadServiceState(database);
-  const clock = createDomainClock(systemClock, state);
-  const gate = createWriteGate();
-
-  const webhooks = createWebhookConfiguration({
-    database,
-    hosts,
-    clock: systemClock,
-    ...lookup,
-    ...(ports.webhookSecrets === undefined ? {} : { secrets: ports.webhookSecrets }),
-  });
-  const delivery = createDelivery({
-    database,
-    clock: systemClock,
-    logger,
-    configuration: webhooks,
-    faults: ports.webhookFaults ?? noFaults,
-    hosts,
-    ...lookup,
-  });
-
-  const commit = createCommit({
-    database,
-    clock,
-    record: recordEvents,
-    deliver: (events) => delivery.deliver(events),
-    arm: (dueAt) => runner.arm(dueAt),
-  });
-  const changeState: typeof commit = (work) => gate.shared(() => commit(work));
-  const runner = createTimerRunner({
-    database,
-    clock,
-    systemClock,
-    gate,
-    commit,
-    logger,
-    handlers: networkTimers(networkReports),
-  });
-  const network = createSimulatedNetwork({ database, clock, random });
+  const core = composeCore(options, state, networkReports, random);
+  const { clock, gate, changeState, runner, network, webhooks, delivery } = core;
+  const { sendScale } = options;
   const sender = createSender({
     database,
     changeState,
@@ -172,27 +85,24 @@ async function composePlatform(options: PlatformOptions, release: () => Promise<
     network,
     logger,
     random,
-    sendScale: options.sendScale,
+    sendScale,
   });
-  const calls = createCallServer({
-    database,
-    systemClock,
-    logger,
-    faults: ports.apiFaults ?? noApiFaults,
-    endpoints: createRoutes({
-      database,
-      clock,
-      cursors: createPageCursors(state.cursorKey),
-      sender,
-      webhooks,
-      neutralPicture: () => new URL(NEUTRAL_PICTURE_PATH, options.baseUrls().api).href,
-    }),
-  });
+  const cursors = createPageCursors(state.cursorKey);
+  const neutralPicture = (): string => new URL(NEUTRAL_PICTURE_PATH, options.baseUrls().api).href;
+  const endpoints = createRoutes({ database, clock, cursors, sender, webhooks, neutralPicture });
+  const faults = ports.apiFaults ?? noApiFaults;
+  const calls = createCallServer({ database, systemClock, logger, faults, endpoints });
 
-  await webhooks.load();
-  await delivery.start();
-  await sender.recover();
-  await runner.rearm();
+  try {
+    await webhooks.load();
+    await delivery.start();
+    await sender.recover();
+    await runner.rearm();
+  } catch (error) {
+    await runner.close();
+    await delivery.close();
+    throw error;
+  }
 
   return {
     app: createApp(calls),
@@ -218,8 +128,8 @@ async function composePlatform(options: PlatformOptions, release: () => Promise<
     },
 
     async reset() {
-      await sender.abandon();
       await gate.exclusive(async () => {
+        sender.giveUp();
         await clearTables(database);
         await delivery.reset();
         await runner.rearm();
@@ -229,8 +139,9 @@ async function composePlatform(options: PlatformOptions, release: () => Promise<
 
     async close() {
       await runner.close();
-      await sender.abandon();
-      await calls.idle();
+      sender.giveUp();
+      await sender.idle();
+      await calls.close();
       await delivery.close();
       await release();
     },

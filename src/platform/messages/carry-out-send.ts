@@ -3,6 +3,7 @@ import type { Database } from '../../runtime/database/database.ts';
 import { isConnectionFailure } from '../../runtime/database/errors.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { Accepted, OutboundMessage, PhoneNetwork } from '../network/network.ts';
+import { PlatformError } from '../platform-error.ts';
 import type { ChangeState } from '../state-change.ts';
 import type { WriteGate } from '../time/write-gate.ts';
 import { answerSend, freeSend, type JournalEntry, readUnanswered } from './send-journal.ts';
@@ -18,8 +19,11 @@ interface Options {
 
 /** The part of a send from which there is no way back. */
 export interface SendCarrier {
-  /** Hands a message to the network; asks again, once, when it is not known whether the network has it. */
-  accept(message: OutboundMessage): Promise<Accepted>;
+  /**
+   * Hands a message to the network; asks again, once, when it is not known whether the network has it.
+   * Throws `send_failed` when `signal` has aborted before: then the network has not heard of it.
+   */
+  accept(message: OutboundMessage, signal: AbortSignal): Promise<Accepted>;
   /** Stores what the network has. Where that fails the answer is the degraded one: it was sent all the same. */
   store(entry: JournalEntry, accepted: Accepted): Promise<SendMessageAnswer>;
   /** Answers without storing. */
@@ -48,7 +52,13 @@ export function createSendCarrier({ database, changeState, gate, network, logger
   };
 
   return {
-    accept: (message) => twice(() => gate.shared(() => network.accept(message))),
+    accept: (message, signal) =>
+      twice(() =>
+        gate.shared(() => {
+          if (signal.aborted) throw new PlatformError('send_failed');
+          return network.accept(message);
+        }),
+      ),
     leaveUnstored,
 
     async store(entry, accepted) {

@@ -54,8 +54,10 @@ export interface Sender {
   ): Promise<SendMessageAnswer>;
   /** At start, before any send: ends what a crash left under way. */
   recover(): Promise<void>;
-  /** Gives up sends that have not reached the network and waits for the others. */
-  abandon(): Promise<void>;
+  /** Gives up the sends under way that have not reached the network. */
+  giveUp(): void;
+  /** Resolves when no send is under way. */
+  idle(): Promise<void>;
 }
 
 /** NUL and half surrogate pairs cannot be stored as they are. */
@@ -132,7 +134,7 @@ export function createSender(options: Options): Sender {
     const first = await claim(entry, idempotencyKey);
     if (first !== null) return first;
     await prepare(connection, entry, signal);
-    const accepted = await carrier.accept({ ...entry, from: connection.phoneNumber ?? '' });
+    const accepted = await carrier.accept({ ...entry, from: connection.phoneNumber ?? '' }, signal);
     return persist ? carrier.store(entry, accepted) : carrier.leaveUnstored(entry, accepted);
   };
 
@@ -154,10 +156,13 @@ export function createSender(options: Options): Sender {
       if (total > 0) logger.info({ total }, 'sends of an earlier start were completed or freed');
     },
 
-    async abandon() {
+    giveUp() {
       patience.abort();
-      await Promise.allSettled(underWay.values());
       patience = new AbortController();
+    },
+
+    async idle() {
+      await Promise.allSettled(underWay.values());
     },
   };
 }

@@ -26,6 +26,8 @@ export interface CallServer {
   readonly open: number;
   /** Resolves when no call is open. */
   idle(): Promise<void>;
+  /** Holds no call any longer, and resolves when none is open. */
+  close(): Promise<void>;
 }
 
 type Fault<Type extends ApiFault['type']> = Extract<ApiFault, { readonly type: Type }>;
@@ -52,6 +54,7 @@ function statusAnswer({ code, error = usualError(code), retryAfter }: Fault<'sta
 export function createCallServer(options: Options): CallServer {
   const { database, systemClock, logger, faults: port } = options;
   const match = createRouteMatcher(options.endpoints);
+  const stopping = new AbortController();
   let open = 0;
   let waiters: (() => void)[] = [];
 
@@ -80,7 +83,7 @@ export function createCallServer(options: Options): CallServer {
   const serve = async (request: Request, response: Response): Promise<void> => {
     const faults = port.decide({ method: request.method, path: request.path });
     const delay = find(faults, 'delay');
-    if (delay !== undefined) await systemClock.sleep(delay.ms);
+    if (delay !== undefined) await systemClock.sleep(delay.ms, stopping.signal);
     if (find(faults, 'reset') !== undefined) {
       request.socket.resetAndDestroy();
       return;
@@ -99,6 +102,9 @@ export function createCallServer(options: Options): CallServer {
     for (const resolve of done) resolve();
   };
 
+  const idle = (): Promise<void> =>
+    open === 0 ? Promise.resolve() : new Promise((resolve) => waiters.push(resolve));
+
   return {
     get open() {
       return open;
@@ -109,6 +115,10 @@ export function createCallServer(options: Options): CallServer {
         .catch((error: unknown) => writeAnswer(response, failed(error, undefined)))
         .finally(leave);
     },
-    idle: () => (open === 0 ? Promise.resolve() : new Promise((resolve) => waiters.push(resolve))),
+    idle,
+    close() {
+      stopping.abort();
+      return idle();
+    },
   };
 }

@@ -90,8 +90,19 @@ describe('process lease', () => {
 
   test('one whose pid was handed out again is taken over at once', async () => {
     await take();
-    await pretend({ pidStart: 'another boot:1' });
+    await pretend({ pidStart: currentProcess().pidStart.replace(/\d+$/, '1') });
     await expect(take()).resolves.toMatchObject({ owner: expect.any(String) });
+  });
+
+  test.each([
+    ['boot', (start: string) => start.replace(/^[0-9a-f]/, (digit) => (digit === '0' ? '1' : '0'))],
+    ['container', (start: string) => start.replace(/pid:\[\d+\]/, 'pid:[1]')],
+  ])('nothing is sure of a process of another %s', async (_what, change) => {
+    await take();
+    const pidStart = change(currentProcess().pidStart);
+    expect(pidStart).not.toBe(currentProcess().pidStart);
+    await pretend({ pid: 999_999_999, pidStart });
+    await expect(take()).rejects.toBeInstanceOf(PlatformAlreadyRuns);
   });
 
   test('whoever lost it is told at its next heartbeat', async () => {

@@ -353,6 +353,20 @@ describe('latency of a send', () => {
     }
   });
 
+  test('a reset in the midst of a send leaves nothing of it', async () => {
+    const { clock, service, to, send } = await startSlowly();
+    try {
+      const first = send();
+      await clock.timerSet(LATENCY_MS);
+      await service.platform.reset();
+      expect((await first).status).toBe(502);
+      expect(await service.platform.contacts.received(to)).toEqual([]);
+      expect(await service.database.query('SELECT 1 FROM platform.sends')).toEqual([]);
+    } finally {
+      await service.close();
+    }
+  });
+
   test.each([
     ['qr', 'hi', 0, 1_000, 7_000],
     ['qr', 'hi', 0.999, 1_000, 7_000],

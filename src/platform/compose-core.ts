@@ -1,0 +1,75 @@
+import type { NetworkReports, PhoneNetwork } from './network/network.ts';
+import { createSimulatedNetwork, networkTimers } from './network/simulated-network.ts';
+import type { PlatformOptions } from './platform-options.ts';
+import { type ChangeState, createCommit } from './state-change.ts';
+import { createDomainClock, type MovableClock } from './time/domain-clock.ts';
+import type { ServiceState } from './time/service-state.ts';
+import { createTimerRunner, type TimerRunner } from './time/timer-runner.ts';
+import { createWriteGate, type WriteGate } from './time/write-gate.ts';
+import { createWebhookConfiguration, type WebhookConfiguration } from './webhooks/configuration.ts';
+import { createDelivery, type Delivery } from './webhooks/delivery.ts';
+import { recordEvents } from './webhooks/ledger.ts';
+import { noTunnels } from './webhooks/tunnel-hosts.ts';
+import { noFaults } from './webhooks/webhook-faults.ts';
+
+/** Time, events and the one way to change state: what everything else of the service stands on. */
+export interface Core {
+  readonly clock: MovableClock;
+  readonly gate: WriteGate;
+  readonly changeState: ChangeState;
+  readonly runner: TimerRunner;
+  readonly network: PhoneNetwork;
+  readonly webhooks: WebhookConfiguration;
+  readonly delivery: Delivery;
+}
+
+function composeWebhooks({ database, systemClock, logger, ports = {} }: PlatformOptions) {
+  const { hosts = noTunnels, webhookFaults: faults = noFaults } = ports;
+  const lookup = ports.lookup === undefined ? {} : { lookup: ports.lookup };
+  const secrets = ports.webhookSecrets === undefined ? {} : { secrets: ports.webhookSecrets };
+  const clock = systemClock;
+  const webhooks = createWebhookConfiguration({ database, hosts, clock, ...lookup, ...secrets });
+  const delivery = createDelivery({
+    database,
+    clock,
+    logger,
+    configuration: webhooks,
+    faults,
+    hosts,
+    ...lookup,
+  });
+  return { webhooks, delivery };
+}
+
+/** Joins the parts. Nothing runs yet: `runner.rearm` and `delivery.start` begin. */
+export function composeCore(
+  options: PlatformOptions,
+  state: ServiceState,
+  reports: NetworkReports,
+  random: () => number,
+): Core {
+  const { database, systemClock, logger } = options;
+  const clock = createDomainClock(systemClock, state);
+  const gate = createWriteGate();
+  const { webhooks, delivery } = composeWebhooks(options);
+
+  const commit = createCommit({
+    database,
+    clock,
+    record: recordEvents,
+    deliver: (events) => delivery.deliver(events),
+    arm: (dueAt) => runner.arm(dueAt),
+  });
+  const handlers = networkTimers(reports);
+  const runner = createTimerRunner({ database, clock, systemClock, gate, commit, logger, handlers });
+
+  return {
+    clock,
+    gate,
+    changeState: (work) => gate.shared(() => commit(work)),
+    runner,
+    network: createSimulatedNetwork({ database, clock, random }),
+    webhooks,
+    delivery,
+  };
+}

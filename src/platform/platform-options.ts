@@ -1,0 +1,43 @@
+import type { Clock } from '../runtime/clock/clock.ts';
+import type { Database } from '../runtime/database/database.ts';
+import type { Logger } from '../runtime/logger/logger.ts';
+import type { ApiFaults } from './rest/api-faults.ts';
+import type { WebhookSecrets } from './webhooks/configuration.ts';
+import type { HostLookup } from './webhooks/host-lookup.ts';
+import type { TunnelHosts } from './webhooks/tunnel-hosts.ts';
+import type { WebhookFaults } from './webhooks/webhook-faults.ts';
+
+/** Where the service is reached; read on each use, since a free port is known only after listening. */
+export interface BaseUrls {
+  /** `{base_url}`, with `/api/v1`. */
+  readonly api: string;
+  readonly legacyApi: string;
+  readonly auth: string;
+}
+
+/** What the sandbox hands over. Each is absent in a service that nobody plays with. */
+export interface PlatformPorts {
+  readonly webhookFaults?: WebhookFaults;
+  readonly apiFaults?: ApiFaults;
+  readonly hosts?: TunnelHosts;
+  /** Resolves the names of receivers; default: the system. */
+  readonly lookup?: HostLookup;
+  /** Issues signing secrets in place of random ones. */
+  readonly webhookSecrets?: WebhookSecrets;
+  /** Draws in [0, 1). */
+  readonly random?: () => number;
+}
+
+/** What the service needs to start. */
+export interface PlatformOptions {
+  /** Migrated; stays open when the platform closes. */
+  readonly database: Database;
+  readonly systemClock: Clock;
+  readonly logger: Logger;
+  readonly baseUrls: () => BaseUrls;
+  /** The pace of sends at start and after a reset. 1 is real, 0 none. */
+  readonly sendScale: number;
+  readonly ports?: PlatformPorts;
+  /** Called when another process took over the database; this one must end. */
+  readonly onTakenOver?: () => void;
+}
