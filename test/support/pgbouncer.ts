@@ -28,10 +28,17 @@ export async function startPgbouncer(program: string, url: string, poolSize: num
   const target = new URL(url);
   const name = target.pathname.slice(1);
   const config = join(folder, 'pgbouncer.ini');
+  const server = [
+    `host=${target.hostname}`,
+    `port=${target.port || 5432}`,
+    `dbname=${name}`,
+    `user=${target.username}`,
+  ];
+  if (target.password !== '') server.push(`password=${decodeURIComponent(target.password)}`);
   await writeFile(
     config,
     `[databases]
-${name} = host=${target.hostname} port=${target.port} dbname=${name} user=${target.username} password=${decodeURIComponent(target.password)}
+${name} = ${server.join(' ')}
 [pgbouncer]
 listen_addr = 127.0.0.1
 listen_port = ${port}

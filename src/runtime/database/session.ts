@@ -249,7 +249,10 @@ export class Session {
       await sendCancelRequest(target, { pid: key.pid, secret: key.secret }, controller.signal);
       stop();
     }
-    socket?.destroy();
+    if (socket === undefined || socket.closed) return;
+    const closed = new Promise((resolve) => socket.once('close', resolve));
+    socket.destroy();
+    await closed;
   }
 
   #refuseOldServer(): void {

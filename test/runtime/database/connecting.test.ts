@@ -67,14 +67,13 @@ describe('connecting', () => {
     expect(failure.message).toMatch(/host name/);
   });
 
-  it('says that the password is wrong', async () => {
+  it('says that the password is wrong', async ({ skip }) => {
     const url = new URL(test.url);
+    skip(url.password === '', 'this server asks for no password');
     url.password = 'wrong';
-    expect(await failureOf(url.toString())).toMatchObject({
-      reason: 'authentication',
-      permanent: true,
-      code: '28P01',
-    });
+    const failure = await failureOf(url.toString());
+    expect(failure).toMatchObject({ reason: 'authentication', permanent: true, code: '28P01' });
+    expect(failure.message).toMatch(/password is wrong/);
   });
 
   it('says that the database does not exist', async () => {

@@ -66,13 +66,13 @@ describe.skipIf(PGBOUNCER === undefined)(
     });
 
     it('cancels through the pooler what missed its deadline', async () => {
-      await expect(database.query('select pg_sleep(20)', [], { deadlineMs: 150 })).rejects.toMatchObject({
+      await expect(database.query('select pg_sleep(100)', [], { deadlineMs: 150 })).rejects.toMatchObject({
         name: 'QueryDeadlineExceeded',
       });
       const direct = openDatabase({ url: test.url, name: 'check', clock: systemClock, logger });
       const active = async (): Promise<number> => {
         const rows = await direct.query(
-          "select 1 from pg_stat_activity where datname = current_database() and state = 'active' and query like '%pg_sleep(20)%' and pid <> pg_backend_pid()",
+          "select 1 from pg_stat_activity where datname = current_database() and state = 'active' and query like '%pg_sleep(100)%' and pid <> pg_backend_pid()",
         );
         return rows.length;
       };

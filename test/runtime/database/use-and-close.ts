@@ -12,7 +12,7 @@ const database = openDatabase({
 });
 await Promise.all(Array.from({ length: 9 }, () => database.query('select 1')));
 await database.transaction((tx) => tx.query('select 1'));
-await database.query('select pg_sleep(20)', [], { deadlineMs: 50 }).catch(() => undefined);
+await database.query('select pg_sleep(100)', [], { deadlineMs: 50 }).catch(() => undefined);
 await database.close();
 // A socket that is closed is let go by the event loop in its next round.
 await new Promise((resolve) => setImmediate(resolve));
