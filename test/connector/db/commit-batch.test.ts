@@ -172,6 +172,17 @@ describe('merging a message', () => {
     ]);
   });
 
+  it('keeps the first value that a source told for a field', async () => {
+    const [connection, message] = [newId(), newId()];
+    await commit({ message: received(connection, message, { text: 'first', waMessageId: null }) });
+    await commit({ message: received(connection, message, { text: 'second', waMessageId: 'wa-1' }) });
+    await commit(
+      { message: received(connection, message, { waMessageId: 'wa-2' }) },
+      { message: received(connection, message, { waMessageId: 'wa-3' }) },
+    );
+    expect(await readMessages(database)).toMatchObject([{ text: 'first', wa_message_id: 'wa-1' }]);
+  });
+
   it('tells the status before and after, and nothing for a straggler', async () => {
     const [connection, message] = [newId(), newId()];
     await commit({ message: status(connection, message, 'sent', T0) });

@@ -1,0 +1,85 @@
+import type { Database, Queryable } from '../../runtime/database/database.ts';
+
+const DAY_MS = 86_400_000;
+/** Advisory lock under which partitions are made and dropped, one process at a time. */
+const LOCK = 7_204_116;
+/** A day may have rows in the default partition that must be moved first. */
+const MOVE_DEADLINE_MS = 60_000;
+const NAME = /^inbox_(\d{4})(\d{2})(\d{2})$/;
+
+/** The UTC day that `ms` lies in, and the name of its partition. */
+function dayOf(ms: number): { readonly name: string; readonly from: number; readonly to: number } {
+  const from = Math.floor(ms / DAY_MS) * DAY_MS;
+  const name = `inbox_${new Date(from).toISOString().slice(0, 10).replaceAll('-', '')}`;
+  return { name, from, to: from + DAY_MS };
+}
+
+async function listPartitions(db: Queryable): Promise<string[]> {
+  const rows = await db.query<{ name: string }>(
+    `SELECT c.relname AS name FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+      WHERE i.inhparent = 'connector.inbox'::regclass`,
+  );
+  return rows.map((row) => row.name);
+}
+
+/**
+ * Makes the partitions of the inbox for the day of `now` and the `ahead` days after it, those that are missing,
+ * and resolves with their number. Any number of processes may do it at once. Rows of such a day that are in
+ * the default partition move over. Throws as `query` does; partitions made before the failure stay.
+ */
+export async function makeInboxPartitions(database: Database, now: number, ahead: number): Promise<number> {
+  const present = new Set(await listPartitions(database));
+  const days = Array.from({ length: ahead + 1 }, (_, offset) => dayOf(now + offset * DAY_MS));
+  let made = 0;
+  for (const day of days.filter(({ name }) => !present.has(name))) {
+    const isNew = await database.transaction((tx) => makePartition(tx, day), {
+      deadlineMs: MOVE_DEADLINE_MS,
+    });
+    if (isNew) made += 1;
+  }
+  return made;
+}
+
+async function makePartition(tx: Queryable, { name, from, to }: ReturnType<typeof dayOf>): Promise<boolean> {
+  await tx.query('SELECT pg_advisory_xact_lock($1)', [LOCK]);
+  if ((await listPartitions(tx)).includes(name)) return false;
+  await tx.query(`CREATE TABLE connector.${name} (LIKE connector.inbox INCLUDING DEFAULTS)`);
+  // From here on nothing can reach the default partition, so no row of the day is left in it.
+  await tx.query('LOCK TABLE connector.inbox_default IN ACCESS EXCLUSIVE MODE');
+  await tx.query(
+    `WITH moved AS (
+       DELETE FROM connector.inbox_default WHERE received_at >= $1::bigint AND received_at < $2::bigint RETURNING *
+     )
+     INSERT INTO connector.${name} SELECT * FROM moved`,
+    [from, to],
+  );
+  await tx.query(
+    `ALTER TABLE connector.inbox ATTACH PARTITION connector.${name} FOR VALUES FROM (${from}) TO (${to})`,
+  );
+  return true;
+}
+
+/**
+ * Drops the days of the inbox that ended before `before` (epoch ms), and older rows of the default partition.
+ * Resolves with the number of dropped partitions.
+ */
+export async function dropInboxPartitions(database: Database, before: number): Promise<number> {
+  const old = (await listPartitions(database)).filter((name) => endOf(name) <= before);
+  for (const name of old) {
+    await database.transaction(async (tx) => {
+      await tx.query('SELECT pg_advisory_xact_lock($1)', [LOCK]);
+      await tx.query(`DROP TABLE IF EXISTS connector.${name}`);
+    });
+  }
+  await database.query('DELETE FROM connector.inbox_default WHERE received_at < $1::bigint', [before], {
+    deadlineMs: MOVE_DEADLINE_MS,
+  });
+  return old.length;
+}
+
+/** When the day of a partition ends; never for one that is not a day. */
+function endOf(name: string): number {
+  const [, year, month, day] = NAME.exec(name) ?? [];
+  if (year === undefined) return Number.POSITIVE_INFINITY;
+  return Date.UTC(Number(year), Number(month) - 1, Number(day)) + DAY_MS;
+}

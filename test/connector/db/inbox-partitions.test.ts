@@ -1,0 +1,116 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
+import { dropInboxPartitions, makeInboxPartitions } from '../../../src/connector/db/inbox-partitions.ts';
+import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
+import { type Database, openDatabase, sqlState } from '../../../src/runtime/database/database.ts';
+import { delivery, newId, openConnectorDatabase, received, silentLogger } from '../support/event-fixtures.ts';
+
+const DAY = 86_400_000;
+const NOON = Date.UTC(2026, 1, 27, 12);
+
+let url: string;
+let database: Database;
+let close: () => Promise<void>;
+
+beforeEach(async () => {
+  ({ url, database, close } = await openConnectorDatabase());
+});
+afterEach(() => close());
+
+const receiveAt = (receivedAt: number, db = database) =>
+  commitBatch(db, {
+    now: receivedAt,
+    deliveries: [delivery({ message: received(newId(), newId()) }, { receivedAt })],
+  });
+
+const countBy = async (): Promise<Record<string, number>> =>
+  Object.fromEntries(
+    (
+      await database.query<{ name: string; rows: number }>(
+        `SELECT tableoid::regclass::text AS name, count(*)::int AS rows FROM connector.inbox GROUP BY 1 ORDER BY 1`,
+      )
+    ).map(({ name, rows }) => [name, rows]),
+  );
+
+const partitions = async (): Promise<string[]> =>
+  (
+    await database.query<{ name: string }>(
+      `SELECT inhrelid::regclass::text AS name FROM pg_inherits
+        WHERE inhparent = 'connector.inbox'::regclass ORDER BY 1`,
+    )
+  ).map(({ name }) => name);
+
+describe('the partitions of the inbox', () => {
+  it('are made for today and the days ahead, across a month, and once', async () => {
+    expect(await makeInboxPartitions(database, NOON, 3)).toBe(4);
+    expect(await makeInboxPartitions(database, NOON, 3)).toBe(0);
+    expect(await makeInboxPartitions(database, NOON + DAY, 3)).toBe(1);
+    expect(await partitions()).toEqual([
+      'connector.inbox_20260227',
+      'connector.inbox_20260228',
+      'connector.inbox_20260301',
+      'connector.inbox_20260302',
+      'connector.inbox_20260303',
+      'connector.inbox_default',
+    ]);
+  });
+
+  it('take the rows of their UTC day, from its first to its last millisecond', async () => {
+    await makeInboxPartitions(database, NOON, 1);
+    const midnight = Date.UTC(2026, 1, 28);
+    for (const at of [midnight - DAY, midnight - 1, midnight, midnight + DAY - 1, midnight + DAY]) {
+      await receiveAt(at);
+    }
+    expect(await countBy()).toEqual({
+      'connector.inbox_20260227': 2,
+      'connector.inbox_20260228': 2,
+      'connector.inbox_default': 1,
+    });
+  });
+
+  it('take over what had gone to the default partition', async () => {
+    for (const at of [NOON - DAY, NOON, NOON + 1, NOON + DAY]) await receiveAt(at);
+    expect(await countBy()).toEqual({ 'connector.inbox_default': 4 });
+    expect(await makeInboxPartitions(database, NOON, 0)).toBe(1);
+    expect(await countBy()).toEqual({ 'connector.inbox_20260227': 2, 'connector.inbox_default': 2 });
+  });
+
+  it('are made by several processes at once, while deliveries of these days keep coming', async () => {
+    const others = Array.from({ length: 3 }, () =>
+      openDatabase({ url, name: 'other', poolSize: 2, clock: systemClock, logger: silentLogger }),
+    );
+    const refusals: (string | undefined)[] = [];
+    let stored = 0;
+    let over = false;
+    const writing = [0, 1].map(async (lane) => {
+      for (let turn = 0; !over || turn < 10; turn += 1) {
+        try {
+          await receiveAt(NOON + ((turn + lane) % 4) * DAY);
+          stored += 1;
+        } catch (error) {
+          refusals.push(sqlState(error));
+        }
+      }
+    });
+    const made = await Promise.all(others.map((db) => makeInboxPartitions(db, NOON, 3)));
+    over = true;
+    await Promise.all(writing);
+    expect(made.reduce((sum, count) => sum + count, 0)).toBe(4);
+    const counts = await countBy();
+    expect(counts['connector.inbox_default']).toBeUndefined();
+    expect(Object.values(counts).reduce((sum, count) => sum + count, 0)).toBe(stored);
+    // A row routed to the default partition while its day is attached is refused; the receiver tries again.
+    expect(refusals.filter((state) => state !== '23514')).toEqual([]);
+    await Promise.all(others.map((db) => db.close()));
+  });
+
+  it('are dropped once their day ended before the retention, with old rows of the default partition', async () => {
+    await makeInboxPartitions(database, NOON - 3 * DAY, 3);
+    for (const at of [NOON - 9 * DAY, NOON - 3 * DAY, NOON - 2 * DAY, NOON + 9 * DAY]) await receiveAt(at);
+    const before = Date.UTC(2026, 1, 25);
+    expect(await dropInboxPartitions(database, before)).toBe(1);
+    expect(await dropInboxPartitions(database, before)).toBe(0);
+    expect(await countBy()).toEqual({ 'connector.inbox_20260225': 1, 'connector.inbox_default': 1 });
+    expect(await partitions()).not.toContain('connector.inbox_20260224');
+  });
+});

@@ -1,0 +1,193 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
+import { readChanges } from '../../../src/connector/feed/read-changes.ts';
+import { createSequencer, type Sequencer } from '../../../src/connector/feed/sequencer.ts';
+import type { Change } from '../../../src/contract/connector/changes.ts';
+import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
+import { type Database, openDatabase } from '../../../src/runtime/database/database.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import {
+  newId,
+  openConnectorDatabase,
+  polled,
+  readAllChanges,
+  silentLogger,
+  T0,
+} from '../support/event-fixtures.ts';
+
+let url: string;
+let database: Database;
+let close: () => Promise<void>;
+
+beforeEach(async () => {
+  ({ url, database, close } = await openConnectorDatabase());
+});
+afterEach(() => close());
+
+function sequencerOn(db: Database, onNumbered: (lastSeq: number) => void = () => undefined): Sequencer {
+  return createSequencer({ database: db, clock: systemClock, logger: silentLogger, onNumbered });
+}
+
+const insertChange = `INSERT INTO connector.changes (type, at, account_id, connection_id, source, data)
+  VALUES ('connection.updated', 0, 'a', $1, 'poll', '{}')`;
+
+const numbers = async () =>
+  (await readAllChanges(database)).map(({ seq, connection_id }) => [connection_id, seq]);
+
+describe('numbering changes', () => {
+  it('gives numbers from 1 on without a gap, in the order of their making', async () => {
+    const sequencer = sequencerOn(database);
+    for (const name of ['a', 'b', 'c']) await database.query(insertChange, [name]);
+    await sequencer.settle();
+    for (const name of ['d', 'e']) await database.query(insertChange, [name]);
+    await sequencer.settle();
+    await sequencer.settle();
+    expect(await numbers()).toEqual([
+      ['a', 1],
+      ['b', 2],
+      ['c', 3],
+      ['d', 4],
+      ['e', 5],
+    ]);
+  });
+
+  it('leaves no hole for a change that commits late: a reader behind it still meets it', async () => {
+    const sequencer = sequencerOn(database);
+    let seen: Change['seq'] = 0;
+    await database.transaction(async (tx) => {
+      await tx.query(insertChange, ['late']);
+      const other = openDatabase({ url, name: 'other', clock: systemClock, logger: silentLogger });
+      await other.query(insertChange, ['early']);
+      await sequencerOn(other).settle();
+      const found = await readChangeNames(other, 0);
+      expect(found).toEqual(['early']);
+      seen = found.length;
+      await other.close();
+    });
+    await sequencer.settle();
+    expect(await readChangeNames(database, seen)).toEqual(['late']);
+  });
+
+  it('gives no number to what was rolled back', async () => {
+    const sequencer = sequencerOn(database);
+    await expect(
+      database.transaction(async (tx) => {
+        await tx.query(insertChange, ['undone']);
+        throw new Error('changed my mind');
+      }),
+    ).rejects.toThrow('changed my mind');
+    await database.query(insertChange, ['done']);
+    await sequencer.settle();
+    expect(await numbers()).toEqual([['done', 1]]);
+  });
+
+  it('takes more than one statement holds', async () => {
+    const ids = Array.from({ length: 4_500 }, () => newId());
+    await commitBatch(database, { now: T0, messages: ids.map((id) => polled('connection', id)) });
+    const heard: number[] = [];
+    await sequencerOn(database, (lastSeq) => heard.push(lastSeq)).settle();
+    expect(heard).toEqual([2_000, 4_000, 4_501]);
+    expect((await readChanges(database, 4_000, 1_000)).length).toBe(501);
+  });
+
+  it('runs once for many nudges, spaced under load, and never misses the last one', async () => {
+    const clock = new ManualClock();
+    let runs = 0;
+    const counting: Database = Object.assign(Object.create(database), {
+      query: (text: string, params: readonly unknown[]) => {
+        runs += 1;
+        return database.query(text, params);
+      },
+    });
+    const heard: number[] = [];
+    const sequencer = createSequencer({
+      database: counting,
+      clock,
+      logger: silentLogger,
+      onNumbered: (lastSeq) => heard.push(lastSeq),
+    });
+    await database.query(insertChange, ['first']);
+    for (let turn = 0; turn < 50; turn += 1) sequencer.nudge();
+    await sequencer.settle();
+    expect(runs).toBe(2);
+    await database.query(insertChange, ['second']);
+    sequencer.nudge();
+    sequencer.nudge();
+    expect(runs).toBe(2);
+    await clock.advance(10);
+    await sequencer.close();
+    expect(runs).toBe(3);
+    expect(heard).toEqual([1, 1, 2]);
+  });
+
+  it('goes on after the database failed', async () => {
+    let broken = true;
+    const flaky: Database = Object.assign(Object.create(database), {
+      query: (text: string, params: readonly unknown[]) =>
+        broken ? Promise.reject(new Error('gone')) : database.query(text, params),
+    });
+    const sequencer = sequencerOn(flaky);
+    await database.query(insertChange, ['a']);
+    sequencer.nudge();
+    await expect(sequencer.settle()).rejects.toThrow('gone');
+    broken = false;
+    await sequencer.settle();
+    expect(await numbers()).toEqual([['a', 1]]);
+  });
+});
+
+async function readChangeNames(db: Database, after: number): Promise<string[]> {
+  const rows = await db.query<{ connection_id: string }>(
+    'SELECT connection_id FROM connector.changes WHERE seq > $1::bigint ORDER BY seq',
+    [after],
+  );
+  return rows.map((row) => row.connection_id);
+}
+
+describe('several processes that write, number and read', () => {
+  it('show every reader every change once, in order', { timeout: 60_000 }, async () => {
+    const perProcess = 60;
+    const connections = ['c-one', 'c-two', 'c-three'];
+    const writers = connections.map((connection) => {
+      const script = new URL('./writer-process.ts', import.meta.url).pathname;
+      const child = spawn(process.execPath, [script, url, connection, String(perProcess)], {
+        stdio: ['ignore', 'ignore', 'inherit'],
+      });
+      return once(child, 'exit');
+    });
+
+    let writing = true;
+    const readers = [0, 1].map(async () => {
+      const seen: Change[] = [];
+      while (writing || seen.length < expected) {
+        const next = await readChanges(database, seen.length, 37);
+        expect(next.map((change) => change.seq)).toEqual(next.map((_, index) => seen.length + index + 1));
+        seen.push(...next);
+      }
+      return seen;
+    });
+    const expected = connections.length * (1 + perProcess * 3);
+    const exits = await Promise.all(writers);
+    expect(exits.map(([code]) => code)).toEqual([0, 0, 0]);
+    await sequencerOn(database).settle();
+    writing = false;
+
+    for (const seen of await Promise.all(readers)) {
+      expect(seen).toHaveLength(expected);
+      for (const connection of connections) {
+        for (let index = 0; index < perProcess; index += 1) {
+          const told = seen.filter(
+            (change) => 'messageId' in change && change.messageId === `${connection}-${index}`,
+          );
+          expect(told.map((change) => [change.type, Reflect.get(change.data, 'status')])).toEqual([
+            ['message.created', 'sent'],
+            ['message.status', 'delivered'],
+            ['message.status', 'read'],
+          ]);
+        }
+      }
+    }
+  });
+});
