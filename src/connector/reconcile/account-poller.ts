@@ -23,6 +23,10 @@ export interface AccountPollerOptions {
   readonly metrics: PollMetrics;
   /** Names this process among all. */
   readonly owner: string;
+  /** Whether this process may use the credential of an account. */
+  readonly polls: (account: Account) => boolean;
+  /** Told after each write that the feed should show. */
+  readonly onCommitted: () => void;
   /** Between 0 and 1. */
   readonly random: () => number;
 }
@@ -34,7 +38,7 @@ export interface AccountPollerOptions {
  * - `busy`: another poll of this account is under way.
  * - `waiting`: an earlier failure says to wait until `retryAt`; `asked` when the service said so.
  * - `refused`: the service refuses this credential for good.
- * - `idle`: the account has no credential, or is gone.
+ * - `idle`: the account has no credential, is none of this process, or is gone.
  * - `stopped`: another process took over, or this one stops.
  */
 export type PollOutcome =
@@ -62,7 +66,7 @@ export async function pollAccount(options: AccountPollerOptions, request: PollRe
   const { database, clock, logger, owner } = options;
   const { accountId, signal } = request;
   const account = await readAccount(database, accountId);
-  if (account === null || account.baseUrl === null || !account.hasCredential) return { kind: 'idle' };
+  if (account === null || !account.hasCredential || !options.polls(account)) return { kind: 'idle' };
   const obstacle = findObstacle(account, await readPollState(database, accountId), request, clock.now());
   if (obstacle !== null) return obstacle;
   const lease = { name: `poll:${accountId}`, ttlMs: LEASE_TTL_MS, signal };
@@ -93,7 +97,7 @@ async function pollUnderLease(
   lease: Lease,
   signal: AbortSignal,
 ): Promise<PollOutcome> {
-  const { database, clock, logger, metrics } = options;
+  const { database, clock, logger, metrics, onCommitted } = options;
   const { accountId, budget, fullSweep } = request;
   // Read again, since another process may have polled while we waited for the lease.
   const state = await readPollState(database, accountId);
@@ -114,6 +118,7 @@ async function pollUnderLease(
       registeredAt,
       budget,
       signal,
+      onCommitted,
     };
     const { closed } = await runPollCycle(context, state, { fullSweep });
     metrics.backOff.set({ account: accountId }, 0);

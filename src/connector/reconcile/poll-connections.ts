@@ -17,6 +17,7 @@ export async function pollConnections(context: PollContext): Promise<VisibleConn
   const merge = { lease, accountId, now: clock.now(), known, listed: items, overlapMs: OVERLAP_MS };
   const result = await retryOnce(() => mergeConnections(database, merge));
   if (!result.applied) throw new PollSuperseded();
+  if (result.changed + result.hidden > 0) context.onCommitted();
   if (result.hidden > 0) logger.info({ accountId, count: result.hidden }, 'connections are listed no longer');
   if (result.foreign > 0) {
     logger.warn({ accountId, count: result.foreign }, 'listed connections belong to another account');

@@ -29,6 +29,8 @@ export interface PollContext {
   readonly accountId: string;
   readonly registeredAt: number | null;
   readonly budget: PageBudget;
+  /** Told after each write that the feed should show. */
+  readonly onCommitted: () => void;
   /** Aborts when the lease is lost or the process stops. */
   readonly signal: AbortSignal;
 }

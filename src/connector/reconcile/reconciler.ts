@@ -1,5 +1,5 @@
 import type { Queues } from '../../runtime/queue/queues.ts';
-import { type Account, readAccounts } from '../accounts/account-store.ts';
+import { readAccounts } from '../accounts/account-store.ts';
 import { type AccountPollerOptions, type PollOutcome, pollAccount } from './account-poller.ts';
 import type { PageBudget } from './poll-context.ts';
 import { askForFullSweep } from './poll-state.ts';
@@ -23,8 +23,6 @@ const BUSY_DELAY_MS = 3_000;
 export interface ReconcilerOptions extends AccountPollerOptions {
   readonly queues: Queues;
   readonly intervalMs: number;
-  /** Whether this process may use the credential of an account. */
-  readonly polls: (account: Account) => boolean;
 }
 
 export interface Reconciler {

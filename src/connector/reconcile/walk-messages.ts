@@ -124,5 +124,6 @@ async function commitPage(
     else if (changeMask & CHANGE.status) metrics.merged.inc({ what: 'status' });
     else if (changeMask & CHANGE.fields) metrics.merged.inc({ what: 'fields' });
   }
+  if (result.messages.length > 0) context.onCommitted();
   return result.applied;
 }

@@ -35,6 +35,14 @@ export async function openConnectorDatabase(
   };
 }
 
+/** Forgets everything that was written, so that tests can share a database. Numbers begin at 1 again. */
+export async function emptyTables(database: Database): Promise<void> {
+  await database.query(
+    'TRUNCATE connector.messages, connector.connections, connector.changes, connector.inbox, connector.leases',
+  );
+  await database.query('UPDATE connector.feed SET last_seq = 0');
+}
+
 /** An id that no other test uses. */
 export function newId(): string {
   return `c${randomBytes(12).toString('hex')}`;

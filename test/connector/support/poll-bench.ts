@@ -55,6 +55,8 @@ export async function openPollBench(): Promise<PollBench> {
     metrics: createPollMetrics(metrics),
     owner: randomUUID(),
     random: () => 0,
+    polls: () => true,
+    onCommitted: () => undefined,
   };
   const bench: PollBench = {
     databaseUrl: url,

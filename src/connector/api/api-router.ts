@@ -1,0 +1,86 @@
+import { json, type NextFunction, type Request, type Response, Router } from 'express';
+import { CONNECTOR_ENDPOINTS, type ConnectorEndpointName } from '../../contract/connector/endpoints.ts';
+import type { EndpointDefinition } from '../../contract/endpoint.ts';
+import { buildConnectorOpenApi } from '../../contract/openapi.ts';
+import type { Operations } from './operations.ts';
+import { readId, readInput } from './read-input.ts';
+
+const LARGEST_BODY_BYTES = 64 * 1024;
+
+/** The operation of any endpoint, seen from the router: what it gets was read by the endpoint's own schemas. */
+type AnyOperation = (call: { id: string; query: unknown; body: unknown }) => Promise<unknown>;
+
+/**
+ * Routes each operation by the contract's endpoint of the same name: method, path, schemas of query and body.
+ * What an operation throws goes to the error handler behind.
+ */
+export function routeOperations(operations: Operations): Router {
+  const router = Router();
+  for (const [name, operation] of Object.entries(operations)) {
+    const endpoint: EndpointDefinition = CONNECTOR_ENDPOINTS[name as ConnectorEndpointName];
+    const path = endpoint.path.replaceAll(/\{(\w+)\}/g, ':$1');
+    const handle = handlerOf(endpoint, operation as AnyOperation);
+    const method = endpoint.method.toLowerCase() as 'get' | 'post' | 'put' | 'delete';
+    if (endpoint.body === undefined) router[method](path, handle);
+    else router[method](path, json({ limit: LARGEST_BODY_BYTES, inflate: false, type: () => true }), handle);
+  }
+  return router;
+}
+
+function handlerOf(endpoint: EndpointDefinition, operation: AnyOperation) {
+  const status = endpoint.answers[0]?.status ?? 200;
+  return async (request: Request, response: Response): Promise<void> => {
+    const id = 'id' in request.params ? readId(request.params['id']) : '';
+    const query =
+      endpoint.query === undefined ? undefined : readInput(endpoint.query, request.query, 'query');
+    response.status(status).json(await operation({ id, query, body: readBody(endpoint, request) }));
+  };
+}
+
+function readBody({ body }: EndpointDefinition, request: Request): unknown {
+  if (body === undefined) return undefined;
+  // The parser leaves undefined when there was no body.
+  if (request.body === undefined && !body.required) return undefined;
+  return readInput(body.schema, request.body, 'body');
+}
+
+/** Paths and methods that exist: for `405` and for the document. */
+export interface RouteTable {
+  readonly names: readonly ConnectorEndpointName[];
+  /** `GET` of these is routed elsewhere. */
+  readonly extraPaths: readonly string[];
+}
+
+/** `GET /v1/openapi.json`: exactly the operations that exist. */
+export function serveOpenApi(names: readonly ConnectorEndpointName[]) {
+  const document = buildConnectorOpenApi({ serverUrl: '/', only: names });
+  return (_request: Request, response: Response): void => {
+    response.json(document);
+  };
+}
+
+/** Behind all routes: a path that exists takes other methods, anything else does not exist. */
+export function refuseUnrouted(table: RouteTable) {
+  const routes = table.names.map((name) => {
+    const { path, method }: EndpointDefinition = CONNECTOR_ENDPOINTS[name];
+    return { method, pattern: toPattern(path) };
+  });
+  routes.push(...table.extraPaths.map((path) => ({ method: 'GET' as const, pattern: toPattern(path) })));
+  return (request: Request, response: Response, _next: NextFunction): void => {
+    const methods = routes.filter(({ pattern }) => pattern.test(request.path)).map(({ method }) => method);
+    if (methods.length === 0) {
+      response.status(404).json({ error: 'not_found', message: 'No such address.' });
+      return;
+    }
+    const allowed = methods.includes('GET') ? ['HEAD', ...methods] : methods;
+    response.setHeader('Allow', [...new Set(allowed)].sort().join(', '));
+    response
+      .status(405)
+      .json({ error: 'method_not_allowed', message: `This address does not take ${request.method}.` });
+  };
+}
+
+function toPattern(path: string): RegExp {
+  const escaped = path.replaceAll(/[.*+?^$()|[\]\\]/g, '\\$&').replaceAll(/\{\w+\}/g, '[^/]+');
+  return new RegExp(`^${escaped}/?$`, 'i');
+}

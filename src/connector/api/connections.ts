@@ -1,0 +1,109 @@
+import type { ConnectionHealth, ConnectorConnection } from '../../contract/connector/connections.ts';
+import type { Clock } from '../../runtime/clock/clock.ts';
+import type { Database } from '../../runtime/database/database.ts';
+import { CONNECTION_DATA } from '../db/merge-statement.ts';
+import { toIso, toIsoOrNull } from '../iso-time.ts';
+import { notFound } from './api-error.ts';
+import { CONNECTION_KEY, cutPage, decodeCursor } from './cursors.ts';
+import type { Operation } from './operations.ts';
+
+interface ConnectionRow {
+  readonly id: string;
+  readonly accountId: string;
+  readonly phoneNumber: string | null;
+  readonly label: string | null;
+  readonly provider: string | null;
+  readonly tier: string | null;
+  readonly status: string | null;
+  readonly needsReconnect: boolean | null;
+  readonly reason: string | null;
+  readonly isDefault: boolean | null;
+  readonly profilePicUrl: string | null;
+  readonly licenseValid: boolean | null;
+  readonly licenseStatus: string | null;
+  readonly licenseExpires: number | null;
+  readonly visible: boolean;
+  readonly lastContactAt: number | null;
+  readonly customerRef: string | null;
+  readonly updatedAt: number;
+}
+
+// The last contact is derived: a message never writes to the row of its connection.
+const SELECT = `
+  select c.connection_id as id, c.account_id as "accountId", c.phone_number as "phoneNumber", c.label, c.provider,
+         c.tier, c.status, c.needs_reconnect as "needsReconnect", c.reason, c.is_default as "isDefault",
+         c.profile_pic_url as "profilePicUrl", c.license_valid as "licenseValid",
+         c.license_status as "licenseStatus", c.license_expires as "licenseExpires", c.visible,
+         c.customer_ref as "customerRef", c.updated_at as "updatedAt",
+         (select max(m.created_at) from connector.messages m where m.connection_id = c.connection_id)
+           as "lastContactAt"
+    from connector.connections c`;
+
+/** `GET /v1/connections`, by id. */
+export function listConnections(database: Database): Operation<'listConnections'> {
+  return async ({ query }) => {
+    const [after] = decodeCursor(CONNECTION_KEY, query.cursor) ?? [null];
+    const rows = await database.query<ConnectionRow>(
+      `${SELECT} where ($1::text is null or c.connection_id > $1) and ($2::text is null or c.account_id = $2)
+       order by c.connection_id limit $3::integer`,
+      [after, query.accountId ?? null, query.limit + 1],
+    );
+    const { page, nextCursor, hasMore } = cutPage(rows, query.limit, (row) => [row.id]);
+    return { connections: page.map(present), nextCursor, hasMore };
+  };
+}
+
+/** `GET /v1/connections/{id}`. */
+export function getConnection(database: Database): Operation<'getConnection'> {
+  return async ({ id }) => await readConnection(database, id);
+}
+
+export interface MapCustomerOptions {
+  readonly database: Database;
+  readonly clock: Clock;
+  /** Told when a change was written. */
+  readonly onChanged: () => void;
+}
+
+/** `PUT /v1/connections/{id}/customer`. The CRM's own mapping: no poll and no event touches it. */
+export function mapCustomer({ database, clock, onChanged }: MapCustomerOptions): Operation<'mapCustomer'> {
+  return async ({ id, body }) => {
+    await database.query(
+      `with mapped as (
+         update connector.connections set customer_ref = $2, updated_at = $3::bigint
+          where connection_id = $1 and customer_ref is distinct from $2 returning *)
+       insert into connector.changes (type, at, account_id, connection_id, message_id, source, data)
+       select 'connection.updated', $3::bigint, c.account_id, c.connection_id, null, 'api', ${CONNECTION_DATA}
+         from mapped c`,
+      [id, body.customerRef, clock.now()],
+    );
+    onChanged();
+    return await readConnection(database, id);
+  };
+}
+
+async function readConnection(database: Database, id: string): Promise<ConnectorConnection> {
+  const [row] = await database.query<ConnectionRow>(`${SELECT} where c.connection_id = $1`, [id]);
+  if (row === undefined) throw notFound('connection');
+  return present(row);
+}
+
+function present(row: ConnectionRow): ConnectorConnection {
+  return {
+    ...row,
+    health: judgeHealth(row),
+    licenseExpires: toIsoOrNull(row.licenseExpires),
+    lastContactAt: toIsoOrNull(row.lastContactAt),
+    updatedAt: toIso(row.updatedAt),
+  };
+}
+
+/** Licences go by what the service says of them, never by a date and our clock. */
+function judgeHealth(row: ConnectionRow): ConnectionHealth {
+  if (!row.visible) return 'hidden';
+  if (row.licenseValid === false) return 'unlicensed';
+  if (row.status === 'connecting') return 'connecting';
+  if (row.needsReconnect === true) return 'needs_reconnect';
+  if (row.status === 'open' || row.status === 'connected') return 'working';
+  return row.status === 'disconnected' ? 'disconnected' : 'unknown';
+}

@@ -1,0 +1,103 @@
+import express, { type Express } from 'express';
+import type { ConnectorEndpointName } from '../../contract/connector/endpoints.ts';
+import type { Clock } from '../../runtime/clock/clock.ts';
+import type { Database } from '../../runtime/database/database.ts';
+import type { Logger } from '../../runtime/logger/logger.ts';
+import type { Metrics } from '../../runtime/metrics/metrics.ts';
+import type { Queues } from '../../runtime/queue/queues.ts';
+import type { ChangesRouter } from '../feed/changes-router.ts';
+import type { Feed } from '../feed/feed.ts';
+import type { Receiver } from '../inbox/receiver.ts';
+import type { Reconciler } from '../reconcile/reconciler.ts';
+import { listAccounts } from './accounts.ts';
+import { answerError } from './answer-error.ts';
+import { refuseUnrouted, routeOperations, serveOpenApi } from './api-router.ts';
+import { checkToken } from './check-token.ts';
+import { getConnection, listConnections, mapCustomer } from './connections.ts';
+import { getMessage, listMessages } from './messages.ts';
+import type { Operations } from './operations.ts';
+import { healthz, readyz, serveMetrics } from './probes.ts';
+import { getSync, syncNow } from './sync.ts';
+
+const OPENAPI_PATH = '/v1/openapi.json';
+const PROBES = ['healthz', 'readyz', 'metrics'] as const;
+/** Routed by the receiver and the feed, which read their input themselves. */
+const ROUTED_ELSEWHERE = [
+  'receiveWebhook',
+  'receiveSubscriptionWebhook',
+  'listChanges',
+  'streamChanges',
+] as const satisfies readonly ConnectorEndpointName[];
+
+export interface ProbeParts {
+  readonly database: Database;
+  readonly queues: Queues;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+}
+
+export interface WebParts extends ProbeParts {
+  readonly apiToken: string;
+  readonly receiver: Receiver;
+  readonly feed: Feed;
+  readonly changes: ChangesRouter;
+  readonly reconciler: Reconciler;
+}
+
+/** The app of a process that serves webhooks and the API. */
+export function createWebApp(parts: WebParts): Express {
+  const operations = createOperations(parts);
+  const names = [
+    ...ROUTED_ELSEWHERE,
+    ...PROBES,
+    ...(Object.keys(operations) as (keyof typeof operations)[]),
+  ] as const;
+  const app = bareApp();
+  // First, so that nothing reads the body of a delivery before its signature is checked.
+  app.use(parts.receiver.router);
+  routeProbes(app, parts);
+  app.use('/v1', checkToken(parts.apiToken));
+  app.get(OPENAPI_PATH, serveOpenApi(names));
+  app.use(parts.changes.router);
+  app.use(routeOperations(operations));
+  app.use(refuseUnrouted({ names, extraPaths: [OPENAPI_PATH] }));
+  app.use(answerError(parts.logger));
+  return app;
+}
+
+/** The app of a process that only works in the background: probes, nothing else. */
+export function createWorkerApp(parts: ProbeParts): Express {
+  const app = bareApp();
+  routeProbes(app, parts);
+  app.use(refuseUnrouted({ names: PROBES, extraPaths: [] }));
+  app.use(answerError(parts.logger));
+  return app;
+}
+
+function createOperations({ database, clock, reconciler, feed }: WebParts) {
+  const sync = { database, clock, reconciler, settleFeed: () => feed.settle() };
+  return {
+    listAccounts: listAccounts(database),
+    listConnections: listConnections(database),
+    getConnection: getConnection(database),
+    mapCustomer: mapCustomer({ database, clock, onChanged: () => feed.nudge() }),
+    listMessages: listMessages(database),
+    getMessage: getMessage(database),
+    getSync: getSync(sync),
+    syncNow: syncNow(sync),
+  } satisfies Operations;
+}
+
+function bareApp(): Express {
+  const app = express();
+  app.disable('x-powered-by');
+  app.disable('etag');
+  return app;
+}
+
+function routeProbes(app: Express, { database, queues, clock, metrics }: ProbeParts): void {
+  app.get('/healthz', healthz);
+  app.get('/readyz', readyz({ database, queues, clock }));
+  app.get('/metrics', serveMetrics(metrics));
+}

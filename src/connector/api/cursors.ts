@@ -1,0 +1,45 @@
+import { z } from 'zod';
+import { invalid } from './api-error.ts';
+
+/**
+ * Cursors are the sort key of the last element of a page, encoded so that nobody builds on them. They name a
+ * place, not a right: every page is filtered anew.
+ */
+export function encodeCursor(key: readonly (string | number)[]): string {
+  return Buffer.from(JSON.stringify(key)).toString('base64url');
+}
+
+/** Sort keys of the lists. */
+export const MESSAGE_KEY = z.tuple([z.int(), z.string().max(255), z.string().max(255)]);
+export const CONNECTION_KEY = z.tuple([z.string().max(255)]);
+export const ACCOUNT_KEY = z.tuple([z.int(), z.string().max(255)]);
+
+/** Reads a cursor of ours; null when there is none. Throws an `ApiError` for anything else. */
+export function decodeCursor<Key>(schema: z.ZodType<Key>, cursor: string | undefined): Key | null {
+  if (cursor === undefined) return null;
+  const key = schema.safeParse(parseJson(Buffer.from(cursor, 'base64url').toString('utf8')));
+  if (!key.success || Buffer.from(JSON.stringify(key.data)).toString('base64url') !== cursor) {
+    throw invalid('cursor', 'is none that this list gave');
+  }
+  return key.data;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** One page out of rows of which one more was asked for than fits. */
+export function cutPage<Row>(
+  rows: readonly Row[],
+  limit: number,
+  keyOf: (row: Row) => readonly (string | number)[],
+): { page: readonly Row[]; nextCursor: string | null; hasMore: boolean } {
+  const page = rows.slice(0, limit);
+  const last = page.at(-1);
+  const hasMore = rows.length > limit && last !== undefined;
+  return { page, hasMore, nextCursor: hasMore ? encodeCursor(keyOf(last)) : null };
+}

@@ -1,0 +1,58 @@
+import type { SyncStatus } from '../../contract/connector/sync.ts';
+import type { Clock } from '../../runtime/clock/clock.ts';
+import type { Database } from '../../runtime/database/database.ts';
+import { readAccounts } from '../accounts/account-store.ts';
+import type { Reconciler } from '../reconcile/reconciler.ts';
+import type { SyncOutcome } from '../reconcile/sync-now.ts';
+import { reportSync } from '../reconcile/sync-report.ts';
+import { ApiError, notFound } from './api-error.ts';
+import type { Operation } from './operations.ts';
+
+export interface SyncOptions {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly reconciler: Reconciler;
+  /** Resolves when the changes of the poll can be read from the feed. */
+  readonly settleFeed: () => Promise<void>;
+}
+
+/** `GET /v1/sync`. */
+export function getSync(options: SyncOptions): Operation<'getSync'> {
+  return async ({ query }) => await report(options, query.accountId);
+}
+
+/** `POST /v1/sync`: answers when no gap is left and the changes can be read. */
+export function syncNow(options: SyncOptions): Operation<'syncNow'> {
+  const { database, reconciler, settleFeed } = options;
+  return async ({ body }) => {
+    const accounts = await readAccounts(database);
+    const chosen = accounts.filter(({ id }) => body?.accountId === undefined || id === body.accountId);
+    if (body?.accountId !== undefined && chosen.length === 0) throw notFound('account');
+    const outcomes = await Promise.all(chosen.map(({ id }) => reconciler.syncNow(id)));
+    await settleFeed();
+    for (const outcome of outcomes) refuseUnclosed(outcome);
+    return await report(options, body?.accountId);
+  };
+}
+
+async function report(options: SyncOptions, accountId: string | undefined): Promise<SyncStatus> {
+  const accounts = await reportSync(options, accountId);
+  if (accounts === undefined) throw notFound('account');
+  return { accounts };
+}
+
+function refuseUnclosed(outcome: SyncOutcome): void {
+  switch (outcome.kind) {
+    case 'closed':
+    case 'idle':
+      return;
+    case 'unfinished':
+      throw new ApiError('sync_unfinished', 'The gap is not closed yet; polling goes on.');
+    case 'rate_limited':
+      throw new ApiError('rate_limited', 'The service asks to wait; see Retry-After.', outcome.retryAfterMs);
+    case 'refused':
+      throw new ApiError('service_refused', `The service refuses the poll: ${outcome.code}.`);
+    case 'unreachable':
+      throw new ApiError('service_unreachable', `The service does not answer: ${outcome.code}.`);
+  }
+}

@@ -1,0 +1,149 @@
+import type { AccountSync, ConnectionSync, WebhookHealth } from '../../contract/connector/sync.ts';
+import { reachedTop } from '../../patterns/reconcile-walk.ts';
+import type { Clock } from '../../runtime/clock/clock.ts';
+import type { Database } from '../../runtime/database/database.ts';
+import { readAccounts } from '../accounts/account-store.ts';
+import { toIso, toIsoOrNull } from '../iso-time.ts';
+import { IS_OPEN, WIDEST_MS } from './open-statuses.ts';
+import { type PollState, readPollState } from './poll-state.ts';
+import { type Progress, readProgress } from './progress.ts';
+
+/** What polling repaired this long ago no longer says anything about webhooks today. */
+const LATELY_MS = 24 * 60 * 60_000;
+/** Of how many of the newest messages of a connection it is asked whether a webhook told of them. */
+const SAMPLE = 100;
+
+interface ConnectionRow {
+  readonly connectionId: string;
+  readonly provider: string | null;
+  readonly openMessageId: string | null;
+  readonly openCreatedAt: number | null;
+  readonly lastWebhookAt: number | null;
+  readonly conflicts: number;
+  readonly repairedMessages: number;
+  readonly repairedStatuses: number;
+  readonly repairedAt: number | null;
+}
+
+// Everything goes by the message index of each connection, and over no more than the seven days of a sweep.
+const CONNECTIONS = `
+  select c.connection_id as "connectionId", c.provider, o.id as "openMessageId", o.created_at as "openCreatedAt",
+         nullif(greatest(w.last_at, c.last_event_at, 0), 0) as "lastWebhookAt",
+         coalesce(k.conflicts, 0)::bigint as conflicts,
+         coalesce(t.messages, 0) as "repairedMessages", coalesce(t.statuses, 0) as "repairedStatuses",
+         t.last_at as "repairedAt"
+    from connector.connections c
+    left join connector.repair_totals t using (connection_id)
+    left join lateral (
+      select m.id, m.created_at from connector.messages m
+       where m.connection_id = c.connection_id and m.created_at >= $2::bigint and ${IS_OPEN}
+       order by m.created_at, m.id desc limit 1) o on true
+    left join lateral (
+      select max(case when n.first_seen_by = 'webhook' then n.first_seen_at else n.updated_at end)
+               filter (where n.webhook_seen <> 0) as last_at
+        from (select * from connector.messages m where m.connection_id = c.connection_id
+               order by m.created_at desc limit ${SAMPLE}) n) w on true
+    left join lateral (
+      select count(*) as conflicts from connector.messages m
+       where m.connection_id = c.connection_id and m.created_at >= $2::bigint and m.status_conflict) k on true
+   where c.account_id = $1 order by c.connection_id`;
+
+/**
+ * How far accounts are in step with the service, for `GET /v1/sync`. Undefined when the account asked for
+ * does not exist.
+ */
+export async function reportSync(
+  options: { readonly database: Database; readonly clock: Clock },
+  accountId: string | undefined,
+): Promise<AccountSync[] | undefined> {
+  const accounts = await readAccounts(options.database);
+  const chosen = accounts.filter((account) => accountId === undefined || account.id === accountId);
+  if (accountId !== undefined && chosen.length === 0) return undefined;
+  const reports: AccountSync[] = [];
+  for (const { id } of chosen) reports.push(await reportAccount(options, id));
+  return reports;
+}
+
+async function reportAccount(
+  { database, clock }: { readonly database: Database; readonly clock: Clock },
+  accountId: string,
+): Promise<AccountSync> {
+  const state = await readPollState(database, accountId);
+  const progress = await readProgress(database, accountId);
+  const now = clock.now();
+  const from = Math.max(now, reachedTop(progress.coverage) ?? 0) - WIDEST_MS;
+  const rows = await database.query<ConnectionRow>(CONNECTIONS, [accountId, from]);
+  const connections = rows.map((row) => reportConnection(row, progress, now));
+  const open = connections.flatMap(({ oldestOpenStatus }) =>
+    oldestOpenStatus === null ? [] : [oldestOpenStatus],
+  );
+  open.sort((a, b) => Date.parse(a.createdAt) - Date.parse(b.createdAt));
+  const { coverage, visibility } = progress;
+  return {
+    accountId,
+    coveredUntil: toIsoOrNull(coverage.watermark),
+    openGaps: coverage.gaps.length + visibility.length,
+    oldestOpenStatus: open[0] ?? null,
+    unresolvedStatuses: state.unresolved,
+    lastPoll: reportLastPoll(state),
+    lastGoodPollAt: toIsoOrNull(state.lastGoodAt),
+    repaired: {
+      messages: sum(rows, (row) => row.repairedMessages),
+      statuses: sum(rows, (row) => row.repairedStatuses),
+    },
+    statusConflicts: sum(rows, (row) => row.conflicts),
+    webhookHealth: worst(connections.map((connection) => connection.webhookHealth)),
+    lastWebhookAt: toIsoOrNull(latest(rows.map((row) => row.lastWebhookAt))),
+    connections,
+  };
+}
+
+function reportConnection(row: ConnectionRow, progress: Progress, now: number): ConnectionSync {
+  const hidden = progress.visibility.find(({ slot }) => slot === row.connectionId);
+  const { openMessageId: messageId, openCreatedAt: createdAt, connectionId } = row;
+  return {
+    connectionId,
+    coveredUntil: toIsoOrNull(hidden === undefined ? progress.coverage.watermark : hidden.gap.floor),
+    oldestOpenStatus:
+      messageId === null || createdAt === null
+        ? null
+        : { messageId, connectionId, createdAt: toIso(createdAt) },
+    repaired: { messages: row.repairedMessages, statuses: row.repairedStatuses },
+    webhookHealth: judgeWebhook(row, now),
+    lastWebhookAt: toIsoOrNull(row.lastWebhookAt),
+  };
+}
+
+function reportLastPoll(state: PollState): AccountSync['lastPoll'] {
+  if (state.lastStartedAt === null) return null;
+  return {
+    startedAt: toIso(state.lastStartedAt),
+    ok: state.lastErrorCode === null,
+    error: state.lastErrorCode,
+    notBefore: toIsoOrNull(state.notBefore),
+  };
+}
+
+/** Only `qr` connections emit events, so nothing can be told of others. */
+function judgeWebhook(row: ConnectionRow, now: number): WebhookHealth {
+  if (row.provider !== 'qr') return 'unknown';
+  const repairedLately = row.repairedAt !== null && now - row.repairedAt < LATELY_MS;
+  if (repairedLately) return row.lastWebhookAt === null ? 'silent' : 'lossy';
+  return row.lastWebhookAt === null ? 'unknown' : 'healthy';
+}
+
+function worst(healths: readonly WebhookHealth[]): WebhookHealth {
+  const order: readonly WebhookHealth[] = ['silent', 'lossy', 'healthy'];
+  return order.find((health) => healths.includes(health)) ?? 'unknown';
+}
+
+function sum(rows: readonly ConnectionRow[], read: (row: ConnectionRow) => number): number {
+  return rows.reduce((total, row) => total + read(row), 0);
+}
+
+function latest(times: readonly (number | null)[]): number | null {
+  return times.reduce<number | null>(
+    (found, time) => (time !== null && time > (found ?? 0) ? time : found),
+    null,
+  );
+}
