@@ -8,6 +8,7 @@ import type { Database } from '../../../src/runtime/database/database.ts';
 import {
   ACCOUNT,
   delivery,
+  emptyTables,
   newId,
   openConnectorDatabase,
   outage,
@@ -28,11 +29,7 @@ beforeAll(async () => {
   ({ database, close } = await openConnectorDatabase());
 });
 afterAll(() => close());
-beforeEach(async () => {
-  await database.query(
-    'TRUNCATE connector.messages, connector.connections, connector.changes, connector.inbox, connector.leases',
-  );
-});
+beforeEach(() => emptyTables(database));
 
 const commit = (...deliveries: Parameters<typeof delivery>[0][]) =>
   commitBatch(database, { now: T0, deliveries: deliveries.map((told) => delivery(told)) });

@@ -8,6 +8,7 @@ import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { type Database, isConnectionFailure, openDatabase } from '../../../src/runtime/database/database.ts';
 import {
   delivery,
+  emptyTables,
   newId,
   openConnectorDatabase,
   polled,
@@ -122,10 +123,7 @@ describe('any order, repetition and batching of what is told', () => {
           maxLength: 4,
         }),
         async (tellings, sizes, ends) => {
-          await database.query(
-            'TRUNCATE connector.messages, connector.connections, connector.changes, connector.inbox',
-          );
-          await database.query('UPDATE connector.feed SET last_seq = 0');
+          await emptyTables(database);
           const connections = [newId(), newId()];
           const messages = ends.map(
             (end, index): Message => ({ connectionId: connections[index % 2] ?? '', id: newId(), end }),

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import { readChanges } from '../../../src/connector/feed/read-changes.ts';
 import { createSequencer, type Sequencer } from '../../../src/connector/feed/sequencer.ts';
@@ -9,6 +9,7 @@ import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { type Database, openDatabase } from '../../../src/runtime/database/database.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import {
+  emptyTables,
   newId,
   openConnectorDatabase,
   polled,
@@ -21,10 +22,13 @@ let url: string;
 let database: Database;
 let close: () => Promise<void>;
 
-beforeEach(async () => {
+beforeAll(async () => {
   ({ url, database, close } = await openConnectorDatabase());
 });
-afterEach(() => close());
+afterAll(() => close());
+beforeEach(async () => {
+  await emptyTables(database);
+});
 
 function sequencerOn(db: Database, onNumbered: (lastSeq: number) => void = () => undefined): Sequencer {
   return createSequencer({ database: db, clock: systemClock, logger: silentLogger, onNumbered });

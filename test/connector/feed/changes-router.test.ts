@@ -1,0 +1,219 @@
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
+import express from 'express';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
+import { type ChangesRouter, createChangesRouter } from '../../../src/connector/feed/changes-router.ts';
+import { createFeed, type Feed } from '../../../src/connector/feed/feed.ts';
+import { type Change, changeList } from '../../../src/contract/connector/changes.ts';
+import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
+import type { Database } from '../../../src/runtime/database/database.ts';
+import { type HttpServer, startHttpServer } from '../../../src/runtime/http-server/http-server.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { emptyTables, openConnectorDatabase, polled, silentLogger, T0 } from '../support/event-fixtures.ts';
+
+let database: Database;
+let clock: ManualClock;
+let feed: Feed;
+let changes: ChangesRouter;
+let server: HttpServer;
+let close: () => Promise<void>;
+
+beforeAll(async () => {
+  ({ database, close } = await openConnectorDatabase());
+});
+afterAll(() => close());
+beforeEach(async () => {
+  await emptyTables(database);
+  clock = new ManualClock();
+  feed = createFeed({ database, clock, logger: silentLogger });
+  changes = createChangesRouter({ feed, clock });
+  const app = express();
+  app.use(changes.router);
+  server = await startHttpServer({
+    app,
+    host: '127.0.0.1',
+    port: 0,
+    logger: silentLogger,
+    clock: systemClock,
+    onDrain: changes.endStreams,
+  });
+});
+afterEach(async () => {
+  await server.drain();
+  await feed.close();
+});
+
+async function write(...ids: string[]): Promise<void> {
+  await commitBatch(database, { now: T0, messages: ids.map((id) => polled('connection', id)) });
+  await feed.settle();
+}
+
+interface Answer {
+  readonly status: number;
+  readonly body: { readonly changes?: Change[]; readonly error?: string; readonly message?: string };
+}
+
+const get = async (path: string): Promise<Answer> => {
+  const answer = await fetch(`${server.url}${path}`);
+  return { status: answer.status, body: JSON.parse(await answer.text()) };
+};
+
+/** An open stream: `read` resolves with the text up to and including the next blank line. */
+async function openStream(path: string, headers: Record<string, string> = {}) {
+  const outgoing = request(`${server.url}${path}`, { headers });
+  outgoing.end();
+  const [response]: [IncomingMessage] = (await once(outgoing, 'response')) as [IncomingMessage];
+  response.setEncoding('utf8');
+  let buffered = '';
+  let ended = false;
+  const more = new EventTarget();
+  response.on('data', (chunk: string) => {
+    buffered += chunk;
+    more.dispatchEvent(new Event('more'));
+  });
+  response.on('close', () => {
+    ended = true;
+    more.dispatchEvent(new Event('more'));
+  });
+  const read = async (): Promise<string | undefined> => {
+    while (!buffered.includes('\n\n')) {
+      if (ended) return undefined;
+      await new Promise((resolve) => more.addEventListener('more', resolve, { once: true }));
+    }
+    const end = buffered.indexOf('\n\n') + 2;
+    const text = buffered.slice(0, end);
+    buffered = buffered.slice(end);
+    return text;
+  };
+  return { response, read, abort: () => outgoing.destroy() };
+}
+
+function parseEvent(text: string | undefined): { id: string; change: Change } {
+  const [, id = '', data = 'null'] = /^id: (\d+)\ndata: (.*)\n\n$/s.exec(text ?? '') ?? [];
+  return { id, change: JSON.parse(data) };
+}
+
+describe('GET /v1/changes', () => {
+  it('lists changes in order and says how to read on', async () => {
+    await write('a', 'b', 'c');
+    const first = await get('/v1/changes?limit=3');
+    expect(changeList.parse(first.body)).toEqual(first.body);
+    expect(first.body).toMatchObject({ nextCursor: '3', hasMore: true });
+    const second = await get('/v1/changes?limit=3&after=3');
+    expect(second.body).toMatchObject({ changes: [{ seq: 4 }], nextCursor: null, hasMore: false });
+    const none = await get('/v1/changes?after=4');
+    expect(none.body).toEqual({ changes: [], nextCursor: null, hasMore: false });
+  });
+
+  it('answers the head of the feed for `latest`', async () => {
+    await write('a');
+    expect(await get('/v1/changes?after=latest')).toEqual({
+      status: 200,
+      body: { changes: [], nextCursor: '2', hasMore: false },
+    });
+  });
+
+  it('narrows to a connection', async () => {
+    await write('a');
+    expect((await get('/v1/changes?connectionId=another')).body.changes).toEqual([]);
+    expect((await get('/v1/changes?connectionId=connection')).body.changes).toHaveLength(2);
+  });
+
+  it.each([
+    ['after=-1', 'after'],
+    ['after=x', 'after'],
+    ['after=1&after=2', 'after'],
+    ['limit=0', 'limit'],
+    ['limit=1001', 'limit'],
+    ['limit=1e2', 'limit'],
+    ['connectionId=', 'connectionId'],
+    ['unknown=1', 'unknown'],
+  ])('refuses ?%s and names the field', async (query, field) => {
+    const { status, body } = await get(`/v1/changes?${query}`);
+    expect(status).toBe(400);
+    expect(body.error).toBe('invalid_request');
+    expect(body.message).toContain(field);
+  });
+});
+
+describe('GET /v1/changes/stream', () => {
+  it('streams what was there and then what comes, each with its seq as id', async () => {
+    await write('a');
+    const stream = await openStream('/v1/changes/stream');
+    expect(stream.response.headers['content-type']).toBe('text/event-stream; charset=utf-8');
+    expect(await stream.read()).toBe('retry: 1000\n\n');
+    expect(parseEvent(await stream.read())).toMatchObject({
+      id: '1',
+      change: { type: 'connection.updated' },
+    });
+    expect(parseEvent(await stream.read())).toMatchObject({ id: '2', change: { seq: 2, messageId: 'a' } });
+    await write('b');
+    expect(parseEvent(await stream.read())).toMatchObject({ id: '3', change: { seq: 3, messageId: 'b' } });
+    stream.abort();
+  });
+
+  it('resumes behind Last-Event-ID, which wins over `after`', async () => {
+    await write('a', 'b', 'c');
+    const stream = await openStream('/v1/changes/stream?after=0', { 'Last-Event-ID': '3' });
+    await stream.read();
+    expect(parseEvent(await stream.read()).id).toBe('4');
+    stream.abort();
+  });
+
+  it('begins behind the newest change for `latest`', async () => {
+    await write('a', 'b');
+    const stream = await openStream('/v1/changes/stream?after=latest');
+    await stream.read();
+    await write('c');
+    expect(parseEvent(await stream.read()).id).toBe('4');
+    stream.abort();
+  });
+
+  it('refuses a Last-Event-ID that is no seq, and a bad query', async () => {
+    const bad = await fetch(`${server.url}/v1/changes/stream`, { headers: { 'Last-Event-ID': 'x' } });
+    expect(bad.status).toBe(400);
+    expect(await bad.json()).toMatchObject({ error: 'invalid_request' });
+    expect((await get('/v1/changes/stream?after=1.5')).status).toBe(400);
+  });
+
+  it('beats while nothing happens', async () => {
+    const stream = await openStream('/v1/changes/stream');
+    await stream.read();
+    await clock.advance(15_000);
+    expect(await stream.read()).toBe(':\n\n');
+    await clock.advance(15_000);
+    expect(await stream.read()).toBe(':\n\n');
+    stream.abort();
+  });
+
+  it('ends when the server drains, and the drain is not held up', async () => {
+    const stream = await openStream('/v1/changes/stream');
+    await stream.read();
+    await server.drain();
+    expect(await stream.read()).toBeUndefined();
+  });
+
+  it('cuts off a reader that takes nothing for a minute, and holds no more than a handful for it', async () => {
+    const text = 'x'.repeat(50_000);
+    const ids = Array.from({ length: 400 }, (_, index) => `m${index}`);
+    await commitBatch(database, { now: T0, messages: ids.map((id) => polled('connection', id, { text })) });
+    await feed.settle();
+    const outgoing = request(`${server.url}/v1/changes/stream`);
+    outgoing.end();
+    const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
+    response.pause();
+    await untilTimers(clock, 2);
+    response.on('error', () => undefined);
+    const cutOff = new Promise((resolve) => response.on('close', resolve));
+    await clock.advance(60_000);
+    response.resume();
+    await cutOff;
+    expect(response.complete).toBe(false);
+  });
+});
+
+/** Resolves when so many timers are set: the stream waits for its reader. */
+async function untilTimers(manual: ManualClock, count: number): Promise<void> {
+  while (manual.pending < count) await new Promise((resolve) => setImmediate(resolve));
+}

@@ -1,0 +1,310 @@
+import { once } from 'node:events';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
+import { createFeed, type Feed } from '../../../src/connector/feed/feed.ts';
+import { type Change, change as changeSchema } from '../../../src/contract/connector/changes.ts';
+import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
+import { type Database, openDatabase } from '../../../src/runtime/database/database.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import {
+  ACCOUNT,
+  delivery,
+  emptyTables,
+  newId,
+  openConnectorDatabase,
+  outage,
+  polled,
+  silentLogger,
+  status,
+  T0,
+} from '../support/event-fixtures.ts';
+
+let url: string;
+let database: Database;
+let clock: ManualClock;
+let feed: Feed;
+let close: () => Promise<void>;
+
+beforeAll(async () => {
+  ({ url, database, close } = await openConnectorDatabase());
+});
+afterAll(() => close());
+beforeEach(async () => {
+  await emptyTables(database);
+  clock = new ManualClock();
+  feed = createFeed({ database, clock, logger: silentLogger });
+});
+afterEach(async () => {
+  await feed.close();
+});
+
+const write = (ids: readonly string[], connection = 'connection', db = database) =>
+  commitBatch(db, { now: T0, messages: ids.map((id) => polled(connection, id)) });
+
+/** Collects what a subscription hands over; `count` waits until so many came. */
+function collect(): {
+  take: (changes: readonly Change[]) => void;
+  seen: Change[];
+  count(n: number): Promise<void>;
+} {
+  const seen: Change[] = [];
+  const heard = new EventTarget();
+  return {
+    seen,
+    take: (changes) => {
+      seen.push(...changes);
+      heard.dispatchEvent(new Event('more'));
+    },
+    count: async (n) => {
+      while (seen.length < n)
+        await new Promise((resolve) => heard.addEventListener('more', resolve, { once: true }));
+    },
+  };
+}
+
+const seqs = (changes: readonly Change[]) => changes.map((change) => change.seq);
+const upTo = (n: number) => Array.from({ length: n }, (_, index) => index + 1);
+
+describe('the feed', () => {
+  it('shows each type of change in the shape of the contract', async () => {
+    const [connection, message] = [newId(), newId()];
+    const told = [
+      { message: status(connection, message, 'sent') },
+      { message: status(connection, message, 'read', T0 + 1) },
+      { connection: outage(connection, T0) },
+      { connection: outage(newId(), T0, { licenseExpires: null }) },
+    ];
+    for (const facts of told) await commitBatch(database, { now: T0, deliveries: [delivery(facts)] });
+    await commitBatch(database, {
+      now: T0,
+      messages: [polled(connection, message, { text: 'Hi', createdAt: T0 - 5 })],
+    });
+    await feed.settle();
+    const changes = await feed.changesAfter(0, 100);
+    expect(changes.map((change) => changeSchema.parse(change))).toEqual(changes);
+    expect(changes.map((change) => change.type)).toEqual([
+      'connection.updated',
+      'message.created',
+      'message.status',
+      'connection.updated',
+      'connection.updated',
+      'message.updated',
+    ]);
+    expect(changes[1]).toEqual({
+      seq: 2,
+      type: 'message.created',
+      at: '2026-01-15T12:00:00.000Z',
+      accountId: ACCOUNT,
+      connectionId: connection,
+      messageId: message,
+      data: {
+        id: message,
+        connectionId: connection,
+        direction: 'outgoing',
+        peer: null,
+        text: null,
+        mediaUrl: null,
+        mediaType: null,
+        status: 'sent',
+        errorMessage: null,
+        createdAt: '2026-01-15T12:00:00.000Z',
+        firstSeenBy: 'webhook',
+      },
+    });
+    expect(changes[2]?.data).toEqual({ status: 'read', previous: 'sent' });
+    expect(changes[3]?.data).toMatchObject({
+      id: connection,
+      accountId: ACCOUNT,
+      status: 'disconnected',
+      needsReconnect: true,
+      licenseExpires: '2026-01-16T12:00:00.000Z',
+      updatedAt: '2026-01-15T12:00:00.000Z',
+    });
+    expect(changes[5]?.data).toMatchObject({
+      text: 'Hi',
+      status: 'read',
+      createdAt: '2026-01-15T11:59:59.995Z',
+    });
+  });
+
+  it('pages by seq and narrows to an account or a connection', async () => {
+    await write(['a', 'b'], 'one');
+    await write(['c'], 'two');
+    await commitBatch(database, { now: T0, messages: [polled('three', 'd', { accountId: 'account-2' })] });
+    await feed.settle();
+    expect(seqs(await feed.changesAfter(0, 3))).toEqual([1, 2, 3]);
+    expect(seqs(await feed.changesAfter(3, 3))).toEqual([4, 5, 6]);
+    expect(seqs(await feed.changesAfter(0, 9, { connectionId: 'two' }))).toEqual([4, 5]);
+    expect(seqs(await feed.changesAfter(0, 9, { accountId: 'account-2' }))).toEqual([6, 7]);
+    expect(await feed.changesAfter(0, 9, { accountId: 'account-2', connectionId: 'two' })).toEqual([]);
+    expect(await feed.lastSeq()).toBe(7);
+  });
+
+  it('hands over what was there and then what comes, in order and once', async () => {
+    await write(['a', 'b']);
+    await feed.settle();
+    const reader = collect();
+    const stop = new AbortController();
+    const over = feed.subscribe(0, reader.take, stop.signal);
+    await reader.count(3);
+    for (const id of ['c', 'd', 'e']) {
+      await write([id]);
+      await feed.settle();
+    }
+    await reader.count(6);
+    stop.abort();
+    await over;
+    expect(seqs(reader.seen)).toEqual(upTo(6));
+  });
+
+  it('resumes behind the last seq that a reader took', async () => {
+    await write(upTo(250).map(String));
+    await feed.settle();
+    const reader = collect();
+    const stop = new AbortController();
+    const over = feed.subscribe(200, reader.take, stop.signal);
+    await reader.count(51);
+    stop.abort();
+    await over;
+    expect(seqs(reader.seen)).toEqual(upTo(251).slice(200));
+  });
+
+  it('waits for a seq that has not been given yet', async () => {
+    const reader = collect();
+    const stop = new AbortController();
+    const over = feed.subscribe(2, reader.take, stop.signal);
+    await write(['a', 'b', 'c']);
+    await feed.settle();
+    await reader.count(2);
+    stop.abort();
+    await over;
+    expect(seqs(reader.seen)).toEqual([3, 4]);
+  });
+
+  it('brings a reader that lags behind what is in memory up from the database, filtered too', async () => {
+    const all = collect();
+    const some = collect();
+    const stop = new AbortController();
+    const live = feed.subscribe(0, () => undefined, stop.signal);
+    for (let turn = 0; turn < 6; turn += 1) {
+      await write(
+        upTo(900).map((n) => `${turn}-${n}`),
+        'busy',
+      );
+      await write([`quiet-${turn}`], 'quiet');
+      await feed.settle();
+    }
+    const total = 6 * 901 + 2;
+    const readers = [
+      feed.subscribe(0, all.take, stop.signal),
+      feed.subscribe(0, some.take, stop.signal, { connectionId: 'quiet' }),
+    ];
+    await all.count(total);
+    await some.count(7);
+    stop.abort();
+    await Promise.all([live, ...readers]);
+    expect(seqs(all.seen)).toEqual(upTo(total));
+    expect(some.seen.every((change) => change.connectionId === 'quiet')).toBe(true);
+  });
+
+  it('gives a slow reader no more than one handful until it has taken it', async () => {
+    const calls: number[] = [];
+    let release = (): void => undefined;
+    const stop = new AbortController();
+    const entered = new EventTarget();
+    const over = feed.subscribe(
+      0,
+      (changes) => {
+        calls.push(changes.length);
+        entered.dispatchEvent(new Event('call'));
+        return new Promise<void>((resolve) => {
+          release = resolve;
+        });
+      },
+      stop.signal,
+    );
+    const first = once(entered, 'call');
+    await write(upTo(1_000).map(String));
+    await feed.settle();
+    await first;
+    await feed.settle();
+    expect(calls).toHaveLength(1);
+    expect(calls[0]).toBeLessThanOrEqual(100);
+    const second = once(entered, 'call');
+    release();
+    await second;
+    expect(calls).toHaveLength(2);
+    stop.abort();
+    release();
+    await over;
+  });
+
+  it('finds what another process commits and numbers, and what a dead one left unnumbered', async () => {
+    const other = openDatabase({ url, name: 'other', clock: systemClock, logger: silentLogger });
+    const otherFeed = createFeed({ database: other, clock: systemClock, logger: silentLogger });
+    feed.start();
+    const reader = collect();
+    const stop = new AbortController();
+    const over = feed.subscribe(0, reader.take, stop.signal);
+    await feed.settle();
+
+    await write(['a'], 'connection', other);
+    await otherFeed.settle();
+    await clock.advance(100);
+    await reader.count(2);
+
+    await write(['b'], 'connection', other);
+    await clock.advance(100);
+    await feed.settle();
+    await reader.count(3);
+    expect(seqs(reader.seen)).toEqual([1, 2, 3]);
+    stop.abort();
+    await over;
+    await otherFeed.close();
+    await other.close();
+  });
+
+  it('ends a subscription when it is closed', async () => {
+    const over = feed.subscribe(0, () => undefined, new AbortController().signal);
+    await feed.close();
+    await expect(over).resolves.toBeUndefined();
+    expect(clock.pending).toBe(0);
+  });
+
+  it('passes on what a reader throws', async () => {
+    await write(['a']);
+    await feed.settle();
+    const over = feed.subscribe(0, () => Promise.reject(new Error('full')), new AbortController().signal);
+    await expect(over).rejects.toThrow('full');
+  });
+
+  it('waits for a database that fails, and goes on where it was', async () => {
+    let broken = false;
+    let failed = (): void => undefined;
+    const sawFailure = new Promise<void>((resolve) => {
+      failed = resolve;
+    });
+    const flaky: Database = Object.assign(Object.create(database), {
+      query: (text: string, params: readonly unknown[]) => {
+        if (!broken) return database.query(text, params);
+        failed();
+        return Promise.reject(new Error('gone'));
+      },
+    });
+    const shaky = createFeed({ database: flaky, clock, logger: silentLogger });
+    await write(['a', 'b']);
+    await shaky.settle();
+    broken = true;
+    const reader = collect();
+    const stop = new AbortController();
+    const over = shaky.subscribe(0, reader.take, stop.signal);
+    await sawFailure;
+    broken = false;
+    await clock.advance(1_000);
+    await reader.count(3);
+    expect(seqs(reader.seen)).toEqual([1, 2, 3]);
+    stop.abort();
+    await over;
+    await shaky.close();
+  });
+});
