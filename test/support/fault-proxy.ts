@@ -11,6 +11,8 @@ export interface FaultProxy {
   route(url: string): string;
   /** Nothing passes any more, and nobody is told: a frozen network. New connections are accepted and frozen. */
   freeze(direction?: Direction): void;
+  /** Open connections pass nothing any more, and new ones work: a middlebox forgot them. */
+  forget(): void;
   /** What was held passes, and what comes after it. */
   thaw(): void;
   /** Resets every open connection. New ones work. */
@@ -31,6 +33,7 @@ export interface FaultProxy {
 interface Pair {
   readonly client: Socket;
   readonly server: Socket;
+  forgotten: boolean;
   readonly held: { readonly to: Socket; readonly chunk: Buffer }[];
 }
 
@@ -50,7 +53,7 @@ export async function startFaultProxy(
   const forward = (pair: Pair, to: Socket, direction: 'up' | 'down') => (original: Buffer) => {
     const chunk = alter(original, direction);
     const write = (): void => {
-      if (frozen[direction]) pair.held.push({ to, chunk });
+      if (frozen[direction] || pair.forgotten) pair.held.push({ to, chunk });
       else if (to.writable) to.write(chunk);
     };
     if (delayMs > 0) systemClock.after(delayMs, write, { keepAlive: true });
@@ -60,14 +63,14 @@ export async function startFaultProxy(
   const open = (client: Socket): void => {
     accepted += 1;
     const server = connect({ ...target, noDelay: true });
-    const pair: Pair = { client, server, held: [] };
+    const pair: Pair = { client, server, held: [], forgotten: false };
     pairs.add(pair);
     client.setNoDelay(true);
     client.on('data', forward(pair, server, 'up'));
     server.on('data', forward(pair, client, 'down'));
     const end = (other: Socket, direction: 'up' | 'down') => () => {
       // The end of a connection is a message too: a frozen network does not deliver it.
-      if (frozen[direction]) return;
+      if (frozen[direction] || pair.forgotten) return;
       other.destroy();
       pairs.delete(pair);
     };
@@ -91,10 +94,14 @@ export async function startFaultProxy(
       frozen.up ||= direction !== 'down';
       frozen.down ||= direction !== 'up';
     },
+    forget() {
+      for (const pair of pairs) pair.forgotten = true;
+    },
     thaw() {
       frozen.up = false;
       frozen.down = false;
       for (const pair of pairs) {
+        pair.forgotten = false;
         for (const { to, chunk } of pair.held.splice(0)) if (to.writable) to.write(chunk);
         if (pair.client.destroyed) pair.server.destroy();
         if (pair.server.destroyed) pair.client.destroy();

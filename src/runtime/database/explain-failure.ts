@@ -25,7 +25,7 @@ const BY_CODE: Readonly<Record<string, Explanation>> = {
   '28P01': { reason: 'authentication', advice: 'the password is wrong for this user; correct it in the URL' },
   '28000': {
     reason: 'authentication',
-    advice: 'this user may not connect from here; check the user and pg_hba.conf',
+    advice: 'this user may not connect like this; check the user, TLS (?sslmode=require) and pg_hba.conf',
   },
   '3D000': {
     reason: 'missing_database',
@@ -44,16 +44,28 @@ const BY_CODE: Readonly<Record<string, Explanation>> = {
   },
 };
 
+/** How Node and OpenSSL call what is wrong with a certificate or a handshake. */
+const TLS_CODES = /CERT|SIGNATURE|SELF_SIGNED|^ERR_(?:SSL|TLS)_/;
+
 function explainCode(code: string | undefined): Explanation {
   const known = code === undefined ? undefined : BY_CODE[code];
   if (known !== undefined) return known;
   if (code?.startsWith('53') === true)
     return BY_CODE['53300'] ?? { reason: 'too_many_connections', advice: '' };
   if (code?.startsWith('57') === true) return { reason: 'not_ready', advice: 'the server ended the session' };
+  if (code !== undefined && TLS_CODES.test(code)) {
+    return {
+      reason: 'rejected_session',
+      advice:
+        'no TLS connection that can be trusted; name the authority of its certificate in NODE_EXTRA_CA_CERTS, ' +
+        'or say in the URL how far to go (?sslmode=verify-full, require or disable)',
+    };
+  }
   if (code === 'CONNECTION_CLOSED' || code === 'ECONNRESET') {
     return {
       reason: 'lost',
-      advice: 'the connection was closed while it was opened; does Postgres listen there?',
+      advice:
+        'the connection was closed while it was opened; does Postgres listen there, with TLS if the URL asks for it?',
     };
   }
   return { reason: 'unreachable', advice: 'check the host, the port and the network' };
@@ -61,7 +73,8 @@ function explainCode(code: string | undefined): Explanation {
 
 /** Turns whatever stopped a connection from being opened into one error that says what to do. */
 export function explainConnectFailure(error: unknown, url: string): DatabaseUnavailable {
-  if (error instanceof DatabaseUnavailable) return error;
+  const told = error instanceof DatabaseUnavailable && (error.reason !== 'lost' || error.code === undefined);
+  if (told) return error;
   const code = error instanceof Error ? textProperty(error, 'code') : undefined;
   const { reason, advice } = explainCode(code);
   const user = decodeURIComponent(parseUrl(url).username);

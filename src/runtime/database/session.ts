@@ -97,6 +97,7 @@ export class Session {
     } catch (error) {
       const explained = explainConnectFailure(session.#end ?? error, url);
       session.end(explained);
+      await session.#gone;
       throw explained;
     } finally {
       stop();

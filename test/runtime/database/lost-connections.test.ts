@@ -182,6 +182,28 @@ describe('lost connections', () => {
     await database.ping();
   });
 
+  it('lets go of idle connections that died unnoticed, and leaves busy ones alone', async () => {
+    const replaced = Promise.withResolvers<void>();
+    const watched = openDatabase({
+      url: proxy.route(test.url),
+      name: 'test',
+      poolSize: 3,
+      clock: systemClock,
+      logger: createLogger({
+        level: 'warn',
+        name: 'test',
+        destination: { write: (line) => (line.includes('replaced') ? replaced.resolve() : undefined) },
+      }),
+      watchdog: { everyMs: 150, probeMs: 150 },
+    });
+    await Promise.all(Array.from({ length: 3 }, () => watched.query('select pg_sleep(0.05)')));
+    proxy.forget();
+    await replaced.promise;
+    expect(await watched.query('select 1 as one')).toEqual([{ one: 1 }]);
+    expect(watched.health).toMatchObject({ generation: 2, replacedPools: 1, deadlineHits: 0 });
+    await watched.close();
+  });
+
   it('does not take a long statement on a healthy server for a dead connection', async () => {
     await database.query('select pg_sleep(1.2)');
     expect(database.health).toMatchObject({ generation: 1, replacedPools: 0 });

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chown, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { chown, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { EmbeddedPostgresFailed } from './embedded-postgres-error.ts';
@@ -8,6 +8,8 @@ import { binaryPath } from './locate-binaries.ts';
 import type { Placement } from './placement.ts';
 
 const run = promisify(execFile);
+
+const DRAFT_PREFIX = 'cluster.new-';
 
 /** An environment in which no setting of the caller's reaches Postgres. */
 export function serverEnvironment(): NodeJS.ProcessEnv {
@@ -37,11 +39,10 @@ export async function ensureCluster(placement: Placement, home: string, durable:
   }
   const password = randomBytes(24).toString('base64url');
   await writeFile(passwordFile, password, { mode: 0o600 });
-  const draft = join(placement.storage, 'cluster.new');
-  const handover = join(placement.storage, 'password.new');
+  await removeDrafts(placement.storage);
+  const draft = await mkdtemp(join(placement.storage, DRAFT_PREFIX));
+  const handover = `${draft}.password`;
   try {
-    await rm(draft, { recursive: true, force: true });
-    await mkdir(draft, { mode: 0o700 });
     await writeFile(handover, password, { mode: 0o600 });
     for (const path of [draft, handover]) await giveTo(placement, path);
     await initialize(placement, draft, handover, durable);
@@ -50,6 +51,17 @@ export async function ensureCluster(placement: Placement, home: string, durable:
     await rm(handover, { force: true });
   }
   return password;
+}
+
+/**
+ * What starts that crashed left behind. The initdb of one may still be at work in its own draft, so no draft
+ * is used again, and one that cannot be removed yet goes next time.
+ */
+async function removeDrafts(storage: string): Promise<void> {
+  for (const name of await readdir(storage)) {
+    if (!name.startsWith(DRAFT_PREFIX)) continue;
+    await rm(join(storage, name), { recursive: true, force: true }).catch(() => undefined);
+  }
 }
 
 async function giveTo({ account }: Placement, path: string): Promise<void> {

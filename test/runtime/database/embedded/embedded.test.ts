@@ -182,18 +182,19 @@ describe('embedded Postgres', () => {
     expect(second).toMatchObject({ joined: true, url: first.url });
   });
 
-  it('starts although a crash left a half-made cluster behind', async () => {
-    const fresh = join(folder, 'half');
-    await mkdir(join(fresh, 'postgres', 'cluster.new'), { recursive: true });
-    await writeFile(join(fresh, 'postgres', 'cluster.new', 'PG_VERSION'), '18\n');
+  it('starts although crashes left half-made clusters behind, and clears them away', async () => {
+    const home = join(folder, 'half', 'postgres');
+    await mkdir(join(home, 'cluster.new-crashd'), { recursive: true });
+    await writeFile(join(home, 'cluster.new-crashd', 'PG_VERSION'), '18\n');
     const server = await startEmbeddedPostgres({
-      dataDir: fresh,
+      dataDir: join(folder, 'half'),
       clock: systemClock,
       logger,
       settings: { fsync: 'off' },
     });
     expect(await query(server.url, 'select 1 as one')).toEqual([{ one: 1 }]);
     await server.stop();
+    expect((await readdir(home)).filter((name) => name.startsWith('cluster'))).toEqual(['cluster']);
   });
 
   it('refuses data of another version, and data whose password is lost', async () => {
