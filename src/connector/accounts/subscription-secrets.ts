@@ -50,12 +50,14 @@ export function createSubscriptionSecrets(options: SubscriptionSecretsOptions): 
   const { database, keyRing, clock } = options;
   let entries = new Map<string, Entry>();
   let readAt = Number.NEGATIVE_INFINITY;
+  let triedAt = Number.NEGATIVE_INFINITY;
   let reading: Promise<void> | null = null;
   let queued: Promise<void> | null = null;
   let waiting = 0;
 
   async function load(): Promise<void> {
     const begun = clock.elapsed();
+    triedAt = begun;
     const rows = await database.query<SecretRow>(SELECT);
     const opened = await Promise.all(rows.map((row) => openEntry(keyRing, row, entries.get(row.id), clock)));
     entries = new Map(opened.map((entry) => [entry.row.id, entry]));
@@ -66,7 +68,7 @@ export function createSubscriptionSecrets(options: SubscriptionSecretsOptions): 
   function readAgain(): Promise<void> {
     queued ??= (async () => {
       await reading?.catch(() => undefined);
-      const wait = readAt + READ_SPACING_MS - clock.elapsed();
+      const wait = triedAt + READ_SPACING_MS - clock.elapsed();
       if (wait > 0) await clock.sleep(wait);
       queued = null;
       reading = load().finally(() => {

@@ -1,0 +1,148 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import {
+  FIRST_ACCOUNT_ID,
+  openCredential,
+  readAccount,
+  readAccounts,
+} from '../../../src/connector/accounts/account-store.ts';
+import { ensureFirstAccount } from '../../../src/connector/accounts/first-account.ts';
+import { resealSecrets } from '../../../src/connector/accounts/reseal.ts';
+import { createSubscriptionSecrets } from '../../../src/connector/accounts/subscription-secrets.ts';
+import type { Database } from '../../../src/runtime/database/database.ts';
+import {
+  createKeyRing,
+  generateSealingKey,
+  type KeyRing,
+  SealingError,
+} from '../../../src/runtime/sealing/key-ring.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { openConnectorDatabase } from '../support/event-fixtures.ts';
+
+const service = { baseUrl: 'https://service.example/api/v1', apiKey: 'canary-key-1' };
+const oldKey = generateSealingKey();
+const newKey = generateSealingKey();
+const clock = new ManualClock();
+let opened: Awaited<ReturnType<typeof openConnectorDatabase>>;
+let database: Database;
+let keyRing: KeyRing;
+
+beforeAll(async () => {
+  opened = await openConnectorDatabase();
+  database = opened.database;
+});
+afterAll(() => opened.close());
+beforeEach(async () => {
+  await database.query('truncate connector.accounts, connector.subscriptions');
+  keyRing = createKeyRing([oldKey]);
+});
+
+const ensure = (options: { service?: typeof service; webhookSecret?: string }, ring = keyRing) =>
+  ensureFirstAccount({ database, keyRing: ring, clock, ...options });
+
+async function secretsInUse(ring = keyRing): Promise<unknown[]> {
+  const secrets = createSubscriptionSecrets({ database, keyRing: ring, clock });
+  const first = await secrets.find();
+  return first?.secrets.map((each) => each.secret) ?? [];
+}
+
+async function everythingStored(): Promise<string> {
+  const rows = [
+    ...(await database.query('select * from connector.accounts')),
+    ...(await database.query('select * from connector.subscriptions')),
+  ];
+  return JSON.stringify(rows);
+}
+
+describe('the account of the configuration', () => {
+  it('is made once, however many processes start at once', async () => {
+    await Promise.all(Array.from({ length: 4 }, () => ensure({ service })));
+    expect(await readAccounts(database)).toMatchObject([{ id: FIRST_ACCOUNT_ID, baseUrl: service.baseUrl }]);
+    expect(await openCredential(database, keyRing, FIRST_ACCOUNT_ID)).toBe(service.apiKey);
+  });
+
+  it('holds no credential and no secret in the clear', async () => {
+    await ensure({ service, webhookSecret: 'canary-secret' });
+    const stored = await everythingStored();
+    expect(stored).not.toContain('canary');
+    expect(stored).toContain(FIRST_ACCOUNT_ID);
+  });
+
+  it('keeps its version while the credential stays, and raises it with another', async () => {
+    await ensure({ service });
+    const before = await readAccount(database, FIRST_ACCOUNT_ID);
+    await ensure({ service });
+    expect(await readAccount(database, FIRST_ACCOUNT_ID)).toEqual(before);
+    await ensure({ service: { ...service, apiKey: 'other' } });
+    const after = await readAccount(database, FIRST_ACCOUNT_ID);
+    expect(after?.credentialVersion).toBe((before?.credentialVersion ?? 0) + 1);
+    expect(await openCredential(database, keyRing, FIRST_ACCOUNT_ID)).toBe('other');
+  });
+
+  it('keeps its credential when a process starts that does not know it', async () => {
+    await ensure({ service });
+    await ensure({});
+    expect(await openCredential(database, keyRing, FIRST_ACCOUNT_ID)).toBe(service.apiKey);
+  });
+
+  it('has no service when only a webhook secret is configured', async () => {
+    await ensure({ webhookSecret: 'by hand' });
+    expect(await readAccount(database, FIRST_ACCOUNT_ID)).toMatchObject({
+      baseUrl: null,
+      hasCredential: false,
+    });
+    expect(await secretsInUse()).toEqual(['by hand']);
+  });
+
+  it('is not made when nothing is configured', async () => {
+    await ensure({});
+    expect(await readAccounts(database)).toEqual([]);
+    expect(await createSubscriptionSecrets({ database, keyRing, clock }).find()).toBeNull();
+  });
+});
+
+describe('a webhook secret of the configuration', () => {
+  it('does not bring back an old secret after a registration has issued another', async () => {
+    await ensure({ webhookSecret: 'by hand' });
+    await database.query('update connector.subscriptions set sealed_secret = $1', [
+      await keyRing.seal('issued', 'subscription:default:secret'),
+    ]);
+    await ensure({ webhookSecret: 'by hand' });
+    expect(await secretsInUse()).toEqual(['issued']);
+  });
+
+  it('replaces the stored one when it is another than before', async () => {
+    await ensure({ webhookSecret: 'by hand' });
+    await ensure({ webhookSecret: 'by hand again' });
+    expect(await secretsInUse()).toEqual(['by hand again']);
+  });
+});
+
+describe('a change of the key ring', () => {
+  it('seals everything anew, and the old key can go', async () => {
+    await ensure({ service, webhookSecret: 'by hand' });
+    const both = createKeyRing([newKey, oldKey]);
+    expect(await resealSecrets(database, both)).toBe(3);
+    expect(await resealSecrets(database, both)).toBe(0);
+    const ring = createKeyRing([newKey]);
+    expect(await openCredential(database, ring, FIRST_ACCOUNT_ID)).toBe(service.apiKey);
+    expect(await secretsInUse(ring)).toEqual(['by hand']);
+  });
+
+  it('does not pass for a new credential', async () => {
+    await ensure({ service });
+    const before = await readAccount(database, FIRST_ACCOUNT_ID);
+    const both = createKeyRing([newKey, oldKey]);
+    await resealSecrets(database, both);
+    await ensure({ service }, both);
+    expect(await readAccount(database, FIRST_ACCOUNT_ID)).toEqual(before);
+  });
+
+  it('that leaves the old key out is refused, and what is stored stays', async () => {
+    await ensure({ service, webhookSecret: 'by hand' });
+    const stored = await everythingStored();
+    const wrong = createKeyRing([newKey]);
+    await expect(ensure({ service, webhookSecret: 'by hand' }, wrong)).rejects.toBeInstanceOf(SealingError);
+    await expect(resealSecrets(database, wrong)).rejects.toBeInstanceOf(SealingError);
+    expect(await everythingStored()).toBe(stored);
+  });
+});
