@@ -24,7 +24,7 @@ import type { WebhookConfiguration } from './webhooks/configuration.ts';
 import type { Delivery } from './webhooks/delivery.ts';
 import { createLedger, type Ledger } from './webhooks/ledger.ts';
 
-export type { BaseUrls, PlatformOptions, PlatformPorts } from './platform-options.ts';
+export type { PlatformOptions, PlatformPorts } from './platform-options.ts';
 
 /** The service. `app` is what its clients see; the rest is for the hand that moves people, phones and time. */
 export interface Platform {
@@ -50,8 +50,8 @@ export interface Platform {
   close(): Promise<void>;
 }
 
-/** The seed of the service's own draws, where no port gives them. */
-const SEED = 1;
+/** The seed of the service's own draws, where no port gives them; with this one the first sends are ordinary. */
+const SEED = 2;
 
 /**
  * Starts the service on a migrated database: takes the process lease, loads time, ends what a crash left

@@ -42,6 +42,8 @@ export interface TestPlatformOptions {
   readonly clock?: ManualClock;
   readonly sendScale?: number;
   readonly ports?: PlatformPorts;
+  /** Puts something between the platform and its database. */
+  readonly wrapDatabase?: (database: Database) => Database;
 }
 
 /** A public address for every name, so that no test asks a resolver. */
@@ -64,7 +66,7 @@ export async function startTestPlatform(options: TestPlatformOptions = {}): Prom
   let origin = 'http://127.0.0.1';
   const start = (): Promise<Platform> =>
     createPlatform({
-      database,
+      database: options.wrapDatabase?.(database) ?? database,
       systemClock: clock,
       logger: silentLogger,
       baseUrls: () => ({ api: `${origin}/api/v1`, legacyApi: `${origin}/api/v1`, auth: origin }),

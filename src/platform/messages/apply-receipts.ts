@@ -55,13 +55,13 @@ export async function applyReceipts(
   );
   const moved = new Map<string, Standing>();
   const events: NewEvent[] = [];
-  for (const { messageId, status, at } of receipts) {
+  for (const { messageId, status, at, reportedAt } of receipts) {
     const row = rows.get(messageId);
     const next = row === undefined ? null : applyReceipt(moved.get(messageId) ?? row, status);
     if (row === undefined || next === null) continue;
     moved.set(messageId, next);
     const connection = connections.get(row.connection_id);
-    if (connection === undefined || !emitsEvents(connection)) continue;
+    if (connection === undefined || !emitsEvents(connection, reportedAt)) continue;
     events.push(messageStatusTold(connection, { id: messageId, waMessageId: row.wa_message_id, status, at }));
   }
   if (moved.size > 0) await writeStandings(change, moved);

@@ -36,7 +36,9 @@ export function createMessages(changeState: ChangeState): Messages {
 
     setStatus: (messageId, status) =>
       changeState(async (change) => {
-        const standings = await applyReceipts(change, [{ messageId, status, at: change.now }]);
+        const standings = await applyReceipts(change, [
+          { messageId, status, at: change.now, reportedAt: change.now },
+        ]);
         const standing = standings.get(messageId);
         if (standing === undefined) throw new PlatformError('not_found');
         return standing;

@@ -72,7 +72,7 @@ export async function receiveMessages(
     text: storableText(text),
   }));
   await insertIncoming(change, connection, messages, createdAt);
-  if (emitsEvents(connection)) {
+  if (emitsEvents(connection, createdAt)) {
     await change.recordEvents(
       messages.map((message) => messageReceived(connection, { ...message, at: createdAt })),
     );

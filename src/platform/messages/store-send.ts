@@ -38,7 +38,7 @@ export async function storeSend(
     to,
     text,
   });
-  if (emitsEvents(connection)) {
+  if (emitsEvents(connection, createdAt)) {
     await change.recordEvents([
       messageStatusTold(connection, { id: messageId, waMessageId, status: 'sent', at: createdAt }),
     ]);

@@ -37,6 +37,8 @@ export interface Receipt {
   readonly status: MessageStatus;
   /** When it happened, virtual epoch ms. */
   readonly at: number;
+  /** When the service hears of it; never before it happened. */
+  readonly reportedAt: number;
 }
 
 /** A message from a person. */

@@ -72,14 +72,14 @@ export function networkTimers(reports: NetworkReports): Readonly<Record<string, 
     fire: (change, timers) =>
       reports.receipts(
         change,
-        timers.map((timer) => receiptTimer.parse(timer.payload)),
+        timers.map(({ payload, at }) => ({ ...receiptTimer.parse(payload), reportedAt: at })),
       ),
   };
   const reply: TimerHandler = {
     alone: true,
     async fire(change, timers) {
-      for (const { payload, dueAt } of timers) {
-        await reports.inbound(change, { ...replyTimer.parse(payload), at: dueAt });
+      for (const { payload, at } of timers) {
+        await reports.inbound(change, { ...replyTimer.parse(payload), at });
       }
     },
   };

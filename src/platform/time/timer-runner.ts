@@ -18,7 +18,13 @@ const RETRY_MS = 1_000;
  */
 export interface TimerHandler {
   readonly alone?: boolean;
-  fire(change: StateChange, timers: readonly StoredTimer[]): Promise<void>;
+  fire(change: StateChange, timers: readonly FiredTimer[]): Promise<void>;
+}
+
+/** A timer at its moment. */
+export interface FiredTimer extends StoredTimer {
+  /** Virtual time at which it fires: when it is due in an advance, now when it comes by itself. */
+  readonly at: number;
 }
 
 interface RunnerOptions {
@@ -63,7 +69,7 @@ export function createTimerRunner(options: RunnerOptions): TimerRunner {
   const { database, clock, systemClock, gate, commit, logger, handlers } = options;
   let cancelAlarm: (() => void) | null = null;
   let alarmAt = Number.POSITIVE_INFINITY;
-  let firing: Promise<unknown> = Promise.resolve();
+  let underWay: Promise<unknown> = Promise.resolve();
   let closed = false;
   let batchLimit = BATCH;
 
@@ -106,8 +112,9 @@ export function createTimerRunner(options: RunnerOptions): TimerRunner {
     const [first] = due;
     if (first === undefined) return [];
     const { timers, handler } = firstRun(due, handlers);
-    const dueAt = timers.at(-1)?.dueAt ?? first.dueAt;
-    if (movesClock) clock.pin(dueAt);
+    const now = clock.now();
+    const firing = timers.map((timer) => ({ ...timer, at: movesClock ? Math.max(timer.dueAt, now) : now }));
+    if (movesClock) clock.pin(firing.at(-1)?.at ?? now);
     try {
       await commit(async (change) => {
         if (movesClock) await saveClock(change.tx, clock.stateAt(clock.now()));
@@ -117,7 +124,7 @@ export function createTimerRunner(options: RunnerOptions): TimerRunner {
         );
         if (present !== timers.length) throw new Error('timers were taken by another process');
         if (handler === undefined) throw new Error(`no handler for timers of kind '${first.kind}'`);
-        await handler.fire(change, timers);
+        await handler.fire(change, firing);
       });
       batchLimit = BATCH;
       return [...timers];
@@ -141,8 +148,8 @@ export function createTimerRunner(options: RunnerOptions): TimerRunner {
   };
 
   const fireDue = (): Promise<StoredTimer[]> => {
-    const turn = firing.then(fireAll, fireAll);
-    firing = turn.catch(() => undefined);
+    const turn = underWay.then(fireAll, fireAll);
+    underWay = turn.catch(() => undefined);
     return turn;
   };
 
@@ -154,7 +161,7 @@ export function createTimerRunner(options: RunnerOptions): TimerRunner {
     async close() {
       closed = true;
       silence();
-      await firing;
+      await underWay;
     },
   };
 }

@@ -216,4 +216,15 @@ describe('GET /messages', () => {
     expect(times).toHaveLength(20);
     expect(times).toEqual(times.toSorted((a, b) => a - b));
   });
+
+  test('createdAt does not fall after a restart on a wall clock that was set back', async () => {
+    const { key, connectionId } = await seedWorkspace(service);
+    await receive(connectionId, 'before');
+    service.clock.jump(-3_600_000);
+    await service.restart();
+    await receive(connectionId, 'after');
+    const [after, before] = (await list(key)).messages;
+    expect([after?.text, before?.text]).toEqual(['after', 'before']);
+    expect(after?.createdAt).toBe(before?.createdAt);
+  });
 });

@@ -206,4 +206,52 @@ describe('virtual time', () => {
       messages: [{ text: 'meanwhile', createdAt: new Date(start + 2 * HOUR).toISOString() }],
     });
   });
+
+  test('the time of each moment is written before anything happens at it', async () => {
+    const start = service.platform.time.now();
+    const wall = service.clock.now();
+    await service.database.query('CREATE TABLE platform.witness (offset_ms bigint, created_at bigint)');
+    await service.database.query(
+      `CREATE FUNCTION platform.witness() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+         INSERT INTO platform.witness SELECT clock_offset_ms, NEW.created_at FROM platform.service_state;
+         RETURN NEW; END $$`,
+    );
+    await service.platform.contacts.put(to(1), { deliverAfterMs: HOUR, readAfterMs: null, autoReply: 'hi' });
+    await send(1);
+    await service.database.query(
+      'CREATE TRIGGER witness AFTER INSERT ON platform.messages FOR EACH ROW EXECUTE FUNCTION platform.witness()',
+    );
+    await service.platform.time.advance({ ms: 5 * HOUR });
+    const at = start + HOUR + 1_000;
+    expect(await service.database.query('SELECT * FROM platform.witness')).toEqual([
+      { offset_ms: at - wall, created_at: at },
+    ]);
+  });
+
+  test('a licence that lapses on the way silences what comes after it, and nothing before', async () => {
+    const start = service.platform.time.now();
+    await service.platform.licences.set(seeded.connectionId, { expiresAt: start + 2 * HOUR });
+    await behave(1, HOUR, 3 * HOUR);
+    await behave(2, 2 * HOUR - 1, 2 * HOUR);
+    const [one, two] = [await send(1), await send(2)];
+    await service.platform.time.advance({ ms: DAY });
+    const told = (await ledger()).filter((entry) => entry.status !== 'sent');
+    expect(told.map((entry) => [entry.messageId, entry.status])).toEqual([
+      [one, 'delivered'],
+      [two, 'delivered'],
+    ]);
+  });
+
+  test('what was due while the service stood still is told by the licence of the moment it is told', async () => {
+    const start = service.platform.time.now();
+    await service.platform.licences.set(seeded.connectionId, { expiresAt: start + HOUR });
+    await behave(1, 1_000);
+    await send(1);
+    await service.platform.time.freeze();
+    await service.restart();
+    await service.platform.time.run();
+    service.clock.jump(2 * HOUR);
+    await service.platform.settle();
+    expect((await ledger()).map((entry) => entry.status)).toEqual(['sent']);
+  });
 });

@@ -1,0 +1,77 @@
+import { describe, expect, test } from 'vitest';
+import { sendMessageAnswer } from '../../../src/contract/service/messages.ts';
+import { type Database, DatabaseUnavailable } from '../../../src/runtime/database/database.ts';
+import { seedWorkspace, startTestPlatform } from '../../support/platform.ts';
+
+/** A database whose next transactions fail, before they begin or after they have committed. */
+function unreliable() {
+  const plan: ('refuse' | 'lose')[] = [];
+  const lost = (): DatabaseUnavailable =>
+    new DatabaseUnavailable('lost', 'the connection ended', { mayHaveCommitted: true });
+  const wrap = (database: Database): Database => ({
+    query: (text, params, options) => database.query(text, params, options),
+    async transaction(work, options) {
+      const fate = plan.shift();
+      if (fate === 'refuse') throw lost();
+      const result = await database.transaction(work, options);
+      if (fate === 'lose') throw lost();
+      return result;
+    },
+    ping: (deadlineMs) => database.ping(deadlineMs),
+    close: () => database.close(),
+    get orm() {
+      return database.orm;
+    },
+    get health() {
+      return database.health;
+    },
+  });
+  return { plan, wrap };
+}
+
+describe('a send whose commit fails', () => {
+  const to = '4916100000001';
+
+  async function sendThrough(...fates: ('refuse' | 'lose')[]) {
+    const { plan, wrap } = unreliable();
+    const service = await startTestPlatform({ wrapDatabase: wrap, ports: { random: () => 0.999 } });
+    try {
+      const { key, connectionId } = await seedWorkspace(service);
+      const body = { connectionId, to, text: 'hello', idempotencyKey: 'k' };
+      plan.push(...fates);
+      const answer = await service.call('POST', '/messages', { key, body });
+      const repeat = await service.call('POST', '/messages', { key, body });
+      await service.platform.time.advance({ ms: 60_000 });
+      return {
+        status: answer.status,
+        answer: sendMessageAnswer.parse(answer.body),
+        repeat: repeat.body,
+        phone: await service.platform.contacts.received(to),
+        page: (await service.call('GET', '/messages', { key })).body,
+        told: (await service.platform.ledger.read(0, 100)).map((entry) => entry.status),
+      };
+    } finally {
+      await service.close();
+    }
+  }
+
+  test.each([
+    ['before it began', 'refuse'] as const,
+    ['after it was kept, its answer lost', 'lose'] as const,
+  ])('%s: it is stored once, told once and answered as sent', async (_what, fate) => {
+    const { status, answer, repeat, phone, page, told } = await sendThrough(fate);
+    expect([status, answer.messageId]).toEqual([200, expect.any(String)]);
+    expect(repeat).toEqual(answer);
+    expect(phone).toHaveLength(1);
+    expect(page).toMatchObject({ messages: [{ id: answer.messageId, status: 'read' }] });
+    expect(told).toEqual(['sent', 'delivered', 'read']);
+  });
+
+  test('twice: it was delivered and not stored, says so, and is not sent again', async () => {
+    const { status, answer, repeat, phone, page } = await sendThrough('refuse', 'refuse');
+    expect([status, answer.messageId, answer.persisted]).toEqual([200, null, false]);
+    expect(repeat).toEqual(answer);
+    expect(phone).toHaveLength(1);
+    expect(page).toMatchObject({ messages: [] });
+  });
+});
