@@ -34,7 +34,8 @@ export interface LedgerEntry {
   readonly messageId: string | null;
   readonly event: EventType;
   readonly status: string | null;
-  readonly payload: unknown;
+  /** The body, parsed. */
+  readonly payload: Record<string, unknown>;
 }
 
 const INSERT = `

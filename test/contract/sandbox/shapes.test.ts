@@ -60,6 +60,7 @@ describe('answers', () => {
       'messageId',
       'url',
       'outcome',
+      'reason',
       'createdAt',
       'headers',
       'body',

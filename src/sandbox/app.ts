@@ -1,0 +1,83 @@
+import express, { type ErrorRequestHandler } from 'express';
+import { buildSandboxOpenApi } from '../contract/openapi.ts';
+import { SANDBOX_ENDPOINTS, type SandboxEndpointName } from '../contract/sandbox/endpoints.ts';
+import type { Logger } from '../runtime/logger/logger.ts';
+import { localOnly } from './local-only.ts';
+import { readJson, refuseMalformed } from './read-json.ts';
+import { SandboxError, toRefusal } from './sandbox-error.ts';
+import { type Handlers, serveEndpoint } from './serve-endpoint.ts';
+
+/** Path prefix of the control API. */
+export const SANDBOX_PREFIX = '/sandbox/v1';
+
+export interface SandboxAppOptions {
+  readonly handlers: Handlers;
+  readonly logger: Logger;
+  readonly serverUrl: () => string;
+  /** Hosts besides this machine's own names that may be asked for, without a port. */
+  readonly allowedHosts?: readonly string[];
+}
+
+type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
+
+/** `{id}` of the contract's table as a parameter of the router. */
+function toRoute(path: string): string {
+  return path.replace(/\{(\w+)\}/g, ':$1');
+}
+
+function refuseWith(logger: Logger): ErrorRequestHandler {
+  return (error, _request, response, next) => {
+    if (response.headersSent) {
+      next(error);
+      return;
+    }
+    const refusal = toRefusal(error) ?? toRefusal(new SandboxError('internal_error'));
+    if (toRefusal(error) === undefined) logger.error({ err: error }, 'a call to the sandbox failed');
+    response.status(refusal?.status ?? 500).json(refusal?.body);
+  };
+}
+
+/** Registers what has a handler; any other method on the same path is answered 405. */
+function createRoutes(options: SandboxAppOptions): express.Router {
+  const router = express.Router({ caseSensitive: true });
+  const served = (Object.keys(SANDBOX_ENDPOINTS) as SandboxEndpointName[]).filter(
+    (name) => options.handlers[name] !== undefined,
+  );
+  const methods = new Map<string, Set<string>>();
+  const add = (method: string, path: string): void => {
+    methods.set(path, (methods.get(path) ?? new Set()).add(method));
+  };
+  for (const name of served) {
+    const { method, path } = SANDBOX_ENDPOINTS[name];
+    const handle = options.handlers[name];
+    if (handle === undefined) continue;
+    add(method, toRoute(path));
+    router[method.toLowerCase() as Method](toRoute(path), serveEndpoint(name, handle as never));
+  }
+  add('GET', '/openapi.json');
+  router.get('/openapi.json', (_request, response) => {
+    response.json(buildSandboxOpenApi({ serverUrl: options.serverUrl(), only: served }));
+  });
+  for (const [path, allowed] of methods) {
+    router.all(path, (_request, response) => {
+      response.setHeader('Allow', [...allowed].sort().join(', '));
+      throw new SandboxError('method_not_allowed');
+    });
+  }
+  return router;
+}
+
+/** The control API over HTTP, for this machine alone. */
+export function createSandboxApp(options: SandboxAppOptions): express.Express {
+  const app = express();
+  app.disable('x-powered-by');
+  app.disable('etag');
+  app.set('query parser', 'simple');
+  app.use(localOnly(options.allowedHosts));
+  app.use(SANDBOX_PREFIX, readJson, createRoutes(options));
+  app.use(() => {
+    throw new SandboxError('not_found');
+  });
+  app.use(refuseMalformed, refuseWith(options.logger));
+  return app;
+}

@@ -1,0 +1,47 @@
+import type { Platform } from '../../platform/platform.ts';
+import type { Handlers } from '../serve-endpoint.ts';
+import { givenFields } from './given-fields.ts';
+import { toIso } from './times.ts';
+
+function copyOf<Item>(list: readonly Item[] | null): Item[] | null {
+  return list === null ? null : [...list];
+}
+
+/** Workspaces, keys, connections made outside the API, and licences. */
+export function accessEndpoints({ workspaces, apiKeys, connections, licences }: Platform) {
+  return {
+    async createWorkspace({ body }) {
+      const { id } = await workspaces.create(givenFields(body));
+      return { workspace: { id, kind: body.kind } };
+    },
+
+    createApiKey: ({ param, body = {} }) => apiKeys.create(param('id'), givenFields(body)),
+
+    async changeApiKey({ param, body }) {
+      const id = param('id');
+      const { scopes, ipAllowlist, connectionIds } = await apiKeys.change(id, givenFields(body));
+      return {
+        id,
+        scopes: [...scopes],
+        ipAllowlist: copyOf(ipAllowlist),
+        connectionIds: copyOf(connectionIds),
+      };
+    },
+
+    async revokeApiKey({ param }) {
+      await apiKeys.revoke(param('id'));
+      return { ok: true as const };
+    },
+
+    async addConnection({ param, body }) {
+      const { id } = await connections.createPaired(param('id'), givenFields(body));
+      return { connection: { id } };
+    },
+
+    async setLicence({ param, body: { status, expiresAt } }) {
+      const change = { status, expiresAt: expiresAt === undefined ? undefined : Date.parse(expiresAt) };
+      const state = await licences.set(param('id'), givenFields(change));
+      return { status: state.status, expiresAt: state.expiresAt === null ? null : toIso(state.expiresAt) };
+    },
+  } satisfies Handlers;
+}

@@ -1,0 +1,35 @@
+import type { Platform } from '../../platform/platform.ts';
+import type { TimerEntry } from '../../platform/time/virtual-time.ts';
+import type { Handlers } from '../serve-endpoint.ts';
+import { toIso } from './times.ts';
+
+function presentTimer({ at, what, id }: TimerEntry): { at: string; what: string; id: string } {
+  return { at: toIso(at), what, id };
+}
+
+/** Virtual time, and the pace of sends. */
+export function clockEndpoints({ time, timing }: Platform) {
+  const read = (): { now: string; frozen: boolean } => ({ now: toIso(time.now()), frozen: time.frozen });
+  return {
+    getClock: () => read(),
+    async advanceClock({ body: { ms, to } }) {
+      const { now, fired } = await time.advance(to === undefined ? { ms: ms ?? 0 } : { to: Date.parse(to) });
+      return { now: toIso(now), fired: fired.map(presentTimer) };
+    },
+    async freezeClock() {
+      await time.freeze();
+      return read();
+    },
+    async runClock() {
+      await time.run();
+      return read();
+    },
+    async listDue({ query: { limit } }) {
+      return { entries: (await time.due(limit)).map(presentTimer) };
+    },
+    setTiming({ body: { sendScale } }) {
+      timing.setSendScale(sendScale);
+      return { sendScale: timing.sendScale };
+    },
+  } satisfies Handlers;
+}

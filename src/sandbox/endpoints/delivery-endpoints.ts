@@ -1,0 +1,79 @@
+import type { Delivery as DeliveryAnswer } from '../../contract/sandbox/deliveries.ts';
+import { messageStatus } from '../../contract/service/statuses.ts';
+import type { Platform } from '../../platform/platform.ts';
+import type { DeliveryRecord } from '../../platform/webhooks/delivery-record.ts';
+import type { LedgerEntry } from '../../platform/webhooks/ledger.ts';
+import { pageOf, readCursor } from '../page-cursor.ts';
+import { SandboxError } from '../sandbox-error.ts';
+import type { Handlers } from '../serve-endpoint.ts';
+import { givenFields } from './given-fields.ts';
+import { toIso } from './times.ts';
+
+function presentDelivery(record: DeliveryRecord): DeliveryAnswer {
+  const { id, event, connectionId, messageId, url, outcome, reason, createdAt, headers, body } = record;
+  return {
+    id: String(id),
+    event,
+    connectionId,
+    messageId,
+    url,
+    outcome,
+    ...(reason === null ? {} : { reason }),
+    createdAt: toIso(createdAt),
+    headers: { ...headers },
+    body,
+    attempts: record.attempts.map(({ at, faults, ...attempt }) => ({
+      at: toIso(at),
+      ...attempt,
+      ...(faults === undefined ? {} : { faults: [...faults] }),
+    })),
+  };
+}
+
+function presentEntry({ seq, at, event, connectionId, messageId, status, payload }: LedgerEntry) {
+  return {
+    seq,
+    at: toIso(at),
+    event,
+    connectionId,
+    messageId,
+    ...(status === null ? {} : { status: messageStatus.parse(status) }),
+    payload,
+  };
+}
+
+function readId(text: string): number {
+  const id = Number(text);
+  if (!/^\d{1,15}$/.test(text)) throw new SandboxError('not_found', 'There is no delivery with this id.');
+  return id;
+}
+
+/** Deliveries as they went, and the events as they were meant. */
+export function deliveryEndpoints({ delivery, ledger }: Platform) {
+  return {
+    async listDeliveries({ query: { event, connectionId, outcome, limit, cursor } }) {
+      const before = cursor === undefined ? undefined : readCursor(cursor);
+      const filter = givenFields({ event, connectionId, outcome, before, limit: limit + 1 });
+      const records = await delivery.list(filter);
+      return pageOf(records, limit, presentDelivery, ({ id }) => id);
+    },
+
+    async resendDelivery({ param, body = {} }) {
+      const record = await delivery.resend(readId(param('id')), givenFields(body));
+      if (record === null) throw new SandboxError('not_found', 'There is no delivery with this id.');
+      if (record === 'unsigned') {
+        throw new SandboxError('not_found', 'The workspace of this delivery has no webhook.');
+      }
+      return presentDelivery(record);
+    },
+
+    async readLedger({ query: { after = 0, limit } }) {
+      const entries = await ledger.read(after, limit + 1);
+      const last = entries[limit - 1];
+      return {
+        entries: entries.slice(0, limit).map(presentEntry),
+        ...(entries.length > limit && last !== undefined ? { nextCursor: String(last.seq) } : {}),
+      };
+    },
+  } satisfies Handlers;
+}

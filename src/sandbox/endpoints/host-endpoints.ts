@@ -1,0 +1,20 @@
+import { SandboxError } from '../sandbox-error.ts';
+import type { Handlers } from '../serve-endpoint.ts';
+import type { TunnelBoard } from '../tunnel-board.ts';
+
+/** Tunnels: public hosts that lead to this machine. `changed` is awaited after each change. */
+export function hostEndpoints(hosts: TunnelBoard, changed: () => Promise<void>) {
+  return {
+    async putHost({ param, body }) {
+      const tunnel = hosts.put(param('host'), body.target);
+      await changed();
+      return tunnel;
+    },
+    async deleteHost({ param }) {
+      if (!hosts.remove(param('host')))
+        throw new SandboxError('not_found', 'There is no tunnel for this host.');
+      await changed();
+      return { ok: true as const };
+    },
+  } satisfies Handlers;
+}

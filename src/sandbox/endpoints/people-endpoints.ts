@@ -1,0 +1,46 @@
+import { phoneDigits } from '../../contract/service/fields.ts';
+import type { PhoneMessage } from '../../platform/network/contacts.ts';
+import type { Platform } from '../../platform/platform.ts';
+import { pageOf, readCursor } from '../page-cursor.ts';
+import { SandboxError } from '../sandbox-error.ts';
+import type { Handlers } from '../serve-endpoint.ts';
+import { givenFields } from './given-fields.ts';
+import { toIso } from './times.ts';
+
+function readPhone(phone: string): string {
+  const read = phoneDigits.safeParse(phone);
+  if (read.success) return read.data;
+  throw new SandboxError('invalid_request', "'phone': must be international digits without '+'.", 'phone');
+}
+
+/** People on the network, and messages moved by hand. */
+export function peopleEndpoints({ contacts, messages }: Platform) {
+  return {
+    putContact: ({ param, body }) => contacts.put(readPhone(param('phone')), givenFields(body)),
+
+    contactWrites({ param, body }) {
+      const from = readPhone(param('phone'));
+      const { connectionId, text, media } = body;
+      if (media !== undefined || text === undefined) {
+        throw new SandboxError('invalid_request', "'media': the sandbox takes text only so far.", 'media');
+      }
+      return messages.receive(connectionId, { from, text });
+    },
+
+    async listContactMessages({ param, query: { limit, cursor } }) {
+      const received = await contacts.received(readPhone(param('phone')));
+      const from = cursor === undefined ? 0 : readCursor(cursor);
+      const numbered = received
+        .slice(from)
+        .map((message, index) => ({ message, position: from + index + 1 }));
+      return pageOf(
+        numbered,
+        limit,
+        ({ message }: { message: PhoneMessage }) => ({ ...message, at: toIso(message.at) }),
+        ({ position }) => position,
+      );
+    },
+
+    moveStatus: ({ param, body }) => messages.setStatus(param('id'), body.status),
+  } satisfies Handlers;
+}

@@ -1,0 +1,124 @@
+import type express from 'express';
+import { z } from 'zod';
+import type { SandboxInfo } from '../contract/sandbox/info.ts';
+import type { Platform } from '../platform/platform.ts';
+import type { Queryable } from '../runtime/database/database.ts';
+import type { Logger } from '../runtime/logger/logger.ts';
+import { createSandboxApp, SANDBOX_PREFIX } from './app.ts';
+import { accessEndpoints } from './endpoints/access-endpoints.ts';
+import { clockEndpoints } from './endpoints/clock-endpoints.ts';
+import { deliveryEndpoints } from './endpoints/delivery-endpoints.ts';
+import { faultEndpoints } from './endpoints/fault-endpoints.ts';
+import { hostEndpoints } from './endpoints/host-endpoints.ts';
+import { peopleEndpoints } from './endpoints/people-endpoints.ts';
+import { toIso } from './endpoints/times.ts';
+import type { SandboxPorts } from './sandbox-ports.ts';
+import { createSeed, type SandboxSeed, sandboxSeed } from './seed.ts';
+import { storeValue } from './state-store.ts';
+
+/** Where everything is reached. Read on each use, since free ports are known only after listening. */
+export type SandboxAddresses = Pick<
+  SandboxInfo,
+  'baseUrl' | 'legacyBaseUrl' | 'authUrl' | 'mcpUrl' | 'sandboxUrl' | 'connectorUrl' | 'webhookUrl'
+>;
+
+/** A connector that runs beside the sandbox. */
+export interface AttachedConnector {
+  /** Token of its API. */
+  readonly token: string;
+  /** Forgets everything and begins anew with the seed's key. Called after the service was emptied. */
+  reset(seed: SandboxSeed): Promise<void>;
+}
+
+export interface SandboxOptions {
+  readonly platform: Platform;
+  readonly ports: SandboxPorts;
+  /** The platform's; the sandbox keeps its seed and tunnels there. */
+  readonly database: Queryable;
+  readonly logger: Logger;
+  readonly addresses: () => SandboxAddresses;
+  readonly connector?: AttachedConnector;
+  /** Hosts besides this machine's own names that the control API may be asked under. */
+  readonly allowedHosts?: readonly string[];
+}
+
+/** The hand that moves what no client of the service can: people, phones, time and faults. */
+export interface Sandbox {
+  /** Serves `/sandbox/v1`. */
+  readonly app: express.Express;
+  /** What the service holds from the start; another one after each reset. */
+  readonly seed: SandboxSeed;
+  info(): SandboxInfo;
+  /** Back to the seeded state, with new ids; time stays. Calls at once run one after the other. */
+  reset(): Promise<SandboxInfo>;
+}
+
+const tunnels = z.array(z.object({ host: z.string(), target: z.string() }));
+
+/** Finds the seed and the tunnels of an earlier start, or makes them. */
+export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
+  const { platform, ports, database, connector } = options;
+  const storedSeed = storeValue(database, 'seed', sandboxSeed);
+  const storedTunnels = storeValue(database, 'tunnels', tunnels);
+
+  const plant = async (): Promise<SandboxSeed> => {
+    const planted = await createSeed(platform);
+    await storedSeed.save(planted);
+    return planted;
+  };
+
+  let seed = (await storedSeed.load()) ?? (await plant());
+  ports.seeded(seed.workspaceId);
+  for (const { host, target } of (await storedTunnels.load()) ?? []) ports.hosts.put(host, target);
+
+  const saveTunnels = (): Promise<void> => storedTunnels.save(ports.hosts.list());
+
+  const info = (): SandboxInfo => ({
+    ...options.addresses(),
+    connectorToken: connector?.token ?? null,
+    workspaceId: seed.workspaceId,
+    apiKey: seed.apiKey,
+    now: toIso(platform.time.now()),
+  });
+
+  const resetOnce = async (): Promise<SandboxInfo> => {
+    ports.faults.clear();
+    ports.hosts.clear();
+    await platform.reset();
+    await saveTunnels();
+    seed = await plant();
+    ports.seeded(seed.workspaceId);
+    await connector?.reset(seed);
+    return info();
+  };
+
+  let turn: Promise<unknown> = Promise.resolve();
+  const reset = (): Promise<SandboxInfo> => {
+    const result = turn.then(resetOnce, resetOnce);
+    turn = result.catch(() => undefined);
+    return result;
+  };
+
+  return {
+    app: createSandboxApp({
+      logger: options.logger,
+      serverUrl: () => new URL(SANDBOX_PREFIX, options.addresses().sandboxUrl).href,
+      ...(options.allowedHosts === undefined ? {} : { allowedHosts: options.allowedHosts }),
+      handlers: {
+        getInfo: info,
+        reset,
+        ...clockEndpoints(platform),
+        ...faultEndpoints(ports.faults),
+        ...accessEndpoints(platform),
+        ...peopleEndpoints(platform),
+        ...deliveryEndpoints(platform),
+        ...hostEndpoints(ports.hosts, saveTunnels),
+      },
+    }),
+    get seed() {
+      return seed;
+    },
+    info,
+    reset,
+  };
+}

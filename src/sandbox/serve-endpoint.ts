@@ -1,0 +1,71 @@
+import type { RequestHandler } from 'express';
+import type { z } from 'zod';
+import { SANDBOX_ENDPOINTS, type SandboxEndpointName } from '../contract/sandbox/endpoints.ts';
+import { refuseInput } from './sandbox-error.ts';
+
+type Table = typeof SANDBOX_ENDPOINTS;
+
+type BodyOf<Name extends SandboxEndpointName> = Table[Name] extends {
+  readonly body: { readonly schema: infer Schema extends z.ZodType; readonly required: infer Required };
+}
+  ? Required extends true
+    ? z.output<Schema>
+    : z.output<Schema> | undefined
+  : undefined;
+
+type QueryOf<Name extends SandboxEndpointName> = Table[Name] extends {
+  readonly query: infer Schema extends z.ZodType;
+}
+  ? z.output<Schema>
+  : undefined;
+
+type AnswerOf<Name extends SandboxEndpointName> = Table[Name]['answers'][0] extends {
+  readonly schema: infer Schema extends z.ZodType;
+}
+  ? z.input<Schema>
+  : never;
+
+/** One call, with query and body as the contract's schemas read them. */
+export interface SandboxCall<Name extends SandboxEndpointName> {
+  /** A parameter of the path. */
+  readonly param: (name: string) => string;
+  readonly query: QueryOf<Name>;
+  readonly body: BodyOf<Name>;
+}
+
+type Handler<Name extends SandboxEndpointName> = (
+  call: SandboxCall<Name>,
+) => AnswerOf<Name> | Promise<AnswerOf<Name>>;
+
+/** What the endpoints do, by the names of the contract's table. An endpoint without a handler does not exist. */
+export type Handlers = { readonly [Name in SandboxEndpointName]?: Handler<Name> };
+
+function read(schema: z.ZodType | undefined, value: unknown): unknown {
+  if (schema === undefined) return undefined;
+  const result = schema.safeParse(value);
+  if (!result.success) throw refuseInput(result.error);
+  return result.data;
+}
+
+/** Serves one endpoint: reads the call by its schemas, runs the handler, answers with the table's status. */
+export function serveEndpoint<Name extends SandboxEndpointName>(
+  name: Name,
+  handle: Handler<Name>,
+): RequestHandler {
+  const endpoint: {
+    readonly query?: z.ZodType;
+    readonly body?: { readonly schema: z.ZodType; readonly required: boolean };
+    readonly answers: readonly { readonly status: number }[];
+  } = SANDBOX_ENDPOINTS[name];
+  const status = endpoint.answers[0]?.status ?? 200;
+  return async (request, response) => {
+    const { body } = endpoint;
+    const isAbsent = body?.required === false && request.body === undefined;
+    const call = {
+      param: (key: string) => String(request.params[key] ?? ''),
+      query: read(endpoint.query, request.query),
+      body: isAbsent ? undefined : read(body?.schema, request.body),
+    } as SandboxCall<Name>;
+    response.status(status).json(await handle(call));
+  };
+}

@@ -1,0 +1,111 @@
+import { createServer, request as openRequest } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { type AttachedConnector, createSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts';
+import { createSandboxPorts, type SandboxPorts } from '../../src/sandbox/sandbox-ports.ts';
+import type { ManualClock } from '../support/manual-clock.ts';
+import { silentLogger, startTestPlatform, type TestPlatform } from '../support/platform.ts';
+
+export interface SandboxAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  // biome-ignore lint/suspicious/noExplicitAny: answers are looked into by field
+  readonly body: any;
+}
+
+/** A sandbox over a platform on a database of its own, reached over HTTP. */
+export interface TestSandbox {
+  readonly service: TestPlatform;
+  readonly sandbox: Sandbox;
+  readonly ports: SandboxPorts;
+  readonly port: number;
+  /** `body` is sent as JSON, a string as it is; the host is `127.0.0.1:<port>` unless a header says otherwise. */
+  call(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers?: Readonly<Record<string, string>>,
+  ): Promise<SandboxAnswer>;
+  /** Another sandbox over the same database, as after a restart. */
+  again(): Promise<{ sandbox: Sandbox; ports: SandboxPorts }>;
+  close(): Promise<void>;
+}
+
+export interface TestSandboxOptions {
+  readonly clock?: ManualClock;
+  readonly sendScale?: number;
+  readonly webhookSecret?: string;
+  readonly connector?: AttachedConnector;
+  readonly allowedHosts?: readonly string[];
+}
+
+export async function startTestSandbox(options: TestSandboxOptions = {}): Promise<TestSandbox> {
+  const { webhookSecret, clock, sendScale, connector, allowedHosts } = options;
+  const makePorts = () => createSandboxPorts(webhookSecret === undefined ? {} : { webhookSecret });
+  const ports = makePorts();
+  const service = await startTestPlatform({
+    ports: ports.platform,
+    ...(clock === undefined ? {} : { clock }),
+    ...(sendScale === undefined ? {} : { sendScale }),
+  });
+  let port = 0;
+  const make = (over: SandboxPorts): Promise<Sandbox> =>
+    createSandbox({
+      platform: service.platform,
+      ports: over,
+      database: service.database,
+      logger: silentLogger,
+      addresses: () => ({
+        baseUrl: `${service.origin}/api/v1`,
+        legacyBaseUrl: `${service.origin}/api/v1`,
+        authUrl: service.origin,
+        mcpUrl: `${service.origin}/api/mcp`,
+        sandboxUrl: `http://127.0.0.1:${port}`,
+        connectorUrl: connector === undefined ? null : 'http://127.0.0.1:4020',
+        webhookUrl: null,
+      }),
+      ...(connector === undefined ? {} : { connector }),
+      ...(allowedHosts === undefined ? {} : { allowedHosts }),
+    });
+  const sandbox = await make(ports);
+  const server = createServer((incoming, response) => sandbox.app(incoming, response));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  ({ port } = server.address() as AddressInfo);
+
+  return {
+    service,
+    sandbox,
+    ports,
+    port,
+    // fetch would not let a test send a Host of its own.
+    call: (method, path, body, headers = {}) =>
+      new Promise((resolve, reject) => {
+        const payload = typeof body === 'string' || body === undefined ? body : JSON.stringify(body);
+        const type = payload === undefined ? {} : { 'content-type': 'application/json' };
+        const outgoing = openRequest(
+          { port, host: '127.0.0.1', method, path: `/sandbox/v1${path}`, headers: { ...type, ...headers } },
+          (answer) => {
+            const chunks: Buffer[] = [];
+            answer.on('data', (chunk: Buffer) => chunks.push(chunk));
+            answer.once('end', () => {
+              const text = Buffer.concat(chunks).toString();
+              const parsed: unknown = text === '' ? null : JSON.parse(text);
+              resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: parsed });
+            });
+          },
+        );
+        outgoing.once('error', reject);
+        outgoing.end(payload);
+      }),
+    async again() {
+      const fresh = makePorts();
+      return { sandbox: await make(fresh), ports: fresh };
+    },
+    async close() {
+      await new Promise<void>((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      });
+      await service.close();
+    },
+  };
+}

@@ -1,0 +1,192 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startTestSandbox, type TestSandbox } from './fixture.ts';
+
+describe('the control API is for this machine alone', () => {
+  let test: TestSandbox;
+
+  beforeAll(async () => {
+    test = await startTestSandbox({ allowedHosts: ['sandbox.docker'] });
+  });
+
+  afterAll(() => test.close());
+
+  it.each(['127.0.0.1', 'localhost', 'LOCALHOST', '[::1]', 'sandbox.docker'])(
+    'answers to %s',
+    async (host) => {
+      const { status } = await test.call('GET', '/clock', undefined, { host: `${host}:${test.port}` });
+      expect(status).toBe(200);
+    },
+  );
+
+  it.each([
+    'evil.example.com',
+    'localhost.evil.example.com',
+    '127.0.0.1.nip.io',
+    '169.254.169.254',
+    'localhost@evil.example.com',
+    'evil.example.com/localhost',
+  ])('refuses the host %s', async (host) => {
+    const { status, body } = await test.call('GET', '/info', undefined, { host });
+    expect({ status, error: body.error }).toEqual({ status: 403, error: 'foreign_origin' });
+  });
+
+  it('answers to a page of its own', async () => {
+    const origin = `http://127.0.0.1:${test.port}`;
+    const { status } = await test.call('PUT', '/timing', { sendScale: 0 }, { origin });
+    expect(status).toBe(200);
+  });
+
+  it.each([
+    'https://evil.example.com',
+    'http://localhost:3000',
+    'http://127.0.0.1',
+    'null',
+    'http://127.0.0.1.evil.example.com',
+  ])('refuses the origin %s, for reads and for writes', async (origin) => {
+    for (const [method, path] of [
+      ['GET', '/info'],
+      ['POST', '/reset'],
+    ] as const) {
+      const { status, body } = await test.call(method, path, undefined, { origin });
+      expect({ status, error: body.error }).toEqual({ status: 403, error: 'foreign_origin' });
+    }
+  });
+
+  it.each(['cross-site', 'same-site'])('refuses what a browser marks as %s', async (site) => {
+    const { status } = await test.call('POST', '/reset', undefined, { 'sec-fetch-site': site });
+    expect(status).toBe(403);
+  });
+
+  it.each(['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data', 'application/jsonp'])(
+    'takes no %s',
+    async (type) => {
+      const { status, body } = await test.call('PUT', '/timing', '{"sendScale":0}', { 'content-type': type });
+      expect({ status, error: body.error }).toEqual({ status: 415, error: 'unsupported_media_type' });
+    },
+  );
+
+  it('takes a form without fields no more than one with fields', async () => {
+    const { status } = await test.call('POST', '/clock/freeze', undefined, {
+      'content-type': 'application/x-www-form-urlencoded',
+    });
+    expect(status).toBe(415);
+  });
+
+  it('takes JSON with a charset, and a write without a body and a type', async () => {
+    const json = { 'content-type': 'application/json; charset=utf-8' };
+    expect((await test.call('PUT', '/timing', '{"sendScale":0}', json)).status).toBe(200);
+    expect((await test.call('POST', '/clock/run')).status).toBe(200);
+  });
+});
+
+describe('the control API answers', () => {
+  let test: TestSandbox;
+
+  beforeAll(async () => {
+    test = await startTestSandbox();
+  });
+
+  afterAll(() => test.close());
+
+  it('404 for an address that is none', async () => {
+    const { status, body } = await test.call('GET', '/nothing');
+    expect({ status, error: body.error }).toEqual({ status: 404, error: 'not_found' });
+  });
+
+  it('405 with the methods that there are', async () => {
+    const { status, headers, body } = await test.call('PATCH', '/faults', {});
+    expect({ status, error: body.error }).toEqual({ status: 405, error: 'method_not_allowed' });
+    expect(headers['allow']).toBe('DELETE, GET, PUT');
+  });
+
+  it('400 for what is no JSON', async () => {
+    const { status, body } = await test.call('PUT', '/timing', '{"sendScale":');
+    expect({ status, error: body.error }).toEqual({ status: 400, error: 'invalid_request' });
+  });
+
+  it('400 for an address that is not encoded as it must be', async () => {
+    const { status, body } = await test.call('GET', '/contacts/%zz/messages');
+    expect({ status, error: body.error }).toEqual({ status: 400, error: 'invalid_request' });
+  });
+
+  it('413 for a body that is larger than any media', async () => {
+    const { status, body } = await test.call('PUT', '/timing', `"${'x'.repeat(21 * 1024 * 1024)}"`);
+    expect({ status, error: body.error }).toEqual({ status: 413, error: 'payload_too_large' });
+  });
+
+  it.each([
+    ['PUT', '/timing', {}, 'sendScale'],
+    ['PUT', '/timing', { sendScale: 'fast' }, 'sendScale'],
+    ['PUT', '/timing', { sendScale: 1, pace: 2 }, 'pace'],
+    ['POST', '/clock/advance', { ms: -1 }, 'ms'],
+    ['POST', '/clock/advance', { ms: 1, to: '2030-01-01T00:00:00Z' }, 'ms'],
+    ['POST', '/clock/advance', { to: '2001-01-01T00:00:00Z' }, 'to'],
+    ['GET', '/clock/due?limit=many', undefined, 'limit'],
+    ['GET', '/deliveries?limit=0', undefined, 'limit'],
+    ['GET', '/deliveries?limit=1&limit=2', undefined, 'limit'],
+    ['GET', '/deliveries?outcome=lost', undefined, 'outcome'],
+    ['GET', '/deliveries?cursor=!', undefined, 'cursor'],
+    ['GET', '/ledger?after=-1', undefined, 'after'],
+    ['GET', '/ledger?since=1', undefined, 'since'],
+    ['PUT', '/contacts/+49170', { onNetwork: true }, 'phone'],
+    ['PUT', '/contacts/491700000001', { onNetwork: 'yes' }, 'onNetwork'],
+    ['POST', '/contacts/491700000001/messages', { connectionId: 'c1' }, 'text'],
+    ['POST', '/workspaces', { kind: 'reseller' }, 'kind'],
+    ['PUT', '/hosts/hooks.example.com', {}, 'target'],
+    [
+      'PUT',
+      '/faults',
+      { rules: [{ id: 'a', match: { surface: 'webhook' }, action: { type: 'reset' } }] },
+      'rules.0.action.type',
+    ],
+  ])('400 for %s %s with the name of the field', async (method, path, body, field) => {
+    const answer = await test.call(method, path, body);
+    expect(answer.status).toBe(400);
+    expect(answer.body).toEqual({ error: 'invalid_request', message: expect.any(String), field });
+    expect(answer.body.message).toContain(`'${field}'`);
+  });
+
+  it('an OpenAPI document of exactly what there is', async () => {
+    const { body } = await test.call('GET', '/openapi.json');
+    expect(body.openapi).toMatch(/^3\.1/);
+    expect(body.servers).toEqual([{ url: `http://127.0.0.1:${test.port}/sandbox/v1` }]);
+    const operations = Object.entries<object>(body.paths).flatMap(([path, methods]) =>
+      Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+    );
+    expect(operations.sort()).toEqual(
+      [
+        'GET /info',
+        'POST /reset',
+        'POST /workspaces',
+        'POST /workspaces/{id}/api-keys',
+        'PATCH /api-keys/{id}',
+        'DELETE /api-keys/{id}',
+        'POST /workspaces/{id}/connections',
+        'PUT /connections/{id}/licence',
+        'PUT /contacts/{phone}',
+        'POST /contacts/{phone}/messages',
+        'GET /contacts/{phone}/messages',
+        'POST /messages/{id}/status',
+        'GET /clock',
+        'POST /clock/advance',
+        'POST /clock/freeze',
+        'POST /clock/run',
+        'GET /clock/due',
+        'PUT /timing',
+        'GET /faults',
+        'PUT /faults',
+        'DELETE /faults',
+        'GET /deliveries',
+        'POST /deliveries/{id}/resend',
+        'GET /ledger',
+        'PUT /hosts/{host}',
+        'DELETE /hosts/{host}',
+      ].sort(),
+    );
+    for (const operation of operations) {
+      const [method = '', path = ''] = operation.split(' ');
+      const there = await test.call(method, path.replace(/\{\w+\}/g, 'x'), undefined, { host: 'evil.com' });
+      expect(there.status).toBe(403);
+    }
+  });
+});

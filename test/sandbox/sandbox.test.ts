@@ -1,0 +1,437 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createdApiKey } from '../../src/contract/sandbox/access.ts';
+import { delivery, ledgerEntry } from '../../src/contract/sandbox/deliveries.ts';
+import { sandboxInfo } from '../../src/contract/sandbox/info.ts';
+import { readExactly } from '../support/platform.ts';
+import { type Receiver, startReceiver } from '../support/receiver.ts';
+import { startTestSandbox, type TestSandbox } from './fixture.ts';
+
+const HOOK = 'https://crm.example.com/webhooks';
+
+describe('the sandbox', () => {
+  let test: TestSandbox;
+  let receiver: Receiver;
+
+  beforeEach(async () => {
+    [test, receiver] = await Promise.all([startTestSandbox(), startReceiver()]);
+  });
+
+  afterEach(async () => {
+    await test.close();
+    await receiver.close();
+  });
+
+  const listConnections = async (): Promise<{ id: string; provider: string; phoneNumber: string }[]> => {
+    const { body } = await test.service.call('GET', '/connections', { key: test.sandbox.seed.apiKey });
+    return (body as { connections: { id: string; provider: string; phoneNumber: string }[] }).connections;
+  };
+  const firstQr = async (): Promise<string> =>
+    (await listConnections()).find(({ provider }) => provider === 'qr')?.id ?? '';
+  /** Registers a webhook that leads to the receiver. */
+  const tunnel = async () => {
+    await test.call('PUT', '/hosts/crm.example.com', { target: receiver.origin });
+    const { body } = await test.service.call('PUT', '/webhook', {
+      key: test.sandbox.seed.apiKey,
+      body: { url: HOOK },
+    });
+    return body as { secret: string };
+  };
+  const write = (connectionId: string, text = 'hello') =>
+    test.call('POST', '/contacts/491700000009/messages', { connectionId, text });
+
+  describe('at the start', () => {
+    it('tells addresses and credentials', async () => {
+      const { status, body } = await test.call('GET', '/info');
+      expect(status).toBe(200);
+      expect(readExactly(sandboxInfo, body)).toMatchObject({
+        sandboxUrl: `http://127.0.0.1:${test.port}`,
+        connectorUrl: null,
+        workspaceId: test.sandbox.seed.workspaceId,
+        apiKey: test.sandbox.seed.apiKey,
+        now: new Date(test.service.clock.now()).toISOString(),
+      });
+    });
+
+    it('has paired numbers of both kinds, reached with the key', async () => {
+      const connections = await listConnections();
+      expect(connections.map(({ provider }) => provider).sort()).toEqual(['cloud_api', 'qr', 'qr', 'qr']);
+      expect(new Set(connections.map(({ phoneNumber }) => phoneNumber)).size).toBe(4);
+    });
+
+    it('has a key for everything', async () => {
+      const key = test.sandbox.seed.apiKey;
+      expect((await test.service.call('GET', '/webhook', { key })).status).toBe(200);
+      expect((await test.service.call('GET', '/messages', { key })).status).toBe(200);
+    });
+
+    it('finds seed and tunnels again after a restart', async () => {
+      await test.call('PUT', '/hosts/crm.example.com', { target: receiver.origin });
+      const { sandbox, ports } = await test.again();
+      expect(sandbox.seed).toEqual(test.sandbox.seed);
+      expect(ports.hosts.target('crm.example.com')).toBe(receiver.origin);
+      expect(await listConnections()).toHaveLength(4);
+    });
+  });
+
+  describe('people', () => {
+    it('write to a connection, and the service tells the webhook', async () => {
+      await tunnel();
+      const connectionId = await firstQr();
+      const { status, body } = await write(connectionId, 'guten Tag');
+      expect({ status, body }).toEqual({ status: 201, body: { messageId: expect.any(String) } });
+      const [request] = await receiver.received(1);
+      expect(JSON.parse(request?.body.toString() ?? '')).toMatchObject({
+        event: 'message.received',
+        connection_id: connectionId,
+        message: { id: body.messageId, from: '491700000009', text: 'guten Tag' },
+      });
+    });
+
+    it('behave as they are told, and keep what they were not told', async () => {
+      const first = await test.call('PUT', '/contacts/491700000001', {
+        readAfterMs: null,
+        deliverAfterMs: 5,
+      });
+      expect(first.body).toMatchObject({ onNetwork: true, deliverAfterMs: 5, readAfterMs: null });
+      const second = await test.call('PUT', '/contacts/491700000001', { onNetwork: false });
+      expect(second.body).toMatchObject({ onNetwork: false, deliverAfterMs: 5, readAfterMs: null });
+    });
+
+    it('show what their phone really received, in pages', async () => {
+      const connectionId = await firstQr();
+      for (const text of ['one', 'two', 'three']) {
+        await test.service.call('POST', '/messages', {
+          key: test.sandbox.seed.apiKey,
+          body: { connectionId, to: '491700000002', text },
+        });
+      }
+      const { body: page } = await test.call('GET', '/contacts/491700000002/messages?limit=2');
+      expect(page.entries.map(({ text }: { text: string }) => text)).toEqual(['one', 'two']);
+      const next = `/contacts/491700000002/messages?limit=2&cursor=${page.nextCursor}`;
+      const { body: last } = await test.call('GET', next);
+      expect(last).toEqual({
+        entries: [
+          {
+            messageId: expect.any(String),
+            connectionId,
+            from: expect.stringMatching(/^\d+$/),
+            text: 'three',
+            at: expect.stringMatching(/Z$/),
+          },
+        ],
+      });
+    });
+
+    it('cannot write to a connection that is not there', async () => {
+      const { status, body } = await write('cnothing');
+      expect({ status, error: body.error }).toEqual({ status: 404, error: 'not_found' });
+    });
+
+    it('move an outgoing message by hand', async () => {
+      await test.call('PUT', '/contacts/491700000003', { deliverAfterMs: null, readAfterMs: null });
+      const { body: sent } = await test.service.call('POST', '/messages', {
+        key: test.sandbox.seed.apiKey,
+        body: { connectionId: await firstQr(), to: '491700000003', text: 'hello' },
+      });
+      const { messageId } = sent as { messageId: string };
+      const move = (status: string) => test.call('POST', `/messages/${messageId}/status`, { status });
+      expect((await move('read')).body).toEqual({ changed: true, status: 'read' });
+      expect((await move('read')).body).toMatchObject({ changed: false, status: 'read' });
+      expect((await test.call('POST', '/messages/cnothing/status', { status: 'read' })).status).toBe(404);
+    });
+  });
+
+  describe('time', () => {
+    it('stands, moves and runs', async () => {
+      const { body: before } = await test.call('GET', '/clock');
+      expect(before).toEqual({ now: new Date(test.service.clock.now()).toISOString(), frozen: false });
+      expect((await test.call('POST', '/clock/freeze')).body).toEqual({ ...before, frozen: true });
+      const { body: advanced } = await test.call('POST', '/clock/advance', { ms: 90_000 });
+      expect(advanced).toEqual({
+        now: new Date(Date.parse(before.now) + 90_000).toISOString(),
+        fired: [],
+      });
+      const to = '2031-05-06T07:08:09.010Z';
+      expect((await test.call('POST', '/clock/advance', { to })).body.now).toBe(to);
+      expect((await test.call('POST', '/clock/run')).body).toEqual({ now: to, frozen: false });
+    });
+
+    it('shows what fires next, and fires it in order', async () => {
+      await test.call('PUT', '/contacts/491700000004', { deliverAfterMs: 60_000, readAfterMs: 120_000 });
+      await test.service.call('POST', '/messages', {
+        key: test.sandbox.seed.apiKey,
+        body: { connectionId: await firstQr(), to: '491700000004', text: 'hello' },
+      });
+      const { body: due } = await test.call('GET', '/clock/due');
+      expect(due.entries.length).toBeGreaterThanOrEqual(2);
+      const { body: advanced } = await test.call('POST', '/clock/advance', { ms: 3_600_000 });
+      expect(advanced.fired).toEqual(due.entries);
+      const times = advanced.fired.map(({ at }: { at: string }) => at);
+      expect(times).toEqual([...times].sort());
+    });
+
+    it('takes the pace of sends', async () => {
+      expect((await test.call('PUT', '/timing', { sendScale: 0.5 })).body).toEqual({ sendScale: 0.5 });
+      expect(test.service.platform.timing.sendScale).toBe(0.5);
+    });
+  });
+
+  describe('deliveries', () => {
+    it('are listed with attempts, headers and raw body', async () => {
+      const { secret } = await tunnel();
+      await write(await firstQr());
+      await test.service.platform.delivery.settle();
+      const { body } = await test.call('GET', '/deliveries');
+      expect(body.nextCursor).toBeUndefined();
+      const [entry] = body.entries;
+      readExactly(delivery, entry);
+      expect(entry).toMatchObject({ event: 'message.received', url: HOOK, outcome: 'delivered' });
+      expect(entry.attempts).toMatchObject([{ status: 200 }]);
+      expect(entry.body).toBe(receiver.requests[0]?.body.toString());
+      expect(entry.headers['X-Service-Signature']).toBe(
+        receiver.requests[0]?.headers['x-service-signature']?.[0],
+      );
+      expect(JSON.stringify(body)).not.toContain(secret);
+    });
+
+    it('are filtered and come in pages', async () => {
+      const [one, two] = (await listConnections()).filter(({ provider }) => provider === 'qr');
+      for (const connection of [one, two, one, one]) await write(connection?.id ?? '');
+      await test.service.platform.delivery.settle();
+      const ids = async (query: string): Promise<string[]> => {
+        const { body } = await test.call('GET', `/deliveries?${query}`);
+        return body.entries.map(({ id }: { id: string }) => id);
+      };
+      const all = await ids('');
+      expect(all).toHaveLength(4);
+      expect(await ids(`connectionId=${two?.id}`)).toEqual([all[2]]);
+      expect(await ids('event=message.status')).toEqual([]);
+      expect(await ids('outcome=dropped')).toEqual(all);
+      const { body: page } = await test.call('GET', '/deliveries?limit=3');
+      expect(await ids(`limit=3&cursor=${page.nextCursor}`)).toEqual([all[3]]);
+    });
+
+    it('say that there was no webhook', async () => {
+      await write(await firstQr());
+      await test.service.platform.delivery.settle();
+      const { body } = await test.call('GET', '/deliveries');
+      expect(body.entries).toMatchObject([
+        { outcome: 'dropped', reason: 'no_webhook', url: null, attempts: [] },
+      ]);
+      readExactly(delivery, body.entries[0]);
+    });
+
+    it('go again: the same bytes', async () => {
+      await tunnel();
+      await write(await firstQr());
+      await test.service.platform.delivery.settle();
+      const { body: list } = await test.call('GET', '/deliveries');
+      const { status, body } = await test.call('POST', `/deliveries/${list.entries[0].id}/resend`);
+      expect(status).toBe(200);
+      expect(body.attempts).toHaveLength(2);
+      expect(receiver.requests[1]).toEqual(receiver.requests[0]);
+      expect((await test.call('POST', '/deliveries/999/resend')).status).toBe(404);
+      expect((await test.call('POST', '/deliveries/abc/resend')).status).toBe(404);
+      const altered = await test.call('POST', `/deliveries/${list.entries[0].id}/resend`, {
+        tamper: 'body',
+        times: 3,
+      });
+      expect(altered.body.attempts).toHaveLength(5);
+    });
+  });
+
+  it('keeps a ledger of every event, in order, whether or not it arrived', async () => {
+    await test.call('PUT', '/faults', {
+      rules: [{ id: 'lose', match: { surface: 'webhook' }, action: { type: 'drop' }, first: 3 }],
+    });
+    await tunnel();
+    const connectionId = await firstQr();
+    const ids: string[] = [];
+    for (let index = 0; index < 5; index += 1) {
+      const { body } = await write(connectionId);
+      ids.push(body.messageId);
+    }
+    const { body: page } = await test.call('GET', '/ledger?limit=3');
+    for (const entry of page.entries) readExactly(ledgerEntry, entry);
+    expect(page.entries.map(({ seq }: { seq: number }) => seq)).toEqual([1, 2, 3]);
+    const { body: rest } = await test.call('GET', `/ledger?after=${page.nextCursor}&limit=3`);
+    expect(rest.nextCursor).toBeUndefined();
+    const all = [...page.entries, ...rest.entries];
+    expect(all.map(({ messageId }) => messageId)).toEqual(ids);
+    expect(all[0]).toMatchObject({
+      event: 'message.received',
+      connectionId,
+      payload: { message: { id: ids[0] } },
+    });
+    expect(all[0].status).toBeUndefined();
+  });
+
+  describe('tunnels', () => {
+    it('lead a public host to this machine, until they are closed', async () => {
+      const put = await test.call('PUT', '/hosts/CRM.Example.com', { target: `${receiver.origin}/` });
+      expect(put.body).toEqual({ host: 'crm.example.com', target: receiver.origin });
+      expect(test.ports.hosts.target('crm.example.com')).toBe(receiver.origin);
+      expect((await test.call('DELETE', '/hosts/crm.example.com')).body).toEqual({ ok: true });
+      expect(test.ports.hosts.target('crm.example.com')).toBeUndefined();
+      expect((await test.call('DELETE', '/hosts/crm.example.com')).status).toBe(404);
+    });
+
+    it.each(['localhost', '10.0.0.1', 'intranet', '[::1]', 'crm.example.com:8443', 'a..example.com'])(
+      'are not for %s',
+      async (host) => {
+        const { status, body } = await test.call('PUT', `/hosts/${encodeURIComponent(host)}`, {
+          target: receiver.origin,
+        });
+        expect({ status, field: body.field }).toEqual({ status: 400, field: 'host' });
+      },
+    );
+
+    it.each([
+      'http://93.184.216.34:80',
+      'http://crm.example.com',
+      'https://127.0.0.1:4020',
+      'http://127.0.0.1:4020/path',
+      'http://user@127.0.0.1:4020',
+    ])('do not lead to %s', async (target) => {
+      const { status, body } = await test.call('PUT', '/hosts/crm.example.com', { target });
+      expect({ status, field: body.field }).toEqual({ status: 400, field: 'target' });
+    });
+
+    it('of the composition come back with a reset, those of people go', async () => {
+      test.ports.hosts.pin('connector.example.com', 'http://127.0.0.1:4020');
+      await test.call('DELETE', '/hosts/connector.example.com');
+      await test.call('PUT', '/hosts/crm.example.com', { target: receiver.origin });
+      expect(test.ports.hosts.target('connector.example.com')).toBeUndefined();
+      await test.call('POST', '/reset');
+      expect(test.ports.hosts.target('connector.example.com')).toBe('http://127.0.0.1:4020');
+      expect(test.ports.hosts.target('crm.example.com')).toBeUndefined();
+    });
+  });
+
+  describe('access', () => {
+    it('makes workspaces, connections and keys', async () => {
+      const { status, body } = await test.call('POST', '/workspaces', { kind: 'crm_portal' });
+      expect({ status, body }).toEqual({
+        status: 201,
+        body: { workspace: { id: expect.any(String), kind: 'crm_portal' } },
+      });
+      const { id } = body.workspace;
+      const connection = await test.call('POST', `/workspaces/${id}/connections`, {
+        provider: 'cloud_api',
+        phoneNumber: '4930123456',
+        label: 'Berlin',
+      });
+      expect({ status: connection.status, body: connection.body }).toEqual({
+        status: 201,
+        body: { connection: { id: expect.any(String) } },
+      });
+      const made = await test.call('POST', `/workspaces/${id}/api-keys`, { scopes: ['messaging.read'] });
+      expect(made.status).toBe(201);
+      const { key } = readExactly(createdApiKey, made.body);
+      const { body: list } = await test.service.call('GET', '/connections', { key });
+      expect(list).toMatchObject({ connections: [{ id: connection.body.connection.id, label: 'Berlin' }] });
+      expect((await test.service.call('GET', '/webhook', { key })).status).toBe(403);
+    });
+
+    it('makes a key for everything when nothing is said', async () => {
+      const { status, body } = await test.call(
+        'POST',
+        `/workspaces/${test.sandbox.seed.workspaceId}/api-keys`,
+      );
+      expect(status).toBe(201);
+      expect((await test.service.call('GET', '/webhook', { key: body.key })).status).toBe(200);
+    });
+
+    it('narrows and revokes keys from the next call on', async () => {
+      const { body } = await test.call('POST', `/workspaces/${test.sandbox.seed.workspaceId}/api-keys`);
+      const call = () => test.service.call('GET', '/webhook', { key: body.key });
+      expect((await call()).status).toBe(200);
+      const narrowed = await test.call('PATCH', `/api-keys/${body.id}`, { scopes: ['messaging.read'] });
+      expect(narrowed.body).toEqual({
+        id: body.id,
+        scopes: ['messaging.read'],
+        ipAllowlist: null,
+        connectionIds: null,
+      });
+      expect((await call()).status).toBe(403);
+      expect((await test.call('DELETE', `/api-keys/${body.id}`)).body).toEqual({ ok: true });
+      expect((await call()).status).toBe(401);
+      expect((await test.call('DELETE', '/api-keys/cnothing')).status).toBe(404);
+    });
+
+    it('lapses a licence', async () => {
+      const connectionId = await firstQr();
+      const expiresAt = '2020-01-01T00:00:00.000Z';
+      const { body } = await test.call('PUT', `/connections/${connectionId}/licence`, { expiresAt });
+      expect(body).toEqual({ status: 'expired', expiresAt });
+      expect((await listConnections()).map(({ id }) => id)).not.toContain(connectionId);
+    });
+  });
+});
+
+describe('a reset', () => {
+  it('goes back to the seed with new ids, keeps time, and clears the attached connector', async () => {
+    const resets: unknown[] = [];
+    const test = await startTestSandbox({
+      connector: { token: 'a token', reset: async (seed) => void resets.push(seed) },
+    });
+    const before = test.sandbox.seed;
+    await test.call('POST', '/clock/advance', { ms: 86_400_000 });
+    await test.call('PUT', '/faults', {
+      seed: 7,
+      rules: [{ id: 'lose', match: { surface: 'webhook' }, action: { type: 'drop' } }],
+    });
+    const now = test.service.platform.time.now();
+    const { status, body } = await test.call('POST', '/reset');
+    expect(status).toBe(200);
+    expect(body).toMatchObject({
+      ...test.sandbox.seed,
+      connectorToken: 'a token',
+      now: new Date(now).toISOString(),
+    });
+    expect(test.sandbox.seed.workspaceId).not.toBe(before.workspaceId);
+    expect(test.sandbox.seed.apiKey).not.toBe(before.apiKey);
+    expect(resets).toEqual([test.sandbox.seed]);
+    expect((await test.service.call('GET', '/connections', { key: before.apiKey })).status).toBe(401);
+    const { body: list } = await test.service.call('GET', '/connections', { key: test.sandbox.seed.apiKey });
+    expect(list).toMatchObject({ connections: { length: 4 } });
+    expect((await test.call('GET', '/faults')).body).toEqual({ seed: 1, rules: [] });
+    expect((await test.call('GET', '/ledger')).body).toEqual({ entries: [] });
+    expect((await test.call('GET', '/deliveries')).body).toEqual({ entries: [] });
+    await test.close();
+  });
+
+  it('asked for several times at once, runs one after the other', async () => {
+    const test = await startTestSandbox();
+    const answers = await Promise.all(Array.from({ length: 4 }, () => test.call('POST', '/reset')));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    const { rows } = { rows: await test.service.database.query('SELECT id FROM platform.workspaces') };
+    expect(rows).toEqual([{ id: test.sandbox.seed.workspaceId }]);
+    await test.close();
+  });
+
+  it('keeps the given webhook secret for every put of the seeded workspace, and for that alone', async () => {
+    const test = await startTestSandbox({ webhookSecret: 'a secret from the environment' });
+    const put = async () => {
+      const { body } = await test.service.call('PUT', '/webhook', {
+        key: test.sandbox.seed.apiKey,
+        body: { url: HOOK },
+      });
+      return (body as { secret: string }).secret;
+    };
+    expect(await put()).toBe('a secret from the environment');
+    expect(await put()).toBe('a secret from the environment');
+    const rotated = await test.service.call('POST', '/webhook/rotate', { key: test.sandbox.seed.apiKey });
+    expect(rotated.body).not.toEqual({ secret: 'a secret from the environment' });
+    await test.call('POST', '/reset');
+    expect(await put()).toBe('a secret from the environment');
+    const { body } = await test.call('POST', '/workspaces', { kind: 'standalone' });
+    const { body: other } = await test.call('POST', `/workspaces/${body.workspace.id}/api-keys`);
+    const { body: foreign } = await test.service.call('PUT', '/webhook', {
+      key: other.key,
+      body: { url: HOOK },
+    });
+    expect(foreign).not.toMatchObject({ secret: 'a secret from the environment' });
+    await test.close();
+  });
+});
