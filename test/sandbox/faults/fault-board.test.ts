@@ -1,0 +1,225 @@
+import { describe, expect, it } from 'vitest';
+import { type PutFaultsRequest, putFaultsRequest } from '../../../src/contract/sandbox/faults.ts';
+import type { RecordedEvent } from '../../../src/platform/webhooks/ledger.ts';
+import { draw } from '../../../src/sandbox/faults/draw.ts';
+import { createFaultBoard } from '../../../src/sandbox/faults/fault-board.ts';
+
+function event(id: number, fields: Partial<RecordedEvent> = {}): RecordedEvent {
+  return {
+    id,
+    workspaceId: 'cworkspace',
+    connectionId: 'cone',
+    messageId: `cmessage${id}`,
+    event: 'message.received',
+    status: null,
+    at: 0,
+    body: Buffer.from('{}'),
+    ...fields,
+  };
+}
+
+const board = (request: PutFaultsRequest) => {
+  const made = createFaultBoard();
+  made.put(putFaultsRequest.parse(request));
+  return made;
+};
+const drop = { id: 'lose', match: { surface: 'webhook' }, action: { type: 'drop' } } as const;
+const numbers = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
+
+describe('a draw', () => {
+  it('depends on seed, rule, event and attempt, and on nothing else', () => {
+    const one = draw(1, 'a', 2, 3);
+    expect(draw(1, 'a', 2, 3)).toBe(one);
+    expect(
+      new Set([one, draw(2, 'a', 2, 3), draw(1, 'b', 2, 3), draw(1, 'a', 3, 3), draw(1, 'a', 2, 2)]).size,
+    ).toBe(5);
+  });
+
+  it('does not change from one version of the project to the next', () => {
+    // sha256 of [1,"a",2,3], first 48 bits over 2^48.
+    expect(draw(1, 'a', 2, 3)).toBeCloseTo(0.20791165012014545, 12);
+  });
+
+  it('is spread evenly', () => {
+    const draws = numbers(10_000).map((id) => draw(42, 'rule', id, 1));
+    expect(Math.min(...draws)).toBeGreaterThanOrEqual(0);
+    expect(Math.max(...draws)).toBeLessThan(1);
+    for (const share of [0.1, 0.5, 0.9]) {
+      expect(draws.filter((value) => value < share).length / 10_000).toBeCloseTo(share, 1);
+    }
+  });
+});
+
+describe('a webhook rule', () => {
+  it('hits what it matches, every time, unless told otherwise', () => {
+    const faults = board({ rules: [drop] });
+    expect(numbers(3).map((attempt) => faults.webhook.decide(event(1), attempt))).toEqual([
+      [{ type: 'drop', name: 'lose' }],
+      [{ type: 'drop', name: 'lose' }],
+      [{ type: 'drop', name: 'lose' }],
+    ]);
+    expect(faults.read()).toEqual({ seed: 1, rules: [{ ...drop, hits: 3 }] });
+  });
+
+  it('looks at event and connection', () => {
+    const match = { surface: 'webhook', event: 'message.status', connectionId: 'ctwo' } as const;
+    const faults = board({ rules: [{ ...drop, match }] });
+    expect(faults.webhook.decide(event(1), 1)).toEqual([]);
+    expect(faults.webhook.decide(event(2, { event: 'message.status' }), 1)).toEqual([]);
+    expect(faults.webhook.decide(event(3, { connectionId: 'ctwo' }), 1)).toEqual([]);
+    expect(
+      faults.webhook.decide(event(4, { event: 'message.status', connectionId: 'ctwo' }), 1),
+    ).toHaveLength(1);
+  });
+
+  it('hits the first so many', () => {
+    const faults = board({ rules: [{ ...drop, first: 2 }] });
+    expect(numbers(4).map((id) => faults.webhook.decide(event(id), 1).length)).toEqual([1, 1, 0, 0]);
+    expect(faults.read().rules[0]?.hits).toBe(2);
+  });
+
+  it('counts attempts among the first, or events with all of their attempts', () => {
+    const perAttempt = board({ rules: [{ ...drop, first: 2 }] });
+    expect(numbers(3).map((attempt) => perAttempt.webhook.decide(event(1), attempt).length)).toEqual([
+      1, 1, 0,
+    ]);
+    const perEvent = board({ rules: [{ ...drop, first: 2, per: 'event' }] });
+    const hits = [1, 2, 3].map((id) =>
+      numbers(3).map((attempt) => perEvent.webhook.decide(event(id), attempt).length),
+    );
+    expect(hits).toEqual([
+      [1, 1, 1],
+      [1, 1, 1],
+      [0, 0, 0],
+    ]);
+    expect(perEvent.read().rules[0]?.hits).toBe(2);
+  });
+
+  it('draws the same for the same seed, in whatever order it is asked', () => {
+    const request = { seed: 9, rules: [{ ...drop, probability: 0.3 }] };
+    const ask = (ids: number[]) => {
+      const faults = board(request);
+      const answers = new Map(ids.map((id) => [id, faults.webhook.decide(event(id), 1).length]));
+      return numbers(200).map((id) => answers.get(id));
+    };
+    const forwards = ask(numbers(200));
+    expect(ask(numbers(200).reverse())).toEqual(forwards);
+    expect(forwards.filter((hit) => hit === 1).length).toBeGreaterThan(30);
+    expect(forwards.filter((hit) => hit === 1).length).toBeLessThan(90);
+    const other = board({ ...request, seed: 10 });
+    expect(numbers(200).map((id) => other.webhook.decide(event(id), 1).length)).not.toEqual(forwards);
+  });
+
+  it('draws anew for each attempt, or once for an event', () => {
+    const perAttempt = board({ rules: [{ ...drop, probability: 0.5 }] });
+    const perEvent = board({ rules: [{ ...drop, probability: 0.5, per: 'event' }] });
+    const mixed = (faults: ReturnType<typeof board>) =>
+      numbers(100).filter((id) => {
+        const hits = numbers(3).map((attempt) => faults.webhook.decide(event(id), attempt).length);
+        return new Set(hits).size > 1;
+      }).length;
+    expect(mixed(perAttempt)).toBeGreaterThan(50);
+    expect(mixed(perEvent)).toBe(0);
+  });
+
+  it('never hits with probability 0 and always with 1', () => {
+    expect(
+      numbers(100).flatMap((id) =>
+        board({ rules: [{ ...drop, probability: 0 }] }).webhook.decide(event(id), 1),
+      ),
+    ).toEqual([]);
+    const always = board({ rules: [{ ...drop, probability: 1 }] });
+    expect(numbers(100).flatMap((id) => always.webhook.decide(event(id), 1))).toHaveLength(100);
+  });
+
+  it('becomes the fault of its action, with what the action leaves out filled in', () => {
+    const actions = [
+      { type: 'duplicate' },
+      { type: 'duplicate', times: 5 },
+      { type: 'delay', ms: 30 },
+      { type: 'slow', ms: 40 },
+      { type: 'reorder' },
+      { type: 'tamper_body' },
+      { type: 'tamper_signature' },
+      { type: 'stale_timestamp' },
+      { type: 'stale_timestamp', byMs: 301_000 },
+      { type: 'truncate' },
+    ] as const;
+    const rules = actions.map((action, index) => ({
+      id: `r${index}`,
+      match: { surface: 'webhook' } as const,
+      action,
+    }));
+    expect(board({ rules }).webhook.decide(event(1), 1)).toEqual([
+      { type: 'duplicate', times: 1, name: 'r0' },
+      { type: 'duplicate', times: 5, name: 'r1' },
+      { type: 'delay', ms: 30, name: 'r2' },
+      { type: 'slow', ms: 40, name: 'r3' },
+      { type: 'reorder', ms: 2_000, name: 'r4' },
+      { type: 'tamper_body', name: 'r5' },
+      { type: 'tamper_signature', name: 'r6' },
+      { type: 'stale_timestamp', ms: 360_000, name: 'r7' },
+      { type: 'stale_timestamp', ms: 301_000, name: 'r8' },
+      { type: 'truncate', name: 'r9' },
+    ]);
+  });
+});
+
+describe('an api rule', () => {
+  const rule = (match: object, action: object, more: object = {}) =>
+    putFaultsRequest.parse({ rules: [{ id: 'a', match: { surface: 'api', ...match }, action, ...more }] });
+  const get = { method: 'GET', path: '/messages' };
+
+  it('looks at method and path, with a star at the end', () => {
+    const hits = (match: object, call: { method: string; path: string }) =>
+      board(rule(match, { type: 'reset' })).api.decide(call).length;
+    expect(hits({}, get)).toBe(1);
+    expect(hits({ method: 'GET' }, get)).toBe(1);
+    expect(hits({ method: 'POST' }, get)).toBe(0);
+    expect(hits({ path: '/messages' }, get)).toBe(1);
+    expect(hits({ path: '/messages' }, { method: 'GET', path: '/messages/read' })).toBe(0);
+    expect(hits({ path: '/connections/*' }, { method: 'GET', path: '/connections/c1' })).toBe(1);
+    expect(hits({ path: '/connections/*' }, { method: 'GET', path: '/connections' })).toBe(0);
+    expect(hits({ path: '/*' }, get)).toBe(1);
+  });
+
+  it('becomes the fault of its action', () => {
+    const fault = (action: object) => board(rule({}, action)).api.decide(get);
+    expect(fault({ type: 'status', code: 429, error: 'rate_limited', retryAfter: 3 })).toEqual([
+      { type: 'status', code: 429, error: 'rate_limited', retryAfter: 3 },
+    ]);
+    expect(fault({ type: 'status', code: 500 })).toEqual([{ type: 'status', code: 500 }]);
+    expect(fault({ type: 'delay', ms: 5 })).toEqual([{ type: 'delay', ms: 5 }]);
+    for (const type of ['reset', 'not_persisted', 'lost_answer']) expect(fault({ type })).toEqual([{ type }]);
+  });
+
+  it('hits the first so many calls that match', () => {
+    const faults = board(rule({ path: '/messages' }, { type: 'reset' }, { first: 2 }));
+    const calls = [get, { method: 'GET', path: '/account' }, get, get, get];
+    expect(calls.map((call) => faults.api.decide(call).length)).toEqual([1, 0, 1, 0, 0]);
+  });
+
+  it('draws by the order of the calls that match it', () => {
+    const request = rule({}, { type: 'reset' }, { probability: 0.5 });
+    const draws = () => {
+      const faults = board(request);
+      return numbers(50).map(() => faults.api.decide(get).length);
+    };
+    expect(draws()).toEqual(draws());
+    expect(new Set(draws()).size).toBe(2);
+  });
+
+  it('has no say about webhooks, and a webhook rule none about calls', () => {
+    expect(board(rule({}, { type: 'delay', ms: 5 })).webhook.decide(event(1), 1)).toEqual([]);
+    expect(board({ rules: [drop] }).api.decide(get)).toEqual([]);
+  });
+});
+
+describe('the board', () => {
+  it('clears the counts when rules are put, and keeps the seed unless told', () => {
+    const faults = board({ seed: 5, rules: [drop] });
+    faults.webhook.decide(event(1), 1);
+    expect(faults.put({ rules: [drop] })).toEqual({ seed: 5, rules: [{ ...drop, hits: 0 }] });
+    expect(faults.clear()).toEqual({ seed: 1, rules: [] });
+  });
+});
