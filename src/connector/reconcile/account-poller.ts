@@ -8,7 +8,7 @@ import type { Lease } from '../leases/lease.ts';
 import { createServiceClient, type ServiceClient } from '../service-client/service-client.ts';
 import { backOff, failureCode, isRefusedCredential } from './back-off.ts';
 import { type PageBudget, PollSuperseded } from './poll-context.ts';
-import { runPollCycle } from './poll-cycle.ts';
+import { type PolledCycle, runPollCycle } from './poll-cycle.ts';
 import type { PollMetrics } from './poll-metrics.ts';
 import { noteFailed, type PollState, readPollState } from './poll-state.ts';
 
@@ -33,7 +33,7 @@ export interface AccountPollerOptions {
 
 /**
  * What became of an attempt to poll:
- * - `done`: it went through; `closed` says whether no gap is left.
+ * - `done`: it went through, as far as `cycle` says.
  * - `failed`: the error is noted, and polling waits until `retryAt`.
  * - `busy`: another poll of this account is under way.
  * - `waiting`: an earlier failure says to wait until `retryAt`; `asked` when the service said so.
@@ -42,7 +42,7 @@ export interface AccountPollerOptions {
  * - `stopped`: another process took over, or this one stops.
  */
 export type PollOutcome =
-  | { readonly kind: 'done'; readonly closed: boolean }
+  | { readonly kind: 'done'; readonly cycle: PolledCycle }
   | { readonly kind: 'failed'; readonly error: unknown; readonly retryAt: number; readonly asked: boolean }
   | {
       readonly kind: 'waiting';
@@ -120,11 +120,11 @@ async function pollUnderLease(
       signal,
       onCommitted,
     };
-    const { closed } = await runPollCycle(context, state, { fullSweep });
+    const cycle = await runPollCycle(context, state, { fullSweep });
     metrics.backOff.set({ account: accountId }, 0);
     metrics.lastGood.set({ account: accountId }, clock.now() / 1_000);
     metrics.seconds.observe({ outcome: 'good' }, (clock.elapsed() - begun) / 1_000);
-    return { kind: 'done', closed };
+    return { kind: 'done', cycle };
   } catch (error) {
     if (error instanceof PollSuperseded || signal.aborted) return { kind: 'stopped' };
     metrics.seconds.observe({ outcome: 'failed' }, (clock.elapsed() - begun) / 1_000);

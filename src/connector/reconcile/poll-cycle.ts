@@ -7,17 +7,28 @@ import { sweepStatuses } from './sweep-statuses.ts';
 import { walkAccount } from './walk-messages.ts';
 import { walkVisibility } from './walk-visibility.ts';
 
+/** How far a poll came. */
+export interface PolledCycle {
+  /** No gap is left open. */
+  readonly closed: boolean;
+  /**
+   * It is catching up: more is missing than one cycle could read. An account so busy that the overlap alone
+   * fills a cycle is not behind, its coverage rises with each cycle.
+   */
+  readonly behind: boolean;
+}
+
 /**
  * One poll of an account under its lease: connections, the messages down to what was seen, what hidden
  * connections missed, statuses that may still rise. Everything is stored page by page, so a poll that fails
- * or is killed loses nothing. Resolves with whether no gap is left open.
+ * or is killed loses nothing.
  * Throws a `ServiceError`, `PollSuperseded`, `StalledWalk`, or what the database throws.
  */
 export async function runPollCycle(
   context: PollContext,
   state: PollState,
   options: { readonly fullSweep: boolean },
-): Promise<{ readonly closed: boolean }> {
+): Promise<PolledCycle> {
   const { database, clock, lease, accountId } = context;
   await noteStarted(database, accountId, clock.now());
   const visible = await pollConnections(context);
@@ -37,7 +48,10 @@ export async function runPollCycle(
   await noteRepairs(context);
   const { unresolved } = sweep;
   await noteGood(database, lease, accountId, { now: clock.now(), reference, swept: full, unresolved });
-  return { closed: walk.closed && visibilityClosed && sweep.closed };
+  return {
+    closed: walk.closed && visibilityClosed && sweep.closed,
+    behind: !walk.advanced || !visibilityClosed,
+  };
 }
 
 async function noteRepairs(context: PollContext): Promise<void> {

@@ -15,7 +15,7 @@ const WHOLE_BUDGET: PageBudget = { coverage: 1_000_000, visibility: 1_000_000, s
 
 /** Events come in bunches; one poll looks after all of a second. */
 const EVENT_DELAY_MS = 1_000;
-/** A gap is still open: go on without waiting for the period. */
+/** It is catching up: go on without waiting for the period. */
 const CONTINUE_DELAY_MS = 1_000;
 /** The poll that is under way may have listed before the event: look again when it should be over. */
 const BUSY_DELAY_MS = 3_000;
@@ -64,7 +64,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
 
   /** Some outcomes call for a poll before the next period. */
   async function follow(accountId: string, reason: unknown, outcome: PollOutcome): Promise<void> {
-    if (outcome.kind === 'done' && !outcome.closed) await wake(accountId, 'continue', CONTINUE_DELAY_MS);
+    if (outcome.kind === 'done' && outcome.cycle.behind) await wake(accountId, 'continue', CONTINUE_DELAY_MS);
     if (outcome.kind === 'busy' && reason === 'event') await wake(accountId, 'event', BUSY_DELAY_MS);
     if (outcome.kind !== 'failed') return;
     const wait = outcome.retryAt - clock.now();

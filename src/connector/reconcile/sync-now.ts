@@ -52,7 +52,7 @@ export async function syncNow({ clock, signal, poll }: SyncNowOptions): Promise<
 function judge(outcome: PollOutcome, failures: number, now: number): SyncOutcome | number {
   switch (outcome.kind) {
     case 'done':
-      return outcome.closed ? { kind: 'closed' } : BUSY_WAIT_MS;
+      return outcome.cycle.closed ? { kind: 'closed' } : BUSY_WAIT_MS;
     case 'busy':
     case 'stopped':
       return BUSY_WAIT_MS;

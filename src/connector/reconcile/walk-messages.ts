@@ -16,6 +16,8 @@ import { storePage } from './store-page.ts';
 /** How far a walk of the coverage came. */
 export interface CoverageWalk {
   readonly closed: boolean;
+  /** The watermark rose, or nothing is left to raise it to. */
+  readonly advanced: boolean;
   /** The newest time that polling has reached; null: there is no message. */
   readonly reached: number | null;
   /**
@@ -44,9 +46,10 @@ export async function walkAccount(context: PollContext, progress: Progress): Pro
     reached === null ? 0 : (reached - (watermark ?? reached)) / 1_000,
   );
   const closed = result.outcome === 'closed';
-  if (!closed || before.gaps.length > 0) return { closed, reached, readDownTo: undefined };
+  const advanced = closed || watermark !== before.watermark;
+  if (!closed || before.gaps.length > 0) return { closed, advanced, reached, readDownTo: undefined };
   const from = reachedTop(before);
-  return { closed, reached, readDownTo: from === null ? null : from - OVERLAP_MS };
+  return { closed, advanced, reached, readDownTo: from === null ? null : from - OVERLAP_MS };
 }
 
 export interface GapWalk {

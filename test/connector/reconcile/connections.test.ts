@@ -168,7 +168,7 @@ describe('a connection that was hidden', () => {
     expect(await visibilityGaps()).toMatchObject([{ slot: 'c1', gap: { cursor: null } }]);
     expect(await bench.storedIds()).not.toContain(missed[0]?.id);
     hidden.licenseValid = true;
-    expect(await bench.poll()).toEqual({ kind: 'done', closed: true });
+    expect(await bench.poll()).toMatchObject({ kind: 'done', cycle: { closed: true } });
     expect(await bench.storedIds()).toHaveLength(302);
     expect(await visibilityGaps()).toEqual([]);
   });
@@ -208,11 +208,11 @@ describe('a connection that was hidden', () => {
     bench.service.onRequest = ({ query }) => {
       if (query.get('connectionId') === 'c1' && ++pages === 2) hidden.licenseValid = false;
     };
-    expect(await bench.poll()).toMatchObject({ closed: false });
+    expect(await bench.poll()).toMatchObject({ cycle: { closed: false } });
     bench.service.onRequest = () => undefined;
     expect(await visibilityGaps()).toHaveLength(1);
     hidden.licenseValid = true;
-    expect(await bench.poll()).toEqual({ kind: 'done', closed: true });
+    expect(await bench.poll()).toMatchObject({ kind: 'done', cycle: { closed: true } });
     expect(await bench.storedIds()).toHaveLength(600);
     expect(await visibilityGaps()).toEqual([]);
   });
@@ -225,7 +225,7 @@ describe('a connection that was hidden', () => {
     // A key that was widened shows a connection with a history.
     bench.service.addConnection('c2');
     for (let index = 0; index < 150; index += 1) bench.service.addMessage('c2', start + index * MINUTE);
-    expect(await bench.poll()).toEqual({ kind: 'done', closed: true });
+    expect(await bench.poll()).toMatchObject({ kind: 'done', cycle: { closed: true } });
     expect(await bench.storedIds()).toHaveLength(450);
   });
 });

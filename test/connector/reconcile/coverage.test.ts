@@ -29,7 +29,7 @@ async function coverage() {
 describe('a poll', () => {
   it('stores what the service has, down to the first message', async () => {
     addMany(250, start, MINUTE);
-    expect(await bench.poll()).toEqual({ kind: 'done', closed: true });
+    expect(await bench.poll()).toMatchObject({ kind: 'done', cycle: { closed: true } });
     expect(await bench.storedIds()).toEqual(serviceIds());
     expect(await coverage()).toEqual({ watermark: start + 249 * MINUTE, gaps: [] });
   });
@@ -90,9 +90,9 @@ describe('a poll', () => {
 
   it('passes thousands of messages of one instant', async () => {
     for (let index = 0; index < 2_500; index += 1) bench.service.addMessage('c1', start);
-    expect(await bench.poll()).toEqual({ kind: 'done', closed: true });
+    expect(await bench.poll()).toMatchObject({ kind: 'done', cycle: { closed: true } });
     for (let index = 0; index < 1_500; index += 1) bench.service.addMessage('c1', start);
-    expect(await bench.poll()).toEqual({ kind: 'done', closed: true });
+    expect(await bench.poll()).toMatchObject({ kind: 'done', cycle: { closed: true } });
     expect((await bench.storedIds()).length).toBe(4_000);
   });
 
@@ -126,7 +126,7 @@ describe('a long catch-up', () => {
 
   it('reads the newest page first in every period and closes the gap in the end', async () => {
     addMany(1_000, start, MINUTE);
-    expect(await bench.poll({ budget: small })).toEqual({ kind: 'done', closed: false });
+    expect(await bench.poll({ budget: small })).toMatchObject({ kind: 'done', cycle: { closed: false } });
     const fresh = bench.service.addMessage('c1', start + 2_000 * MINUTE);
     expect((await coverage()).watermark).toBeNull();
     await bench.poll({ budget: small });
@@ -177,7 +177,7 @@ describe('a failure in the middle of a walk', () => {
     expect(await coverage()).toMatchObject({ watermark: null, gaps: [{ top: start + 300 * MINUTE }] });
     bench.service.requests = [];
     await bench.clock.advance(10 * MINUTE);
-    expect(await bench.poll()).toEqual({ kind: 'done', closed: true });
+    expect(await bench.poll()).toMatchObject({ kind: 'done', cycle: { closed: true } });
     expect(await bench.storedIds()).toEqual(serviceIds());
     // The newest page, then on from the third: what was read is not read again.
     expect(bench.service.countRequests('/messages')).toBeLessThanOrEqual(6);
@@ -200,7 +200,10 @@ describe('a poller that is replaced in the middle of a walk', () => {
     expect(await bench.poll({}, { owner: 'second' })).toEqual({ kind: 'busy' });
     // A frozen process renews nothing: its lease runs out, on the clock of the others.
     await bench.database.query('update connector.leases set expires_at = $1', [bench.clock.now()]);
-    expect(await bench.poll({}, { owner: 'second' })).toEqual({ kind: 'done', closed: true });
+    expect(await bench.poll({}, { owner: 'second' })).toMatchObject({
+      kind: 'done',
+      cycle: { closed: true },
+    });
     const after = await coverage();
     await bench.database.query('delete from connector.messages');
     frozen.resolve();

@@ -165,7 +165,7 @@ describe('a sweep', () => {
     message.status = 'read';
     await bench.clock.advance(90 * MINUTE);
     const small = { coverage: 40, visibility: 20, sweep: 2 };
-    expect(await bench.poll({ budget: small })).toEqual({ kind: 'done', closed: false });
+    expect(await bench.poll({ budget: small })).toMatchObject({ kind: 'done', cycle: { closed: false } });
     expect(await statusOf(message.id)).toBe('sent');
     for (let polls = 0; polls < 5; polls += 1) await bench.poll({ budget: small });
     expect(await statusOf(message.id)).toBe('read');

@@ -1,0 +1,260 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { FIRST_SUBSCRIPTION_ID, secretContext } from '../../../src/connector/accounts/account-store.ts';
+import { ensureFirstAccount } from '../../../src/connector/accounts/first-account.ts';
+import { LeaseLost, registerWebhook } from '../../../src/connector/accounts/register-webhook.ts';
+import { createRegistrar } from '../../../src/connector/accounts/registrar.ts';
+import { createServiceClient } from '../../../src/connector/service-client/service-client.ts';
+import type { Database } from '../../../src/runtime/database/database.ts';
+import { createKeyRing, generateSealingKey } from '../../../src/runtime/sealing/key-ring.ts';
+import { WatchedClock } from '../../support/watched-clock.ts';
+import { openConnectorDatabase, silentLogger } from '../support/event-fixtures.ts';
+import { ScriptedService } from '../support/scripted-service.ts';
+
+const URL_A = 'https://crm.example/webhooks/messaging';
+const keyRing = createKeyRing([generateSealingKey()]);
+let opened: Awaited<ReturnType<typeof openConnectorDatabase>>;
+let database: Database;
+let clock: WatchedClock;
+let service: ScriptedService;
+
+beforeAll(async () => {
+  opened = await openConnectorDatabase();
+  database = opened.database;
+});
+afterAll(() => opened.close());
+beforeEach(async () => {
+  await database.query('truncate connector.accounts, connector.subscriptions, connector.leases');
+  clock = new WatchedClock();
+  service = await ScriptedService.start();
+  await ensureFirstAccount({
+    database,
+    keyRing,
+    clock,
+    service: { baseUrl: service.baseUrl, apiKey: 'key-1' },
+  });
+});
+afterEach(() => service.close());
+
+function options(owner = 'p1', url = URL_A) {
+  return {
+    keeper: { database, clock, logger: silentLogger, owner },
+    keyRing,
+    client: createServiceClient({ baseUrl: service.baseUrl, token: () => 'key-1', clock }),
+    subscriptionId: FIRST_SUBSCRIPTION_ID,
+    url,
+  };
+}
+const register = (owner?: string, url?: string) => registerWebhook(options(owner, url));
+
+interface Stored {
+  readonly sealed: string | null;
+  readonly previous: string | null;
+  readonly maxTimestamp: number | null;
+  readonly acceptUntil: number | null;
+  readonly pending: string | null;
+  readonly url: string | null;
+}
+
+async function stored() {
+  const [row] = await database.query<Stored>(
+    `select sealed_secret as sealed, sealed_previous_secret as previous, previous_max_timestamp as "maxTimestamp",
+            previous_accept_until as "acceptUntil", rotation_pending_owner as pending, registered_url as url
+     from connector.subscriptions`,
+  );
+  if (row === undefined) return expect.fail('no subscription');
+  const open = async (sealed: string | null) =>
+    sealed === null ? null : await keyRing.open(sealed, secretContext(FIRST_SUBSCRIPTION_ID));
+  return { ...row, sealed: await open(row.sealed), previous: await open(row.previous) };
+}
+
+function puts(): number {
+  return service.requests.filter(({ method }) => method === 'PUT').length;
+}
+
+describe('a registration', () => {
+  it('puts the address once and keeps the secret', async () => {
+    expect(await register()).toBe('registered');
+    expect(await stored()).toMatchObject({ sealed: service.webhook?.secret, pending: null, url: URL_A });
+  });
+
+  it('changes nothing after a restart', async () => {
+    await register();
+    expect(await register('p2')).toBe('unchanged');
+    expect(puts()).toBe(1);
+    expect((await stored()).sealed).toBe(service.webhook?.secret);
+  });
+
+  it('is made by one of four replicas that start at once', async () => {
+    const outcomes = await Promise.all(['p1', 'p2', 'p3', 'p4'].map((owner) => register(owner)));
+    expect(outcomes.filter((outcome) => outcome === 'registered')).toHaveLength(1);
+    for (const owner of ['p1', 'p2', 'p3', 'p4']) expect(await register(owner)).toBe('unchanged');
+    expect(puts()).toBe(1);
+    expect((await stored()).sealed).toBe(service.webhook?.secret);
+  });
+
+  it('is made again for another address, and the old secret has a time of grace', async () => {
+    await register();
+    const first = service.webhook?.secret;
+    service.date = clock.now() + 90_123;
+    expect(await register('p1', 'https://new.example/hook')).toBe('registered');
+    const second = Math.floor(service.date / 1_000) * 1_000;
+    expect(await stored()).toMatchObject({
+      sealed: service.webhook?.secret,
+      previous: first,
+      maxTimestamp: second + 999,
+      acceptUntil: clock.now() + 35_000,
+      url: 'https://new.example/hook',
+    });
+  });
+
+  it('is made again when the secret at hand was lost', async () => {
+    await register();
+    await database.query('update connector.subscriptions set sealed_secret = null');
+    expect(await register()).toBe('registered');
+    expect(await stored()).toMatchObject({
+      sealed: service.webhook?.secret,
+      previous: null,
+      maxTimestamp: null,
+    });
+  });
+
+  it('is made again when somebody moved the address at the service', async () => {
+    await register();
+    service.webhook = { url: 'https://elsewhere.example', secret: 'foreign' };
+    expect(await register()).toBe('registered');
+    expect(service.webhook.url).toBe(URL_A);
+  });
+
+  it('takes a secret that was registered by hand for one at hand', async () => {
+    service.webhook = { url: URL_A, secret: 'by hand' };
+    await ensureFirstAccount({ database, keyRing, clock, webhookSecret: 'by hand' });
+    expect(await register()).toBe('unchanged');
+    expect(await stored()).toMatchObject({ sealed: 'by hand', url: URL_A });
+  });
+});
+
+describe('a registration that does not get through', () => {
+  it('leaves everything as it is when the service refuses the address', async () => {
+    await register();
+    const before = await stored();
+    service.fault = ({ method }) =>
+      method === 'PUT' ? { status: 400, body: { error: 'invalid_webhook' } } : undefined;
+    await expect(register('p1', 'http://localhost/')).rejects.toMatchObject({ code: 'invalid_webhook' });
+    expect(await stored()).toEqual(before);
+  });
+
+  it.each([
+    ['the connection is lost', 'reset' as const],
+    ['the service fails', { status: 500, body: { error: 'internal_error' } }],
+  ])('is made again when nobody knows whether it took effect: %s', async (_what, fault) => {
+    await register();
+    service.fault = ({ method }) => (method === 'PUT' ? fault : undefined);
+    await expect(register('p1', 'https://new.example/hook')).rejects.toThrow();
+    expect((await stored()).pending).not.toBeNull();
+    service.fault = () => undefined;
+    // The old address again: had the lost call gone through, the secret at hand would be void.
+    expect(await register('p2')).toBe('registered');
+    expect(await stored()).toMatchObject({ sealed: service.webhook?.secret, pending: null });
+  });
+
+  it('is made again when the process died between the answer and the store', async () => {
+    await register();
+    await database.query(
+      `update connector.subscriptions set rotation_pending_owner = 'dead', rotation_pending_at = 1`,
+    );
+    service.webhook = { url: URL_A, secret: 'issued to the dead' };
+    expect(await register('p2')).toBe('registered');
+    expect((await stored()).sealed).toBe(service.webhook.secret);
+  });
+
+  it('announces the replacement before it calls', async () => {
+    let pendingThen: string | null = null;
+    service.onRequest = async ({ method }) => {
+      if (method === 'PUT') pendingThen = (await stored()).pending;
+    };
+    await register();
+    expect(pendingThen).toMatch(/^p1\//);
+  });
+
+  it('stores no secret once another process took over, and marks it as unknown', async () => {
+    service.onRequest = async ({ method }) => {
+      if (method === 'PUT')
+        await database.query(`update connector.leases set owner = 'p2', fence = fence + 1`);
+    };
+    await expect(register('p1')).rejects.toBeInstanceOf(LeaseLost);
+    service.onRequest = () => undefined;
+    expect(await stored()).toMatchObject({ sealed: null, pending: 'abandoned' });
+    await database.query('update connector.leases set expires_at = 0');
+    expect(await register('p3')).toBe('registered');
+    expect((await stored()).sealed).toBe(service.webhook?.secret);
+  });
+
+  it('waits while another process is at it', async () => {
+    const gate = Promise.withResolvers<void>();
+    const reached = Promise.withResolvers<void>();
+    service.onRequest = async ({ method }) => {
+      if (method !== 'PUT') return;
+      reached.resolve();
+      await gate.promise;
+    };
+    const first = register('p1');
+    await reached.promise;
+    expect(await register('p2')).toBe('busy');
+    gate.resolve();
+    expect(await first).toBe('registered');
+  });
+});
+
+describe('the registrar', () => {
+  const create = (onIssued = () => {}) => createRegistrar({ ...options(), random: () => 1, onIssued });
+
+  it('tells that a secret was issued, once', async () => {
+    let issued = 0;
+    const registrar = create(() => (issued += 1));
+    await registrar.attempt();
+    await registrar.attempt();
+    expect(issued).toBe(1);
+    expect(registrar.state).toEqual({ state: 'registered', errorCode: null });
+    await registrar.close();
+  });
+
+  it('tries again, less and less often, until it gets through', async () => {
+    service.fault = () => ({ status: 503, body: { error: 'internal_error' } });
+    const registrar = create();
+    await registrar.attempt();
+    expect(registrar.state).toEqual({ state: 'failed', errorCode: 'internal_error' });
+    await clock.timerSet(5_000);
+    await clock.advance(5_000);
+    await registrar.attempt();
+    await clock.timerSet(20_000);
+    service.fault = () => undefined;
+    await clock.advance(20_000);
+    await registrar.attempt();
+    expect(registrar.state.state).toBe('registered');
+    await registrar.close();
+    expect(clock.pending).toBe(0);
+  });
+
+  it('does not try again with a key that is refused', async () => {
+    service.apiKeys.clear();
+    const registrar = create();
+    await registrar.attempt();
+    expect(registrar.state.errorCode).toBe('invalid_key');
+    expect(clock.pending).toBe(0);
+    await registrar.close();
+  });
+
+  it('ends at once when it is closed in the middle of a call', async () => {
+    const reached = Promise.withResolvers<void>();
+    service.fault = () => {
+      reached.resolve();
+      return 'hang';
+    };
+    const registrar = create();
+    const attempt = registrar.attempt();
+    await reached.promise;
+    await registrar.close();
+    await attempt;
+    expect(clock.pending).toBe(0);
+  });
+});

@@ -1,0 +1,186 @@
+import { describe, expect, it } from 'vitest';
+import { WEBHOOK_SEEN } from '../../../src/connector/db/facts.ts';
+import { interpretBody } from '../../../src/connector/inbox/interpret-body.ts';
+
+const context = { accountId: 'account-1', signedAt: 1_768_478_400_123 };
+const read = (body: unknown) =>
+  interpretBody(
+    Buffer.isBuffer(body) ? body : Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)),
+    context,
+  );
+
+const receivedEvent = {
+  event: 'message.received',
+  connection_id: 'connection-1',
+  message: {
+    id: 'message-1',
+    wa_id: 'wa-1',
+    from: '15551234567',
+    text: 'Hello',
+    media_url: 'https://media.example/1',
+    media_type: 'image/png',
+    timestamp: 1_768_478_400_000,
+  },
+};
+const statusEvent = {
+  event: 'message.status',
+  connection_id: 'connection-1',
+  message: { id: 'message-1', wa_id: null, status: 'delivered', timestamp: 1_768_478_400_000 },
+};
+const disconnectedEvent = {
+  event: 'connection.disconnected',
+  connection_id: 'connection-1',
+  connection: {
+    id: 'connection-1',
+    phone_number: '4917012345678',
+    label: 'Front desk',
+    status: 'disconnected',
+    needs_reconnect: true,
+    license_status: 'active',
+    license_expires: '2026-02-01T00:00:00.000Z',
+    reason: 'AUTH_LOST',
+  },
+  timestamp: 1_768_478_400_000,
+};
+
+describe('reading a verified body', () => {
+  it('takes an incoming message', () => {
+    expect(read(receivedEvent)).toEqual({
+      kind: 'message',
+      event: 'message.received',
+      message: {
+        connectionId: 'connection-1',
+        messageId: 'message-1',
+        accountId: 'account-1',
+        source: 'webhook',
+        direction: 'incoming',
+        peer: '15551234567',
+        text: 'Hello',
+        mediaUrl: 'https://media.example/1',
+        mediaType: 'image/png',
+        status: null,
+        errorMessage: null,
+        waMessageId: 'wa-1',
+        createdAt: 1_768_478_400_000,
+        webhookSeen: WEBHOOK_SEEN.received,
+      },
+    });
+  });
+
+  it('takes a status of an outgoing message', () => {
+    expect(read(statusEvent)).toMatchObject({
+      kind: 'message',
+      message: {
+        direction: 'outgoing',
+        status: 'delivered',
+        peer: null,
+        webhookSeen: WEBHOOK_SEEN.delivered,
+      },
+    });
+  });
+
+  it('takes both connection events', () => {
+    expect(read(disconnectedEvent)).toMatchObject({
+      kind: 'connection',
+      connection: {
+        event: 'connection.disconnected',
+        at: 1_768_478_400_000,
+        status: 'disconnected',
+        needsReconnect: true,
+        licenseExpires: Date.UTC(2026, 1, 1),
+        reason: 'AUTH_LOST',
+      },
+    });
+    expect(read({ event: 'connection.connected', connection_id: 'connection-1' })).toMatchObject({
+      kind: 'connection',
+      connection: { at: context.signedAt, status: 'connected', needsReconnect: false, reason: null },
+    });
+  });
+
+  it('ignores fields that it does not know, and a hostile __proto__', () => {
+    const text = JSON.stringify(statusEvent).replace('{', '{"__proto__":{"polluted":true},"extra":[1],');
+    expect(read(text)).toEqual(read(statusEvent));
+    expect(Reflect.get({}, 'polluted')).toBeUndefined();
+  });
+
+  it('keeps an event type that it does not know', () => {
+    expect(read({ event: 'message.reaction', anything: 1 })).toEqual({
+      kind: 'kept',
+      event: 'message.reaction',
+      outcome: 'unknown_event',
+    });
+  });
+
+  it.each([
+    ['no message', { ...receivedEvent, message: undefined }, 'message'],
+    ['an id that is no string', { ...statusEvent, message: { ...statusEvent.message, id: 7 } }, 'message.id'],
+    ['an id with a NUL', { ...statusEvent, message: { ...statusEvent.message, id: 'a\0b' } }, 'message.id'],
+    ['an id with a lone surrogate', { ...statusEvent, connection_id: 'a\ud800' }, 'connection_id'],
+    ['an id as long as a book', { ...statusEvent, connection_id: 'a'.repeat(9_999) }, 'connection_id'],
+    [
+      'a status that does not exist',
+      { ...statusEvent, message: { ...statusEvent.message, status: 'seen' } },
+      'status',
+    ],
+    ['a timestamp past what Date takes', timestamp(8.64e15 + 1), 'timestamp'],
+    ['a timestamp past what Postgres takes', timestamp(8.64e15), 'timestamp'],
+    ['a timestamp before 1970', timestamp(-1), 'timestamp'],
+    ['a timestamp in words', timestamp('2026-01-15T12:00:00Z'), 'timestamp'],
+  ])('keeps a known event with %s, and says which field does not fit', (_, event, field) => {
+    const told = read(event);
+    expect(told).toMatchObject({ kind: 'kept', outcome: 'misfit' });
+    expect(told.kind === 'kept' ? told.reason : '').toContain(field);
+  });
+
+  it('keeps a timestamp that is no finite number as a misfit', () => {
+    const text = JSON.stringify(statusEvent).replace('1768478400000', '1e400');
+    expect(read(text)).toMatchObject({ kind: 'kept', outcome: 'misfit' });
+  });
+
+  it('takes the last of duplicate keys, as JSON.parse does', () => {
+    const text = JSON.stringify(statusEvent).replace('"status":', '"status":"sent","status":');
+    expect(read(text)).toMatchObject({ message: { status: 'delivered' } });
+  });
+
+  it('skips a byte order mark, and reads bytes that are not UTF-8 as U+FFFD', () => {
+    expect(read(`\ufeff${JSON.stringify(statusEvent)}`)).toEqual(read(statusEvent));
+    const [before, after] = JSON.stringify(receivedEvent).split('Hello');
+    const body = Buffer.concat([
+      Buffer.from(`${before}H`),
+      Buffer.from([0xff, 0xc3]),
+      Buffer.from(after ?? ''),
+    ]);
+    expect(read(body)).toMatchObject({ message: { text: 'H\ufffd\ufffd' } });
+  });
+
+  it.each([
+    ['nothing', ''],
+    ['white space', ' \n'],
+    ['half an object', '{"event":"message.received"'],
+    ['an array', '[{"event":"message.received"}]'],
+    ['a string', '"message.received"'],
+    ['a number', '1'],
+    ['null', 'null'],
+    ['an object without an event', '{}'],
+    ['an event that is no string', '{"event":{"toString":1}}'],
+    ['two objects', '{"event":"a"}{"event":"b"}'],
+    ['single quotes', "{'event':'a'}"],
+    ['an inherited event', '{"__proto__":{"event":"message.received"}}'],
+    ['UTF-16', Buffer.from('{"event":"a"}', 'utf16le')],
+    ['half a byte order mark', Buffer.concat([Buffer.from([0xef, 0xbb]), Buffer.from('{"event":"a"}')])],
+    ['a hundred thousand open brackets', '['.repeat(100_000)],
+    ['a gzip stream', Buffer.from([0x1f, 0x8b, 0x08, 0, 0, 0, 0, 0])],
+  ])('finds no event in %s', (_, body) => {
+    expect(read(body)).toEqual({ kind: 'not_an_event' });
+  });
+
+  it('reads an event with values nested as deep as a body can hold', () => {
+    const deep = `${'['.repeat(200_000)}${']'.repeat(200_000)}`;
+    const text = JSON.stringify(statusEvent).replace('{', `{"extra":${deep},`);
+    expect(read(text)).toEqual(read(statusEvent));
+  });
+});
+
+function timestamp(value: unknown): unknown {
+  return { ...statusEvent, message: { ...statusEvent.message, timestamp: value } };
+}

@@ -1,0 +1,374 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Database } from '../../../src/runtime/database/database.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import {
+  emptyTables,
+  newId,
+  openConnectorDatabase,
+  readLog,
+  readMessages,
+  signHeaders,
+  T0,
+} from '../support/event-fixtures.ts';
+import {
+  deliver,
+  exchange,
+  FIRST,
+  hangUpAfter,
+  type ReceiverFixture,
+  rawRequest,
+  SECRET,
+  startReceiver,
+  statusesOf,
+} from '../support/receiver-fixture.ts';
+
+let database: Database;
+let closeDatabase: () => Promise<void>;
+let fixture: ReceiverFixture;
+
+beforeAll(async () => {
+  ({ database, close: closeDatabase } = await openConnectorDatabase());
+});
+afterAll(() => closeDatabase());
+beforeEach(async () => {
+  await emptyTables(database);
+  fixture = await startReceiver(database);
+});
+afterEach(() => fixture.close());
+
+const send = (body: Uint8Array | string, options?: Parameters<typeof deliver>[2]) =>
+  deliver(fixture.server, body, options);
+
+function receivedBody(changes: Record<string, unknown> = {}): string {
+  return JSON.stringify({
+    event: 'message.received',
+    connection_id: newId(),
+    message: {
+      id: newId(),
+      wa_id: null,
+      from: '15551234567',
+      text: 'Hello',
+      media_url: null,
+      media_type: null,
+      timestamp: T0,
+      ...changes,
+    },
+  });
+}
+
+describe('a delivery that is taken', () => {
+  it('is committed before it is answered', async () => {
+    const body = receivedBody();
+    const answer = await send(body);
+    expect(answer.status).toBe(200);
+    expect(answer.body).toEqual({ ok: true });
+    expect(await readMessages(database)).toMatchObject([{ text: 'Hello', direction: 'incoming' }]);
+    expect(await readLog(database)).toMatchObject([{ outcome: 'merged', body: Buffer.from(body) }]);
+    expect(fixture.committed()).toBe(1);
+  });
+
+  it('is answered 200 again when it comes again', async () => {
+    const body = receivedBody();
+    const timestamp = Date.now();
+    expect((await send(body, { timestamp })).status).toBe(200);
+    expect((await send(body, { timestamp })).status).toBe(200);
+    expect(await readMessages(database)).toHaveLength(1);
+    expect((await readLog(database)).map((row) => row.outcome)).toEqual(['merged', 'unchanged']);
+  });
+
+  it('may be of a type that is not known, or of a known type that does not fit: it is kept', async () => {
+    expect((await send('{"event":"message.reaction"}')).status).toBe(200);
+    expect((await send(receivedBody({ from: null }))).status).toBe(200);
+    expect(await readLog(database)).toMatchObject([
+      { outcome: 'unknown_event', event: 'message.reaction' },
+      { outcome: 'misfit', reason: expect.stringContaining('message.from') },
+    ]);
+    expect(await readMessages(database)).toEqual([]);
+  });
+
+  it.each([
+    ['no content type', {}],
+    ['text/plain', { 'content-type': 'text/plain; charset=latin1' }],
+    ['a form', { 'content-type': 'application/x-www-form-urlencoded' }],
+    ['multipart', { 'content-type': 'multipart/form-data; boundary=x' }],
+    ['a content type that makes no sense', { 'content-type': ';;;' }],
+    [
+      'a content encoding that is not true',
+      { 'content-type': 'application/json', 'content-encoding': 'gzip' },
+    ],
+  ])('may come with %s', async (_, headers) => {
+    const body = receivedBody();
+    const lines = Object.entries({ ...headers, ...signHeaders(body, SECRET, Date.now()) }).map(
+      ([name, value]) => `${name}: ${value}`,
+    );
+    const request = rawRequest(body, [
+      ...lines,
+      `Content-Length: ${Buffer.byteLength(body)}`,
+      'Connection: close',
+    ]);
+    expect(statusesOf(await exchange(fixture.server, [request]))).toEqual([200]);
+    expect(await readMessages(database)).toHaveLength(1);
+  });
+
+  it('may come in chunks, and after 100 Continue', async () => {
+    const body = receivedBody();
+    const lines = Object.entries(signHeaders(body, SECRET, Date.now())).map(
+      ([name, value]) => `${name}: ${value}`,
+    );
+    const head = rawRequest('', [
+      ...lines,
+      'Transfer-Encoding: chunked',
+      'Expect: 100-continue',
+      'Connection: close',
+    ]);
+    const chunks = [...Buffer.from(body)].map((byte) => `1\r\n${String.fromCharCode(byte)}\r\n`);
+    expect(statusesOf(await exchange(fixture.server, [head, ...chunks, '0\r\n\r\n']))).toEqual([200]);
+    expect(await readMessages(database)).toHaveLength(1);
+  });
+
+  it('may be exactly 1 MiB', async () => {
+    const body = Buffer.from(receivedBody({ text: '' }));
+    const padded = Buffer.concat([body, Buffer.alloc(1024 * 1024 - body.length, ' ')]);
+    expect((await send(padded)).status).toBe(200);
+    expect((await readLog(database))[0]?.body.equals(padded)).toBe(true);
+  });
+
+  it('keeps the raw bytes, and U+FFFD for what text cannot hold', async () => {
+    const body = receivedBody({ text: 'a\0b\ud800' });
+    expect((await send(body)).status).toBe(200);
+    expect(await readMessages(database)).toMatchObject([{ text: 'a\ufffdb\ufffd' }]);
+    expect((await readLog(database))[0]?.body.toString('utf8')).toBe(body);
+  });
+
+  it('reports connection events, so that a poll may follow', async () => {
+    await send(JSON.stringify({ event: 'connection.connected', connection_id: newId() }));
+    expect(fixture.polled).toEqual([FIRST.accountId]);
+  });
+});
+
+describe('the address', () => {
+  it('names the first subscription without an id, and any with its id', async () => {
+    fixture.secrets.subscriptions.push({
+      subscriptionId: 'sub 2',
+      accountId: 'account-2',
+      secrets: [{ secret: 'other' }],
+    });
+    expect((await send(receivedBody())).status).toBe(200);
+    expect((await send(receivedBody(), { path: '/webhooks/messaging/sub-1' })).status).toBe(200);
+    expect(
+      (await send(receivedBody(), { path: '/webhooks/messaging/sub%202', secret: 'other' })).status,
+    ).toBe(200);
+    expect((await send(receivedBody(), { path: '/webhooks/messaging/sub%202' })).status).toBe(401);
+    expect((await readMessages(database)).map((row) => row.account_id).sort()).toEqual([
+      'account-1',
+      'account-1',
+      'account-2',
+    ]);
+  });
+
+  it.each(['/webhooks/messaging/nobody', '/webhooks/messaging/%zz', '/webhooks/messaging/a/b'])(
+    'answers 404 for %s, before size, signature and content',
+    async (path) => {
+      const answer = await send('x'.repeat(2 * 1024 * 1024), { path, secret: 'wrong' });
+      expect(answer.status).toBe(404);
+      expect(answer.body.error).toBe('not_found');
+    },
+  );
+
+  it('answers 404 when there is no subscription at all', async () => {
+    fixture.secrets.subscriptions = [];
+    expect((await send(receivedBody())).status).toBe(404);
+  });
+
+  it('takes POST alone', async () => {
+    for (const method of ['GET', 'PUT', 'DELETE', 'OPTIONS']) {
+      const answer = await fetch(`${fixture.server.url}/webhooks/messaging`, { method });
+      expect([method, answer.status, answer.headers.get('allow')]).toEqual([method, 405, 'POST']);
+    }
+  });
+
+  it('passes on what is not its own', async () => {
+    const answer = await fetch(`${fixture.server.url}/webhooks/messagings`, { method: 'POST' });
+    expect(await answer.text()).toBe('passed on');
+  });
+});
+
+describe('the size', () => {
+  it('is checked before the signature: one byte over 1 MiB is 413', async () => {
+    const answer = await send('x'.repeat(1024 * 1024 + 1), { secret: 'wrong' });
+    expect([answer.status, answer.body.error]).toEqual([413, 'payload_too_large']);
+    expect(await readLog(database)).toEqual([]);
+  });
+
+  it('is refused from the declared length alone, before a byte of the body came', async () => {
+    const head = rawRequest('', ['Content-Length: 1048577']);
+    const text = await exchange(fixture.server, [head], (so_far) => so_far.includes('payload_too_large'));
+    expect(statusesOf(text)).toEqual([413]);
+  });
+
+  it('is refused while it streams, when no length was declared', async () => {
+    const head = rawRequest('', ['Transfer-Encoding: chunked']);
+    const chunk = Buffer.concat([Buffer.from('10000\r\n'), Buffer.alloc(65_536, 'x'), Buffer.from('\r\n')]);
+    const text = await exchange(fixture.server, [head, ...Array(20).fill(chunk)], (so_far) =>
+      so_far.includes('payload_too_large'),
+    );
+    expect(statusesOf(text)).toEqual([413]);
+  });
+
+  it('leaves the connection usable after a refusal', async () => {
+    const body = receivedBody();
+    const lines = Object.entries(signHeaders(body, SECRET, Date.now())).map(
+      ([name, value]) => `${name}: ${value}`,
+    );
+    const large = rawRequest(Buffer.alloc(1024 * 1024 + 1), ['Content-Length: 1048577']);
+    const next = rawRequest(body, [
+      ...lines,
+      `Content-Length: ${Buffer.byteLength(body)}`,
+      'Connection: close',
+    ]);
+    expect(statusesOf(await exchange(fixture.server, [large, next]))).toEqual([413, 200]);
+  });
+});
+
+describe('the signature', () => {
+  it('is checked before the content', async () => {
+    const answer = await send('not json', { secret: 'wrong' });
+    expect([answer.status, answer.body.error]).toEqual([401, 'invalid_signature']);
+    expect((await send('not json')).status).toBe(400);
+  });
+
+  it('must not be missing, and the message says what is', async () => {
+    const answer = await fetch(`${fixture.server.url}/webhooks/messaging`, {
+      method: 'POST',
+      body: receivedBody(),
+    });
+    expect(answer.status).toBe(401);
+    expect(await answer.json()).toEqual({
+      error: 'invalid_signature',
+      message: 'X-Service-Timestamp and X-Service-Signature are both needed.',
+    });
+  });
+
+  it.each([
+    ['six minutes old', -6 * 60_000],
+    ['six minutes ahead', 6 * 60_000],
+  ])('must not be %s', async (_, offset) => {
+    expect((await send(receivedBody(), { timestamp: Date.now() + offset })).status).toBe(401);
+    expect((await send(receivedBody(), { timestamp: Date.now() + (offset * 4) / 6 })).status).toBe(200);
+  });
+
+  it.each(['X-Service-Timestamp', 'X-Service-Signature'])(
+    'must not come with two values of %s',
+    async (name) => {
+      const body = receivedBody();
+      const signed = signHeaders(body, SECRET, Date.now());
+      const lines = Object.entries(signed).map(([key, value]) => `${key}: ${value}`);
+      const repeated = `${name.toLowerCase()}: ${signed[name]}`;
+      const rest = [`Content-Length: ${Buffer.byteLength(body)}`, 'Connection: close'];
+      const text = await exchange(fixture.server, [rawRequest(body, [...lines, repeated, ...rest])]);
+      expect(statusesOf(text)).toEqual([401]);
+      expect(text).toContain('must be one value');
+    },
+  );
+
+  it('covers the bytes: one altered byte is refused', async () => {
+    const body = Buffer.from(receivedBody());
+    const headers = signHeaders(body, SECRET, Date.now());
+    body[body.length - 10] = 0x78;
+    expect((await send(body, { headers })).status).toBe(401);
+    expect(await readLog(database)).toEqual([]);
+  });
+
+  it('is checked again when newer secrets turn up', async () => {
+    fixture.secrets.refreshed = [{ ...FIRST, secrets: [{ secret: 'rotated' }] }];
+    expect((await send(receivedBody(), { secret: 'rotated' })).status).toBe(200);
+    expect((await send(receivedBody())).status).toBe(401);
+    expect(fixture.secrets.refreshes).toBe(2);
+  });
+
+  it('does not look for newer secrets when the headers alone are bad', async () => {
+    expect((await send(receivedBody(), { headers: { 'X-Service-Signature': 'sha256=abc' } })).status).toBe(
+      401,
+    );
+    expect((await send(receivedBody(), { timestamp: 1_000_000_000_000 })).status).toBe(401);
+    expect(fixture.secrets.refreshes).toBe(0);
+  });
+});
+
+describe('a secret that was replaced', () => {
+  const before = T0 + 1_000;
+  const clock = new ManualClock(T0);
+  let held: ReceiverFixture;
+
+  beforeEach(async () => {
+    held = await startReceiver(database, { clock });
+    const old = { secret: 'old', maxTimestamp: before, acceptUntil: T0 + 35_000 };
+    held.secrets.subscriptions = [{ ...FIRST, secrets: [{ secret: 'new' }, old] }];
+  });
+  afterEach(() => held.close());
+
+  it('is good for what was signed before the replacement, and for a while', async () => {
+    const old = (timestamp: number) => deliver(held.server, receivedBody(), { secret: 'old', timestamp });
+    expect((await old(before)).status).toBe(200);
+    expect((await old(before + 1)).status).toBe(401);
+    expect(
+      (await deliver(held.server, receivedBody(), { secret: 'new', timestamp: before + 1 })).status,
+    ).toBe(200);
+    await clock.advance(35_000);
+    expect((await old(before)).status).toBe(200);
+    await clock.advance(1);
+    expect((await old(before)).status).toBe(401);
+  });
+});
+
+describe('a sender that goes away', () => {
+  it('leaves nothing behind when its body is cut off', async () => {
+    const body = receivedBody();
+    const lines = Object.entries(signHeaders(body, SECRET, Date.now())).map(
+      ([name, value]) => `${name}: ${value}`,
+    );
+    const cut = rawRequest(body.slice(0, 40), [...lines, `Content-Length: ${Buffer.byteLength(body)}`]);
+    await hangUpAfter(fixture.server, cut);
+    await fixture.receiver.settle();
+    expect((await send(receivedBody())).status).toBe(200);
+    expect(await readMessages(database)).toHaveLength(1);
+  });
+});
+
+describe('the figures', () => {
+  it('count outcomes, refusals by reason, batches, and the age of signatures', async () => {
+    await send(receivedBody());
+    await send('{"event":"x"}');
+    await send('nonsense');
+    await send(receivedBody(), { secret: 'wrong' });
+    const { text } = await fixture.metrics.render();
+    for (const line of [
+      'connector_webhook_deliveries_total{outcome="merged"} 1',
+      'connector_webhook_deliveries_total{outcome="unknown_event"} 1',
+      'connector_webhook_refused_total{reason="not_an_event"} 1',
+      'connector_webhook_refused_total{reason="wrong_signature"} 1',
+      'connector_webhook_batch_size_count 2',
+      'connector_webhook_commit_seconds_count 2',
+      'connector_webhook_clock_skew_seconds_count 3',
+      'connector_webhook_waiting 0',
+    ]) {
+      expect(text).toContain(line);
+    }
+  });
+});
+
+describe('a receiver that closes', () => {
+  it('answers what it took, and 503 from then on', async () => {
+    const open = Array.from({ length: 20 }, () => send(receivedBody()));
+    await Promise.all(open.slice(0, 1));
+    await fixture.receiver.close();
+    const late = await send(receivedBody());
+    expect([late.status, late.headers.get('retry-after'), late.body.error]).toEqual([
+      503,
+      '1',
+      'unavailable',
+    ]);
+    const taken = (await Promise.all(open)).filter((answer) => answer.status === 200).length;
+    expect(await readMessages(database)).toHaveLength(taken);
+  });
+});
