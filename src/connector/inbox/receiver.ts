@@ -115,7 +115,9 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     open += 1;
     try {
       const { subscriptionId, accountId } = subscription;
-      const signature = await checkSignature(request, body.bytes, subscription, subscriptions, clock.now);
+      const signature = await checkSignature(request, body.bytes, subscription, subscriptions, () =>
+        clock.now(),
+      );
       if (!signature.valid) return signature.reason;
       const signedAt = signature.timestamp;
       const receivedAt = clock.now();
