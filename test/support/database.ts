@@ -16,7 +16,7 @@ export interface TestDatabase {
 
 type Schema = 'connector' | 'platform';
 
-const MIGRATIONS = new URL('../../drizzle/', import.meta.url).pathname;
+const MIGRATIONS = join(import.meta.dirname, '../../drizzle');
 /** Advisory lock under which a template is made. */
 const TEMPLATE_LOCK = 418_276_001;
 

@@ -15,13 +15,13 @@ export async function sweepAbandonedServers(): Promise<void> {
 
 async function sweep(folder: string): Promise<void> {
   const home = join(folder, 'postgres');
-  const members = await readdir(join(home, 'members')).catch(() => []);
+  const members = await readdir(join(home, 'members')).catch(() => undefined);
+  // Nobody joined yet: the run may just be starting.
+  if (members === undefined) return;
   for (const member of members) {
     if (await isRecordedRunning(join(home, 'members', member))) return;
   }
   const server = join(home, 'server.json');
-  // Without a member the run may be starting: only one that had some is abandoned.
-  if (members.length === 0) return;
   if (await isRecordedRunning(server)) {
     const recorded = parseIdentity(await readFile(server, 'utf8'));
     if (recorded !== undefined) process.kill(recorded.pid, 'SIGQUIT');

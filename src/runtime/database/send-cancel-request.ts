@@ -48,7 +48,8 @@ function deliver(socket: Socket, request: Buffer, signal: AbortSignal): Promise<
     });
     signal.addEventListener('abort', abort, { once: true });
     if (signal.aborted) abort();
-    socket.end(request);
+    // Our side stays open: a pooler drops the request of a client that has hung up.
+    socket.write(request);
     socket.resume();
   });
 }

@@ -1,12 +1,13 @@
 import type { Socket } from 'node:net';
 import postgres from 'postgres';
 import type { Clock } from '../clock/clock.ts';
-import { type Addresses, connectSocket, countAddresses } from './connect-socket.ts';
+import type { Addresses } from './connect-socket.ts';
 import { describeLocation, parseUrl } from './database-url.ts';
 import { DatabaseUnavailable, markUnknown, QueryFailed } from './errors.ts';
 import { explainConnectFailure, explainQueryFailure } from './explain-failure.ts';
-import { type BackendKey, sendCancelRequest } from './send-cancel-request.ts';
+import type { BackendKey } from './send-cancel-request.ts';
 import { sessionLimits, sessionParameters } from './session-parameters.ts';
+import { SessionSocket } from './session-socket.ts';
 import { encodeParam, wireTypes } from './wire-types.ts';
 
 export interface SessionOptions {
@@ -34,8 +35,6 @@ interface Running {
 }
 
 const OLDEST_MAJOR = 15;
-const CANCEL_DEADLINE_MS = 1_000;
-const GOODBYE_MS = 1_000;
 
 /**
  * One connection to Postgres, and never another. Left alone, the driver reconnects behind its caller's back,
@@ -48,19 +47,15 @@ export class Session {
   readonly #client: postgres.Sql;
   readonly #running = new Set<Running>();
   readonly #endListeners = new Set<(reason: Error) => void>();
-  readonly #connecting = new AbortController();
-  #addresses: Addresses | undefined;
-  #socket: Socket | undefined;
+  readonly #socket: SessionSocket;
   #limitMs: number;
-  #host = 0;
-  #nextHost = 0;
-  #established = false;
   #end: Error | undefined;
   #gone: Promise<void> = Promise.resolve();
 
   private constructor(options: SessionOptions) {
     this.#options = options;
     this.#limitMs = options.deadlineMs;
+    this.#socket = new SessionSocket(options.clock);
     this.openedAt = options.clock.elapsed();
     parseUrl(options.url);
     const settings = {
@@ -91,7 +86,7 @@ export class Session {
     });
     try {
       await session.run('select 1', []);
-      session.#established = true;
+      session.#socket.refuse(new DatabaseUnavailable('lost', 'the connection to the database was lost'));
       session.#refuseOldServer();
       return session;
     } catch (error) {
@@ -161,58 +156,30 @@ export class Session {
     const running = [...this.#running];
     this.#running.clear();
     for (const { fail, decisive } of running) fail(decisive ? markUnknown(reason) : reason);
-    this.#connecting.abort(reason);
-    this.#gone = this.#leave(running[0]?.query);
+    this.#socket.refuse(reason);
+    const key = running[0]?.query.state;
+    this.#gone = this.#socket.cancelAndClose(key === null ? undefined : key);
     for (const listener of [...this.#endListeners]) listener(reason);
     this.#endListeners.clear();
   }
 
   /** Says goodbye to the server, if nothing is under way, and ends. Resolves when the socket is closed. */
   async close(): Promise<void> {
-    const socket = this.#socket;
-    if (this.#end === undefined && this.#running.size === 0 && socket?.destroyed === false) {
-      const closed = new Promise((resolve) => socket.once('close', resolve));
-      const stop = this.#options.clock.after(GOODBYE_MS, () => socket.destroy());
-      void this.#client.end().catch(() => undefined);
-      await closed;
-      stop();
+    if (this.#end === undefined && this.#running.size === 0 && this.#socket.isOpen) {
+      await this.#socket.closeAfter(() => void this.#client.end().catch(() => undefined));
     }
     this.end(new DatabaseUnavailable('closed', 'this database was closed'));
     await this.#gone;
   }
 
-  /**
-   * The driver's way to a socket. It asks once; with several hosts once for each, until one accepts and is in
-   * the state that the URL asks for. It would also ask again after losing the connection: refused.
-   */
   async #openSocket(addresses: Addresses): Promise<Socket> {
     try {
-      const socket = await this.#connectNext(addresses);
-      this.#addresses = addresses;
-      this.#socket = socket;
-      return socket;
+      return await this.#socket.open(addresses);
     } catch (error) {
       // With several hosts the driver would wait for ever on this failure.
       this.end(explainConnectFailure(error, this.#options.url));
       throw error;
     }
-  }
-
-  async #connectNext(addresses: Addresses): Promise<Socket> {
-    let failure: unknown = new DatabaseUnavailable(
-      'lost',
-      'the connection was closed while it was being opened',
-    );
-    while (!this.#established && this.#end === undefined && this.#nextHost < countAddresses(addresses)) {
-      this.#host = this.#nextHost;
-      this.#nextHost += 1;
-      try {
-        return await connectSocket(addresses, this.#host, this.#connecting.signal);
-      } catch (error) {
-        failure = error;
-      }
-    }
-    throw this.#end ?? failure;
   }
 
   #settle(decisive: boolean, start: () => DriverQuery): Promise<unknown[]> {
@@ -237,23 +204,6 @@ export class Session {
         },
       );
     });
-  }
-
-  /** Cancels first and closes then: a pooler forgets how to cancel for a client that is gone. */
-  async #leave(query: DriverQuery | undefined): Promise<void> {
-    const key = query?.state;
-    const socket = this.#socket;
-    if (this.#addresses !== undefined && socket?.destroyed === false && key !== undefined && key !== null) {
-      const controller = new AbortController();
-      const stop = this.#options.clock.after(CANCEL_DEADLINE_MS, () => controller.abort());
-      const target = { addresses: this.#addresses, index: this.#host };
-      await sendCancelRequest(target, { pid: key.pid, secret: key.secret }, controller.signal);
-      stop();
-    }
-    if (socket === undefined || socket.closed) return;
-    const closed = new Promise((resolve) => socket.once('close', resolve));
-    socket.destroy();
-    await closed;
   }
 
   #refuseOldServer(): void {

@@ -51,7 +51,11 @@ function encodeScalar(value: unknown): string {
 function encodeElement(value: unknown): string {
   if (value === null) return 'NULL';
   if (Array.isArray(value)) return encodeArray(value);
-  return `"${encodeScalar(value).replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`;
+  if (value instanceof Uint8Array) return `"\\${encodeScalar(value)}"`;
+  const text = encodeScalar(value);
+  return typeof value === 'string' && /[\\"]/.test(text)
+    ? `"${text.replace(/[\\"]/g, '\\$&')}"`
+    : `"${text}"`;
 }
 
 function encodeArray(values: readonly unknown[]): string {

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { sql } from 'drizzle-orm';
 import { integer, jsonb, pgTable, timestamp } from 'drizzle-orm/pg-core';
@@ -363,7 +364,7 @@ describe('database', () => {
     });
 
     it('leaves nothing that keeps a process alive', async () => {
-      const script = new URL('use-and-close.ts', import.meta.url).pathname;
+      const script = join(import.meta.dirname, 'use-and-close.ts');
       const { stdout } = await promisify(execFile)(process.execPath, [script, test.url], { timeout: 20_000 });
       expect(JSON.parse(stdout)).toEqual([]);
     });

@@ -21,7 +21,7 @@ export interface EmbeddedProcess {
   kill(signal: NodeJS.Signals): Promise<void>;
 }
 
-const SCRIPT = new URL('use-embedded.ts', import.meta.url).pathname;
+const SCRIPT = join(import.meta.dirname, 'use-embedded.ts');
 
 /** Starts a process that uses the embedded Postgres in `dataDir`. Throws what it wrote when it fails. */
 export async function startProcess(
