@@ -52,6 +52,8 @@ export interface WalkResult<Progress> {
   readonly outcome: 'closed' | 'open' | 'superseded';
   readonly progress: Progress;
   readonly pages: number;
+  /** Gaps that were read to their end. */
+  readonly gapsClosed: number;
 }
 
 /** A page that leads nowhere: it claims more but names no new cursor. To go on would never end. */
@@ -115,19 +117,21 @@ export async function walkCoverage<Item extends { createdAt: number }>(
   if (first === 'cursor_lost') throw new StalledWalk('the service refused to give the newest page');
   let progress = openWalk(start, first.page, options.overlapMs);
   if (!(await io.commit(first.page.items, progress))) {
-    return { outcome: 'superseded', progress: start, pages: 1 };
+    return { outcome: 'superseded', progress: start, pages: 1, gapsClosed: 0 };
   }
   let pages = 1;
+  let gapsClosed = 0;
   for (let gap = progress.gaps[0]; gap !== undefined; gap = progress.gaps[0]) {
-    if (pages >= budget(options.maxPages, gap)) return { outcome: 'open', progress, pages };
+    if (pages >= budget(options.maxPages, gap)) return { outcome: 'open', progress, pages, gapsClosed };
     const answer = await io.read(gap.cursor);
     pages += 1;
     const items = answer === 'cursor_lost' ? [] : answer.page.items;
     const next = answer === 'cursor_lost' ? restartOldest(progress) : advanceOldest(progress, answer.page);
-    if (!(await io.commit(items, next))) return { outcome: 'superseded', progress, pages };
+    if (!(await io.commit(items, next))) return { outcome: 'superseded', progress, pages, gapsClosed };
+    gapsClosed += progress.gaps.length - next.gaps.length;
     progress = next;
   }
-  return { outcome: 'closed', progress, pages };
+  return { outcome: 'closed', progress, pages, gapsClosed };
 }
 
 /** One stretch of its own, apart from the watermark: a connection that came back, a sweep of old statuses. */
@@ -141,10 +145,12 @@ export async function walkGap<Item extends { createdAt: number }>(
     const answer = await io.read(gap.cursor);
     const items = answer === 'cursor_lost' ? [] : answer.page.items;
     const next = answer === 'cursor_lost' ? restart(gap) : advance(gap, gap.cursor, answer.page);
-    if (!(await io.commit(items, next))) return { outcome: 'superseded', progress: gap, pages };
-    if (next === null) return { outcome: 'closed', progress: null, pages };
+    if (!(await io.commit(items, next)))
+      return { outcome: 'superseded', progress: gap, pages, gapsClosed: 0 };
+    if (next === null) return { outcome: 'closed', progress: null, pages, gapsClosed: 1 };
     gap = next;
-    if (pages >= budget(options.maxPages, gap)) return { outcome: 'open', progress: gap, pages };
+    if (pages >= budget(options.maxPages, gap))
+      return { outcome: 'open', progress: gap, pages, gapsClosed: 0 };
   }
 }
 

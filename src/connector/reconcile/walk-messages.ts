@@ -16,7 +16,7 @@ import { storePage } from './store-page.ts';
 /** How far a walk of the coverage came. */
 export interface CoverageWalk {
   readonly closed: boolean;
-  /** The watermark rose, or nothing is left to raise it to. */
+  /** Some gap was read to its end, or none was open. */
   readonly advanced: boolean;
   /** The newest time that polling has reached; null: there is no message. */
   readonly reached: number | null;
@@ -46,7 +46,7 @@ export async function walkAccount(context: PollContext, progress: Progress): Pro
     reached === null ? 0 : (reached - (watermark ?? reached)) / 1_000,
   );
   const closed = result.outcome === 'closed';
-  const advanced = closed || watermark !== before.watermark;
+  const advanced = closed || result.gapsClosed > 0;
   if (!closed || before.gaps.length > 0) return { closed, advanced, reached, readDownTo: undefined };
   const from = reachedTop(before);
   return { closed, advanced, reached, readDownTo: from === null ? null : from - OVERLAP_MS };

@@ -129,11 +129,15 @@ export async function deliver(
   return { status: answer.status, headers: answer.headers, body: JSON.parse(await answer.text()) };
 }
 
-/** Writes raw bytes to the server and resolves with everything that came back until it closed or `until` holds. */
+/**
+ * Writes raw bytes to the server and resolves with everything that came back until it closed or `until` holds.
+ * `finishSending` closes our side once all is written, so that a request that is not complete ends.
+ */
 export async function exchange(
   server: HttpServer,
   chunks: readonly (string | Uint8Array)[],
   until: (text: string) => boolean = () => false,
+  finishSending = false,
 ): Promise<string> {
   const socket: Socket = connect({ port: server.port, host: '127.0.0.1', noDelay: true });
   await once(socket, 'connect');
@@ -150,6 +154,7 @@ export async function exchange(
     socket.on('error', finish);
     socket.on('close', finish);
     for (const chunk of chunks) socket.write(chunk);
+    if (finishSending) socket.end();
   });
 }
 
