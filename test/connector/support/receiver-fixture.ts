@@ -6,7 +6,11 @@ import type { Subscription, SubscriptionSecrets } from '../../../src/connector/i
 import type { Clock } from '../../../src/runtime/clock/clock.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
-import { type HttpServer, startHttpServer } from '../../../src/runtime/http-server/http-server.ts';
+import {
+  type HttpLimits,
+  type HttpServer,
+  startHttpServer,
+} from '../../../src/runtime/http-server/http-server.ts';
 import { createMetrics, type Metrics } from '../../../src/runtime/metrics/metrics.ts';
 import { ACCOUNT, signHeaders, silentLogger } from './event-fixtures.ts';
 
@@ -55,7 +59,7 @@ export interface ReceiverFixture {
 /** A receiver behind a real listener, with a 404 of its own kind for everything it passes on. */
 export async function startReceiver(
   database: Database,
-  options: { clock?: Clock; limits?: Partial<ReceiverLimits> } = {},
+  options: { clock?: Clock; limits?: Partial<ReceiverLimits>; http?: Partial<HttpLimits> } = {},
 ): Promise<ReceiverFixture> {
   const secrets = new FixedSecrets(FIRST);
   const metrics = createMetrics();
@@ -84,6 +88,7 @@ export async function startReceiver(
     port: 0,
     logger: silentLogger,
     clock: systemClock,
+    ...(options.http === undefined ? {} : { limits: options.http }),
   });
   return {
     receiver,
@@ -129,15 +134,11 @@ export async function deliver(
   return { status: answer.status, headers: answer.headers, body: JSON.parse(await answer.text()) };
 }
 
-/**
- * Writes raw bytes to the server and resolves with everything that came back until it closed or `until` holds.
- * `finishSending` closes our side once all is written, so that a request that is not complete ends.
- */
+/** Writes raw bytes to the server and resolves with everything that came back until it closed or `until` holds. */
 export async function exchange(
   server: HttpServer,
   chunks: readonly (string | Uint8Array)[],
   until: (text: string) => boolean = () => false,
-  finishSending = false,
 ): Promise<string> {
   const socket: Socket = connect({ port: server.port, host: '127.0.0.1', noDelay: true });
   await once(socket, 'connect');
@@ -154,7 +155,6 @@ export async function exchange(
     socket.on('error', finish);
     socket.on('close', finish);
     for (const chunk of chunks) socket.write(chunk);
-    if (finishSending) socket.end();
   });
 }
 

@@ -1,0 +1,63 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createInboxKeeper, type InboxKeeper } from '../../../src/connector/inbox/inbox-keeper.ts';
+import type { Database } from '../../../src/runtime/database/database.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { openConnectorDatabase, silentLogger } from '../support/event-fixtures.ts';
+
+const HOUR = 3_600_000;
+
+let database: Database;
+let clock: ManualClock;
+let keeper: InboxKeeper;
+let close: () => Promise<void>;
+
+beforeEach(async () => {
+  ({ database, close } = await openConnectorDatabase());
+  clock = new ManualClock(Date.UTC(2026, 0, 15, 23, 30));
+  keeper = createInboxKeeper({ database, clock, logger: silentLogger, retentionDays: 2 });
+});
+afterEach(async () => {
+  await keeper.close();
+  await close();
+});
+
+const days = async (): Promise<string[]> =>
+  (
+    await database.query<{ name: string }>(
+      `SELECT relname AS name FROM pg_inherits JOIN pg_class ON oid = inhrelid
+        WHERE inhparent = 'connector.inbox'::regclass ORDER BY 1`,
+    )
+  ).map(({ name }) => name);
+
+describe('the keeper of the inbox', () => {
+  it('has today and a week ahead at hand', async () => {
+    await keeper.keep();
+    expect(await days()).toEqual([
+      ...[15, 16, 17, 18, 19, 20, 21, 22].map((day) => `inbox_202601${day}`),
+      'inbox_default',
+    ]);
+  });
+
+  it('looks every hour, adds the new day and drops what is older than the retention', async () => {
+    await keeper.keep();
+    keeper.start();
+    await clock.advance(HOUR);
+    await keeper.keep();
+    expect(await days()).toContain('inbox_20260123');
+    clock.jump(2 * 24 * HOUR);
+    await keeper.keep();
+    expect(await days()).not.toContain('inbox_20260115');
+    expect(await days()).toContain('inbox_20260116');
+  });
+
+  it('survives a failing database, and stops when it is closed', async () => {
+    const broken: Database = Object.assign(Object.create(database), {
+      query: () => Promise.reject(new Error('gone')),
+    });
+    const other = createInboxKeeper({ database: broken, clock, logger: silentLogger, retentionDays: 2 });
+    await expect(other.keep()).resolves.toBeUndefined();
+    other.start();
+    await other.close();
+    expect(clock.pending).toBe(0);
+  });
+});

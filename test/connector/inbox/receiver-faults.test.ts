@@ -1,0 +1,125 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
+import { type Database, openDatabase } from '../../../src/runtime/database/database.ts';
+import { type FaultProxy, startFaultProxyFor } from '../../support/fault-proxy.ts';
+import {
+  newId,
+  openConnectorDatabase,
+  readAllChanges,
+  readLog,
+  readMessages,
+  silentLogger,
+  T0,
+} from '../support/event-fixtures.ts';
+import { deliver, type ReceiverFixture, startReceiver } from '../support/receiver-fixture.ts';
+
+let direct: Database;
+let closeDatabase: () => Promise<void>;
+let proxy: FaultProxy;
+let routed: Database;
+let fixture: ReceiverFixture;
+
+beforeEach(async () => {
+  const opened = await openConnectorDatabase();
+  ({ database: direct, close: closeDatabase } = opened);
+  proxy = await startFaultProxyFor(opened.url, 5432);
+  routed = openDatabase({
+    url: proxy.route(opened.url),
+    name: 'receiver',
+    poolSize: 3,
+    clock: systemClock,
+    logger: silentLogger,
+  });
+  fixture = await startReceiver(routed, { limits: { commitDeadlineMs: 400, maxWaitMs: 2_000 } });
+});
+afterEach(async () => {
+  await fixture.close();
+  await routed.close();
+  await proxy.close();
+  await closeDatabase();
+});
+
+function event(connectionId: string, messageId: string): string {
+  const message = { id: messageId, wa_id: null, status: 'delivered', timestamp: T0 };
+  return JSON.stringify({ event: 'message.status', connection_id: connectionId, message });
+}
+
+/** Delivers as the service does: up to three attempts, identical bytes. */
+async function deliverPatiently(body: string): Promise<boolean> {
+  const timestamp = systemClock.now();
+  for (let attempt = 0; attempt < 3; attempt += 1) {
+    const answer = await deliver(fixture.server, body, { timestamp });
+    if (answer.status === 200) return true;
+    expect(answer.status).toBe(503);
+  }
+  return false;
+}
+
+describe('a receiver whose database fails', () => {
+  it('answers 503 with Retry-After while the database refuses connections, and 200 again after', async () => {
+    await proxy.refuse();
+    proxy.cut();
+    const refused = await deliver(fixture.server, event(newId(), newId()));
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1']);
+    await proxy.accept();
+    expect((await deliver(fixture.server, event(newId(), newId()))).status).toBe(200);
+    expect(await readMessages(direct)).toHaveLength(1);
+  });
+
+  it('answers 503 by its deadline when the database is frozen, and goes on when it thaws', async () => {
+    expect((await deliver(fixture.server, event(newId(), newId()))).status).toBe(200);
+    proxy.freeze();
+    const frozen = await Promise.all(
+      Array.from({ length: 30 }, () => deliver(fixture.server, event(newId(), newId()))),
+    );
+    expect(new Set(frozen.map((answer) => answer.status))).toEqual(new Set([503]));
+    proxy.thaw();
+    const body = event(newId(), newId());
+    expect(await deliverPatiently(body)).toBe(true);
+  });
+
+  it('stores what it took when an answer of the database is lost, with one effect each', async () => {
+    await deliver(fixture.server, event(newId(), newId()));
+    proxy.freeze('down');
+    const bodies = Array.from({ length: 10 }, () => event(newId(), newId()));
+    const waiting = Promise.all(bodies.map((body) => deliver(fixture.server, body)));
+    const settled = waiting.then(() => 'answered');
+    while ((await readLog(direct)).length < 2) {
+      // The first commit goes through; only its answer is held back.
+      expect(await Promise.race([settled, direct.ping().then(() => 'waiting')])).toBe('waiting');
+    }
+    proxy.cut();
+    proxy.thaw();
+    const first = await waiting;
+    for (const [index, answer] of first.entries()) {
+      if (answer.status !== 200) expect(await deliverPatiently(bodies[index] ?? '')).toBe(true);
+    }
+    expect(await readMessages(direct)).toHaveLength(11);
+    const created = (await readAllChanges(direct)).filter((change) => change.type === 'message.created');
+    expect(created).toHaveLength(11);
+  });
+
+  it('loses nothing it answered for and doubles nothing while its backends are killed', async () => {
+    const bodies = Array.from({ length: 400 }, () => ({ connection: newId(), message: newId() }));
+    const taken = new Set<string>();
+    let next = 0;
+    const senders = Array.from({ length: 16 }, async () => {
+      for (let at = next++; at < bodies.length; at = next++) {
+        const { connection, message } = bodies[at] ?? { connection: '', message: '' };
+        if (await deliverPatiently(event(connection, message))) taken.add(message);
+        if (at % 20 === 10) {
+          await direct.query(
+            `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+              WHERE application_name = 'receiver' AND datname = current_database()`,
+          );
+        }
+      }
+    });
+    await Promise.all(senders);
+    const stored = new Set((await readMessages(direct)).map((row) => row.id));
+    expect([...taken].filter((id) => !stored.has(id))).toEqual([]);
+    expect(taken.size).toBeGreaterThan(bodies.length / 2);
+    const created = (await readAllChanges(direct)).filter((change) => change.type === 'message.created');
+    expect(new Set(created.map((change) => change.message_id)).size).toBe(created.length);
+  });
+});
