@@ -16,7 +16,7 @@ interface ServerLimits {
 function serverLimits(deadlineMs: number): ServerLimits {
   return {
     statement_timeout: Math.round(deadlineMs + SERVER_GRACE_MS),
-    lock_timeout: Math.max(1, Math.round(deadlineMs * 0.8)),
+    lock_timeout: Math.max(1, Math.round(deadlineMs / 2)),
     idle_in_transaction_session_timeout: Math.round(deadlineMs + IDLE_GRACE_MS),
   };
 }

@@ -96,7 +96,7 @@ describe('database', () => {
         style: 'ISO, MDY',
         name: 'database-test',
         statement: '6s',
-        lock: '4s',
+        lock: '2500ms',
         idle: '10s',
       });
     });
@@ -105,14 +105,17 @@ describe('database', () => {
       await database.query("insert into item values (1, 'a')");
       const held = Promise.withResolvers<void>();
       const locked = Promise.withResolvers<void>();
-      const holder = database.transaction(async (tx) => {
-        await tx.query('select * from item for update');
-        locked.resolve();
-        await held.promise;
-      });
+      const holder = database.transaction(
+        async (tx) => {
+          await tx.query('select * from item for update');
+          locked.resolve();
+          await held.promise;
+        },
+        { deadlineMs: 25_000 },
+      );
       await locked.promise;
       const waiter = database.transaction((tx) => tx.query("update item set name = 'b'"), {
-        deadlineMs: 400,
+        deadlineMs: 1_500,
       });
       const error = await waiter.catch((e) => e);
       expect(sqlState(error)).toBe('55P03');
