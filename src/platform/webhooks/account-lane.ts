@@ -120,12 +120,15 @@ export class AccountLane {
     // What an attempt sets off at once comes back here; the loop below goes on with it.
     if (this.#pumping) return;
     this.#pumping = true;
-    while (!this.#stopped && this.#slots.free) {
-      const begin = this.#due.shift() ?? this.#takeNew();
-      if (begin === undefined) break;
-      begin();
+    try {
+      while (!this.#stopped && this.#slots.free) {
+        const begin = this.#due.shift() ?? this.#takeNew();
+        if (begin === undefined) break;
+        begin();
+      }
+    } finally {
+      this.#pumping = false;
     }
-    this.#pumping = false;
   }
 
   /** Ends all attempts and begins no more. What had begun is over; what waited is forgotten. */

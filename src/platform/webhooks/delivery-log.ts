@@ -121,12 +121,12 @@ export class DeliveryLog {
 
   async #store(): Promise<void> {
     const batch = this.#rows.slice(0, BATCH_ROWS);
-    const { full } = this;
     const generation = this.#generation;
     await this.#options.database.query(INSERT, insertParams(batch));
     if (generation !== this.#generation) return;
+    const wasFull = this.full;
     this.#rows = this.#rows.slice(batch.length);
-    if (full && !this.full) this.#options.onRoom();
+    if (wasFull && !this.full) this.#options.onRoom();
   }
 
   #wait(ms: number): void {

@@ -18,9 +18,6 @@ import { appendAttempts, repeatThrough } from './resend-delivery.ts';
 import { noTunnels, type TunnelHosts } from './tunnel-hosts.ts';
 import { noFaults, type WebhookFaults } from './webhook-faults.ts';
 
-export type { TunnelHosts } from './tunnel-hosts.ts';
-export type { WebhookFault, WebhookFaults } from './webhook-faults.ts';
-
 const CONNECT_DEADLINE_MS = 10_000;
 const LOAD_RETRY_MS = 1_000;
 

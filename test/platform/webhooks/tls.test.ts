@@ -1,0 +1,101 @@
+import type { LookupAddress } from 'node:dns';
+import { createServer, type Server } from 'node:https';
+import { type AddressInfo, connect as openTcp } from 'node:net';
+import { connect as openTls } from 'node:tls';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Sockets } from '../../../src/platform/webhooks/connect-receiver.ts';
+import { TEST_CERTIFICATE } from '../../support/tls-certificate.ts';
+import {
+  createWebhookFixture,
+  receivedEvent,
+  shareDatabase,
+  type WebhookFixture,
+  WORKSPACE,
+} from './fixture.ts';
+
+shareDatabase();
+
+const PUBLIC: LookupAddress[] = [{ address: '93.184.216.34', family: 4 }];
+
+describe('delivery without a tunnel', () => {
+  let server: Server;
+  let paths: (string | undefined)[];
+  let fixture: WebhookFixture;
+  let addresses: LookupAddress[];
+  let trusted: boolean;
+
+  beforeEach(async () => {
+    paths = [];
+    addresses = PUBLIC;
+    trusted = true;
+    server = createServer(TEST_CERTIFICATE, (request, response) => {
+      paths.push(request.url);
+      response.writeHead(200).end();
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    // The checked address is on the internet; what is dialled in its place is the server above.
+    const sockets: Sockets = {
+      tcp: (options) => openTcp(options),
+      tls: ({ servername, ALPNProtocols }) =>
+        openTls({
+          host: '127.0.0.1',
+          port,
+          ALPNProtocols,
+          ...(servername === undefined ? {} : { servername }),
+          ...(trusted ? { ca: TEST_CERTIFICATE.cert } : {}),
+        }),
+    };
+    fixture = await createWebhookFixture({ sockets, lookup: async () => addresses });
+  });
+
+  afterEach(async () => {
+    await fixture.close();
+    await new Promise<void>((resolve) => {
+      server.close(() => resolve());
+      server.closeAllConnections();
+    });
+  });
+
+  const deliverTo = async (url: string) => {
+    await fixture.configuration.put(WORKSPACE, url);
+    await fixture.emit(receivedEvent('cmessage1'));
+  };
+  const failThreeTimes = async () => {
+    await fixture.clock.timerSet(500);
+    await fixture.clock.advance(500);
+    await fixture.clock.timerSet(1_000);
+    await fixture.clock.advance(1_000);
+    await fixture.delivery.settle();
+    const [delivery] = await fixture.delivery.list({ limit: 1 });
+    return [...new Set(delivery?.attempts.map(({ error }) => error))];
+  };
+
+  it('speaks TLS and checks the name of the host', async () => {
+    await deliverTo('https://hooks.example.com/here');
+    await fixture.delivery.settle();
+    expect(paths).toEqual(['/here']);
+    expect((await fixture.delivery.list({ limit: 1 }))[0]?.attempts).toMatchObject([{ status: 200 }]);
+  });
+
+  it('sends nothing to a host whose certificate is for another name', async () => {
+    await deliverTo('https://other.example.com/here');
+    expect(await failThreeTimes()).toEqual(['err_tls_cert_altname_invalid']);
+    expect(paths).toEqual([]);
+  });
+
+  it('sends nothing to a host whose certificate nobody vouches for', async () => {
+    trusted = false;
+    await deliverTo('https://hooks.example.com/here');
+    expect(await failThreeTimes()).toEqual(['depth_zero_self_signed_cert']);
+    expect(paths).toEqual([]);
+  });
+
+  it('sends nothing to a name that was public when it was set and is not any more', async () => {
+    await fixture.configuration.put(WORKSPACE, 'https://hooks.example.com/here');
+    addresses = [{ address: '169.254.169.254', family: 4 }];
+    await fixture.emit(receivedEvent('cmessage1'));
+    expect(await failThreeTimes()).toEqual(['address_refused']);
+    expect(paths).toEqual([]);
+  });
+});

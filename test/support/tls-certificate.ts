@@ -1,0 +1,18 @@
+/** A certificate that nobody trusts, for `hooks.example.com`, valid from 2020 to 2120, and its key. For tests alone. */
+export const TEST_CERTIFICATE = {
+  cert: `-----BEGIN CERTIFICATE-----
+MIIBeDCCAR+gAwIBAgIBATAKBggqhkjOPQQDAjAcMRowGAYDVQQDDBFob29rcy5l
+eGFtcGxlLmNvbTAgFw0yMDAxMDEwMDAwMDBaGA8yMTIwMDEwMTAwMDAwMFowHDEa
+MBgGA1UEAwwRaG9va3MuZXhhbXBsZS5jb20wWTATBgcqhkjOPQIBBggqhkjOPQMB
+BwNCAATemjU3Ag9DKH8jlDFhXcFlqbiz9WUzKITSqizR2Eec4gpJYBJKmQYlCjEl
+zreUboupULoGMPArjfEeKL4NZ22ao1AwTjAcBgNVHREEFTATghFob29rcy5leGFt
+cGxlLmNvbTAPBgNVHRMBAf8EBTADAQH/MB0GA1UdDgQWBBQEEpdqVtuKIs20/C6B
+oHu/8jietzAKBggqhkjOPQQDAgNHADBEAiAEiZGERpz3iA/5OAbQ09CTbGNBNLWo
+YG6puD5+SgsAlAIgGnSzsBCc/RAcoWISlc21ZVc8QoV+xrrR+NomqXKma/8=
+-----END CERTIFICATE-----`,
+  key: `-----BEGIN EC PRIVATE KEY-----
+MHcCAQEEIJ0dG6lABVL2+Zox0qto2Zrpg1ylKaXqLqKIxmRpJ/tzoAoGCCqGSM49
+AwEHoUQDQgAE3po1NwIPQyh/I5QxYV3BZam4s/VlMyiE0qos0dhHnOIKSWASSpkG
+JQoxJc63lG6LqVC6BjDwK43xHii+DWdtmg==
+-----END EC PRIVATE KEY-----`,
+};
