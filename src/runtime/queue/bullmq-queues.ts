@@ -35,31 +35,43 @@ function describeDelay(
   return { ...delay, deduplication };
 }
 
-/** BullMQ's queues by name, opened when they are first needed and opened anew when that failed. */
-function createQueueCache(options: BullmqOptions): {
+interface QueueCache {
   open(queue: string): Promise<JobQueue>;
+  /** A second queue, kept together with that one. */
+  openMark(queue: string): Promise<JobQueue>;
   close(): Promise<void>;
-} {
+}
+
+/** BullMQ's queues by name, opened when they are first needed and opened anew when that failed. */
+function createQueueCache({ store, prefix, onError }: BullmqOptions): QueueCache {
   const queues = new Map<string, JobQueue>();
+
+  async function open(name: string, group: string): Promise<JobQueue> {
+    if (!store.isReachable()) throw new QueueUnavailable('the store of the queues is not connected');
+    const known = queues.get(name) ?? store.openQueue(name, onError, group);
+    queues.set(name, known);
+    try {
+      await known.waitUntilReady();
+      return known;
+    } catch (error) {
+      // BullMQ remembers a failed first connection for ever.
+      if (queues.get(name) === known) queues.delete(name);
+      await known.close().catch(onError);
+      throw error;
+    }
+  }
+
   return {
-    async open(queue) {
-      if (!options.store.isReachable())
-        throw new QueueUnavailable('the store of the queues is not connected');
-      const name = storedName(options.prefix, queue);
-      const known = queues.get(name) ?? options.store.openQueue(name, options.onError);
-      queues.set(name, known);
-      try {
-        await known.waitUntilReady();
-        return known;
-      } catch (error) {
-        // BullMQ remembers a failed first connection for ever.
-        if (queues.get(name) === known) queues.delete(name);
-        await known.close().catch(options.onError);
-        throw error;
-      }
+    open(queue) {
+      const name = storedName(prefix, queue);
+      return open(name, name);
+    },
+    openMark(queue) {
+      const name = storedName(prefix, queue);
+      return open(`${name}-mark`, name);
     },
     async close() {
-      await Promise.all([...queues.values()].map((queue) => queue.close().catch(options.onError)));
+      await Promise.all([...queues.values()].map((queue) => queue.close().catch(onError)));
     },
   };
 }
@@ -68,7 +80,7 @@ function createQueueCache(options: BullmqOptions): {
 export function createBullmqQueues(options: BullmqOptions): Queues {
   const { store, clock, logger, onError } = options;
   const cache = createQueueCache(options);
-  const schedules = createSchedules({ open: cache.open, clock, onError });
+  const schedules = createSchedules({ open: cache.open, openMark: cache.openMark, clock, onError });
   const workers: RunningWorker[] = [];
   let closing: Promise<void> | undefined;
   let cancelRepair = (): void => undefined;
@@ -134,7 +146,11 @@ export function createBullmqQueues(options: BullmqOptions): Queues {
       const concurrency = workOptions?.concurrency ?? 1;
       workers.push(runWorker({ store, name, handler, concurrency, clock, logger, onError }));
     },
-    ping: () => call('asking the queues', () => schedules.ping()),
+    ping: () =>
+      call('asking the queues', async () => {
+        // Whatever the answer is, it came from the store.
+        await (await cache.open('ping')).getJob('ping');
+      }),
     close() {
       closing ??= closeAll();
       return closing;

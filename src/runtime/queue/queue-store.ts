@@ -36,7 +36,8 @@ export interface QueueStore {
   readonly backend: 'postgres' | 'redis';
   /** False when a call would only wait for a connection that is known to be lost. */
   isReachable(): boolean;
-  openQueue(name: string, onError: (error: unknown) => void): JobQueue;
+  /** Queues of the same `group` (default: the name) are kept together, and so lost together. */
+  openQueue(name: string, onError: (error: unknown) => void, group?: string): JobQueue;
   openWorker(
     name: string,
     processor: JobProcessor,

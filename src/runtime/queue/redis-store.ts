@@ -48,9 +48,9 @@ export async function openRedisStore(options: {
   return {
     backend: 'redis',
     isReachable: () => producer.status === 'ready',
-    openQueue(name, onQueueError) {
-      // All keys of a queue must lie in one slot of a cluster: the braces say so.
-      const queue = new Queue(name, { ...QUEUE_OPTIONS, connection: producer, prefix: `{${name}}` });
+    openQueue(name, onQueueError, group = name) {
+      // All keys of a queue must lie in one slot of a cluster: what stands in braces chooses it.
+      const queue = new Queue(name, { ...QUEUE_OPTIONS, connection: producer, prefix: `{${group}}` });
       return queue.on('error', onQueueError);
     },
     openWorker(name, processor, concurrency, onWorkerError) {

@@ -34,7 +34,7 @@ for (const kind of STORES) {
 
       expect(calls.seen.map(({ data }) => data)).toEqual([{ accountId: 'a1', count: 2, full: true }]);
       await other.close();
-      expect(await store.countJobs()).toBe(0);
+      expect(await store.countJobs(queue)).toBe(0);
     });
 
     it('let one call wait for each job id, whatever is in it', async () => {

@@ -16,8 +16,8 @@ export interface StoreUnderTest {
   wipe(): Promise<void>;
   /** Ends every connection to the store, as an administrator or a fail-over does. */
   killConnections(): Promise<void>;
-  /** How many jobs the store holds, of any kind and queue. */
-  countJobs(): Promise<number>;
+  /** How many jobs the store holds of a queue, waiting or running. */
+  countJobs(queue: string): Promise<number>;
   close(): Promise<void>;
 }
 
@@ -85,8 +85,10 @@ async function startPostgres(): Promise<StoreUnderTest> {
       asAdmin(async (sql) => {
         await sql`select pg_terminate_backend(pid) from pg_stat_activity where datname = ${name} and pid <> pg_backend_pid()`;
       }),
-    countJobs: async () =>
-      Number((await query(`select count(*) from queue.job where id <> 'epoch'`))[0]?.['count']),
+    countJobs: async (queue) =>
+      Number(
+        (await query(`select count(*) from queue.job where queue like 'test-%-${queue}'`))[0]?.['count'],
+      ),
     async close() {
       await closeAll();
       await database.drop();
@@ -108,12 +110,11 @@ async function startRedis(): Promise<StoreUnderTest> {
       if (all.length > 0) await admin.del(...all);
     },
     killConnections: async () => void (await admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')),
-    async countJobs() {
-      const all = await keys('{test-*');
+    async countJobs(queue) {
+      const all = await keys(`{test-*-${queue}}:test-*-${queue}:*`);
       const types = await Promise.all(all.map(async (key) => [key, await admin.type(key)] as const));
       // A job is a hash of its own; so is what is known of a queue and of a schedule.
-      return types.filter(([key, type]) => type === 'hash' && !/:(meta|epoch|repeat:[^:]+)$/.test(key))
-        .length;
+      return types.filter(([key, type]) => type === 'hash' && !/:(meta|repeat:[^:]+)$/.test(key)).length;
     },
     async close() {
       await closeAll();
