@@ -89,4 +89,26 @@ export const ASSUMPTIONS = {
     { send: 17 * 1024 * 1024, other: 256 * 1024 },
     'Body limits are not shown; the larger holds 16 MB of base64 and the rest of a send.',
   ),
+  webhookAddress: assume(
+    { ports: 'any', characters: 2_048, unresolvedAfterMs: 3 * second },
+    'HTTPS on a public host is all that is asked; a name that does not resolve in time counts as unresolved.',
+  ),
+  webhookSecret: assume(
+    { prefix: 'whsec_', bytes: 32 },
+    'The form of a secret is not shown; a prefix tells it from other credentials.',
+  ),
+  webhookContentType: assume('application/json', 'Two headers are shown; the payload is JSON.'),
+  webhookAnswerBytes: assume(64 * 1024, 'Only the status of an answer counts; more of its body is not read.'),
+  webhookPerAccount: assume(
+    {
+      attemptsAtOnce: 64,
+      /** Begun and not over, those that wait for a retry included. */
+      deliveries: 4_096,
+      /** Kept with their bytes, then by their ids alone; what is more is dropped. */
+      waitingEvents: 5_000,
+      waitingBytes: 16 * 1024 * 1024,
+      waitingIds: 500_000,
+    },
+    'How many events are sent at once is not shown; a slow receiver must neither stop others nor fill memory.',
+  ),
 } as const satisfies Readonly<Record<string, Assumption<unknown>>>;

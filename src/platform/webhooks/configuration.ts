@@ -3,14 +3,12 @@ import { isIP } from 'node:net';
 import { EVENT_TYPES, type EventType } from '../../contract/service/events.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
+import { ASSUMPTIONS } from '../assumptions.ts';
 import { PlatformError } from '../platform-error.ts';
 import { type HostLookup, lookupHost, lookupWithin } from './host-lookup.ts';
 import { isPublicAddress } from './public-address.ts';
 import type { TunnelHosts } from './tunnel-hosts.ts';
 import { hostOf, parseWebhookUrl } from './webhook-url.ts';
-
-const LOOKUP_DEADLINE_MS = 3_000;
-const SECRET_BYTES = 32;
 
 /** Where the events of an account go, and what signs them. */
 export interface Destination {
@@ -49,7 +47,8 @@ export interface WebhookConfiguration {
 }
 
 function newSecret(): string {
-  return `whsec_${randomBytes(SECRET_BYTES).toString('base64url')}`;
+  const { prefix, bytes } = ASSUMPTIONS.webhookSecret.value;
+  return `${prefix}${randomBytes(bytes).toString('base64url')}`;
 }
 
 function refuse(): never {
@@ -62,7 +61,11 @@ function refuse(): never {
  */
 export function createWebhookConfiguration(options: WebhookConfigurationOptions): WebhookConfiguration {
   const { database, hosts, clock } = options;
-  const lookup = lookupWithin(options.lookup ?? lookupHost, clock, LOOKUP_DEADLINE_MS);
+  const lookup = lookupWithin(
+    options.lookup ?? lookupHost,
+    clock,
+    ASSUMPTIONS.webhookAddress.value.unresolvedAfterMs,
+  );
   const current = new Map<string, Destination>();
   const writes = new Map<string, Promise<unknown>>();
 

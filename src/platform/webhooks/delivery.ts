@@ -1,6 +1,8 @@
+import { LIMITS } from '../../contract/service/limits.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
+import { ASSUMPTIONS } from '../assumptions.ts';
 import { AccountLane, type LaneLimits } from './account-lane.ts';
 import type { ActiveDelivery } from './active-delivery.ts';
 import { clearWebhookTables } from './clear-tables.ts';
@@ -18,15 +20,15 @@ import { appendAttempts, repeatThrough } from './resend-delivery.ts';
 import { noTunnels, type TunnelHosts } from './tunnel-hosts.ts';
 import { noFaults, type WebhookFaults } from './webhook-faults.ts';
 
-const CONNECT_DEADLINE_MS = 10_000;
 const LOAD_RETRY_MS = 1_000;
 
+const perAccount = ASSUMPTIONS.webhookPerAccount.value;
 const LIMITS_PER_ACCOUNT: LaneLimits = {
-  attempts: 64,
-  deliveries: 4_096,
-  events: 5_000,
-  bytes: 16 * 1024 * 1024,
-  ids: 500_000,
+  attempts: perAccount.attemptsAtOnce,
+  deliveries: perAccount.deliveries,
+  events: perAccount.waitingEvents,
+  bytes: perAccount.waitingBytes,
+  ids: perAccount.waitingIds,
 };
 
 export interface DeliveryOptions {
@@ -71,7 +73,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     hosts,
     lookup: options.lookup ?? lookupHost,
     clock,
-    deadlineMs: CONNECT_DEADLINE_MS,
+    deadlineMs: LIMITS.webhookAttemptTimeoutMs,
     ...(options.sockets === undefined ? {} : { sockets: options.sockets }),
   });
   const lanes = new Map<string, { lane: AccountLane; receivers: Receivers }>();
@@ -148,7 +150,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   const resend = async (id: number, again: ResendOptions): Promise<DeliveryRecord | 'unsigned' | null> => {
     const record = await findRecord(id);
     const [event] = record === null ? [] : await loadEvents(database, [record.eventId]);
-    if (record === null || event === undefined) return null;
+    if (closed || record === null || event === undefined) return null;
     const current = configuration.destination(event.workspaceId);
     const envelope = repeatEnvelope(record, again, current, clock.now());
     if (envelope === null) return 'unsigned';

@@ -1,9 +1,9 @@
 import type { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import type { Clock } from '../../runtime/clock/clock.ts';
+import { ASSUMPTIONS } from '../assumptions.ts';
 
-/** Enough to see what a receiver says; nobody needs more of it. */
-const LARGEST_ANSWER_BYTES = 64 * 1024;
+const LARGEST_ANSWER_BYTES = ASSUMPTIONS.webhookAnswerBytes.value;
 
 export interface AttemptRequest {
   readonly path: string;

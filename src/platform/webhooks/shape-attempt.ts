@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { HEADERS } from '../../contract/service/headers.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
+import { ASSUMPTIONS } from '../assumptions.ts';
 import { signEvent } from './sign-event.ts';
 import type { WebhookFault } from './webhook-faults.ts';
 
@@ -20,7 +21,7 @@ export interface ShapedAttempt {
 /** The headers of a delivery. Implements `Delivery and signature: headers`. */
 export function deliveryHeaders(signed: Pick<SignedBody, 'timestamp' | 'signature'>): Record<string, string> {
   return {
-    'Content-Type': 'application/json',
+    'Content-Type': ASSUMPTIONS.webhookContentType.value,
     [HEADERS.timestamp]: String(signed.timestamp),
     [HEADERS.signature]: signed.signature,
   };

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
+import { ASSUMPTIONS } from '../assumptions.ts';
 import { isPublicAddress } from './public-address.ts';
 
-const LONGEST_URL = 2_048;
 const LONGEST_NAME = 253;
 /** Only what stays as it is when a URL parser reads it: no control characters, blanks or backslashes. */
 const PLAIN_HTTPS = /^https:\/\/[^\s\\\p{Cc}]+$/iu;
@@ -29,7 +29,12 @@ export function isPublicName(host: string): boolean {
  * Implements `Rules per endpoint, 12-14`.
  */
 export function parseWebhookUrl(text: string): URL | null {
-  if (text.length > LONGEST_URL || !PLAIN_HTTPS.test(text) || !URL.canParse(text)) return null;
+  if (
+    text.length > ASSUMPTIONS.webhookAddress.value.characters ||
+    !PLAIN_HTTPS.test(text) ||
+    !URL.canParse(text)
+  )
+    return null;
   const url = new URL(text);
   if (url.username !== '' || url.password !== '' || /^https:\/\/[^/?#]*@/i.test(text)) return null;
   if (url.port === '0') return null;
