@@ -68,7 +68,17 @@ CREATE TABLE "connector"."changes" (
 	"connection_id" text NOT NULL,
 	"message_id" text,
 	"source" text NOT NULL,
-	"data" jsonb NOT NULL
+	"status" "connector"."message_status",
+	"previous_status" "connector"."message_status",
+	"direction" text,
+	"peer" text,
+	"text" text,
+	"media_url" text,
+	"media_type" text,
+	"error_message" text,
+	"created_at" bigint,
+	"first_seen_by" text,
+	"data" jsonb
 );
 --> statement-breakpoint
 CREATE TABLE "connector"."feed" (

@@ -1,7 +1,7 @@
 import type { ConnectionHealth, ConnectorConnection } from '../../contract/connector/connections.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
-import { CONNECTION_DATA } from '../db/merge-statement.ts';
+import { CONNECTION_DATA } from '../db/merge-connections.ts';
 import { toIso, toIsoOrNull } from '../iso-time.ts';
 import { notFound } from './api-error.ts';
 import { CONNECTION_KEY, cutPage, decodeCursor } from './cursors.ts';

@@ -91,18 +91,19 @@ export async function commitBatch(
     messages,
     told.connections.map((entry) => entry.facts),
   );
+  const events = standing.size > 0;
   const deliveryCredits = creditDeliveries(deliveries, told, credits, standing);
   const params = [
     ...deliveryColumns(deliveries, deliveryCredits),
     ...messageColumns(messages),
-    ...connectionColumns(connections),
+    ...connectionColumns(connections, events),
     batch.now,
     deliveries.length > 0 ? 'webhook' : (messages[0]?.source ?? 'poll'),
     ...(batch.fence === undefined ? [] : [batch.fence.lease, batch.fence.fence]),
     ...(batch.also?.params ?? []),
   ];
   const [row] = await db.query<ResultRow>(
-    mergeStatement(batch.fence !== undefined, batch.also),
+    mergeStatement({ events, fenced: batch.fence !== undefined, also: batch.also }),
     params,
     options,
   );
@@ -116,14 +117,23 @@ export async function commitBatch(
       status,
       previousStatus,
     })),
-    outcomes: row.outcomes ?? {},
+    outcomes: countOutcomes(row.outcomes),
   };
 }
 
 interface ResultRow {
   readonly applied: boolean;
-  readonly outcomes: Partial<Record<DeliveryOutcome, number>> | null;
+  /** One word for each delivery. */
+  readonly outcomes: string | null;
   readonly messages: [string, string, number, MessageStatus | null, MessageStatus | null][] | null;
+}
+
+function countOutcomes(words: string | null): BatchResult['outcomes'] {
+  const counts: Partial<Record<DeliveryOutcome, number>> = {};
+  for (const word of words === null ? [] : (words.split(' ') as DeliveryOutcome[])) {
+    counts[word] = (counts[word] ?? 0) + 1;
+  }
+  return counts;
 }
 
 /** A fact with the index of the delivery that brought it; -1 for one beside the deliveries. */
@@ -167,18 +177,26 @@ function creditDeliveries(
 }
 
 function deliveryColumns(deliveries: readonly RawDelivery[], credits: readonly number[]): unknown[] {
+  let end = 0;
+  const starts = deliveries.map((delivery) => {
+    const start = end + 1;
+    end += delivery.body.length;
+    return start;
+  });
   return [
     deliveries.map((delivery) => delivery.subscriptionId),
     deliveries.map((delivery) => delivery.accountId),
     deliveries.map((delivery) => delivery.receivedAt),
     deliveries.map((delivery) => delivery.signedAt),
-    deliveries.map((delivery) => delivery.body),
+    starts,
+    deliveries.map((delivery) => delivery.body.length),
     deliveries.map((delivery) => toStorableText(delivery.event)),
     deliveries.map((delivery) => delivery.message?.connectionId ?? delivery.connection?.connectionId ?? null),
     deliveries.map((delivery) => delivery.message?.messageId ?? null),
     deliveries.map((delivery) => delivery.outcome ?? null),
     deliveries.map((delivery) => toStorableText(delivery.reason ?? null)),
     credits,
+    Buffer.concat(deliveries.map((delivery) => delivery.body)),
   ];
 }
 
@@ -202,10 +220,11 @@ function messageColumns(messages: readonly FoldedMessage[]): unknown[] {
   ];
 }
 
-function connectionColumns(connections: readonly FoldedConnection[]): unknown[] {
+function connectionColumns(connections: readonly FoldedConnection[], events: boolean): unknown[] {
+  const names = [connections.map((row) => row.connectionId), connections.map((row) => row.accountId)];
+  if (!events) return names;
   return [
-    connections.map((row) => row.connectionId),
-    connections.map((row) => row.accountId),
+    ...names,
     connections.map((row) => row.event?.phoneNumber ?? null),
     connections.map((row) => row.event?.label ?? null),
     connections.map((row) => row.event?.status ?? null),

@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { bigint, boolean, index, jsonb, text, uniqueIndex } from 'drizzle-orm/pg-core';
 import { connectorSchema, epochMs } from './connector-schema.ts';
+import { messageStatusEnum } from './message-tables.ts';
 
 /**
  * What changed, for the CRM. A writer inserts without `seq`, in the transaction of the change and after the
@@ -18,7 +19,19 @@ export const changes = connectorSchema.table(
     connectionId: text('connection_id').notNull(),
     messageId: text('message_id'),
     source: text('source').$type<'webhook' | 'poll' | 'send' | 'api'>().notNull(),
-    data: jsonb('data').notNull(),
+    /** Of a change of a message: the row after it; of a status change, the two statuses alone. */
+    status: messageStatusEnum('status'),
+    previousStatus: messageStatusEnum('previous_status'),
+    direction: text('direction').$type<'incoming' | 'outgoing'>(),
+    peer: text('peer'),
+    text: text('text'),
+    mediaUrl: text('media_url'),
+    mediaType: text('media_type'),
+    errorMessage: text('error_message'),
+    createdAt: epochMs('created_at'),
+    firstSeenBy: text('first_seen_by').$type<'webhook' | 'poll' | 'send'>(),
+    /** Of any other change. */
+    data: jsonb('data'),
   },
   (table) => [
     uniqueIndex('changes_seq').on(table.seq).where(sql`${table.seq} is not null`),

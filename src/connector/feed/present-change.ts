@@ -1,9 +1,5 @@
-import type {
-  Change,
-  ConnectionChangeData,
-  MessageChangeData,
-  StatusChangeData,
-} from '../../contract/connector/changes.ts';
+import type { Change, ConnectionChangeData, MessageChangeData } from '../../contract/connector/changes.ts';
+import type { MessageStatus } from '../../contract/service/statuses.ts';
 
 /** A row of `connector.changes`. Times are epoch ms, in `data` too. */
 export interface StoredChange {
@@ -13,18 +9,24 @@ export interface StoredChange {
   readonly account_id: string;
   readonly connection_id: string;
   readonly message_id: string | null;
-  readonly data: unknown;
+  readonly status: MessageStatus | null;
+  readonly previous_status: MessageStatus | null;
+  readonly direction: MessageChangeData['direction'] | null;
+  readonly peer: string | null;
+  readonly text: string | null;
+  readonly media_url: string | null;
+  readonly media_type: string | null;
+  readonly error_message: string | null;
+  readonly created_at: number | null;
+  readonly first_seen_by: MessageChangeData['firstSeenBy'] | null;
+  readonly data: Readonly<Record<string, unknown>> | null;
 }
 
-/** `data` as `MESSAGE_DATA` and `CONNECTION_DATA` of the merge statement write it. */
-type StoredMessage = Omit<MessageChangeData, 'id' | 'connectionId' | 'createdAt'> & {
-  readonly createdAt: number;
-};
-type StoredConnection = Omit<ConnectionChangeData, 'id' | 'accountId' | 'licenseExpires' | 'updatedAt'> & {
-  readonly licenseExpires: number | null;
-};
+/** The columns that `presentChange` needs. */
+export const CHANGE_COLUMNS = `seq, type, at, account_id, connection_id, message_id, status, previous_status,
+  direction, peer, text, media_url, media_type, error_message, created_at, first_seen_by, data`;
 
-/** Shows a stored change as the contract has it: ids and ISO times inside `data`. */
+/** Shows a stored change as the contract has it. Throws a TypeError for a type that this version does not know. */
 export function presentChange(row: StoredChange): Change {
   const head = {
     seq: row.seq,
@@ -35,34 +37,60 @@ export function presentChange(row: StoredChange): Change {
   const messageId = row.message_id ?? '';
   switch (row.type) {
     case 'message.created':
-    case 'message.updated': {
-      const { createdAt, ...data } = row.data as StoredMessage;
-      return {
-        ...head,
-        type: row.type,
-        messageId,
-        data: { id: messageId, connectionId: row.connection_id, ...data, createdAt: toIso(createdAt) },
-      };
+    case 'message.updated':
+      return { ...head, type: row.type, messageId, data: presentMessage(row, messageId) };
+    case 'message.status': {
+      const data = { status: row.status ?? 'sent', previous: row.previous_status };
+      return { ...head, type: row.type, messageId, data };
     }
-    case 'message.status':
-      return { ...head, type: row.type, messageId, data: row.data as StatusChangeData };
-    case 'connection.updated': {
-      const { licenseExpires, ...data } = row.data as StoredConnection;
-      return {
-        ...head,
-        type: row.type,
-        data: {
-          id: row.connection_id,
-          accountId: row.account_id,
-          ...data,
-          licenseExpires: licenseExpires === null ? null : toIso(licenseExpires),
-          updatedAt: head.at,
-        },
-      };
-    }
+    case 'connection.updated':
+      return { ...head, type: row.type, data: presentConnection(row) };
     default:
       throw new TypeError('the feed holds a change of a type that this version does not know');
   }
+}
+
+function presentMessage(row: StoredChange, id: string): MessageChangeData {
+  return {
+    id,
+    connectionId: row.connection_id,
+    direction: row.direction ?? 'incoming',
+    peer: row.peer,
+    text: row.text,
+    mediaUrl: row.media_url,
+    mediaType: row.media_type,
+    status: row.status,
+    errorMessage: row.error_message,
+    createdAt: toIso(row.created_at ?? row.at),
+    firstSeenBy: row.first_seen_by ?? 'webhook',
+  };
+}
+
+/** `data` as `CONNECTION_DATA` of the merge writes it; what is absent is not known. */
+function presentConnection({ data, connection_id, account_id, at }: StoredChange): ConnectionChangeData {
+  const stored = (data ?? {}) as Partial<Omit<ConnectionChangeData, 'licenseExpires'>> & {
+    readonly licenseExpires?: number | null;
+  };
+  const { licenseExpires = null } = stored;
+  return {
+    id: connection_id,
+    accountId: account_id,
+    phoneNumber: stored.phoneNumber ?? null,
+    label: stored.label ?? null,
+    provider: stored.provider ?? null,
+    tier: stored.tier ?? null,
+    status: stored.status ?? null,
+    needsReconnect: stored.needsReconnect ?? null,
+    reason: stored.reason ?? null,
+    isDefault: stored.isDefault ?? null,
+    profilePicUrl: stored.profilePicUrl ?? null,
+    licenseValid: stored.licenseValid ?? null,
+    licenseStatus: stored.licenseStatus ?? null,
+    licenseExpires: licenseExpires === null ? null : toIso(licenseExpires),
+    visible: stored.visible ?? true,
+    customerRef: stored.customerRef ?? null,
+    updatedAt: toIso(at),
+  };
 }
 
 function toIso(ms: number): string {

@@ -1,14 +1,12 @@
 import type { Change } from '../../contract/connector/changes.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
-import { presentChange, type StoredChange } from './present-change.ts';
+import { CHANGE_COLUMNS, presentChange, type StoredChange } from './present-change.ts';
 
 /** Narrows the feed; an absent field takes all. */
 export interface ChangeFilter {
   readonly accountId?: string | undefined;
   readonly connectionId?: string | undefined;
 }
-
-const COLUMNS = 'seq, type, at, account_id, connection_id, message_id, data';
 
 /** Up to `limit` numbered changes with a `seq` above `after`, in order. */
 export async function readChanges(
@@ -20,7 +18,7 @@ export async function readChanges(
   const { accountId = null, connectionId = null } = filter;
   const all = accountId === null && connectionId === null;
   const rows = await database.query<StoredChange>(
-    `SELECT ${COLUMNS} FROM connector.changes
+    `SELECT ${CHANGE_COLUMNS} FROM connector.changes
       WHERE seq > $1::bigint${all ? '' : ' AND ($3::text IS NULL OR account_id = $3) AND ($4::text IS NULL OR connection_id = $4)'}
       ORDER BY seq LIMIT $2::bigint`,
     all ? [after, limit] : [after, limit, accountId, connectionId],

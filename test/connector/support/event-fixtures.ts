@@ -168,11 +168,32 @@ export interface FeedRow {
   readonly data: Record<string, unknown>;
 }
 
+interface StoredRow extends FeedRow {
+  readonly status: MessageStatus | null;
+  readonly previous_status: MessageStatus | null;
+  readonly direction: string | null;
+  readonly peer: string | null;
+  readonly text: string | null;
+  readonly created_at: number | null;
+  readonly first_seen_by: string | null;
+}
+
 /** All changes, numbered and not, in the order of their making. */
-export function readAllChanges(database: Database): Promise<FeedRow[]> {
-  return database.query<FeedRow>(
-    'SELECT seq, type, message_id, connection_id, data FROM connector.changes ORDER BY id',
-  );
+export async function readAllChanges(database: Database): Promise<FeedRow[]> {
+  const rows = await database.query<StoredRow>('SELECT * FROM connector.changes ORDER BY id');
+  return rows.map((row) => {
+    const { seq, type, message_id, connection_id, status, direction, peer, text } = row;
+    const whole = {
+      direction,
+      peer,
+      text,
+      status,
+      createdAt: row.created_at,
+      firstSeenBy: row.first_seen_by,
+    };
+    const told = type === 'message.status' ? { status, previous: row.previous_status } : whole;
+    return { seq, type, message_id, connection_id, data: message_id === null ? row.data : told };
+  });
 }
 
 export interface LogRow {
