@@ -2,6 +2,7 @@ import express, { type ErrorRequestHandler } from 'express';
 import { buildSandboxOpenApi } from '../contract/openapi.ts';
 import { SANDBOX_ENDPOINTS, type SandboxEndpointName } from '../contract/sandbox/endpoints.ts';
 import type { Logger } from '../runtime/logger/logger.ts';
+import { proxyConnector } from './connector-proxy.ts';
 import { localOnly } from './local-only.ts';
 import { readJson, refuseMalformed } from './read-json.ts';
 import { SandboxError, toRefusal } from './sandbox-error.ts';
@@ -16,6 +17,8 @@ export interface SandboxAppOptions {
   readonly serverUrl: () => string;
   /** Hosts besides this machine's own names that may be asked for, without a port. */
   readonly allowedHosts?: readonly string[];
+  /** Where `/connector` leads; null while none is attached. */
+  readonly connector?: () => { url: string; token: string } | null;
 }
 
 type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
@@ -74,6 +77,7 @@ export function createSandboxApp(options: SandboxAppOptions): express.Express {
   app.disable('etag');
   app.set('query parser', 'simple');
   app.use(localOnly(options.allowedHosts));
+  app.use('/connector', proxyConnector(options.connector ?? (() => null)));
   app.use(SANDBOX_PREFIX, readJson, createRoutes(options));
   app.use(() => {
     throw new SandboxError('not_found');

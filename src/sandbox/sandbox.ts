@@ -103,6 +103,11 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
     app: createSandboxApp({
       logger: options.logger,
       serverUrl: () => new URL(SANDBOX_PREFIX, options.addresses().sandboxUrl).href,
+      connector: () => {
+        const { connectorUrl } = options.addresses();
+        if (connector === undefined || connectorUrl === null) return null;
+        return { url: connectorUrl, token: connector.token };
+      },
       ...(options.allowedHosts === undefined ? {} : { allowedHosts: options.allowedHosts }),
       handlers: {
         getInfo: info,

@@ -1,0 +1,80 @@
+import { readFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+
+/** An option of a command: `--name` or `--name VALUE`. */
+interface OptionDefinition {
+  readonly type: 'boolean' | 'string';
+  /** What stands for the value in the help text. */
+  readonly value?: string;
+  readonly description: string;
+}
+
+/** What a command is called, says of itself, and takes. */
+export interface CommandDefinition {
+  readonly name: string;
+  readonly summary: string;
+  readonly options: Readonly<Record<string, OptionDefinition>>;
+}
+
+/** The options given on a command line, by their long names. */
+export type CommandOptions = Readonly<Record<string, string | boolean | undefined>>;
+
+/** A command line that cannot be followed; `message` says which word is wrong. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
+
+const COMMON: Readonly<Record<string, OptionDefinition>> = {
+  help: { type: 'boolean', description: 'print this text and end' },
+  version: { type: 'boolean', description: 'print the version and end' },
+};
+
+/** The version of this package. */
+export function packageVersion(): string {
+  const manifest: unknown = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+  return (manifest as { version: string }).version;
+}
+
+/** The text that `--help` prints. */
+export function helpText(command: CommandDefinition): string {
+  const rows = Object.entries({ ...command.options, ...COMMON }).map(
+    ([name, option]) => [`--${name}${option.value ? ` ${option.value}` : ''}`, option.description] as const,
+  );
+  const width = Math.max(...rows.map(([left]) => left.length));
+  const lines = rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`);
+  return [`${command.name}: ${command.summary}`, '', ...lines, ''].join('\n');
+}
+
+/**
+ * Reads the words of a command line.
+ * @returns the options given; `null` when `--help` or `--version` was answered.
+ * @throws UsageError for an unknown word, or an option without its value.
+ */
+export function readCommandLine(
+  command: CommandDefinition,
+  words: readonly string[],
+  print: (text: string) => void,
+): CommandOptions | null {
+  const options = Object.fromEntries(
+    Object.entries({ ...command.options, ...COMMON }).map(([name, { type }]) => [name, { type }]),
+  );
+  let values: Record<string, string | boolean | undefined>;
+  try {
+    values = parseArgs({ args: [...words], options, strict: true, allowPositionals: false })
+      .values as typeof values;
+  } catch (error) {
+    throw new UsageError(`${(error as Error).message.split('. ')[0]}. See --help.`);
+  }
+  if (values['help']) print(helpText(command));
+  else if (values['version']) print(`${packageVersion()}\n`);
+  else return values;
+  return null;
+}
+
+/** A port base: `N` moves the listeners to N, N+10, N+11, N+20; 0 takes free ports. */
+export function readPortBase(value: string | boolean | undefined): number | undefined {
+  if (value === undefined) return undefined;
+  const base = typeof value === 'string' && /^\d{1,5}$/.test(value) ? Number(value) : Number.NaN;
+  if (base === 0 || (base >= 1024 && base <= 65_515)) return base;
+  throw new UsageError(`--port-base takes 0 or a number from 1024 to 65515, not "${String(value)}".`);
+}

@@ -1,0 +1,80 @@
+import { ConfigurationError, type ConfigurationProblem } from '../runtime/config/configuration-error.ts';
+import { type Environment, readSettings } from '../runtime/config/read-settings.ts';
+import type { Secret } from '../runtime/config/secret.ts';
+import type { LogLevel } from '../runtime/logger/logger.ts';
+import type { RunConnectorOptions } from './run-connector.ts';
+import { connectorSettings } from './settings.ts';
+
+/** What `npm run connector` reads from its environment. */
+export type ConnectorOptions = Omit<
+  RunConnectorOptions,
+  'databaseUrl' | 'clock' | 'logger' | 'onListening'
+> & {
+  readonly databaseUrl: Secret | undefined;
+  readonly logLevel: LogLevel;
+};
+
+/**
+ * Reads the connector's settings, and refuses combinations that cannot work.
+ * @throws ConfigurationError naming each setting that is wrong or missing.
+ */
+export function connectorOptions(
+  env: Environment,
+  warn: (found: string, meant: string) => void,
+): ConnectorOptions {
+  const settings = readSettings(connectorSettings(env), env, warn);
+  const {
+    CONNECTOR_API_TOKEN: token,
+    CONNECTOR_SEALING_KEYS: keys,
+    SERVICE_BASE_URL: baseUrl,
+    SERVICE_API_KEY: apiKey,
+  } = settings;
+  const problems: ConfigurationProblem[] = [];
+  const missing = (setting: string, problem: string): void => {
+    problems.push({ setting, problem });
+  };
+  if (token === undefined) {
+    missing('CONNECTOR_API_TOKEN', 'found nothing; set it to a long random secret: openssl rand -base64 24');
+  }
+  if (keys === undefined) {
+    missing(
+      'CONNECTOR_SEALING_KEYS',
+      'found nothing; set it to 32 random bytes as base64url: openssl rand -base64 32 | tr "+/" "-_" | tr -d "="',
+    );
+  }
+  if (baseUrl !== undefined && apiKey === undefined) {
+    missing(
+      'SERVICE_API_KEY',
+      'found nothing, but SERVICE_BASE_URL is set; both are needed to call the service.',
+    );
+  }
+  if (baseUrl === undefined && apiKey !== undefined) {
+    missing(
+      'SERVICE_BASE_URL',
+      'found nothing, but SERVICE_API_KEY is set; both are needed to call the service.',
+    );
+  }
+  if (settings.WEBHOOK_PUBLIC_URL !== undefined && baseUrl === undefined) {
+    missing(
+      'WEBHOOK_PUBLIC_URL',
+      'cannot be registered without SERVICE_BASE_URL and SERVICE_API_KEY; set them, or remove it.',
+    );
+  }
+  if (token === undefined || keys === undefined || problems.length > 0)
+    throw new ConfigurationError(problems);
+  return {
+    databaseUrl: settings.DATABASE_URL,
+    logLevel: settings.LOG_LEVEL,
+    redisUrl: settings.REDIS_URL?.reveal(),
+    host: settings.CONNECTOR_HOST,
+    port: settings.CONNECTOR_PORT,
+    role: settings.CONNECTOR_ROLE,
+    apiToken: token.reveal(),
+    sealingKeys: keys.map((key) => key.reveal()),
+    service: baseUrl === undefined || apiKey === undefined ? undefined : { baseUrl, apiKey: apiKey.reveal() },
+    webhookPublicUrl: settings.WEBHOOK_PUBLIC_URL,
+    webhookSecret: settings.WEBHOOK_SECRET?.reveal(),
+    reconcileIntervalMs: settings.RECONCILE_INTERVAL_MS,
+    inboxRetentionDays: settings.INBOX_RETENTION_DAYS,
+  };
+}

@@ -1,0 +1,51 @@
+import { randomBytes } from 'node:crypto';
+import { chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { generateSealingKey } from '../runtime/sealing/key-ring.ts';
+
+/** Secrets that a local loop makes for itself and finds again at its next start. */
+export interface LocalSecrets {
+  readonly connectorToken: string;
+  readonly sealingKey: string;
+}
+
+/**
+ * Reads the secrets of this folder's loop, or makes them.
+ * The file is readable by its owner alone.
+ * @throws Error naming the file when it is there but is not what this function wrote.
+ */
+export function readLocalSecrets(file: string): LocalSecrets {
+  const stored = readIfPresent(file);
+  if (stored !== undefined) return parse(stored, file);
+  const secrets = { connectorToken: randomBytes(24).toString('base64url'), sealingKey: generateSealingKey() };
+  mkdirSync(dirname(file), { recursive: true });
+  const draft = `${file}.${process.pid}`;
+  writeFileSync(draft, `${JSON.stringify(secrets, null, 2)}\n`, { mode: 0o600 });
+  chmodSync(draft, 0o600);
+  renameSync(draft, file);
+  return secrets;
+}
+
+function readIfPresent(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+function parse(text: string, file: string): LocalSecrets {
+  let value: Partial<LocalSecrets> = {};
+  try {
+    value = JSON.parse(text) as Partial<LocalSecrets>;
+  } catch {
+    // Reported below, together with a file that is JSON but incomplete.
+  }
+  const { connectorToken, sealingKey } = value;
+  if (typeof connectorToken === 'string' && typeof sealingKey === 'string')
+    return { connectorToken, sealingKey };
+  throw new Error(
+    `${file} is damaged. It holds the key that opens the stored secrets. Restore it, or delete the folder it lies in to start afresh.`,
+  );
+}

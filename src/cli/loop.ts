@@ -1,0 +1,115 @@
+import type { SandboxInfo } from '../contract/sandbox/info.ts';
+import type { Clock } from '../runtime/clock/clock.ts';
+import { openDatabase } from '../runtime/database/database.ts';
+import type { Logger } from '../runtime/logger/logger.ts';
+import type { LocalSecrets } from './local-secrets.ts';
+import type { LoopPorts } from './ports.ts';
+import { type RunningConnector, runConnector } from './run-connector.ts';
+import { runService } from './run-service.ts';
+
+export interface LoopOptions {
+  readonly connectorDatabaseUrl: string;
+  readonly platformDatabaseUrl: string;
+  readonly redisUrl?: string | undefined;
+  readonly ports: LoopPorts;
+  readonly secrets: LocalSecrets;
+  readonly webhookSecret?: string | undefined;
+  /** The pace of sends: 1 is real, 0 none. */
+  readonly sendScale: number;
+  readonly reconcileIntervalMs: number;
+  readonly inboxRetentionDays: number;
+  /** Called when another process took the service's database over; this one must end. */
+  readonly onTakenOver: () => void;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** The whole loop in one process: network, service, sandbox, connector. */
+export interface Loop {
+  info(): SandboxInfo;
+  /** Resolves when nothing is under way in either half. */
+  settle(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/**
+ * Starts the service with a connector attached to it; `npm start` and the tests run this same loop.
+ * @throws what its parts throw; everything that was started is closed again.
+ */
+export async function startLoop(options: LoopOptions): Promise<Loop> {
+  const { clock, logger, secrets } = options;
+  let connector: RunningConnector | undefined;
+  const service = await runService({
+    databaseUrl: options.platformDatabaseUrl,
+    ports: options.ports,
+    sendScale: options.sendScale,
+    webhookSecret: options.webhookSecret,
+    onTakenOver: options.onTakenOver,
+    clock,
+    logger: logger.child({ name: 'platform' }),
+    connector: {
+      token: secrets.connectorToken,
+      async reset() {
+        await connector?.close();
+        await clearConnector(options);
+        connector = await start(connector === undefined ? options.ports.connector : portOf(connector));
+      },
+    },
+  });
+
+  /** The key is read at each start: a reset of the sandbox makes another one. */
+  async function start(port: number): Promise<RunningConnector> {
+    const { baseUrl, apiKey } = service.sandbox.info();
+    return await runConnector({
+      databaseUrl: options.connectorDatabaseUrl,
+      redisUrl: options.redisUrl,
+      host: '127.0.0.1',
+      port,
+      role: 'all',
+      apiToken: secrets.connectorToken,
+      sealingKeys: [secrets.sealingKey],
+      service: { baseUrl, apiKey },
+      webhookPublicUrl: service.webhookUrl,
+      reconcileIntervalMs: options.reconcileIntervalMs,
+      inboxRetentionDays: options.inboxRetentionDays,
+      onListening: (url) => service.attach(url),
+      clock,
+      logger: logger.child({ name: 'connector' }),
+    });
+  }
+
+  async function close(): Promise<void> {
+    await connector?.close();
+    await service.close();
+  }
+
+  try {
+    connector = await start(options.ports.connector);
+  } catch (error) {
+    await service.close();
+    throw error;
+  }
+  return {
+    info: () => service.sandbox.info(),
+    async settle() {
+      await service.settle();
+      await connector?.settle();
+    },
+    close,
+  };
+}
+
+function portOf(connector: RunningConnector): number {
+  return Number(new URL(connector.url).port);
+}
+
+/** Removes what the connector has stored; its next start migrates an empty schema. */
+async function clearConnector(options: LoopOptions): Promise<void> {
+  const { connectorDatabaseUrl: url, clock, logger } = options;
+  const database = openDatabase({ url, name: 'reset', poolSize: 1, clock, logger });
+  try {
+    await database.query('DROP SCHEMA IF EXISTS connector CASCADE');
+  } finally {
+    await database.close();
+  }
+}

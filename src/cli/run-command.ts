@@ -1,0 +1,47 @@
+import type { Clock } from '../runtime/clock/clock.ts';
+import { systemClock } from '../runtime/clock/system-clock.ts';
+import { ConfigurationError } from '../runtime/config/configuration-error.ts';
+import { readEnvironment } from '../runtime/config/read-environment.ts';
+import type { Environment } from '../runtime/config/read-settings.ts';
+import { type CommandDefinition, type CommandOptions, readCommandLine, UsageError } from './command-line.ts';
+
+/** What every command starts with. */
+export interface CommandContext {
+  readonly options: CommandOptions;
+  readonly env: Environment;
+  readonly clock: Clock;
+  /** Writes to standard output. */
+  print(text: string): void;
+  /** Tells of a variable that is nearly spelled like a setting. */
+  warnOfTypo(found: string, meant: string): void;
+}
+
+/**
+ * Runs a command. What stops it is told on standard error in one paragraph: exit code 2 for a wrong command
+ * line or setting, 1 for everything else.
+ */
+export async function runCommand(
+  command: CommandDefinition,
+  main: (context: CommandContext) => Promise<void>,
+): Promise<void> {
+  const print = (text: string): void => {
+    process.stdout.write(text);
+  };
+  try {
+    const options = readCommandLine(command, process.argv.slice(2), print);
+    if (options === null) return;
+    await main({
+      options,
+      env: readEnvironment(process.cwd(), process.env),
+      clock: systemClock,
+      print,
+      warnOfTypo: (found, meant) => {
+        process.stderr.write(`The variable ${found} is no setting. Did you mean ${meant}?\n`);
+      },
+    });
+  } catch (error) {
+    const ours = error instanceof UsageError || error instanceof ConfigurationError;
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+    process.exit(ours ? 2 : 1);
+  }
+}

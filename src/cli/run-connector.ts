@@ -1,0 +1,92 @@
+import { createConnector } from '../connector/connector.ts';
+import type { Clock } from '../runtime/clock/clock.ts';
+import { openDatabase } from '../runtime/database/database.ts';
+import { startHttpServer } from '../runtime/http-server/http-server.ts';
+import type { Logger } from '../runtime/logger/logger.ts';
+import { openQueues } from '../runtime/queue/open-queues.ts';
+import { createKeyRing } from '../runtime/sealing/key-ring.ts';
+import { migrateSchema } from './server-database.ts';
+
+export interface RunConnectorOptions {
+  readonly databaseUrl: string;
+  readonly redisUrl?: string | undefined;
+  readonly host: string;
+  readonly port: number;
+  readonly role: 'all' | 'web' | 'worker';
+  readonly apiToken: string;
+  readonly sealingKeys: readonly string[];
+  readonly service?: { readonly baseUrl: string; readonly apiKey: string } | undefined;
+  readonly webhookPublicUrl?: string | undefined;
+  readonly webhookSecret?: string | undefined;
+  readonly reconcileIntervalMs: number;
+  readonly inboxRetentionDays: number;
+  /** Called once the receiver can be reached, before it is registered with the service. */
+  readonly onListening?: (url: string) => void;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** A connector that listens and works. */
+export interface RunningConnector {
+  readonly url: string;
+  /** Resolves when nothing that came in is unfinished. */
+  settle(): Promise<void>;
+  /** Answers what was asked, then ends. No webhook that was accepted is lost. */
+  close(): Promise<void>;
+}
+
+/**
+ * Starts one connector process's work: migrations, database, queues, listener, then polling by role.
+ * @throws what its parts throw; everything that was opened is closed again.
+ */
+export async function runConnector(options: RunConnectorOptions): Promise<RunningConnector> {
+  const { databaseUrl, clock, logger } = options;
+  const closers: (() => Promise<void>)[] = [];
+  const close = async (): Promise<void> => {
+    for (let step = closers.pop(); step !== undefined; step = closers.pop()) await step();
+  };
+  try {
+    await migrateSchema('connector', { url: databaseUrl, clock, logger });
+    const database = openDatabase({ url: databaseUrl, name: `connector-${options.role}`, clock, logger });
+    closers.push(() => database.close());
+    const queues = await openQueues({
+      databaseUrl,
+      ...(options.redisUrl === undefined ? {} : { redisUrl: options.redisUrl }),
+      prefix: 'connector',
+      clock,
+      logger,
+    });
+    closers.push(() => queues.close());
+    const connector = await createConnector({
+      database,
+      queues,
+      clock,
+      logger,
+      role: options.role,
+      apiToken: options.apiToken,
+      keyRing: createKeyRing(options.sealingKeys),
+      reconcileIntervalMs: options.reconcileIntervalMs,
+      inboxRetentionDays: options.inboxRetentionDays,
+      ...(options.service === undefined ? {} : { service: options.service }),
+      ...(options.webhookPublicUrl === undefined ? {} : { webhookPublicUrl: options.webhookPublicUrl }),
+      ...(options.webhookSecret === undefined ? {} : { webhookSecret: options.webhookSecret }),
+    });
+    closers.push(() => connector.close());
+    const server = await startHttpServer({
+      app: connector.app,
+      host: options.host,
+      port: options.port,
+      portSetting: 'CONNECTOR_PORT',
+      onDrain: () => connector.endStreams(),
+      clock,
+      logger,
+    });
+    closers.push(() => server.drain());
+    options.onListening?.(server.url);
+    await connector.start();
+    return { url: server.url, settle: () => connector.settle(), close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}

@@ -1,0 +1,121 @@
+import { createPlatform } from '../platform/platform.ts';
+import type { Clock } from '../runtime/clock/clock.ts';
+import { openDatabase } from '../runtime/database/database.ts';
+import { type HttpServer, startHttpServer } from '../runtime/http-server/http-server.ts';
+import type { Logger } from '../runtime/logger/logger.ts';
+import { type AttachedConnector, createSandbox, type Sandbox } from '../sandbox/sandbox.ts';
+import { createSandboxPorts } from '../sandbox/sandbox-ports.ts';
+import type { ServicePorts } from './ports.ts';
+import { migrateSchema } from './server-database.ts';
+
+/** The public host under which the service reaches the attached connector. It leads nowhere else. */
+const CONNECTOR_HOST = 'connector.example.com';
+
+export interface RunServiceOptions {
+  readonly databaseUrl: string;
+  readonly ports: ServicePorts;
+  /** The pace of sends: 1 is real, 0 none. */
+  readonly sendScale: number;
+  /** Given to the connector's subscription in place of a random one. */
+  readonly webhookSecret?: string | undefined;
+  /** Absent: no connector is attached. */
+  readonly connector?: AttachedConnector | undefined;
+  /** Called when another process took the database over; this one must end. */
+  readonly onTakenOver: () => void;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** The service and its sandbox, listening. */
+export interface RunningService {
+  readonly sandbox: Sandbox;
+  /** Where webhooks of the attached connector are sent to. */
+  readonly webhookUrl: string;
+  /** Attaches a connector that listens at `url`: the tunnel leads to it. */
+  attach(url: string): void;
+  /** Runs all that is due on both clocks until no request is open. */
+  settle(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/**
+ * Starts the service with its REST API on two listeners and its sandbox on a third.
+ * @throws what its parts throw; everything that was opened is closed again.
+ */
+export async function runService(options: RunServiceOptions): Promise<RunningService> {
+  const { databaseUrl, clock, logger } = options;
+  const webhookUrl = `https://${CONNECTOR_HOST}/webhooks/messaging`;
+  const servers: Partial<Record<keyof ServicePorts, HttpServer>> = {};
+  let connectorUrl: string | null = null;
+  const urlOf = (name: keyof ServicePorts): string => servers[name]?.url ?? 'http://127.0.0.1';
+  const closers: (() => Promise<void>)[] = [];
+  const close = async (): Promise<void> => {
+    for (let step = closers.pop(); step !== undefined; step = closers.pop()) await step();
+  };
+  const listen = async (name: keyof ServicePorts, app: Parameters<typeof startHttpServer>[0]['app']) => {
+    const server = await startHttpServer({
+      app,
+      host: '127.0.0.1',
+      port: options.ports[name],
+      portSetting: '--port-base',
+      clock,
+      logger,
+    });
+    servers[name] = server;
+    closers.push(() => server.drain());
+  };
+  try {
+    await migrateSchema('platform', { url: databaseUrl, clock, logger });
+    const database = openDatabase({ url: databaseUrl, name: 'platform', clock, logger });
+    closers.push(() => database.close());
+    const ports = createSandboxPorts(
+      options.webhookSecret === undefined ? {} : { webhookSecret: options.webhookSecret },
+    );
+    const platform = await createPlatform({
+      database,
+      systemClock: clock,
+      logger,
+      baseUrls: () => ({
+        api: `${urlOf('platform')}/api/v1`,
+        legacyApi: `${urlOf('legacy')}/api/v1`,
+        auth: urlOf('platform'),
+      }),
+      sendScale: options.sendScale,
+      ports: ports.platform,
+      onTakenOver: options.onTakenOver,
+    });
+    closers.push(() => platform.close());
+    const sandbox = await createSandbox({
+      platform,
+      ports,
+      database,
+      logger,
+      addresses: () => ({
+        baseUrl: `${urlOf('platform')}/api/v1`,
+        legacyBaseUrl: `${urlOf('legacy')}/api/v1`,
+        authUrl: urlOf('platform'),
+        mcpUrl: `${urlOf('platform')}/api/mcp`,
+        sandboxUrl: urlOf('sandbox'),
+        connectorUrl,
+        webhookUrl: options.connector === undefined ? null : webhookUrl,
+      }),
+      ...(options.connector === undefined ? {} : { connector: options.connector }),
+    });
+    await listen('platform', platform.app);
+    await listen('legacy', platform.app);
+    await listen('sandbox', sandbox.app);
+    return {
+      sandbox,
+      webhookUrl,
+      attach(url) {
+        connectorUrl = url;
+        ports.hosts.pin(CONNECTOR_HOST, url);
+      },
+      settle: () => platform.settle(),
+      close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
