@@ -1,0 +1,100 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { describe, expect, inject, it } from 'vitest';
+import type { BenchReport } from '../../bench/report/report.ts';
+
+const RUN = new URL('../../bench/run.ts', import.meta.url).pathname;
+const GENEROUS_MS = 240_000;
+
+const run = promisify(execFile);
+
+/** Runs the command as a user would, on the server of the test run. Rejects unless it exits with 0. */
+async function bench(...args: string[]): Promise<string> {
+  const env = { ...process.env, TEST_DATABASE_URL: inject('databaseUrl') };
+  const { stdout } = await run(process.execPath, [RUN, ...args], { env, timeout: GENEROUS_MS });
+  return stdout;
+}
+
+async function benchReport(...args: string[]): Promise<BenchReport> {
+  return JSON.parse(await bench(...args, '--json'));
+}
+
+const spread = { median: expect.any(Number), min: expect.any(Number), max: expect.any(Number) };
+
+describe('ingest', { timeout: GENEROUS_MS }, () => {
+  it('stores every acknowledged event of every receiver', async () => {
+    const report = await benchReport('ingest', '--seconds', '1', '--rounds', '2', '--without', 'stripe');
+
+    expect(report.broken).toEqual([]);
+    expect(report.rounds).toBe(2);
+    expect(report.ingest?.notMeasured).toEqual({ stripe: 'left out on request' });
+    expect(report.ingest?.contenders.map(({ name }) => name)).toEqual(['connector', 'verify', 'insert']);
+    for (const contender of report.ingest?.contenders ?? []) {
+      expect(contender).toMatchObject({ eventsPerSecond: spread, p50Ms: spread, p99Ms: spread, broken: [] });
+      expect(contender.acknowledged).toBeGreaterThan(0);
+      for (const { expected, found } of contender.rows) expect(found).toBe(expected);
+    }
+    const [connector, verify, insert] = report.ingest?.contenders ?? [];
+    expect(connector?.rows.map(({ what }) => what)).toEqual([
+      'raw events',
+      'messages',
+      'messages delivered',
+      'messages read',
+      'changes that announce a message',
+      'changes without a number',
+    ]);
+    expect(connector?.rows[0]).toMatchObject({ expected: connector?.acknowledged });
+    expect(verify?.rows).toEqual([]);
+    expect(insert?.rows).toEqual([
+      { what: 'events', expected: insert?.acknowledged, found: insert?.acknowledged },
+    ]);
+    expect(report.ingest?.ratios).toEqual([
+      expect.objectContaining({ ...spread, target: { atLeast: 0.5 }, reached: expect.any(Boolean) }),
+      expect.objectContaining({ ...spread, target: { below: 1 }, reached: expect.any(Boolean) }),
+    ]);
+  });
+});
+
+describe('delivery', { timeout: GENEROUS_MS }, () => {
+  it('delivers every event once and writes it down', async () => {
+    const report = await benchReport('delivery', '--seconds', '1', '--rounds', '1');
+
+    expect(report.broken).toEqual([]);
+    const [platform, bare] = report.delivery?.contenders ?? [];
+    expect(platform).toMatchObject({ name: 'platform', eventsPerSecond: spread, broken: [] });
+    expect(bare).toMatchObject({ name: 'bare', eventsPerSecond: spread, broken: [] });
+    expect(platform?.rows.map(({ what }) => what)).toEqual([
+      'events delivered',
+      'requests at the receiver',
+      'events in the ledger',
+      'deliveries written down',
+    ]);
+    for (const { expected, found } of platform?.rows ?? []) {
+      expect(expected).toBeGreaterThan(0);
+      expect(found).toBe(expected);
+    }
+    expect(report.delivery?.ratios).toEqual([
+      expect.objectContaining({ ...spread, target: { atLeast: 0.5 }, reached: expect.any(Boolean) }),
+    ]);
+  });
+});
+
+describe('the command', () => {
+  it('explains itself', async () => {
+    expect(await bench('--help')).toContain('Usage: npm run bench');
+  });
+
+  it('refuses a benchmark that it does not have', async () => {
+    await expect(bench('sending')).rejects.toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('there is no benchmark sending'),
+    });
+  });
+
+  it('refuses seconds that are none', async () => {
+    await expect(bench('--seconds', 'five')).rejects.toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('--seconds takes a number'),
+    });
+  });
+});
