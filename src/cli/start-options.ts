@@ -1,0 +1,51 @@
+import { ConfigurationError } from '../runtime/config/configuration-error.ts';
+import { type Environment, readSettings } from '../runtime/config/read-settings.ts';
+import type { Secret } from '../runtime/config/secret.ts';
+import type { LogLevel } from '../runtime/logger/logger.ts';
+import { allSettings } from './settings.ts';
+
+/** What `npm start` and `npm run platform` read from their environment. */
+export interface StartOptions {
+  readonly databaseUrl: Secret | undefined;
+  readonly platformDatabaseUrl: Secret | undefined;
+  readonly redisUrl: string | undefined;
+  readonly webhookSecret: string | undefined;
+  readonly reconcileIntervalMs: number;
+  readonly inboxRetentionDays: number;
+  readonly logLevel: LogLevel;
+}
+
+const LOOPBACK = ['localhost', '127.0.0.1', '[::1]', '::1', ''];
+
+/**
+ * Reads the settings of the loop. Without `LOG_LEVEL` only warnings are logged: a person reads this output.
+ * @throws ConfigurationError for a wrong setting, and for a database on another machine that was not named
+ * for the simulator in particular.
+ */
+export function startOptions(env: Environment, warn: (found: string, meant: string) => void): StartOptions {
+  const settings = readSettings(allSettings(env), env, warn);
+  const { DATABASE_URL: databaseUrl, PLATFORM_DATABASE_URL: platformDatabaseUrl } = settings;
+  if (databaseUrl !== undefined && platformDatabaseUrl === undefined && !isLocal(databaseUrl)) {
+    throw new ConfigurationError([
+      {
+        setting: 'DATABASE_URL',
+        problem:
+          'names a Postgres on another machine; a simulator has no business in a production database. ' +
+          'Unset it, or set PLATFORM_DATABASE_URL to where the simulated service may keep its data.',
+      },
+    ]);
+  }
+  return {
+    databaseUrl,
+    platformDatabaseUrl,
+    redisUrl: settings.REDIS_URL?.reveal(),
+    webhookSecret: settings.WEBHOOK_SECRET?.reveal(),
+    reconcileIntervalMs: settings.RECONCILE_INTERVAL_MS,
+    inboxRetentionDays: settings.INBOX_RETENTION_DAYS,
+    logLevel: env['LOG_LEVEL'] ? settings.LOG_LEVEL : 'warn',
+  };
+}
+
+function isLocal(url: Secret): boolean {
+  return LOOPBACK.includes(new URL(url.reveal()).hostname);
+}
