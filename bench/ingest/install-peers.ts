@@ -1,16 +1,17 @@
 import { spawn } from 'node:child_process';
 import { access } from 'node:fs/promises';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const BENCH_FOLDER = fileURLToPath(new URL('../', import.meta.url));
-const MARKER = new URL('../node_modules/@supabase/stripe-sync-engine/package.json', import.meta.url);
+const INSTALLED = join(BENCH_FOLDER, 'node_modules', '@supabase', 'stripe-sync-engine', 'package.json');
 
 /**
  * Installs what `bench/package.json` names, from its lock file, unless it is there already.
  * Returns the reason in one sentence if that fails.
  */
 export async function installPeers(progress: (line: string) => void): Promise<string | undefined> {
-  const installed = await access(MARKER).then(
+  const installed = await access(INSTALLED).then(
     () => true,
     () => false,
   );
