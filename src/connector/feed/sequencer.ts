@@ -20,7 +20,7 @@ export interface Sequencer {
 }
 
 /** Runs begin no closer than this, so that under load one of them numbers many commits. */
-const SPACING_MS = 10;
+const SPACING_MS = 20;
 /** Changes that one statement numbers. */
 const BATCH = 2_000;
 

@@ -120,7 +120,7 @@ describe('numbering changes', () => {
     sequencer.nudge();
     sequencer.nudge();
     expect(runs).toBe(2);
-    await clock.advance(10);
+    await clock.advance(20);
     await sequencer.close();
     expect(runs).toBe(3);
     expect(heard).toEqual([1, 1, 2]);
