@@ -110,6 +110,10 @@ async function sendThrough(
  */
 export async function checkLoop(info: SandboxInfo, clock: Clock): Promise<SelfCheck> {
   const token = info.connectorToken ?? '';
+  const sync = (): Promise<unknown> =>
+    call(`${info.connectorUrl}/v1/sync`, z.unknown(), { method: 'POST', token, body: {} });
+  // The first poll brings the connections.
+  await sync();
   const mirrored = await call(`${info.connectorUrl}/v1/connections`, connections, { token });
   const connectionId = mirrored.connections.find(({ provider }) => provider === 'qr')?.id;
   if (connectionId === undefined)
@@ -125,9 +129,7 @@ export async function checkLoop(info: SandboxInfo, clock: Clock): Promise<SelfCh
   };
   await call(faultsUrl, faults, { method: 'PUT', body: { rules: [drop] } });
   try {
-    const repair = (): Promise<unknown> =>
-      call(`${info.connectorUrl}/v1/sync`, z.unknown(), { method: 'POST', token, body: {} });
-    const repairMs = await sendThrough(info, connectionId, { name: 'poll', repair }, clock);
+    const repairMs = await sendThrough(info, connectionId, { name: 'poll', repair: sync }, clock);
     return { webhookMs, repairMs };
   } finally {
     await call(faultsUrl, faults, { method: 'DELETE' });
