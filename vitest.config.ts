@@ -6,6 +6,8 @@ export default defineConfig({
     globalSetup: ['test/support/global-setup.ts'],
     testTimeout: 30_000,
     hookTimeout: 60_000,
-    reporters: process.env['CI'] ? ['default', ['json', { outputFile: '.data/test-report.json' }]] : ['default'],
+    reporters: process.env['CI']
+      ? ['default', ['json', { outputFile: '.data/test-report.json' }]]
+      : ['default'],
   },
 });
