@@ -8,7 +8,7 @@ import type { Queues } from '../runtime/queue/queues.ts';
 import type { KeyRing } from '../runtime/sealing/key-ring.ts';
 import { FIRST_ACCOUNT_ID, FIRST_SUBSCRIPTION_ID } from './accounts/account-store.ts';
 import { ensureFirstAccount } from './accounts/first-account.ts';
-import { createRegistrar, type Registrar } from './accounts/registrar.ts';
+import { createRegistrar, type Registrar, type RegistrarOptions } from './accounts/registrar.ts';
 import { resealSecrets } from './accounts/reseal.ts';
 import { createSubscriptionSecrets } from './accounts/subscription-secrets.ts';
 import { createWebApp, createWorkerApp } from './api/create-app.ts';
@@ -18,7 +18,7 @@ import { createInboxKeeper } from './inbox/inbox-keeper.ts';
 import { createReceiver } from './inbox/receiver.ts';
 import { createPollMetrics } from './reconcile/poll-metrics.ts';
 import { askForFullSweep } from './reconcile/poll-state.ts';
-import { createReconciler, type Reconciler } from './reconcile/reconciler.ts';
+import { createReconciler } from './reconcile/reconciler.ts';
 import { createServiceClient } from './service-client/service-client.ts';
 
 export interface ConnectorOptions {
@@ -91,17 +91,27 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     // A process that was not told of the service does not call it, even if another one stored its key.
     polls: (account) => account.id !== FIRST_ACCOUNT_ID || options.service !== undefined,
   });
-  const registrar = createConfiguredRegistrar(options, { owner, random, reconciler });
-  const web = role === 'worker' ? null : await createWebSide();
+  const subscriptions = createSubscriptionSecrets({
+    database,
+    keyRing,
+    clock,
+    onAbandonedRotation: () => void registrar?.attempt(),
+  });
+  await subscriptions.load();
+  const registrar = createConfiguredRegistrar(options, {
+    owner,
+    random,
+    onIssued: async () => {
+      await subscriptions.load();
+      // Deliveries that were signed with another secret may have been refused meanwhile.
+      await askForFullSweep(database, FIRST_ACCOUNT_ID);
+      await reconciler.pollSoon(FIRST_ACCOUNT_ID);
+    },
+  });
+  const probes = { database, queues, clock, logger, metrics };
+  const web = role === 'worker' ? null : createWebSide();
 
-  async function createWebSide() {
-    const subscriptions = createSubscriptionSecrets({
-      database,
-      keyRing,
-      clock,
-      onAbandonedRotation: () => void registrar?.attempt(),
-    });
-    await subscriptions.load();
+  function createWebSide() {
     const receiver = createReceiver({
       database,
       subscriptions,
@@ -113,23 +123,15 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     });
     const changes = createChangesRouter({ feed, clock });
     const { apiToken } = options;
-    const app = createWebApp({
-      database,
-      queues,
-      clock,
-      logger,
-      metrics,
-      apiToken,
+    return {
+      app: createWebApp({ ...probes, apiToken, receiver, feed, changes, reconciler }),
       receiver,
-      feed,
       changes,
-      reconciler,
-    });
-    return { app, receiver, changes };
+    };
   }
 
   return {
-    app: web?.app ?? createWorkerApp({ database, queues, clock, logger, metrics }),
+    app: web?.app ?? createWorkerApp(probes),
     async start() {
       feed.start();
       await keeper.keep();
@@ -154,10 +156,10 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
 
 function createConfiguredRegistrar(
   { database, clock, logger, keyRing, service, webhookPublicUrl }: ConnectorOptions,
-  parts: { readonly owner: string; readonly random: () => number; readonly reconciler: Reconciler },
+  parts: Pick<RegistrarOptions, 'random' | 'onIssued'> & { readonly owner: string },
 ): Registrar | undefined {
   if (service === undefined || webhookPublicUrl === undefined) return undefined;
-  const { owner, random, reconciler } = parts;
+  const { owner, random, onIssued } = parts;
   return createRegistrar({
     keeper: { database, clock, logger, owner },
     keyRing,
@@ -165,11 +167,6 @@ function createConfiguredRegistrar(
     subscriptionId: FIRST_SUBSCRIPTION_ID,
     url: webhookPublicUrl,
     random,
-    onIssued: () => {
-      // Events that were signed with the secret before may have been refused meanwhile.
-      void askForFullSweep(database, FIRST_ACCOUNT_ID)
-        .catch((error: unknown) => logger.warn({ err: error }, 'a full sweep could not be asked for'))
-        .then(() => reconciler.pollSoon(FIRST_ACCOUNT_ID));
-    },
+    onIssued,
   });
 }

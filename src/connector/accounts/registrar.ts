@@ -21,8 +21,8 @@ export interface Registrar {
 }
 
 export interface RegistrarOptions extends Omit<RegisterOptions, 'signal'> {
-  /** Told when the service issued a new secret: a poll should look for what was lost meanwhile. */
-  readonly onIssued: () => void;
+  /** Told when the service issued a new secret, before the attempt ends. A failure of it is logged. */
+  readonly onIssued: () => Promise<void>;
   /** Between 0 and 1; spreads the retries of several processes. */
   readonly random: () => number;
 }
@@ -51,10 +51,21 @@ export function createRegistrar(options: RegistrarOptions): Registrar {
       failures = 0;
       state = { state: 'registered', errorCode: null };
       logger.info({ subscriptionId: options.subscriptionId, outcome, url: options.url }, 'webhook in place');
-      if (outcome === 'registered') options.onIssued();
+      if (outcome === 'registered') await announce();
     } catch (error) {
       if (closing.signal.aborted) return;
       fail(error);
+    }
+  }
+
+  async function announce(): Promise<void> {
+    try {
+      await options.onIssued();
+    } catch (error) {
+      logger.warn(
+        { err: error, subscriptionId: options.subscriptionId },
+        'a new secret could not be announced',
+      );
     }
   }
 

@@ -1,5 +1,5 @@
 import type { Queryable } from '../../runtime/database/database.ts';
-import { CONNECTION_DATA } from '../db/merge-statement.ts';
+import { CONNECTION_DATA } from '../db/merge-connections.ts';
 import { toStorableText } from '../db/storable-text.ts';
 import type { Lease } from '../leases/lease.ts';
 import type { PolledConnection } from '../service-client/polled.ts';

@@ -25,7 +25,7 @@ noted_repairs AS (
     JOIN connector.connections c
       ON c.connection_id = m.connection_id AND c.provider = 'qr' AND c.license_valid IS DISTINCT FROM false
    WHERE m.created_at >= $${first + 2}::bigint AND EXISTS (SELECT FROM guard)
-     AND CASE m.direction WHEN 'incoming' THEN m.change_mask & 1 <> 0 AND m.webhook_seen = 0
+     AND CASE m.direction WHEN 'incoming' THEN m.change_mask & 1 <> 0
                           WHEN 'outgoing' THEN m.change_mask & 2 <> 0 END
   ON CONFLICT (connection_id, message_id, what) DO NOTHING
 )`;

@@ -206,11 +206,13 @@ describe('a registration that does not get through', () => {
 });
 
 describe('the registrar', () => {
-  const create = (onIssued = () => {}) => createRegistrar({ ...options(), random: () => 1, onIssued });
+  const create = (onIssued = async () => {}) => createRegistrar({ ...options(), random: () => 1, onIssued });
 
   it('tells that a secret was issued, once', async () => {
     let issued = 0;
-    const registrar = create(() => (issued += 1));
+    const registrar = create(async () => {
+      issued += 1;
+    });
     await registrar.attempt();
     await registrar.attempt();
     expect(issued).toBe(1);

@@ -1,0 +1,322 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createKeyRing, generateSealingKey, SealingError } from '../../src/runtime/sealing/key-ring.ts';
+import { ConnectorWorld, type RunningConnector, WEBHOOK_URL } from './support/running-connector.ts';
+import type { ServiceMessage } from './support/scripted-service.ts';
+
+let world: ConnectorWorld;
+
+beforeEach(async () => {
+  world = await ConnectorWorld.open();
+  world.service.addConnection('c1');
+});
+afterEach(() => world.close());
+
+function received(message: ServiceMessage) {
+  return {
+    event: 'message.received',
+    connection_id: message.connectionId,
+    message: {
+      id: message.id,
+      wa_id: null,
+      from: '15551234567',
+      text: message.text,
+      media_url: null,
+      media_type: null,
+      timestamp: message.createdAt,
+    },
+  };
+}
+
+function statusOf(message: ServiceMessage, status = message.status) {
+  return {
+    event: 'message.status',
+    connection_id: message.connectionId,
+    message: { id: message.id, wa_id: null, status, timestamp: world.clock.now() },
+  };
+}
+
+function disconnected(connectionId: string) {
+  return {
+    event: 'connection.disconnected',
+    connection_id: connectionId,
+    connection: {
+      id: connectionId,
+      phone_number: '491701234567',
+      label: 'Front desk',
+      status: 'disconnected',
+      needs_reconnect: true,
+      license_status: 'active',
+      license_expires: null,
+      reason: 'AUTH_LOST',
+    },
+    timestamp: world.clock.now(),
+  };
+}
+
+async function changes(
+  running: RunningConnector,
+): Promise<{ seq: number; type: string; messageId?: string }[]> {
+  const { body } = await running.ask('GET', '/v1/changes?limit=1000');
+  return body['changes'] as { seq: number; type: string; messageId?: string }[];
+}
+
+describe('a connector', () => {
+  it('takes deliveries signed with the secret that its registration brought', async () => {
+    const running = await world.start();
+    expect(world.service.webhook?.url).toBe(WEBHOOK_URL);
+    const message = world.service.addMessage('c1', world.clock.now());
+    expect(await running.deliver(received(message), world.secret)).toMatchObject({
+      status: 200,
+      body: { ok: true },
+    });
+    expect((await running.ask('GET', `/v1/messages/${message.id}`)).body).toMatchObject({
+      id: message.id,
+      peer: '15551234567',
+      firstSeenBy: 'webhook',
+    });
+  });
+
+  it('joins what webhook and poll tell of a message into one', async () => {
+    const running = await world.start();
+    const message = world.service.addMessage('c1', world.clock.now() - 1_234);
+    await running.deliver(received({ ...message, createdAt: world.clock.now() }), world.secret);
+    await running.runPolls();
+    expect((await running.ask('GET', `/v1/messages/${message.id}`)).body).toMatchObject({
+      peer: '15551234567',
+      createdAt: new Date(message.createdAt).toISOString(),
+      firstSeenBy: 'webhook',
+    });
+    await running.connector.settle();
+    const types = (await changes(running))
+      .filter((change) => change.messageId === message.id)
+      .map(({ type }) => type);
+    expect(types).toEqual(['message.created', 'message.status', 'message.updated']);
+  });
+
+  it('ends in the state of the service whichever events were dropped', async () => {
+    const running = await world.start();
+    const { service } = world;
+    for (let index = 0; index < 60; index += 1) {
+      const direction = index % 2 === 0 ? 'incoming' : 'outgoing';
+      const message = service.addMessage('c1', world.clock.now() + index, { direction, status: 'sent' });
+      const event = direction === 'incoming' ? received(message) : statusOf(message);
+      if (index % 3 === 0) await running.deliver(event, world.secret);
+    }
+    await running.runPolls();
+    for (const [index, message] of service.messages.entries()) {
+      if (message.direction === 'incoming') continue;
+      message.status = index % 4 === 1 ? 'read' : 'failed';
+      if (index % 5 === 0) await running.deliver(statusOf(message), world.secret);
+    }
+    expect((await running.ask('POST', '/v1/sync')).status).toBe(200);
+    const { body } = await running.ask('GET', '/v1/messages?limit=1000');
+    const stored = body['messages'] as ServiceMessage[];
+    const outcome = (message: ServiceMessage) => ({
+      id: message.id,
+      direction: message.direction,
+      text: message.text,
+      createdAt: new Date(message.createdAt).getTime(),
+      ...(message.direction === 'outgoing' ? { status: message.status } : {}),
+    });
+    const byId = (a: { id: string }, b: { id: string }): number => a.id.localeCompare(b.id);
+    expect(stored.map(outcome).sort(byId)).toEqual(service.messages.map(outcome).sort(byId));
+    const all = await changes(running);
+    expect(all.map(({ seq }) => seq)).toEqual(all.map((_change, index) => index + 1));
+    expect(all.filter(({ type }) => type === 'message.created')).toHaveLength(60);
+  });
+
+  it('shows the changes of a poll on demand in its answer’s wake', async () => {
+    const running = await world.start();
+    const message = world.service.addMessage('c1', world.clock.now());
+    await running.ask('POST', '/v1/sync', { body: {} });
+    expect(await changes(running)).toMatchObject([
+      { seq: 1, type: 'connection.updated' },
+      { seq: 2, type: 'message.created', messageId: message.id },
+    ]);
+  });
+
+  it('polls after a connection event, which only a poll can confirm', async () => {
+    const running = await world.start();
+    await running.runPolls();
+    const connection = world.service.connections[0];
+    if (connection !== undefined) connection.status = 'disconnected';
+    await running.deliver(disconnected('c1'), world.secret);
+    expect(running.queues.wakes).toMatchObject([{ jobId: 'event-default' }]);
+    if (connection !== undefined) connection.status = 'open';
+    await running.runPolls();
+    expect((await running.ask('GET', '/v1/connections/c1')).body).toMatchObject({
+      status: 'open',
+      needsReconnect: false,
+      health: 'working',
+    });
+  });
+
+  it('keeps the secret when it is started again, and when a second one starts', async () => {
+    const first = await world.start();
+    const secret = world.secret;
+    const second = await world.start();
+    await first.stop();
+    const third = await world.start();
+    expect(world.secret).toBe(secret);
+    for (const running of [second, third]) {
+      const message = world.service.addMessage('c1', world.clock.now());
+      expect((await running.deliver(received(message), secret)).status).toBe(200);
+    }
+  });
+
+  it('takes a delivery signed with a secret that another process has just stored', async () => {
+    const first = await world.start();
+    await world.clock.advance(60_000);
+    await world.start({ webhookPublicUrl: 'https://moved.example/hook' });
+    const message = world.service.addMessage('c1', world.clock.now());
+    await world.clock.advance(250);
+    expect((await first.deliver(received(message), world.secret)).status).toBe(200);
+  });
+
+  it('takes what was signed with the secret before, for 35 seconds and not if signed since', async () => {
+    const running = await world.start();
+    const old = world.secret;
+    const replacedAt = world.clock.now();
+    world.service.date = replacedAt;
+    await world.start({ webhookPublicUrl: 'https://moved.example/hook' });
+    await world.clock.advance(20_000);
+    const early = world.service.addMessage('c1', world.clock.now());
+    expect((await running.deliver(received(early), old, replacedAt - 1)).status).toBe(200);
+    const since = running.deliver(received(early), old, replacedAt + 1_000);
+    await world.clock.timerSet(250);
+    await world.clock.advance(250);
+    expect((await since).status).toBe(401);
+    await world.clock.advance(15_000);
+    const late = running.deliver(received(early), old, replacedAt - 1);
+    await world.clock.timerSet(250);
+    await world.clock.advance(250);
+    expect((await late).status).toBe(401);
+  });
+
+  it('receives without ever calling the service when it has only a secret', async () => {
+    const { service: _, ...options } = { service: undefined, webhookSecret: 'by hand' };
+    const running = await world.start({
+      ...options,
+      webhookPublicUrl: undefined,
+      service: undefined,
+    } as object);
+    const message = world.service.addMessage('c1', world.clock.now());
+    expect((await running.deliver(received(message), 'by hand')).status).toBe(200);
+    expect((await running.ask('POST', '/v1/sync')).status).toBe(200);
+    await running.runPolls();
+    expect(world.service.requests).toEqual([]);
+    expect((await running.ask('GET', '/v1/accounts')).body).toMatchObject({
+      accounts: [{ id: 'default', state: 'webhook_only', baseUrl: null, webhookUrl: null }],
+    });
+  });
+
+  it('starts and receives while the service is away', async () => {
+    const before = await world.start();
+    const secret = world.secret;
+    await before.stop();
+    world.service.fault = () => 'reset';
+    const running = await world.start();
+    await running.runPolls();
+    const message = world.service.addMessage('c1', world.clock.now());
+    expect((await running.deliver(received(message), secret)).status).toBe(200);
+  });
+
+  it('goes on after its sealing key was replaced', async () => {
+    const before = await world.start();
+    const secret = world.secret;
+    await before.stop();
+    const newKey = generateSealingKey();
+    const during = await world.start({ keyRing: createKeyRing([newKey, world.sealingKey]) });
+    await during.stop();
+    const running = await world.start({ keyRing: createKeyRing([newKey]) });
+    expect(world.secret).toBe(secret);
+    const message = world.service.addMessage('c1', world.clock.now());
+    expect((await running.deliver(received(message), secret)).status).toBe(200);
+  });
+
+  it('refuses to start without the key that sealed what is stored', async () => {
+    const before = await world.start();
+    await before.stop();
+    const secret = world.secret;
+    await expect(world.start({ keyRing: createKeyRing([generateSealingKey()]) })).rejects.toBeInstanceOf(
+      SealingError,
+    );
+    expect(world.secret).toBe(secret);
+  });
+});
+
+describe('the roles', () => {
+  it('web serves and does not poll by itself', async () => {
+    const running = await world.start({ role: 'web' });
+    expect(running.queues.handlers.size).toBe(0);
+    expect(running.queues.schedules).toEqual([]);
+    expect((await running.ask('GET', '/v1/messages')).status).toBe(200);
+    expect((await running.ask('POST', '/v1/sync')).status).toBe(200);
+  });
+
+  it('worker polls and serves nothing but probes', async () => {
+    const running = await world.start({ role: 'worker' });
+    expect(running.queues.schedules).toHaveLength(1);
+    expect((await running.ask('GET', '/healthz')).status).toBe(200);
+    expect((await running.ask('GET', '/v1/messages')).status).toBe(404);
+    expect((await running.deliver({ event: 'x' }, world.secret)).status).toBe(404);
+    const message = world.service.addMessage('c1', world.clock.now());
+    await running.runPolls();
+    const ids = await world.database.query('select id from connector.messages');
+    expect(ids).toEqual([{ id: message.id }]);
+  });
+
+  it('together do what one does', async () => {
+    const web = await world.start({ role: 'web' });
+    const worker = await world.start({ role: 'worker' });
+    const message = world.service.addMessage('c1', world.clock.now());
+    await web.deliver(received(message), world.secret);
+    const dropped = world.service.addMessage('c1', world.clock.now());
+    await worker.runPolls();
+    expect((await web.ask('GET', `/v1/messages/${dropped.id}`)).body).toMatchObject({ firstSeenBy: 'poll' });
+    const all = await changes(web);
+    expect(all.filter(({ type }) => type === 'message.created')).toHaveLength(2);
+  });
+});
+
+describe('closing', () => {
+  it('leaves no timer', async () => {
+    const running = await world.start();
+    await running.runPolls();
+    await running.stop();
+    expect(world.clock.pending).toBe(0);
+  });
+
+  it('ends a poll that hangs and an open stream', async () => {
+    const running = await world.start();
+    await running.runPolls();
+    const reached = Promise.withResolvers<void>();
+    world.service.fault = () => {
+      reached.resolve();
+      return 'hang';
+    };
+    const stream = await fetch(`${running.url}/v1/changes/stream`, {
+      headers: { authorization: 'Bearer connector-token' },
+    });
+    const asked = running.ask('POST', '/v1/sync').catch(() => undefined);
+    await reached.promise;
+    await running.stop();
+    await stream.text().catch(() => undefined);
+    await asked;
+    expect(world.clock.pending).toBe(0);
+  });
+
+  it('keeps what was acknowledged', async () => {
+    const running = await world.start();
+    const messages = Array.from({ length: 50 }, () => world.service.addMessage('c1', world.clock.now()));
+    const answers = Promise.all(messages.map((message) => running.deliver(received(message), world.secret)));
+    await running.connector.settle();
+    const acknowledged = (await answers).filter((answer) => answer.status === 200);
+    await running.stop();
+    const [row] = await world.database.query<{ count: number }>(
+      'select count(*) as count from connector.messages',
+    );
+    expect(row?.count).toBe(acknowledged.length);
+    expect(acknowledged).toHaveLength(50);
+  });
+});

@@ -1,0 +1,172 @@
+import { createHmac } from 'node:crypto';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { type Connector, type ConnectorOptions, createConnector } from '../../../src/connector/connector.ts';
+import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
+import { type Database, openDatabase } from '../../../src/runtime/database/database.ts';
+import { createKeyRing, generateSealingKey } from '../../../src/runtime/sealing/key-ring.ts';
+import { createTestDatabase } from '../../support/database.ts';
+import { WatchedClock } from '../../support/watched-clock.ts';
+import { silentLogger } from './event-fixtures.ts';
+import { ManualQueues } from './manual-queues.ts';
+import { ScriptedService } from './scripted-service.ts';
+
+export const TOKEN = 'connector-token';
+export const WEBHOOK_URL = 'https://crm.example/webhooks/messaging';
+
+/** An answer of the connector with its body read. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  // The tests look into it by path; its shape is checked where it matters.
+  readonly body: Record<string, unknown>;
+}
+
+/** One connector process in this one, listening on a free port. */
+export interface RunningConnector {
+  readonly connector: Connector;
+  readonly queues: ManualQueues;
+  readonly url: string;
+  /** Asks with the token, unless told otherwise. */
+  ask(
+    method: string,
+    path: string,
+    options?: { body?: unknown; token?: string | null; raw?: string },
+  ): Promise<Answer>;
+  /** Delivers an event as the service does, signed with this secret. */
+  deliver(event: object, secret: string, signedAt?: number): Promise<Answer>;
+  /** Does the polls that were asked for, until none is left. */
+  runPolls(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** A database, a service and a clock that connectors of one test share. */
+export class ConnectorWorld {
+  readonly clock = new WatchedClock();
+  readonly sealingKey = generateSealingKey();
+  readonly #stops: (() => Promise<void>)[] = [];
+  readonly databaseUrl: string;
+  readonly database: Database;
+  readonly service: ScriptedService;
+
+  private constructor(databaseUrl: string, service: ScriptedService) {
+    this.databaseUrl = databaseUrl;
+    this.service = service;
+    this.database = this.openDatabase();
+  }
+
+  static async open(): Promise<ConnectorWorld> {
+    const { url, drop } = await createTestDatabase({ connector: true });
+    const world = new ConnectorWorld(url, await ScriptedService.start());
+    world.#stops.push(
+      drop,
+      () => world.database.close(),
+      () => world.service.close(),
+    );
+    return world;
+  }
+
+  openDatabase(): Database {
+    return openDatabase({
+      url: this.databaseUrl,
+      name: 'test',
+      poolSize: 4,
+      clock: systemClock,
+      logger: silentLogger,
+    });
+  }
+
+  /** Starts a connector that polls the service and registers its webhook, unless told otherwise. */
+  async start(options: Partial<ConnectorOptions> = {}): Promise<RunningConnector> {
+    const database = this.openDatabase();
+    const queues = new ManualQueues();
+    const connector = await createConnector({
+      database,
+      queues,
+      clock: this.clock,
+      logger: silentLogger,
+      role: 'all',
+      apiToken: TOKEN,
+      keyRing: createKeyRing([this.sealingKey]),
+      service: { baseUrl: this.service.baseUrl, apiKey: 'key-1' },
+      webhookPublicUrl: WEBHOOK_URL,
+      reconcileIntervalMs: 45_000,
+      inboxRetentionDays: 30,
+      random: () => 0,
+      ...options,
+    });
+    const server = createServer(connector.app);
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    await connector.start();
+    const running = drive(
+      connector,
+      queues,
+      `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+      this.clock,
+    );
+    let stopping: Promise<void> | undefined;
+    const stop = async (): Promise<void> => {
+      connector.endStreams();
+      await connector.close();
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+      await database.close();
+    };
+    const stopOnce = (): Promise<void> => (stopping ??= stop());
+    this.#stops.push(stopOnce);
+    return { ...running, stop: stopOnce };
+  }
+
+  /** The secret that the service signs with. */
+  get secret(): string {
+    return this.service.webhook?.secret ?? '';
+  }
+
+  async close(): Promise<void> {
+    for (const stop of this.#stops.reverse()) await stop();
+  }
+}
+
+function drive(
+  connector: Connector,
+  queues: ManualQueues,
+  url: string,
+  clock: WatchedClock,
+): Omit<RunningConnector, 'stop'> {
+  const read = async (response: Response): Promise<Answer> => {
+    const text = await response.text();
+    const body: unknown = text.startsWith('{') ? JSON.parse(text) : { text };
+    return { status: response.status, headers: response.headers, body: body as Record<string, unknown> };
+  };
+  return {
+    connector,
+    queues,
+    url,
+    async ask(method, path, { body, token = TOKEN, raw } = {}) {
+      const content = raw ?? (body === undefined ? undefined : JSON.stringify(body));
+      return await read(
+        await fetch(`${url}${path}`, {
+          method,
+          headers: {
+            ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+            ...(content === undefined ? {} : { 'content-type': 'application/json' }),
+          },
+          ...(content === undefined ? {} : { body: content }),
+        }),
+      );
+    },
+    async deliver(event, secret, signedAt = clock.now()) {
+      const body = JSON.stringify(event);
+      const timestamp = String(signedAt);
+      const signature = createHmac('sha256', secret).update(`${timestamp}.${body}`).digest('hex');
+      const headers = { 'x-service-timestamp': timestamp, 'x-service-signature': `sha256=${signature}` };
+      return await read(await fetch(`${url}/webhooks/messaging`, { method: 'POST', headers, body }));
+    },
+    async runPolls() {
+      for (let wake = queues.wakes.shift(); wake !== undefined; wake = queues.wakes.shift()) {
+        await queues.run('reconcile', wake.data);
+      }
+      await connector.settle();
+    },
+  };
+}
