@@ -116,8 +116,9 @@ export function createBullmqQueues(options: BullmqOptions): Queues {
   async function closeAll(): Promise<void> {
     cancelRepair();
     await Promise.all(workers.map((worker) => worker.close(options.graceMs, HARD_STOP_MS)));
-    await withinDeadline(clock, HARD_STOP_MS, 'closing the queues', cache.close()).catch(onError);
-    await store.close();
+    for (const part of [cache, store]) {
+      await withinDeadline(clock, HARD_STOP_MS, 'closing the queues', part.close()).catch(onError);
+    }
   }
 
   repairLater();

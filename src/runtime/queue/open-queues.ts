@@ -48,7 +48,7 @@ export async function openQueues(options: OpenQueuesOptions): Promise<Queues> {
   const onError = createErrorLog(logger, clock);
   const store =
     redisUrl === undefined
-      ? await openPostgresStore(options.databaseUrl)
+      ? await openPostgresStore(options.databaseUrl, onError)
       : await openRedisStore({ redisUrl, clock, onError });
   return createBullmqQueues({
     store,

@@ -1,5 +1,17 @@
-import { createPostgresBackend, Queue, runMigrations, Worker } from 'bullmq';
-import { Client } from 'pg';
+import { EventEmitter } from 'node:events';
+import {
+  type BackendFactory,
+  type PgPool,
+  PostgresConnection,
+  type PostgresConnectionOptions,
+  PostgresQueueBackend,
+  Queue,
+  runMigrations,
+  Worker,
+} from 'bullmq';
+import type { PoolConfig } from 'pg';
+import { prefersPrepared } from '../database/database-url.ts';
+import { openDirectPools, openPooledPools, SteadyClient } from './postgres-pools.ts';
 import { QUEUE_OPTIONS, type QueueStore, WORKER_OPTIONS } from './queue-store.ts';
 import { QueueUnavailable } from './queues.ts';
 
@@ -7,67 +19,89 @@ import { QueueUnavailable } from './queues.ts';
 const SCHEMA = 'queue';
 const CONNECT_TIMEOUT_MS = 5_000;
 const QUERY_TIMEOUT_MS = 10_000;
+/** How often a worker that cannot be woken looks for jobs, in seconds. */
+const POOLED_POLL_S = 1;
 
-interface Connection {
-  readonly connectionString: string;
-  readonly application_name: string;
-  readonly connectionTimeoutMillis: number;
-  readonly query_timeout: number;
-  readonly keepAlive: true;
+/** BullMQ takes the schema from a configuration only, but not from a pool. */
+class DirectConnection extends PostgresConnection {
+  override readonly schema: string = SCHEMA;
 }
 
-async function migrate(connection: Connection): Promise<void> {
-  const client = new Client(connection);
-  // A connection that dies between two queries reports here; the query after it fails by itself.
-  client.on('error', () => undefined);
+/** Stands in for a session that could be listened on. */
+class DeafClient extends EventEmitter {
+  query(): Promise<{ rows: never[] }> {
+    return Promise.resolve({ rows: [] });
+  }
+}
+
+/** Behind a pooler in transaction mode nothing is heard. */
+class PooledConnection extends DirectConnection {
+  override getListenClient(): ReturnType<PostgresConnection['getListenClient']> {
+    return Promise.resolve(new DeafClient());
+  }
+}
+
+class PooledBackend extends PostgresQueueBackend {
+  override get maximumBlockTimeout(): number {
+    return POOLED_POLL_S;
+  }
+}
+
+type CreateBackend = BackendFactory<PostgresQueueBackend, PostgresConnectionOptions>;
+
+function createBackends(pool: PgPool, pooled: boolean): CreateBackend {
+  if (pooled) return (name, options) => new PooledBackend(new PooledConnection(pool), name, options);
+  return (name, options) => new PostgresQueueBackend(new DirectConnection(pool), name, options);
+}
+
+async function migrate(config: PoolConfig): Promise<void> {
+  const client = new SteadyClient(config);
   try {
     await client.connect();
     await runMigrations(client, SCHEMA);
   } catch (cause) {
-    throw new QueueUnavailable(
-      'The queues cannot be set up in Postgres. Check DATABASE_URL and the rights of its user.',
-      {
-        cause,
-      },
-    );
+    const message = 'The queues cannot be set up in Postgres. Check DATABASE_URL and the rights of its user.';
+    throw new QueueUnavailable(message, { cause });
   } finally {
     await client.end().catch(() => undefined);
   }
 }
 
 /**
- * Keeps jobs in Postgres, in the schema `queue`, which it makes or brings up to date first.
- * A worker holds one connection to be woken by, and each side at most two more while it works.
+ * Keeps jobs in Postgres, in the schema `queue`, which it makes or brings up to date first. All queues and workers
+ * share up to four connections, and each worker has one more to be woken by.
+ * `?prepare=false` in the URL tells of a pooler in transaction mode: then workers look for jobs every second in
+ * place of being woken.
  * @throws {QueueUnavailable} when Postgres cannot be reached or refuses.
  */
-export async function openPostgresStore(databaseUrl: string): Promise<QueueStore> {
-  const connection: Connection = {
+export async function openPostgresStore(
+  databaseUrl: string,
+  onError: (error: unknown) => void,
+): Promise<QueueStore> {
+  const config: PoolConfig = {
     connectionString: databaseUrl,
     application_name: 'messaging-connector queue',
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     query_timeout: QUERY_TIMEOUT_MS,
     keepAlive: true,
   };
-  await migrate(connection);
-  const pool = { ...connection, schema: SCHEMA, max: 2 };
+  await migrate(config);
+  const pooled = !prefersPrepared(databaseUrl);
+  const pools = (pooled ? openPooledPools : openDirectPools)(config, SCHEMA, onError);
+  const createBackend = createBackends(pools.pool, pooled);
+  const connection = pools.pool;
 
   return {
     backend: 'postgres',
     // Each call connects when it has to, and fails by itself.
     isReachable: () => true,
-    openQueue(name, onError) {
-      const queue = new Queue(name, { ...QUEUE_OPTIONS, connection: pool }, createPostgresBackend);
-      return queue.on('error', onError);
+    openQueue: (name, onQueueError) =>
+      new Queue(name, { ...QUEUE_OPTIONS, connection }, createBackend).on('error', onQueueError),
+    openWorker(name, processor, concurrency, onWorkerError) {
+      const polling = pooled ? { drainDelay: POOLED_POLL_S } : {};
+      const options = { ...WORKER_OPTIONS, ...polling, connection, concurrency };
+      return new Worker(name, processor, options, createBackend).on('error', onWorkerError);
     },
-    openWorker(name, processor, concurrency, onError) {
-      const worker = new Worker(
-        name,
-        processor,
-        { ...WORKER_OPTIONS, connection: pool, concurrency },
-        createPostgresBackend,
-      );
-      return worker.on('error', onError);
-    },
-    close: () => Promise.resolve(),
+    close: () => pools.close(),
   };
 }

@@ -101,7 +101,8 @@ for (const kind of STORES) {
 
       // Another schedule shows that time has passed, and repairs with it.
       await first.schedule(queue, 'meter', { meter: true }, EVERY_100_MS);
-      await expect.poll(() => calls.seen.filter(({ data }) => data['meter']).length).toBeGreaterThan(4);
+      const countMeter = (): number => calls.seen.filter(({ data }) => data['meter']).length;
+      await expect.poll(countMeter, { timeout: 20_000 }).toBeGreaterThan(4);
       expect(calls.seen.filter(({ data }) => !data['meter']).length).toBeLessThanOrEqual(before + 1);
       await first.unschedule(queue, 'meter');
     });
@@ -128,7 +129,9 @@ for (const kind of STORES) {
         await store.killConnections();
       }
       await calls.more(3);
-      await expect.poll(() => first.unschedule(queue, 'killed').then(() => 'ended')).toBe('ended');
+      await expect
+        .poll(() => first.unschedule(queue, 'killed').then(() => 'ended'), { timeout: 20_000 })
+        .toBe('ended');
     });
 
     it('refuse a period and a jitter that make no sense', async () => {

@@ -1,11 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { Redis } from 'ioredis';
+import { Client } from 'pg';
 import { expect } from 'vitest';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
 import { type OpenQueuesOptions, openQueues } from '../../../src/runtime/queue/open-queues.ts';
 import type { Queues } from '../../../src/runtime/queue/queues.ts';
 import { asAdmin, createTestDatabase } from '../../support/database.ts';
+import { PGBOUNCER, startPgbouncer } from '../../support/pgbouncer.ts';
 import { REDIS_MISSING, startTestRedis } from '../../support/redis.ts';
 
 /** A store of its own for a test file, on which queues are opened and which can be maltreated. */
@@ -22,9 +24,10 @@ export interface StoreUnderTest {
 }
 
 export interface StoreKind {
-  readonly name: 'postgres' | 'redis';
+  readonly name: string;
+  readonly backend: 'postgres' | 'redis';
   /** Why it cannot be tested here. */
-  readonly missing?: string;
+  readonly missing: string | undefined;
   readonly start: () => Promise<StoreUnderTest>;
 }
 
@@ -55,11 +58,14 @@ function opener(defaults: Pick<OpenQueuesOptions, 'databaseUrl' | 'redisUrl'>): 
   };
 }
 
-async function startPostgres(): Promise<StoreUnderTest> {
+/** `route` gives the URL under which the queues reach the database, and a way to end that. */
+async function startPostgres(
+  route: (url: string) => Promise<{ url: string; stop(): Promise<void> }>,
+): Promise<StoreUnderTest> {
   const database = await createTestDatabase();
+  const routed = await route(database.url);
   const name = new URL(database.url).pathname.slice(1);
-  const { open, closeAll } = opener({ databaseUrl: database.url });
-  const { Client } = await import('pg');
+  const { open, closeAll } = opener({ databaseUrl: routed.url });
   const query = async (text: string): Promise<Record<string, unknown>[]> => {
     const client = new Client(database.url);
     await client.connect();
@@ -91,9 +97,21 @@ async function startPostgres(): Promise<StoreUnderTest> {
       ),
     async close() {
       await closeAll();
+      await routed.stop();
       await database.drop();
     },
   };
+}
+
+function startDirectPostgres(): Promise<StoreUnderTest> {
+  return startPostgres((url) => Promise.resolve({ url, stop: () => Promise.resolve() }));
+}
+
+function startPooledPostgres(): Promise<StoreUnderTest> {
+  return startPostgres(async (url) => {
+    const pooler = await startPgbouncer(PGBOUNCER ?? '', url, 4);
+    return { url: `${pooler.url}?prepare=false`, stop: () => pooler.stop() };
+  });
 }
 
 async function startRedis(): Promise<StoreUnderTest> {
@@ -129,8 +147,16 @@ const redisMissing =
     ? `${REDIS_MISSING}, and TEST_REDIS_URL is not set`
     : undefined;
 
+const poolerMissing = PGBOUNCER === undefined ? 'there is no pgbouncer on this machine' : undefined;
+
 /** Every store the queues run on. The whole suite runs on each. */
 export const STORES: readonly StoreKind[] = [
-  { name: 'postgres', start: startPostgres },
-  { name: 'redis', start: startRedis, ...(redisMissing === undefined ? {} : { missing: redisMissing }) },
+  { name: 'postgres', backend: 'postgres', missing: undefined, start: startDirectPostgres },
+  {
+    name: 'postgres behind pgbouncer',
+    backend: 'postgres',
+    missing: poolerMissing,
+    start: startPooledPostgres,
+  },
+  { name: 'redis', backend: 'redis', missing: redisMissing, start: startRedis },
 ];
