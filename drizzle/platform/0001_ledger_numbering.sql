@@ -4,7 +4,10 @@ INSERT INTO "platform"."ledger_position" ("id", "last_seq") VALUES (1, 0);
 -- Numbers up to "batch" committed events that have no number yet, in the order of their ids. Each statement
 -- of a volatile function sees what was committed before it, so what is read after the row lock was taken
 -- holds every number given before. Answers how many events were numbered.
-CREATE FUNCTION "platform"."number_ledger"(batch integer) RETURNS integer LANGUAGE plpgsql VOLATILE AS $$
+-- A session keeps its plan from when the ledger was small. Nested loops over a backlog that came since take
+-- minutes, so only the plan that fits both is left: a hash join of two index scans.
+CREATE FUNCTION "platform"."number_ledger"(batch integer) RETURNS integer LANGUAGE plpgsql VOLATILE
+  SET enable_nestloop = off SET enable_mergejoin = off SET enable_seqscan = off AS $$
 DECLARE
   top bigint;
   numbered integer;

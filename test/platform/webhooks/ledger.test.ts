@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createLedger, type Ledger, recordEvents } from '../../../src/platform/webhooks/ledger.ts';
+import type { Queryable } from '../../../src/runtime/database/database.ts';
 import {
   CONNECTION,
   createWebhookFixture,
@@ -121,6 +122,29 @@ describe('the ledger', () => {
     expect(two).toEqual(one);
     expect(new Set(one).size).toBe(400);
     expect(await ledger.read(400, 10)).toEqual([]);
+  });
+
+  it('numbers a backlog in time by a plan that was made while the ledger was small', async () => {
+    const number = (tx: Queryable): Promise<unknown> =>
+      tx.query('SELECT platform.number_ledger($1::integer)', [20_000], { deadlineMs: 8_000 });
+    const record = (tx: Queryable, count: number): Promise<unknown> =>
+      recordEvents(
+        tx,
+        Array.from({ length: count }, (_, index) => receivedEvent(`cmessage${index}`)),
+      );
+
+    // One transaction is one session; a plan is kept from the sixth use on.
+    await fixture.database.transaction(async (tx) => {
+      await record(tx, 3);
+      await tx.query('ANALYZE platform.ledger');
+      for (let use = 0; use < 8; use += 1) {
+        await record(tx, 1);
+        await number(tx);
+      }
+      await record(tx, 20_000);
+      await number(tx);
+    });
+    expect((await ledger.read(20_009, 100)).map(({ seq }) => seq)).toEqual([20_010, 20_011]);
   });
 
   it('records nothing when there is nothing to record', async () => {
