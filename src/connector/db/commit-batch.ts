@@ -1,76 +1,12 @@
 import type { MessageStatus } from '../../contract/service/statuses.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
+import type { Batch, BatchResult, DeliveryOutcome, RawDelivery } from './batch.ts';
+import { connectionColumns, deliveryColumns, messageColumns } from './batch-columns.ts';
 import { CHANGE } from './change-mask.ts';
 import type { ConnectionEventFacts, MessageFacts } from './facts.ts';
-import { type FoldedConnection, foldConnections, rankConnectionEvent } from './fold-connections.ts';
-import { type FoldedMessage, foldMessages } from './fold-facts.ts';
+import { foldConnections } from './fold-connections.ts';
+import { foldMessages } from './fold-facts.ts';
 import { mergeStatement } from './merge-statement.ts';
-import { toStorableText } from './storable-text.ts';
-
-/** A verified delivery on its way to the raw log. */
-export interface RawDelivery {
-  readonly subscriptionId: string;
-  readonly accountId: string;
-  /** Epoch ms, our clock. */
-  readonly receivedAt: number;
-  /** The signed timestamp header, epoch ms. */
-  readonly signedAt: number;
-  readonly body: Uint8Array;
-  /** The value of `event`, as far as it could be read. */
-  readonly event: string | null;
-  /** What it tells. Absent: nothing to merge, and `outcome` says why. */
-  readonly message?: MessageFacts;
-  readonly connection?: ConnectionEventFacts;
-  readonly outcome?: 'unknown_event' | 'misfit' | 'unmergeable';
-  readonly reason?: string;
-}
-
-/** What became of a delivery, as the raw log keeps it. */
-export type DeliveryOutcome = 'merged' | 'unchanged' | 'foreign' | 'unknown_event' | 'misfit' | 'unmergeable';
-
-/** A lease that must still be held when the batch is written. */
-export interface Fence {
-  readonly lease: string;
-  readonly fence: number;
-}
-
-/**
- * Extra CTEs that run in the same statement, each `name AS (…)`, comma-separated. Their parameters are
- * numbered from `$1`. With a fence they must carry `EXISTS (SELECT FROM guard)`. They can read `merged`
- * (`connection_id, id, change_mask, status, previous_status`): the messages that this batch changed.
- */
-export interface ExtraCtes {
-  readonly ctes: string;
-  readonly params: readonly unknown[];
-}
-
-export interface Batch {
-  /** Epoch ms; the time of every change it makes. */
-  readonly now: number;
-  readonly deliveries?: readonly RawDelivery[];
-  /** Facts beside those of the deliveries, in any order; the batch folds them. */
-  readonly messages?: readonly MessageFacts[];
-  readonly fence?: Fence;
-  readonly also?: ExtraCtes;
-}
-
-/** A message that the batch created or changed. */
-export interface MergedMessage {
-  readonly connectionId: string;
-  readonly messageId: string;
-  /** Bits of `CHANGE`. */
-  readonly changeMask: number;
-  readonly status: MessageStatus | null;
-  readonly previousStatus: MessageStatus | null;
-}
-
-export interface BatchResult {
-  /** False: the fence was lost, and nothing was written. */
-  readonly applied: boolean;
-  readonly messages: readonly MergedMessage[];
-  /** How many deliveries had which outcome. */
-  readonly outcomes: Readonly<Partial<Record<DeliveryOutcome, number>>>;
-}
 
 /**
  * Writes a batch in one SQL statement: the raw log, the merged messages and connections, the changes for the
@@ -174,65 +110,4 @@ function creditDeliveries(
     if (standing.has(index)) byDelivery[delivery] = CHANGE.created | CHANGE.fields;
   });
   return byDelivery;
-}
-
-function deliveryColumns(deliveries: readonly RawDelivery[], credits: readonly number[]): unknown[] {
-  let end = 0;
-  const starts = deliveries.map((delivery) => {
-    const start = end + 1;
-    end += delivery.body.length;
-    return start;
-  });
-  return [
-    deliveries.map((delivery) => delivery.subscriptionId),
-    deliveries.map((delivery) => delivery.accountId),
-    deliveries.map((delivery) => delivery.receivedAt),
-    deliveries.map((delivery) => delivery.signedAt),
-    starts,
-    deliveries.map((delivery) => delivery.body.length),
-    deliveries.map((delivery) => toStorableText(delivery.event)),
-    deliveries.map((delivery) => delivery.message?.connectionId ?? delivery.connection?.connectionId ?? null),
-    deliveries.map((delivery) => delivery.message?.messageId ?? null),
-    deliveries.map((delivery) => delivery.outcome ?? null),
-    deliveries.map((delivery) => toStorableText(delivery.reason ?? null)),
-    credits,
-    Buffer.concat(deliveries.map((delivery) => delivery.body)),
-  ];
-}
-
-function messageColumns(messages: readonly FoldedMessage[]): unknown[] {
-  return [
-    messages.map((message) => message.connectionId),
-    messages.map((message) => message.messageId),
-    messages.map((message) => message.accountId),
-    messages.map((message) => message.direction),
-    messages.map((message) => message.peer),
-    messages.map((message) => message.text),
-    messages.map((message) => message.mediaUrl),
-    messages.map((message) => message.mediaType),
-    messages.map((message) => message.status),
-    messages.map((message) => message.errorMessage),
-    messages.map((message) => message.waMessageId),
-    messages.map((message) => message.createdAt),
-    messages.map((message) => message.polled),
-    messages.map((message) => message.webhookSeen),
-    messages.map((message) => message.statusConflict),
-  ];
-}
-
-function connectionColumns(connections: readonly FoldedConnection[], events: boolean): unknown[] {
-  const names = [connections.map((row) => row.connectionId), connections.map((row) => row.accountId)];
-  if (!events) return names;
-  return [
-    ...names,
-    connections.map((row) => row.event?.phoneNumber ?? null),
-    connections.map((row) => row.event?.label ?? null),
-    connections.map((row) => row.event?.status ?? null),
-    connections.map((row) => row.event?.needsReconnect ?? null),
-    connections.map((row) => row.event?.licenseStatus ?? null),
-    connections.map((row) => row.event?.licenseExpires ?? null),
-    connections.map((row) => row.event?.reason ?? null),
-    connections.map((row) => row.event?.at ?? null),
-    connections.map((row) => (row.event === null ? null : rankConnectionEvent(row.event))),
-  ];
 }

@@ -1,4 +1,4 @@
-import type { ExtraCtes } from './commit-batch.ts';
+import type { ExtraCtes } from './batch.ts';
 import { connectionOwners, movedConnections, RACED } from './merge-connections.ts';
 import { inputConnections, inputDeliveries, inputMessages, ParamNumbers } from './merge-inputs.ts';
 import { mergedMessages } from './merge-messages.ts';

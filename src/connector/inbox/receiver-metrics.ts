@@ -1,6 +1,6 @@
 import type { Metrics } from '../../runtime/metrics/metrics.ts';
+import type { BatchResult, DeliveryOutcome, RawDelivery } from '../db/batch.ts';
 import { CHANGE } from '../db/change-mask.ts';
-import type { BatchResult, DeliveryOutcome, RawDelivery } from '../db/commit-batch.ts';
 import type { Refusal } from './refusals.ts';
 
 /** The receiver's figures. */

@@ -4,7 +4,7 @@ import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { Metrics } from '../../runtime/metrics/metrics.ts';
-import type { BatchResult, RawDelivery } from '../db/commit-batch.ts';
+import type { BatchResult, RawDelivery } from '../db/batch.ts';
 import { answerRefusal, answerTaken } from './answers.ts';
 import { checkSignature } from './check-signature.ts';
 import { commitDeliveries } from './commit-deliveries.ts';

@@ -1,0 +1,70 @@
+import type { RawDelivery } from './batch.ts';
+import { type FoldedConnection, rankConnectionEvent } from './fold-connections.ts';
+import type { FoldedMessage } from './fold-facts.ts';
+import { toStorableText } from './storable-text.ts';
+
+/* The parameters of the merge statement: columns in the order of `merge-inputs.ts`. */
+
+/** Deliveries for `inputDeliveries`: eleven columns, the credits, and all bodies as one value. */
+export function deliveryColumns(deliveries: readonly RawDelivery[], credits: readonly number[]): unknown[] {
+  let end = 0;
+  const starts = deliveries.map((delivery) => {
+    const start = end + 1;
+    end += delivery.body.length;
+    return start;
+  });
+  return [
+    deliveries.map((delivery) => delivery.subscriptionId),
+    deliveries.map((delivery) => delivery.accountId),
+    deliveries.map((delivery) => delivery.receivedAt),
+    deliveries.map((delivery) => delivery.signedAt),
+    starts,
+    deliveries.map((delivery) => delivery.body.length),
+    deliveries.map((delivery) => toStorableText(delivery.event)),
+    deliveries.map((delivery) => delivery.message?.connectionId ?? delivery.connection?.connectionId ?? null),
+    deliveries.map((delivery) => delivery.message?.messageId ?? null),
+    deliveries.map((delivery) => delivery.outcome ?? null),
+    deliveries.map((delivery) => toStorableText(delivery.reason ?? null)),
+    credits,
+    Buffer.concat(deliveries.map((delivery) => delivery.body)),
+  ];
+}
+
+/** Messages for `inputMessages`. */
+export function messageColumns(messages: readonly FoldedMessage[]): unknown[] {
+  return [
+    messages.map((message) => message.connectionId),
+    messages.map((message) => message.messageId),
+    messages.map((message) => message.accountId),
+    messages.map((message) => message.direction),
+    messages.map((message) => message.peer),
+    messages.map((message) => message.text),
+    messages.map((message) => message.mediaUrl),
+    messages.map((message) => message.mediaType),
+    messages.map((message) => message.status),
+    messages.map((message) => message.errorMessage),
+    messages.map((message) => message.waMessageId),
+    messages.map((message) => message.createdAt),
+    messages.map((message) => message.polled),
+    messages.map((message) => message.webhookSeen),
+    messages.map((message) => message.statusConflict),
+  ];
+}
+
+/** Connections for `inputConnections`, with the columns of their events if there are any. */
+export function connectionColumns(connections: readonly FoldedConnection[], events: boolean): unknown[] {
+  const names = [connections.map((row) => row.connectionId), connections.map((row) => row.accountId)];
+  if (!events) return names;
+  return [
+    ...names,
+    connections.map((row) => row.event?.phoneNumber ?? null),
+    connections.map((row) => row.event?.label ?? null),
+    connections.map((row) => row.event?.status ?? null),
+    connections.map((row) => row.event?.needsReconnect ?? null),
+    connections.map((row) => row.event?.licenseStatus ?? null),
+    connections.map((row) => row.event?.licenseExpires ?? null),
+    connections.map((row) => row.event?.reason ?? null),
+    connections.map((row) => row.event?.at ?? null),
+    connections.map((row) => (row.event === null ? null : rankConnectionEvent(row.event))),
+  ];
+}

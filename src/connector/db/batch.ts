@@ -1,0 +1,67 @@
+import type { MessageStatus } from '../../contract/service/statuses.ts';
+import type { ConnectionEventFacts, MessageFacts } from './facts.ts';
+
+/** A verified delivery on its way to the raw log. */
+export interface RawDelivery {
+  readonly subscriptionId: string;
+  readonly accountId: string;
+  /** Epoch ms, our clock. */
+  readonly receivedAt: number;
+  /** The signed timestamp header, epoch ms. */
+  readonly signedAt: number;
+  readonly body: Uint8Array;
+  /** The value of `event`, as far as it could be read. */
+  readonly event: string | null;
+  /** What it tells. Absent: nothing to merge, and `outcome` says why. */
+  readonly message?: MessageFacts;
+  readonly connection?: ConnectionEventFacts;
+  readonly outcome?: 'unknown_event' | 'misfit' | 'unmergeable';
+  readonly reason?: string;
+}
+
+/** What became of a delivery, as the raw log keeps it. */
+export type DeliveryOutcome = 'merged' | 'unchanged' | 'foreign' | 'unknown_event' | 'misfit' | 'unmergeable';
+
+/** A lease that must still be held when the batch is written. */
+export interface Fence {
+  readonly lease: string;
+  readonly fence: number;
+}
+
+/**
+ * Extra CTEs that run in the same statement, each `name AS (…)`, comma-separated. Their parameters are
+ * numbered from `$1`. With a fence they must carry `EXISTS (SELECT FROM guard)`. They can read `merged`
+ * (`connection_id, id, change_mask, status, previous_status`): the messages that this batch changed.
+ */
+export interface ExtraCtes {
+  readonly ctes: string;
+  readonly params: readonly unknown[];
+}
+
+export interface Batch {
+  /** Epoch ms; the time of every change it makes. */
+  readonly now: number;
+  readonly deliveries?: readonly RawDelivery[];
+  /** Facts beside those of the deliveries, in any order; the batch folds them. */
+  readonly messages?: readonly MessageFacts[];
+  readonly fence?: Fence;
+  readonly also?: ExtraCtes;
+}
+
+/** A message that the batch created or changed. */
+export interface MergedMessage {
+  readonly connectionId: string;
+  readonly messageId: string;
+  /** Bits of `CHANGE`. */
+  readonly changeMask: number;
+  readonly status: MessageStatus | null;
+  readonly previousStatus: MessageStatus | null;
+}
+
+export interface BatchResult {
+  /** False: the fence was lost, and nothing was written. */
+  readonly applied: boolean;
+  readonly messages: readonly MergedMessage[];
+  /** How many deliveries had which outcome. */
+  readonly outcomes: Readonly<Partial<Record<DeliveryOutcome, number>>>;
+}
