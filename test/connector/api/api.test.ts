@@ -1,0 +1,412 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { connectorAccountList } from '../../../src/contract/connector/accounts.ts';
+import { connectorConnection, connectorConnectionList } from '../../../src/contract/connector/connections.ts';
+import { connectorErrorBody } from '../../../src/contract/connector/errors.ts';
+import { connectorMessage, connectorMessageList } from '../../../src/contract/connector/messages.ts';
+import { healthAnswer, syncStatus } from '../../../src/contract/connector/sync.ts';
+import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
+import { openDatabase } from '../../../src/runtime/database/database.ts';
+import { startFaultProxy } from '../../support/fault-proxy.ts';
+import { silentLogger } from '../support/event-fixtures.ts';
+import {
+  type Answer,
+  ConnectorWorld,
+  type RunningConnector,
+  WEBHOOK_URL,
+} from '../support/running-connector.ts';
+
+const PATHS = {
+  '/webhooks/messaging': ['post'],
+  '/webhooks/messaging/{subscriptionId}': ['post'],
+  '/healthz': ['get'],
+  '/readyz': ['get'],
+  '/metrics': ['get'],
+  '/v1/accounts': ['get'],
+  '/v1/changes': ['get'],
+  '/v1/changes/stream': ['get'],
+  '/v1/connections': ['get'],
+  '/v1/connections/{id}': ['get'],
+  '/v1/connections/{id}/customer': ['put'],
+  '/v1/messages': ['get'],
+  '/v1/messages/{id}': ['get'],
+  '/v1/sync': ['get', 'post'],
+};
+
+let world: ConnectorWorld;
+let running: RunningConnector;
+/** Ids of the service's messages in the order of the list: newest first, then by id. */
+let expectedIds: string[];
+
+beforeAll(async () => {
+  world = await ConnectorWorld.open();
+  const { service, clock } = world;
+  service.addConnection('c1', { label: 'Front desk' });
+  service.addConnection('c2', { provider: 'cloud_api', status: 'disconnected' });
+  for (let index = 0; index < 25; index += 1) {
+    service.addMessage(index % 2 === 0 ? 'c1' : 'c2', clock.now() - Math.floor(index / 5) * 1_000, {
+      direction: index % 3 === 0 ? 'outgoing' : 'incoming',
+    });
+  }
+  expectedIds = [...service.messages]
+    .sort((a, b) => b.createdAt - a.createdAt || a.id.localeCompare(b.id))
+    .map((message) => message.id);
+  running = await world.start();
+  await running.ask('POST', '/v1/sync');
+});
+afterAll(() => world.close());
+
+const get = (path: string) => running.ask('GET', path);
+
+function refusal(answer: Answer) {
+  return { status: answer.status, ...connectorErrorBody.parse(answer.body) };
+}
+
+describe('the token', () => {
+  it.each([
+    ['no token', null],
+    ['a wrong token', 'connector-tokem'],
+    ['a longer token', 'connector-token1'],
+    ['an empty token', ''],
+  ])('is demanded everywhere under /v1: %s', async (_what, token) => {
+    for (const path of [
+      '/v1/messages',
+      '/v1/openapi.json',
+      '/v1/changes',
+      '/v1/nowhere',
+      '/v1/connections/c1',
+    ]) {
+      const answer = await running.ask('GET', path, { token });
+      expect(refusal(answer)).toMatchObject({ status: 401, error: 'unauthorized' });
+      expect(answer.headers.get('www-authenticate')).toBe('Bearer');
+    }
+  });
+
+  it('is not demanded of probes', async () => {
+    for (const path of ['/healthz', '/readyz', '/metrics']) {
+      expect((await running.ask('GET', path, { token: null })).status).toBe(200);
+    }
+  });
+});
+
+describe('messages', () => {
+  async function readAll(query: string): Promise<string[]> {
+    const ids: string[] = [];
+    for (let cursor: string | null = ''; cursor !== null; ) {
+      const { status, body } = await get(`/v1/messages?${query}${cursor === '' ? '' : `&cursor=${cursor}`}`);
+      expect(status).toBe(200);
+      const page = connectorMessageList.parse(body);
+      expect(page.hasMore).toBe(page.nextCursor !== null);
+      ids.push(...page.messages.map((message) => message.id));
+      cursor = page.nextCursor;
+    }
+    return ids;
+  }
+
+  it.each([1, 3, 7, 25, 100])('are listed newest first, each once, in pages of %i', async (limit) => {
+    expect(await readAll(`limit=${limit}`)).toEqual(expectedIds);
+  });
+
+  it('are filtered by connection, direction, peer and account', async () => {
+    const of = (connectionId: string) =>
+      new Set(
+        world.service.messages.filter((each) => each.connectionId === connectionId).map((each) => each.id),
+      );
+    expect(new Set(await readAll('connectionId=c1&limit=4'))).toEqual(of('c1'));
+    expect(await readAll('connectionId=nobody')).toEqual([]);
+    const outgoing = world.service.messages
+      .filter((each) => each.direction === 'outgoing')
+      .map((each) => each.id);
+    expect((await readAll('direction=outgoing&limit=2')).sort()).toEqual(outgoing.sort());
+    expect(await readAll('peer=15550000000')).toEqual([]);
+    expect(await readAll('accountId=default')).toHaveLength(25);
+    expect(await readAll('accountId=other')).toEqual([]);
+  });
+
+  it('are read one by one', async () => {
+    const [id] = expectedIds;
+    const { status, body } = await get(`/v1/messages/${id}`);
+    expect(status).toBe(200);
+    expect(connectorMessage.strict().parse(body)).toMatchObject({
+      id,
+      firstSeenBy: 'poll',
+      peer: null,
+      customerRef: null,
+    });
+  });
+
+  it.each([
+    ['limit=0', 'limit'],
+    ['limit=1001', 'limit'],
+    ['limit=1.5', 'limit'],
+    ['limit=', 'limit'],
+    ['limit=1&limit=2', 'limit'],
+    ['direction=sideways', 'direction'],
+    ['cursor=', 'cursor'],
+    ['cursor=AAAA', 'cursor'],
+    ['cursor=%00', 'cursor'],
+    ['peer=%00', 'peer'],
+    ['connectionId=a%00b', 'connectionId'],
+    ['connection=c1', 'connection'],
+  ])('refuse the query %s and name the field', async (query, field) => {
+    const answer = refusal(await get(`/v1/messages?${query}`));
+    expect(answer).toMatchObject({ status: 400, error: 'invalid_request' });
+    expect(answer.message).toMatch(new RegExp(`^${field}: .+\\.$`));
+  });
+
+  it('refuse a cursor of another list', async () => {
+    const { body } = await get('/v1/connections?limit=1');
+    const cursor = String(body['nextCursor']);
+    expect((await get(`/v1/connections?limit=1&cursor=${cursor}`)).status).toBe(200);
+    expect(refusal(await get(`/v1/messages?cursor=${cursor}`))).toMatchObject({ status: 400 });
+  });
+});
+
+describe('connections', () => {
+  it('are listed in pages, with health and last contact', async () => {
+    const first = connectorConnectionList.parse((await get('/v1/connections?limit=1')).body);
+    expect(first.connections).toMatchObject([
+      {
+        id: 'c1',
+        label: 'Front desk',
+        status: 'open',
+        health: 'working',
+        needsReconnect: false,
+        visible: true,
+      },
+    ]);
+    expect(first.connections[0]?.lastContactAt).toBe(new Date(world.clock.now()).toISOString());
+    const second = connectorConnectionList.parse(
+      (await get(`/v1/connections?cursor=${first.nextCursor}`)).body,
+    );
+    expect(second).toMatchObject({ connections: [{ id: 'c2', health: 'needs_reconnect' }], hasMore: false });
+  });
+
+  it('are mapped to a customer, in messages and in the feed too', async () => {
+    const answer = await running.ask('PUT', '/v1/connections/c1/customer', {
+      body: { customerRef: 'crm-7' },
+    });
+    expect(connectorConnection.strict().parse(answer.body)).toMatchObject({ id: 'c1', customerRef: 'crm-7' });
+    await running.ask('PUT', '/v1/connections/c1/customer', { body: { customerRef: 'crm-7' } });
+    expect((await get('/v1/connections/c1')).body).toMatchObject({ customerRef: 'crm-7' });
+    const { body } = await get('/v1/messages?connectionId=c1&limit=1');
+    expect(body).toMatchObject({ messages: [{ customerRef: 'crm-7' }] });
+    await running.connector.settle();
+    const changes = (await get('/v1/changes?connectionId=c1&limit=1000')).body['changes'] as {
+      data: object;
+    }[];
+    const mapped = changes.filter(({ data }) => 'customerRef' in data && data.customerRef === 'crm-7');
+    expect(mapped).toHaveLength(1);
+  });
+
+  it('keep their customer when they are polled, and lose it on request', async () => {
+    await running.ask('PUT', '/v1/connections/c2/customer', { body: { customerRef: 'crm-8' } });
+    await running.ask('POST', '/v1/sync');
+    expect((await get('/v1/connections/c2')).body).toMatchObject({ customerRef: 'crm-8' });
+    await running.ask('PUT', '/v1/connections/c2/customer', { body: { customerRef: null } });
+    expect((await get('/v1/connections/c2')).body).toMatchObject({ customerRef: null });
+  });
+
+  it.each([
+    ['an empty reference', { customerRef: '' }, 'customerRef'],
+    ['a number', { customerRef: 7 }, 'customerRef'],
+    ['NUL', { customerRef: 'a\u0000' }, 'customerRef'],
+    ['a lone surrogate', { customerRef: '\ud800' }, 'customerRef'],
+    ['nothing', {}, 'customerRef'],
+    ['a field too many', { customerRef: 'a', customer: 'b' }, 'customer'],
+    ['a list', [], 'body'],
+  ])('refuse %s as a mapping', async (_what, body, field) => {
+    const answer = refusal(await running.ask('PUT', '/v1/connections/c1/customer', { body }));
+    expect(answer).toMatchObject({ status: 400, error: 'invalid_request' });
+    expect(answer.message.startsWith(`${field}: `)).toBe(true);
+  });
+
+  it.each([
+    ['no JSON', '{"customerRef":', 400],
+    ['nothing at all', '', 400],
+    ['a bare text', '"crm"', 400],
+    ['64 KiB and more', JSON.stringify({ customerRef: 'x'.repeat(66_000) }), 413],
+  ])('refuse %s as a body', async (_what, raw, status) => {
+    expect(refusal(await running.ask('PUT', '/v1/connections/c1/customer', { raw })).status).toBe(status);
+  });
+});
+
+describe('accounts', () => {
+  it('are listed without their credential', async () => {
+    const { body } = await get('/v1/accounts');
+    expect(connectorAccountList.parse(body).accounts).toMatchObject([
+      {
+        id: 'default',
+        kind: 'api_key',
+        baseUrl: world.service.baseUrl,
+        state: 'active',
+        webhookPath: '/webhooks/messaging',
+        webhookUrl: WEBHOOK_URL,
+      },
+    ]);
+    expect(JSON.stringify(body)).not.toContain('key-1');
+  });
+});
+
+describe('sync', () => {
+  it('tells how far each account and connection is', async () => {
+    const { status, body } = await get('/v1/sync');
+    expect(status).toBe(200);
+    const [account] = syncStatus.parse(body).accounts;
+    expect(account).toMatchObject({
+      accountId: 'default',
+      coveredUntil: new Date(world.clock.now()).toISOString(),
+      openGaps: 0,
+      lastPoll: { ok: true, error: null, notBefore: null },
+      statusConflicts: 0,
+    });
+    expect(account?.connections.map(({ connectionId }) => connectionId)).toEqual(['c1', 'c2']);
+    const open = world.service.messages.filter((each) => each.direction === 'outgoing');
+    const oldest = Math.min(...open.map((each) => each.createdAt));
+    expect(account?.oldestOpenStatus?.createdAt).toBe(new Date(oldest).toISOString());
+  });
+
+  it('polls with and without a body, and answers with the state afterwards', async () => {
+    for (const options of [{}, { body: {} }, { body: { accountId: 'default' } }]) {
+      const answer = await running.ask('POST', '/v1/sync', options);
+      expect(answer.status).toBe(200);
+      expect(syncStatus.parse(answer.body).accounts).toHaveLength(1);
+    }
+  });
+
+  it('knows no other account', async () => {
+    expect(refusal(await get('/v1/sync?accountId=other')).status).toBe(404);
+    expect(refusal(await running.ask('POST', '/v1/sync', { body: { accountId: 'other' } })).status).toBe(404);
+    expect(refusal(await running.ask('POST', '/v1/sync', { body: { account: 'default' } })).status).toBe(400);
+  });
+
+  it('tells what the service answered when it cannot poll', async () => {
+    const { service } = world;
+    service.fault = () => ({ status: 403, body: { error: 'insufficient_scope' } });
+    const refused = refusal(await running.ask('POST', '/v1/sync'));
+    expect(refused).toMatchObject({ status: 502, error: 'service_refused' });
+    expect(refused.message).toContain('insufficient_scope');
+    service.fault = () => ({
+      status: 429,
+      body: { error: 'rate_limited' },
+      headers: { 'retry-after': '90' },
+    });
+    const limited = await running.ask('POST', '/v1/sync');
+    expect(refusal(limited)).toMatchObject({ status: 429, error: 'rate_limited' });
+    expect(limited.headers.get('retry-after')).toBe('90');
+    expect((await get('/v1/sync')).body).toMatchObject({
+      accounts: [{ lastPoll: { ok: false, error: 'rate_limited' } }],
+    });
+    service.fault = () => undefined;
+    await world.clock.advance(91_000);
+    expect((await running.ask('POST', '/v1/sync')).status).toBe(200);
+  });
+});
+
+describe('addresses', () => {
+  it('that do not exist are not found', async () => {
+    for (const path of ['/v1/nowhere', '/v1/messages/none', '/v1/connections/none', '/v1', '/']) {
+      expect(refusal(await get(path))).toMatchObject({ status: 404, error: 'not_found' });
+    }
+    for (const path of ['/v1/messages/%00', '/v1/messages/%ff', `/v1/messages/${'x'.repeat(300)}`]) {
+      expect([400, 404]).toContain(refusal(await get(path)).status);
+    }
+  });
+
+  it('that do not exist yet are not found either', async () => {
+    expect(refusal(await running.ask('POST', '/v1/read-receipts', { body: {} })).status).toBe(404);
+    expect(refusal(await get('/v1/outbound')).status).toBe(404);
+  });
+
+  it.each([
+    ['DELETE', '/v1/messages', 'GET, HEAD'],
+    ['POST', '/v1/messages/m1', 'GET, HEAD'],
+    ['DELETE', '/v1/sync', 'GET, HEAD, POST'],
+    ['GET', '/v1/connections/c1/customer', 'PUT'],
+    ['POST', '/v1/changes', 'GET, HEAD'],
+    ['POST', '/v1/openapi.json', 'GET, HEAD'],
+    ['POST', '/healthz', 'GET, HEAD'],
+  ])('refuse other methods: %s %s', async (method, path, allow) => {
+    const answer = await running.ask(method, path);
+    expect(refusal(answer)).toMatchObject({ status: 405, error: 'method_not_allowed' });
+    expect(answer.headers.get('allow')).toBe(allow);
+  });
+});
+
+describe('the document', () => {
+  it('lists exactly the routes that exist', async () => {
+    const { body } = await get('/v1/openapi.json');
+    const paths = body['paths'] as Record<string, object>;
+    const listed = Object.fromEntries(
+      Object.entries(paths).map(([path, item]) => [path, Object.keys(item).sort()]),
+    );
+    expect(listed).toEqual(PATHS);
+  });
+
+  it('lists none that answers 404 or 405', async () => {
+    for (const [path, methods] of Object.entries(PATHS)) {
+      if (path.endsWith('stream')) continue;
+      for (const method of methods) {
+        const real = path.replace('{id}', 'c1').replace('/messages/c1', `/messages/${expectedIds[0]}`);
+        const answer = await running.ask(method.toUpperCase(), real.replace('{subscriptionId}', 'default'));
+        expect([path, method, answer.status]).not.toEqual([path, method, expect.toBeOneOf([404, 405])]);
+      }
+    }
+  });
+});
+
+describe('probes', () => {
+  it('tell what is not at hand', async () => {
+    expect(healthAnswer.parse((await get('/readyz')).body)).toEqual({
+      ok: true,
+      checks: { database: true, queue: true },
+    });
+    running.queues.failing = true;
+    const answer = await get('/readyz');
+    running.queues.failing = false;
+    expect(answer).toMatchObject({
+      status: 503,
+      body: { ok: false, checks: { database: true, queue: false } },
+    });
+    expect((await get('/healthz')).body).toEqual({ ok: true });
+  });
+
+  it('give the figures of polling', async () => {
+    const { headers, body } = await get('/metrics');
+    expect(headers.get('content-type')).toContain('text/plain');
+    for (const name of [
+      'connector_poll_seconds_bucket',
+      'connector_poll_pages_total',
+      'connector_poll_merged_total{what="created"} 25',
+      'connector_coverage_lag_seconds{account="default"} 0',
+      'connector_open_statuses{account="default"}',
+      'connector_poll_back_off_seconds{account="default"}',
+    ]) {
+      expect(body['text']).toContain(name);
+    }
+  });
+});
+
+describe('a database that is away', () => {
+  it('is told as 503, with a time to come back, and is found again', async () => {
+    const { hostname, port } = new URL(world.databaseUrl);
+    const proxy = await startFaultProxy({ host: hostname, port: Number(port) });
+    const url = proxy.route(world.databaseUrl);
+    const database = openDatabase({ url, name: 'test', clock: systemClock, logger: silentLogger });
+    const lost = await world.start({ database, role: 'web' });
+    try {
+      await proxy.refuse();
+      proxy.cut();
+      const answer = await lost.ask('GET', '/v1/messages');
+      expect(refusal(answer)).toMatchObject({ status: 503, error: 'unavailable' });
+      expect(answer.headers.get('retry-after')).toBe('1');
+      expect((await lost.ask('GET', '/readyz')).status).toBe(503);
+      expect((await lost.ask('GET', '/healthz')).status).toBe(200);
+      await proxy.accept();
+      expect((await lost.ask('GET', '/v1/messages')).status).toBe(200);
+    } finally {
+      await lost.stop();
+      await database.close();
+      await proxy.close();
+    }
+  });
+});
