@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { CompactEncrypt, compactDecrypt, decodeProtectedHeader, errors } from 'jose';
+import { equalSecrets } from './equal-secrets.ts';
 import { readSealingKey, type SealingKey } from './sealing-key.ts';
 
 export { generateSealingKey } from './sealing-key.ts';
@@ -98,7 +99,7 @@ export function createKeyRing(keys: readonly string[]): KeyRing {
       if (key === undefined) throw new SealingError('unknown_key');
       const plain = await decrypt(sealed, key);
       // After decryption, so that the header compared here is one that the key vouches for.
-      if (header.context !== digest(context)) throw new SealingError('wrong_context');
+      if (!equalSecrets(header.context, digest(context))) throw new SealingError('wrong_context');
       return plain;
     },
 

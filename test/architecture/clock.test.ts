@@ -1,0 +1,120 @@
+import { describe, expect, it } from 'vitest';
+import { findImports } from './import-rules.ts';
+import { readSources, readSql, type SourceFile } from './source-files.ts';
+import { lineAt, takeApart } from './source-parts.ts';
+
+/**
+ * The clock itself, and the page, which runs in a browser. `setImmediate` is free for all: it waits for no time.
+ */
+const EXEMPT = /^src\/(?:runtime\/clock|console)\//;
+
+const CLOCK_READS = [
+  /\bDate\s*\.\s*now\b/g,
+  /\bnew\s+Date\b(?!\s*\(\s*[^\s)])/g,
+  /(?<!new\s+)(?<![.\w])Date\s*\(\s*\)/g,
+  /\bperformance\s*\.\s*\w+/g,
+  /\bprocess\s*\.\s*(?:hrtime|uptime)\b/g,
+  /\bset(?:Timeout|Interval)\b/g,
+];
+/** A command talks to real servers in real time; whatever it composes must not. */
+const DEADLINE = /\bAbortSignal\s*\.\s*timeout\b/g;
+const COMMANDS = /^src\/cli\//;
+const TIMER_MODULES = /^(?:node:)?(?:timers(?:\/promises)?|perf_hooks)$/;
+const SQL_CLOCKS =
+  /\b(?:now|clock_timestamp|statement_timestamp|transaction_timestamp|timeofday)\s*\(|\b(?:current_(?:timestamp|date|time)|localtime(?:stamp)?)\b/gi;
+const DRIZZLE_CLOCKS = /\bdefaultNow\b/g;
+
+function findClockReads(file: SourceFile): string[] {
+  const place = (at: number, what: string): string => `${file.path}:${lineAt(file.source, at)} ${what}`;
+  return [
+    ...[...CLOCK_READS, ...(COMMANDS.test(file.path) ? [] : [DEADLINE])]
+      .flatMap((read) => [...file.code.matchAll(read)])
+      .map(({ index, 0: what }) => place(index, what)),
+    ...findImports(file)
+      .filter(({ specifier }) => TIMER_MODULES.test(specifier))
+      .map(({ from, line, specifier }) => `${from}:${line} ${specifier}`),
+  ];
+}
+
+function findSqlClocks(file: SourceFile): string[] {
+  const inTexts = file.texts.flatMap(({ text, at }) =>
+    [...text.matchAll(SQL_CLOCKS)].map(({ index, 0: what }) => ({ at: at + index, what })),
+  );
+  const inCode = [...file.code.matchAll(DRIZZLE_CLOCKS)].map(({ index, 0: what }) => ({ at: index, what }));
+  return [...inTexts, ...inCode].map(({ at, what }) => `${file.path}:${lineAt(file.source, at)} ${what}`);
+}
+
+function parse(source: string): SourceFile {
+  return { path: 'src/x/y.ts', source, ...takeApart(source) };
+}
+
+const files = readSources('src').filter(({ path }) => !EXEMPT.test(path));
+
+describe('time', () => {
+  it('is read through the clock alone (take a Clock as a parameter)', () => {
+    expect(files.flatMap(findClockReads)).toEqual([]);
+  });
+
+  it('comes into SQL as a parameter, never from the database', () => {
+    expect(files.flatMap(findSqlClocks)).toEqual([]);
+    const inMigrations = readSql('drizzle').flatMap(({ path, sql }) =>
+      [...sql.matchAll(SQL_CLOCKS)].map(({ index, 0: what }) => `${path}:${lineAt(sql, index)} ${what}`),
+    );
+    expect(inMigrations).toEqual([]);
+  });
+
+  it('is looked for in files and migrations that are there', () => {
+    expect(files.length).toBeGreaterThan(50);
+    expect(readSql('drizzle').length).toBeGreaterThan(1);
+  });
+});
+
+describe('the rule about time', () => {
+  it.each([
+    'Date.now()',
+    'const n = Date . now;',
+    'new Date()',
+    'new Date( )',
+    'new Date;',
+    'const text = Date();',
+    'performance.now()',
+    'process.hrtime.bigint()',
+    'setTimeout(run, 5)',
+    'globalThis.setInterval(run, 5)',
+    'AbortSignal.timeout(5)',
+    "import { setTimeout as wait } from 'node:timers/promises';",
+    `const text = \`\${Date.now()}\`;`,
+  ])('sees %s', (source) => {
+    expect(findClockReads(parse(source)).length).toBeGreaterThan(0);
+  });
+
+  it.each([
+    'new Date(clock.now())',
+    'new Date(0)',
+    'clock.now()',
+    '// Date.now()',
+    "const text = 'Date.now()';",
+    'setImmediate(run)',
+    'const pattern = /setTimeout\\(/;',
+  ])('does not mind %s', (source) => {
+    expect(findClockReads(parse(source))).toEqual([]);
+  });
+
+  it.each([
+    'sql`select now()`',
+    "query('insert into a values (NOW ())')",
+    `query(\`update a set at = current_timestamp where id = \${id}\`)`,
+    "query('select clock_timestamp()')",
+    'const at = timestamp().defaultNow();',
+    "query('set x = LOCALTIMESTAMP')",
+  ])('sees in SQL %s', (source) => {
+    expect(findSqlClocks(parse(source)).length).toBe(1);
+  });
+
+  it.each(['clock.now()', "query('select known(1), current_user')", '// now()'])(
+    'does not mind in SQL %s',
+    (source) => {
+      expect(findSqlClocks(parse(source))).toEqual([]);
+    },
+  );
+});

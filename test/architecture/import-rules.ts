@@ -1,0 +1,106 @@
+import { posix } from 'node:path';
+import { lineAt } from './source-parts.ts';
+
+/** What a file imports, type imports included. */
+export interface Import {
+  readonly from: string;
+  readonly line: number;
+  readonly specifier: string;
+  /** The path of the file, where it is one of ours. */
+  readonly target: string | undefined;
+}
+
+/** A folder of `src/`: whom it may import besides itself, and which packages. Undefined: all of them. */
+export interface FolderRule {
+  readonly folders: readonly string[];
+  readonly packages?: RegExp;
+  /** Its files stand alone. */
+  readonly alone?: true;
+}
+
+/** Who may import whom. */
+export const FOLDERS: Readonly<Record<string, FolderRule>> = {
+  contract: { folders: [], packages: /^zod$/ },
+  patterns: { folders: [], packages: /^node:/, alone: true },
+  runtime: { folders: [] },
+  connector: { folders: ['contract', 'patterns', 'runtime'] },
+  platform: { folders: ['contract', 'runtime'] },
+  sandbox: { folders: ['platform', 'contract', 'runtime'] },
+  conformance: { folders: ['contract'] },
+  console: { folders: ['contract'] },
+  cli: {
+    folders: [
+      'contract',
+      'patterns',
+      'runtime',
+      'connector',
+      'platform',
+      'sandbox',
+      'conformance',
+      'console',
+    ],
+  },
+};
+
+const KEYWORD = /\b(?:from|import)\s*(?:\(\s*)?$/;
+
+/** The imports of a file: static, dynamic, of types and of re-exports. */
+export function findImports(file: {
+  readonly path: string;
+  readonly source: string;
+  readonly code: string;
+  readonly texts: readonly { readonly text: string; readonly at: number }[];
+}): Import[] {
+  return file.texts
+    .filter(({ at }) => KEYWORD.test(file.code.slice(Math.max(0, at - 40), at)))
+    .map(({ text, at }) => ({
+      from: file.path,
+      line: lineAt(file.source, at),
+      specifier: text,
+      target: text.startsWith('.') ? posix.join(posix.dirname(file.path), text) : undefined,
+    }));
+}
+
+function folderOf(path: string): string | undefined {
+  return /^src\/([^/]+)\//.exec(path)?.[1];
+}
+
+/** Why an import is not allowed; undefined when it is. */
+export function judgeImport(found: Import): string | undefined {
+  const from = folderOf(found.from);
+  const rule = from === undefined ? undefined : FOLDERS[from];
+  if (from === undefined || rule === undefined) return `src/${from ?? ''} is no folder of the architecture`;
+  if (found.target === undefined) {
+    const allowed = rule.packages === undefined || rule.packages.test(found.specifier);
+    return allowed ? undefined : `${from} may not import the package ${found.specifier}`;
+  }
+  const to = folderOf(found.target);
+  if (to === undefined) return `${found.target} lies outside src`;
+  if (to === from) return rule.alone === true ? `each file of ${from} stands alone` : undefined;
+  return rule.folders.includes(to) ? undefined : `${from} may not import ${to}`;
+}
+
+/** The first cycle of imports, as the files on its way; undefined where there is none. */
+export function findCycle(imports: readonly Import[]): string[] | undefined {
+  const next = new Map<string, string[]>();
+  for (const { from, target } of imports) {
+    if (target !== undefined) next.set(from, [...(next.get(from) ?? []), target]);
+  }
+  const done = new Set<string>();
+  const visit = (file: string, way: readonly string[]): string[] | undefined => {
+    const before = way.indexOf(file);
+    if (before !== -1) return [...way.slice(before), file];
+    if (done.has(file)) return undefined;
+    for (const target of next.get(file) ?? []) {
+      const cycle = visit(target, [...way, file]);
+      if (cycle !== undefined) return cycle;
+    }
+    done.add(file);
+    return undefined;
+  };
+  for (const file of next.keys()) {
+    const cycle = visit(file, []);
+    if (cycle !== undefined) return cycle;
+  }
+  return undefined;
+}

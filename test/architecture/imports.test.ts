@@ -1,0 +1,109 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { FOLDERS, findCycle, findImports, type Import, judgeImport } from './import-rules.ts';
+import { ROOT, readSources } from './source-files.ts';
+import { takeApart } from './source-parts.ts';
+
+const files = readSources('src');
+const imports = files.flatMap(findImports);
+
+function parse(path: string, source: string): Import[] {
+  return findImports({ path, source, ...takeApart(source) });
+}
+
+function judge(path: string, specifier: string): string | undefined {
+  return parse(path, `import { x } from '${specifier}';`).map(judgeImport)[0];
+}
+
+describe('the folders of src', () => {
+  it('are those of the architecture', () => {
+    const unknown = readdirSync(join(ROOT, 'src')).filter((name) => FOLDERS[name] === undefined);
+    expect(unknown, 'add a folder to the architecture before using it').toEqual([]);
+  });
+
+  it('import only whom they may', () => {
+    const wrong = imports.flatMap((found) => {
+      const reason = judgeImport(found);
+      return reason === undefined
+        ? []
+        : [`${found.from}:${found.line} imports '${found.specifier}': ${reason}`];
+    });
+    expect(wrong).toEqual([]);
+  });
+
+  it('import files that exist, by their whole names', () => {
+    const known = new Set(files.map(({ path }) => path));
+    const missing = imports.filter(({ target }) => target !== undefined && !known.has(target));
+    expect(missing.map(({ from, line, specifier }) => `${from}:${line} ${specifier}`)).toEqual([]);
+  });
+
+  it('import nobody in a circle', () => {
+    expect(findCycle(imports)?.join(' → ')).toBeUndefined();
+  });
+
+  it('are really read: there are imports of every kind', () => {
+    expect(imports.length).toBeGreaterThan(100);
+    expect(imports.some(({ specifier }) => specifier.startsWith('node:'))).toBe(true);
+    expect(imports.some(({ target }) => target?.startsWith('src/contract/'))).toBe(true);
+  });
+});
+
+describe('the rule about imports', () => {
+  it.each([
+    ['src/connector/a.ts', '../platform/b.ts', 'connector may not import platform'],
+    ['src/platform/a.ts', '../patterns/b.ts', 'platform may not import patterns'],
+    ['src/platform/rest/a.ts', '../../sandbox/b.ts', 'platform may not import sandbox'],
+    ['src/patterns/a.ts', '../contract/b.ts', 'patterns may not import contract'],
+    ['src/patterns/a.ts', './b.ts', 'each file of patterns stands alone'],
+    ['src/patterns/a.ts', 'zod', 'patterns may not import the package zod'],
+    ['src/contract/a.ts', 'node:fs', 'contract may not import the package node:fs'],
+    ['src/runtime/a.ts', '../contract/b.ts', 'runtime may not import contract'],
+    ['src/connector/a.ts', '../../test/b.ts', 'test/b.ts lies outside src'],
+    ['src/helpers/a.ts', 'zod', 'src/helpers is no folder of the architecture'],
+  ])('refuses in %s an import of %s', (path, specifier, reason) => {
+    expect(judge(path, specifier)).toBe(reason);
+  });
+
+  it.each([
+    ['src/connector/a.ts', '../patterns/b.ts'],
+    ['src/sandbox/a.ts', '../platform/b.ts'],
+    ['src/cli/a.ts', '../sandbox/b.ts'],
+    ['src/contract/service/a.ts', '../connector/b.ts'],
+    ['src/contract/a.ts', 'zod'],
+    ['src/patterns/a.ts', 'node:crypto'],
+    ['src/runtime/a.ts', 'bullmq'],
+  ])('allows in %s an import of %s', (path, specifier) => {
+    expect(judge(path, specifier)).toBeUndefined();
+  });
+
+  it('sees imports of every form, and none in comments and texts', () => {
+    const source = [
+      "import { a } from './a.ts';",
+      "import type { b } from './b.ts';",
+      "export * from './c.ts';",
+      "import './d.ts';",
+      "const e = await import('./e.ts');",
+      'import {',
+      '  f,',
+      "} from './f.ts';",
+      "// import './comment.ts'",
+      "/* import './block.ts' */",
+      'const text = "import \'./text.ts\'";',
+      `const template = \`from './template.ts' \${import('./g.ts')}\`;`,
+      "const g: import('./h.ts').H = 1;",
+    ].join('\n');
+    const found = parse('src/cli/x.ts', source).map(({ specifier }) => specifier);
+    expect(found).toEqual(['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'].map((name) => `./${name}.ts`));
+  });
+
+  it('finds a cycle and tells its way', () => {
+    const chain = [
+      ...parse('src/cli/a.ts', "import './b.ts'"),
+      ...parse('src/cli/b.ts', "import './c.ts'"),
+      ...parse('src/cli/c.ts', "import './b.ts'"),
+    ];
+    expect(findCycle(chain)).toEqual(['src/cli/b.ts', 'src/cli/c.ts', 'src/cli/b.ts']);
+    expect(findCycle(chain.slice(0, 2))).toBeUndefined();
+  });
+});

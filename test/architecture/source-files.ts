@@ -1,0 +1,40 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, relative, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { takeApart } from './source-parts.ts';
+
+/** The root of the repository. */
+export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+
+/** A file and what it holds. */
+export interface SourceFile {
+  /** From the root of the repository, with forward slashes. */
+  readonly path: string;
+  readonly source: string;
+  readonly code: string;
+  readonly texts: readonly { readonly text: string; readonly at: number }[];
+}
+
+function listFiles(folder: string, endings: RegExp): string[] {
+  return readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && endings.test(entry.name))
+    .map((entry) => relative(ROOT, join(entry.parentPath, entry.name)).split(sep).join('/'))
+    .sort();
+}
+
+/** All TypeScript files under a folder. */
+export function readSources(folder: string): SourceFile[] {
+  return listFiles(folder, /\.tsx?$/).map((path) => {
+    const source = readFileSync(join(ROOT, path), 'utf8');
+    return { path, source, ...takeApart(source) };
+  });
+}
+
+/** All SQL files under a folder, without their comments. */
+export function readSql(folder: string): { readonly path: string; readonly sql: string }[] {
+  return listFiles(folder, /\.sql$/).map((path) => {
+    const blank = (comment: string): string => comment.replace(/[^\n]/g, ' ');
+    const sql = readFileSync(join(ROOT, path), 'utf8').replace(/--.*$|\/\*[\s\S]*?\*\//gm, blank);
+    return { path, sql };
+  });
+}
