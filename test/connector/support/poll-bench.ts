@@ -28,6 +28,7 @@ export interface PollBench {
   readonly database: Database;
   readonly service: ScriptedService;
   readonly clock: ManualClock;
+  readonly sealingKey: string;
   readonly keyRing: KeyRing;
   readonly metrics: ReturnType<typeof createMetrics>;
   readonly poller: AccountPollerOptions;
@@ -45,7 +46,8 @@ export async function openPollBench(): Promise<PollBench> {
   const database = openDatabase({ url, name: 'test', poolSize: 4, clock: systemClock, logger });
   const service = await ScriptedService.start();
   const clock = new ManualClock();
-  const keyRing = createKeyRing([generateSealingKey()]);
+  const sealingKey = generateSealingKey();
+  const keyRing = createKeyRing([sealingKey]);
   const metrics = createMetrics();
   const poller: AccountPollerOptions = {
     database,
@@ -63,6 +65,7 @@ export async function openPollBench(): Promise<PollBench> {
     database,
     service,
     clock,
+    sealingKey,
     keyRing,
     metrics,
     poller,
