@@ -1,0 +1,153 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
+import { reportSync } from '../../../src/connector/reconcile/sync-report.ts';
+import { received, status } from '../support/event-fixtures.ts';
+import { ACCOUNT, openPollBench, type PollBench } from '../support/poll-bench.ts';
+
+const MINUTE = 60_000;
+const DAY = 24 * 60 * MINUTE;
+let bench: PollBench;
+
+beforeEach(async () => {
+  bench = await openPollBench();
+  await bench.database.query('update connector.subscriptions set registered_at = 0');
+  bench.service.addConnection('c1');
+});
+afterEach(() => bench.close());
+
+async function report() {
+  const accounts = await reportSync({ database: bench.database, clock: bench.clock }, undefined);
+  return accounts?.[0] ?? expect.fail('no account');
+}
+
+/** What the first connection's webhook health is. */
+async function health(): Promise<string | undefined> {
+  return (await report()).connections[0]?.webhookHealth;
+}
+
+async function bring(facts: ReturnType<typeof received>): Promise<void> {
+  const delivery = {
+    subscriptionId: 'default',
+    accountId: ACCOUNT,
+    receivedAt: bench.clock.now(),
+    signedAt: bench.clock.now(),
+    body: new Uint8Array(),
+    event: 'message.received',
+    message: { ...facts, accountId: ACCOUNT },
+  };
+  await commitBatch(bench.database, { now: bench.clock.now(), deliveries: [delivery] });
+}
+
+async function pollLater(ms = MINUTE): Promise<void> {
+  await bench.clock.advance(ms);
+  await bench.poll();
+}
+
+describe('the state of an account', () => {
+  it('is empty before the first poll', async () => {
+    expect(await report()).toMatchObject({
+      accountId: ACCOUNT,
+      coveredUntil: null,
+      lastPoll: null,
+      lastGoodPollAt: null,
+      oldestOpenStatus: null,
+      webhookHealth: 'unknown',
+      connections: [],
+    });
+  });
+
+  it('shows gaps, coverage and the oldest open status of each connection', async () => {
+    const hidden = bench.service.addConnection('c2');
+    const now = bench.clock.now();
+    bench.service.addMessage('c1', now - 3 * MINUTE, { direction: 'outgoing', status: 'read' });
+    const oldest = bench.service.addMessage('c1', now - 2 * MINUTE, {
+      direction: 'outgoing',
+      status: 'delivered',
+    });
+    bench.service.addMessage('c2', now - MINUTE, { direction: 'outgoing', status: 'sent' });
+    await bench.poll();
+    await pollLater();
+    hidden.licenseValid = false;
+    await pollLater();
+    expect(await report()).toMatchObject({
+      coveredUntil: new Date(now - MINUTE).toISOString(),
+      openGaps: 1,
+      oldestOpenStatus: {
+        messageId: oldest.id,
+        connectionId: 'c1',
+        createdAt: new Date(now - 2 * MINUTE).toISOString(),
+      },
+      connections: [
+        { connectionId: 'c1', coveredUntil: new Date(now - MINUTE).toISOString() },
+        { connectionId: 'c2', coveredUntil: new Date(now - 6 * MINUTE).toISOString() },
+      ],
+    });
+  });
+
+  it('shows the last failure and when polling goes on', async () => {
+    await bench.poll();
+    const good = bench.clock.now();
+    await bench.clock.advance(MINUTE);
+    bench.service.fault = () => ({ status: 500, body: { error: 'internal_error' } });
+    await bench.poll();
+    expect(await report()).toMatchObject({
+      lastPoll: {
+        startedAt: new Date(good + MINUTE).toISOString(),
+        ok: false,
+        error: 'internal_error',
+        notBefore: new Date(good + MINUTE + 15_000).toISOString(),
+      },
+      lastGoodPollAt: new Date(good).toISOString(),
+    });
+  });
+
+  it('counts messages that were told both read and failed', async () => {
+    await bench.poll();
+    await bring(status('c1', 'm1', 'read', bench.clock.now()));
+    await bring(status('c1', 'm1', 'failed', bench.clock.now()));
+    expect(await report()).toMatchObject({ statusConflicts: 1 });
+  });
+
+  it('exists for each account and for no other', async () => {
+    expect(await reportSync({ database: bench.database, clock: bench.clock }, 'other')).toBeUndefined();
+    expect(await reportSync({ database: bench.database, clock: bench.clock }, ACCOUNT)).toHaveLength(1);
+  });
+});
+
+describe('the health of the webhook lane', () => {
+  it('is unknown, healthy, then lossy, and healthy again a day later', async () => {
+    await bench.poll();
+    expect(await health()).toBe('unknown');
+    const brought = bench.service.addMessage('c1', bench.clock.now());
+    await bring(received('c1', brought.id, { createdAt: brought.createdAt }));
+    await pollLater();
+    expect(await health()).toBe('healthy');
+    bench.service.addMessage('c1', bench.clock.now());
+    await pollLater();
+    await pollLater();
+    expect(await report()).toMatchObject({
+      webhookHealth: 'lossy',
+      repaired: { messages: 1, statuses: 0 },
+      connections: [{ webhookHealth: 'lossy', repaired: { messages: 1, statuses: 0 } }],
+    });
+    await bench.clock.advance(DAY);
+    expect(await health()).toBe('healthy');
+  });
+
+  it('is silent when nothing ever came although messages did', async () => {
+    await bench.poll();
+    bench.service.addMessage('c1', bench.clock.now());
+    await pollLater();
+    await pollLater();
+    expect(await health()).toBe('silent');
+    expect(await report()).toMatchObject({ webhookHealth: 'silent', lastWebhookAt: null });
+  });
+
+  it('is unknown for a cloud_api connection, which emits no events', async () => {
+    bench.service.addConnection('c0', { provider: 'cloud_api' });
+    bench.service.addMessage('c0', bench.clock.now());
+    await bench.poll();
+    await pollLater();
+    expect(await health()).toBe('unknown');
+  });
+});
