@@ -4,7 +4,7 @@ import { looksSecret, scrubText, scrubUrl } from './scrub-text.ts';
 type Serializer = (value: unknown) => unknown;
 
 const HIDDEN = '[hidden]';
-const ID = /^[\w.:@/-]{1,100}$/;
+const ID = /^[\w.:@/%-]{1,120}$/;
 const LONGEST_LIST = 20;
 
 const number: Serializer = (value) => {
