@@ -1,0 +1,143 @@
+import { onTestFinished } from 'vitest';
+import { systemClock } from '../../src/runtime/clock/system-clock.ts';
+import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
+import { checkEffects, checkFeed, checkFollowed, type Violation } from './check-invariants.ts';
+import { type CrashingConnector, startCrashingConnector } from './crashing-connector.ts';
+import { createTestDatabase } from './database.ts';
+import { type FeedReader, followFeed, readFeed } from './follow-feed.ts';
+import { type LoadEvent, planLoad } from './load-plan.ts';
+import { createLoadSender, type LoadSender, type Pace } from './load-sender.ts';
+import { readStoredState } from './read-connector.ts';
+
+export interface CampaignOptions {
+  /** Connector processes on the one database. */
+  readonly processes: number;
+  /** Processes kept loaded behind each of them, for those that will be killed. Default 2. */
+  readonly spares?: number;
+  /** Where an event goes, of the webhook addresses of the processes. Default: to the first. */
+  readonly targets?: (webhooks: readonly string[], event: LoadEvent, attempt: number) => readonly string[];
+  /** Replaces the webhook addresses, for a test that puts something in between. */
+  readonly route?: (webhook: string) => Promise<string>;
+}
+
+export interface LoadSummary {
+  /** Copies of events that were sent. */
+  readonly sent: number;
+  readonly acknowledged: number;
+  /** Acknowledged at a later attempt than the first. */
+  readonly retried: number;
+  /** Attempts without an answer. */
+  readonly broken: number;
+  /** Attempts by the status they were answered with. */
+  readonly answers: ReadonlyMap<number, number>;
+  readonly slowestMs: number;
+}
+
+/** Connector processes on a database of their own, a sender, and a reader at each of them. */
+export interface Campaign {
+  readonly databaseUrl: string;
+  readonly connectors: readonly CrashingConnector[];
+  readonly readers: readonly FeedReader[];
+  readonly sender: LoadSender;
+  /** Sends unique events at this pace until `faults` is over; resolves with what it resolved with. */
+  underLoad<T>(seed: number, pace: Pace, faults: () => Promise<T>): Promise<T>;
+  /**
+   * Sends one more event and waits until every reader has it: by then they have read all that was acknowledged
+   * before. Throws when it is not acknowledged.
+   */
+  catchUp(): Promise<void>;
+  summarize(): LoadSummary;
+  /** Every promise that was broken to sender or readers, found by HTTP and SQL. */
+  findViolations(): Promise<Violation[]>;
+}
+
+const SECRET = 'whsec_of_a_campaign';
+const TOKEN = 'token-of-a-campaign';
+/** More than any load sends; it ends with its faults. */
+const MESSAGES = 60_000;
+const HOUR_MS = 3_600_000;
+
+/** Starts a campaign; everything of it ends with the test that is running. */
+export async function startCampaign(options: CampaignOptions): Promise<Campaign> {
+  const {
+    processes,
+    targets = (webhooks) => webhooks.slice(0, 1),
+    route = async (webhook) => webhook,
+  } = options;
+  const database = await createTestDatabase({ connector: true });
+  onTestFinished(() => database.drop());
+  const settings = {
+    databaseUrl: database.url,
+    webhookSecret: SECRET,
+    apiToken: TOKEN,
+    sealingKey: generateSealingKey(),
+  };
+  const connectors = await Promise.all(
+    Array.from({ length: processes }, () => startCrashingConnector(settings, options.spares)),
+  );
+  onTestFinished(async () => void (await Promise.all(connectors.map((connector) => connector.stop()))));
+  const urls = await Promise.all(connectors.map((connector) => connector.live()));
+  const readers = connectors.map((connector) => followFeed({ live: connector.live, token: TOKEN }));
+  onTestFinished(async () => void (await Promise.all(readers.map((reader) => reader.close()))));
+  const webhooks = await Promise.all(urls.map((url) => route(`${url}/webhooks/messaging`)));
+  const sender = createLoadSender({
+    secret: SECRET,
+    clock: systemClock,
+    targets: (event, attempt) => targets(webhooks, event, attempt),
+  });
+  onTestFinished(() => sender.close());
+
+  return {
+    databaseUrl: database.url,
+    connectors,
+    readers,
+    sender,
+    async underLoad(seed, pace, faults) {
+      const over = new AbortController();
+      const startAt = systemClock.now() - HOUR_MS;
+      const load = sender.run(planLoad({ seed, messages: MESSAGES, startAt }), pace, over.signal);
+      try {
+        return await faults();
+      } finally {
+        over.abort();
+        await load;
+      }
+    },
+    async catchUp() {
+      const [last] = planLoad({ seed: systemClock.now(), messages: 1, startAt: systemClock.now() });
+      if (last === undefined) throw new Error('a plan is empty');
+      const copies = await sender.deliver(last);
+      if (!copies.every((copy) => copy.acknowledged)) throw new Error('the last event was not taken');
+      await Promise.all(
+        readers.map((reader) => reader.until(({ messageId }) => messageId === last.messageId)),
+      );
+    },
+    summarize: () => summarize(sender),
+    async findViolations() {
+      const told = sender.sent.map(({ event, acknowledged }) => ({ ...event, acknowledged }));
+      const feed = await readFeed(urls[0] ?? '', TOKEN);
+      const { messages, logged, unnumbered } = await readStoredState(database.url);
+      return [
+        ...(unnumbered === 0 ? [] : [{ rule: 'gap' as const, about: `${unnumbered} without a number` }]),
+        ...checkFeed(feed),
+        ...checkEffects({ told, messages, feed, logged }),
+        ...readers.flatMap((reader) => checkFollowed(reader.changes, feed)),
+      ];
+    },
+  };
+}
+
+function summarize({ sent }: LoadSender): LoadSummary {
+  const attempts = sent.flatMap((copy) => copy.attempts);
+  const acknowledged = sent.filter((copy) => copy.acknowledged);
+  const answers = new Map<number, number>();
+  for (const { status } of attempts) if (status !== null) answers.set(status, (answers.get(status) ?? 0) + 1);
+  return {
+    sent: sent.length,
+    acknowledged: acknowledged.length,
+    retried: acknowledged.filter((copy) => copy.attempts.length > 1).length,
+    broken: attempts.filter((attempt) => attempt.error !== null).length,
+    answers,
+    slowestMs: Math.round(attempts.reduce((slowest, { ms }) => Math.max(slowest, ms), 0)),
+  };
+}

@@ -1,0 +1,99 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+
+export interface ConnectorProcessOptions {
+  readonly databaseUrl: string;
+  readonly port: number;
+  readonly webhookSecret: string;
+  readonly apiToken: string;
+  readonly sealingKey: string;
+  /** Where Node keeps compiled modules, so that the next process loads faster. */
+  readonly compileCache?: string;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** The connector's command in a process of its own. */
+export interface ConnectorProcess {
+  readonly url: string;
+  /** Resolves when its modules are in memory; nothing has run yet. */
+  readonly loaded: Promise<void>;
+  /** Lets the command begin. */
+  go(): void;
+  /** Resolves when it says that it serves. Rejects with what it wrote when it ended before. */
+  readonly ready: Promise<void>;
+  /** The exit code, or the signal that ended it. */
+  readonly ended: Promise<number | NodeJS.Signals>;
+  /** The end of what it wrote to standard error. */
+  readonly errors: () => string;
+  /** Sends a signal and resolves when the process is gone. */
+  kill(signal: NodeJS.Signals): Promise<number | NodeJS.Signals>;
+}
+
+const ROOT = join(import.meta.dirname, '../..');
+const KEPT_ERRORS = 20_000;
+
+/** Starts a process that waits for `go` with everything loaded. */
+export function prepareConnector(options: ConnectorProcessOptions): ConnectorProcess {
+  const gate = new URL('wait-for-go.ts', import.meta.url).href;
+  const child = spawn(process.execPath, ['--import', gate, 'src/cli/connector.ts', '--json'], {
+    cwd: ROOT,
+    stdio: 'pipe',
+    env: {
+      PATH: process.env['PATH'],
+      NODE_ENV: 'test',
+      ...(options.compileCache === undefined ? {} : { NODE_COMPILE_CACHE: options.compileCache }),
+      DATABASE_URL: options.databaseUrl,
+      CONNECTOR_PORT: String(options.port),
+      CONNECTOR_API_TOKEN: options.apiToken,
+      CONNECTOR_SEALING_KEYS: options.sealingKey,
+      WEBHOOK_SECRET: options.webhookSecret,
+      LOG_LEVEL: 'warn',
+      ...options.env,
+    },
+  });
+  let errors = '';
+  child.stderr.on('data', (chunk: Buffer) => {
+    errors = (errors + chunk.toString()).slice(-KEPT_ERRORS);
+  });
+  // Writing to a process that has just died fails, and its end is told anyway.
+  child.stdin.on('error', () => undefined);
+  const ended = once(child, 'exit').then(([code, signal]) => (code ?? signal) as number | NodeJS.Signals);
+  const lines = createInterface({ input: child.stdout });
+  const said = (word: string): Promise<void> =>
+    new Promise((resolve, reject) => {
+      lines.on('line', (line) => line.includes(word) && resolve());
+      void ended.then((how) => reject(new Error(`a connector ended with ${how}\n${errors}`)));
+    });
+  const loaded = said('loaded');
+  const ready = said('connectorUrl');
+  // Whoever kills it on purpose does not wait for it to be ready.
+  loaded.catch(() => undefined);
+  ready.catch(() => undefined);
+  return {
+    url: `http://127.0.0.1:${options.port}`,
+    loaded,
+    go: () => void child.stdin.write('go\n'),
+    ready,
+    ended,
+    errors: () => errors,
+    async kill(signal) {
+      child.kill(signal);
+      return await ended;
+    },
+  };
+}
+
+/** A port of the loopback address that was free a moment ago. */
+export async function findFreePort(): Promise<number> {
+  const server = createServer();
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  if (address === null || typeof address === 'string') throw new Error('no port was given');
+  return address.port;
+}

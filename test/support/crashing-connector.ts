@@ -1,0 +1,117 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { systemClock } from '../../src/runtime/clock/system-clock.ts';
+import {
+  type ConnectorProcess,
+  type ConnectorProcessOptions,
+  findFreePort,
+  prepareConnector,
+} from './connector-process.ts';
+
+/** How many lives ended where. */
+export interface CrashReport {
+  readonly starting: number;
+  readonly serving: number;
+}
+
+/** A connector at one address that is killed again and again, and always comes back. */
+export interface CrashingConnector {
+  readonly url: string;
+  /** Resolves with the address when somebody serves there. */
+  live(): Promise<string>;
+  /** Kills it at random moments, so many times; some of them fall into its start. The last life goes on. */
+  crash(times: number, random: () => number): Promise<CrashReport>;
+  /** Ends it as an operator does. Resolves with its exit code, or the signal that ended it. */
+  stop(): Promise<number | NodeJS.Signals>;
+}
+
+/** This share of the lives ends within its start, the others while they serve. */
+const EARLY_SHARE = 0.25;
+const EARLY_MS = 300;
+const SERVING_MS = 600;
+/** Loading the program takes longest of all, so some processes wait with it in memory. */
+const SPARES = 2;
+
+/**
+ * Keeps processes prepared behind the one that runs, so that a life costs no more than a start. A process that
+ * ends without being killed makes `live` reject.
+ */
+export async function startCrashingConnector(
+  options: Omit<ConnectorProcessOptions, 'port' | 'compileCache'>,
+  spares = SPARES,
+): Promise<CrashingConnector> {
+  const compileCache = await mkdtemp(join(tmpdir(), 'messaging-connector-compiled-'));
+  const port = await findFreePort();
+  const url = `http://127.0.0.1:${port}`;
+  const prepare = (): ConnectorProcess => prepareConnector({ ...options, port, compileCache });
+  const prepared = Array.from({ length: spares }, prepare);
+  let current: ConnectorProcess | undefined;
+  let condemned: ConnectorProcess | undefined;
+  let serves = false;
+  let serving = openPromise();
+
+  async function begin(): Promise<void> {
+    const process = prepared.shift() ?? prepare();
+    if (spares > 0) prepared.push(prepare());
+    current = process;
+    await process.loaded;
+    process.go();
+    process.ready.then(
+      () => {
+        serves = true;
+        serving.resolve();
+      },
+      (error: unknown) => process !== condemned && serving.reject(error),
+    );
+    void process.ended.then((how) => {
+      if (process === condemned) return;
+      serving = openPromise();
+      serving.reject(new Error(`a connector ended by itself with ${how}\n${process.errors()}`));
+    });
+  }
+
+  /** Whoever asks from here on waits for the next life. */
+  async function end(signal: NodeJS.Signals): Promise<number | NodeJS.Signals> {
+    condemned = current;
+    if (serves) serving = openPromise();
+    serves = false;
+    return (await current?.kill(signal)) ?? signal;
+  }
+
+  async function crash(times: number, random: () => number): Promise<CrashReport> {
+    let starting = 0;
+    for (let life = 0; life < times; life += 1) {
+      const early = random() < EARLY_SHARE;
+      if (!early) await Promise.all([serving.promise, prepared[0]?.loaded]);
+      await systemClock.sleep(random() * (early ? EARLY_MS : SERVING_MS));
+      if (!serves) starting += 1;
+      await end('SIGKILL');
+      await begin();
+    }
+    await serving.promise;
+    return { starting, serving: times - starting };
+  }
+
+  await begin();
+  return {
+    url,
+    async live() {
+      await serving.promise;
+      return url;
+    },
+    crash,
+    async stop() {
+      const how = await end('SIGTERM');
+      await Promise.all(prepared.map((process) => process.kill('SIGKILL')));
+      await rm(compileCache, { recursive: true, force: true });
+      return how;
+    },
+  };
+}
+
+function openPromise(): PromiseWithResolvers<void> {
+  const open = Promise.withResolvers<void>();
+  open.promise.catch(() => undefined);
+  return open;
+}

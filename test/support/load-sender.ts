@@ -1,0 +1,137 @@
+import { createHmac } from 'node:crypto';
+import { Agent, request } from 'node:http';
+import type { Clock } from '../../src/runtime/clock/clock.ts';
+import type { LoadEvent } from './load-plan.ts';
+
+/** How one attempt ended: a status, or why there was none. */
+export interface Attempt {
+  readonly status: number | null;
+  readonly error: string | null;
+  readonly ms: number;
+}
+
+/** What became of one copy of an event. */
+export interface SentEvent {
+  readonly event: LoadEvent;
+  /** A 2xx came back for one of the attempts. */
+  readonly acknowledged: boolean;
+  readonly attempts: readonly Attempt[];
+}
+
+export interface LoadSenderOptions {
+  readonly secret: string;
+  readonly clock: Clock;
+  /** Addresses that the event's copy goes to; each gets a delivery of its own. Asked before each attempt. */
+  readonly targets: (event: LoadEvent, attempt: number) => readonly string[];
+}
+
+export interface Pace {
+  /** Events that leave at once. */
+  readonly burst: number;
+  /** From one burst to the next. 0: as soon as the burst before is over. */
+  readonly everyMs: number;
+}
+
+export interface LoadSender {
+  /** Everything sent so far, in the order in which it was done with. */
+  readonly sent: readonly SentEvent[];
+  /** Sends one event and resolves when the service would be done with it. */
+  deliver(event: LoadEvent): Promise<SentEvent[]>;
+  /** Sends events until they run out or `signal` aborts; resolves when all that left are done with. */
+  run(events: readonly LoadEvent[], pace: Pace, signal?: AbortSignal): Promise<void>;
+  close(): void;
+}
+
+/** Attempts: at once, 500 ms after the first ended, 1 s after the second ended; 10 s each. */
+const WAITS_MS = [0, 500, 1_000];
+const ATTEMPT_MS = 10_000;
+
+/** The two headers of a delivery: HMAC-SHA256 over `<timestamp>.<raw body>`, hex. */
+export function signDelivery(
+  body: string | Buffer,
+  secret: string,
+  timestamp: number,
+): Record<string, string> {
+  const hex = createHmac('sha256', secret).update(`${timestamp}.`).update(body).digest('hex');
+  return { 'X-Service-Timestamp': String(timestamp), 'X-Service-Signature': `sha256=${hex}` };
+}
+
+/**
+ * A sender written from the specification alone: it signs once, tries three times with the same bytes, and
+ * then drops the event. It remembers what was acknowledged, for that is what a receiver must answer for.
+ */
+export function createLoadSender(options: LoadSenderOptions): LoadSender {
+  const { secret, clock, targets } = options;
+  const agent = new Agent({ keepAlive: true, maxSockets: 64 });
+  const sent: SentEvent[] = [];
+
+  async function deliverCopy(event: LoadEvent, lane: number): Promise<SentEvent> {
+    const headers = signDelivery(event.body, secret, clock.now());
+    const attempts: Attempt[] = [];
+    let acknowledged = false;
+    for (const waitMs of WAITS_MS) {
+      if (waitMs > 0) await clock.sleep(waitMs);
+      const addresses = targets(event, attempts.length);
+      const address = addresses[lane % addresses.length];
+      if (address === undefined) throw new Error('an event has no target');
+      const attempt = await post(agent, address, event.body, headers, clock);
+      attempts.push(attempt);
+      acknowledged = attempt.status !== null && attempt.status >= 200 && attempt.status < 300;
+      if (acknowledged) break;
+    }
+    const done = { event, acknowledged, attempts };
+    sent.push(done);
+    return done;
+  }
+
+  function deliver(event: LoadEvent): Promise<SentEvent[]> {
+    const lanes = Math.max(event.copies, targets(event, 0).length);
+    return Promise.all(Array.from({ length: lanes }, (_, lane) => deliverCopy(event, lane)));
+  }
+
+  return {
+    sent,
+    deliver,
+    async run(events, pace, signal) {
+      const open: Promise<unknown>[] = [];
+      for (let at = 0; at < events.length && signal?.aborted !== true; at += pace.burst) {
+        const burst = events.slice(at, at + pace.burst).map(deliver);
+        open.push(...burst);
+        if (pace.everyMs > 0) await clock.sleep(pace.everyMs);
+        else await Promise.all(burst);
+      }
+      await Promise.all(open);
+    },
+    close: () => agent.destroy(),
+  };
+}
+
+function post(
+  agent: Agent,
+  address: string,
+  body: string,
+  headers: Record<string, string>,
+  clock: Clock,
+): Promise<Attempt> {
+  const began = clock.elapsed();
+  return new Promise((resolve) => {
+    const outgoing = request(address, {
+      agent,
+      method: 'POST',
+      headers: { ...headers, 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) },
+    });
+    const done = (status: number | null, error: string | null): void => {
+      cancel();
+      resolve({ status, error, ms: clock.elapsed() - began });
+    };
+    const cancel = clock.after(ATTEMPT_MS, () => outgoing.destroy(new Error('timeout')), { keepAlive: true });
+    outgoing.once('error', (error: NodeJS.ErrnoException) => done(null, error.code ?? error.message));
+    outgoing.once('response', (answer) => {
+      // An answer counts once it is whole.
+      answer.resume();
+      answer.once('end', () => done(answer.statusCode ?? null, null));
+      answer.once('error', (error: NodeJS.ErrnoException) => done(null, error.code ?? error.message));
+    });
+    outgoing.end(body);
+  });
+}

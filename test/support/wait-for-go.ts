@@ -1,0 +1,11 @@
+/*
+ * Loaded before the connector's command (`node --import`): brings all its modules into memory, says so, and lets
+ * the command itself begin when a line comes in. A process that is started this way is there within a moment.
+ */
+import { once } from 'node:events';
+import '../../src/cli/run-connector.ts';
+
+process.stdout.write('loaded\n');
+// Whoever started this process is gone, so nobody will end it.
+process.stdin.once('end', () => process.exit());
+await once(process.stdin, 'data');
