@@ -46,7 +46,7 @@ export async function startLoop(options: LoopOptions): Promise<Loop> {
     webhookSecret: options.webhookSecret,
     onTakenOver: options.onTakenOver,
     clock,
-    logger: logger.child({ name: 'platform' }),
+    logger: logger.child({ component: 'platform' }),
     connector: {
       token: secrets.connectorToken,
       async reset() {
@@ -74,7 +74,7 @@ export async function startLoop(options: LoopOptions): Promise<Loop> {
       inboxRetentionDays: options.inboxRetentionDays,
       onListening: (url) => service.attach(url),
       clock,
-      logger: logger.child({ name: 'connector' }),
+      logger: logger.child({ component: 'connector' }),
     });
   }
 
