@@ -15,7 +15,8 @@ export interface Lifecycle {
   close(): Promise<void>;
   /**
    * SIGINT and SIGTERM run `close` and end the process with 0, or 1 when a step failed. A second signal ends it
-   * at once. An unhandled rejection or exception is logged and ends it with 1.
+   * at once, unless it only repeats the first one (see `ECHO_MS`). An unhandled rejection or exception is
+   * logged and ends it with 1.
    */
   closeOnSignals(): void;
 }
@@ -26,10 +27,12 @@ interface Step {
 }
 
 const SIGNALS = { SIGINT: 2, SIGTERM: 15 } as const;
+/** npm passes on the Ctrl-C that the terminal has sent to every process: one key, two signals. */
+const ECHO_MS = 200;
 
 /**
- * Makes a lifecycle whose `close` takes at most `deadlineMs`. A step gets at most half of the time that is
- * left, so that one that hangs leaves time to those after it.
+ * Makes a lifecycle whose `close` takes at most `deadlineMs`. A step gets half of the time that is left, so that
+ * one that hangs leaves time to those after it; the last step gets all of it.
  */
 export function createLifecycle(options: {
   readonly logger: Logger;
@@ -41,6 +44,7 @@ export function createLifecycle(options: {
   let endsAt: number | undefined;
   let closing: Promise<void> | undefined;
   let failed = false;
+  let first: { readonly signal: string; readonly at: number } | undefined;
 
   function fail(step: Step, err: unknown): void {
     failed = true;
@@ -48,7 +52,8 @@ export function createLifecycle(options: {
   }
 
   async function run(step: Step): Promise<void> {
-    const limitMs = Math.max(0, ((endsAt ?? clock.elapsed()) - clock.elapsed()) / 2);
+    const leftMs = Math.max(0, (endsAt ?? clock.elapsed()) - clock.elapsed());
+    const limitMs = steps.length === 0 ? leftMs : leftMs / 2;
     const late = Symbol('late');
     let cancel = (): void => undefined;
     const deadline = new Promise<typeof late>((resolve) => {
@@ -79,7 +84,9 @@ export function createLifecycle(options: {
   function closeOnSignals(): void {
     for (const [signal, number] of Object.entries(SIGNALS)) {
       process.on(signal, () => {
+        if (first?.signal === signal && clock.elapsed() - first.at < ECHO_MS) return;
         if (closing !== undefined) process.exit(128 + number);
+        first = { signal, at: clock.elapsed() };
         logger.info({ signal }, 'stopping');
         void close().then(() => process.exit(failed ? 1 : 0));
       });

@@ -86,6 +86,17 @@ describe('a shutdown', () => {
     expect(lines.filter((line) => line.includes('did not end in time'))).toHaveLength(2);
   });
 
+  it('gives the last step all the time that is left', async () => {
+    const { lifecycle, clock, lines } = prepare(1_000);
+    lifecycle.onClose('database', () => clock.sleep(900));
+
+    const closed = lifecycle.close();
+    await clock.advance(900);
+    await closed;
+
+    expect(lines).toEqual([]);
+  });
+
   it('runs a step at once that is registered while it runs', async () => {
     const { lifecycle } = prepare();
     await lifecycle.close();
@@ -135,10 +146,27 @@ describe('a process', () => {
   it('ends at once on a second signal', async () => {
     const { code, output } = await runFixture('hang', [
       ['ready', 'SIGINT'],
-      ['stopping', 'SIGINT'],
+      ['hangs', 'SIGINT'],
     ]);
     expect(code).toBe(130);
     expect(output).not.toContain('closed');
+  });
+
+  it('takes the same signal at the same moment for one, as npm repeats what the terminal sent', async () => {
+    const { code, output } = await runFixture('echo', [
+      ['ready', 'SIGINT'],
+      ['listens', 'SIGINT'],
+    ]);
+    expect(code).toBe(0);
+    expect(output).toContain('closed');
+  });
+
+  it('ends at once on another signal, however soon', async () => {
+    const { code } = await runFixture('echo', [
+      ['ready', 'SIGINT'],
+      ['listens', 'SIGTERM'],
+    ]);
+    expect(code).toBe(143);
   });
 
   it.each([

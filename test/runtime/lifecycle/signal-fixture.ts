@@ -1,14 +1,26 @@
+import { once } from 'node:events';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { createLifecycle } from '../../../src/runtime/lifecycle/lifecycle.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 
 // A process of its own for the tests of signals. Its argument says how it behaves.
 const behaviour = process.argv[2];
 const logger = createLogger({ level: 'info', name: 'fixture', destination: 'stdout' });
-const lifecycle = createLifecycle({ logger, clock: systemClock, deadlineMs: 60_000 });
+// Stands still between the first signal and what follows it.
+const clock = new ManualClock();
+const lifecycle = createLifecycle({ logger, clock, deadlineMs: 60_000 });
 
 lifecycle.onClose('listener', async () => {
-  if (behaviour === 'hang') await systemClock.sleep(60_000);
+  if (behaviour === 'hang') {
+    await clock.advance(200);
+    process.stdout.write('hangs\n');
+    await systemClock.sleep(60_000);
+  }
+  if (behaviour === 'echo') {
+    process.stdout.write('listens\n');
+    await once(process, 'SIGINT');
+  }
   if (behaviour === 'fail') throw new Error('the step broke');
   process.stdout.write('closed\n');
 });
