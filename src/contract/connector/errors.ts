@@ -34,4 +34,3 @@ export const connectorErrorBody = z.object({
   error: z.string().min(1).describe('Machine-readable code.'),
   message: z.string().min(1).describe('What is wrong, in one sentence.'),
 });
-export type ConnectorErrorBody = z.infer<typeof connectorErrorBody>;
