@@ -57,8 +57,9 @@ export interface HttpServer {
 const DRAIN_DEADLINE_MS = 500;
 /** A request may be on its way on a connection that looks idle; this long it is waited for. */
 const IDLE_GRACE_MS = 100;
-/** Under a load that never pauses, connections are accepted this much longer. */
+/** Under a load that never pauses, connections are accepted this much longer, and for this many turns. */
 const ACCEPT_MS = 50;
+const ACCEPT_TURNS = 256;
 const QUIET_TURNS = 3;
 const DROP_LOG_INTERVAL_MS = 10_000;
 
@@ -118,14 +119,23 @@ async function acceptWaiting(server: Server, clock: Clock): Promise<void> {
   };
   server.on('connection', accepted);
   const end = clock.elapsed() + ACCEPT_MS;
-  for (; quietTurns < QUIET_TURNS && clock.elapsed() < end; quietTurns++) {
-    await new Promise<void>((resolve) => setImmediate(resolve));
+  // Time alone would end this early in a process that got no processor meanwhile.
+  for (let turn = 0; quietTurns < QUIET_TURNS && (turn < ACCEPT_TURNS || clock.elapsed() < end); turn++) {
+    quietTurns += 1;
+    await nextTurn();
   }
   server.off('connection', accepted);
 }
 
+/** Resolves after the event loop has read what its sockets have. */
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
 /** To Node a connection that never sent a byte is not idle, but waits for the end of its first request. */
-function closeIdle(server: Server, sockets: ReadonlySet<Socket>): void {
+async function closeIdle(server: Server, sockets: ReadonlySet<Socket>): Promise<void> {
+  // A late timer runs before the reads that were due with it.
+  for (let turn = 0; turn < QUIET_TURNS; turn++) await nextTurn();
   server.closeIdleConnections();
   for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
 }
@@ -164,7 +174,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
       NetServer.prototype.close.call(server, () => resolve());
     });
     const timers = [
-      clock.after(Math.min(IDLE_GRACE_MS, deadlineMs), () => closeIdle(server, sockets)),
+      clock.after(Math.min(IDLE_GRACE_MS, deadlineMs), () => void closeIdle(server, sockets)),
       clock.after(deadlineMs, () => {
         if (open.size > 0)
           options.logger.warn({ count: open.size, deadlineMs }, 'cut off requests at the deadline');

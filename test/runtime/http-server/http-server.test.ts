@@ -182,6 +182,18 @@ describe('a drain', () => {
     expect(load.clients.every((client) => /connection: close/i.test(client.received()))).toBe(true);
   });
 
+  it('loses none of them in a process that gets no processor for a while', async () => {
+    const server = await start(echo);
+    const load = await prepareLoad(server.port);
+    await load.send();
+    const drained = server.drain(5_000);
+    const until = systemClock.elapsed() + 200;
+    while (systemClock.elapsed() < until);
+    await drained;
+
+    expect(await countAnswered(load)).toBe(2 * CONNECTIONS);
+  });
+
   it('is needed: closing the plain server loses requests of the same load', async () => {
     const plain: Server = createServer({ keepAliveTimeout: 100 }, echo);
     plain.listen(0, '127.0.0.1');
