@@ -221,6 +221,27 @@ describe('a connector', () => {
     expect((await running.deliver(received(message), secret)).status).toBe(200);
   });
 
+  it('shows a key that is refused, leaves the service alone, and goes on with another', async () => {
+    const before = await world.start();
+    world.service.apiKeys.clear();
+    expect((await before.ask('POST', '/v1/sync')).body).toMatchObject({ error: 'service_refused' });
+    world.service.requests = [];
+    await before.runPolls();
+    await before.ask('POST', '/v1/sync');
+    expect(world.service.requests).toEqual([]);
+    expect((await before.ask('GET', '/v1/accounts')).body).toMatchObject({
+      accounts: [{ state: 'credential_refused' }],
+    });
+    expect((await before.ask('GET', '/v1/sync')).body).toMatchObject({
+      accounts: [{ lastPoll: { ok: false, error: 'invalid_key' } }],
+    });
+    await before.stop();
+    world.service.apiKeys.add('key-2');
+    const after = await world.start({ service: { baseUrl: world.service.baseUrl, apiKey: 'key-2' } });
+    expect((await after.ask('POST', '/v1/sync')).status).toBe(200);
+    expect((await after.ask('GET', '/v1/accounts')).body).toMatchObject({ accounts: [{ state: 'active' }] });
+  });
+
   it('goes on after its sealing key was replaced', async () => {
     const before = await world.start();
     const secret = world.secret;

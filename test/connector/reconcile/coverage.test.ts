@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readProgress } from '../../../src/connector/reconcile/progress.ts';
+import { type Database, DatabaseUnavailable } from '../../../src/runtime/database/database.ts';
 import { ACCOUNT, openPollBench, type PollBench } from '../support/poll-bench.ts';
 
 const MINUTE = 60_000;
@@ -181,6 +182,36 @@ describe('a failure in the middle of a walk', () => {
     expect(await bench.storedIds()).toEqual(serviceIds());
     // The newest page, then on from the third: what was read is not read again.
     expect(bench.service.countRequests('/messages')).toBeLessThanOrEqual(6);
+  });
+});
+
+describe('a database that loses an answer', () => {
+  it.each([
+    ['after it had written', true],
+    ['before it wrote', false],
+  ])('makes a page be written once more, with one effect: %s', async (_what, written) => {
+    addMany(250, start, MINUTE);
+    let lost = 0;
+    const losing: Database = Object.create(bench.database, {
+      query: {
+        value: async (text: string, params?: unknown[], options?: object) => {
+          if (!text.includes('merged AS') || ++lost % 2 === 0) {
+            return await bench.database.query(text, params, options);
+          }
+          if (written) await bench.database.query(text, params, options);
+          throw new DatabaseUnavailable('lost', 'the connection was lost', { mayHaveCommitted: written });
+        },
+      },
+    });
+    expect(await bench.poll({}, { database: losing })).toMatchObject({
+      kind: 'done',
+      cycle: { closed: true },
+    });
+    // Three pages and the end of the sweep, each twice.
+    expect(lost).toBe(8);
+    expect(await bench.storedIds()).toEqual(serviceIds());
+    const created = `select count(*) as count from connector.changes where type = 'message.created'`;
+    expect(await bench.database.query(created)).toEqual([{ count: 250 }]);
   });
 });
 
