@@ -19,6 +19,7 @@ export const SANDBOX_ERRORS = {
   payload_too_large: { status: 413, meaning: 'The body is larger than the sandbox takes.' },
   unsupported_media_type: { status: 415, meaning: 'A write takes `application/json` only.' },
   internal_error: { status: 500, meaning: 'The sandbox failed; the log says more.' },
+  connector_unreachable: { status: 502, meaning: 'The attached connector does not answer.' },
 } as const satisfies Readonly<Record<string, SandboxErrorDefinition>>;
 
 export type SandboxErrorCode = keyof typeof SANDBOX_ERRORS;
