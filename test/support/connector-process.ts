@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 export interface ConnectorProcessOptions {
   readonly databaseUrl: string;
   readonly port: number;
-  readonly webhookSecret: string;
+  readonly webhookSecret?: string;
   readonly apiToken: string;
   readonly sealingKey: string;
   /** Where Node keeps compiled modules, so that the next process loads faster. */
@@ -49,7 +49,7 @@ export function prepareConnector(options: ConnectorProcessOptions): ConnectorPro
       CONNECTOR_PORT: String(options.port),
       CONNECTOR_API_TOKEN: options.apiToken,
       CONNECTOR_SEALING_KEYS: options.sealingKey,
-      WEBHOOK_SECRET: options.webhookSecret,
+      ...(options.webhookSecret === undefined ? {} : { WEBHOOK_SECRET: options.webhookSecret }),
       LOG_LEVEL: 'warn',
       ...options.env,
     },

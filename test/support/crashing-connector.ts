@@ -22,6 +22,8 @@ export interface CrashingConnector {
   live(): Promise<string>;
   /** Kills it at random moments, so many times; some of them fall into its start. The last life goes on. */
   crash(times: number, random: () => number): Promise<CrashReport>;
+  /** Kills it and starts it again after `ms`. Resolves when it serves again. */
+  down(ms: number): Promise<void>;
   /** Ends it as an operator does. Resolves with its exit code, or the signal that ended it. */
   stop(): Promise<number | NodeJS.Signals>;
 }
@@ -38,11 +40,11 @@ const SPARES = 2;
  * ends without being killed makes `live` reject.
  */
 export async function startCrashingConnector(
-  options: Omit<ConnectorProcessOptions, 'port' | 'compileCache'>,
+  options: Omit<ConnectorProcessOptions, 'port' | 'compileCache'> & { readonly port?: number },
   spares = SPARES,
 ): Promise<CrashingConnector> {
   const compileCache = await mkdtemp(join(tmpdir(), 'messaging-connector-compiled-'));
-  const port = await findFreePort();
+  const { port = await findFreePort() } = options;
   const url = `http://127.0.0.1:${port}`;
   const prepare = (): ConnectorProcess => prepareConnector({ ...options, port, compileCache });
   const prepared = Array.from({ length: spares }, prepare);
@@ -101,6 +103,12 @@ export async function startCrashingConnector(
       return url;
     },
     crash,
+    async down(ms) {
+      await end('SIGKILL');
+      await systemClock.sleep(ms);
+      await begin();
+      await serving.promise;
+    },
     async stop() {
       const how = await end('SIGTERM');
       await Promise.all(prepared.map((process) => process.kill('SIGKILL')));

@@ -1,0 +1,90 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { portsFrom } from '../../src/cli/ports.ts';
+import { runService } from '../../src/cli/run-service.ts';
+import { systemClock } from '../../src/runtime/clock/system-clock.ts';
+import { createLogger } from '../../src/runtime/logger/logger.ts';
+import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
+import { createCaller, readAllEntries, readAllMessages } from '../support/call-json.ts';
+import { checkFeed, checkFinalStates, checkFollowed } from '../support/check-invariants.ts';
+import { findFreePort } from '../support/connector-process.ts';
+import { startCrashingConnector } from '../support/crashing-connector.ts';
+import { createTestDatabase } from '../support/database.ts';
+import { exchangeMessages, readTellingConnections } from '../support/exchange-messages.ts';
+import { followFeed, readFeed } from '../support/follow-feed.ts';
+
+const TOKEN = 'token-of-a-campaign';
+const DOWN_MS = 3_000;
+const AROUND_MS = 1_500;
+const RECEIPTS_MS = 10_000;
+const MESSAGES = 20_000;
+
+test('three seconds of absence at full rate are made up for by a poll', { timeout: 180_000 }, async () => {
+  const [connectorDatabase, platformDatabase] = await Promise.all([
+    createTestDatabase({ connector: true }),
+    createTestDatabase({ platform: true }),
+  ]);
+  onTestFinished(async () => void (await Promise.all([connectorDatabase.drop(), platformDatabase.drop()])));
+  const service = await runService({
+    databaseUrl: platformDatabase.url,
+    ports: portsFrom(0),
+    sendScale: 0,
+    onTakenOver: () => undefined,
+    clock: systemClock,
+    logger: createLogger({ level: 'silent', name: 'test' }),
+  });
+  onTestFinished(() => service.close());
+  const { baseUrl, apiKey, sandboxUrl } = service.sandbox.info();
+  const port = await findFreePort();
+  service.attach(`http://127.0.0.1:${port}`);
+  const connector = await startCrashingConnector(
+    {
+      databaseUrl: connectorDatabase.url,
+      port,
+      apiToken: TOKEN,
+      sealingKey: generateSealingKey(),
+      env: {
+        SERVICE_BASE_URL: baseUrl,
+        SERVICE_API_KEY: apiKey,
+        WEBHOOK_PUBLIC_URL: service.webhookUrl,
+        RECONCILE_INTERVAL_MS: '3600000',
+      },
+    },
+    1,
+  );
+  onTestFinished(async () => void (await connector.stop()));
+  const url = await connector.live();
+  const reader = followFeed({ live: connector.live, token: TOKEN });
+  onTestFinished(() => reader.close());
+
+  const sandbox = createCaller(`${sandboxUrl}/sandbox/v1`);
+  const client = createCaller(baseUrl, apiKey);
+  const over = new AbortController();
+  const exchange = exchangeMessages({
+    sandbox,
+    service: client,
+    connectionIds: await readTellingConnections(client),
+    phones: ['447700900201', '447700900202', '447700900204'],
+    names: Array.from({ length: MESSAGES }, (_, number) => String(number)),
+    signal: over.signal,
+  });
+  await systemClock.sleep(AROUND_MS);
+  await connector.down(DOWN_MS);
+  await systemClock.sleep(AROUND_MS);
+  over.abort();
+  await exchange;
+  await sandbox('POST', '/clock/advance', { ms: RECEIPTS_MS });
+  await service.settle();
+
+  const deliveries = await readAllEntries<{ outcome: string }>(sandbox, '/deliveries?limit=100');
+  expect(deliveries.filter(({ outcome }) => outcome === 'dropped').length).toBeGreaterThan(20);
+  expect(deliveries.filter(({ outcome }) => outcome === 'delivered').length).toBeGreaterThan(20);
+
+  const api = createCaller(url, TOKEN);
+  await api('POST', '/v1/sync', {});
+  const truth = await readAllMessages(client, '/messages?limit=100');
+  expect(checkFinalStates(await readAllMessages(api, '/v1/messages?limit=1000'), truth)).toEqual([]);
+  const feed = await readFeed(url, TOKEN);
+  await reader.until(({ seq }) => seq === feed.length);
+  expect(checkFeed(feed)).toEqual([]);
+  expect(checkFollowed(reader.changes, feed)).toEqual([]);
+});

@@ -1,0 +1,115 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { readAllEntries } from '../support/call-json.ts';
+import { checkFeed, checkFinalStates, checkFollowed } from '../support/check-invariants.ts';
+import { exchangeMessages, readTellingConnections } from '../support/exchange-messages.ts';
+import { followFeed, readFeed } from '../support/follow-feed.ts';
+import { startTestLoop } from '../support/test-loop.ts';
+
+const ROUNDS = 4;
+const EACH_ROUND = 250;
+/** All receipts of a round are due after it. */
+const ROUND_MS = 10_000;
+const DROPPED = 0.3;
+/** After so long without a webhook, what polling brought counts as a repair. */
+const JUDGED_AFTER_MS = 41_000;
+
+const FAULTS = {
+  seed: 42,
+  rules: [
+    {
+      id: 'drop',
+      match: { surface: 'webhook' },
+      action: { type: 'drop' },
+      probability: DROPPED,
+      per: 'event',
+    },
+    { id: 'twice', match: { surface: 'webhook' }, action: { type: 'duplicate', times: 2 }, probability: 0.2 },
+    { id: 'late', match: { surface: 'webhook' }, action: { type: 'delay', ms: 200 }, probability: 0.2 },
+    { id: 'mixed', match: { surface: 'webhook' }, action: { type: 'reorder' }, probability: 0.1 },
+  ],
+};
+
+/** People who get and read what they are sent, or not. */
+const PEOPLE: Readonly<Record<string, object>> = {
+  '447700900301': { deliverAfterMs: 300, readAfterMs: 1_500 },
+  '447700900302': { deliverAfterMs: 300, readAfterMs: null },
+  '447700900303': { deliverAfterMs: null, readAfterMs: null, failAfterMs: 2_000 },
+  '447700900304': { deliverAfterMs: 200, readAfterMs: 210 },
+  '447700900305': { deliverAfterMs: null, readAfterMs: null },
+};
+
+interface DeliveryEntry {
+  readonly event: string;
+  readonly outcome: string;
+  readonly messageId: string;
+  readonly reason?: string;
+  readonly attempts: readonly { readonly faults?: readonly string[] }[];
+}
+
+interface SyncReport {
+  readonly accounts: readonly {
+    readonly repaired: { readonly messages: number; readonly statuses: number };
+    readonly webhookHealth: string;
+    readonly openGaps: number;
+  }[];
+}
+
+test('a wire that loses three events in ten changes nothing once a poll has run', {
+  timeout: 300_000,
+}, async () => {
+  const loop = await startTestLoop();
+  for (const [phone, behaviour] of Object.entries(PEOPLE))
+    await loop.sandbox('PUT', `/contacts/${phone}`, behaviour);
+  await loop.connector('POST', '/v1/sync', {});
+  const reader = followFeed({ live: async () => loop.connectorUrl, token: loop.connectorToken });
+  onTestFinished(() => reader.close());
+  await loop.sandbox('PUT', '/faults', FAULTS);
+  const { sandbox, service } = loop;
+  const connectionIds = await readTellingConnections(service);
+  const people = { sandbox, service, connectionIds, phones: Object.keys(PEOPLE) };
+  const numbers = Array.from({ length: EACH_ROUND }, (_, number) => number);
+
+  for (let round = 0; round < ROUNDS; round += 1) {
+    await exchangeMessages({ ...people, names: numbers.map((number) => `${round}.${number}`) });
+    await loop.sandbox('POST', '/clock/advance', { ms: ROUND_MS });
+    await loop.settle();
+  }
+  const lossy = await loop.readConnectorMessages();
+  await loop.connector('POST', '/v1/sync', {});
+  await loop.settle();
+
+  const truth = await loop.readServiceMessages();
+  expect(truth).toHaveLength(2 * ROUNDS * EACH_ROUND);
+  expect(truth.every(({ mediaUrl }) => mediaUrl === null)).toBe(true);
+  // The faults hit: without the poll messages are missing and statuses behind.
+  const before = checkFinalStates(lossy, truth);
+  expect(before.filter(({ rule }) => rule === 'lost').length).toBeGreaterThan(100);
+  expect(before.filter(({ rule }) => rule === 'different').length).toBeGreaterThan(100);
+  expect(before.filter(({ rule }) => rule === 'invented' || rule === 'repeated')).toEqual([]);
+
+  expect(checkFinalStates(await loop.readConnectorMessages(), truth)).toEqual([]);
+  const feed = await readFeed(loop.connectorUrl, loop.connectorToken);
+  await reader.until(({ seq }) => seq === feed.length);
+  expect(checkFeed(feed)).toEqual([]);
+  expect(checkFollowed(reader.changes, feed)).toEqual([]);
+
+  const deliveries = await readAllEntries<DeliveryEntry>(loop.sandbox, '/deliveries?limit=100');
+  const dropped = deliveries.filter(({ outcome }) => outcome === 'dropped');
+  expect(dropped.every(({ attempts }) => attempts.every(({ faults }) => faults?.includes('drop')))).toBe(
+    true,
+  );
+  expect(deliveries.length).toBeGreaterThan(3_000);
+  expect(dropped.length / deliveries.length).toBeGreaterThan(DROPPED - 0.04);
+  expect(dropped.length / deliveries.length).toBeLessThan(DROPPED + 0.04);
+
+  loop.clock.shift(JUDGED_AFTER_MS);
+  await loop.connector('POST', '/v1/sync', {});
+  const { accounts } = await loop.connector<SyncReport>('GET', '/v1/sync');
+  const lostMessages = dropped.filter(({ event }) => event === 'message.received').length;
+  expect(accounts[0]).toMatchObject({
+    webhookHealth: 'lossy',
+    openGaps: 0,
+    repaired: { messages: lostMessages },
+  });
+  expect(accounts[0]?.repaired.statuses).toBeGreaterThan(100);
+});

@@ -1,0 +1,50 @@
+import type { MessageState } from './check-invariants.ts';
+
+/** Calls a JSON API. Throws on anything but a 2xx, with what was answered. */
+export type Caller = <Body>(method: string, path: string, body?: unknown) => Promise<Body>;
+
+/** Calls under `base`, with a bearer token if there is one. */
+export function createCaller(base: string, token?: string): Caller {
+  return async <Body>(method: string, path: string, body?: unknown): Promise<Body> => {
+    const answer = await fetch(`${base}${path}`, {
+      method,
+      headers: {
+        ...(token === undefined ? {} : { Authorization: `Bearer ${token}` }),
+        ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const text = await answer.text();
+    if (!answer.ok) throw new Error(`${method} ${path} answered ${answer.status}: ${text}`);
+    return JSON.parse(text) as Body;
+  };
+}
+
+interface MessagePage {
+  readonly messages: (Omit<MessageState, 'peer'> & { readonly peer?: string | null })[];
+  readonly nextCursor: string | null;
+}
+
+/** All pages of a list of messages, the service's or the connector's. `path` has a query already. */
+export async function readAllMessages(call: Caller, path: string): Promise<MessageState[]> {
+  const found: MessageState[] = [];
+  let cursor = '';
+  for (;;) {
+    const page = await call<MessagePage>('GET', `${path}${cursor}`);
+    found.push(...page.messages.map((message) => ({ ...message, peer: message.peer ?? null })));
+    if (page.nextCursor === null) return found;
+    cursor = `&cursor=${encodeURIComponent(page.nextCursor)}`;
+  }
+}
+
+/** All entries of a list of the sandbox. `path` has a query already. */
+export async function readAllEntries<Entry>(sandbox: Caller, path: string): Promise<Entry[]> {
+  const found: Entry[] = [];
+  let cursor = '';
+  for (;;) {
+    const page = await sandbox<{ entries: Entry[]; nextCursor?: string | null }>('GET', `${path}${cursor}`);
+    found.push(...page.entries);
+    if (page.nextCursor === undefined || page.nextCursor === null) return found;
+    cursor = `&cursor=${encodeURIComponent(page.nextCursor)}`;
+  }
+}

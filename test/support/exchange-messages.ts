@@ -1,0 +1,38 @@
+import type { Caller } from './call-json.ts';
+
+export interface Exchange {
+  readonly sandbox: Caller;
+  readonly service: Caller;
+  readonly connectionIds: readonly string[];
+  readonly phones: readonly string[];
+  /** One message each way for each of them. */
+  readonly names: Iterable<string>;
+  readonly signal?: AbortSignal;
+}
+
+const AT_ONCE = 16;
+
+/** Has people write to connections, and the connections' owner answer through the service's API. */
+export async function exchangeMessages(exchange: Exchange): Promise<void> {
+  const { sandbox, service, connectionIds, phones, signal } = exchange;
+  const names = [...exchange.names].entries();
+  const lane = async (): Promise<void> => {
+    for (const [number, name] of names) {
+      if (signal?.aborted === true) return;
+      const connectionId = connectionIds[number % connectionIds.length];
+      const phone = phones[number % phones.length];
+      await sandbox('POST', `/contacts/${phone}/messages`, { connectionId, text: `Hallo ${name} 👋` });
+      await service('POST', '/messages', { connectionId, to: phone, text: `Answer ${name}` });
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, lane));
+}
+
+/** The connections that tell events: those of an ordinary number. */
+export async function readTellingConnections(service: Caller): Promise<string[]> {
+  const { connections } = await service<{ connections: { id: string; provider: string }[] }>(
+    'GET',
+    '/connections',
+  );
+  return connections.filter(({ provider }) => provider === 'qr').map(({ id }) => id);
+}
