@@ -16,6 +16,7 @@ const SAMPLE = 100;
 interface ConnectionRow {
   readonly connectionId: string;
   readonly provider: string | null;
+  readonly visible: boolean;
   readonly openMessageId: string | null;
   readonly openCreatedAt: number | null;
   readonly lastWebhookAt: number | null;
@@ -27,7 +28,7 @@ interface ConnectionRow {
 
 // Everything goes by the message index of each connection, and over no more than the seven days of a sweep.
 const CONNECTIONS = `
-  select c.connection_id as "connectionId", c.provider, o.id as "openMessageId", o.created_at as "openCreatedAt",
+  select c.connection_id as "connectionId", c.provider, c.visible, o.id as "openMessageId", o.created_at as "openCreatedAt",
          nullif(greatest(w.last_at, c.last_event_at, 0), 0) as "lastWebhookAt",
          coalesce(k.conflicts, 0)::bigint as conflicts,
          coalesce(t.messages, 0) as "repairedMessages", coalesce(t.statuses, 0) as "repairedStatuses",
@@ -79,10 +80,12 @@ async function reportAccount(
   );
   open.sort((a, b) => Date.parse(a.createdAt) - Date.parse(b.createdAt));
   const { coverage, visibility } = progress;
+  const visible = new Set(rows.filter((row) => row.visible).map((row) => row.connectionId));
   return {
     accountId,
     coveredUntil: toIsoOrNull(coverage.watermark),
-    openGaps: coverage.gaps.length + visibility.length,
+    // What a hidden connection misses cannot be read before it comes back.
+    openGaps: coverage.gaps.length + visibility.filter(({ slot }) => visible.has(slot)).length,
     oldestOpenStatus: open[0] ?? null,
     unresolvedStatuses: state.unresolved,
     lastPoll: reportLastPoll(state),

@@ -71,7 +71,7 @@ describe('the state of an account', () => {
     await pollLater();
     expect(await report()).toMatchObject({
       coveredUntil: new Date(now - MINUTE).toISOString(),
-      openGaps: 1,
+      openGaps: 0,
       oldestOpenStatus: {
         messageId: oldest.id,
         connectionId: 'c1',
@@ -82,6 +82,11 @@ describe('the state of an account', () => {
         { connectionId: 'c2', coveredUntil: new Date(now - 6 * MINUTE).toISOString() },
       ],
     });
+    hidden.licenseValid = true;
+    await bench.clock.advance(MINUTE);
+    bench.service.fault = ({ path }) => (path === '/messages' ? 'reset' : undefined);
+    await bench.poll();
+    expect(await report()).toMatchObject({ openGaps: 1 });
   });
 
   it('shows the last failure and when polling goes on', async () => {
