@@ -16,7 +16,9 @@ export interface CampaignOptions {
   readonly spares?: number;
   /** Where an event goes, of the webhook addresses of the processes. Default: to the first. */
   readonly targets?: (webhooks: readonly string[], event: LoadEvent, attempt: number) => readonly string[];
-  /** Replaces the webhook addresses, for a test that puts something in between. */
+  /** Replaces the database's address for the processes, for a test that puts something in between. */
+  readonly routeDatabase?: (databaseUrl: string) => Promise<string>;
+  /** Replaces the webhook addresses, likewise. */
   readonly route?: (webhook: string) => Promise<string>;
 }
 
@@ -67,7 +69,7 @@ export async function startCampaign(options: CampaignOptions): Promise<Campaign>
   const database = await createTestDatabase({ connector: true });
   onTestFinished(() => database.drop());
   const settings = {
-    databaseUrl: database.url,
+    databaseUrl: (await options.routeDatabase?.(database.url)) ?? database.url,
     webhookSecret: SECRET,
     apiToken: TOKEN,
     sealingKey: generateSealingKey(),

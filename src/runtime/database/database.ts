@@ -2,7 +2,7 @@ import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import type { Clock } from '../clock/clock.ts';
 import type { Logger } from '../logger/logger.ts';
 import { prefersPrepared } from './database-url.ts';
-import { QueryDeadlineExceeded } from './errors.ts';
+import { DatabaseUnavailable, QueryDeadlineExceeded, sqlState } from './errors.ts';
 import { openOrm } from './orm.ts';
 import { Pool } from './pool.ts';
 import type { RowMode, Session } from './session.ts';
@@ -79,6 +79,10 @@ const DEFAULT_DEADLINE_MS = 10_000;
 const CONNECT_DEADLINE_MS = 5_000;
 const PING_DEADLINE_MS = 2_000;
 const DEFAULT_WATCHDOG = { everyMs: 5_000, probeMs: 3_000 };
+/** A server, or the default of a session, that takes no writes. */
+const READ_ONLY = '25006';
+/** Connections are renewed no more often than this while the server takes no writes. */
+const RENEW_PAUSE_MS = 250;
 
 /** Opens a guarded pool. No connection is made before the first query. Throws on a malformed URL. */
 export function openDatabase(options: DatabaseOptions): Database {
@@ -92,6 +96,7 @@ class GuardedDatabase implements Database {
   readonly #pool: Pool;
   readonly #watchdog: ReturnType<typeof startWatchdog>;
   #deadlineHits = 0;
+  #renewedAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: DatabaseOptions) {
     const { url, name, clock, logger } = options;
@@ -188,6 +193,9 @@ class GuardedDatabase implements Database {
     });
     try {
       return await work(session);
+    } catch (error) {
+      if (sqlState(error) === READ_ONLY) this.#renewConnections();
+      throw error;
     } finally {
       stop();
       this.#pool.release(session);
@@ -201,6 +209,14 @@ class GuardedDatabase implements Database {
       if (error instanceof QueryDeadlineExceeded) this.#noteDeadline();
       throw error;
     }
+  }
+
+  /** A session stays with the server and the defaults it began with; a new one finds those of now. */
+  #renewConnections(): void {
+    const now = this.#clock.elapsed();
+    if (now - this.#renewedAt < RENEW_PAUSE_MS) return;
+    this.#renewedAt = now;
+    this.#pool.replace(new DatabaseUnavailable('lost', 'the server takes no writes'), 'idle');
   }
 
   #noteDeadline(): void {

@@ -182,6 +182,21 @@ describe('lost connections', () => {
     await database.ping();
   });
 
+  it('renews its connections when one tells that the server takes no writes', async () => {
+    const name = new URL(test.url).pathname.slice(1);
+    const readOnly = (state: 'on' | 'off'): Promise<unknown> =>
+      asAdmin((admin) => admin.unsafe(`alter database ${name} set default_transaction_read_only = ${state}`));
+    await readOnly('on');
+    await asAdmin((admin) => killBackends(admin, test.url));
+    const asked = Array.from({ length: 3 }, () => database.query('select pg_sleep(0.05)').catch(() => []));
+    await Promise.all(asked);
+    await database.ping();
+    await readOnly('off');
+    await expect(database.query('insert into total values (1)')).rejects.toMatchObject({ code: '25006' });
+    await database.query('insert into total values (2)');
+    expect(database.health).toMatchObject({ open: 1, replacedPools: 0, deadlineHits: 0 });
+  });
+
   it('lets go of idle connections that died unnoticed, and leaves busy ones alone', async () => {
     const replaced = Promise.withResolvers<void>();
     const watched = openDatabase({

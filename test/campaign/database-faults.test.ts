@@ -1,0 +1,133 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { systemClock } from '../../src/runtime/clock/system-clock.ts';
+import { type Campaign, type LoadSummary, startCampaign } from '../support/campaign.ts';
+import { type FaultProxy, startFaultProxyFor } from '../support/fault-proxy.ts';
+import { withSql } from '../support/read-connector.ts';
+
+const PACE = { burst: 10, everyMs: 25 };
+const BEFORE_MS = 500;
+/** Of one attempt, by the specification. */
+const SENDER_DEADLINE_MS = 10_000;
+const POSTGRES_PORT = 5_432;
+
+test('a database that freezes and thaws costs no acknowledged event and hangs no request', {
+  timeout: 120_000,
+}, async () => {
+  const { campaign, proxy } = await startBehindProxy();
+  const during = await strike(campaign, 1, async () => {
+    proxy.freeze();
+    await systemClock.sleep(7_000);
+    proxy.thaw();
+  });
+  expect(during.answers.get(503)).toBeGreaterThan(0);
+  await expectRecovered(campaign, 2);
+});
+
+test('a database whose connections are cut again and again costs no acknowledged event', {
+  timeout: 120_000,
+}, async () => {
+  const { campaign, proxy } = await startBehindProxy();
+  await strike(campaign, 3, async () => {
+    for (let cuts = 0; cuts < 40; cuts += 1) {
+      await systemClock.sleep(50);
+      proxy.cut();
+    }
+  });
+  expect(proxy.accepted).toBeGreaterThan(40);
+  await expectRecovered(campaign, 4);
+});
+
+test('a commit whose answer is lost is repeated and has one effect', { timeout: 120_000 }, async () => {
+  const { campaign, proxy } = await startBehindProxy();
+  await strike(campaign, 5, async () => {
+    for (let losses = 0; losses < 20; losses += 1) {
+      await systemClock.sleep(50);
+      proxy.freeze('down');
+      await systemClock.sleep(40);
+      proxy.cut();
+      proxy.thaw();
+    }
+  });
+  const [log] = await withSql(
+    campaign.databaseUrl,
+    (sql) => sql`select count(*)::int4 as rows from connector.inbox`,
+  );
+  const taken = campaign.sender.sent.filter(({ acknowledged }) => acknowledged).length;
+  expect(log?.['rows']).toBeGreaterThan(taken);
+  await expectRecovered(campaign, 6);
+});
+
+test('a database that refuses connections for two seconds is found again', { timeout: 120_000 }, async () => {
+  const { campaign, proxy } = await startBehindProxy();
+  const during = await strike(campaign, 7, async () => {
+    await proxy.refuse();
+    proxy.cut();
+    await systemClock.sleep(2_000);
+    await proxy.accept();
+  });
+  expect(during.answers.get(503)).toBeGreaterThan(0);
+  await expectRecovered(campaign, 8);
+});
+
+test('a database that takes no writes is answered 503 until it does again', {
+  timeout: 120_000,
+}, async () => {
+  const { campaign, proxy } = await startBehindProxy();
+  const during = await strike(campaign, 9, async () => {
+    await setReadOnly(campaign, true);
+    proxy.cut();
+    await systemClock.sleep(1_000);
+    await setReadOnly(campaign, false);
+  });
+  expect(during.answers.get(503)).toBeGreaterThan(0);
+  await expectRecovered(campaign, 10);
+});
+
+async function startBehindProxy(): Promise<{ campaign: Campaign; proxy: FaultProxy }> {
+  const started = Promise.withResolvers<FaultProxy>();
+  const campaign = await startCampaign({
+    processes: 1,
+    spares: 0,
+    async routeDatabase(url) {
+      const proxy = await startFaultProxyFor(url, POSTGRES_PORT);
+      onTestFinished(() => proxy.close());
+      started.resolve(proxy);
+      return proxy.route(url);
+    },
+  });
+  return { campaign, proxy: await started.promise };
+}
+
+/** Runs a fault under load. Every request must have been answered, with 200 or 503, before its sender gave up. */
+async function strike(campaign: Campaign, seed: number, fault: () => Promise<void>): Promise<LoadSummary> {
+  await campaign.underLoad(seed, PACE, async () => {
+    await systemClock.sleep(BEFORE_MS);
+    await fault();
+  });
+  const summary = campaign.summarize();
+  expect(summary.broken).toBe(0);
+  expect([...summary.answers.keys()].filter((status) => status !== 200 && status !== 503)).toEqual([]);
+  expect(summary.slowestMs).toBeLessThan(SENDER_DEADLINE_MS);
+  return summary;
+}
+
+/** The next second is healthy, and no promise was broken. */
+async function expectRecovered(campaign: Campaign, seed: number): Promise<void> {
+  const before = campaign.summarize();
+  await campaign.underLoad(seed, PACE, () => systemClock.sleep(1_000));
+  const after = campaign.summarize();
+  expect(after.answers.get(503)).toBe(before.answers.get(503));
+  expect(after.broken).toBe(before.broken);
+  expect(after.acknowledged).toBeGreaterThan(before.acknowledged + 100);
+  await campaign.catchUp();
+  expect(await campaign.findViolations()).toEqual([]);
+}
+
+/** Sessions that begin from here on take no writes, or do. */
+function setReadOnly({ databaseUrl }: Campaign, readOnly: boolean): Promise<unknown> {
+  const name = new URL(databaseUrl).pathname.slice(1);
+  return withSql(databaseUrl, async (sql) => {
+    await sql`set default_transaction_read_only = off`;
+    await sql.unsafe(`alter database ${name} set default_transaction_read_only = ${readOnly ? 'on' : 'off'}`);
+  });
+}
