@@ -21,12 +21,16 @@ async function sweep(folder: string): Promise<void> {
   for (const member of members) {
     if (await isRecordedRunning(join(home, 'members', member))) return;
   }
-  const server = join(home, 'server.json');
-  if (await isRecordedRunning(server)) {
-    const recorded = parseIdentity(await readFile(server, 'utf8'));
-    if (recorded !== undefined) process.kill(recorded.pid, 'SIGQUIT');
-  }
+  await endServer(home);
   await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });
+}
+
+/** Ends the server whose control files lie in `home`, whoever uses it. */
+export async function endServer(home: string): Promise<void> {
+  const server = join(home, 'server.json');
+  if (!(await isRecordedRunning(server))) return;
+  const recorded = parseIdentity(await readFile(server, 'utf8'));
+  if (recorded !== undefined) process.kill(recorded.pid, 'SIGQUIT');
 }
 
 async function isRecordedRunning(file: string): Promise<boolean> {

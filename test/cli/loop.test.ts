@@ -1,0 +1,143 @@
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { startLoop } from '../../src/cli/loop.ts';
+import { portsFrom } from '../../src/cli/ports.ts';
+import { createTestDatabase } from '../support/database.ts';
+import { loopOptions, startTestLoop, type TestLoop } from '../support/loop.ts';
+import { callJson, createLoopClient } from '../support/loop-client.ts';
+
+describe('the loop', () => {
+  let test: TestLoop;
+  let connectionId: string;
+
+  beforeEach(async () => {
+    test = await startTestLoop();
+    connectionId = await test.client.qrConnection();
+  });
+
+  afterEach(() => test.close());
+
+  it('brings what a contact writes to the connector by a signed webhook', async () => {
+    const { client, loop } = test;
+    await client.failPolls();
+
+    const messageId = await client.write(connectionId, 'Hello');
+    await loop.settle();
+
+    expect(await client.messages()).toEqual([
+      expect.objectContaining({
+        id: messageId,
+        connectionId,
+        direction: 'incoming',
+        peer: '447700900201',
+        text: 'Hello',
+        firstSeenBy: 'webhook',
+      }),
+    ]);
+    const [delivery] = await client.deliveries();
+    expect(delivery).toMatchObject({ messageId, outcome: 'delivered' });
+    expect(JSON.stringify(delivery?.headers).toLowerCase()).toContain('"x-service-signature":"sha256=');
+  });
+
+  it('repairs a dropped webhook by polling', async () => {
+    const { client, loop } = test;
+    await client.dropWebhooks();
+
+    const messageId = await client.write(connectionId, 'Anybody there?');
+    await loop.settle();
+    await client.sync();
+
+    expect(await client.messages()).toEqual([
+      expect.objectContaining({ id: messageId, peer: null, text: 'Anybody there?', firstSeenBy: 'poll' }),
+    ]);
+    expect(await client.deliveries()).toEqual([expect.objectContaining({ messageId, outcome: 'dropped' })]);
+  });
+
+  it('has everything in the feed, numbered without a gap, once it has settled', async () => {
+    const { client, loop } = test;
+    const texts = Array.from({ length: 40 }, (_, index) => `Message ${index}`);
+
+    const ids = await Promise.all(texts.map((text) => client.write(connectionId, text)));
+    await loop.settle();
+
+    const changes = await client.changes();
+    const created = changes.filter(({ type }) => type === 'message.created');
+    expect(created.map(({ messageId }) => messageId).sort()).toEqual([...ids].sort());
+    expect(changes.map(({ seq }) => seq)).toEqual(changes.map((_, index) => index + 1));
+  });
+
+  it('shows a sent message as read after its time was moved on', async () => {
+    const { client, loop } = test;
+    const { baseUrl, apiKey, sandboxUrl } = loop.info();
+    const { messageId } = await callJson<{ messageId: string }>(`${baseUrl}/messages`, {
+      method: 'POST',
+      token: apiKey,
+      body: { connectionId, to: '447700900201', text: 'Good morning' },
+    });
+
+    await callJson(`${sandboxUrl}/sandbox/v1/clock/advance`, { method: 'POST', body: { ms: 60_000 } });
+    await loop.settle();
+
+    expect(await client.messages()).toEqual([
+      expect.objectContaining({ id: messageId, direction: 'outgoing', status: 'read' }),
+    ]);
+    const statuses = (await client.changes()).filter(({ messageId: of }) => of === messageId);
+    expect(statuses.at(-1)?.data).toMatchObject({ status: 'read' });
+  });
+
+  it('answers to the legacy address with the same credential', async () => {
+    const { legacyBaseUrl, baseUrl, apiKey } = test.loop.info();
+    const [legacy, current] = await Promise.all(
+      [legacyBaseUrl, baseUrl].map((url) => callJson(`${url}/connections`, { token: apiKey })),
+    );
+    expect(legacyBaseUrl).not.toBe(baseUrl);
+    expect(legacy).toEqual(current);
+  });
+
+  it('begins anew after a reset: no message, a new key, and messages come through', async () => {
+    const { client, loop } = test;
+    const before = loop.info();
+    const old = await client.write(connectionId, 'Before');
+    await loop.settle();
+
+    const after = await callJson<typeof before>(`${before.sandboxUrl}/sandbox/v1/reset`, {
+      method: 'POST',
+      body: {},
+    });
+    const renewed = createLoopClient(after);
+    const remaining = await renewed.messages();
+    const messageId = await renewed.write(await renewed.qrConnection(), 'After');
+    await loop.settle();
+
+    expect(remaining).toEqual([]);
+    expect(after.apiKey).not.toBe(before.apiKey);
+    expect(after.connectorUrl).toBe(before.connectorUrl);
+    expect(await renewed.messages()).toEqual([expect.objectContaining({ id: messageId, text: 'After' })]);
+    expect((await renewed.changes()).map(({ messageId: of }) => of)).not.toContain(old);
+    await expect(callJson(`${after.baseUrl}/connections`, { token: before.apiKey })).rejects.toThrow(
+      'answered 401: {"error":"invalid_key"}',
+    );
+  });
+});
+
+describe('a loop that cannot start', () => {
+  it('closes what it has opened, so that the next start finds the way free', async () => {
+    const database = await createTestDatabase({ connector: true, platform: true });
+    const holder = createServer().listen(0, '127.0.0.1');
+    await once(holder, 'listening');
+    const { port } = holder.address() as AddressInfo;
+
+    const options = loopOptions(database);
+
+    await expect(startLoop({ ...options, ports: { ...portsFrom(0), connector: port } })).rejects.toThrow(
+      `port ${port}: the port is in use`,
+    );
+
+    const loop = await startLoop(options);
+    await loop.close();
+    holder.close();
+    await database.drop();
+  });
+});

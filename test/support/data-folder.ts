@@ -1,0 +1,31 @@
+import { mkdtemp, realpath, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { endServer } from './sweep-abandoned-servers.ts';
+
+/** A `--data-dir` below a folder that only this user may enter, as a home directory. */
+export interface DataFolder {
+  readonly path: string;
+  /** Removes it with the server that may still run on it. `printed` is what a command said of its database. */
+  remove(printed: string): Promise<void>;
+}
+
+const LOCATION = /data in (\S+)/;
+
+export async function makeDataFolder(): Promise<DataFolder> {
+  // mkdtemp makes it with 0700.
+  const home = await realpath(await mkdtemp(join(tmpdir(), 'test-data-')));
+  const path = join(home, 'data');
+  return {
+    path,
+    async remove(printed) {
+      await endServer(join(path, 'postgres'));
+      // As root the data cannot lie below a private folder, so the command puts it elsewhere.
+      const location = LOCATION.exec(printed)?.[1];
+      const folders = location === undefined ? [home] : [home, location];
+      for (const folder of folders) {
+        await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
+      }
+    },
+  };
+}

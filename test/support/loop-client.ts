@@ -1,0 +1,145 @@
+import type { SandboxInfo } from '../../src/contract/sandbox/info.ts';
+
+/** Calls a JSON API; throws for any answer but a 2xx. */
+export async function callJson<Answer>(
+  url: string,
+  init: { readonly method?: string; readonly token?: string; readonly body?: unknown } = {},
+): Promise<Answer> {
+  const answer = await fetch(url, {
+    method: init.method ?? 'GET',
+    headers: {
+      ...(init.token === undefined ? {} : { authorization: `Bearer ${init.token}` }),
+      ...(init.body === undefined ? {} : { 'content-type': 'application/json' }),
+    },
+    ...(init.body === undefined ? {} : { body: JSON.stringify(init.body) }),
+  });
+  const text = await answer.text();
+  if (!answer.ok) throw new Error(`${init.method ?? 'GET'} ${url} answered ${answer.status}: ${text}`);
+  return JSON.parse(text) as Answer;
+}
+
+/** A message as the connector shows it. */
+export interface ShownMessage {
+  readonly id: string;
+  readonly connectionId: string;
+  readonly direction: string;
+  readonly peer: string | null;
+  readonly text: string | null;
+  readonly status: string | null;
+  readonly firstSeenBy: string;
+}
+
+/** A change as the feed shows it. */
+export interface ShownChange {
+  readonly seq: number;
+  readonly type: string;
+  readonly messageId?: string;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+/** Where a loop is reached. */
+export type LoopAddress = Pick<SandboxInfo, 'sandboxUrl' | 'baseUrl' | 'apiKey'> & {
+  readonly connectorUrl: string | null;
+  readonly connectorToken: string | null;
+};
+
+/** A hand on a running loop: its people, its faults, and what its connector shows. */
+export interface LoopClient {
+  /** The first connection that sends events. */
+  qrConnection(): Promise<string>;
+  /** A contact writes; answers the id of the message. */
+  write(connectionId: string, text: string): Promise<string>;
+  /** Loses the webhooks of every event from now on. */
+  dropWebhooks(): Promise<unknown>;
+  /** Fails every poll of messages, so that what comes can only come by webhook. */
+  failPolls(): Promise<unknown>;
+  clearFaults(): Promise<unknown>;
+  deliveries(): Promise<readonly { messageId: string; outcome: string; headers: Record<string, string> }[]>;
+  sync(): Promise<unknown>;
+  messages(): Promise<readonly ShownMessage[]>;
+  /** The whole feed, as far as it is numbered. */
+  changes(): Promise<readonly ShownChange[]>;
+  /** Resolves with the message as the feed first shows it, now or later. */
+  arrival(messageId: string): Promise<ShownMessage>;
+}
+
+const CONTACT = '447700900201';
+const LONGEST_PAGE = 100;
+
+export function createLoopClient(info: LoopAddress): LoopClient {
+  const { apiKey, baseUrl, connectorToken, connectorUrl } = info;
+  const sandbox = <Answer>(method: string, path: string, body?: unknown): Promise<Answer> =>
+    callJson<Answer>(`${info.sandboxUrl}/sandbox/v1${path}`, { method, body });
+  const connector = <Answer>(path: string, init: { method?: string; body?: unknown } = {}): Promise<Answer> =>
+    callJson<Answer>(`${connectorUrl}/v1${path}`, { ...init, token: connectorToken ?? '' });
+
+  return {
+    async qrConnection() {
+      const { connections } = await callJson<{ connections: { id: string; provider: string }[] }>(
+        `${baseUrl}/connections`,
+        { token: apiKey },
+      );
+      const found = connections.find(({ provider }) => provider === 'qr');
+      if (found === undefined) throw new Error('the service has no connection that sends events');
+      return found.id;
+    },
+    async write(connectionId, text) {
+      const path = `/contacts/${CONTACT}/messages`;
+      return (await sandbox<{ messageId: string }>('POST', path, { connectionId, text })).messageId;
+    },
+    dropWebhooks: () =>
+      sandbox('PUT', '/faults', {
+        rules: [{ id: 'lost', match: { surface: 'webhook' }, action: { type: 'drop' }, per: 'event' }],
+      }),
+    failPolls: () =>
+      sandbox('PUT', '/faults', {
+        rules: [
+          {
+            id: 'blind',
+            match: { surface: 'api', method: 'GET', path: '/messages' },
+            action: { type: 'status', code: 503 },
+          },
+        ],
+      }),
+    clearFaults: () => sandbox('DELETE', '/faults'),
+    deliveries: async () => (await sandbox<{ entries: [] }>('GET', '/deliveries?limit=100')).entries,
+    sync: () => connector('/sync', { method: 'POST', body: {} }),
+    messages: async () =>
+      (await connector<{ messages: ShownMessage[] }>(`/messages?limit=${LONGEST_PAGE}`)).messages,
+    async changes() {
+      const all: ShownChange[] = [];
+      for (;;) {
+        const after = all.at(-1)?.seq ?? 0;
+        const page = await connector<{ changes: ShownChange[]; hasMore: boolean }>(
+          `/changes?after=${after}&limit=${LONGEST_PAGE}`,
+        );
+        all.push(...page.changes);
+        if (!page.hasMore) return all;
+      }
+    },
+    arrival: (messageId) => readArrival(`${connectorUrl}/v1/changes/stream`, connectorToken ?? '', messageId),
+  };
+}
+
+/** Reads the stream of changes from its beginning until it shows the message. */
+async function readArrival(url: string, token: string, messageId: string): Promise<ShownMessage> {
+  const leave = new AbortController();
+  const answer = await fetch(url, {
+    headers: { authorization: `Bearer ${token}`, 'last-event-id': '0' },
+    signal: leave.signal,
+  });
+  if (!answer.ok || answer.body === null) throw new Error(`the stream answered ${answer.status}`);
+  let pending = '';
+  for await (const chunk of answer.body.pipeThrough(new TextDecoderStream())) {
+    const lines = (pending + chunk).split('\n');
+    pending = lines.pop() ?? '';
+    for (const line of lines) {
+      if (!line.startsWith('data: ')) continue;
+      const change = JSON.parse(line.slice('data: '.length)) as ShownChange;
+      if (change.type !== 'message.created' || change.messageId !== messageId) continue;
+      leave.abort();
+      return change.data as unknown as ShownMessage;
+    }
+  }
+  throw new Error('the stream ended before it showed the message');
+}

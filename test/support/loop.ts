@@ -1,0 +1,49 @@
+import { randomBytes } from 'node:crypto';
+import { type Loop, type LoopOptions, startLoop } from '../../src/cli/loop.ts';
+import { portsFrom } from '../../src/cli/ports.ts';
+import { systemClock } from '../../src/runtime/clock/system-clock.ts';
+import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
+import { createTestDatabase, type TestDatabase } from './database.ts';
+import { createLoopClient, type LoopClient } from './loop-client.ts';
+import { silentLogger } from './platform.ts';
+
+/** The whole loop on a database of its own. */
+export interface TestLoop {
+  readonly loop: Loop;
+  readonly client: LoopClient;
+  close(): Promise<void>;
+}
+
+/** What `startLoop` takes, with a quick service and a poll that no test waits for. */
+export function loopOptions(database: TestDatabase, options: Partial<LoopOptions> = {}): LoopOptions {
+  return {
+    connectorDatabaseUrl: database.url,
+    platformDatabaseUrl: database.url,
+    ports: portsFrom(0),
+    secrets: {
+      connectorToken: randomBytes(24).toString('base64url'),
+      sealingKey: generateSealingKey(),
+    },
+    sendScale: 0,
+    reconcileIntervalMs: 60_000,
+    inboxRetentionDays: 30,
+    onTakenOver: () => undefined,
+    clock: systemClock,
+    logger: silentLogger,
+    ...options,
+  };
+}
+
+/** Starts the loop that `npm start` runs, in this process. */
+export async function startTestLoop(): Promise<TestLoop> {
+  const database = await createTestDatabase({ connector: true, platform: true });
+  const loop = await startLoop(loopOptions(database));
+  return {
+    loop,
+    client: createLoopClient(loop.info()),
+    async close() {
+      await loop.close();
+      await database.drop();
+    },
+  };
+}

@@ -1,0 +1,128 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+
+/** The repository. */
+export const ROOT = join(import.meta.dirname, '../..');
+
+export interface SpawnOptions {
+  /** All the variables it gets besides PATH and HOME. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** Default: a folder with no `.env` in it. */
+  readonly cwd?: string;
+}
+
+/** How a command ended. */
+export interface Ended {
+  /** The exit code, or the signal that ended it. */
+  readonly code: number | NodeJS.Signals;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** A command in a process group of its own. */
+export interface SpawnedCommand {
+  /** What it wrote to standard output so far. */
+  stdout(): string;
+  /** Resolves with the line of standard output that matches. Rejects with all it wrote when it ended before. */
+  said(pattern: RegExp): Promise<string>;
+  /** Sends a signal to all its processes, as a terminal does. */
+  signal(signal: NodeJS.Signals): void;
+  /** Resolves when all its processes are gone and all it wrote was read. */
+  readonly ended: Promise<Ended>;
+  /** Ends it however it stands. For the end of a test. */
+  kill(): Promise<void>;
+}
+
+/** Starts a command. `PATH` begins with the tools that npm installed, so `node` is the one of the project. */
+export function spawnCommand(
+  command: string,
+  words: readonly string[],
+  options: SpawnOptions = {},
+): SpawnedCommand {
+  const child = spawn(command, words, {
+    cwd: options.cwd ?? tmpdir(),
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: {
+      PATH: `${join(ROOT, 'node_modules/.bin')}:${process.env['PATH']}`,
+      HOME: process.env['HOME'],
+      ...options.env,
+    },
+  });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.on('data', (chunk: Buffer) => {
+    stdout += chunk.toString();
+  });
+  child.stderr.on('data', (chunk: Buffer) => {
+    stderr += chunk.toString();
+  });
+  const lines = createInterface({ input: child.stdout });
+  const seen: string[] = [];
+  lines.on('line', (line) => seen.push(line));
+  // Not at 'exit': what it wrote last may still be on its way.
+  const ended = once(child, 'close').then(([code, signal]) => ({ code: code ?? signal, stdout, stderr }));
+  const send = (signal: NodeJS.Signals): void => signalGroup(child, signal);
+  return {
+    stdout: () => stdout,
+    said: (pattern) =>
+      new Promise((resolve, reject) => {
+        const take = (line: string): void => void (pattern.test(line) && resolve(line));
+        for (const line of seen) take(line);
+        lines.on('line', take);
+        void ended.then((end) =>
+          reject(new Error(`ended with ${end.code} before ${pattern}\n${end.stdout}\n${end.stderr}`)),
+        );
+      }),
+    signal: send,
+    ended,
+    async kill() {
+      send('SIGKILL');
+      await ended;
+    },
+  };
+}
+
+function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
+  if (child.pid === undefined) return;
+  try {
+    process.kill(-child.pid, signal);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}
+
+/** Starts one of the project's commands (`start`, `connector`, `platform`) without npm around it. */
+export function spawnCli(
+  name: 'start' | 'connector' | 'platform',
+  words: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): SpawnedCommand {
+  return spawnCommand('node', [join(ROOT, `src/cli/${name}.ts`), ...words], { env });
+}
+
+const LISTENERS = [0, 10, 11, 20];
+/** Below the range from which systems take ports for outgoing connections. */
+const FIRST_BASE = 10_000;
+const BASES = 20_000;
+
+/** A `--port-base` whose ports were all free a moment ago. */
+export async function findPortBase(): Promise<number> {
+  for (;;) {
+    const base = FIRST_BASE + Math.floor(Math.random() * BASES);
+    const free = await Promise.all(LISTENERS.map((offset) => isFree(base + offset)));
+    if (!free.includes(false)) return base;
+  }
+}
+
+async function isFree(port: number): Promise<boolean> {
+  const server = createServer();
+  const taken = Promise.withResolvers<boolean>();
+  server.once('error', () => taken.resolve(false));
+  server.listen(port, '127.0.0.1', () => server.close(() => taken.resolve(true)));
+  return await taken.promise;
+}
