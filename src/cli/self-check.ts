@@ -18,6 +18,8 @@ export class SelfCheckFailed extends Error {
 const CONTACT = '447700900299';
 const DEADLINE_MS = 10_000;
 const RULE = 'self-check';
+/** The polls of the start run at the same time, and one of them may be quicker than a webhook. */
+const WEBHOOK_ATTEMPTS = 3;
 
 const wrote = z.object({ messageId: z.string() });
 const connections = z.object({
@@ -76,13 +78,29 @@ async function awaitInFeed(info: SandboxInfo, after: string, messageId: string):
   throw new SelfCheckFailed('the feed ended before the message appeared in it');
 }
 
+interface Lane {
+  readonly name: 'webhook' | 'poll';
+  readonly attempts: number;
+  readonly repair?: () => Promise<unknown>;
+}
+
+/** Sends messages until one has come by its lane; tells how long that one took. */
+async function timeLane(info: SandboxInfo, connectionId: string, lane: Lane, clock: Clock): Promise<number> {
+  for (let attempt = 1; ; attempt++) {
+    const { seenBy, ms } = await sendThrough(info, connectionId, lane, clock);
+    if (seenBy === lane.name) return ms;
+    if (attempt < lane.attempts) continue;
+    throw new SelfCheckFailed(`a message came by ${seenBy}, but should have come by ${lane.name}`);
+  }
+}
+
 /** Has a contact write, and waits until the CRM's feed shows it. */
 async function sendThrough(
   info: SandboxInfo,
   connectionId: string,
-  lane: { readonly name: 'webhook' | 'poll'; readonly repair?: () => Promise<unknown> },
+  lane: Lane,
   clock: Clock,
-): Promise<number> {
+): Promise<{ readonly seenBy: string | undefined; readonly ms: number }> {
   const token = info.connectorToken ?? '';
   const head = await call(`${info.connectorUrl}/v1/changes?after=latest`, page, { token });
   const beganAt = clock.elapsed();
@@ -97,10 +115,7 @@ async function sendThrough(
     const why = error instanceof Error ? error.message : String(error);
     throw new SelfCheckFailed(`a message did not come through the ${lane.name} lane: ${why}`);
   });
-  if (seenBy !== lane.name) {
-    throw new SelfCheckFailed(`a message came by ${seenBy}, but should have come by ${lane.name}`);
-  }
-  return Math.round(clock.elapsed() - beganAt);
+  return { seenBy, ms: Math.round(clock.elapsed() - beganAt) };
 }
 
 /**
@@ -118,7 +133,8 @@ export async function checkLoop(info: SandboxInfo, clock: Clock): Promise<SelfCh
   const connectionId = mirrored.connections.find(({ provider }) => provider === 'qr')?.id;
   if (connectionId === undefined)
     throw new SelfCheckFailed('the connector knows no connection that sends events');
-  const webhookMs = await sendThrough(info, connectionId, { name: 'webhook' }, clock);
+  const byWebhook: Lane = { name: 'webhook', attempts: WEBHOOK_ATTEMPTS };
+  const webhookMs = await timeLane(info, connectionId, byWebhook, clock);
 
   const faultsUrl = `${info.sandboxUrl}/sandbox/v1/faults`;
   const drop = {
@@ -129,8 +145,8 @@ export async function checkLoop(info: SandboxInfo, clock: Clock): Promise<SelfCh
   };
   await call(faultsUrl, faults, { method: 'PUT', body: { rules: [drop] } });
   try {
-    const repairMs = await sendThrough(info, connectionId, { name: 'poll', repair: sync }, clock);
-    return { webhookMs, repairMs };
+    const byPoll: Lane = { name: 'poll', attempts: 1, repair: sync };
+    return { webhookMs, repairMs: await timeLane(info, connectionId, byPoll, clock) };
   } finally {
     await call(faultsUrl, faults, { method: 'DELETE' });
   }
