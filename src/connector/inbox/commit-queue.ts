@@ -4,6 +4,12 @@ import type { Clock } from '../../runtime/clock/clock.ts';
 export interface CommitQueueLimits {
   /** Commits under way at a time. */
   readonly inFlight: number;
+  /**
+   * A commit begins beside another one only once this many wait, or once one waits this long: two half batches
+   * cost more than a whole one, but one commit that hangs must not hold up the rest.
+   */
+  readonly overlapItems: number;
+  readonly overlapAfterMs: number;
   readonly batchItems: number;
   readonly batchBytes: number;
   readonly waitingItems: number;
@@ -37,8 +43,9 @@ interface Entry<Item> {
 }
 
 /**
- * Group commit. An item that finds the queue idle is committed at once; what arrives while commits are under
- * way gathers and shares the next one. So the batch grows with the load, and no timer is needed.
+ * Group commit. An item that finds the queue idle is committed with what else arrives in the same turn of the
+ * event loop; what arrives while a commit is under way gathers and shares the next one. So the batch grows with
+ * the load, and no timer is needed.
  */
 export function createCommitQueue<Item>(options: CommitQueueOptions<Item>): CommitQueue<Item> {
   const { commit, limits, clock } = options;
@@ -46,6 +53,7 @@ export function createCommitQueue<Item>(options: CommitQueueOptions<Item>): Comm
   let entries: Entry<Item>[] = [];
   let waitingBytes = 0;
   let underWay = 0;
+  let turnAwaited = false;
   let closed = false;
 
   /** The oldest entries that fit into one batch; at least one. */
@@ -74,8 +82,25 @@ export function createCommitQueue<Item>(options: CommitQueueOptions<Item>): Comm
     }
   }
 
+  /** Once the deliveries that lie in the socket buffers already were read. */
+  function pumpAfterTurn(): void {
+    if (turnAwaited) return;
+    turnAwaited = true;
+    setImmediate(() => {
+      turnAwaited = false;
+      pump();
+    });
+  }
+
+  function mayBegin(): boolean {
+    const [oldest] = entries;
+    if (oldest === undefined || underWay >= limits.inFlight) return false;
+    if (underWay === 0 || entries.length >= limits.overlapItems) return true;
+    return clock.elapsed() - oldest.since >= limits.overlapAfterMs;
+  }
+
   function pump(): void {
-    while (underWay < limits.inFlight && entries.length > 0) {
+    while (mayBegin()) {
       const oldest = clock.elapsed() - limits.maxWaitMs;
       const [late, fresh] = split(takeBatch(), (entry) => entry.since < oldest);
       for (const entry of late) entry.resolve(false);
@@ -98,7 +123,7 @@ export function createCommitQueue<Item>(options: CommitQueueOptions<Item>): Comm
       return new Promise((resolve) => {
         entries.push({ item, bytes, since: clock.elapsed(), resolve });
         waitingBytes += bytes;
-        pump();
+        pumpAfterTurn();
       });
     },
     get waiting() {

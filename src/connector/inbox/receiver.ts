@@ -29,6 +29,8 @@ export const RECEIVER_LIMITS: ReceiverLimits = {
   bodyBytes: MIB,
   commitDeadlineMs: 2_500,
   inFlight: 2,
+  overlapItems: 32,
+  overlapAfterMs: 50,
   batchItems: 256,
   batchBytes: 4 * MIB,
   waitingItems: 4_096,

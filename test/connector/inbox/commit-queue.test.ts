@@ -8,6 +8,8 @@ import { ManualClock } from '../../support/manual-clock.ts';
 
 const LIMITS: CommitQueueLimits = {
   inFlight: 2,
+  overlapItems: 2,
+  overlapAfterMs: 50,
   batchItems: 4,
   batchBytes: 100,
   waitingItems: 8,
@@ -50,61 +52,104 @@ async function finish(index: number, failed: readonly string[] = []): Promise<vo
   await turn();
 }
 
+/** Adds an item and lets the queue begin a commit, if it will. */
+async function underWay(item: string, bytes = 1): Promise<void> {
+  void queue.add(item, bytes);
+  await turn();
+}
+
+/** Two commits under way, so that everything else waits. */
+async function fill(): Promise<void> {
+  await underWay('a');
+  void queue.add('b', 1);
+  await underWay('b');
+}
+
 describe('the commit queue', () => {
-  it('commits at once when it is idle, and gathers while two commits are under way', async () => {
-    const answers = ['a', 'b', 'c', 'd', 'e'].map((item) => queue.add(item, 1));
-    expect(batches()).toEqual([['a'], ['b']]);
-    expect(queue.waiting).toBe(3);
+  it('commits what arrives in one turn of the event loop together when it is idle', async () => {
+    void queue.add('a', 1);
+    void queue.add('b', 1);
+    expect(batches()).toEqual([]);
+    await turn();
+    expect(batches()).toEqual([['a', 'b']]);
+  });
+
+  it('gathers what arrives while a commit is under way, and commits it when that one ends', async () => {
+    const first = queue.add('a', 1);
+    await turn();
+    const second = queue.add('b', 1);
+    await turn();
+    expect(batches()).toEqual([['a']]);
+    expect(queue.waiting).toBe(1);
     await finish(0);
-    expect(batches()).toEqual([['a'], ['b'], ['c', 'd', 'e']]);
+    expect(batches()).toEqual([['a'], ['b']]);
     await finish(1);
-    await finish(2);
-    expect(await Promise.all(answers)).toEqual([true, true, true, true, true]);
+    expect(await Promise.all([first, second])).toEqual([true, true]);
+  });
+
+  it('begins a second commit beside the first once enough wait, and never a third', async () => {
+    await underWay('a');
+    void queue.add('1', 1);
+    await underWay('2');
+    expect(batches()).toEqual([['a'], ['1', '2']]);
+    void queue.add('3', 1);
+    void queue.add('4', 1);
+    await underWay('5');
+    expect(batches()).toEqual([['a'], ['1', '2']]);
+    await finish(0);
+    expect(batches()).toEqual([['a'], ['1', '2'], ['3', '4', '5']]);
+  });
+
+  it('begins a second commit for few when the first takes long', async () => {
+    await underWay('a');
+    void queue.add('b', 1);
+    await clock.advance(49);
+    await turn();
+    expect(batches()).toEqual([['a']]);
+    await clock.advance(1);
+    await underWay('c');
+    expect(batches()).toEqual([['a'], ['b', 'c']]);
   });
 
   it('bounds a batch by items', async () => {
-    for (const item of ['a', 'b', '1', '2', '3', '4', '5']) void queue.add(item, 1);
+    for (const item of ['1', '2', '3', '4', '5']) void queue.add(item, 1);
+    await turn();
+    expect(batches()).toEqual([['1', '2', '3', '4']]);
     await finish(0);
-    await finish(1);
-    expect(batches().slice(2)).toEqual([['1', '2', '3', '4'], ['5']]);
+    expect(batches()).toEqual([['1', '2', '3', '4'], ['5']]);
   });
 
   it('bounds a batch by bytes, but takes one item of any size', async () => {
-    for (const item of ['a', 'b']) void queue.add(item, 1);
     void queue.add('small', 60);
     void queue.add('other', 41);
+    await turn();
+    expect(batches()).toEqual([['small']]);
     await finish(0);
     await finish(1);
-    expect(batches().slice(2)).toEqual([['small'], ['other']]);
-    await finish(2);
-    await finish(3);
-    void queue.add('huge', 150);
-    expect(batches().at(-1)).toEqual(['huge']);
+    await underWay('huge', 150);
+    expect(batches()).toEqual([['small'], ['other'], ['huge']]);
   });
 
   it('refuses what does not fit into the wait, and takes more once there is room', async () => {
-    void queue.add('a', 1);
-    void queue.add('b', 1);
+    await fill();
     const waiting = Array.from({ length: 8 }, (_, index) => queue.add(`w${index}`, 1));
     expect(await queue.add('one too many', 1)).toBe(false);
     await finish(0);
     expect(queue.waiting).toBe(4);
     const late = queue.add('late', 1);
-    for (let index = 1; index < 5; index += 1) await finish(index);
+    for (let index = 1; index < 6; index += 1) await finish(index);
     expect(await Promise.all([...waiting, late])).toEqual(Array.from({ length: 9 }, () => true));
   });
 
   it('refuses bytes that do not fit into the wait', async () => {
-    void queue.add('a', 1);
-    void queue.add('b', 1);
+    await fill();
     void queue.add('c', 100);
     expect(await queue.add('d', 51)).toBe(false);
     expect(queue.waiting).toBe(1);
   });
 
   it('gives up what waited so long that its sender is about to leave', async () => {
-    void queue.add('a', 1);
-    void queue.add('b', 1);
+    await fill();
     const late = queue.add('late', 1);
     await clock.advance(600);
     const fresh = queue.add('fresh', 1);
@@ -117,19 +162,19 @@ describe('the commit queue', () => {
   });
 
   it('tells each item its own outcome', async () => {
-    void queue.add('a', 1);
-    void queue.add('b', 1);
     const answers = ['good', 'bad'].map((item) => queue.add(item, 1));
-    await finish(0);
-    await finish(2, ['bad']);
+    await turn();
+    await finish(0, ['bad']);
     expect(await Promise.all(answers)).toEqual([true, false]);
   });
 
   it('counts every item of a commit that threw as not written, and goes on', async () => {
     const lost = queue.add('lost', 1);
+    await turn();
     commits[0]?.crash();
     expect(await lost).toBe(false);
     const next = queue.add('next', 1);
+    await turn();
     await finish(1);
     expect(await next).toBe(true);
   });
@@ -151,6 +196,7 @@ describe('the commit queue', () => {
     const taken = queue.add('a', 1);
     const closing = queue.close();
     expect(await queue.add('b', 1)).toBe(false);
+    await turn();
     await finish(0);
     await closing;
     expect(await taken).toBe(true);
