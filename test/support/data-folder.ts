@@ -10,7 +10,13 @@ export interface DataFolder {
   remove(printed: string): Promise<void>;
 }
 
-const LOCATION = /data in (\S+)/;
+const LOCATION = /data in (\S+)|"location":"([^"]+)"/;
+
+/** Where an embedded Postgres keeps its data, by what a command printed or logged. */
+export function findLocation(printed: string): string | undefined {
+  const found = LOCATION.exec(printed);
+  return found?.[1] ?? found?.[2];
+}
 
 export async function makeDataFolder(): Promise<DataFolder> {
   // mkdtemp makes it with 0700.
@@ -21,7 +27,7 @@ export async function makeDataFolder(): Promise<DataFolder> {
     async remove(printed) {
       await endServer(join(path, 'postgres'));
       // As root the data cannot lie below a private folder, so the command puts it elsewhere.
-      const location = LOCATION.exec(printed)?.[1];
+      const location = findLocation(printed);
       const folders = location === undefined ? [home] : [home, location];
       for (const folder of folders) {
         await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });

@@ -1,0 +1,267 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { parseEnv } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { connectorOptions } from '../../src/cli/connector-options.ts';
+import { type SandboxInfo, sandboxInfo } from '../../src/contract/sandbox/info.ts';
+import { type DataFolder, findLocation, makeDataFolder } from '../support/data-folder.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { callJson, createLoopClient } from '../support/loop-client.ts';
+import { findPortBase, type SpawnedCommand, spawnCli } from '../support/spawn-command.ts';
+
+/** Starting Postgres and four listeners on a busy machine takes a while. */
+const SLOW_MS = 120_000;
+
+const NAMES = ['database', 'self-check', 'ready', 'service', 'legacy', 'sandbox', 'connector', 'API key'];
+
+function readInfo(line: string): SandboxInfo {
+  return sandboxInfo.strict().parse(JSON.parse(line));
+}
+
+describe('npm start, for a person', () => {
+  let database: TestDatabase;
+  let folder: DataFolder;
+  let command: SpawnedCommand;
+  let base: number;
+
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    folder = await makeDataFolder();
+    base = await findPortBase();
+    command = spawnCli('start', ['--port-base', String(base), '--data-dir', folder.path], {
+      DATABASE_URL: database.url,
+      PLATFORM_DATABASE_URL: database.url,
+    });
+    await command.said(/^CONNECTOR_SEALING_KEYS=/);
+  }, SLOW_MS);
+
+  afterAll(async () => {
+    await command.kill();
+    await folder.remove('');
+    await database.drop();
+  });
+
+  it('prints what it has done, then addresses and the key', () => {
+    const labels = command
+      .stdout()
+      .split('\n')
+      .map((line) => line.split(/ {2,}/)[0] ?? '')
+      .filter((label) => NAMES.includes(label));
+    expect(labels).toEqual(NAMES);
+    expect(command.stdout()).toMatch(
+      /^self-check {2}by webhook: \d+ ms · webhook dropped, repaired by polling: \d+ ms$/m,
+    );
+  });
+
+  it('listens on N, N+10, N+11 and N+20', () => {
+    const address = (name: string): string | undefined =>
+      new RegExp(`^${name} +(\\S+)$`, 'm').exec(command.stdout())?.[1];
+    expect(address('sandbox')).toBe(`http://127.0.0.1:${base}/sandbox/v1`);
+    expect(address('service')).toBe(`http://127.0.0.1:${base + 10}/api/v1`);
+    expect(address('legacy')).toBe(`http://127.0.0.1:${base + 11}/api/v1`);
+    expect(address('connector')).toBe(`http://127.0.0.1:${base + 20}`);
+  });
+
+  it('prints a block for .env that the connector can be started with', () => {
+    const printed = command.stdout();
+    const env = parseEnv(printed.slice(printed.indexOf('# .env')));
+    expect(Object.keys(env).sort()).toEqual([
+      'CONNECTOR_API_TOKEN',
+      'CONNECTOR_SEALING_KEYS',
+      'SERVICE_API_KEY',
+      'SERVICE_BASE_URL',
+    ]);
+    expect(() => connectorOptions(env, () => undefined)).not.toThrow();
+  });
+
+  it('begins anew on POST /reset: a new key, an empty connector, and a message comes through', async () => {
+    const sandboxUrl = `http://127.0.0.1:${base}`;
+    const before = readInfo(JSON.stringify(await callJson(`${sandboxUrl}/sandbox/v1/info`)));
+    const filled = await createLoopClient(before).messages();
+
+    const after = readInfo(
+      JSON.stringify(await callJson(`${sandboxUrl}/sandbox/v1/reset`, { method: 'POST', body: {} })),
+    );
+    const client = createLoopClient(after);
+    const emptied = await client.messages();
+    const messageId = await client.write(await client.qrConnection(), 'After the reset');
+
+    expect(filled).not.toEqual([]);
+    expect(emptied).toEqual([]);
+    expect(after.apiKey).not.toBe(before.apiKey);
+    expect(await client.arrival(messageId)).toMatchObject({ id: messageId, text: 'After the reset' });
+  });
+});
+
+describe('npm start, twice on the same data', () => {
+  const words = (folder: DataFolder): string[] => ['--json', '--port-base', '0', '--data-dir', folder.path];
+  let folder: DataFolder;
+  let printed = '';
+  const started: SpawnedCommand[] = [];
+
+  /** Nothing is installed: with Postgres of its own, below a folder that only this user may enter. */
+  function start(): SpawnedCommand {
+    const command = spawnCli('start', words(folder), { LOG_LEVEL: 'info' });
+    started.push(command);
+    return command;
+  }
+
+  beforeAll(async () => {
+    folder = await makeDataFolder();
+  });
+
+  afterAll(async () => {
+    for (const command of started) await command.kill();
+    await folder.remove(printed);
+  });
+
+  it(
+    'ends with 0 on Ctrl-C, and goes on with what it had at the next start',
+    async () => {
+      const first = start();
+      const before = readInfo(await first.said(/^\{"baseUrl"/));
+      const client = createLoopClient(before);
+      const messageId = await client.write(await client.qrConnection(), 'Kept');
+      await client.arrival(messageId);
+      const feed = await client.changes();
+
+      first.signal('SIGINT');
+      const { code, stdout, stderr } = await first.ended;
+      printed = stderr;
+
+      expect(code, stderr).toBe(0);
+      expect(stdout.trimEnd().split('\n')).toHaveLength(1);
+      const isRoot = process.getuid?.() === 0;
+      expect(findLocation(stderr)?.startsWith(folder.path)).toBe(!isRoot);
+
+      const second = start();
+      const after = readInfo(await second.said(/^\{"baseUrl"/));
+      const again = createLoopClient(after);
+      expect(after.apiKey).toBe(before.apiKey);
+      expect(after.workspaceId).toBe(before.workspaceId);
+      const continued = await again.changes();
+      expect(continued.slice(0, feed.length)).toEqual(feed);
+      expect(continued.map(({ seq }) => seq)).toEqual(continued.map((_, index) => index + 1));
+      expect(await again.messages()).toContainEqual(expect.objectContaining({ id: messageId, text: 'Kept' }));
+
+      const third = await start().ended;
+      expect(third.code).toBe(1);
+      expect(third.stdout).toBe('');
+      expect(third.stderr).toContain('another platform runs on this database: process ');
+      await callJson(`${after.baseUrl}/connections`, { token: after.apiKey });
+
+      second.signal('SIGTERM');
+      expect(await second.ended).toMatchObject({ code: 0 });
+    },
+    SLOW_MS,
+  );
+});
+
+describe('npm start -- --json', () => {
+  it(
+    'prints one line on standard output, the answer of GET /sandbox/v1/info',
+    async () => {
+      const database = await createTestDatabase();
+      const folder = await makeDataFolder();
+      const command = spawnCli('start', ['--json', '--port-base', '0', '--data-dir', folder.path], {
+        DATABASE_URL: database.url,
+        PLATFORM_DATABASE_URL: database.url,
+        LOG_LEVEL: 'debug',
+      });
+
+      const info = readInfo(await command.said(/./));
+      const asked = await callJson<SandboxInfo>(`${info.sandboxUrl}/sandbox/v1/info`);
+      command.signal('SIGTERM');
+      const { code, stdout, stderr } = await command.ended;
+
+      expect(code).toBe(0);
+      expect(stdout.trimEnd().split('\n')).toHaveLength(1);
+      expect({ ...asked, now: '' }).toEqual({ ...info, now: '' });
+      for (const line of stderr.trimEnd().split('\n')) expect(() => JSON.parse(line), line).not.toThrow();
+      await folder.remove('');
+      await database.drop();
+    },
+    SLOW_MS,
+  );
+});
+
+describe('npm start, asked wrongly', () => {
+  async function run(words: readonly string[], env: Readonly<Record<string, string>> = {}) {
+    return await spawnCli('start', words, env).ended;
+  }
+
+  it('explains its options', async () => {
+    const { code, stdout, stderr } = await run(['--help']);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    for (const option of ['--json', '--port-base N', '--data-dir DIR', '--help', '--version']) {
+      expect(stdout).toContain(`  ${option} `);
+    }
+  });
+
+  it('tells its version', async () => {
+    expect(await run(['--version'])).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/),
+    });
+  });
+
+  it.each([
+    [['--prot-base', '0'], '--prot-base'],
+    [['4000'], '4000'],
+    [['--port-base'], '--port-base'],
+    [['--port-base', '80'], '"80"'],
+    [['--port-base', '65530'], '"65530"'],
+  ])('refuses %j and names the word', async (words, named) => {
+    const { code, stdout, stderr } = await run(words);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toContain(named);
+    expect(stderr).not.toContain('    at ');
+  });
+
+  it('names every setting that is wrong, and no secret', async () => {
+    const { code, stderr } = await run([], {
+      RECONCILE_INTERVAL_MS: '5',
+      CONNECTOR_PORT: 'port',
+      SERVICE_API_KEY: 'a key with spaces',
+    });
+    expect(code).toBe(2);
+    for (const name of ['RECONCILE_INTERVAL_MS', 'CONNECTOR_PORT', 'SERVICE_API_KEY']) {
+      expect(stderr).toContain(name);
+    }
+    expect(stderr).not.toContain('a key with spaces');
+  });
+
+  it('has no business in a database on another machine', async () => {
+    const { code, stderr } = await run([], { DATABASE_URL: 'postgres://crm:geheim@db.example.com/crm' });
+    expect(code).toBe(2);
+    expect(stderr).toContain('DATABASE_URL');
+    expect(stderr).toContain('PLATFORM_DATABASE_URL');
+    expect(stderr).not.toContain('geheim');
+  });
+
+  it(
+    'names the port that is taken and the option to change',
+    async () => {
+      const database = await createTestDatabase();
+      const folder = await makeDataFolder();
+      const base = await findPortBase();
+      const holder = createServer().listen(base + 11, '127.0.0.1');
+      await once(holder, 'listening');
+
+      const { code, stdout, stderr } = await run(['--port-base', String(base), '--data-dir', folder.path], {
+        DATABASE_URL: database.url,
+        PLATFORM_DATABASE_URL: database.url,
+      });
+
+      expect(code).toBe(1);
+      expect(stderr).toContain(
+        `Cannot listen on 127.0.0.1 port ${base + 11}: the port is in use. Stop the process that holds it, or set --port-base`,
+      );
+      expect(stdout).not.toContain('ready');
+      holder.close();
+      await folder.remove('');
+      await database.drop();
+    },
+    SLOW_MS,
+  );
+});
