@@ -4,13 +4,13 @@ import { runService } from '../../src/cli/run-service.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { createLogger } from '../../src/runtime/logger/logger.ts';
 import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
-import { createCaller, readAllEntries, readAllMessages } from '../support/call-json.ts';
 import { checkFeed, checkFinalStates, checkFollowed } from '../support/check-invariants.ts';
 import { findFreePort } from '../support/connector-process.ts';
 import { startCrashingConnector } from '../support/crashing-connector.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { exchangeMessages, readTellingConnections } from '../support/exchange-messages.ts';
 import { followFeed, readFeed } from '../support/follow-feed.ts';
+import { createCaller, readAllEntries, readAllMessages } from '../support/read-lists.ts';
 
 const TOKEN = 'token-of-a-campaign';
 const DOWN_MS = 3_000;

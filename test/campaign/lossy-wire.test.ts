@@ -1,9 +1,9 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { readAllEntries } from '../support/call-json.ts';
+import { startCampaignLoop } from '../support/campaign-loop.ts';
 import { checkFeed, checkFinalStates, checkFollowed } from '../support/check-invariants.ts';
 import { exchangeMessages, readTellingConnections } from '../support/exchange-messages.ts';
 import { followFeed, readFeed } from '../support/follow-feed.ts';
-import { startTestLoop } from '../support/test-loop.ts';
+import { readAllEntries } from '../support/read-lists.ts';
 
 const ROUNDS = 4;
 const EACH_ROUND = 250;
@@ -57,7 +57,7 @@ interface SyncReport {
 test('a wire that loses three events in ten changes nothing once a poll has run', {
   timeout: 300_000,
 }, async () => {
-  const loop = await startTestLoop();
+  const loop = await startCampaignLoop();
   for (const [phone, behaviour] of Object.entries(PEOPLE))
     await loop.sandbox('PUT', `/contacts/${phone}`, behaviour);
   await loop.connector('POST', '/v1/sync', {});

@@ -1,4 +1,4 @@
-import type { Caller } from './call-json.ts';
+import type { Caller } from './read-lists.ts';
 
 export interface Exchange {
   readonly sandbox: Caller;

@@ -1,23 +1,13 @@
 import type { MessageState } from './check-invariants.ts';
+import { callJson } from './loop-client.ts';
 
 /** Calls a JSON API. Throws on anything but a 2xx, with what was answered. */
 export type Caller = <Body>(method: string, path: string, body?: unknown) => Promise<Body>;
 
 /** Calls under `base`, with a bearer token if there is one. */
 export function createCaller(base: string, token?: string): Caller {
-  return async <Body>(method: string, path: string, body?: unknown): Promise<Body> => {
-    const answer = await fetch(`${base}${path}`, {
-      method,
-      headers: {
-        ...(token === undefined ? {} : { Authorization: `Bearer ${token}` }),
-        ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
-      },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
-    const text = await answer.text();
-    if (!answer.ok) throw new Error(`${method} ${path} answered ${answer.status}: ${text}`);
-    return JSON.parse(text) as Body;
-  };
+  return (method, path, body) =>
+    callJson(`${base}${path}`, { method, body, ...(token === undefined ? {} : { token }) });
 }
 
 interface MessagePage {
