@@ -1,0 +1,147 @@
+import { createHmac, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { connectorOptions } from '../../src/cli/connector-options.ts';
+import { systemClock } from '../../src/runtime/clock/system-clock.ts';
+import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
+import { findFreePort } from '../support/connector-process.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { callJson, type ShownMessage } from '../support/loop-client.ts';
+import { type SpawnedCommand, spawnCli } from '../support/spawn-command.ts';
+
+const SLOW_MS = 120_000;
+const SECRETS = {
+  CONNECTOR_API_TOKEN: randomBytes(24).toString('base64url'),
+  CONNECTOR_SEALING_KEYS: generateSealingKey(),
+};
+const TOKEN = { token: SECRETS.CONNECTOR_API_TOKEN };
+
+describe('npm run connector with WEBHOOK_SECRET and a database alone', () => {
+  const secret = 'registered-by-hand';
+  let database: TestDatabase;
+  let command: SpawnedCommand;
+  let url: string;
+
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    command = spawnCli('connector', ['--json'], {
+      DATABASE_URL: database.url,
+      CONNECTOR_PORT: '0',
+      WEBHOOK_SECRET: secret,
+      ...SECRETS,
+    });
+    const line = await command.said(/./);
+    ({ connectorUrl: url } = JSON.parse(line) as { connectorUrl: string });
+  }, SLOW_MS);
+
+  afterAll(async () => {
+    await command.kill();
+    await database.drop();
+  });
+
+  /** A delivery as the service would make it, signed here by hand. */
+  function deliver(text: string, key = secret): Promise<Response> {
+    const timestamp = String(systemClock.now());
+    const body = JSON.stringify({
+      event: 'message.received',
+      connection_id: 'connection1',
+      message: {
+        id: 'message1',
+        wa_id: null,
+        from: '447700900201',
+        text,
+        media_url: null,
+        media_type: null,
+        timestamp: 1_767_225_600_000,
+      },
+    });
+    const signature = createHmac('sha256', key).update(`${timestamp}.${body}`).digest('hex');
+    return fetch(`${url}/webhooks/messaging`, {
+      method: 'POST',
+      headers: { 'X-Service-Timestamp': timestamp, 'X-Service-Signature': `sha256=${signature}` },
+      body,
+    });
+  }
+
+  it('receives a webhook and shows its message', async () => {
+    const answer = await deliver('By hand');
+    expect(answer.status).toBe(200);
+    expect(await answer.json()).toEqual({ ok: true });
+    const { messages } = await callJson<{ messages: ShownMessage[] }>(`${url}/v1/messages`, TOKEN);
+    expect(messages).toEqual([
+      expect.objectContaining({ id: 'message1', text: 'By hand', firstSeenBy: 'webhook' }),
+    ]);
+  });
+
+  it('refuses what another secret signed', async () => {
+    expect((await deliver('Forged', 'another-secret')).status).toBe(401);
+  });
+
+  it('asks for the token', async () => {
+    await expect(callJson(`${url}/v1/messages`)).rejects.toThrow('answered 401');
+    await expect(callJson(`${url}/v1/messages`, { token: 'wrong' })).rejects.toThrow('answered 401');
+  });
+
+  it('is ready, and ends with 0 on SIGTERM', async () => {
+    await callJson(`${url}/readyz`);
+    command.signal('SIGTERM');
+    const { code, stdout } = await command.ended;
+    expect(code).toBe(0);
+    expect(stdout).toBe(`${JSON.stringify({ connectorUrl: url })}\n`);
+  });
+});
+
+describe('npm run connector, asked wrongly', () => {
+  it.each<[string, Record<string, string>, string]>([
+    ['no keys', { CONNECTOR_API_TOKEN: 'token' }, 'CONNECTOR_SEALING_KEYS'],
+    ['a short key', { ...SECRETS, CONNECTOR_SEALING_KEYS: 'short' }, 'CONNECTOR_SEALING_KEYS'],
+    ['a service without its key', { ...SECRETS, SERVICE_BASE_URL: 'http://127.0.0.1:1' }, 'SERVICE_API_KEY'],
+    ['a key without its service', { ...SECRETS, SERVICE_API_KEY: 'key' }, 'SERVICE_BASE_URL'],
+    [
+      'an address that no service is told of',
+      { ...SECRETS, WEBHOOK_PUBLIC_URL: 'https://crm.example/' },
+      'WEBHOOK_PUBLIC_URL',
+    ],
+    [
+      'an address without TLS',
+      { ...SECRETS, WEBHOOK_PUBLIC_URL: 'http://crm.example/' },
+      'WEBHOOK_PUBLIC_URL',
+    ],
+    ['an unknown role', { ...SECRETS, CONNECTOR_ROLE: 'both' }, 'CONNECTOR_ROLE'],
+    ['a hasty poll', { ...SECRETS, RECONCILE_INTERVAL_MS: '1000' }, 'RECONCILE_INTERVAL_MS'],
+  ])('refuses %s by the name of the setting', (_, env, named) => {
+    expect(() => connectorOptions(env, () => undefined)).toThrow(named);
+  });
+
+  it('names everything that is missing, starts nothing and ends with 2', async () => {
+    const { code, stdout, stderr } = await spawnCli('connector', []).ended;
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toContain('CONNECTOR_API_TOKEN');
+    expect(stderr).toContain('CONNECTOR_SEALING_KEYS');
+  });
+
+  it('tells of a variable that is nearly a setting', async () => {
+    const { stderr } = await spawnCli('connector', [], { CONECTOR_API_TOKEN: 'token' }).ended;
+    expect(stderr).toContain('CONECTOR_API_TOKEN is no setting. Did you mean CONNECTOR_API_TOKEN?');
+  });
+
+  it('names the port that is taken and the setting to change', async () => {
+    const database = await createTestDatabase();
+    const port = await findFreePort();
+    const holder = createServer().listen(port, '127.0.0.1');
+    await once(holder, 'listening');
+
+    const { code, stderr } = await spawnCli('connector', ['--json'], {
+      DATABASE_URL: database.url,
+      CONNECTOR_PORT: String(port),
+      ...SECRETS,
+    }).ended;
+
+    expect(code).toBe(1);
+    expect(stderr).toContain(`port ${port}: the port is in use`);
+    expect(stderr).toContain('set CONNECTOR_PORT to another port');
+    holder.close();
+    await database.drop();
+  });
+});

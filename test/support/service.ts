@@ -1,0 +1,32 @@
+import { type RunningService, runService } from '../../src/cli/run-service.ts';
+import type { SandboxInfo } from '../../src/contract/sandbox/info.ts';
+import { systemClock } from '../../src/runtime/clock/system-clock.ts';
+import { createTestDatabase } from './database.ts';
+import { silentLogger } from './platform.ts';
+
+/** The service with its sandbox on a database of its own, for a connector that runs elsewhere. */
+export interface TestService {
+  readonly service: RunningService;
+  readonly info: SandboxInfo;
+  close(): Promise<void>;
+}
+
+export async function startTestService(): Promise<TestService> {
+  const database = await createTestDatabase({ platform: true });
+  const service = await runService({
+    databaseUrl: database.url,
+    ports: { sandbox: 0, platform: 0, legacy: 0 },
+    sendScale: 0,
+    onTakenOver: () => undefined,
+    clock: systemClock,
+    logger: silentLogger,
+  });
+  return {
+    service,
+    info: service.sandbox.info(),
+    async close() {
+      await service.close();
+      await database.drop();
+    },
+  };
+}
