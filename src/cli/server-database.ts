@@ -30,7 +30,7 @@ export async function openServerDatabase(options: {
   }
   const server = await startEmbeddedPostgres({ dataDir, clock, logger });
   const state = server.joined ? 'joined the one that runs' : 'started';
-  const note = `Postgres of its own, ${state}, data in ${server.location}${server.note ? ` (${server.note})` : ''}`;
+  const note = `Postgres of its own, ${state}; ${server.note ?? `data in ${server.location}`}`;
   return { url: server.url, note, close: () => server.stop() };
 }
 
