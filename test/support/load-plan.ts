@@ -72,7 +72,7 @@ export function planLoad(plan: LoadPlan): LoadEvent[] {
 }
 
 /** The body as the specification shows it: `message.received` and `message.status`. */
-function writeBody(event: Omit<LoadEvent, 'body' | 'copies'>, timestamp: number): string {
+export function writeBody(event: Omit<LoadEvent, 'body' | 'copies'>, timestamp: number): string {
   const { connectionId: connection_id, messageId: id, from, text, status } = event;
   const message =
     event.event === 'message.status'

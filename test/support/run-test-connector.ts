@@ -1,0 +1,49 @@
+import { type RunningConnector, runConnector } from '../../src/cli/run-connector.ts';
+import { systemClock } from '../../src/runtime/clock/system-clock.ts';
+import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
+import { createTestDatabase } from './database.ts';
+import { silentLogger } from './platform.ts';
+
+/** A connector that knows a signing secret and no service, on a database of its own. */
+export interface TestConnector extends RunningConnector {
+  readonly databaseUrl: string;
+  readonly webhook: string;
+  readonly secret: string;
+  readonly token: string;
+}
+
+/** Runs it in this process. `prepare` is called with the empty database and the key that will open its secrets. */
+export async function runTestConnector(
+  prepare?: (databaseUrl: string, sealingKey: string) => Promise<void>,
+): Promise<TestConnector> {
+  const database = await createTestDatabase({ connector: true });
+  const sealingKey = generateSealingKey();
+  await prepare?.(database.url, sealingKey);
+  const secret = 'whsec_of_a_test';
+  const token = 'token-of-a-test';
+  const connector = await runConnector({
+    databaseUrl: database.url,
+    host: '127.0.0.1',
+    port: 0,
+    role: 'all',
+    apiToken: token,
+    sealingKeys: [sealingKey],
+    webhookSecret: secret,
+    reconcileIntervalMs: 45_000,
+    inboxRetentionDays: 30,
+    clock: systemClock,
+    logger: silentLogger,
+  });
+  return {
+    url: connector.url,
+    databaseUrl: database.url,
+    webhook: `${connector.url}/webhooks/messaging`,
+    secret,
+    token,
+    settle: () => connector.settle(),
+    async close() {
+      await connector.close();
+      await database.drop();
+    },
+  };
+}
