@@ -10,7 +10,7 @@ export interface DataFolder {
   remove(printed: string): Promise<void>;
 }
 
-const LOCATION = /data in (\S+)|"location":"([^"]+)"/;
+const LOCATION = /data (?:is )?in (\S+)|"location":"([^"]+)"/;
 
 /** Where an embedded Postgres keeps its data, by what a command printed or logged. */
 export function findLocation(printed: string): string | undefined {

@@ -1,0 +1,57 @@
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { listMarkdown, readBlocks, readProjectFile, readProse } from '../support/markdown.ts';
+import { ROOT } from '../support/spawn-command.ts';
+
+/** Targets of links and pictures. */
+function findTargets(markdown: string): readonly string[] {
+  return [...readProse(markdown).matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = '']) => target);
+}
+
+/** A heading's address, as code hosts make it. */
+function anchorOf(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}\s-]/gu, '')
+    .trim()
+    .replaceAll(' ', '-');
+}
+
+function findAnchors(markdown: string): readonly string[] {
+  return [...readProse(markdown).matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => anchorOf(heading));
+}
+
+function isBroken(file: string, target: string): boolean {
+  if (/^[a-z]+:/.test(target)) return false;
+  const [path = '', anchor] = target.split('#');
+  const found = path === '' ? file : join(dirname(file), path);
+  if (!existsSync(join(ROOT, found))) return true;
+  return anchor !== undefined && !findAnchors(readProjectFile(found)).includes(anchor);
+}
+
+describe('the papers of the project', () => {
+  it.each(listMarkdown())('%s links to nothing that is not there', (file) => {
+    const targets = findTargets(readProjectFile(file));
+    expect(targets.filter((target) => isBroken(file, target))).toEqual([]);
+  });
+
+  it.each(listMarkdown())('%s names only scripts that there are', (file) => {
+    const { scripts } = JSON.parse(readProjectFile('package.json')) as { scripts: Record<string, string> };
+    const named = [...readProjectFile(file).matchAll(/npm run (?:--silent )?([\w:-]+)/g)].map(
+      ([, name = '']) => name,
+    );
+    expect(named.filter((name) => !Object.hasOwn(scripts, name))).toEqual([]);
+  });
+
+  it('are found, and so are their links and blocks', () => {
+    expect(listMarkdown()).toEqual(
+      expect.arrayContaining(['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md']),
+    );
+    expect(findTargets(readProjectFile('README.md')).length).toBeGreaterThan(5);
+    expect(readBlocks(readProjectFile('README.md')).length).toBeGreaterThan(5);
+    expect(isBroken('README.md', 'no-such-file.md')).toBe(true);
+    expect(isBroken('README.md', '#no-such-heading')).toBe(true);
+    expect(isBroken('README.md', '#run-it')).toBe(false);
+  });
+});

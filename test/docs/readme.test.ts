@@ -1,0 +1,265 @@
+import { parseEnv } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { findFreePort } from '../support/connector-process.ts';
+import { type DataFolder, makeDataFolder } from '../support/data-folder.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { callJson, createLoopClient, type LoopClient } from '../support/loop-client.ts';
+import { type CodeBlock, readBlocks, readProjectFile } from '../support/markdown.ts';
+import { findPortBase, ROOT, type SpawnedCommand, spawnCommand } from '../support/spawn-command.ts';
+
+const SLOW_MS = 180_000;
+const README = readProjectFile('README.md');
+const BLOCKS = readBlocks(README);
+const SHELL = BLOCKS.filter(({ language }) => language === 'sh');
+
+// biome-ignore lint/suspicious/noExplicitAny: answers are looked into by field
+type Answer = any;
+
+/** What one line of a block answered. */
+interface Ran {
+  readonly line: string;
+  readonly answer: Answer;
+}
+
+describe('README.md', () => {
+  /** Ports of the loop in place of 4000, 4010, 4011 and 4020. */
+  let base: number;
+  let folder: DataFolder;
+  let loop: SpawnedCommand;
+  let client: LoopClient;
+  let database: TestDatabase;
+  /** Variables that lines have set, as a shell that stays open keeps them. */
+  const variables: Record<string, string> = {};
+  const ran: Ran[] = [];
+
+  beforeAll(async () => {
+    base = await findPortBase();
+    folder = await makeDataFolder();
+    database = await createTestDatabase();
+  });
+
+  afterAll(async () => {
+    await loop.kill();
+    await folder.remove(loop.stdout());
+    await database.drop();
+  }, SLOW_MS);
+
+  const moved = (line: string): string =>
+    line.replace(/127\.0\.0\.1:40(\d\d)/g, (_, offset: string) => `127.0.0.1:${base + Number(offset)}`);
+
+  /** Each recognises the blocks that it can run. `npm ci` is what CI itself does before it runs this test. */
+  const rules: readonly { readonly recognises: RegExp; run(block: CodeBlock): Promise<void> }[] = [
+    { recognises: /^npm ci && npm start$/, run: startLoop },
+    { recognises: /^(?:(?:\w+=\$\()?curl -s .+\n?)+$/, run: runCurls },
+    { recognises: /^npm run connector$/, run: runConnector },
+    { recognises: /^npm ci && npm test$/, run: isWhatCiRuns },
+    { recognises: /^npm run bench -- --help$/, run: runBenchHelp },
+  ];
+
+  async function startLoop(): Promise<void> {
+    const words = ['start', '--', '--port-base', String(base), '--data-dir', folder.path];
+    loop = spawnCommand('npm', words, { cwd: ROOT });
+    await loop.said(/^CONNECTOR_SEALING_KEYS=/);
+    client = createLoopClient(await callJson(`http://127.0.0.1:${base}/sandbox/v1/info`));
+  }
+
+  async function runCurls({ text }: CodeBlock): Promise<void> {
+    for (const line of text.split('\n')) {
+      const name = /^(\w+)=\$\(/.exec(line)?.[1];
+      // Fails for a refusal, too: what a reader pastes has to work.
+      const strict = moved(line).replaceAll('curl -s ', 'curl -s --fail-with-body ');
+      const script = name === undefined ? strict : `${strict}\nprintf '"%s"' "$${name}"`;
+      const { code, stdout, stderr } = await spawnCommand('sh', ['-e', '-c', script], {
+        cwd: ROOT,
+        env: variables,
+      }).ended;
+      expect(code, `${line}\n${stdout}\n${stderr}`).toBe(0);
+      const answer: Answer = JSON.parse(stdout);
+      if (name !== undefined) variables[name] = answer;
+      ran.push({ line, answer });
+      // A reader takes a moment; a script would be quicker than the webhook.
+      const isLost = ran.findLast(({ line: earlier }) => earlier.includes('/faults'))?.line.includes('PUT');
+      if (line.includes('/contacts/') && isLost !== true) await client.arrival(answer.messageId);
+    }
+  }
+
+  async function runConnector({ text }: CodeBlock): Promise<void> {
+    const port = await findFreePort();
+    const customer = await makeCustomer('crm.example.com', `http://127.0.0.1:${port}`);
+    const command = spawnCommand('sh', ['-c', text], {
+      cwd: ROOT,
+      env: { ...customer.env, DATABASE_URL: database.url, CONNECTOR_PORT: String(port) },
+    });
+    await command.said(/connector ready/);
+
+    const connector = createLoopClient({
+      ...customer.info,
+      connectorUrl: `http://127.0.0.1:${port}`,
+      connectorToken: customer.env.CONNECTOR_API_TOKEN,
+    });
+    const messageId = await connector.write(await connector.qrConnection(), 'To the CRM');
+    expect(await connector.arrival(messageId)).toMatchObject({ text: 'To the CRM' });
+    const deliveries = await connector.deliveries();
+    expect(deliveries).toContainEqual(expect.objectContaining({ messageId, outcome: 'delivered' }));
+
+    command.signal('SIGTERM');
+    const { stdout } = await command.ended;
+    expect(stdout).toContain('"msg":"stopping"');
+    expect(stdout).not.toContain('"level":"error"');
+  }
+
+  /** A workspace of its own with a number, a key and a tunnel, and what the README says to set. */
+  async function makeCustomer(host: string, target: string) {
+    const sandbox = (method: string, path: string, body: unknown): Promise<Answer> =>
+      callJson(`http://127.0.0.1:${base}/sandbox/v1${path}`, { method, body });
+    const { workspace } = await sandbox('POST', '/workspaces', { kind: 'standalone' });
+    const paired = { provider: 'qr', phoneNumber: '447700900177' };
+    await sandbox('POST', `/workspaces/${workspace.id}/connections`, paired);
+    const { key } = await sandbox('POST', `/workspaces/${workspace.id}/api-keys`, {});
+    await sandbox('PUT', `/hosts/${host}`, { target });
+    const printed = parseEnv(loop.stdout().slice(loop.stdout().indexOf('# .env')));
+    const env = {
+      SERVICE_BASE_URL: String(printed['SERVICE_BASE_URL']),
+      SERVICE_API_KEY: String(key),
+      WEBHOOK_PUBLIC_URL: `https://${host}/webhooks/messaging`,
+      CONNECTOR_API_TOKEN: 'token-of-this-customer',
+      CONNECTOR_SEALING_KEYS: String(printed['CONNECTOR_SEALING_KEYS']),
+    };
+    const told = /set ((?:`[A-Z_]+`(?:, | and )?)+), then:/.exec(README)?.[1] ?? '';
+    expect(told.match(/[A-Z_]+/g)).toEqual(Object.keys(env));
+    const info = { baseUrl: env.SERVICE_BASE_URL, apiKey: env.SERVICE_API_KEY };
+    return { env, info: { ...info, sandboxUrl: `http://127.0.0.1:${base}` } };
+  }
+
+  /** This test is part of `npm test`, which CI runs after `npm ci`. */
+  async function isWhatCiRuns(): Promise<void> {
+    const steps = [...readProjectFile('.ci/run').matchAll(/^check '([^']+)' (.+?)(?: \|\| .*)?$/gm)];
+    const commands = steps.map(([, , command]) => command);
+    expect(commands[0]?.replace(' --no-audit --no-fund', '')).toBe('npm ci');
+    expect(commands.at(-1)).toBe('npm test');
+  }
+
+  async function runBenchHelp({ text }: CodeBlock): Promise<void> {
+    const { code, stdout } = await spawnCommand('sh', ['-c', text], { cwd: ROOT }).ended;
+    expect(code).toBe(0);
+    expect(stdout).toContain('ingest');
+  }
+
+  it('has blocks to run', () => {
+    expect(SHELL.length).toBeGreaterThan(5);
+    expect(SHELL[0]?.text).toBe('npm ci && npm start');
+  });
+
+  it.each(SHELL.map((block) => [block.text.split('\n')[0]?.slice(0, 90), block] as const))(
+    'holds what can be run: %s',
+    async (_, block) => {
+      const rule = rules.find(({ recognises }) => recognises.test(block.text));
+      if (rule === undefined) throw new Error(`no rule of this test can run the block:\n${block.text}`);
+      await rule.run(block);
+    },
+    SLOW_MS,
+  );
+
+  it('shows what the start printed', () => {
+    const sample = BLOCKS[BLOCKS.findIndex(({ text }) => text === 'npm ci && npm start') + 1];
+    expect(sample?.language).toBe('text');
+    let rest = loop.stdout();
+    for (const line of moved(sample?.text ?? '').split('\n')) {
+      const found = toPattern(line).exec(rest);
+      expect(found, `not printed, or not here: ${line}`).not.toBeNull();
+      rest = rest.slice((found?.index ?? 0) + (found?.[0].length ?? 0));
+    }
+  });
+
+  it('tells the truth about the message that travels', () => {
+    const [, wrote, page] = ran;
+    expect(page?.answer.messages).toEqual([
+      expect.objectContaining({
+        id: wrote?.answer.messageId,
+        connectionId: variables['CONNECTION'],
+        peer: '447700900201',
+        text: 'Hello',
+      }),
+    ]);
+  });
+
+  it('tells the truth about the message whose webhook is lost', () => {
+    const from = ran.findIndex(({ line }) => line.includes('/faults'));
+    const [armed, wrote, synced, page] = ran.slice(from);
+    expect(armed?.answer.rules).toHaveLength(1);
+    expect(synced?.answer.accounts).toHaveLength(1);
+    expect(README).toContain('The message is there, with `"firstSeenBy":"poll"`.');
+    expect(page?.answer.messages).toEqual([
+      expect.objectContaining({ id: wrote?.answer.messageId, text: 'Anybody there?', firstSeenBy: 'poll' }),
+    ]);
+  });
+
+  it('tells the truth about ledger and deliveries', () => {
+    const answerOf = (path: string): Answer => ran.find(({ line }) => line.includes(path))?.answer;
+    const [hello, lost] = ran.filter(({ line }) => line.includes('/contacts/')).map(({ answer }) => answer);
+    const meant = answerOf('/ledger').entries.map((entry: Answer) => entry.messageId);
+    expect(meant).toEqual(expect.arrayContaining([hello.messageId, lost.messageId]));
+    expect(answerOf('/deliveries').entries).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ messageId: hello.messageId, outcome: 'delivered' }),
+        // A script looks before the service gives up.
+        expect.objectContaining({
+          messageId: lost.messageId,
+          outcome: expect.stringMatching(/^(pending|dropped)$/),
+        }),
+      ]),
+    );
+    expect(ran.find(({ line }) => line.includes('-X DELETE'))?.answer.rules).toEqual([]);
+  });
+
+  it('tells the truth about the feed: nothing is skipped and nothing comes twice', () => {
+    const page = ran.find(({ line }) => line.includes('/changes?after=0'))?.answer;
+    const seqs = page.changes.map(({ seq }: Answer) => seq);
+    expect(seqs).toEqual(seqs.map((_: number, index: number) => index + 1));
+    expect(page.changes.length).toBeGreaterThan(3);
+  });
+
+  it('lists calls of the connector that there are, and that need the token on its own port', async () => {
+    const own = `http://127.0.0.1:${base + 20}`;
+    const { paths } = await callJson<Answer>(`http://127.0.0.1:${base}/connector/v1/openapi.json`);
+    const calls = findCalls(README);
+    expect(calls.length).toBeGreaterThan(8);
+    for (const { method, path } of calls) {
+      if (!path.startsWith('/v1/')) {
+        expect((await fetch(`${own}${path}`)).status, path).toBe(200);
+        continue;
+      }
+      expect(Object.keys(paths[path] ?? {}), path).toContain(method.toLowerCase());
+      expect((await fetch(`${own}${path.replace('{id}', 'x')}`, { method })).status, path).toBe(401);
+    }
+    const sandbox = await callJson<Answer>(`http://127.0.0.1:${base}/sandbox/v1/openapi.json`);
+    expect(Object.keys(sandbox.paths).length).toBeGreaterThan(10);
+  });
+
+  it('ends on Ctrl-C, as the start says', async () => {
+    loop.signal('SIGINT');
+    await loop.ended;
+    await expect(fetch(`http://127.0.0.1:${base}/sandbox/v1/info`)).rejects.toThrow('fetch failed');
+  });
+});
+
+/** A line of sample output: numbers, the folder (root is told more of it) and what stands for more may differ. */
+function toPattern(line: string): RegExp {
+  const escaped = line.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+  const open = escaped
+    .replace('data in \\.data/postgres', '.*data (is )?in \\S+')
+    .replaceAll('…', '\\S+')
+    .replace(/\d+(?= ms)|\d+\\\.\d+(?= s;)/g, '[\\d.]+');
+  return new RegExp(`^${open}$`, 'm');
+}
+
+/** The calls in the README's table; a path without a method takes that of the one before it. */
+function findCalls(readme: string): readonly { readonly method: string; readonly path: string }[] {
+  const rows = [...readme.matchAll(/^\| (`.+`) \|/gm)].map(([, cell = '']) => cell);
+  const spans = rows.flatMap((cell) => [...cell.matchAll(/`(?:([A-Z]+) )?(\/[^`]*)`/g)]);
+  let method = '';
+  return spans.map(([, given, path = '']) => {
+    method = given ?? method;
+    return { method, path };
+  });
+}
