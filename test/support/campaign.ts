@@ -16,6 +16,8 @@ export interface CampaignOptions {
   readonly spares?: number;
   /** Where an event goes, of the webhook addresses of the processes. Default: to the first. */
   readonly targets?: (webhooks: readonly string[], event: LoadEvent, attempt: number) => readonly string[];
+  /** Passed to the sender. */
+  readonly keepAlive?: boolean;
   /** Replaces the database's address for the processes, for a test that puts something in between. */
   readonly routeDatabase?: (databaseUrl: string) => Promise<string>;
   /** Replaces the webhook addresses, likewise. */
@@ -85,6 +87,7 @@ export async function startCampaign(options: CampaignOptions): Promise<Campaign>
   const sender = createLoadSender({
     secret: SECRET,
     clock: systemClock,
+    keepAlive: options.keepAlive ?? true,
     targets: (event, attempt) => targets(webhooks, event, attempt),
   });
   onTestFinished(() => sender.close());

@@ -22,6 +22,8 @@ export interface CrashingConnector {
   live(): Promise<string>;
   /** Kills it at random moments, so many times; some of them fall into its start. The last life goes on. */
   crash(times: number, random: () => number): Promise<CrashReport>;
+  /** Ends it as an operator does and starts it again. Resolves with its exit code when it serves again. */
+  restart(): Promise<number | NodeJS.Signals>;
   /** Kills it and starts it again after `ms`. Resolves when it serves again. */
   down(ms: number): Promise<void>;
   /** Ends it as an operator does. Resolves with its exit code, or the signal that ended it. */
@@ -103,6 +105,13 @@ export async function startCrashingConnector(
       return url;
     },
     crash,
+    async restart() {
+      await Promise.all([serving.promise, prepared[0]?.loaded]);
+      const how = await end('SIGTERM');
+      await begin();
+      await serving.promise;
+      return how;
+    },
     async down(ms) {
       await end('SIGKILL');
       await systemClock.sleep(ms);

@@ -23,6 +23,8 @@ export interface LoadSenderOptions {
   readonly clock: Clock;
   /** Addresses that the event's copy goes to; each gets a delivery of its own. Asked before each attempt. */
   readonly targets: (event: LoadEvent, attempt: number) => readonly string[];
+  /** False: a connection for each attempt, so that none can be closed while it is idle. Default true. */
+  readonly keepAlive?: boolean;
 }
 
 export interface Pace {
@@ -62,7 +64,7 @@ export function signDelivery(
  */
 export function createLoadSender(options: LoadSenderOptions): LoadSender {
   const { secret, clock, targets } = options;
-  const agent = new Agent({ keepAlive: true, maxSockets: 64 });
+  const agent = new Agent({ keepAlive: options.keepAlive ?? true, maxSockets: 64 });
   const sent: SentEvent[] = [];
 
   async function deliverCopy(event: LoadEvent, lane: number): Promise<SentEvent> {

@@ -1,19 +1,17 @@
 import type { Clock } from '../../src/runtime/clock/clock.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 
-/** The machine's clock, which a test can put forward: time passes without being waited for. */
+/** The machine's clock, whose wall time a test can put forward: hours pass without being waited for. */
 export interface ShiftedClock extends Clock {
-  /** Moves both clocks on. Timers that run keep their time. */
+  /** Moves the wall time on. Monotonic time and timers go on as they did, as when a clock is set. */
   shift(ms: number): void;
 }
 
 export function createShiftedClock(): ShiftedClock {
   let offset = 0;
   return {
+    ...systemClock,
     now: () => systemClock.now() + offset,
-    elapsed: () => systemClock.elapsed() + offset,
-    after: systemClock.after,
-    sleep: systemClock.sleep,
     shift(ms) {
       offset += ms;
     },

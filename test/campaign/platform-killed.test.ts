@@ -1,0 +1,104 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { runConnector } from '../../src/cli/run-connector.ts';
+import type { SandboxInfo } from '../../src/contract/sandbox/info.ts';
+import { seededRandom } from '../../src/platform/seeded-random.ts';
+import { systemClock } from '../../src/runtime/clock/system-clock.ts';
+import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
+import { checkFeed, checkFinalStates } from '../support/check-invariants.ts';
+import { findFreePort } from '../support/connector-process.ts';
+import { createTestDatabase } from '../support/database.ts';
+import { exchangeMessages, readTellingConnections } from '../support/exchange-messages.ts';
+import { readFeed } from '../support/follow-feed.ts';
+import { silentLogger } from '../support/platform.ts';
+import { type Caller, createCaller, readAllEntries, readAllMessages } from '../support/read-lists.ts';
+import { findPortBase, type SpawnedCommand, spawnCli } from '../support/spawn-command.ts';
+
+const SEED = 12;
+const KILLS = 6;
+const SERVING_MS = 800;
+const MESSAGES = 50_000;
+const RECEIPTS_MS = 10_000;
+const TOKEN = 'token-of-a-campaign';
+const HOST = 'crm.example.com';
+
+test('a service killed between a change and its delivery is caught up with by a poll', {
+  timeout: 180_000,
+}, async () => {
+  const database = await createTestDatabase({ connector: true, platform: true });
+  onTestFinished(() => database.drop());
+  const base = await findPortBase();
+  let service = startService(base, database.url);
+  onTestFinished(() => service.kill());
+  const { baseUrl, apiKey, sandboxUrl } = JSON.parse(await service.said(/^\{/)) as SandboxInfo;
+  const sandbox = createCaller(`${sandboxUrl}/sandbox/v1`);
+  const client = createCaller(baseUrl, apiKey);
+
+  const port = await findFreePort();
+  await sandbox('PUT', `/hosts/${HOST}`, { target: `http://127.0.0.1:${port}` });
+  const connector = await runConnector({
+    databaseUrl: database.url,
+    host: '127.0.0.1',
+    port,
+    role: 'all',
+    apiToken: TOKEN,
+    sealingKeys: [generateSealingKey()],
+    service: { baseUrl, apiKey },
+    webhookPublicUrl: `https://${HOST}/webhooks/messaging`,
+    reconcileIntervalMs: 3_600_000,
+    inboxRetentionDays: 30,
+    clock: systemClock,
+    logger: silentLogger,
+  });
+  onTestFinished(() => connector.close());
+
+  const random = seededRandom(SEED);
+  const connectionIds = await readTellingConnections(client);
+  for (let kill = 0; kill < KILLS; kill += 1) {
+    await sandbox('PUT', '/timing', { sendScale: 0 });
+    const over = new AbortController();
+    const exchange = exchangeMessages({
+      sandbox: untilGone(sandbox, over),
+      service: untilGone(client, over),
+      connectionIds,
+      phones: ['447700900201', '447700900202', '447700900204'],
+      names: Array.from({ length: MESSAGES }, (_, number) => `${kill}.${number}`),
+      signal: over.signal,
+    });
+    await systemClock.sleep(200 + random() * SERVING_MS);
+    await service.kill();
+    await exchange;
+    service = startService(base, database.url);
+    await service.said(/^\{/);
+  }
+  await sandbox('POST', '/clock/advance', { ms: RECEIPTS_MS });
+  const deliveries = await readAllEntries<{ outcome: string; reason?: string }>(
+    sandbox,
+    '/deliveries?limit=100',
+  );
+  expect(deliveries.filter(({ reason }) => reason === 'interrupted').length).toBeGreaterThan(0);
+  expect(deliveries.filter(({ outcome }) => outcome === 'delivered').length).toBeGreaterThan(KILLS);
+
+  const api = createCaller(connector.url, TOKEN);
+  await api('POST', '/v1/sync', {});
+  const truth = await readAllMessages(client, '/messages?limit=100');
+  expect(truth.length).toBeGreaterThan(10 * KILLS);
+  expect(checkFinalStates(await readAllMessages(api, '/v1/messages?limit=1000'), truth)).toEqual([]);
+  await connector.settle();
+  expect(checkFeed(await readFeed(connector.url, TOKEN))).toEqual([]);
+});
+
+function startService(base: number, databaseUrl: string): SpawnedCommand {
+  return spawnCli('platform', ['--json', '--port-base', String(base)], { DATABASE_URL: databaseUrl });
+}
+
+/** The first call that fails ends the exchange: there is nobody to call any more. */
+function untilGone(call: Caller, over: AbortController): Caller {
+  return async <Body>(method: string, path: string, body?: unknown): Promise<Body> => {
+    try {
+      return await call<Body>(method, path, body);
+    } catch {
+      over.abort();
+      return {} as Body;
+    }
+  };
+}
