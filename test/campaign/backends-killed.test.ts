@@ -1,8 +1,9 @@
-import { expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { seededRandom } from '../../src/platform/seeded-random.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
-import { startCampaign } from '../support/campaign.ts';
-import { withSql } from '../support/read-connector.ts';
+import { type Campaign, startCampaign } from '../support/campaign.ts';
+import { killBackends } from '../support/kill-backends.ts';
+import { PGBOUNCER, startPgbouncer } from '../support/pgbouncer.ts';
 
 const SEED = 4_711;
 const EVERY_MS = 60;
@@ -10,14 +11,36 @@ const FOR_MS = 5_000;
 const PACE = { burst: 12, everyMs: 25 };
 /** Of one attempt, by the specification. */
 const SENDER_DEADLINE_MS = 10_000;
+/** Server connections behind the pooler. */
+const POOLED = 8;
 
-test('random backends killed every 60 ms cost no acknowledged event and hang no request', {
-  timeout: 120_000,
-}, async () => {
-  const campaign = await startCampaign({ processes: 1, spares: 0 });
-  const killed = await campaign.underLoad(SEED, PACE, () => killBackends(campaign.databaseUrl));
+describe('random backends killed every 60 ms', () => {
+  test('cost no acknowledged event and hang no request', { timeout: 120_000 }, async () => {
+    await survive(await startCampaign({ processes: 1, spares: 0 }));
+  });
+
+  const title = `do neither behind pgbouncer in transaction mode${PGBOUNCER === undefined ? ' (skipped: not installed)' : ''}`;
+  test.skipIf(PGBOUNCER === undefined)(title, { timeout: 120_000 }, async () => {
+    const campaign = await startCampaign({
+      processes: 1,
+      spares: 0,
+      async routeDatabase(url) {
+        const pooler = await startPgbouncer(PGBOUNCER ?? '', url, POOLED);
+        onTestFinished(() => pooler.stop());
+        return `${pooler.url}?prepare=false`;
+      },
+    });
+    await survive(campaign);
+  });
+});
+
+async function survive(campaign: Campaign): Promise<void> {
+  const killed = await campaign.underLoad(SEED, PACE, () =>
+    killBackends(campaign.databaseUrl, { everyMs: EVERY_MS, forMs: FOR_MS, random: seededRandom(SEED) }),
+  );
   const during = campaign.summarize();
-  expect(killed).toBeGreaterThan(FOR_MS / EVERY_MS / 2);
+  expect(killed).toBeGreaterThan(FOR_MS / EVERY_MS / 3);
+  expect(await countFailedCommits(campaign.url)).toBeGreaterThan(0);
   expect(during.slowestMs).toBeLessThan(SENDER_DEADLINE_MS);
   expect(during.broken).toBe(0);
   expect([...during.answers.keys()].filter((status) => status !== 200 && status !== 503)).toEqual([]);
@@ -31,26 +54,11 @@ test('random backends killed every 60 ms cost no acknowledged event and hang no 
   await campaign.catchUp();
   expect(await campaign.findViolations()).toEqual([]);
   expect(await campaign.connectors[0]?.stop()).toBe(0);
-});
+}
 
-/** Ends one random backend of the database after the other, whatever it belongs to. Resolves with how many. */
-function killBackends(databaseUrl: string): Promise<number> {
-  const random = seededRandom(SEED);
-  const end = systemClock.elapsed() + FOR_MS;
-  return withSql(databaseUrl, async (sql) => {
-    let killed = 0;
-    while (systemClock.elapsed() < end) {
-      const rows = await sql`
-        select pg_terminate_backend(pid) from (
-          select pid from (
-            select pid, row_number() over (order by pid) - 1 as place, count(*) over () as total
-              from pg_stat_activity
-             where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'
-          ) numbered where place = floor(${random()}::float8 * total)
-        ) chosen`;
-      killed += rows.length;
-      await systemClock.sleep(EVERY_MS);
-    }
-    return killed;
-  });
+/** Commits that failed and were tried again, by the connector's own count: the proof that kills hit some. */
+async function countFailedCommits(url: string): Promise<number> {
+  const metrics = await (await fetch(`${url}/metrics`)).text();
+  const counts = metrics.matchAll(/^connector_webhook_commit_failures_total\{.*\} (\d+)$/gm);
+  return [...counts].reduce((total, [, count]) => total + Number(count), 0);
 }

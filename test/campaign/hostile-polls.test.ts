@@ -7,7 +7,7 @@ import { readFeed } from '../support/follow-feed.ts';
 const MESSAGES = 600;
 const LATER = 200;
 const LONGEST_WAIT_MS = 10 * 60_000;
-const TRIES = 12;
+const TRIES = 8;
 
 const list = { surface: 'api', method: 'GET', path: '/messages' };
 const FAULTS = {

@@ -16,6 +16,8 @@ export interface CampaignOptions {
   readonly spares?: number;
   /** Where an event goes, of the webhook addresses of the processes. Default: to the first. */
   readonly targets?: (webhooks: readonly string[], event: LoadEvent, attempt: number) => readonly string[];
+  /** More environment for the processes. */
+  readonly env?: Readonly<Record<string, string>>;
   /** Passed to the sender. */
   readonly keepAlive?: boolean;
   /** Replaces the database's address for the processes, for a test that puts something in between. */
@@ -43,6 +45,8 @@ export interface Campaign {
   readonly connectors: readonly CrashingConnector[];
   readonly readers: readonly FeedReader[];
   readonly sender: LoadSender;
+  /** The address of the first process. */
+  readonly url: string;
   /** Sends unique events at this pace until `faults` is over; resolves with what it resolved with. */
   underLoad<T>(seed: number, pace: Pace, faults: () => Promise<T>): Promise<T>;
   /**
@@ -75,6 +79,7 @@ export async function startCampaign(options: CampaignOptions): Promise<Campaign>
     webhookSecret: SECRET,
     apiToken: TOKEN,
     sealingKey: generateSealingKey(),
+    env: options.env ?? {},
   };
   const connectors = await Promise.all(
     Array.from({ length: processes }, () => startCrashingConnector(settings, options.spares)),
@@ -97,6 +102,7 @@ export async function startCampaign(options: CampaignOptions): Promise<Campaign>
     connectors,
     readers,
     sender,
+    url: urls[0] ?? '',
     async underLoad(seed, pace, faults) {
       const over = new AbortController();
       const startAt = systemClock.now() - HOUR_MS;
