@@ -11,6 +11,8 @@ import { ActiveRule } from './fault-rule.ts';
 
 const DEFAULT_SEED = 1;
 const REORDER_MS = 2_000;
+/** Attempts of an event end within seconds, so few generations of rules matter. */
+const MOST_RETIRED = 100;
 const STALE_MS = 6 * 60_000;
 
 /** The rules in force, as the ports of the service and as the control API see them. */
@@ -70,6 +72,15 @@ function toApiFault(action: FaultAction): ApiFault | undefined {
 
 type MatchOf<Surface extends FaultMatch['surface']> = Extract<FaultMatch, { surface: Surface }>;
 
+function matchesEvent(
+  match: FaultMatch,
+  event: { readonly event: string; readonly connectionId: string },
+): boolean {
+  if (match.surface !== 'webhook') return false;
+  if (match.event !== undefined && match.event !== event.event) return false;
+  return match.connectionId === undefined || match.connectionId === event.connectionId;
+}
+
 function matchesCall(
   match: MatchOf<'api'>,
   call: { readonly method: string; readonly path: string },
@@ -83,8 +94,11 @@ function matchesCall(
 export function createFaultBoard(): FaultBoard {
   let seed = DEFAULT_SEED;
   let rules: readonly ActiveRule[] = [];
+  /** Rules of the past that drew once for an event: its attempts still to come are drawn, too. */
+  let retired: readonly ActiveRule[] = [];
 
   const replace = (next: readonly FaultRuleRequest[]): Faults => {
+    retired = [...rules.filter(({ rule }) => rule.per === 'event'), ...retired].slice(0, MOST_RETIRED);
     rules = next.map((rule) => new ActiveRule(rule, seed));
     return read();
   };
@@ -93,15 +107,16 @@ export function createFaultBoard(): FaultBoard {
   return {
     webhook: {
       decide(event, attempt) {
-        if (rules.length === 0) return [];
         const faults: WebhookFault[] = [];
         for (const active of rules) {
-          const { match, action, id } = active.rule;
-          if (match.surface !== 'webhook') continue;
-          if (match.event !== undefined && match.event !== event.event) continue;
-          if (match.connectionId !== undefined && match.connectionId !== event.connectionId) continue;
-          const fault = toWebhookFault(action, id);
+          if (!matchesEvent(active.rule.match, event)) continue;
+          const fault = toWebhookFault(active.rule.action, active.rule.id);
           if (fault !== undefined && active.hitsAttempt(event.id, attempt)) faults.push(fault);
+        }
+        if (attempt === 1) return faults;
+        for (const { rule, hasHit } of retired) {
+          const fault = hasHit(event.id) ? toWebhookFault(rule.action, rule.id) : undefined;
+          if (fault !== undefined) faults.push(fault);
         }
         return faults;
       },

@@ -34,6 +34,9 @@ export class ActiveRule {
     return decided;
   }
 
+  /** Whether it has already hit this event, for all of its attempts. */
+  readonly hasHit = (eventId: number): boolean => this.#decided.get(eventId) === true;
+
   /** Whether it hits a call that it matches. Calls are told apart by their order alone. */
   hitsCall(): boolean {
     this.#asked += 1;

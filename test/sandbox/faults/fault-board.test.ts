@@ -95,6 +95,17 @@ describe('a webhook rule', () => {
     expect(perEvent.read().rules[0]?.hits).toBe(2);
   });
 
+  it('keeps an event lost for the attempts it has left when the rules are gone', () => {
+    const faults = board({ rules: [{ ...drop, per: 'event' }] });
+    expect(faults.webhook.decide(event(1), 1)).toHaveLength(1);
+    faults.clear();
+    expect(faults.webhook.decide(event(1), 2)).toHaveLength(1);
+    expect(faults.webhook.decide(event(2), 1)).toEqual([]);
+    expect(faults.webhook.decide(event(2), 2)).toEqual([]);
+    faults.put({ rules: [] });
+    expect(faults.webhook.decide(event(1), 3)).toHaveLength(1);
+  });
+
   it('draws the same for the same seed, in whatever order it is asked', () => {
     const request = { seed: 9, rules: [{ ...drop, probability: 0.3 }] };
     const ask = (ids: number[]) => {
