@@ -3,10 +3,13 @@ import { Pool } from 'undici';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { planEvent, serviceEvent } from '../ingest/service-events.ts';
 import { serveParent } from '../process/serve-parent.ts';
-import type { DeliverInput, DeliverResult, SenderCommands, SenderSetup } from './senders.ts';
-
-/** As many requests at a time as the platform allows an account. */
-const CONCURRENCY = 64;
+import {
+  CONCURRENCY,
+  type DeliverInput,
+  type DeliverResult,
+  type SenderCommands,
+  type SenderSetup,
+} from './senders.ts';
 
 let pool: Pool | undefined;
 let secret = '';

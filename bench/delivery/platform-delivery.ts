@@ -8,7 +8,13 @@ import { migrateDatabase } from '../../src/runtime/database/migrate.ts';
 import { createLogger } from '../../src/runtime/logger/logger.ts';
 import { planEvent, serviceEvent } from '../ingest/service-events.ts';
 import { serveParent } from '../process/serve-parent.ts';
-import type { DeliverInput, DeliverResult, SenderCommands, SenderSetup } from './senders.ts';
+import {
+  CONCURRENCY,
+  type DeliverInput,
+  type DeliverResult,
+  type SenderCommands,
+  type SenderSetup,
+} from './senders.ts';
 
 const WORKSPACE = 'bench-workspace';
 /** A public host, as the service demands; a tunnel leads from it to the receiver. */
@@ -31,7 +37,8 @@ async function prepare({ receiverPort, path, secret, databaseUrl }: SenderSetup)
   const configuration = createWebhookConfiguration({ database, hosts, clock, secrets });
   await configuration.load();
   await configuration.put(WORKSPACE, `https://${HOST}${path}`);
-  const delivery = createDelivery({ database, clock, logger, configuration, hosts });
+  const limits = { attempts: CONCURRENCY };
+  const delivery = createDelivery({ database, clock, logger, configuration, hosts, limits });
   await delivery.start();
   running = { database, delivery };
 }

@@ -1,6 +1,9 @@
 import type { BenchContext } from '../context.ts';
 import type { Child } from '../process/child.ts';
 
+/** Requests that either sender has under way at a time. */
+export const CONCURRENCY = 64;
+
 /** What both senders offer to the benchmark. */
 export type SenderCommands = {
   prepare(input: SenderSetup): Promise<void>;
