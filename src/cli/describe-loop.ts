@@ -1,15 +1,19 @@
 import type { SandboxInfo } from '../contract/sandbox/info.ts';
 import type { LocalSecrets } from './local-secrets.ts';
 
+/** Where the service is reached, and by which key: a line for each. */
+export function describeService(info: SandboxInfo): string {
+  return `service     ${info.baseUrl}
+legacy      ${info.legacyBaseUrl}
+sandbox     ${info.sandboxUrl}/sandbox/v1
+${info.connectorUrl === null ? '' : `connector   ${info.connectorUrl}\n`}API key     ${info.apiKey}
+`;
+}
+
 /** What `npm start` prints last: addresses, the key, and a block that can be pasted into `.env`. */
 export function describeLoop(info: SandboxInfo, secrets: LocalSecrets): string {
   return `
-service     ${info.baseUrl}
-legacy      ${info.legacyBaseUrl}
-sandbox     ${info.sandboxUrl}/sandbox/v1
-connector   ${info.connectorUrl}
-API key     ${info.apiKey}
-
+${describeService(info)}
 # .env for a connector of your own (npm run connector)
 SERVICE_BASE_URL=${info.baseUrl}
 SERVICE_API_KEY=${info.apiKey}

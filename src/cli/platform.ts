@@ -1,6 +1,7 @@
 import { createLifecycle } from '../runtime/lifecycle/lifecycle.ts';
 import { createLogger } from '../runtime/logger/logger.ts';
 import { readPortBase } from './command-line.ts';
+import { describeService } from './describe-loop.ts';
 import { portsFrom } from './ports.ts';
 import { runCommand } from './run-command.ts';
 import { runService } from './run-service.ts';
@@ -49,12 +50,7 @@ await runCommand(COMMAND, async ({ options, env, clock, print, warnOfTypo }) => 
     });
     lifecycle.onClose('service', () => service.close());
     const info = service.sandbox.info();
-    if (options['json']) print(`${JSON.stringify(info)}\n`);
-    else {
-      print(
-        `service     ${info.baseUrl}\nlegacy      ${info.legacyBaseUrl}\nsandbox     ${info.sandboxUrl}/sandbox/v1\nAPI key     ${info.apiKey}\n`,
-      );
-    }
+    print(options['json'] ? `${JSON.stringify(info)}\n` : describeService(info));
   } catch (error) {
     await lifecycle.close();
     throw error;
