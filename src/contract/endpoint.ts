@@ -20,6 +20,13 @@ export interface AnswerDefinition {
   readonly headers?: readonly HeaderDefinition[];
 }
 
+/** One row of an API's own error table. */
+export interface RefusalDefinition {
+  readonly status: number;
+  /** One sentence for people. */
+  readonly meaning: string;
+}
+
 /** The body of a request. */
 export interface BodyDefinition {
   readonly schema: z.ZodType;

@@ -1,11 +1,5 @@
 import { z } from 'zod';
-
-/** One row of the connector's error table. */
-export interface ConnectorErrorDefinition {
-  readonly status: number;
-  /** One sentence for people. */
-  readonly meaning: string;
-}
+import type { RefusalDefinition } from '../endpoint.ts';
 
 /** Codes of the connector's own refusals. Calls that pass on to the service may also answer its codes. */
 export const CONNECTOR_ERRORS = {
@@ -25,7 +19,7 @@ export const CONNECTOR_ERRORS = {
   service_unreachable: { status: 502, meaning: 'The service did not answer.' },
   unavailable: { status: 503, meaning: 'The store cannot take it now; try again after `Retry-After`.' },
   sync_unfinished: { status: 504, meaning: 'The gap is not closed yet; polling goes on.' },
-} as const satisfies Readonly<Record<string, ConnectorErrorDefinition>>;
+} as const satisfies Readonly<Record<string, RefusalDefinition>>;
 
 export type ConnectorErrorCode = keyof typeof CONNECTOR_ERRORS;
 

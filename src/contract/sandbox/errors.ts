@@ -1,11 +1,5 @@
 import { z } from 'zod';
-
-/** One row of the sandbox's error table. */
-export interface SandboxErrorDefinition {
-  readonly status: number;
-  /** One sentence for people. */
-  readonly meaning: string;
-}
+import type { RefusalDefinition } from '../endpoint.ts';
 
 /** Codes of the control API's own refusals. What the simulated service refuses keeps the service's code. */
 export const SANDBOX_ERRORS = {
@@ -20,7 +14,7 @@ export const SANDBOX_ERRORS = {
   unsupported_media_type: { status: 415, meaning: 'A write takes `application/json` only.' },
   internal_error: { status: 500, meaning: 'The sandbox failed; the log says more.' },
   connector_unreachable: { status: 502, meaning: 'The attached connector does not answer.' },
-} as const satisfies Readonly<Record<string, SandboxErrorDefinition>>;
+} as const satisfies Readonly<Record<string, RefusalDefinition>>;
 
 export type SandboxErrorCode = keyof typeof SANDBOX_ERRORS;
 
