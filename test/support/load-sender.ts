@@ -3,12 +3,15 @@ import { Agent, request } from 'node:http';
 import type { Clock } from '../../src/runtime/clock/clock.ts';
 import type { LoadEvent } from './load-plan.ts';
 
-/** How one attempt ended: a status, or why there was none. */
+/** How one attempt ended: a status, or why there was none; `CUT_ANSWER` where one had begun. */
 export interface Attempt {
   readonly status: number | null;
   readonly error: string | null;
   readonly ms: number;
 }
+
+/** The error of an attempt whose answer began and did not end. */
+export const CUT_ANSWER = 'cut answer';
 
 /** What became of one copy of an event. */
 export interface SentEvent {
@@ -41,6 +44,8 @@ export interface LoadSender {
   deliver(event: LoadEvent): Promise<SentEvent[]>;
   /** Sends events until they run out or `signal` aborts; resolves when all that left are done with. */
   run(events: readonly LoadEvent[], pace: Pace, signal?: AbortSignal): Promise<void>;
+  /** Resolves when no event that failed is waiting for its next attempt. */
+  calm(): Promise<void>;
   close(): void;
 }
 
@@ -66,13 +71,17 @@ export function createLoadSender(options: LoadSenderOptions): LoadSender {
   const { secret, clock, targets } = options;
   const agent = new Agent({ keepAlive: options.keepAlive ?? true, maxSockets: 64 });
   const sent: SentEvent[] = [];
+  const retrying = new Set<Promise<SentEvent>>();
 
-  async function deliverCopy(event: LoadEvent, lane: number): Promise<SentEvent> {
+  async function deliverCopy(event: LoadEvent, lane: number, onRetry: () => void): Promise<SentEvent> {
     const headers = signDelivery(event.body, secret, clock.now());
     const attempts: Attempt[] = [];
     let acknowledged = false;
     for (const waitMs of WAITS_MS) {
-      if (waitMs > 0) await clock.sleep(waitMs);
+      if (waitMs > 0) {
+        onRetry();
+        await clock.sleep(waitMs);
+      }
       const addresses = targets(event, attempts.length);
       const address = addresses[lane % addresses.length];
       if (address === undefined) throw new Error('an event has no target');
@@ -88,7 +97,11 @@ export function createLoadSender(options: LoadSenderOptions): LoadSender {
 
   function deliver(event: LoadEvent): Promise<SentEvent[]> {
     const lanes = Math.max(event.copies, targets(event, 0).length);
-    return Promise.all(Array.from({ length: lanes }, (_, lane) => deliverCopy(event, lane)));
+    const copies = Array.from({ length: lanes }, (_, lane) => {
+      const copy = deliverCopy(event, lane, () => retrying.add(copy)).finally(() => retrying.delete(copy));
+      return copy;
+    });
+    return Promise.all(copies);
   }
 
   return {
@@ -103,6 +116,9 @@ export function createLoadSender(options: LoadSenderOptions): LoadSender {
         else await Promise.all(burst);
       }
       await Promise.all(open);
+    },
+    async calm() {
+      while (retrying.size > 0) await Promise.all(retrying);
     },
     close: () => agent.destroy(),
   };
@@ -132,7 +148,7 @@ function post(
       // An answer counts once it is whole.
       answer.resume();
       answer.once('end', () => done(answer.statusCode ?? null, null));
-      answer.once('error', (error: NodeJS.ErrnoException) => done(null, error.code ?? error.message));
+      answer.once('error', () => done(null, CUT_ANSWER));
     });
     outgoing.end(body);
   });

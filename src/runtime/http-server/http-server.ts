@@ -47,8 +47,8 @@ export interface HttpServer {
   readonly port: number;
   /**
    * Stops without losing a request: new answers say `Connection: close`, the listener closes, open requests
-   * finish, idle sockets are closed a moment later. What is left at the deadline is cut off. Resolves when no
-   * socket is open; further calls join the first.
+   * finish, idle sockets are closed a moment later, sockets that have not sent anything yet after that. What is
+   * left at the deadline is cut off. Resolves when no socket is open; further calls join the first.
    */
   drain(deadlineMs?: number): Promise<void>;
 }
@@ -57,6 +57,8 @@ export interface HttpServer {
 const DRAIN_DEADLINE_MS = 500;
 /** A request may be on its way on a connection that looks idle; this long it is waited for. */
 const IDLE_GRACE_MS = 100;
+/** A client that was just accepted is about to send its request; one that gets no processor takes longer. */
+const SILENT_GRACE_MS = 400;
 /** Under a load that never pauses, connections are accepted this much longer, and for this many turns. */
 const ACCEPT_MS = 50;
 const ACCEPT_TURNS = 256;
@@ -132,11 +134,14 @@ function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** To Node a connection that never sent a byte is not idle, but waits for the end of its first request. */
-async function closeIdle(server: Server, sockets: ReadonlySet<Socket>): Promise<void> {
-  // A late timer runs before the reads that were due with it.
+/** A late timer runs before the reads that were due with it: `close` comes after those. */
+async function afterReads(close: () => void): Promise<void> {
   for (let turn = 0; turn < QUIET_TURNS; turn++) await nextTurn();
-  server.closeIdleConnections();
+  close();
+}
+
+/** To Node a connection that never sent a byte is not idle, but waits for the end of its first request. */
+function closeSilent(sockets: ReadonlySet<Socket>): void {
   for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
 }
 
@@ -173,8 +178,11 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     const closed = new Promise<void>((resolve) => {
       NetServer.prototype.close.call(server, () => resolve());
     });
+    const closeAfter = (graceMs: number, close: () => void): (() => void) =>
+      clock.after(Math.min(graceMs, deadlineMs), () => void afterReads(close));
     const timers = [
-      clock.after(Math.min(IDLE_GRACE_MS, deadlineMs), () => void closeIdle(server, sockets)),
+      closeAfter(IDLE_GRACE_MS, () => server.closeIdleConnections()),
+      closeAfter(SILENT_GRACE_MS, () => closeSilent(sockets)),
       clock.after(deadlineMs, () => {
         if (open.size > 0)
           options.logger.warn({ count: open.size, deadlineMs }, 'cut off requests at the deadline');
