@@ -1,4 +1,5 @@
 import type { ErrorCode } from '../contract/service/errors.ts';
+import { CHECK_OF_CODE, type Check } from './checks.ts';
 
 interface Details {
   /** The offending input key; with `invalid_request`. */
@@ -6,6 +7,10 @@ interface Details {
   /** Advice for people; with `invalid_request`. Never repeats what was sent. */
   readonly hint?: string;
   readonly retryAfterSeconds?: number;
+  /** Which check refused, where it is not the usual one of the code. */
+  readonly check?: Check;
+  /** The reason as a phrase, for the trace of the call. Never on the wire; names no secret. */
+  readonly why?: string;
   readonly cause?: unknown;
 }
 
@@ -19,6 +24,9 @@ export class PlatformError extends Error {
   readonly field: string | undefined;
   readonly hint: string | undefined;
   readonly retryAfterSeconds: number | undefined;
+  /** Null when no check refused: the service failed. */
+  readonly check: Check | null;
+  readonly why: string | undefined;
 
   constructor(code: ErrorCode, details: Details = {}) {
     super(details.field === undefined ? code : `${code}: ${details.field}`, { cause: details.cause });
@@ -26,5 +34,7 @@ export class PlatformError extends Error {
     this.field = details.field;
     this.hint = details.hint;
     this.retryAfterSeconds = details.retryAfterSeconds;
+    this.check = details.check ?? CHECK_OF_CODE[code];
+    this.why = details.why;
   }
 }

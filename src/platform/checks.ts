@@ -1,0 +1,52 @@
+import type { ErrorCode } from '../contract/service/errors.ts';
+
+/**
+ * The checks of a call, in the one order that all endpoints keep. `route` precedes them and `network` follows:
+ * the first refuses addresses that do not exist, the last what the phone network declines.
+ */
+export const CHECKS = [
+  'route',
+  'credential',
+  'address',
+  'scope',
+  'workspace_kind',
+  'shape',
+  'connection',
+  'licence',
+  'provider',
+  'state',
+  'rate',
+  'network',
+] as const;
+export type Check = (typeof CHECKS)[number];
+
+/** Which check refuses with a code, where whoever throws names no other; null: no check, the service failed. */
+export const CHECK_OF_CODE: Readonly<Record<ErrorCode, Check | null>> = {
+  method_not_allowed: 'route',
+  invalid_key: 'credential',
+  invalid_token: 'credential',
+  ip_not_allowed: 'address',
+  insufficient_scope: 'scope',
+  forbidden_portal_kind: 'workspace_kind',
+  invalid_request: 'shape',
+  invalid_phone_number: 'shape',
+  invalid_webhook: 'shape',
+  text_or_media: 'shape',
+  idempotency_key_invalid: 'shape',
+  idempotency_key_reuse: 'shape',
+  payload_too_large: 'shape',
+  not_found: 'connection',
+  invalid_grant: 'connection',
+  addon_required: 'licence',
+  license_inactive: 'licence',
+  not_supported_for_provider: 'provider',
+  already_connected: 'state',
+  idempotency_in_progress: 'state',
+  in_progress: 'state',
+  warmup_limited: 'rate',
+  rate_limited: 'rate',
+  recipient_not_on_whatsapp: 'network',
+  send_failed: 'network',
+  pairing_code_unavailable: 'network',
+  internal_error: null,
+};

@@ -1,0 +1,80 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type { Check } from './checks.ts';
+import { PlatformError } from './platform-error.ts';
+
+/** One check and what it said. */
+export interface CheckStep {
+  readonly check: Check;
+  readonly passed: boolean;
+  /** The reason, as a phrase; names no secret. */
+  readonly why?: string;
+}
+
+/** Which checks a call met, in the order in which they ran. Nothing of it reaches the wire. */
+export interface DecisionTrace {
+  readonly steps: readonly CheckStep[];
+  /** Id of the credential that called; null until it is known. */
+  readonly credentialId: string | null;
+  /** Runs a part of the call; `passed` and `recognized` inside it write to this trace. */
+  run<Result>(work: () => Result): Result;
+  /** Ends the trace with what stopped the call. Later steps are not written. */
+  refuse(error: unknown): void;
+  /** Ends the trace of a call that was let through: what goes on behind the answer is no part of it. */
+  seal(): void;
+}
+
+interface OpenTrace {
+  steps: CheckStep[];
+  credentialId: string | null;
+  sealed: boolean;
+}
+
+const current = new AsyncLocalStorage<OpenTrace>();
+
+function stepOf(check: Check, passed: boolean, why: string | undefined): CheckStep {
+  return { check, passed, ...(why === undefined ? {} : { why }) };
+}
+
+/**
+ * Writes that a check let the call through. Called where the check is made, right after it, so that the trace
+ * tells what ran and not what should have. Outside a call, and once the call is answered, it does nothing.
+ */
+export function passed(check: Check, why?: string): void {
+  const trace = current.getStore();
+  if (trace === undefined || trace.sealed) return;
+  // A check that is made again under a lock stands once.
+  if (trace.steps.some((step) => step.check === check)) return;
+  trace.steps.push(stepOf(check, true, why));
+}
+
+/** Writes whose call this is. */
+export function recognized(credentialId: string): void {
+  const trace = current.getStore();
+  if (trace !== undefined && !trace.sealed) trace.credentialId = credentialId;
+}
+
+export function createDecisionTrace(): DecisionTrace {
+  const trace: OpenTrace = { steps: [], credentialId: null, sealed: false };
+  return {
+    get steps() {
+      return trace.steps;
+    },
+    get credentialId() {
+      return trace.credentialId;
+    },
+    run: (work) => current.run(trace, work),
+    refuse(error) {
+      if (trace.sealed) return;
+      trace.sealed = true;
+      if (!(error instanceof PlatformError) || error.check === null) return;
+      const { check, why, code, field, hint } = error;
+      // A check may pass in one part and refuse in a later one.
+      trace.steps = trace.steps.filter((step) => step.check !== check);
+      const shape = field === undefined ? code : `${field}: ${hint ?? code}`;
+      trace.steps.push(stepOf(check, false, why ?? shape));
+    },
+    seal() {
+      trace.sealed = true;
+    },
+  };
+}
