@@ -99,6 +99,26 @@ CREATE TABLE "platform"."sandbox_state" (
 	"value" text NOT NULL
 );
 --> statement-breakpoint
+CREATE TABLE "platform"."held_reports" (
+	"position" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "platform"."held_reports_position_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
+	"connection_id" text NOT NULL,
+	"phone_number" text NOT NULL,
+	"report" text NOT NULL,
+	"at" bigint NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "platform"."network_sessions" (
+	"connection_id" text PRIMARY KEY NOT NULL,
+	"alive" boolean NOT NULL,
+	"credentials" boolean NOT NULL,
+	"cause" text,
+	"heals" boolean,
+	"outage_id" text,
+	"since" bigint NOT NULL,
+	"phone_on" boolean NOT NULL,
+	"blocked" text[] NOT NULL
+);
+--> statement-breakpoint
 CREATE TABLE "platform"."process_lease" (
 	"id" smallint PRIMARY KEY NOT NULL,
 	"owner" text NOT NULL,
@@ -162,6 +182,8 @@ ALTER TABLE "platform"."api_keys" ADD CONSTRAINT "api_keys_workspace_id_workspac
 ALTER TABLE "platform"."connections" ADD CONSTRAINT "connections_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "platform"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "platform"."licences" ADD CONSTRAINT "licences_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "platform"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "platform"."licences" ADD CONSTRAINT "licences_connection_id_connections_id_fk" FOREIGN KEY ("connection_id") REFERENCES "platform"."connections"("id") ON DELETE set null ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "platform"."held_reports" ADD CONSTRAINT "held_reports_connection_id_connections_id_fk" FOREIGN KEY ("connection_id") REFERENCES "platform"."connections"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "platform"."network_sessions" ADD CONSTRAINT "network_sessions_connection_id_connections_id_fk" FOREIGN KEY ("connection_id") REFERENCES "platform"."connections"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 CREATE INDEX "api_keys_workspace" ON "platform"."api_keys" USING btree ("workspace_id");--> statement-breakpoint
 CREATE INDEX "connections_workspace" ON "platform"."connections" USING btree ("workspace_id","position");--> statement-breakpoint
 CREATE INDEX "licences_workspace" ON "platform"."licences" USING btree ("workspace_id");--> statement-breakpoint
@@ -172,6 +194,7 @@ CREATE UNIQUE INDEX "sends_key" ON "platform"."sends" USING btree ("workspace_id
 CREATE INDEX "sends_in_progress" ON "platform"."sends" USING btree ("message_id") WHERE "platform"."sends"."answer" is null;--> statement-breakpoint
 CREATE INDEX "sends_expiry" ON "platform"."sends" USING btree ("expires_at");--> statement-breakpoint
 CREATE INDEX "phone_messages_phone" ON "platform"."phone_messages" USING btree ("phone","position");--> statement-breakpoint
+CREATE INDEX "held_reports_connection" ON "platform"."held_reports" USING btree ("connection_id","position");--> statement-breakpoint
 CREATE INDEX "timers_due" ON "platform"."timers" USING btree ("due_at","id");--> statement-breakpoint
 CREATE UNIQUE INDEX "ledger_seq" ON "platform"."ledger" USING btree ("seq") WHERE "platform"."ledger"."seq" is not null;--> statement-breakpoint
 CREATE INDEX "ledger_unnumbered" ON "platform"."ledger" USING btree ("id") WHERE "platform"."ledger"."seq" is null;

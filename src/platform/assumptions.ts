@@ -111,4 +111,8 @@ export const ASSUMPTIONS = {
     },
     'How many events are sent at once is not shown; a slow receiver must neither stop others nor fill memory.',
   ),
+  catchUpAfterMs: assume(
+    second,
+    'How soon the network hands over what it kept for a number is not shown; after the session, not with it.',
+  ),
 } as const satisfies Readonly<Record<string, Assumption<unknown>>>;

@@ -2,6 +2,7 @@ import type { Provider } from '../../contract/service/statuses.ts';
 import { ASSUMPTIONS } from '../assumptions.ts';
 import { newIdentifier } from '../identifiers.ts';
 import { attachSlot } from '../licensing/attach-slot.ts';
+import { networkSessions } from '../network/sessions.ts';
 import type { ChangeState } from '../state-change.ts';
 import { lockWorkspace } from './workspaces.ts';
 
@@ -43,6 +44,7 @@ export function createConnections(changeState: ChangeState): Connections {
             change.now,
           ],
         );
+        await networkSessions.open(change, id);
         await attachSlot(change, { workspaceId, connectionId: id, addon });
         return { id };
       }),

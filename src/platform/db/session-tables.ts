@@ -1,0 +1,40 @@
+import { bigint, boolean, index, text } from 'drizzle-orm/pg-core';
+import { connections } from './core-tables.ts';
+import { epochMs, platformSchema } from './platform-schema.ts';
+
+/**
+ * What the network knows of a connection and its owner's phone, apart from what the service shows. No row:
+ * no phone has been near it yet. `outage_id` names the outage that goes on, so that what was planned for
+ * another one is recognised as stale.
+ */
+export const networkSessions = platformSchema.table('network_sessions', {
+  connectionId: text('connection_id')
+    .primaryKey()
+    .references(() => connections.id, { onDelete: 'cascade' }),
+  alive: boolean('alive').notNull(),
+  credentials: boolean('credentials').notNull(),
+  cause: text('cause'),
+  heals: boolean('heals'),
+  outageId: text('outage_id'),
+  /** When the session came to stand as it does. */
+  since: epochMs('since').notNull(),
+  phoneOn: boolean('phone_on').notNull(),
+  blocked: text('blocked').array().notNull(),
+});
+
+/** What the network keeps for a number that it cannot reach: messages and receipts, in their order. */
+export const heldReports = platformSchema.table(
+  'held_reports',
+  {
+    position: bigint('position', { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
+    connectionId: text('connection_id')
+      .notNull()
+      .references(() => connections.id, { onDelete: 'cascade' }),
+    /** Digits of the number that it is meant for. */
+    phoneNumber: text('phone_number').notNull(),
+    /** JSON of the report. */
+    report: text('report').notNull(),
+    at: epochMs('at').notNull(),
+  },
+  (table) => [index('held_reports_connection').on(table.connectionId, table.position)],
+);

@@ -1,0 +1,104 @@
+import type { OutageCause } from '../../contract/sandbox/connections.ts';
+import type { Queryable } from '../../runtime/database/database.ts';
+import { ASSUMPTIONS } from '../assumptions.ts';
+import type { StateChange } from '../state-change.ts';
+
+/** How a connection's session really stands, whatever the service shows. */
+export interface NetworkSession {
+  /** Messages pass, in both directions. */
+  readonly alive: boolean;
+  /** The network still knows the session: it can go on without a new pairing. */
+  readonly credentials: boolean;
+  /** The owner's phone is switched on. */
+  readonly phoneOn: boolean;
+  /** Digits of the people whom the owner has blocked. */
+  readonly blocked: readonly string[];
+  /** Why it is not alive; null when it is, or when nobody paired or the owner logged out. */
+  readonly cause: OutageCause | null;
+  /** An automatic heal of this outage will succeed. */
+  readonly heals: boolean;
+  /** Names the outage that goes on; null without one. */
+  readonly outageId: string | null;
+}
+
+/** Sessions on the network. Each call is part of a change of state. */
+export interface NetworkSessions {
+  /**
+   * The session works from now on, with credentials: a phone paired, a restart took it up again, or an
+   * outage is over. Ends an outage if there is one; what the network kept for the number follows.
+   */
+  open(change: StateChange, connectionId: string): Promise<void>;
+  /** Logged out, or given up for a new pairing: no session, no credentials, and no outage any more. */
+  end(change: StateChange, connectionId: string): Promise<void>;
+  read(db: Queryable, connectionId: string): Promise<NetworkSession>;
+}
+
+interface SessionRow {
+  alive: boolean;
+  credentials: boolean;
+  phone_on: boolean;
+  blocked: string[];
+  cause: OutageCause | null;
+  heals: boolean | null;
+  outage_id: string | null;
+}
+
+/** Before any phone came near. */
+const NONE: NetworkSession = {
+  alive: false,
+  credentials: false,
+  phoneOn: true,
+  blocked: [],
+  cause: null,
+  heals: false,
+  outageId: null,
+};
+
+const SELECT = `
+  SELECT alive, credentials, phone_on, blocked, cause, heals, outage_id
+  FROM platform.network_sessions WHERE connection_id = $1`;
+
+function fromRow(row: SessionRow | undefined): NetworkSession {
+  if (row === undefined) return NONE;
+  const { alive, credentials, blocked, cause } = row;
+  const { phone_on: phoneOn, heals, outage_id: outageId } = row;
+  return { alive, credentials, phoneOn, blocked, cause, heals: heals === true, outageId };
+}
+
+async function write(change: StateChange, connectionId: string, alive: boolean): Promise<void> {
+  await change.tx.query(
+    `INSERT INTO platform.network_sessions
+       (connection_id, alive, credentials, cause, heals, outage_id, since, phone_on, blocked)
+     VALUES ($1, $2, $2, NULL, NULL, NULL, $3, true, '{}')
+     ON CONFLICT (connection_id) DO UPDATE SET alive = excluded.alive, credentials = excluded.credentials,
+       cause = NULL, heals = NULL, outage_id = NULL, since = excluded.since,
+       phone_on = network_sessions.phone_on OR excluded.alive`,
+    [connectionId, alive, change.now],
+  );
+}
+
+export const networkSessions: NetworkSessions = {
+  async open(change, connectionId) {
+    await write(change, connectionId, true);
+    const dueAt = change.now + ASSUMPTIONS.catchUpAfterMs.value;
+    const kept = await change.tx.query(
+      'SELECT 1 FROM platform.held_reports WHERE connection_id = $1 LIMIT 1',
+      [connectionId],
+    );
+    if (kept.length > 0)
+      await change.schedule([{ kind: 'network.catch_up', dueAt, payload: { connectionId } }]);
+  },
+
+  end: (change, connectionId) => write(change, connectionId, false),
+
+  async read(db, connectionId) {
+    const [row] = await db.query<SessionRow>(SELECT, [connectionId]);
+    return fromRow(row);
+  },
+};
+
+/** A session under its row lock, held to the end of the transaction. */
+export async function lockSession(change: StateChange, connectionId: string): Promise<NetworkSession> {
+  const [row] = await change.tx.query<SessionRow>(`${SELECT} FOR UPDATE`, [connectionId]);
+  return fromRow(row);
+}
