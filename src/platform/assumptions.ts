@@ -115,4 +115,36 @@ export const ASSUMPTIONS = {
     second,
     'How soon the network hands over what it kept for a number is not shown; after the session, not with it.',
   ),
+  encodedBody: assume(
+    'invalid_request',
+    'Encoded bodies are not mentioned; inflating one of unknown size is a risk that no client needs.',
+  ),
+  otherMethods: assume(
+    'method_not_allowed',
+    'HEAD and OPTIONS are not in the table; the service is called by servers, which preflight nothing.',
+  ),
+  unknownInput: assume(
+    'ignored',
+    'Keys and query parameters that no table lists, a body of an endpoint without one, a charset: no rule refuses them.',
+  ),
+  oversizedHeaders: assume(
+    431,
+    'A URL with headers over 16 KiB never reaches the API: its server answers without a body and hangs up.',
+  ),
+  unsentCredential: assume(
+    'invalid_key',
+    'No code names a missing or repeated credential; a bad token in three parts is `invalid_token`, as of an app.',
+  ),
+  accountOfPortal: assume(
+    { available: 0 },
+    'Slots are shown without the kind of workspace; add-ons are its slots, and nothing can be created there.',
+  ),
+  accountOfListedKey: assume(
+    { slots: 'workspace', connections: 'reachable' },
+    'What a key with a connection list sees is not shown; capacity is shared, other connections are not told.',
+  ),
+  runOutSlot: assume(
+    'used until renewed',
+    'A slot returns with its remaining time; one with none left would else start a second trial.',
+  ),
 } as const satisfies Readonly<Record<string, Assumption<unknown>>>;

@@ -1,4 +1,5 @@
 import { LIMITS } from '../../contract/service/limits.ts';
+import type { WorkspaceKind } from '../../contract/service/statuses.ts';
 import { ASSUMPTIONS } from '../assumptions.ts';
 import { lockWorkspace } from '../connections/workspaces.ts';
 import { newIdentifier } from '../identifiers.ts';
@@ -9,8 +10,8 @@ import type { Licence } from './licence-state.ts';
 interface Pairing {
   readonly workspaceId: string;
   readonly connectionId: string;
-  /** False leaves a connection of a portal workspace without its add-on. */
-  readonly addon: boolean;
+  /** In a portal workspace: the admin buys the add-on with it. Default: no. */
+  readonly addon?: boolean;
 }
 
 async function insertLicence({ tx, now }: StateChange, pairing: Pairing, licence: Licence): Promise<void> {
@@ -34,23 +35,39 @@ async function takePooled({ tx, now }: StateChange, pairing: Pairing): Promise<b
   return taken.length > 0;
 }
 
-/**
- * Gives a connection its licence at the moment its number pairs. In a standalone workspace that is a slot:
- * one from the pool with the rest of its time, else one never used, which starts a trial of seven days, else
- * none. In a portal workspace it is the add-on. Implements `What the service does`, 3 and 5.
- */
-export async function attachSlot(change: StateChange, pairing: Pairing): Promise<void> {
-  const { kind, slots } = await lockWorkspace(change.tx, pairing.workspaceId);
+async function hasLicence({ tx }: StateChange, { connectionId }: Pairing): Promise<boolean> {
+  const held = await tx.query('SELECT 1 FROM platform.licences WHERE connection_id = $1', [connectionId]);
+  return held.length > 0;
+}
+
+/** What a pairing starts where no slot was ever used: a trial, or the add-on that was bought with it. */
+async function startLicence(
+  change: StateChange,
+  pairing: Pairing,
+  { kind, slots }: { readonly kind: WorkspaceKind; readonly slots: number },
+): Promise<void> {
   if (kind === 'crm_portal') {
     const expiresAt = change.now + ASSUMPTIONS.paidLicenceMs.value;
-    if (pairing.addon) await insertLicence(change, pairing, { kind: 'addon', expiresAt });
-    return;
+    return insertLicence(change, pairing, { kind: 'addon', expiresAt });
   }
-  if (await takePooled(change, pairing)) return;
   const [used] = await change.tx.query<{ count: number }>(
     'SELECT count(*)::int AS count FROM platform.licences WHERE workspace_id = $1',
     [pairing.workspaceId],
   );
   if ((used?.count ?? 0) >= slots) return;
-  await insertLicence(change, pairing, { kind: 'trial', expiresAt: change.now + LIMITS.trialMs });
+  return insertLicence(change, pairing, { kind: 'trial', expiresAt: change.now + LIMITS.trialMs });
+}
+
+/**
+ * Gives a connection its licence at the moment its number pairs; one that it holds already stays as it is.
+ * A slot from the pool comes first, with the rest of its time. Else, in a standalone workspace, a slot never
+ * used before starts a trial of seven days, while there is one. In a portal workspace nothing is attached
+ * without `addon`. Implements `What the service does`, 3 and 5.
+ */
+export async function attachSlot(change: StateChange, pairing: Pairing): Promise<void> {
+  const workspace = await lockWorkspace(change.tx, pairing.workspaceId);
+  if (workspace.kind === 'crm_portal' && pairing.addon !== true) return;
+  if (await hasLicence(change, pairing)) return;
+  if (await takePooled(change, pairing)) return;
+  await startLicence(change, pairing, workspace);
 }

@@ -1,5 +1,6 @@
 import type { LicenseStatus, WorkspaceKind } from '../../contract/service/statuses.ts';
 import { ASSUMPTIONS } from '../assumptions.ts';
+import { lockWorkspace } from '../connections/workspaces.ts';
 import { newIdentifier } from '../identifiers.ts';
 import { PlatformError } from '../platform-error.ts';
 import type { ChangeState, StateChange } from '../state-change.ts';
@@ -15,8 +16,9 @@ export interface LicenceChange {
 export interface Licences {
   /**
    * Sets the licence of a connection. `expiresAt` in the past lapses it by itself; `expired` alone lapses it
-   * now; `none` takes it away. Throws `not_found` for an unknown connection, `invalid_request` for a status
-   * that its `expiresAt` contradicts.
+   * now; `none` takes it away. A connection without one gets a slot from the pool, run out or not, else one more
+   * slot. Throws `not_found` for an unknown connection, `invalid_request` for a status that its `expiresAt`
+   * contradicts.
    */
   set(connectionId: string, licence: LicenceChange): Promise<LicenceState>;
 }
@@ -28,7 +30,14 @@ interface CurrentRow {
   expires_at: number | null;
 }
 
+/** Reads the licence under the lock of its workspace: slots of a pool are taken one at a time. */
 async function readCurrent({ tx }: StateChange, connectionId: string): Promise<CurrentRow> {
+  const [owner] = await tx.query<{ workspace_id: string }>(
+    'SELECT workspace_id FROM platform.connections WHERE id = $1',
+    [connectionId],
+  );
+  if (owner === undefined) throw new PlatformError('not_found');
+  await lockWorkspace(tx, owner.workspace_id);
   const [row] = await tx.query<CurrentRow>(
     `SELECT c.workspace_id, w.kind AS workspace_kind, l.kind, l.expires_at
      FROM platform.connections c
@@ -67,6 +76,16 @@ function chooseExpiry(change: LicenceChange, current: CurrentRow, now: number): 
   return expiresAt;
 }
 
+/** A renewed slot of the pool comes before one more: nobody pays for two where one lies idle. */
+async function attachPooled({ tx }: StateChange, workspaceId: string, connectionId: string): Promise<void> {
+  await tx.query(
+    `UPDATE platform.licences SET connection_id = $2 WHERE id = (
+       SELECT id FROM platform.licences WHERE workspace_id = $1 AND connection_id IS NULL
+       ORDER BY expires_at DESC, id LIMIT 1)`,
+    [workspaceId, connectionId],
+  );
+}
+
 export function createLicences(changeState: ChangeState): Licences {
   return {
     set: (connectionId, licence) =>
@@ -80,6 +99,7 @@ export function createLicences(changeState: ChangeState): Licences {
           kind: chooseKind(licence.status, current),
           expiresAt: chooseExpiry(licence, current, change.now),
         };
+        if (current.kind === null) await attachPooled(change, current.workspace_id, connectionId);
         await change.tx.query(
           `INSERT INTO platform.licences (id, workspace_id, connection_id, kind, expires_at, created_at)
            VALUES ($1, $2, $3, $4, $5, $6)

@@ -4,6 +4,7 @@ import type { Sender } from '../messages/send-messages.ts';
 import type { DomainClock } from '../time/domain-clock.ts';
 import type { WebhookConfiguration } from '../webhooks/configuration.ts';
 import type { Endpoint } from './endpoint.ts';
+import { getAccountEndpoint } from './get-account.ts';
 import { getWebhookEndpoint } from './get-webhook.ts';
 import { listConnectionsEndpoint } from './list-connections.ts';
 import { listMessagesEndpoint } from './list-messages.ts';
@@ -29,6 +30,7 @@ export function createRoutes(dependencies: RouteDependencies): readonly Endpoint
   const { sender, webhooks } = dependencies;
   return [
     listConnectionsEndpoint(dependencies),
+    getAccountEndpoint(dependencies),
     listMessagesEndpoint(dependencies),
     sendMessageEndpoint(sender),
     getWebhookEndpoint(webhooks),
