@@ -2,6 +2,7 @@ import type { Clock } from '../runtime/clock/clock.ts';
 import type { Database } from '../runtime/database/database.ts';
 import type { Logger } from '../runtime/logger/logger.ts';
 import type { ApiFaults } from './rest/api-faults.ts';
+import type { OnCall } from './rest/call-record.ts';
 import type { WebhookSecrets } from './webhooks/configuration.ts';
 import type { HostLookup } from './webhooks/host-lookup.ts';
 import type { TunnelHosts } from './webhooks/tunnel-hosts.ts';
@@ -26,6 +27,8 @@ export interface PlatformPorts {
   readonly webhookSecrets?: WebhookSecrets;
   /** Draws in [0, 1). */
   readonly random?: () => number;
+  /** Told of each call to the API. */
+  readonly onCall?: OnCall;
 }
 
 /** What the service needs to start. */
@@ -37,6 +40,8 @@ export interface PlatformOptions {
   readonly baseUrls: () => BaseUrls;
   /** The pace of sends at start and after a reset. 1 is real, 0 none. */
   readonly sendScale: number;
+  /** Addresses and CIDR ranges of proxies whose `X-Forwarded-For` is believed; default: none. */
+  readonly trustedProxies?: readonly string[];
   readonly ports?: PlatformPorts;
   /** Called when another process took over the database; this one must end. */
   readonly onTakenOver?: () => void;

@@ -91,7 +91,8 @@ async function startPlatform(options: PlatformOptions, release: () => Promise<vo
   const neutralPicture = (): string => new URL(NEUTRAL_PICTURE_PATH, options.baseUrls().api).href;
   const endpoints = createRoutes({ database, clock, cursors, sender, webhooks, neutralPicture });
   const faults = ports.apiFaults ?? noApiFaults;
-  const calls = createCallServer({ database, systemClock, logger, faults, endpoints });
+  const { onCall } = ports;
+  const calls = createCallServer({ database, clock, systemClock, logger, faults, endpoints, onCall });
 
   try {
     await webhooks.load();
@@ -105,9 +106,9 @@ async function startPlatform(options: PlatformOptions, release: () => Promise<vo
   }
 
   return {
-    app: createApp(calls),
+    app: createApp({ calls, trustedProxies: options.trustedProxies ?? [] }),
     workspaces: createWorkspaces(changeState),
-    apiKeys: createApiKeys(changeState),
+    apiKeys: createApiKeys(database, changeState),
     connections: createConnections(changeState),
     licences: createLicences(changeState),
     messages: createMessages(changeState),

@@ -2,6 +2,7 @@ import type { Provider, Tier, WorkspaceKind } from '../../contract/service/statu
 import type { Queryable } from '../../runtime/database/database.ts';
 import { ASSUMPTIONS } from '../assumptions.ts';
 import { type Credential, reaches } from '../credentials/credential.ts';
+import { passed } from '../decision-trace.ts';
 import { isIdentifier } from '../identifiers.ts';
 import { type Licence, type LicenceState, licenceState } from '../licensing/licence-state.ts';
 import { PlatformError } from '../platform-error.ts';
@@ -81,7 +82,7 @@ export async function readConnections(
 /** One connection, for people outside the API. Throws `not_found`. */
 export async function readConnection(db: Queryable, id: string, now: number): Promise<Connection> {
   const found = isIdentifier(id) ? (await readConnections(db, [id], now)).get(id) : undefined;
-  if (found === undefined) throw new PlatformError('not_found');
+  if (found === undefined) throw new PlatformError('not_found', { why: 'no connection has this id' });
   return found;
 }
 
@@ -96,9 +97,14 @@ export async function findReachable(
   now: number,
 ): Promise<Connection> {
   const connection = await readConnection(db, id, now);
-  if (connection.workspaceId !== credential.workspaceId || !reaches(credential, id)) {
-    throw new PlatformError('not_found');
+  if (connection.workspaceId !== credential.workspaceId) {
+    throw new PlatformError('not_found', { why: 'the connection belongs to another workspace' });
   }
+  if (!reaches(credential, id)) {
+    const why = `the key reaches ${credential.connectionIds?.length} connections, this is none of them`;
+    throw new PlatformError('not_found', { why });
+  }
+  passed('connection');
   return connection;
 }
 
@@ -119,6 +125,10 @@ export async function readVisible(db: Queryable, credential: Credential, now: nu
 
 /** Throws the 402 of the workspace's kind unless the licence is valid. */
 export function requireLicence(connection: Connection): void {
-  if (connection.licence.valid) return;
-  throw new PlatformError(ASSUMPTIONS.licenceCode.value[connection.workspaceKind]);
+  const { licence, workspaceKind } = connection;
+  if (!licence.valid) {
+    const why = `the licence of the connection is ${licence.status}`;
+    throw new PlatformError(ASSUMPTIONS.licenceCode.value[workspaceKind], { why });
+  }
+  passed('licence', `the licence is ${licence.status}`);
 }

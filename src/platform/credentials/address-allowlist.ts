@@ -9,6 +9,8 @@ interface Range {
 }
 
 const DOTTED = /^\d{1,3}(\.\d{1,3}){3}$/;
+/** Bits before the IPv4 address in its IPv6 form. */
+const MAPPED_BITS = 96;
 
 /** Four decimal parts or an IPv6 address; the short and octal forms are refused, as they mislead people. */
 function parseAddress(text: string): Address | null {
@@ -19,24 +21,32 @@ function parseAddress(text: string): Address | null {
   return valid ? ipaddr.parse(text) : null;
 }
 
+/** An IPv4 address or range in its IPv6 form is the same address or range. */
+function unmap({ address, bits }: Range): Range {
+  if (!(address instanceof ipaddr.IPv6) || !address.isIPv4MappedAddress() || bits < MAPPED_BITS) {
+    return { address, bits };
+  }
+  return { address: address.toIPv4Address(), bits: bits - MAPPED_BITS };
+}
+
 function parseRange(entry: string): Range | null {
   const [text = '', bits, ...rest] = entry.split('/');
   const address = parseAddress(text);
   if (address === null || rest.length > 0) return null;
   const most = address.kind() === 'ipv4' ? 32 : 128;
-  if (bits === undefined) return { address, bits: most };
+  if (bits === undefined) return unmap({ address, bits: most });
   if (!/^\d{1,3}$/.test(bits) || Number(bits) > most) return null;
-  return { address, bits: Number(bits) };
+  return unmap({ address, bits: Number(bits) });
 }
 
-/** An IPv4 address that came in its IPv6 form is the same address. */
-function unmap(address: Address): Address {
-  return address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() ? address.toIPv4Address() : address;
+/** Whether a text is an IPv4 or IPv6 address, or a CIDR range of them. */
+export function isAddressRange(text: string): boolean {
+  return parseRange(text) !== null;
 }
 
 /** Throws `invalid_request` when an entry is neither an address nor a CIDR range. */
 export function checkAllowlist(entries: readonly string[] | null): void {
-  if (entries?.every((entry) => parseRange(entry) !== null) === false) {
+  if (entries?.every(isAddressRange) === false) {
     throw new PlatformError('invalid_request', {
       field: 'ipAllowlist',
       hint: 'entries are IPv4 or IPv6 addresses or CIDR ranges',
@@ -44,18 +54,35 @@ export function checkAllowlist(entries: readonly string[] | null): void {
   }
 }
 
+/** The first entry that a caller's address is on; null when there is none, or when the address is none. */
+export function findEntry(entries: readonly string[], caller: string | undefined): string | null {
+  const parsed = caller === undefined ? null : parseAddress(caller.replace(/%.*$/, ''));
+  if (parsed === null) return null;
+  const { address } = unmap({ address: parsed, bits: 128 });
+  const found = entries.find((entry) => {
+    const range = parseRange(entry);
+    return (
+      range !== null && range.address.kind() === address.kind() && address.match(range.address, range.bits)
+    );
+  });
+  return found ?? null;
+}
+
+/** Whether a caller is let in, and by which entry of the allowlist; null: there is none, or none fits. */
+export interface AddressDecision {
+  readonly allowed: boolean;
+  readonly entry: string | null;
+}
+
 /**
  * Whether a caller's address is on a key's allowlist. A key without one takes every address; with one, an
  * address that cannot be determined is refused. Implements `API keys`.
  */
-export function allowsAddress(entries: readonly string[] | null, caller: string | undefined): boolean {
-  if (entries === null) return true;
-  const parsed = caller === undefined ? null : parseAddress(caller.replace(/%.*$/, ''));
-  if (parsed === null) return false;
-  const address = unmap(parsed);
-  return entries.some((entry) => {
-    const range = parseRange(entry);
-    if (range === null || range.address.kind() !== address.kind()) return false;
-    return address.match(range.address, range.bits);
-  });
+export function decideAddress(
+  entries: readonly string[] | null,
+  caller: string | undefined,
+): AddressDecision {
+  if (entries === null) return { allowed: true, entry: null };
+  const entry = findEntry(entries, caller);
+  return { allowed: entry !== null, entry };
 }

@@ -1,8 +1,9 @@
 import { SCOPES, type Scope } from '../../contract/service/scopes.ts';
+import type { Queryable } from '../../runtime/database/database.ts';
 import { newIdentifier } from '../identifiers.ts';
 import { PlatformError } from '../platform-error.ts';
 import type { ChangeState } from '../state-change.ts';
-import { checkAllowlist } from './address-allowlist.ts';
+import { type AddressDecision, checkAllowlist, decideAddress } from './address-allowlist.ts';
 import { hashKey, newApiKey } from './hash-key.ts';
 
 /** What a key may do. Null lists mean no limit: every connection, every address. */
@@ -23,6 +24,11 @@ export interface ApiKeys {
   change(id: string, access: Partial<KeyAccess>): Promise<KeyAccess>;
   /** Throws `not_found` for an unknown key; revoking twice is no error. */
   revoke(id: string): Promise<void>;
+  /**
+   * Whether a call from this address would be let in, and by which entry. A text that is no address stands for
+   * a caller whose address cannot be determined. Throws `not_found` for an unknown or revoked key.
+   */
+  tryAddress(id: string, address: string): Promise<AddressDecision>;
 }
 
 interface AccessRow {
@@ -31,7 +37,7 @@ interface AccessRow {
   ip_allowlist: string[] | null;
 }
 
-export function createApiKeys(changeState: ChangeState): ApiKeys {
+export function createApiKeys(database: Queryable, changeState: ChangeState): ApiKeys {
   return {
     async create(workspaceId, access = {}) {
       checkAllowlist(access.ipAllowlist ?? null);
@@ -89,5 +95,14 @@ export function createApiKeys(changeState: ChangeState): ApiKeys {
         );
         if (rows.length === 0) throw new PlatformError('not_found');
       }),
+
+    async tryAddress(id, address) {
+      const [row] = await database.query<Pick<AccessRow, 'ip_allowlist'>>(
+        'SELECT ip_allowlist FROM platform.api_keys WHERE id = $1 AND revoked_at IS NULL',
+        [id],
+      );
+      if (row === undefined) throw new PlatformError('not_found');
+      return decideAddress(row.ip_allowlist, address);
+    },
   };
 }

@@ -1,11 +1,14 @@
 import type { Scope } from '../../contract/service/scopes.ts';
 import type { WorkspaceKind } from '../../contract/service/statuses.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
+import { passed, recognized } from '../decision-trace.ts';
 import { PlatformError } from '../platform-error.ts';
 import type { Credential } from './credential.ts';
 import { hashKey } from './hash-key.ts';
 
 const BEARER = /^Bearer +([A-Za-z0-9._~+/-]{1,4096}=*)$/i;
+/** Three parts: the form of an access token, which no key has. */
+const TOKEN = /^[\w-]+\.[\w-]+\.[\w-]*$/;
 
 interface KeyRow {
   id: string;
@@ -14,6 +17,17 @@ interface KeyRow {
   scopes: Scope[];
   connection_ids: string[] | null;
   ip_allowlist: string[] | null;
+  revoked_at: number | null;
+}
+
+/** The token of the one `Authorization: Bearer`. Throws `invalid_key`, or `invalid_token` for a bad access token. */
+function readToken([header, second]: readonly string[]): string {
+  if (header === undefined) throw new PlatformError('invalid_key', { why: 'no credential was sent' });
+  if (second !== undefined) throw new PlatformError('invalid_key', { why: 'two credentials were sent' });
+  const token = BEARER.exec(header)?.[1];
+  if (token === undefined) throw new PlatformError('invalid_key', { why: 'it is no bearer token' });
+  if (TOKEN.test(token)) throw new PlatformError('invalid_token', { why: 'no such access token was issued' });
+  return token;
 }
 
 /**
@@ -25,16 +39,17 @@ export async function resolveCredential(
   db: Queryable,
   authorization: readonly string[] | undefined,
 ): Promise<Credential> {
-  const [header = '', second] = authorization ?? [];
-  const token = second === undefined ? BEARER.exec(header)?.[1] : undefined;
-  if (token === undefined) throw new PlatformError('invalid_key');
+  const token = readToken(authorization ?? []);
   const [row] = await db.query<KeyRow>(
-    `SELECT k.id, k.workspace_id, w.kind, k.scopes, k.connection_ids, k.ip_allowlist
+    `SELECT k.id, k.workspace_id, w.kind, k.scopes, k.connection_ids, k.ip_allowlist, k.revoked_at
      FROM platform.api_keys k JOIN platform.workspaces w ON w.id = k.workspace_id
-     WHERE k.hash = $1 AND k.revoked_at IS NULL`,
+     WHERE k.hash = $1`,
     [hashKey(token)],
   );
-  if (row === undefined) throw new PlatformError('invalid_key');
+  if (row === undefined) throw new PlatformError('invalid_key', { why: 'no key has this value' });
+  recognized(row.id);
+  if (row.revoked_at !== null) throw new PlatformError('invalid_key', { why: 'the key was revoked' });
+  passed('credential');
   return {
     kind: 'api_key',
     id: row.id,

@@ -40,13 +40,14 @@ export function refusal(error: PlatformError, scope?: Scope): Answer {
   return { status: ERRORS[code].statuses[0], body, headers };
 }
 
-/** Writes an answer. Nothing of the service may be cached. */
-export function writeAnswer(response: Response, answer: Answer): void {
-  if (response.headersSent || response.destroyed) return;
+/** Writes an answer; false when the client is gone. Nothing of the service may be cached. */
+export function writeAnswer(response: Response, answer: Answer): boolean {
+  if (response.headersSent || response.destroyed) return false;
   response
     .status(answer.status)
     .set({ 'Cache-Control': 'no-store', ...answer.headers })
     .json(answer.body);
+  return true;
 }
 
 /** The answer to anything thrown: what is no refusal is a failure of ours. */

@@ -1,5 +1,4 @@
-/** What may go wrong with one call, decided outside the service. */
-export type ApiFault =
+type Effect =
   /** Answers this status in place of handling the call. */
   | {
       readonly type: 'status';
@@ -16,6 +15,9 @@ export type ApiFault =
   | { readonly type: 'not_persisted' }
   /** Handles the call and resets the connection before the answer. */
   | { readonly type: 'lost_answer' };
+
+/** What may go wrong with one call, decided outside the service. `name` is for the record of the call. */
+export type ApiFault = Effect & { readonly name?: string };
 
 /** Port: decides once per call, before anything is read of it. The service itself has no faults. */
 export interface ApiFaults {

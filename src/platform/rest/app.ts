@@ -1,4 +1,5 @@
 import express from 'express';
+import { findEntry } from '../credentials/address-allowlist.ts';
 import { PlatformError } from '../platform-error.ts';
 import { refusal, writeAnswer } from './answer.ts';
 import { NEUTRAL_PICTURE, NEUTRAL_PICTURE_PATH } from './neutral-picture.ts';
@@ -7,14 +8,24 @@ import type { CallServer } from './serve-calls.ts';
 /** Path prefix of the REST interface. Implements `Versioning`. */
 export const API_PREFIX = '/api/v1';
 
-/** The service's HTTP face. Whatever is asked of it, a refusal is `{ error }`. */
-export function createApp(calls: CallServer): express.Express {
+export interface AppOptions {
+  readonly calls: CallServer;
+  /** Addresses and CIDR ranges of the proxies whose `X-Forwarded-For` is believed; with none it is ignored. */
+  readonly trustedProxies: readonly string[];
+}
+
+/**
+ * The service's HTTP face. Whatever is asked of it, a refusal is `{ error }`. The caller's address is the
+ * rightmost one of `X-Forwarded-For` and the socket that is no trusted proxy: what stands left of it was
+ * written by the caller.
+ */
+export function createApp({ calls, trustedProxies }: AppOptions): express.Express {
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
   app.enable('case sensitive routing');
   app.set('query parser', false);
-  app.set('trust proxy', false);
+  app.set('trust proxy', (address: string) => findEntry(trustedProxies, address) !== null);
 
   app.use(API_PREFIX, (request, response) => calls.handle(request, response));
   app.get(NEUTRAL_PICTURE_PATH, (_request, response) => {

@@ -12,7 +12,7 @@ import type { ApiFault } from './api-faults.ts';
 export interface RawInput {
   /** Path parameters by name, decoded. */
   readonly params: Readonly<Record<string, string>>;
-  /** Query parameters by name; each was given once. */
+  /** The query parameters of the endpoint's row by name; each was given once. */
   readonly query: Readonly<Record<string, string>>;
   /** Parsed JSON; undefined without a body. */
   readonly body: unknown;
@@ -29,6 +29,7 @@ export interface EndpointRow {
   readonly method: string;
   readonly path: string;
   readonly scope: Scope;
+  readonly query?: { readonly shape: object };
   readonly body?: object;
 }
 

@@ -1,9 +1,10 @@
 import type { Request } from 'express';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { ASSUMPTIONS } from '../assumptions.ts';
-import { allowsAddress } from '../credentials/address-allowlist.ts';
+import { decideAddress } from '../credentials/address-allowlist.ts';
 import type { Credential } from '../credentials/credential.ts';
 import { resolveCredential } from '../credentials/resolve-credential.ts';
+import { passed } from '../decision-trace.ts';
 import { PlatformError } from '../platform-error.ts';
 import type { Answer } from './answer.ts';
 import type { ApiFault } from './api-faults.ts';
@@ -18,43 +19,59 @@ export interface Entry {
   readonly faults: readonly ApiFault[];
 }
 
-function checkAddress(credential: Credential, request: Request): void {
-  if (!allowsAddress(credential.ipAllowlist, request.ip)) throw new PlatformError('ip_not_allowed');
-}
-
-function checkScope(credential: Credential, { row }: Endpoint): void {
-  if (!credential.scopes.includes(row.scope)) throw new PlatformError('insufficient_scope');
-}
-
-function checkWorkspaceKind(credential: Credential, { onlyFor }: Endpoint): void {
-  if (onlyFor !== undefined && credential.workspaceKind !== onlyFor) {
-    throw new PlatformError('forbidden_portal_kind');
+function checkAddress({ ipAllowlist }: Credential, request: Request): void {
+  const { allowed, entry } = decideAddress(ipAllowlist, request.ip);
+  if (!allowed) {
+    const why = `${request.ip ?? 'an unknown address'} is on none of the ${ipAllowlist?.length} entries of the key`;
+    throw new PlatformError('ip_not_allowed', { why });
   }
+  passed('address', entry === null ? 'the key has no allowlist' : `let in by ${entry}`);
 }
 
-/** Query parameters; one given twice has no meaning and is refused. */
-function readQuery(request: Request): Record<string, string> {
+function checkScope({ scopes }: Credential, { row }: Endpoint): void {
+  if (!scopes.includes(row.scope)) {
+    const why = `the endpoint asks for ${row.scope}, the key has ${scopes.join(', ') || 'no scope'}`;
+    throw new PlatformError('insufficient_scope', { why });
+  }
+  passed('scope', `the key has ${row.scope}`);
+}
+
+function checkWorkspaceKind({ workspaceKind }: Credential, { onlyFor }: Endpoint): void {
+  if (onlyFor === undefined) return;
+  if (workspaceKind !== onlyFor) {
+    const why = `the workspace is of kind ${workspaceKind}, only ${onlyFor} may do this`;
+    throw new PlatformError('forbidden_portal_kind', { why });
+  }
+  passed('workspace_kind');
+}
+
+/** The query parameters that the endpoint knows. One of them given twice has no meaning and is refused. */
+function readQuery(request: Request, known: readonly string[]): Record<string, string> {
   const search = request.originalUrl.indexOf('?');
   const given = new URLSearchParams(search === -1 ? '' : request.originalUrl.slice(search));
-  const query = Object.fromEntries(given);
-  for (const field of Object.keys(query)) {
-    if (given.getAll(field).length > 1)
-      throw new PlatformError('invalid_request', { field, hint: 'given twice' });
+  const query: Record<string, string> = {};
+  for (const field of known) {
+    const [value, second] = given.getAll(field);
+    if (second !== undefined) throw new PlatformError('invalid_request', { field, hint: 'given twice' });
+    if (value !== undefined) query[field] = value;
   }
   return query;
 }
 
 async function checkShape({ request, endpoint, params }: Entry) {
-  const limit = endpoint.bodyLimit ?? ASSUMPTIONS.bodyBytes.value.other;
-  const body = endpoint.row.body === undefined ? undefined : await readJsonBody(request, limit);
-  return endpoint.prepare({ params, query: readQuery(request), body });
+  const { row, bodyLimit = ASSUMPTIONS.bodyBytes.value.other } = endpoint;
+  const body = row.body === undefined ? undefined : await readJsonBody(request, bodyLimit);
+  const query = readQuery(request, Object.keys(row.query?.shape ?? {}));
+  const handle = endpoint.prepare({ params, query, body });
+  passed('shape');
+  return handle;
 }
 
 /**
  * The ordered checks of every call: credential, address, scope, workspace kind, shape. What follows
  * (connection visible, licence, provider, state, rate) needs the endpoint's objects and is checked by the
  * domain in that order. The first refusal is the answer: nothing after it is looked at, and no body is read
- * for a caller who may not send one. A trace of the checks belongs here.
+ * for a caller who may not send one. Each check writes to the trace of the call.
  */
 export async function passGate(db: Queryable, entry: Entry): Promise<() => Promise<Answer>> {
   const { request, endpoint, faults } = entry;

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import getRawBody from 'raw-body';
+import { ASSUMPTIONS } from '../assumptions.ts';
 import { PlatformError } from '../platform-error.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
@@ -15,11 +16,22 @@ async function readBytes(request: IncomingMessage, limit: number): Promise<Buffe
   }
 }
 
+/** A body that is not sent as it is would have to be inflated, to nobody knows what size. */
+function requirePlain({ headers }: IncomingMessage): void {
+  const encoding = headers['content-encoding']?.trim().toLowerCase() ?? '';
+  if (encoding === '' || encoding === 'identity') return;
+  throw new PlatformError(ASSUMPTIONS.encodedBody.value, {
+    field: 'body',
+    hint: 'send it without Content-Encoding',
+  });
+}
+
 /**
- * Reads a JSON body, whatever its content type says, of at most `limit` bytes. No body reads as undefined.
- * Throws `payload_too_large`, or `invalid_request` for bytes that are no JSON in UTF-8.
+ * Reads a JSON body, whatever its content type and charset say, of at most `limit` bytes. No body reads as
+ * undefined. Throws `payload_too_large`, or `invalid_request` for bytes that are no JSON in UTF-8.
  */
 export async function readJsonBody(request: IncomingMessage, limit: number): Promise<unknown> {
+  requirePlain(request);
   const bytes = await readBytes(request, limit);
   if (bytes.length === 0) return undefined;
   try {

@@ -1,22 +1,26 @@
 import type { Request, Response } from 'express';
-import { ERROR_CODES, ERRORS } from '../../contract/service/errors.ts';
-import type { Scope } from '../../contract/service/scopes.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
+import { createDecisionTrace, type DecisionTrace } from '../decision-trace.ts';
 import { PlatformError } from '../platform-error.ts';
-import { type Answer, answerOf, refusal, writeAnswer } from './answer.ts';
+import type { DomainClock } from '../time/domain-clock.ts';
+import { type Answer, answerOf, writeAnswer } from './answer.ts';
+import { answerFault, findFault } from './answer-fault.ts';
 import type { ApiFault, ApiFaults } from './api-faults.ts';
+import { type OnCall, recordedPath } from './call-record.ts';
 import type { Endpoint } from './endpoint.ts';
 import { passGate } from './gate.ts';
 import { createRouteMatcher } from './match-route.ts';
 
 interface Options {
   readonly database: Queryable;
+  readonly clock: DomainClock;
   readonly systemClock: Clock;
   readonly logger: Logger;
   readonly faults: ApiFaults;
   readonly endpoints: readonly Endpoint[];
+  readonly onCall?: OnCall | undefined;
 }
 
 /** Answers every call under the base URL. */
@@ -30,68 +34,84 @@ export interface CallServer {
   close(): Promise<void>;
 }
 
-type Fault<Type extends ApiFault['type']> = Extract<ApiFault, { readonly type: Type }>;
-
-function find<Type extends ApiFault['type']>(
-  faults: readonly ApiFault[],
-  type: Type,
-): Fault<Type> | undefined {
-  return faults.find((fault): fault is Fault<Type> => fault.type === type);
-}
-
-/** The code that a status stands for when a fault names none. */
-function usualError(status: number): string {
-  return (
-    ERROR_CODES.find((code) => ERRORS[code].statuses.some((known) => known === status)) ?? 'internal_error'
-  );
-}
-
-function statusAnswer({ code, error = usualError(code), retryAfter }: Fault<'status'>): Answer {
-  const headers = retryAfter === undefined ? {} : { 'Retry-After': String(retryAfter) };
-  return { status: code, body: { error }, headers };
+function codeOf({ body }: Answer): string | null {
+  const code: unknown = Reflect.get(body, 'error');
+  return typeof code === 'string' ? code : null;
 }
 
 export function createCallServer(options: Options): CallServer {
-  const { database, systemClock, logger, faults: port } = options;
+  const { database, clock, systemClock, logger, faults: port, onCall } = options;
   const match = createRouteMatcher(options.endpoints);
   const stopping = new AbortController();
   let open = 0;
   let waiters: (() => void)[] = [];
 
-  const failed = (error: unknown, scope: Scope | undefined): Answer => {
-    const answer = answerOf(error, scope);
+  const failed = (error: unknown, trace: DecisionTrace, endpoint?: Endpoint): Answer => {
+    trace.refuse(error);
+    const answer = answerOf(error, endpoint?.row.scope);
     if (answer.status >= 500) logger.error({ err: error }, 'a call failed');
     return answer;
   };
 
-  const answerCall = async (request: Request, faults: readonly ApiFault[]): Promise<Answer> => {
+  const answerCall = async (
+    request: Request,
+    faults: readonly ApiFault[],
+    trace: DecisionTrace,
+  ): Promise<Answer> => {
     const found = match(request.method, request.path);
-    if (found.kind === 'unknown') return refusal(new PlatformError('not_found'));
-    if (found.kind === 'wrong_method') {
-      return { ...refusal(new PlatformError('method_not_allowed')), headers: { Allow: found.allow } };
+    if (found.kind !== 'endpoint') {
+      const refused = found.kind === 'unknown' ? 'not_found' : 'method_not_allowed';
+      const why = found.kind === 'unknown' ? 'no such address' : `the address takes ${found.allow}`;
+      const answer = failed(new PlatformError(refused, { check: 'route', why }), trace);
+      return found.kind === 'unknown' ? answer : { ...answer, headers: { Allow: found.allow } };
     }
     const { endpoint, params } = found;
     try {
       const run = await passGate(database, { request, endpoint, params, faults });
-      return await run();
+      const answer = await run();
+      trace.seal();
+      return answer;
     } catch (error) {
-      return failed(error, endpoint.row.scope);
+      return failed(error, trace, endpoint);
     }
   };
 
-  /** One call from fault to answer. A record of calls belongs here: all of it is known at the end. */
-  const serve = async (request: Request, response: Response): Promise<void> => {
-    const faults = port.decide({ method: request.method, path: request.path });
-    const delay = find(faults, 'delay');
+  /** The answer to a call, or null where a fault resets the connection in place of handling it. */
+  const decide = async (
+    request: Request,
+    faults: readonly ApiFault[],
+    trace: DecisionTrace,
+  ): Promise<Answer | null> => {
+    const delay = findFault(faults, 'delay');
     if (delay !== undefined) await systemClock.sleep(delay.ms, stopping.signal);
-    if (find(faults, 'reset') !== undefined) {
-      request.socket.resetAndDestroy();
-      return;
-    }
-    const status = find(faults, 'status');
-    const answer = status === undefined ? await answerCall(request, faults) : statusAnswer(status);
-    if (find(faults, 'lost_answer') === undefined) writeAnswer(response, answer);
-    else request.socket.resetAndDestroy();
+    if (findFault(faults, 'reset') !== undefined) return null;
+    const status = findFault(faults, 'status');
+    if (status !== undefined) return answerFault(status);
+    return trace.run(() => answerCall(request, faults, trace));
+  };
+
+  /** One call from fault to answer, and its record. */
+  const serve = async (request: Request, response: Response): Promise<void> => {
+    const { method, path } = request;
+    const at = clock.now();
+    const began = systemClock.elapsed();
+    const faults = port.decide({ method, path });
+    const trace = createDecisionTrace();
+    const answer = await decide(request, faults, trace).catch((error: unknown) => failed(error, trace));
+    const lost = answer === null || findFault(faults, 'lost_answer') !== undefined;
+    if (lost) request.socket.resetAndDestroy();
+    const written = !lost && writeAnswer(response, answer);
+    onCall?.({
+      at,
+      method,
+      path: recordedPath(path),
+      credentialId: trace.credentialId,
+      status: written ? answer.status : null,
+      code: answer === null ? null : codeOf(answer),
+      ms: systemClock.elapsed() - began,
+      trace: trace.steps,
+      faults: faults.map(({ type, name = type }) => name),
+    });
   };
 
   const leave = (): void => {
@@ -112,7 +132,10 @@ export function createCallServer(options: Options): CallServer {
     handle(request, response) {
       open += 1;
       serve(request, response)
-        .catch((error: unknown) => writeAnswer(response, failed(error, undefined)))
+        .catch((err: unknown) => {
+          logger.error({ err }, 'a call could not be answered');
+          writeAnswer(response, answerOf(err));
+        })
         .finally(leave);
     },
     idle,

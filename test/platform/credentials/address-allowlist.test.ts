@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { allowsAddress, checkAllowlist } from '../../../src/platform/credentials/address-allowlist.ts';
+import { checkAllowlist, decideAddress } from '../../../src/platform/credentials/address-allowlist.ts';
 
 describe('address allowlist', () => {
   test.each([
@@ -21,8 +21,25 @@ describe('address allowlist', () => {
     [['203.0.113.7'], 'unknown', false],
     [['203.0.113.7'], '', false],
     [[], '203.0.113.7', false],
+    [['::ffff:203.0.113.0/120'], '203.0.113.9', true],
+    [['::ffff:203.0.113.0/120'], '::ffff:203.0.114.9', false],
+    [['::/0'], '203.0.113.7', false],
+    [['::/0'], '::ffff:203.0.113.7', false],
+    [['10.0.0.5/8'], '10.255.0.1', true],
+    [['203.0.113.7'], '203.0.113.7:443', false],
+    [['203.0.113.7'], '[::ffff:203.0.113.7]', false],
+    [['203.0.113.7'], ' 203.0.113.7', false],
+    [['203.0.113.7'], '0xcb.0.113.7', false],
+    [['203.0.113.7'], '0313.0.113.7', false],
   ])('%j and %s: %s', (entries, caller, allowed) => {
-    expect(allowsAddress(entries, caller)).toBe(allowed);
+    expect(decideAddress(entries, caller).allowed).toBe(allowed);
+  });
+
+  test('names the first entry that fits, and none where there is no list', () => {
+    const entries = ['198.51.100.1', '203.0.113.0/25', '203.0.113.7'];
+    expect(decideAddress(entries, '203.0.113.7')).toEqual({ allowed: true, entry: '203.0.113.0/25' });
+    expect(decideAddress(entries, '192.0.2.1')).toEqual({ allowed: false, entry: null });
+    expect(decideAddress(null, '192.0.2.1')).toEqual({ allowed: true, entry: null });
   });
 
   test.each(['203.0.113.7', '203.0.113.0/24', '2001:db8::/32', '::1', '0.0.0.0/0', '::/0'])(

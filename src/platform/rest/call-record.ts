@@ -1,0 +1,32 @@
+import type { CheckStep } from '../decision-trace.ts';
+
+/** One call to the API as it was answered, and why. Holds no credential, only its id. */
+export interface CallRecord {
+  /** Virtual time at which the call came in, epoch ms. */
+  readonly at: number;
+  readonly method: string;
+  /** Relative to the base URL, without the query; cut off where it is very long. */
+  readonly path: string;
+  /** Null when no credential was recognized. */
+  readonly credentialId: string | null;
+  /** Null: no answer was written, the connection was reset. */
+  readonly status: number | null;
+  /** The code of a refusal. */
+  readonly code: string | null;
+  /** From the first byte handled to the answer, on the system clock. */
+  readonly ms: number;
+  /** The checks that ran, in their order; the last one is the refusal. */
+  readonly trace: readonly CheckStep[];
+  /** Names of the faults that touched the call. */
+  readonly faults: readonly string[];
+}
+
+/** Port: told of each call once it is answered, before the client reads the answer. Must not throw or block. */
+export type OnCall = (call: CallRecord) => void;
+
+const MOST_CHARACTERS = 2_048;
+
+/** The path of a record: bounded, since a client chooses it. */
+export function recordedPath(path: string): string {
+  return path.length > MOST_CHARACTERS ? `${path.slice(0, MOST_CHARACTERS)}…` : path;
+}
