@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { dateTime } from '../service/fields.ts';
 import { delivery, ledgerEntry } from './deliveries.ts';
+import { pathPattern } from './faults.ts';
 import { entriesOf, sandboxPageQuery } from './lists.ts';
 
 /** One check of the gate and what it said. */
@@ -17,7 +18,8 @@ export const apiCall = z.object({
   status: z.int().nullable().describe('Null: the connection was reset.'),
   code: z.string().nullable().describe('The error code of a refusal.'),
   ms: z.number().min(0),
-  trace: z.array(gateStep).describe('The checks in their order.'),
+  trace: z.array(gateStep).describe('The checks that ran, in their order; a refusal is the last.'),
+  faults: z.array(z.string()).optional().describe('Ids of the fault rules that touched the call.'),
 });
 export type ApiCall = z.infer<typeof apiCall>;
 
@@ -28,7 +30,7 @@ export type ApiCallList = z.infer<typeof apiCallList>;
 /** Query of `GET /calls`. */
 export const listCallsQuery = z.strictObject({
   code: z.string().min(1).max(128).optional(),
-  path: z.string().min(1).max(2048).optional(),
+  path: pathPattern.max(2048).optional(),
   ...sandboxPageQuery,
 });
 export type ListCallsQuery = z.infer<typeof listCallsQuery>;

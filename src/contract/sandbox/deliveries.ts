@@ -34,6 +34,7 @@ export const delivery = z.object({
     .enum(['no_webhook', 'backlog_full', 'interrupted'])
     .optional()
     .describe('Why an event was dropped without its attempts.'),
+  held: z.literal(true).optional().describe('The next attempt waits for a release; absent: nothing does.'),
   createdAt: dateTime.describe('Wall clock.'),
   headers: z.record(z.string(), z.string()),
   body: z.string().describe('The raw body.'),

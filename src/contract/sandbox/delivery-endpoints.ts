@@ -23,19 +23,20 @@ export const DELIVERY_ENDPOINTS = {
     answers: [
       { status: 200, description: 'The delivery with its new attempts.', schema: deliveries.delivery },
     ],
-    errors: onExisting,
+    errors: [...onExisting, 'wrong_state'],
   },
   holdDelivery: {
     method: 'POST',
     path: '/deliveries/{id}/hold',
-    summary: 'Holds a pending delivery before its next attempt.',
+    summary:
+      'Holds a pending delivery before its next attempt. One under way goes to its end. What has begun keeps its bytes and signature, which grow old; what has not is signed when it is released.',
     answers: [{ status: 200, description: 'The delivery.', schema: deliveries.delivery }],
     errors: [...onExisting, 'wrong_state'],
   },
   releaseDelivery: {
     method: 'POST',
     path: '/deliveries/{id}/release',
-    summary: 'Lets a held delivery go on.',
+    summary: 'Lets a held delivery go on: at once, unless the delay before its next attempt is not over.',
     answers: [{ status: 200, description: 'The delivery.', schema: deliveries.delivery }],
     errors: [...onExisting, 'wrong_state'],
   },

@@ -9,7 +9,7 @@ export const SANDBOX_ERRORS = {
   method_not_allowed: { status: 405, meaning: 'The address does not take this method.' },
   qr_expired: { status: 409, meaning: 'The picture is no longer on offer; show the newest one.' },
   code_expired: { status: 409, meaning: 'No such pairing code is on offer.' },
-  wrong_state: { status: 409, meaning: 'The connection cannot do this in its present state.' },
+  wrong_state: { status: 409, meaning: 'What it concerns cannot do this in its present state.' },
   payload_too_large: { status: 413, meaning: 'The body is larger than the sandbox takes.' },
   unsupported_media_type: { status: 415, meaning: 'A write takes `application/json` only.' },
   internal_error: { status: 500, meaning: 'The sandbox failed; the log says more.' },

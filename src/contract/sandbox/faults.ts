@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { eventType } from '../service/events.ts';
 
 const ms = z.int().min(0).max(600_000);
-const path = z
+/** A path of a surface, or what paths begin with. */
+export const pathPattern = z
   .string()
   .regex(/^\/[^*]*\*?$/, 'must start with `/`; `*` may stand at the end only')
   .describe('Relative to the surface; may end in `*`.');
@@ -15,8 +16,8 @@ export const faultMatch = z.discriminatedUnion('surface', [
     event: eventType.optional(),
     connectionId: z.string().min(1).max(255).optional(),
   }),
-  z.strictObject({ surface: z.literal('api'), method: method.optional(), path: path.optional() }),
-  z.strictObject({ surface: z.literal('oauth'), method: method.optional(), path: path.optional() }),
+  z.strictObject({ surface: z.literal('api'), method: method.optional(), path: pathPattern.optional() }),
+  z.strictObject({ surface: z.literal('oauth'), method: method.optional(), path: pathPattern.optional() }),
 ]);
 export type FaultMatch = z.infer<typeof faultMatch>;
 export type FaultSurface = FaultMatch['surface'];

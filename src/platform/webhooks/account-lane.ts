@@ -5,8 +5,10 @@ import { AttemptSlots, unsentAttempt } from './attempt-slots.ts';
 import { Backlog, type BacklogLimits, Fifo, type Ready, type Waiting } from './backlog.ts';
 import type { Destination } from './configuration.ts';
 import type { DeliveryLog } from './delivery-log.ts';
-import type { Attempt, DeliveryOutcome, DropReason } from './delivery-record.ts';
+import type { Attempt, DeliveryEnd } from './delivery-record.ts';
+import { HeldDeliveries, type Holdable } from './held-deliveries.ts';
 import type { RecordedEvent } from './ledger.ts';
+import { findFault, makeAttempt } from './make-attempt.ts';
 import type { Receivers } from './receivers.ts';
 import { type AttemptResult, isSuccess } from './send-attempt.ts';
 import { signEvent } from './sign-event.ts';
@@ -30,17 +32,10 @@ export interface LaneOptions {
   readonly destination: () => Destination | null;
   readonly load: (eventIds: readonly number[]) => Promise<readonly RecordedEvent[]>;
   readonly onLoadFailure: (error: unknown, retry: () => void) => void;
+  /** Called when a delivery begins, after each attempt, when it is held or released, and when it is over. */
+  readonly onChange: (delivery: Holdable<ActiveDelivery>, end?: DeliveryEnd) => void;
   /** Called when nothing is left to do. */
   readonly onIdle: () => void;
-}
-
-type Fault<Type extends WebhookFault['type']> = Extract<WebhookFault, { type: Type }>;
-
-function findFault<Type extends WebhookFault['type']>(
-  faults: readonly WebhookFault[],
-  type: Type,
-): Fault<Type> | undefined {
-  return faults.find((fault): fault is Fault<Type> => fault.type === type);
 }
 
 /**
@@ -55,7 +50,9 @@ export class AccountLane {
   /** What begins as soon as there is a place: retries, held attempts, repetitions. */
   readonly #due = new Fifo<() => void>();
   readonly #active = new Map<number, ActiveDelivery>();
-  readonly #held = new Set<ActiveDelivery>();
+  /** Kept back by a fault until another event has overtaken them. */
+  readonly #overtakable = new Set<ActiveDelivery>();
+  readonly #held = new HeldDeliveries();
   /** Ends a repetition that is not over. */
   readonly #repetitions = new Set<() => void>();
   #pumping = false;
@@ -73,14 +70,17 @@ export class AccountLane {
     });
   }
 
+  /** Nothing goes on by itself: all is over, or held. */
   get idle(): boolean {
-    return this.#active.size === 0 && this.#backlog.size === 0 && this.#repetitions.size === 0;
+    return (
+      this.#active.size === this.#held.parked && this.#backlog.size === 0 && this.#repetitions.size === 0
+    );
   }
 
   /** Takes an event in. One that finds the backlog full is dropped at once. */
   add(ready: Ready): void {
     if (this.#backlog.push(ready)) this.pump();
-    else this.#options.log.add(finished(activate(ready), 'dropped', 'backlog_full'));
+    else this.#writeDown(activate(ready), { outcome: 'dropped', reason: 'backlog_full' });
   }
 
   /** Sends bytes once, beside the attempts of any delivery. Resolves with how it went. */
@@ -106,13 +106,38 @@ export class AccountLane {
   }
 
   /** Everything that is not over: what has begun, and what waits. */
-  pending(): (Waiting | ActiveDelivery)[] {
-    return [...this.#active.values(), ...this.#backlog.list()];
+  pending(): Holdable<Waiting>[] {
+    return [...this.#active.values(), ...this.#backlog.list()].map((delivery) => this.#view(delivery));
   }
 
-  /** A delivery that has begun and is not over. */
-  find(id: number): ActiveDelivery | undefined {
-    return this.#active.get(id);
+  /** A delivery that is not over. */
+  find(id: number): Holdable<Waiting> | undefined {
+    const found = this.#active.get(id) ?? this.#backlog.list().find((waiting) => waiting.id === id);
+    return found === undefined ? undefined : this.#view(found);
+  }
+
+  /** Writes attempts made by hand down in a delivery that has begun; false when it has not, or is over. */
+  append(id: number, attempts: readonly Attempt[]): boolean {
+    const delivery = this.#active.get(id);
+    if (delivery === undefined) return false;
+    delivery.attempts.push(...attempts);
+    this.#tellChange(id);
+    return true;
+  }
+
+  /** Holds a delivery before its next attempt; false when it is over or not of this lane. */
+  hold(id: number): boolean {
+    if (this.find(id) === undefined) return false;
+    this.#held.hold(id);
+    this.#tellChange(id);
+    return true;
+  }
+
+  /** Lets a held delivery go on; false when it is not held. */
+  release(id: number): boolean {
+    if (!this.#held.release(id)) return false;
+    this.#tellChange(id);
+    return true;
   }
 
   /** Begins as many attempts as there are places for. */
@@ -136,11 +161,12 @@ export class AccountLane {
     this.#stopped = true;
     this.#backlog.clear();
     this.#due.clear();
+    this.#held.clear();
     for (const stop of [...this.#repetitions]) stop();
     for (const delivery of [...this.#active.values()]) {
       this.#active.delete(delivery.id);
       delivery.stop();
-      this.#options.log.add(finished(delivery, 'dropped', 'interrupted'));
+      this.#writeDown(delivery, { outcome: 'dropped', reason: 'interrupted' });
     }
     this.#options.onIdle();
   }
@@ -154,18 +180,29 @@ export class AccountLane {
     return () => this.#begin(delivery);
   }
 
-  /** Signs before the first attempt, draws the faults, and begins the attempt when nothing holds it. */
+  /** Signs before the first attempt, draws the faults, and begins the attempt when nothing keeps it back. */
   #begin(delivery: ActiveDelivery): void {
-    delivery.envelope ??= this.#sign(delivery.event);
-    if (delivery.envelope === null) {
-      this.#finish(delivery, 'dropped', 'no_webhook');
+    if (this.#held.park(delivery.id, () => this.#becomeDue(delivery))) {
+      this.#tellIdle();
       return;
+    }
+    if (delivery.envelope === null) {
+      delivery.envelope = this.#sign(delivery.event);
+      if (delivery.envelope === null) {
+        this.#finish(delivery, { outcome: 'dropped', reason: 'no_webhook' });
+        return;
+      }
+      this.#tell(delivery);
     }
     if (delivery.faults === null) {
       delivery.faults = this.#options.faults.decide(delivery.event, delivery.made + 1);
-      if (this.#hold(delivery, delivery.faults)) return;
+      if (this.#postpone(delivery, delivery.faults)) return;
     }
-    this.#attempt(delivery, delivery.envelope, delivery.faults);
+    makeAttempt(delivery, delivery.envelope, delivery.faults, {
+      slots: this.#slots,
+      clock: this.#options.clock,
+      over: (result) => this.#decide(delivery, result),
+    });
   }
 
   #sign(event: RecordedEvent): Envelope | null {
@@ -178,12 +215,12 @@ export class AccountLane {
   }
 
   /** Faults of time keep an attempt back once; it comes back as due, with its faults drawn. */
-  #hold(delivery: ActiveDelivery, faults: readonly WebhookFault[]): boolean {
+  #postpone(delivery: ActiveDelivery, faults: readonly WebhookFault[]): boolean {
     if (faults.length === 0) return false;
     const reorder = findFault(faults, 'reorder');
     const ms = (findFault(faults, 'delay')?.ms ?? 0) + (reorder?.ms ?? 0);
     if (ms === 0) return false;
-    if (reorder !== undefined) this.#held.add(delivery);
+    if (reorder !== undefined) this.#overtakable.add(delivery);
     this.#later(delivery, ms);
     return true;
   }
@@ -193,77 +230,57 @@ export class AccountLane {
   }
 
   #becomeDue(delivery: ActiveDelivery): void {
-    this.#held.delete(delivery);
+    this.#overtakable.delete(delivery);
     this.#due.push(() => this.#begin(delivery));
     this.pump();
-  }
-
-  #attempt(delivery: ActiveDelivery, envelope: Envelope, faults: readonly WebhookFault[]): void {
-    delivery.made += 1;
-    delivery.faults = null;
-    if (faults.length > 0) {
-      this.#attemptWithFaults(delivery, envelope, faults);
-      return;
-    }
-    delivery.stop = this.#slots.send(envelope, faults, [], (attempt, result) => {
-      delivery.attempts.push(attempt);
-      this.#decide(delivery, result);
-    });
-  }
-
-  /** As an attempt, but it may stay away or come in copies. The first copy's answer is the attempt's. */
-  #attemptWithFaults(delivery: ActiveDelivery, envelope: Envelope, faults: readonly WebhookFault[]): void {
-    const names = faults.map((fault) => fault.name);
-    if (findFault(faults, 'drop') !== undefined) {
-      delivery.attempts.push(unsentAttempt(this.#options.clock, 'dropped', names));
-      this.#decide(delivery, { error: 'dropped' });
-      return;
-    }
-    const copies = 1 + (findFault(faults, 'duplicate')?.times ?? 0);
-    const stops: (() => void)[] = [];
-    let open = copies;
-    let answer: AttemptResult = {};
-    delivery.stop = () => {
-      for (const stop of stops) stop();
-    };
-    for (let copy = 0; copy < copies; copy += 1) {
-      const stop = this.#slots.send(envelope, faults, names, (attempt, result) => {
-        delivery.attempts.push(attempt);
-        if (copy === 0) answer = result;
-        open -= 1;
-        if (open === 0) this.#decide(delivery, answer);
-      });
-      stops.push(stop);
-    }
   }
 
   /** After an attempt: over, or the next one after its delay. */
   #decide(delivery: ActiveDelivery, result: AttemptResult): void {
     if (!this.#active.has(delivery.id)) return;
-    if (isSuccess(result)) this.#finish(delivery, 'delivered');
-    else if (delivery.made >= LIMITS.webhookAttempts) this.#finish(delivery, 'dropped');
-    else this.#later(delivery, LIMITS.webhookAttemptDelaysMs[delivery.made] ?? 0);
+    if (isSuccess(result)) this.#finish(delivery, { outcome: 'delivered', reason: null });
+    else if (delivery.made >= LIMITS.webhookAttempts) {
+      this.#finish(delivery, { outcome: 'dropped', reason: null });
+    } else {
+      this.#later(delivery, LIMITS.webhookAttemptDelaysMs[delivery.made] ?? 0);
+      this.#tell(delivery);
+    }
     this.pump();
   }
 
-  #finish(
-    delivery: ActiveDelivery,
-    outcome: Exclude<DeliveryOutcome, 'pending'>,
-    reason: DropReason | null = null,
-  ): void {
+  #finish(delivery: ActiveDelivery, end: DeliveryEnd): void {
     this.#active.delete(delivery.id);
-    this.#held.delete(delivery);
-    this.#options.log.add(finished(delivery, outcome, reason));
-    if (outcome === 'delivered') this.#releaseHeld();
+    this.#overtakable.delete(delivery);
+    this.#held.forget(delivery.id);
+    this.#writeDown(delivery, end);
+    if (end.outcome === 'delivered') this.#letOvertaken();
     this.#tellIdle();
   }
 
-  /** Another event has overtaken those that were held for it. */
-  #releaseHeld(): void {
-    for (const delivery of [...this.#held]) {
+  #writeDown(delivery: ActiveDelivery, end: DeliveryEnd): void {
+    this.#options.log.add(finished(delivery, end));
+    this.#tell(delivery, end);
+  }
+
+  /** Another event has overtaken those that were kept back for it. */
+  #letOvertaken(): void {
+    for (const delivery of [...this.#overtakable]) {
       delivery.stop();
       this.#becomeDue(delivery);
     }
+  }
+
+  #view<Delivery extends Waiting>(delivery: Delivery): Holdable<Delivery> {
+    return this.#held.has(delivery.id) ? { ...delivery, held: true } : delivery;
+  }
+
+  #tell(delivery: ActiveDelivery, end?: DeliveryEnd): void {
+    this.#options.onChange(this.#view(delivery), end);
+  }
+
+  #tellChange(id: number): void {
+    const delivery = this.#active.get(id);
+    if (delivery !== undefined) this.#tell(delivery);
   }
 
   #tellIdle(): void {

@@ -1,6 +1,6 @@
 import type { Waiting } from './backlog.ts';
 import type { FinishedDelivery } from './delivery-log.ts';
-import type { Attempt, DeliveryOutcome, DropReason } from './delivery-record.ts';
+import type { Attempt, DeliveryEnd } from './delivery-record.ts';
 import type { RecordedEvent } from './ledger.ts';
 import type { SignedBody } from './shape-attempt.ts';
 import type { WebhookFault } from './webhook-faults.ts';
@@ -32,11 +32,7 @@ export function activate(waiting: Waiting & { readonly event: RecordedEvent }): 
 }
 
 /** The row of a delivery that is over. */
-export function finished(
-  delivery: ActiveDelivery,
-  outcome: Exclude<DeliveryOutcome, 'pending'>,
-  reason: DropReason | null = null,
-): FinishedDelivery {
+export function finished(delivery: ActiveDelivery, { outcome, reason }: DeliveryEnd): FinishedDelivery {
   const { envelope } = delivery;
   return {
     id: delivery.id,

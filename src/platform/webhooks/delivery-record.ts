@@ -20,6 +20,13 @@ export type DeliveryOutcome = 'pending' | 'delivered' | 'dropped';
  */
 export type DropReason = 'no_webhook' | 'backlog_full' | 'interrupted';
 
+/** How a delivery ended. */
+export interface DeliveryEnd {
+  readonly outcome: Exclude<DeliveryOutcome, 'pending'>;
+  /** Null when its attempts decided. */
+  readonly reason: DropReason | null;
+}
+
 /** A delivery as it stands: pending while attempts are to come. */
 export interface DeliveryRecord {
   readonly id: number;
@@ -31,6 +38,8 @@ export interface DeliveryRecord {
   readonly url: string | null;
   readonly outcome: DeliveryOutcome;
   readonly reason: DropReason | null;
+  /** True: its next attempt waits until somebody releases it. */
+  readonly held: boolean;
   /** Wall-clock epoch milliseconds. */
   readonly createdAt: number;
   /** As sent with each untouched attempt; empty before the first one was signed. */

@@ -3,8 +3,8 @@ import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import { ASSUMPTIONS } from '../assumptions.ts';
-import { AccountLane, type LaneLimits } from './account-lane.ts';
-import type { ActiveDelivery } from './active-delivery.ts';
+import type { LaneLimits } from './account-lane.ts';
+import { AccountLanes } from './account-lanes.ts';
 import { clearWebhookTables } from './clear-tables.ts';
 import type { WebhookConfiguration } from './configuration.ts';
 import { connectReceiver, type Sockets } from './connect-receiver.ts';
@@ -12,8 +12,13 @@ import { DeliveryLog } from './delivery-log.ts';
 import type { DeliveryRecord } from './delivery-record.ts';
 import { type HostLookup, lookupHost } from './host-lookup.ts';
 import { loadEvents, type RecordedEvent } from './ledger.ts';
-import { type DeliveryFilter, findDelivery, listDeliveries, viewPending } from './list-deliveries.ts';
-import { Receivers } from './receivers.ts';
+import {
+  type DeliveryFilter,
+  findDelivery,
+  listDeliveries,
+  viewDelivery,
+  viewPending,
+} from './list-deliveries.ts';
 import { recoverDeliveries } from './recover-deliveries.ts';
 import { type ResendOptions, repeatEnvelope } from './repeat-envelope.ts';
 import { appendAttempts, repeatThrough } from './resend-delivery.ts';
@@ -42,6 +47,8 @@ export interface DeliveryOptions {
   readonly lookup?: HostLookup;
   readonly sockets?: Sockets;
   readonly limits?: Partial<LaneLimits>;
+  /** Told of each change of a delivery; `read` answers how it stands then. Must be quick and not throw. */
+  readonly onChange?: (read: () => DeliveryRecord) => void;
 }
 
 /** Brings events to their receivers. Implements `Delivery and signature`. */
@@ -54,11 +61,19 @@ export interface Delivery {
   list(filter: DeliveryFilter): Promise<DeliveryRecord[]>;
   /**
    * Sends the bytes of a delivery again, to where they went before, each time as one attempt more of the
-   * same delivery. Resolves when all have ended; with null for an unknown id, with `unsigned` when nothing
-   * was ever signed and no webhook is set to sign for.
+   * same delivery. Resolves when all have ended; with null for an unknown id, with `waiting` for one that
+   * has not begun, with `unsigned` when nothing was ever signed and no webhook is set to sign for.
    */
-  resend(id: number, options?: ResendOptions): Promise<DeliveryRecord | 'unsigned' | null>;
-  /** Resolves when no delivery is open and all are stored. Retries run by the clock meanwhile. */
+  resend(id: number, options?: ResendOptions): Promise<DeliveryRecord | 'waiting' | 'unsigned' | null>;
+  /**
+   * Holds a pending delivery before its next attempt: one under way goes to its end, and if it succeeds there
+   * is nothing left to hold. One that has not begun is signed when it is released; one between attempts keeps
+   * its bytes, so its signature grows old. Null for an unknown id, `over` when no attempt is to come.
+   */
+  hold(id: number): Promise<DeliveryRecord | 'over' | null>;
+  /** Lets a held delivery go on, at once if its next attempt is due. */
+  release(id: number): Promise<DeliveryRecord | 'not_held' | null>;
+  /** Resolves when no delivery is open, save those that are held, and all are stored. Retries run by the clock meanwhile. */
   settle(): Promise<void>;
   /** Drops what is open and empties ledger, deliveries and configurations. Nothing may be delivered meanwhile. */
   reset(): Promise<void>;
@@ -67,103 +82,37 @@ export interface Delivery {
 }
 
 export function createDelivery(options: DeliveryOptions): Delivery {
-  const { database, clock, logger, configuration, hosts = noTunnels } = options;
-  const limits = { ...LIMITS_PER_ACCOUNT, ...options.limits };
-  const connect = connectReceiver({
-    hosts,
-    lookup: options.lookup ?? lookupHost,
+  const { database, clock, logger, configuration, hosts = noTunnels, onChange } = options;
+  const log = new DeliveryLog({ database, clock, logger, onRoom: () => lanes.pump() });
+  const lanes = new AccountLanes({
     clock,
-    deadlineMs: LIMITS.webhookAttemptTimeoutMs,
-    ...(options.sockets === undefined ? {} : { sockets: options.sockets }),
+    configuration,
+    hosts,
+    log,
+    limits: { ...LIMITS_PER_ACCOUNT, ...options.limits },
+    faults: options.faults ?? noFaults,
+    connect: connectReceiver({
+      hosts,
+      lookup: options.lookup ?? lookupHost,
+      clock,
+      deadlineMs: LIMITS.webhookAttemptTimeoutMs,
+      ...(options.sockets === undefined ? {} : { sockets: options.sockets }),
+    }),
+    load: (eventIds) => loadEvents(database, eventIds),
+    onLoadFailure: (workspaceId, error, retry) => {
+      logger.warn({ err: error, workspaceId }, 'waiting events could not be read back; trying again');
+      clock.after(LOAD_RETRY_MS, retry);
+    },
+    onChange: (delivery, end) => onChange?.(() => viewDelivery(delivery, delivery.event, end)),
   });
-  const lanes = new Map<string, { lane: AccountLane; receivers: Receivers }>();
-  let waiters: (() => void)[] = [];
   let nextId = 1;
   let closed = false;
 
-  const log = new DeliveryLog({
-    database,
-    clock,
-    logger,
-    onRoom: () => {
-      for (const { lane } of lanes.values()) lane.pump();
-    },
-  });
-
-  const isIdle = (): boolean => [...lanes.values()].every(({ lane }) => lane.idle);
-
-  const tellIdle = (): void => {
-    if (waiters.length === 0 || !isIdle()) return;
-    const told = waiters;
-    waiters = [];
-    for (const tell of told) tell();
-  };
-
-  const untilIdle = (): Promise<void> =>
-    isIdle() ? Promise.resolve() : new Promise((resolve) => waiters.push(resolve));
-
-  const laneOf = (workspaceId: string): AccountLane => {
-    const known = lanes.get(workspaceId);
-    if (known !== undefined) return known.lane;
-    const receivers = new Receivers({ hosts, connect, connections: limits.attempts });
-    const lane = new AccountLane({
-      clock,
-      limits,
-      faults: options.faults ?? noFaults,
-      log,
-      receivers,
-      destination: () => configuration.destination(workspaceId),
-      load: (eventIds) => loadEvents(database, eventIds),
-      onLoadFailure: (error, retry) => {
-        logger.warn({ err: error, workspaceId }, 'waiting events could not be read back; trying again');
-        clock.after(LOAD_RETRY_MS, retry);
-      },
-      onIdle: tellIdle,
-    });
-    lanes.set(workspaceId, { lane, receivers });
-    return lane;
-  };
-
-  const stopAll = async (): Promise<void> => {
-    const stopped = [...lanes.values()];
-    lanes.clear();
-    for (const { lane } of stopped) lane.stop();
-    tellIdle();
-    await Promise.all(stopped.map(({ receivers }) => receivers.close()));
-  };
-
-  const findActive = (id: number): ActiveDelivery | undefined => {
-    for (const { lane } of lanes.values()) {
-      const delivery = lane.find(id);
-      if (delivery !== undefined) return delivery;
-    }
-    return undefined;
-  };
-
   const findRecord = async (id: number): Promise<DeliveryRecord | null> => {
-    const active = findActive(id);
-    if (active !== undefined) return viewPending(database, active);
+    const pending = lanes.find(id);
+    if (pending !== undefined) return viewPending(database, pending.delivery);
     await log.flush();
     return findDelivery(database, id);
-  };
-
-  const resend = async (id: number, again: ResendOptions): Promise<DeliveryRecord | 'unsigned' | null> => {
-    const record = await findRecord(id);
-    const [event] = record === null ? [] : await loadEvents(database, [record.eventId]);
-    if (closed || record === null || event === undefined) return null;
-    const current = configuration.destination(event.workspaceId);
-    const envelope = repeatEnvelope(record, again, current, clock.now());
-    if (envelope === null) return 'unsigned';
-    const { times = 1, tamper } = again;
-    const attempts = await repeatThrough(laneOf(event.workspaceId), envelope, { times, tamper });
-    const active = findActive(id);
-    if (active === undefined) {
-      await log.flush();
-      await appendAttempts(database, id, envelope, attempts);
-    } else {
-      active.attempts.push(...attempts);
-    }
-    return findRecord(id);
   };
 
   return {
@@ -176,23 +125,49 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       if (closed) return;
       const createdAt = clock.now();
       for (const event of events) {
-        laneOf(event.workspaceId).add({ id: nextId++, eventId: event.id, createdAt, event });
+        lanes.of(event.workspaceId).add({ id: nextId++, eventId: event.id, createdAt, event });
       }
     },
     async list(filter) {
-      const pending = [...lanes.values()].flatMap(({ lane }) => lane.pending());
+      const pending = lanes.pending();
       await log.flush();
       return listDeliveries(database, pending, filter);
     },
-    resend: (id, again = {}) => resend(id, again),
+    async resend(id, again = {}) {
+      const record = await findRecord(id);
+      const [event] = record === null ? [] : await loadEvents(database, [record.eventId]);
+      if (closed || record === null || event === undefined) return null;
+      const lane = lanes.of(event.workspaceId);
+      if (record.outcome === 'pending' && record.url === null) return 'waiting';
+      const current = configuration.destination(event.workspaceId);
+      const envelope = repeatEnvelope(record, again, current, clock.now());
+      if (envelope === null) return 'unsigned';
+      const { times = 1, tamper } = again;
+      const attempts = await repeatThrough(lane, envelope, { times, tamper });
+      if (!lane.append(id, attempts)) {
+        await log.flush();
+        await appendAttempts(database, id, envelope, attempts);
+      }
+      const resent = await findRecord(id);
+      if (resent !== null && resent.outcome !== 'pending') onChange?.(() => resent);
+      return resent;
+    },
+    async hold(id) {
+      if (lanes.find(id)?.lane.hold(id) === true) return findRecord(id);
+      return (await findRecord(id)) === null ? null : 'over';
+    },
+    async release(id) {
+      if (lanes.find(id)?.lane.release(id) === true) return findRecord(id);
+      return (await findRecord(id)) === null ? null : 'not_held';
+    },
     async settle() {
       do {
-        await untilIdle();
+        await lanes.untilIdle();
         await log.flush();
-      } while (!isIdle());
+      } while (!lanes.idle);
     },
     async reset() {
-      await stopAll();
+      await lanes.stop();
       await log.discard();
       await clearWebhookTables(database);
       configuration.forget();
@@ -200,7 +175,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     },
     async close() {
       closed = true;
-      await stopAll();
+      await lanes.stop();
       await log.flush();
     },
   };

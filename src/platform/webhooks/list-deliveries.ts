@@ -2,7 +2,8 @@ import type { EventType } from '../../contract/service/events.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import type { ActiveDelivery } from './active-delivery.ts';
 import type { Waiting } from './backlog.ts';
-import type { Attempt, DeliveryOutcome, DeliveryRecord, DropReason } from './delivery-record.ts';
+import type { Attempt, DeliveryEnd, DeliveryOutcome, DeliveryRecord, DropReason } from './delivery-record.ts';
+import type { Holdable } from './held-deliveries.ts';
 import { loadEvents, type RecordedEvent } from './ledger.ts';
 import { deliveryHeaders } from './shape-attempt.ts';
 
@@ -31,6 +32,9 @@ interface Row {
   readonly attempts: string;
 }
 
+/** A delivery that is in memory: it waits, or has begun. */
+type Pending = Holdable<Waiting | ActiveDelivery>;
+
 const SELECT = `
   SELECT d.id, d.event_id, l.event, l.connection_id, l.message_id, d.url, d.outcome, d.reason, d.created_at,
     d.signed_at, d.signature, l.body, d.attempts
@@ -48,6 +52,7 @@ function fromRow(row: Row): DeliveryRecord {
     url: row.url,
     outcome: row.outcome,
     reason: row.reason,
+    held: false,
     createdAt: row.created_at,
     headers: timestamp === null || signature === null ? {} : deliveryHeaders({ timestamp, signature }),
     body: row.body,
@@ -55,7 +60,8 @@ function fromRow(row: Row): DeliveryRecord {
   };
 }
 
-function fromPending(pending: Waiting | ActiveDelivery, event: RecordedEvent): DeliveryRecord {
+/** A delivery that is in memory, with how it ended if it has just done so. */
+export function viewDelivery(pending: Pending, event: RecordedEvent, end?: DeliveryEnd): DeliveryRecord {
   const begun = 'attempts' in pending ? pending : null;
   const envelope = begun?.envelope ?? null;
   return {
@@ -65,8 +71,9 @@ function fromPending(pending: Waiting | ActiveDelivery, event: RecordedEvent): D
     connectionId: event.connectionId,
     messageId: event.messageId,
     url: envelope?.url ?? null,
-    outcome: 'pending',
-    reason: null,
+    outcome: end?.outcome ?? 'pending',
+    reason: end?.reason ?? null,
+    held: end === undefined && pending.held === true,
     createdAt: pending.createdAt,
     headers: envelope === null ? {} : deliveryHeaders(envelope),
     body: (envelope?.body ?? event.body).toString(),
@@ -79,7 +86,7 @@ const PENDING_BATCH = 500;
 /** The newest pending deliveries that fit; their events are read from the ledger as far as they are needed. */
 async function listPending(
   db: Queryable,
-  pending: readonly (Waiting | ActiveDelivery)[],
+  pending: readonly Pending[],
   filter: DeliveryFilter,
 ): Promise<DeliveryRecord[]> {
   const { before = Number.POSITIVE_INFINITY, limit } = filter;
@@ -98,7 +105,7 @@ async function listPending(
       if (event === undefined) continue;
       if (filter.event !== undefined && event.event !== filter.event) continue;
       if (filter.connectionId !== undefined && event.connectionId !== filter.connectionId) continue;
-      found.push(fromPending(candidate, event));
+      found.push(viewDelivery(candidate, event));
     }
   }
   return found.slice(0, limit);
@@ -130,7 +137,7 @@ async function listFinished(db: Queryable, filter: DeliveryFilter): Promise<Deli
  */
 export async function listDeliveries(
   db: Queryable,
-  pending: readonly (Waiting | ActiveDelivery)[],
+  pending: readonly Pending[],
   filter: DeliveryFilter,
 ): Promise<DeliveryRecord[]> {
   const finished = await listFinished(db, filter);
@@ -140,12 +147,9 @@ export async function listDeliveries(
 }
 
 /** One of the pending deliveries as it stands; null when its event is gone. */
-export async function viewPending(
-  db: Queryable,
-  pending: Waiting | ActiveDelivery,
-): Promise<DeliveryRecord | null> {
+export async function viewPending(db: Queryable, pending: Pending): Promise<DeliveryRecord | null> {
   const [event] = await loadEvents(db, [pending.eventId]);
-  return event === undefined ? null : fromPending(pending, event);
+  return event === undefined ? null : viewDelivery(pending, event);
 }
 
 /** One finished delivery; null when there is none of that id. */

@@ -9,8 +9,9 @@ import type { Handlers } from '../serve-endpoint.ts';
 import { givenFields } from './given-fields.ts';
 import { toIso } from './times.ts';
 
-function presentDelivery(record: DeliveryRecord): DeliveryAnswer {
-  const { id, event, connectionId, messageId, url, outcome, reason, createdAt, headers, body } = record;
+/** A delivery as the control API shows it. */
+export function presentDelivery(record: DeliveryRecord): DeliveryAnswer {
+  const { id, event, connectionId, messageId, url, outcome, reason, held, createdAt, headers, body } = record;
   return {
     id: String(id),
     event,
@@ -19,6 +20,7 @@ function presentDelivery(record: DeliveryRecord): DeliveryAnswer {
     url,
     outcome,
     ...(reason === null ? {} : { reason }),
+    ...(held ? { held } : {}),
     createdAt: toIso(createdAt),
     headers: { ...headers },
     body,
@@ -30,7 +32,8 @@ function presentDelivery(record: DeliveryRecord): DeliveryAnswer {
   };
 }
 
-function presentEntry({ seq, at, event, connectionId, messageId, status, payload }: LedgerEntry) {
+/** A ledger entry as the control API shows it. */
+export function presentEntry({ seq, at, event, connectionId, messageId, status, payload }: LedgerEntry) {
   return {
     seq,
     at: toIso(at),
@@ -42,10 +45,12 @@ function presentEntry({ seq, at, event, connectionId, messageId, status, payload
   };
 }
 
+function refuseUnknown(): never {
+  throw new SandboxError('not_found', 'There is no delivery with this id.');
+}
+
 function readId(text: string): number {
-  const id = Number(text);
-  if (!/^\d{1,15}$/.test(text)) throw new SandboxError('not_found', 'There is no delivery with this id.');
-  return id;
+  return /^\d{1,15}$/.test(text) ? Number(text) : refuseUnknown();
 }
 
 /** Deliveries as they went, and the events as they were meant. */
@@ -59,11 +64,25 @@ export function deliveryEndpoints({ delivery, ledger }: Platform) {
     },
 
     async resendDelivery({ param, body = {} }) {
-      const record = await delivery.resend(readId(param('id')), givenFields(body));
-      if (record === null) throw new SandboxError('not_found', 'There is no delivery with this id.');
-      if (record === 'unsigned') {
-        throw new SandboxError('not_found', 'The workspace of this delivery has no webhook.');
+      const record = (await delivery.resend(readId(param('id')), givenFields(body))) ?? refuseUnknown();
+      if (record === 'waiting') {
+        throw new SandboxError('wrong_state', 'The delivery has not begun; there is nothing to send again.');
       }
+      if (record === 'unsigned') {
+        throw new SandboxError('wrong_state', 'The workspace of this delivery has no webhook.');
+      }
+      return presentDelivery(record);
+    },
+
+    async holdDelivery({ param }) {
+      const record = (await delivery.hold(readId(param('id')))) ?? refuseUnknown();
+      if (record === 'over') throw new SandboxError('wrong_state', 'No attempt of this delivery is to come.');
+      return presentDelivery(record);
+    },
+
+    async releaseDelivery({ param }) {
+      const record = (await delivery.release(readId(param('id')))) ?? refuseUnknown();
+      if (record === 'not_held') throw new SandboxError('wrong_state', 'Nobody holds this delivery.');
       return presentDelivery(record);
     },
 

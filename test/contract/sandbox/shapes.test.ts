@@ -61,6 +61,7 @@ describe('answers', () => {
       'url',
       'outcome',
       'reason',
+      'held',
       'createdAt',
       'headers',
       'body',

@@ -1,121 +1,99 @@
 import { createHmac } from 'node:crypto';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { recordEvents } from '../../../src/platform/webhooks/ledger.ts';
-import { type Receiver, startReceiver } from '../../support/receiver.ts';
-import {
-  createWebhookFixture,
-  HOOK,
-  HOST,
-  receivedEvent,
-  shareDatabase,
-  type WebhookFixture,
-  WORKSPACE,
-} from './fixture.ts';
+import { startReceiver } from '../../support/receiver.ts';
+import { HOOK, HOST, receivedEvent, shareDatabase, useHook, WORKSPACE } from './fixture.ts';
 
 const start = Date.UTC(2026, 0, 15, 12);
 
 shareDatabase();
 
 describe('delivery', () => {
-  let fixture: WebhookFixture;
-  let receiver: Receiver;
-  let secret: string;
-
-  beforeEach(async () => {
-    [fixture, receiver] = await Promise.all([createWebhookFixture(), startReceiver()]);
-    fixture.tunnels.set(HOST, receiver.origin);
-    ({ secret } = await fixture.configuration.put(WORKSPACE, HOOK));
-  });
-
-  afterEach(async () => {
-    await fixture.close();
-    await receiver.close();
-  });
+  const hook = useHook();
 
   it('posts the payload, signed over its raw bytes, to the path of the webhook', async () => {
     const event = receivedEvent('cmessage1', 'grüße 🙂');
-    await fixture.emit(event);
-    const [request] = await receiver.received(1);
-    await fixture.delivery.settle();
+    await hook.fixture.emit(event);
+    const [request] = await hook.receiver.received(1);
+    await hook.fixture.delivery.settle();
 
     expect(request).toMatchObject({ method: 'POST', path: '/webhooks/messaging?tag=1', complete: true });
     expect(request?.body.toString()).toBe(JSON.stringify(event.payload));
     expect(request?.headers['host']).toEqual([HOST]);
     expect(request?.headers['content-type']).toEqual(['application/json']);
     expect(request?.headers['x-service-timestamp']).toEqual([String(start)]);
-    const hmac = createHmac('sha256', secret)
+    const hmac = createHmac('sha256', hook.secret)
       .update(`${start}.${JSON.stringify(event.payload)}`)
       .digest('hex');
     expect(request?.headers['x-service-signature']).toEqual([`sha256=${hmac}`]);
   });
 
   it.each([200, 201, 202, 204, 299])('takes %i for a success', async (status) => {
-    receiver.script({ status });
-    await fixture.emit(receivedEvent('cmessage1'));
-    await fixture.delivery.settle();
-    const [delivery] = await fixture.delivery.list({ limit: 10 });
+    hook.receiver.script({ status });
+    await hook.fixture.emit(receivedEvent('cmessage1'));
+    await hook.fixture.delivery.settle();
+    const [delivery] = await hook.fixture.delivery.list({ limit: 10 });
     expect(delivery).toMatchObject({ outcome: 'delivered', attempts: [{ at: start, status }] });
-    expect(receiver.requests).toHaveLength(1);
+    expect(hook.receiver.requests).toHaveLength(1);
   });
 
   it('tries three times, 500 ms and 1 s after the attempt before ended, with the same bytes and signature', async () => {
-    receiver.otherwise({ status: 503 });
-    await fixture.emit(receivedEvent('cmessage1'));
-    await fixture.clock.timerSet(500);
-    await fixture.clock.advance(499);
-    expect(receiver.requests).toHaveLength(1);
-    await fixture.clock.advance(1);
-    await receiver.received(2);
-    await fixture.clock.timerSet(1_000);
-    await fixture.clock.advance(999);
-    expect(receiver.requests).toHaveLength(2);
-    await fixture.clock.advance(1);
-    await receiver.received(3);
-    await fixture.delivery.settle();
+    hook.receiver.otherwise({ status: 503 });
+    await hook.fixture.emit(receivedEvent('cmessage1'));
+    await hook.fixture.clock.timerSet(500);
+    await hook.fixture.clock.advance(499);
+    expect(hook.receiver.requests).toHaveLength(1);
+    await hook.fixture.clock.advance(1);
+    await hook.receiver.received(2);
+    await hook.fixture.clock.timerSet(1_000);
+    await hook.fixture.clock.advance(999);
+    expect(hook.receiver.requests).toHaveLength(2);
+    await hook.fixture.clock.advance(1);
+    await hook.receiver.received(3);
+    await hook.fixture.delivery.settle();
 
-    const [first, second, third] = receiver.requests;
+    const [first, second, third] = hook.receiver.requests;
     expect(second).toEqual(first);
     expect(third).toEqual(first);
-    const [delivery] = await fixture.delivery.list({ limit: 10 });
+    const [delivery] = await hook.fixture.delivery.list({ limit: 10 });
     expect(delivery?.outcome).toBe('dropped');
     expect(delivery?.attempts).toEqual([
       { at: start, ms: 0, status: 503 },
       { at: start + 500, ms: 0, status: 503 },
       { at: start + 1_500, ms: 0, status: 503 },
     ]);
-    await fixture.clock.advance(3_600_000);
-    expect(receiver.requests).toHaveLength(3);
+    await hook.fixture.clock.advance(3_600_000);
+    expect(hook.receiver.requests).toHaveLength(3);
   });
 
   it('counts the wait from the end of an attempt, not from its begin', async () => {
     const answer = Promise.withResolvers<void>();
-    receiver.script({ after: answer.promise, thenStatus: 500 });
-    await fixture.emit(receivedEvent('cmessage1'));
-    await receiver.received(1);
-    await fixture.clock.advance(4_000);
+    hook.receiver.script({ after: answer.promise, thenStatus: 500 });
+    await hook.fixture.emit(receivedEvent('cmessage1'));
+    await hook.receiver.received(1);
+    await hook.fixture.clock.advance(4_000);
     answer.resolve();
-    await fixture.clock.timerSet(500);
-    await fixture.clock.advance(499);
-    expect(receiver.requests).toHaveLength(1);
-    await fixture.clock.advance(1);
-    await fixture.delivery.settle();
-    expect((await fixture.delivery.list({ limit: 1 }))[0]?.attempts).toEqual([
+    await hook.fixture.clock.timerSet(500);
+    await hook.fixture.clock.advance(499);
+    expect(hook.receiver.requests).toHaveLength(1);
+    await hook.fixture.clock.advance(1);
+    await hook.fixture.delivery.settle();
+    expect((await hook.fixture.delivery.list({ limit: 1 }))[0]?.attempts).toEqual([
       { at: start, ms: 4_000, status: 500 },
       { at: start + 4_500, ms: 0, status: 200 },
     ]);
   });
 
   it('gives up an attempt after 10 s without an answer', async () => {
-    receiver.script({ hang: true });
-    await fixture.emit(receivedEvent('cmessage1'));
-    await receiver.received(1);
-    await fixture.clock.advance(9_999);
-    expect((await fixture.delivery.list({ limit: 1 }))[0]?.attempts).toEqual([]);
-    await fixture.clock.advance(1);
-    await fixture.clock.timerSet(500);
-    await fixture.clock.advance(500);
-    await fixture.delivery.settle();
-    const [delivery] = await fixture.delivery.list({ limit: 1 });
+    hook.receiver.script({ hang: true });
+    await hook.fixture.emit(receivedEvent('cmessage1'));
+    await hook.receiver.received(1);
+    await hook.fixture.clock.advance(9_999);
+    expect((await hook.fixture.delivery.list({ limit: 1 }))[0]?.attempts).toEqual([]);
+    await hook.fixture.clock.advance(1);
+    await hook.fixture.pass(500);
+    await hook.fixture.delivery.settle();
+    const [delivery] = await hook.fixture.delivery.list({ limit: 1 });
     expect(delivery?.attempts).toEqual([
       { at: start, ms: 10_000, error: 'timeout' },
       { at: start + 10_500, ms: 0, status: 200 },
@@ -123,15 +101,13 @@ describe('delivery', () => {
   });
 
   it('puts the answer under the same 10 s: one that never ends is a failure', async () => {
-    receiver.script({ endless: true });
-    await fixture.emit(receivedEvent('cmessage1'));
-    await receiver.received(1);
-    await fixture.clock.timerSet(10_000);
-    await fixture.clock.advance(10_000);
-    await fixture.clock.timerSet(500);
-    await fixture.clock.advance(500);
-    await fixture.delivery.settle();
-    const [delivery] = await fixture.delivery.list({ limit: 1 });
+    hook.receiver.script({ endless: true });
+    await hook.fixture.emit(receivedEvent('cmessage1'));
+    await hook.receiver.received(1);
+    await hook.fixture.pass(10_000);
+    await hook.fixture.pass(500);
+    await hook.fixture.delivery.settle();
+    const [delivery] = await hook.fixture.delivery.list({ limit: 1 });
     expect(delivery?.attempts[0]).toMatchObject({ ms: 10_000, error: 'timeout' });
     expect(delivery?.outcome).toBe('delivered');
   });
@@ -140,42 +116,39 @@ describe('delivery', () => {
     'takes a redirect with %i for a failure and follows it nowhere',
     async (status) => {
       const elsewhere = await startReceiver();
-      receiver.script({ status, headers: { Location: `${elsewhere.origin}/elsewhere` } });
-      await fixture.emit(receivedEvent('cmessage1'));
-      await fixture.clock.timerSet(500);
-      await fixture.clock.advance(500);
-      await fixture.delivery.settle();
+      hook.receiver.script({ status, headers: { Location: `${elsewhere.origin}/elsewhere` } });
+      await hook.fixture.emit(receivedEvent('cmessage1'));
+      await hook.fixture.pass(500);
+      await hook.fixture.delivery.settle();
       expect(elsewhere.connections).toBe(0);
-      expect(receiver.requests.map(({ path }) => path)).toEqual([
+      expect(hook.receiver.requests.map(({ path }) => path)).toEqual([
         '/webhooks/messaging?tag=1',
         '/webhooks/messaging?tag=1',
       ]);
       expect(
-        (await fixture.delivery.list({ limit: 1 }))[0]?.attempts.map((attempt) => attempt.status),
+        (await hook.fixture.delivery.list({ limit: 1 }))[0]?.attempts.map((attempt) => attempt.status),
       ).toEqual([status, 200]);
       await elsewhere.close();
     },
   );
 
   it('reads no more than 64 KiB of an answer and still takes its status', async () => {
-    receiver.script({ status: 200, body: Buffer.alloc(8 * 1024 * 1024, 'x') });
-    await fixture.emit(receivedEvent('cmessage1'));
-    await fixture.delivery.settle();
-    expect((await fixture.delivery.list({ limit: 1 }))[0]).toMatchObject({
+    hook.receiver.script({ status: 200, body: Buffer.alloc(8 * 1024 * 1024, 'x') });
+    await hook.fixture.emit(receivedEvent('cmessage1'));
+    await hook.fixture.delivery.settle();
+    expect((await hook.fixture.delivery.list({ limit: 1 }))[0]).toMatchObject({
       outcome: 'delivered',
       attempts: [{ status: 200 }],
     });
   });
 
   it('drops an event for good after a refused connection was refused three times', async () => {
-    await receiver.close();
-    await fixture.emit(receivedEvent('cmessage1'));
-    await fixture.clock.timerSet(500);
-    await fixture.clock.advance(500);
-    await fixture.clock.timerSet(1_000);
-    await fixture.clock.advance(1_000);
-    await fixture.delivery.settle();
-    const [delivery] = await fixture.delivery.list({ limit: 1 });
+    await hook.receiver.close();
+    await hook.fixture.emit(receivedEvent('cmessage1'));
+    await hook.fixture.pass(500);
+    await hook.fixture.pass(1_000);
+    await hook.fixture.delivery.settle();
+    const [delivery] = await hook.fixture.delivery.list({ limit: 1 });
     expect(delivery?.outcome).toBe('dropped');
     expect(delivery?.attempts.map(({ error }) => error)).toEqual([
       'connection_refused',
@@ -186,53 +159,53 @@ describe('delivery', () => {
 
   it('keeps connections alive between events', async () => {
     for (let index = 0; index < 5; index += 1) {
-      await fixture.emit(receivedEvent(`cmessage${index}`));
-      await fixture.delivery.settle();
+      await hook.fixture.emit(receivedEvent(`cmessage${index}`));
+      await hook.fixture.delivery.settle();
     }
-    expect(receiver.requests).toHaveLength(5);
-    expect(receiver.connections).toBe(1);
+    expect(hook.receiver.requests).toHaveLength(5);
+    expect(hook.receiver.connections).toBe(1);
   });
 
   it('signs with the secret that holds when the first attempt leaves', async () => {
-    const rotated = await fixture.configuration.rotate(WORKSPACE);
+    const rotated = await hook.fixture.configuration.rotate(WORKSPACE);
     const event = receivedEvent('cmessage1');
-    await fixture.emit(event);
-    const [request] = await receiver.received(1);
-    await fixture.delivery.settle();
+    await hook.fixture.emit(event);
+    const [request] = await hook.receiver.received(1);
+    await hook.fixture.delivery.settle();
     const hmac = createHmac('sha256', rotated.secret)
       .update(`${start}.${JSON.stringify(event.payload)}`)
       .digest('hex');
     expect(request?.headers['x-service-signature']).toEqual([`sha256=${hmac}`]);
-    expect(rotated.secret).not.toBe(secret);
+    expect(rotated.secret).not.toBe(hook.secret);
   });
 
   it('goes to the moved endpoint from the next event on', async () => {
     const moved = await startReceiver();
-    fixture.tunnels.set('moved.example.com', moved.origin);
-    await fixture.configuration.put(WORKSPACE, 'https://moved.example.com/');
-    await fixture.emit(receivedEvent('cmessage1'));
-    await fixture.delivery.settle();
-    expect(receiver.requests).toHaveLength(0);
+    hook.fixture.tunnels.set('moved.example.com', moved.origin);
+    await hook.fixture.configuration.put(WORKSPACE, 'https://moved.example.com/');
+    await hook.fixture.emit(receivedEvent('cmessage1'));
+    await hook.fixture.delivery.settle();
+    expect(hook.receiver.requests).toHaveLength(0);
     expect(moved.requests).toHaveLength(1);
     await moved.close();
   });
 
   it('opens no connection to the old target of a tunnel that was moved', async () => {
-    await fixture.emit(receivedEvent('cmessage1'));
-    await fixture.delivery.settle();
+    await hook.fixture.emit(receivedEvent('cmessage1'));
+    await hook.fixture.delivery.settle();
     const moved = await startReceiver();
-    fixture.tunnels.set(HOST, moved.origin);
-    await fixture.emit(receivedEvent('cmessage2'));
-    await fixture.delivery.settle();
-    expect(receiver.requests).toHaveLength(1);
+    hook.fixture.tunnels.set(HOST, moved.origin);
+    await hook.fixture.emit(receivedEvent('cmessage2'));
+    await hook.fixture.delivery.settle();
+    expect(hook.receiver.requests).toHaveLength(1);
     expect(moved.requests).toHaveLength(1);
     await moved.close();
   });
 
   it('tells that an event had no webhook to go to', async () => {
-    await fixture.emit(receivedEvent('cmessage1', 'hello', 'cworkspacewithoutwebhook1'));
-    await fixture.delivery.settle();
-    expect((await fixture.delivery.list({ limit: 1 }))[0]).toMatchObject({
+    await hook.fixture.emit(receivedEvent('cmessage1', 'hello', 'cworkspacewithoutwebhook1'));
+    await hook.fixture.delivery.settle();
+    expect((await hook.fixture.delivery.list({ limit: 1 }))[0]).toMatchObject({
       outcome: 'dropped',
       reason: 'no_webhook',
       url: null,
@@ -242,15 +215,15 @@ describe('delivery', () => {
   });
 
   it('answers what is pending before its outcome is known', async () => {
-    receiver.script({ status: 500 });
-    const [event] = await fixture.emit(receivedEvent('cmessage1'));
-    await fixture.clock.timerSet(500);
-    const [pending] = await fixture.delivery.list({ limit: 10 });
+    hook.receiver.script({ status: 500 });
+    const [event] = await hook.fixture.emit(receivedEvent('cmessage1'));
+    await hook.fixture.clock.timerSet(500);
+    const [pending] = await hook.fixture.delivery.list({ limit: 10 });
     expect(pending).toMatchObject({ outcome: 'pending', eventId: event?.id, attempts: [{ status: 500 }] });
-    expect(await fixture.delivery.list({ limit: 10, outcome: 'dropped' })).toEqual([]);
-    await fixture.clock.advance(500);
-    await fixture.delivery.settle();
-    const [delivered] = await fixture.delivery.list({ limit: 10, outcome: 'delivered' });
+    expect(await hook.fixture.delivery.list({ limit: 10, outcome: 'dropped' })).toEqual([]);
+    await hook.fixture.clock.advance(500);
+    await hook.fixture.delivery.settle();
+    const [delivered] = await hook.fixture.delivery.list({ limit: 10, outcome: 'delivered' });
     expect(delivered).toEqual({
       ...pending,
       outcome: 'delivered',
@@ -260,10 +233,13 @@ describe('delivery', () => {
 
   it('lists newest first, filtered and in pages', async () => {
     const other = { ...receivedEvent('cmessage9'), connectionId: 'cconnection00000000000002' };
-    await fixture.emit(...Array.from({ length: 5 }, (_, index) => receivedEvent(`cmessage${index}`)), other);
-    await fixture.delivery.settle();
+    await hook.fixture.emit(
+      ...Array.from({ length: 5 }, (_, index) => receivedEvent(`cmessage${index}`)),
+      other,
+    );
+    await hook.fixture.delivery.settle();
     const ids = async (filter: object) =>
-      (await fixture.delivery.list({ limit: 10, ...filter })).map(({ messageId }) => messageId);
+      (await hook.fixture.delivery.list({ limit: 10, ...filter })).map(({ messageId }) => messageId);
     expect(await ids({})).toEqual([
       'cmessage9',
       'cmessage4',
@@ -274,23 +250,23 @@ describe('delivery', () => {
     ]);
     expect(await ids({ connectionId: other.connectionId })).toEqual(['cmessage9']);
     expect(await ids({ event: 'message.status' })).toEqual([]);
-    const [first] = await fixture.delivery.list({ limit: 1 });
+    const [first] = await hook.fixture.delivery.list({ limit: 1 });
     expect(await ids({ before: first?.id, limit: 2 })).toEqual(['cmessage4', 'cmessage3']);
   });
 
   describe('sending again', () => {
     const emitOne = async (): Promise<number> => {
-      await fixture.emit(receivedEvent('cmessage1'));
-      await fixture.delivery.settle();
-      const [delivery] = await fixture.delivery.list({ limit: 1 });
+      await hook.fixture.emit(receivedEvent('cmessage1'));
+      await hook.fixture.delivery.settle();
+      const [delivery] = await hook.fixture.delivery.list({ limit: 1 });
       return delivery?.id ?? 0;
     };
 
     it('repeats bytes and signature, as attempts of the same delivery', async () => {
       const id = await emitOne();
-      await fixture.clock.advance(60_000);
-      const resent = await fixture.delivery.resend(id, { times: 2 });
-      const [first, second, third] = receiver.requests;
+      await hook.fixture.clock.advance(60_000);
+      const resent = await hook.fixture.delivery.resend(id, { times: 2 });
+      const [first, second, third] = hook.receiver.requests;
       expect(second).toEqual(first);
       expect(third).toEqual(first);
       expect(resent).toMatchObject({
@@ -302,15 +278,15 @@ describe('delivery', () => {
           { at: start + 60_000, status: 200 },
         ],
       });
-      expect(await fixture.delivery.list({ limit: 10 })).toEqual([resent]);
+      expect(await hook.fixture.delivery.list({ limit: 10 })).toEqual([resent]);
     });
 
     it('signs afresh with the secret of now when told to', async () => {
       const id = await emitOne();
-      const rotated = await fixture.configuration.rotate(WORKSPACE);
-      await fixture.clock.advance(600_000);
-      await fixture.delivery.resend(id, { resign: true });
-      const [first, again] = receiver.requests;
+      const rotated = await hook.fixture.configuration.rotate(WORKSPACE);
+      await hook.fixture.clock.advance(600_000);
+      await hook.fixture.delivery.resend(id, { resign: true });
+      const [first, again] = hook.receiver.requests;
       expect(again?.body).toEqual(first?.body);
       expect(again?.headers['x-service-timestamp']).toEqual([String(start + 600_000)]);
       const hmac = createHmac('sha256', rotated.secret)
@@ -322,11 +298,11 @@ describe('delivery', () => {
 
     it('alters one byte of the body, or the signature, or the timestamp, and nothing else', async () => {
       const id = await emitOne();
-      receiver.otherwise({ status: 401 });
-      await fixture.delivery.resend(id, { tamper: 'body' });
-      await fixture.delivery.resend(id, { tamper: 'signature' });
-      const resent = await fixture.delivery.resend(id, { tamper: 'timestamp' });
-      const [first, body, signature, timestamp] = receiver.requests;
+      hook.receiver.otherwise({ status: 401 });
+      await hook.fixture.delivery.resend(id, { tamper: 'body' });
+      await hook.fixture.delivery.resend(id, { tamper: 'signature' });
+      const resent = await hook.fixture.delivery.resend(id, { tamper: 'timestamp' });
+      const [first, body, signature, timestamp] = hook.receiver.requests;
       expect(body?.headers).toEqual(first?.headers);
       expect([...(first?.body ?? [])].filter((byte, at) => byte !== body?.body[at])).toHaveLength(1);
       expect(signature?.body).toEqual(first?.body);
@@ -348,94 +324,94 @@ describe('delivery', () => {
     });
 
     it('makes a dropped delivery delivered when a receiver takes it', async () => {
-      await fixture.configuration.put(WORKSPACE, 'https://gone.example.com/');
-      fixture.tunnels.set('gone.example.com', 'http://127.0.0.1:1');
-      await fixture.emit(receivedEvent('cmessage1'));
-      await fixture.clock.timerSet(500);
-      await fixture.clock.advance(500);
-      await fixture.clock.timerSet(1_000);
-      await fixture.clock.advance(1_000);
-      await fixture.delivery.settle();
-      const [dropped] = await fixture.delivery.list({ limit: 1 });
+      await hook.fixture.configuration.put(WORKSPACE, 'https://gone.example.com/');
+      hook.fixture.tunnels.set('gone.example.com', 'http://127.0.0.1:1');
+      await hook.fixture.emit(receivedEvent('cmessage1'));
+      await hook.fixture.pass(500);
+      await hook.fixture.pass(1_000);
+      await hook.fixture.delivery.settle();
+      const [dropped] = await hook.fixture.delivery.list({ limit: 1 });
       expect(dropped?.outcome).toBe('dropped');
-      fixture.tunnels.set('gone.example.com', receiver.origin);
-      expect(await fixture.delivery.resend(dropped?.id ?? 0)).toMatchObject({ outcome: 'delivered' });
+      hook.fixture.tunnels.set('gone.example.com', hook.receiver.origin);
+      expect(await hook.fixture.delivery.resend(dropped?.id ?? 0)).toMatchObject({ outcome: 'delivered' });
     });
 
     it('sends a pending delivery once more without touching its own attempts', async () => {
-      receiver.script({ status: 500 });
-      await fixture.emit(receivedEvent('cmessage1'));
-      await fixture.clock.timerSet(500);
-      const [pending] = await fixture.delivery.list({ limit: 1 });
-      const resent = await fixture.delivery.resend(pending?.id ?? 0);
+      hook.receiver.script({ status: 500 });
+      await hook.fixture.emit(receivedEvent('cmessage1'));
+      await hook.fixture.clock.timerSet(500);
+      const [pending] = await hook.fixture.delivery.list({ limit: 1 });
+      const resent = await hook.fixture.delivery.resend(pending?.id ?? 0);
       expect(resent).toMatchObject({ outcome: 'pending', attempts: [{ status: 500 }, { status: 200 }] });
-      await fixture.clock.advance(500);
-      await fixture.delivery.settle();
-      const [delivered] = await fixture.delivery.list({ limit: 1 });
+      await hook.fixture.clock.advance(500);
+      await hook.fixture.delivery.settle();
+      const [delivered] = await hook.fixture.delivery.list({ limit: 1 });
       expect(delivered?.attempts.map(({ status }) => status)).toEqual([500, 200, 200]);
     });
 
     it('sends what had no webhook once there is one', async () => {
       const workspace = 'cworkspace000000000000002';
-      await fixture.emit(receivedEvent('cmessage1', 'hello', workspace));
-      await fixture.delivery.settle();
-      const [unsent] = await fixture.delivery.list({ limit: 1 });
-      expect(await fixture.delivery.resend(unsent?.id ?? 0)).toBe('unsigned');
-      await fixture.configuration.put(workspace, HOOK);
-      expect(await fixture.delivery.resend(unsent?.id ?? 0)).toMatchObject({
+      await hook.fixture.emit(receivedEvent('cmessage1', 'hello', workspace));
+      await hook.fixture.delivery.settle();
+      const [unsent] = await hook.fixture.delivery.list({ limit: 1 });
+      expect(await hook.fixture.delivery.resend(unsent?.id ?? 0)).toBe('unsigned');
+      await hook.fixture.configuration.put(workspace, HOOK);
+      expect(await hook.fixture.delivery.resend(unsent?.id ?? 0)).toMatchObject({
         outcome: 'delivered',
         reason: null,
         url: HOOK,
         headers: { 'X-Service-Timestamp': String(start) },
       });
-      expect(receiver.requests).toHaveLength(1);
+      expect(hook.receiver.requests).toHaveLength(1);
     });
 
     it('knows no delivery that was never made', async () => {
-      expect(await fixture.delivery.resend(123_456)).toBeNull();
+      expect(await hook.fixture.delivery.resend(123_456)).toBeNull();
     });
 
     it('ends with the process', async () => {
       const id = await emitOne();
-      receiver.otherwise({ hang: true });
-      const resent = fixture.delivery.resend(id);
-      await receiver.received(2);
-      await fixture.delivery.close();
+      hook.receiver.otherwise({ hang: true });
+      const resent = hook.fixture.delivery.resend(id);
+      await hook.receiver.received(2);
+      await hook.fixture.delivery.close();
       expect(await resent).toMatchObject({ attempts: [{ status: 200 }, { error: 'stopped' }] });
     });
   });
 
   describe('the end of the process', () => {
     it('marks what a crash left undone as dropped, at the next start', async () => {
-      await fixture.emit(receivedEvent('cmessage1'));
-      await fixture.delivery.settle();
-      await recordEvents(fixture.database, [receivedEvent('cmessage2'), receivedEvent('cmessage3')]);
-      const next = await fixture.restart();
+      await hook.fixture.emit(receivedEvent('cmessage1'));
+      await hook.fixture.delivery.settle();
+      await recordEvents(hook.fixture.database, [receivedEvent('cmessage2'), receivedEvent('cmessage3')]);
+      const next = await hook.fixture.restart();
       const listed = await next.list({ limit: 10 });
       expect(listed.map(({ messageId, outcome, reason }) => [messageId, outcome, reason])).toEqual([
         ['cmessage3', 'dropped', 'interrupted'],
         ['cmessage2', 'dropped', 'interrupted'],
         ['cmessage1', 'delivered', null],
       ]);
-      expect(receiver.requests).toHaveLength(1);
+      expect(hook.receiver.requests).toHaveLength(1);
     });
 
     it('takes up no id twice after a restart', async () => {
-      await fixture.emit(receivedEvent('cmessage1'));
-      await fixture.delivery.settle();
-      const next = await fixture.restart();
-      next.deliver(await recordEvents(fixture.database, [receivedEvent('cmessage2')]));
+      await hook.fixture.emit(receivedEvent('cmessage1'));
+      await hook.fixture.delivery.settle();
+      const next = await hook.fixture.restart();
+      next.deliver(await recordEvents(hook.fixture.database, [receivedEvent('cmessage2')]));
       await next.settle();
       const listed = await next.list({ limit: 10 });
       expect(listed.map(({ messageId }) => messageId)).toEqual(['cmessage2', 'cmessage1']);
     });
 
     it('closes without waiting for a receiver that hangs, and says so', async () => {
-      receiver.otherwise({ hang: true });
-      await fixture.emit(receivedEvent('cmessage1'));
-      await receiver.received(1);
-      await fixture.delivery.close();
-      const rows = await fixture.database.query('SELECT outcome, reason, attempts FROM platform.deliveries');
+      hook.receiver.otherwise({ hang: true });
+      await hook.fixture.emit(receivedEvent('cmessage1'));
+      await hook.receiver.received(1);
+      await hook.fixture.delivery.close();
+      const rows = await hook.fixture.database.query(
+        'SELECT outcome, reason, attempts FROM platform.deliveries',
+      );
       expect(rows).toEqual([
         {
           outcome: 'dropped',
@@ -443,19 +419,19 @@ describe('delivery', () => {
           attempts: JSON.stringify([{ at: start, ms: 0, error: 'stopped' }]),
         },
       ]);
-      expect(fixture.clock.pending).toBe(0);
+      expect(hook.fixture.clock.pending).toBe(0);
     });
   });
 
   it('forgets everything in a reset, what is under way included', async () => {
-    receiver.otherwise({ hang: true });
-    await fixture.emit(receivedEvent('cmessage1'));
-    await receiver.received(1);
-    await fixture.delivery.reset();
-    await fixture.delivery.settle();
-    expect(await fixture.delivery.list({ limit: 10 })).toEqual([]);
-    expect(fixture.configuration.get(WORKSPACE)).toMatchObject({ url: null, secretSet: false });
-    expect(await fixture.database.query('SELECT 1 FROM platform.ledger')).toEqual([]);
-    expect(fixture.clock.pending).toBe(0);
+    hook.receiver.otherwise({ hang: true });
+    await hook.fixture.emit(receivedEvent('cmessage1'));
+    await hook.receiver.received(1);
+    await hook.fixture.delivery.reset();
+    await hook.fixture.delivery.settle();
+    expect(await hook.fixture.delivery.list({ limit: 10 })).toEqual([]);
+    expect(hook.fixture.configuration.get(WORKSPACE)).toMatchObject({ url: null, secretSet: false });
+    expect(await hook.fixture.database.query('SELECT 1 FROM platform.ledger')).toEqual([]);
+    expect(hook.fixture.clock.pending).toBe(0);
   });
 });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
 import type { WebhookEvent } from '../../../src/contract/service/events.ts';
 import { clearWebhookTables } from '../../../src/platform/webhooks/clear-tables.ts';
 import {
@@ -15,6 +15,7 @@ import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { type Database, openDatabase } from '../../../src/runtime/database/database.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
 import { createTestDatabase } from '../../support/database.ts';
+import { type Receiver, startReceiver } from '../../support/receiver.ts';
 import { WatchedClock } from '../../support/watched-clock.ts';
 
 export const WORKSPACE = 'cworkspace000000000000001';
@@ -57,6 +58,8 @@ export interface WebhookFixture {
   readonly delivery: Delivery;
   /** Commits events and hands them to delivery. */
   emit(...events: readonly NewEvent[]): Promise<RecordedEvent[]>;
+  /** Waits until something waits for `ms`, and lets them pass. */
+  pass(ms: number): Promise<void>;
   /** Another delivery over the same database, as after a restart. */
   restart(): Promise<Delivery>;
   close(): Promise<void>;
@@ -117,9 +120,50 @@ export async function createWebhookFixture(options: Partial<DeliveryOptions> = {
       delivery.deliver(recorded);
       return recorded;
     },
+    async pass(ms) {
+      await clock.timerSet(ms);
+      await clock.advance(ms);
+    },
     restart: create,
     async close() {
       for (const one of made) await one.close();
+    },
+  };
+}
+
+/** A webhook of `WORKSPACE` that leads to a receiver. */
+export interface Hooked {
+  readonly fixture: WebhookFixture;
+  readonly receiver: Receiver;
+  readonly secret: string;
+}
+
+/** Makes one for each test of a file or block, on the file's database. */
+export function useHook(options: () => Partial<DeliveryOptions> = () => ({})): Hooked {
+  let made: Hooked | undefined;
+  const get = (): Hooked => {
+    if (made === undefined) throw new Error('there is a webhook in tests only');
+    return made;
+  };
+  beforeEach(async () => {
+    const [fixture, receiver] = await Promise.all([createWebhookFixture(options()), startReceiver()]);
+    fixture.tunnels.set(HOST, receiver.origin);
+    const { secret } = await fixture.configuration.put(WORKSPACE, HOOK);
+    made = { fixture, receiver, secret };
+  });
+  afterEach(async () => {
+    await made?.fixture.close();
+    await made?.receiver.close();
+  });
+  return {
+    get fixture() {
+      return get().fixture;
+    },
+    get receiver() {
+      return get().receiver;
+    },
+    get secret() {
+      return get().secret;
     },
   };
 }

@@ -1,66 +1,42 @@
 import { createHmac } from 'node:crypto';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { WebhookFault } from '../../../src/platform/webhooks/webhook-faults.ts';
-import { type ReceivedRequest, type Receiver, startReceiver } from '../../support/receiver.ts';
-import {
-  createWebhookFixture,
-  HOOK,
-  HOST,
-  receivedEvent,
-  shareDatabase,
-  type WebhookFixture,
-  WORKSPACE,
-} from './fixture.ts';
+import type { ReceivedRequest } from '../../support/receiver.ts';
+import { receivedEvent, shareDatabase, useHook } from './fixture.ts';
 
 const start = Date.UTC(2026, 0, 15, 12);
 
 shareDatabase();
 
 describe('a fault of one attempt', () => {
-  let fixture: WebhookFixture;
-  let receiver: Receiver;
-  let secret: string;
-  let faults: (messageId: string | null, attempt: number) => readonly WebhookFault[];
-
-  beforeEach(async () => {
+  let faults: (messageId: string | null, attempt: number) => readonly WebhookFault[] = () => [];
+  const hook = useHook(() => {
     faults = () => [];
-    const port = {
-      decide: (event: { readonly messageId: string | null }, attempt: number) =>
-        faults(event.messageId, attempt),
-    };
-    [fixture, receiver] = await Promise.all([createWebhookFixture({ faults: port }), startReceiver()]);
-    fixture.tunnels.set(HOST, receiver.origin);
-    ({ secret } = await fixture.configuration.put(WORKSPACE, HOOK));
-  });
-
-  afterEach(async () => {
-    await fixture.close();
-    await receiver.close();
+    return { faults: { decide: ({ messageId }, attempt) => faults(messageId, attempt) } };
   });
 
   const onFirst = (fault: WebhookFault) => {
     faults = (_id, attempt) => (attempt === 1 ? [fault] : []);
   };
-  const attempts = async () => (await fixture.delivery.list({ limit: 1 }))[0]?.attempts;
+  const attempts = async () => (await hook.fixture.delivery.list({ limit: 1 }))[0]?.attempts;
   const isValid = (request: ReceivedRequest | undefined): boolean => {
     const [timestamp] = request?.headers['x-service-timestamp'] ?? [];
-    const hmac = createHmac('sha256', secret)
+    const hmac = createHmac('sha256', hook.secret)
       .update(`${timestamp}.`)
       .update(request?.body ?? '')
       .digest('hex');
     return request?.headers['x-service-signature']?.[0] === `sha256=${hmac}`;
   };
   const retry = async () => {
-    await fixture.clock.timerSet(500);
-    await fixture.clock.advance(500);
-    await fixture.delivery.settle();
+    await hook.fixture.pass(500);
+    await hook.fixture.delivery.settle();
   };
 
   it('drop: the attempt never leaves, the next one does', async () => {
     onFirst({ type: 'drop', name: 'lossy' });
-    await fixture.emit(receivedEvent('cmessage1'));
+    await hook.fixture.emit(receivedEvent('cmessage1'));
     await retry();
-    expect(receiver.requests).toHaveLength(1);
+    expect(hook.receiver.requests).toHaveLength(1);
     expect(await attempts()).toEqual([
       { at: start, ms: 0, error: 'dropped', faults: ['lossy'] },
       { at: start + 500, ms: 0, status: 200 },
@@ -69,12 +45,14 @@ describe('a fault of one attempt', () => {
 
   it('drop of all three attempts: the event is lost, and many lost ones exhaust no stack', async () => {
     faults = () => [{ type: 'drop', name: 'lossy' }];
-    await fixture.emit(...Array.from({ length: 6_000 }, (_, index) => receivedEvent(`cmessage${index}`)));
-    await fixture.clock.advance(2_000);
-    await fixture.clock.advance(2_000);
-    await fixture.delivery.settle();
-    expect(receiver.requests).toHaveLength(0);
-    const rows = await fixture.database.query(
+    await hook.fixture.emit(
+      ...Array.from({ length: 6_000 }, (_, index) => receivedEvent(`cmessage${index}`)),
+    );
+    await hook.fixture.clock.advance(2_000);
+    await hook.fixture.clock.advance(2_000);
+    await hook.fixture.delivery.settle();
+    expect(hook.receiver.requests).toHaveLength(0);
+    const rows = await hook.fixture.database.query(
       'SELECT outcome, count(*) AS count FROM platform.deliveries GROUP BY outcome',
     );
     expect(rows).toEqual([{ outcome: 'dropped', count: 6_000 }]);
@@ -82,33 +60,33 @@ describe('a fault of one attempt', () => {
 
   it('duplicate: copies of the same bytes arrive', async () => {
     onFirst({ type: 'duplicate', times: 3, name: 'twins' });
-    await fixture.emit(receivedEvent('cmessage1'));
-    await fixture.delivery.settle();
-    expect(receiver.requests).toHaveLength(4);
-    expect(new Set(receiver.requests.map((request) => JSON.stringify(request))).size).toBe(1);
+    await hook.fixture.emit(receivedEvent('cmessage1'));
+    await hook.fixture.delivery.settle();
+    expect(hook.receiver.requests).toHaveLength(4);
+    expect(new Set(hook.receiver.requests.map((request) => JSON.stringify(request))).size).toBe(1);
     expect(await attempts()).toHaveLength(4);
   });
 
   it('delay: the attempt leaves later, as it was signed', async () => {
     onFirst({ type: 'delay', ms: 7_000, name: 'late' });
-    await fixture.emit(receivedEvent('cmessage1'));
-    await fixture.clock.timerSet(7_000);
-    await fixture.clock.advance(6_999);
-    expect(receiver.requests).toHaveLength(0);
-    await fixture.clock.advance(1);
-    await fixture.delivery.settle();
-    expect(receiver.requests[0]?.headers['x-service-timestamp']).toEqual([String(start)]);
+    await hook.fixture.emit(receivedEvent('cmessage1'));
+    await hook.fixture.clock.timerSet(7_000);
+    await hook.fixture.clock.advance(6_999);
+    expect(hook.receiver.requests).toHaveLength(0);
+    await hook.fixture.clock.advance(1);
+    await hook.fixture.delivery.settle();
+    expect(hook.receiver.requests[0]?.headers['x-service-timestamp']).toEqual([String(start)]);
     expect(await attempts()).toEqual([{ at: start + 7_000, ms: 0, status: 200, faults: ['late'] }]);
   });
 
   it('reorder: another event of the account overtakes it', async () => {
     faults = (id, attempt) =>
       id === 'cmessage1' && attempt === 1 ? [{ type: 'reorder', ms: 5_000, name: 'swap' }] : [];
-    await fixture.emit(receivedEvent('cmessage1'));
-    await fixture.clock.timerSet(5_000);
-    await fixture.emit(receivedEvent('cmessage2'));
-    await fixture.delivery.settle();
-    expect(receiver.requests.map(({ body }) => JSON.parse(body.toString()).message.id)).toEqual([
+    await hook.fixture.emit(receivedEvent('cmessage1'));
+    await hook.fixture.clock.timerSet(5_000);
+    await hook.fixture.emit(receivedEvent('cmessage2'));
+    await hook.fixture.delivery.settle();
+    expect(hook.receiver.requests.map(({ body }) => JSON.parse(body.toString()).message.id)).toEqual([
       'cmessage2',
       'cmessage1',
     ]);
@@ -116,21 +94,21 @@ describe('a fault of one attempt', () => {
 
   it('reorder: with nothing to overtake it, it leaves after its time', async () => {
     onFirst({ type: 'reorder', ms: 5_000, name: 'swap' });
-    await fixture.emit(receivedEvent('cmessage1'));
-    await fixture.clock.timerSet(5_000);
-    await fixture.clock.advance(4_999);
-    expect(receiver.requests).toHaveLength(0);
-    await fixture.clock.advance(1);
-    await fixture.delivery.settle();
-    expect(receiver.requests).toHaveLength(1);
+    await hook.fixture.emit(receivedEvent('cmessage1'));
+    await hook.fixture.clock.timerSet(5_000);
+    await hook.fixture.clock.advance(4_999);
+    expect(hook.receiver.requests).toHaveLength(0);
+    await hook.fixture.clock.advance(1);
+    await hook.fixture.delivery.settle();
+    expect(hook.receiver.requests).toHaveLength(1);
   });
 
   it('tamper_body: one byte differs, and the signature no longer fits', async () => {
     onFirst({ type: 'tamper_body', name: 'flip' });
-    receiver.script({ status: 401 });
-    await fixture.emit(receivedEvent('cmessage1'));
+    hook.receiver.script({ status: 401 });
+    await hook.fixture.emit(receivedEvent('cmessage1'));
     await retry();
-    const [tampered, whole] = receiver.requests;
+    const [tampered, whole] = hook.receiver.requests;
     expect(tampered?.headers).toEqual(whole?.headers);
     expect([...(whole?.body ?? [])].filter((byte, at) => byte !== tampered?.body[at])).toHaveLength(1);
     expect([isValid(tampered), isValid(whole)]).toEqual([false, true]);
@@ -138,10 +116,10 @@ describe('a fault of one attempt', () => {
 
   it('tamper_signature: one digit differs, the body is whole', async () => {
     onFirst({ type: 'tamper_signature', name: 'forge' });
-    receiver.script({ status: 401 });
-    await fixture.emit(receivedEvent('cmessage1'));
+    hook.receiver.script({ status: 401 });
+    await hook.fixture.emit(receivedEvent('cmessage1'));
     await retry();
-    const [tampered, whole] = receiver.requests;
+    const [tampered, whole] = hook.receiver.requests;
     expect(tampered?.body).toEqual(whole?.body);
     expect(tampered?.headers['x-service-signature']?.[0]).toMatch(/^sha256=[0-9a-f]{64}$/);
     expect([isValid(tampered), isValid(whole)]).toEqual([false, true]);
@@ -149,10 +127,10 @@ describe('a fault of one attempt', () => {
 
   it('stale_timestamp: signed validly for a time that is past', async () => {
     onFirst({ type: 'stale_timestamp', ms: 360_000, name: 'old' });
-    receiver.script({ status: 401 });
-    await fixture.emit(receivedEvent('cmessage1'));
+    hook.receiver.script({ status: 401 });
+    await hook.fixture.emit(receivedEvent('cmessage1'));
     await retry();
-    const [stale, fresh] = receiver.requests;
+    const [stale, fresh] = hook.receiver.requests;
     expect(stale?.headers['x-service-timestamp']).toEqual([String(start - 360_000)]);
     expect(fresh?.headers['x-service-timestamp']).toEqual([String(start)]);
     expect([isValid(stale), isValid(fresh)]).toEqual([true, true]);
@@ -161,10 +139,10 @@ describe('a fault of one attempt', () => {
   it('truncate: the connection ends in the middle of the body', async () => {
     onFirst({ type: 'truncate', name: 'cut' });
     const event = receivedEvent('cmessage1');
-    await fixture.emit(event);
-    await receiver.received(1);
+    await hook.fixture.emit(event);
+    await hook.receiver.received(1);
     await retry();
-    const [cut, whole] = receiver.requests;
+    const [cut, whole] = hook.receiver.requests;
     const body = JSON.stringify(event.payload);
     expect(cut?.complete).toBe(false);
     expect(cut?.headers['content-length']).toEqual([String(body.length)]);
@@ -176,23 +154,22 @@ describe('a fault of one attempt', () => {
   it('slow: the second half of the body comes later, under the same deadline', async () => {
     onFirst({ type: 'slow', ms: 3_000, name: 'drip' });
     const event = receivedEvent('cmessage1');
-    await fixture.emit(event);
-    await fixture.clock.timerSet(3_000);
-    await fixture.clock.advance(3_000);
-    await fixture.delivery.settle();
-    expect(receiver.requests[0]).toMatchObject({ complete: true });
-    expect(receiver.requests[0]?.body.toString()).toBe(JSON.stringify(event.payload));
+    await hook.fixture.emit(event);
+    await hook.fixture.pass(3_000);
+    await hook.fixture.delivery.settle();
+    expect(hook.receiver.requests[0]).toMatchObject({ complete: true });
+    expect(hook.receiver.requests[0]?.body.toString()).toBe(JSON.stringify(event.payload));
     expect(await attempts()).toMatchObject([{ status: 200, ms: 3_000, faults: ['drip'] }]);
   });
 
   it('slow beyond the deadline is a failure', async () => {
     onFirst({ type: 'slow', ms: 60_000, name: 'drip' });
-    await fixture.emit(receivedEvent('cmessage1'));
-    await fixture.clock.timerSet(60_000);
-    await fixture.clock.advance(10_000);
+    await hook.fixture.emit(receivedEvent('cmessage1'));
+    await hook.fixture.clock.timerSet(60_000);
+    await hook.fixture.clock.advance(10_000);
     await retry();
     expect((await attempts())?.map(({ status, error }) => status ?? error)).toEqual(['timeout', 200]);
-    expect(fixture.clock.pending).toBe(0);
+    expect(hook.fixture.clock.pending).toBe(0);
   });
 
   it('comes with others: late, altered and twice at once', async () => {
@@ -204,12 +181,11 @@ describe('a fault of one attempt', () => {
             { type: 'duplicate', times: 1, name: 'twins' },
           ]
         : [];
-    receiver.script({ status: 401 }, { status: 401 });
-    await fixture.emit(receivedEvent('cmessage1'));
-    await fixture.clock.timerSet(2_000);
-    await fixture.clock.advance(2_000);
+    hook.receiver.script({ status: 401 }, { status: 401 });
+    await hook.fixture.emit(receivedEvent('cmessage1'));
+    await hook.fixture.pass(2_000);
     await retry();
-    expect(receiver.requests.map(isValid)).toEqual([false, false, true]);
+    expect(hook.receiver.requests.map(isValid)).toEqual([false, false, true]);
     expect((await attempts())?.[0]?.faults).toEqual(['late', 'flip', 'twins']);
   });
 });

@@ -1,0 +1,141 @@
+import { createHmac } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import type { DeliveryRecord } from '../../../src/platform/webhooks/delivery-record.ts';
+import type { ReceivedRequest } from '../../support/receiver.ts';
+import { receivedEvent, shareDatabase, useHook, WORKSPACE } from './fixture.ts';
+
+const start = Date.UTC(2026, 0, 15, 12);
+
+shareDatabase();
+
+describe('a delivery that is held', () => {
+  const hook = useHook(() => ({ limits: { attempts: 1 } }));
+
+  const signedWith = (secret: string, request: ReceivedRequest | undefined): boolean => {
+    const [timestamp] = request?.headers['x-service-timestamp'] ?? [];
+    const body = request?.body.toString();
+    const hmac = createHmac('sha256', secret).update(`${timestamp}.${body}`).digest('hex');
+    return request?.headers['x-service-signature']?.[0] === `sha256=${hmac}`;
+  };
+  const newest = async (): Promise<DeliveryRecord> => {
+    const [delivery] = await hook.fixture.delivery.list({ limit: 1 });
+    if (delivery === undefined) throw new Error('there is no delivery');
+    return delivery;
+  };
+  /** An event whose first attempt has failed. */
+  const failOnce = async (): Promise<number> => {
+    hook.receiver.script({ status: 503 });
+    await hook.fixture.emit(receivedEvent('cmessage1'));
+    await hook.fixture.clock.timerSet(500);
+    return (await newest()).id;
+  };
+
+  it('makes no attempt until it is released, and then the next one with the same bytes and signature', async () => {
+    const { delivery, clock } = hook.fixture;
+    const id = await failOnce();
+    expect(await delivery.hold(id)).toMatchObject({ id, outcome: 'pending', held: true });
+    await clock.advance(3_600_000);
+    await delivery.settle();
+    expect(hook.receiver.requests).toHaveLength(1);
+    expect(await newest()).toMatchObject({ held: true, attempts: [{ at: start, status: 503 }] });
+    await hook.fixture.configuration.rotate(WORKSPACE);
+    await delivery.release(id);
+    await delivery.settle();
+    expect(hook.receiver.requests[1]).toEqual(hook.receiver.requests[0]);
+    expect(await newest()).toMatchObject({
+      outcome: 'delivered',
+      held: false,
+      attempts: [{ status: 503 }, { at: start + 3_600_000, status: 200 }],
+    });
+  });
+
+  it('that is released before its delay is over waits for the rest of it', async () => {
+    const id = await failOnce();
+    await hook.fixture.delivery.hold(id);
+    await hook.fixture.clock.advance(200);
+    expect(await hook.fixture.delivery.release(id)).toMatchObject({ held: false, outcome: 'pending' });
+    await hook.fixture.clock.advance(299);
+    expect(hook.receiver.requests).toHaveLength(1);
+    await hook.fixture.clock.advance(1);
+    await hook.fixture.delivery.settle();
+    expect(hook.receiver.requests).toHaveLength(2);
+  });
+
+  it('has all of its attempts left, and no more', async () => {
+    const id = await failOnce();
+    hook.receiver.otherwise({ status: 500 });
+    await hook.fixture.delivery.hold(id);
+    await hook.fixture.clock.advance(10_000);
+    await hook.fixture.delivery.release(id);
+    await hook.fixture.pass(1_000);
+    await hook.fixture.delivery.settle();
+    expect(await newest()).toMatchObject({ outcome: 'dropped', held: false });
+    expect(hook.receiver.requests).toHaveLength(3);
+  });
+
+  it('during an attempt is over when that attempt succeeds', async () => {
+    const answer = Promise.withResolvers<void>();
+    hook.receiver.script({ after: answer.promise });
+    await hook.fixture.emit(receivedEvent('cmessage1'));
+    await hook.receiver.received(1);
+    const { id } = await newest();
+    expect(await hook.fixture.delivery.hold(id)).toMatchObject({ held: true });
+    answer.resolve();
+    await hook.fixture.delivery.settle();
+    expect(await newest()).toMatchObject({ outcome: 'delivered', held: false });
+    expect(await hook.fixture.delivery.release(id)).toBe('not_held');
+    expect(await hook.fixture.delivery.hold(id)).toBe('over');
+  });
+
+  it('before it has begun is signed when it is released, and lets others pass', async () => {
+    const answer = Promise.withResolvers<void>();
+    hook.receiver.script({ after: answer.promise });
+    await hook.fixture.emit(receivedEvent('cfirst'), receivedEvent('cheld'), receivedEvent('clast'));
+    await hook.receiver.received(1);
+    const [, held] = await hook.fixture.delivery.list({ limit: 2 });
+    const id = held?.id ?? 0;
+    expect(await hook.fixture.delivery.hold(id)).toMatchObject({
+      messageId: 'cheld',
+      held: true,
+      headers: {},
+    });
+    expect(await hook.fixture.delivery.resend(id)).toBe('waiting');
+    answer.resolve();
+    await hook.fixture.delivery.settle();
+    expect(hook.receiver.requests).toHaveLength(2);
+    const { secret } = await hook.fixture.configuration.rotate(WORKSPACE);
+    await hook.fixture.clock.advance(60_000);
+    await hook.fixture.delivery.release(id);
+    await hook.fixture.delivery.settle();
+    const [, , released] = hook.receiver.requests;
+    expect(JSON.parse(released?.body.toString() ?? '').message.id).toBe('cheld');
+    expect(released?.headers['x-service-timestamp']).toEqual([String(start + 60_000)]);
+    expect(signedWith(secret, released)).toBe(true);
+  });
+
+  it('can be sent again by hand meanwhile, and stays held', async () => {
+    const id = await failOnce();
+    await hook.fixture.delivery.hold(id);
+    expect(await hook.fixture.delivery.resend(id)).toMatchObject({
+      outcome: 'pending',
+      held: true,
+      attempts: [{ status: 503 }, { status: 200 }],
+    });
+  });
+
+  it('is dropped with the process, and forgotten by a reset', async () => {
+    const { delivery, database } = hook.fixture;
+    await delivery.hold(await failOnce());
+    await delivery.close();
+    const rows = await database.query('SELECT outcome, reason FROM platform.deliveries');
+    expect(rows).toEqual([{ outcome: 'dropped', reason: 'interrupted' }]);
+    await delivery.reset();
+    expect(await delivery.list({ limit: 1 })).toEqual([]);
+    expect(hook.fixture.clock.pending).toBe(0);
+  });
+
+  it('is no delivery that was never made', async () => {
+    expect(await hook.fixture.delivery.hold(4_711)).toBeNull();
+    expect(await hook.fixture.delivery.release(4_711)).toBeNull();
+  });
+});
