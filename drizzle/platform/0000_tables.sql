@@ -21,11 +21,13 @@ CREATE TABLE "platform"."connections" (
 	"tier" text NOT NULL,
 	"state" text NOT NULL,
 	"needs_reconnect" boolean NOT NULL,
+	"reported_broken" boolean NOT NULL,
 	"is_default" boolean NOT NULL,
 	"profile_pic_url" text,
 	"position" bigint GENERATED ALWAYS AS IDENTITY (sequence name "platform"."connections_position_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
 	"created_at" bigint NOT NULL,
-	"paired_at" bigint
+	"paired_at" bigint,
+	"warmup_until" bigint
 );
 --> statement-breakpoint
 CREATE TABLE "platform"."licences" (

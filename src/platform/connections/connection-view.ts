@@ -11,6 +11,11 @@ function listStatus(connection: Connection): string {
   return connection.state === 'live' ? ASSUMPTIONS.liveStatusInList.value : connection.state;
 }
 
+/** The state as the detail and the events name it. */
+export function detailStatus({ state }: Pick<Connection, 'state'>): string {
+  return state === 'live' ? 'connected' : state;
+}
+
 /**
  * A connection in `GET /connections`, deprecated aliases included. `neutralPicture` stands in where the
  * number has none. Implements `Connection list item`.

@@ -1,9 +1,10 @@
 import type { Provider } from '../../contract/service/statuses.ts';
-import { ASSUMPTIONS } from '../assumptions.ts';
-import { newIdentifier } from '../identifiers.ts';
 import { attachSlot } from '../licensing/attach-slot.ts';
 import { networkSessions } from '../network/sessions.ts';
 import type { ChangeState } from '../state-change.ts';
+import { applyTransition } from './apply-transition.ts';
+import { ensureDefault } from './default-connection.ts';
+import { insertConnection } from './insert-connection.ts';
 import { lockWorkspace } from './workspaces.ts';
 
 /** A connection made outside the API, by embedded signup or a portal admin: already paired and live. */
@@ -28,24 +29,11 @@ export function createConnections(changeState: ChangeState): Connections {
     createPaired: (workspaceId, { provider, phoneNumber, label = phoneNumber, addon = true }) =>
       changeState(async (change) => {
         await lockWorkspace(change.tx, workspaceId);
-        const id = newIdentifier();
-        await change.tx.query(
-          `INSERT INTO platform.connections (id, workspace_id, provider, phone_number, label, tier, state,
-             needs_reconnect, is_default, profile_pic_url, created_at, paired_at)
-           VALUES ($1, $2, $3, $4, $5, $6, 'live', false,
-             NOT EXISTS (SELECT 1 FROM platform.connections WHERE workspace_id = $2), NULL, $7, $7)`,
-          [
-            id,
-            workspaceId,
-            provider,
-            phoneNumber,
-            label,
-            ASSUMPTIONS.tierByProvider.value[provider],
-            change.now,
-          ],
-        );
+        const id = await insertConnection(change, { workspaceId, provider, label });
         await networkSessions.open(change, id);
+        await applyTransition(change, id, 'paired', { phoneNumber });
         await attachSlot(change, { workspaceId, connectionId: id, addon });
+        await ensureDefault(change, workspaceId);
         return { id };
       }),
   };

@@ -6,9 +6,7 @@ import { passed } from '../decision-trace.ts';
 import { isIdentifier } from '../identifiers.ts';
 import { type Licence, type LicenceState, licenceState } from '../licensing/licence-state.ts';
 import { PlatformError } from '../platform-error.ts';
-
-/** The session of a connection. The wire has other names for `live`: `open` in the list, `connected` in the detail. */
-export type SessionState = 'connecting' | 'live' | 'disconnected';
+import type { SessionState } from './transitions.ts';
 
 /** A connection with its licence as it stands at the time of the read. */
 export interface Connection {

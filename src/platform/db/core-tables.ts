@@ -48,12 +48,17 @@ export const connections = platformSchema.table(
     tier: text('tier').notNull(),
     state: text('state').notNull(),
     needsReconnect: boolean('needs_reconnect').notNull(),
+    /** The last event told of it was `connection.disconnected`. */
+    reportedBroken: boolean('reported_broken').notNull(),
     isDefault: boolean('is_default').notNull(),
     profilePicUrl: text('profile_pic_url'),
     /** The order in which connections were made, for lists. */
     position: bigint('position', { mode: 'number' }).notNull().generatedAlwaysAsIdentity(),
     createdAt: epochMs('created_at').notNull(),
+    /** When a number paired for the first time. */
     pairedAt: epochMs('paired_at'),
+    /** End of the warm-up of a new number; null for one with a past. */
+    warmupUntil: epochMs('warmup_until'),
   },
   (table) => [index('connections_workspace').on(table.workspaceId, table.position)],
 );

@@ -1,0 +1,32 @@
+import type { EventConnection, WebhookEvent } from '../../contract/service/events.ts';
+import type { NewEvent } from '../webhooks/ledger.ts';
+import { detailStatus, toDateTime } from './connection-view.ts';
+import type { Connection } from './read-connections.ts';
+import type { ConnectionEvent } from './transitions.ts';
+
+/**
+ * The event that tells how a connection stands now. `reason` is advisory and belongs to a break; `at` is
+ * virtual epoch ms. The picture to scan is deliberately not in it.
+ * Implements `connection.disconnected` and `connection.connected`.
+ */
+export function connectionTold(
+  connection: Connection,
+  event: ConnectionEvent,
+  reason: string | null,
+  at: number,
+): NewEvent {
+  const { licence } = connection;
+  const told: EventConnection = {
+    id: connection.id,
+    phone_number: connection.phoneNumber ?? '',
+    label: connection.label,
+    status: detailStatus(connection),
+    needs_reconnect: connection.needsReconnect,
+    license_status: licence.status,
+    license_expires: licence.expiresAt === null ? null : toDateTime(licence.expiresAt),
+    reason,
+  };
+  const payload: WebhookEvent = { event, connection_id: connection.id, connection: told, timestamp: at };
+  const { workspaceId, id: connectionId } = connection;
+  return { workspaceId, connectionId, messageId: null, event, status: null, payload, at };
+}

@@ -1,0 +1,91 @@
+import { describe, expect, test } from 'vitest';
+import {
+  SESSION_STATES,
+  type Standing,
+  TRIGGERS,
+  type Trigger,
+  takeStep,
+} from '../../../src/platform/connections/transitions.ts';
+
+type From = Standing['state'] | 'none';
+
+/** What the specification's table says, written out: `from trigger → next needsReconnect told`. */
+const RIGHT: Readonly<Record<string, string>> = {
+  'none created': 'connecting false nothing',
+  'connecting paired': 'live false connected',
+  'connecting restarted_needs_qr': 'connecting kept nothing',
+  'connecting logged_out': 'disconnected kept nothing',
+  'live outage_found': 'disconnected true disconnected',
+  'live restarted': 'live false nothing',
+  'live logged_out': 'disconnected true nothing',
+  'disconnected paired': 'live false connected',
+  'disconnected recovered': 'live false connected',
+  'disconnected restarted': 'live false connected',
+  'disconnected restarted_needs_qr': 'connecting kept nothing',
+  'disconnected logged_out': 'disconnected kept nothing',
+};
+
+const BOTH = [false, true];
+const FROM: readonly From[] = ['none', ...SESSION_STATES];
+const PAIRS = FROM.flatMap((from) => TRIGGERS.map((trigger): [From, Trigger] => [from, trigger]));
+
+function standings(from: From): (Standing | null)[] {
+  if (from === 'none') return [null];
+  return BOTH.flatMap((needsReconnect) =>
+    BOTH.map((reportedBroken) => ({ state: from, needsReconnect, reportedBroken })),
+  );
+}
+
+describe('connection transitions', () => {
+  test.each(PAIRS)('%s, %s: as the table of the specification says', (from, trigger) => {
+    const right = RIGHT[`${from} ${trigger}`];
+    for (const standing of standings(from)) {
+      for (const mayTell of BOTH) {
+        if (right === undefined) {
+          expect(() => takeStep(standing, trigger, mayTell)).toThrow(trigger);
+          continue;
+        }
+        const [next, needs, told] = right.split(' ');
+        const step = takeStep(standing, trigger, mayTell);
+        const reported = standing?.reportedBroken ?? false;
+        expect(step.standing.state).toBe(next);
+        expect(String(step.standing.needsReconnect)).toBe(
+          needs === 'kept' ? String(standing?.needsReconnect ?? false) : needs,
+        );
+        const isTold = mayTell && (told === 'disconnected' || (told === 'connected' && reported));
+        expect(step.tells).toBe(isTold ? `connection.${told}` : null);
+      }
+    }
+  });
+
+  test('a recovery is told once, and only after a break that was told', () => {
+    const live: Standing = { state: 'live', needsReconnect: false, reportedBroken: false };
+    const broken = takeStep(live, 'outage_found', true);
+    expect(broken).toEqual({
+      standing: { state: 'disconnected', needsReconnect: true, reportedBroken: true },
+      tells: 'connection.disconnected',
+    });
+    const back = takeStep(broken.standing, 'recovered', true);
+    expect(back).toEqual({ standing: live, tells: 'connection.connected' });
+    const silent = takeStep(live, 'outage_found', false);
+    expect(silent.tells).toBeNull();
+    expect(takeStep(silent.standing, 'recovered', true).tells).toBeNull();
+  });
+
+  test('a break told before the licence lapsed is followed by a recovery told after it was renewed', () => {
+    const broken: Standing = { state: 'disconnected', needsReconnect: true, reportedBroken: true };
+    const unheard = takeStep(broken, 'recovered', false);
+    expect([unheard.tells, unheard.standing.reportedBroken]).toEqual([null, true]);
+    const again = takeStep(unheard.standing, 'outage_found', false);
+    expect(takeStep(again.standing, 'recovered', true).tells).toBe('connection.connected');
+  });
+
+  test('a restart and a logout in between do not make anyone forget that the break was told', () => {
+    const broken: Standing = { state: 'disconnected', needsReconnect: true, reportedBroken: true };
+    const restarted = takeStep(broken, 'restarted_needs_qr', true);
+    expect(restarted).toEqual({ standing: { ...broken, state: 'connecting' }, tells: null });
+    expect(takeStep(restarted.standing, 'paired', true).tells).toBe('connection.connected');
+    const loggedOut = takeStep(broken, 'logged_out', true);
+    expect(takeStep(loggedOut.standing, 'paired', true).tells).toBe('connection.connected');
+  });
+});
