@@ -1,0 +1,45 @@
+/**
+ * What is done about a sentence of the specification:
+ * - `proven`: tests cite it.
+ * - `later`: part of the service that is not built yet; `reason` says which.
+ * - `not_modelled`: nothing here stands for it, and `reason` says why.
+ */
+export type RequirementKind = 'proven' | 'later' | 'not_modelled';
+
+/** One sentence of the specification, in our words. */
+export interface Requirement<Id extends string = string> {
+  readonly id: Id;
+  /** Heading under which the specification says it. */
+  readonly section: string;
+  readonly rule: string;
+  readonly kind: RequirementKind;
+  /** Why it is not proven; absent when it is. */
+  readonly reason?: string;
+}
+
+/** A sentence that no test proves, and why. */
+interface Unproven {
+  readonly rule: string;
+  readonly kind: Exclude<RequirementKind, 'proven'>;
+  readonly reason: string;
+}
+
+export function later(rule: string, reason: string): Unproven {
+  return { rule, kind: 'later', reason };
+}
+
+export function notModelled(rule: string, reason: string): Unproven {
+  return { rule, kind: 'not_modelled', reason };
+}
+
+/** The sentences under one heading: id and rule of each. A plain rule is one that tests have to prove. */
+export function section<const Rules extends Readonly<Record<string, string | Unproven>>>(
+  heading: string,
+  rules: Rules,
+): readonly Requirement<keyof Rules & string>[] {
+  return Object.entries(rules).map(([id, said]) => {
+    const rule: Omit<Requirement, 'id' | 'section'> =
+      typeof said === 'string' ? { rule: said, kind: 'proven' } : said;
+    return { id, section: heading, ...rule };
+  });
+}

@@ -1,0 +1,19 @@
+import type { TestOptions } from 'vitest';
+import type { RequirementId } from '../requirements.ts';
+
+declare module 'vitest' {
+  interface TaskMeta {
+    /** Sentences of the specification that the test proves. */
+    proves?: readonly RequirementId[];
+  }
+}
+
+/**
+ * Says which sentences of the specification a test proves:
+ * `it('forgets a key after a day', proves('connections.create.idempotency.lifetime'), async () => …)`.
+ * An id that is not in `test/requirements.ts` does not compile, and a proven sentence that no test cites
+ * fails `test/requirements/coverage.test.ts`. Ids are written as literals, so that they can be read from the file.
+ */
+export function proves(...ids: readonly [RequirementId, ...RequirementId[]]): TestOptions {
+  return { meta: { proves: ids } };
+}
