@@ -6,6 +6,7 @@ import type { Queryable } from '../runtime/database/database.ts';
 import type { Logger } from '../runtime/logger/logger.ts';
 import { createSandboxApp, SANDBOX_PREFIX } from './app.ts';
 import { accessEndpoints } from './endpoints/access-endpoints.ts';
+import { callEndpoints } from './endpoints/call-endpoints.ts';
 import { clockEndpoints } from './endpoints/clock-endpoints.ts';
 import { deliveryEndpoints } from './endpoints/delivery-endpoints.ts';
 import { faultEndpoints } from './endpoints/fault-endpoints.ts';
@@ -83,6 +84,7 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
 
   const resetOnce = async (): Promise<SandboxInfo> => {
     ports.faults.clear();
+    ports.calls.clear();
     ports.hosts.clear();
     await platform.reset();
     await saveTunnels();
@@ -117,6 +119,7 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
         ...accessEndpoints(platform),
         ...peopleEndpoints(platform),
         ...deliveryEndpoints(platform),
+        ...callEndpoints(ports.calls),
         ...hostEndpoints(ports.hosts, saveTunnels),
       },
     }),

@@ -33,6 +33,10 @@ export function accessEndpoints({ workspaces, apiKeys, connections, licences }: 
       return { ok: true as const };
     },
 
+    async tryAddress({ param, body: { address } }) {
+      return { ...(await apiKeys.tryAddress(param('id'), address)) };
+    },
+
     async addConnection({ param, body }) {
       const { id } = await connections.createPaired(param('id'), givenFields(body));
       return { connection: { id } };

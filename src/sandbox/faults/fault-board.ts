@@ -7,6 +7,7 @@ import type {
 } from '../../contract/sandbox/faults.ts';
 import type { ApiFault, ApiFaults } from '../../platform/rest/api-faults.ts';
 import type { WebhookFault, WebhookFaults } from '../../platform/webhooks/webhook-faults.ts';
+import { matchesPath } from '../match-path.ts';
 import { ActiveRule } from './fault-rule.ts';
 
 const DEFAULT_SEED = 1;
@@ -48,12 +49,13 @@ function toWebhookFault(action: FaultAction, name: string): WebhookFault | undef
   }
 }
 
-function toApiFault(action: FaultAction): ApiFault | undefined {
+function toApiFault(action: FaultAction, name: string): ApiFault | undefined {
   switch (action.type) {
     case 'status': {
       const { type, code, error, retryAfter } = action;
       return {
         type,
+        name,
         code,
         ...(error === undefined ? {} : { error }),
         ...(retryAfter === undefined ? {} : { retryAfter }),
@@ -62,9 +64,9 @@ function toApiFault(action: FaultAction): ApiFault | undefined {
     case 'reset':
     case 'not_persisted':
     case 'lost_answer':
-      return { type: action.type };
+      return { type: action.type, name };
     case 'delay':
-      return { type: 'delay', ms: action.ms };
+      return { type: 'delay', ms: action.ms, name };
     default:
       return undefined;
   }
@@ -86,9 +88,7 @@ function matchesCall(
   call: { readonly method: string; readonly path: string },
 ): boolean {
   if (match.method !== undefined && match.method !== call.method) return false;
-  if (match.path === undefined) return true;
-  if (match.path.endsWith('*')) return call.path.startsWith(match.path.slice(0, -1));
-  return call.path === match.path;
+  return match.path === undefined || matchesPath(match.path, call.path);
 }
 
 export function createFaultBoard(): FaultBoard {
@@ -125,9 +125,9 @@ export function createFaultBoard(): FaultBoard {
       decide(call) {
         const faults: ApiFault[] = [];
         for (const active of rules) {
-          const { match, action } = active.rule;
+          const { id, match, action } = active.rule;
           if (match.surface !== 'api' || !matchesCall(match, call)) continue;
-          const fault = toApiFault(action);
+          const fault = toApiFault(action, id);
           if (fault !== undefined && active.hitsCall()) faults.push(fault);
         }
         return faults;

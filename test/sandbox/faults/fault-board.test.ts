@@ -194,14 +194,16 @@ describe('an api rule', () => {
     expect(hits({ path: '/*' }, get)).toBe(1);
   });
 
-  it('becomes the fault of its action', () => {
+  it('becomes the fault of its action, by the name of its rule', () => {
     const fault = (action: object) => board(rule({}, action)).api.decide(get);
     expect(fault({ type: 'status', code: 429, error: 'rate_limited', retryAfter: 3 })).toEqual([
-      { type: 'status', code: 429, error: 'rate_limited', retryAfter: 3 },
+      { type: 'status', name: 'a', code: 429, error: 'rate_limited', retryAfter: 3 },
     ]);
-    expect(fault({ type: 'status', code: 500 })).toEqual([{ type: 'status', code: 500 }]);
-    expect(fault({ type: 'delay', ms: 5 })).toEqual([{ type: 'delay', ms: 5 }]);
-    for (const type of ['reset', 'not_persisted', 'lost_answer']) expect(fault({ type })).toEqual([{ type }]);
+    expect(fault({ type: 'status', code: 500 })).toEqual([{ type: 'status', name: 'a', code: 500 }]);
+    expect(fault({ type: 'delay', ms: 5 })).toEqual([{ type: 'delay', name: 'a', ms: 5 }]);
+    for (const type of ['reset', 'not_persisted', 'lost_answer']) {
+      expect(fault({ type })).toEqual([{ type, name: 'a' }]);
+    }
   });
 
   it('hits the first so many calls that match', () => {
