@@ -13,6 +13,7 @@ export interface LoopOptions {
   readonly redisUrl?: string | undefined;
   readonly ports: LoopPorts;
   readonly secrets: LocalSecrets;
+  readonly trustedProxies?: readonly string[] | undefined;
   readonly webhookSecret?: string | undefined;
   /** The pace of sends: 1 is real, 0 none. */
   readonly sendScale: number;
@@ -43,6 +44,7 @@ export async function startLoop(options: LoopOptions): Promise<Loop> {
     databaseUrl: options.platformDatabaseUrl,
     ports: options.ports,
     sendScale: options.sendScale,
+    trustedProxies: options.trustedProxies,
     webhookSecret: options.webhookSecret,
     onTakenOver: options.onTakenOver,
     clock,

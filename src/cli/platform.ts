@@ -43,6 +43,7 @@ await runCommand(COMMAND, async ({ options, env, clock, print, warnOfTypo }) => 
       databaseUrl: server.url,
       ports,
       sendScale: REAL_PACE,
+      trustedProxies: settings.trustedProxies,
       webhookSecret: settings.webhookSecret,
       onTakenOver: () => void lifecycle.close().then(() => process.exit(1)),
       clock,

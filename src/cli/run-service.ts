@@ -16,6 +16,8 @@ export interface RunServiceOptions {
   readonly ports: ServicePorts;
   /** The pace of sends: 1 is real, 0 none. */
   readonly sendScale: number;
+  /** Proxies whose `X-Forwarded-For` is believed. */
+  readonly trustedProxies?: readonly string[] | undefined;
   /** Given to the connector's subscription in place of a random one. */
   readonly webhookSecret?: string | undefined;
   /** Absent: no connector is attached. */
@@ -81,6 +83,7 @@ export async function runService(options: RunServiceOptions): Promise<RunningSer
         auth: urlOf('platform'),
       }),
       sendScale: options.sendScale,
+      ...(options.trustedProxies === undefined ? {} : { trustedProxies: options.trustedProxies }),
       ports: ports.platform,
       onTakenOver: options.onTakenOver,
     });

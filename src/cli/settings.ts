@@ -1,3 +1,4 @@
+import { isAddressRange } from '../platform/credentials/address-allowlist.ts';
 import type { Environment } from '../runtime/config/read-settings.ts';
 import * as setting from '../runtime/config/setting.ts';
 import { LOG_LEVELS } from '../runtime/logger/logger.ts';
@@ -139,6 +140,14 @@ export function platformSettings() {
       unset: 'the same server as DATABASE_URL, in a schema of its own',
       example: 'postgres://user:password@127.0.0.1:5432/platform',
     }),
+    PLATFORM_TRUSTED_PROXIES: setting.list({
+      description:
+        'Proxies in front of the platform whose X-Forwarded-For is believed; the address of a caller is the rightmost one that is none of them',
+      accepts: isAddressRange,
+      allowed: 'one or more IPv4 or IPv6 addresses or CIDR ranges, separated by commas',
+      unset: 'X-Forwarded-For is ignored',
+      example: '10.0.0.0/8,fd00::/8',
+    }),
     WEBHOOK_SECRET: webhookSecret,
     LOG_LEVEL: logLevel,
   };
@@ -147,6 +156,6 @@ export function platformSettings() {
 /** Every setting there is: those of `npm start`, and the order of `.env.example`. */
 export function allSettings(env: Environment) {
   const { DATABASE_URL, ...connector } = connectorSettings(env);
-  const { PLATFORM_DATABASE_URL } = platformSettings();
-  return { DATABASE_URL, PLATFORM_DATABASE_URL, ...connector };
+  const { PLATFORM_DATABASE_URL, PLATFORM_TRUSTED_PROXIES } = platformSettings();
+  return { DATABASE_URL, PLATFORM_DATABASE_URL, PLATFORM_TRUSTED_PROXIES, ...connector };
 }

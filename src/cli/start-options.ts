@@ -8,6 +8,7 @@ import { allSettings } from './settings.ts';
 export interface StartOptions {
   readonly databaseUrl: Secret | undefined;
   readonly platformDatabaseUrl: Secret | undefined;
+  readonly trustedProxies: readonly string[] | undefined;
   readonly redisUrl: string | undefined;
   readonly webhookSecret: string | undefined;
   readonly reconcileIntervalMs: number;
@@ -38,6 +39,7 @@ export function startOptions(env: Environment, warn: (found: string, meant: stri
   return {
     databaseUrl,
     platformDatabaseUrl,
+    trustedProxies: settings.PLATFORM_TRUSTED_PROXIES,
     redisUrl: settings.REDIS_URL?.reveal(),
     webhookSecret: settings.WEBHOOK_SECRET?.reveal(),
     reconcileIntervalMs: settings.RECONCILE_INTERVAL_MS,

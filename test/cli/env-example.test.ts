@@ -10,6 +10,7 @@ const file = readFileSync(new URL('../../.env.example', import.meta.url), 'utf8'
 const NAMES = [
   'DATABASE_URL',
   'PLATFORM_DATABASE_URL',
+  'PLATFORM_TRUSTED_PROXIES',
   'REDIS_URL',
   'CONNECTOR_HOST',
   'CONNECTOR_PORT',

@@ -115,13 +115,20 @@ export function path<const Options extends SettingOptions<string>>(
   return define<string, Options>(options, { allowed: 'a path', schema });
 }
 
-/** Several texts, separated by commas. Never an empty list. */
-export function list<const Options extends SettingOptions<readonly string[]>>(
-  options: Options,
-): Setting<ValueOf<readonly string[], Options>> {
+/** Several texts, separated by commas; `accepts` and `allowed` narrow them. Never an empty list. */
+export function list<
+  const Options extends SettingOptions<readonly string[]> & {
+    readonly accepts?: (item: string) => boolean;
+    readonly allowed?: string;
+  },
+>(options: Options): Setting<ValueOf<readonly string[], Options>> {
+  const { accepts = () => true, allowed = 'one or more texts, separated by commas' } = options;
   return define<readonly string[], Options>(options, {
-    allowed: 'one or more texts, separated by commas',
-    schema: z.string().transform(splitList).pipe(z.array(z.string()).min(1)),
+    allowed,
+    schema: z
+      .string()
+      .transform(splitList)
+      .pipe(z.array(z.string().refine(accepts)).min(1)),
   });
 }
 
