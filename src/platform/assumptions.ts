@@ -1,9 +1,17 @@
-import type { MessageStatus, Tier } from '../contract/service/statuses.ts';
+import type { OutageCause } from '../contract/sandbox/connections.ts';
+import type { DISCONNECT_REASONS, MessageStatus, Tier } from '../contract/service/statuses.ts';
 
 /** A value that the specification does not show, and why it is this one. */
 interface Assumption<T> {
   readonly value: T;
   readonly because: string;
+}
+
+/** What comes of an outage: the reason that is told, whether a heal is tried first, what is left of the session. */
+interface OutageRules {
+  readonly reason: (typeof DISCONNECT_REASONS)[number];
+  readonly healTried: boolean;
+  readonly keepsCredentials: boolean;
 }
 
 const second = 1_000;
@@ -146,5 +154,39 @@ export const ASSUMPTIONS = {
   runOutSlot: assume(
     'used until renewed',
     'A slot returns with its remaining time; one with none left would else start a second trial.',
+  ),
+  outageCauses: assume<Readonly<Record<OutageCause, OutageRules>>>(
+    {
+      session_lost: { reason: 'AUTH_LOST', healTried: false, keepsCredentials: false },
+      phone_off: { reason: 'NEEDS_RECONNECT', healTried: false, keepsCredentials: true },
+      session_ageing: { reason: 'HEAL_GIVEUP', healTried: true, keepsCredentials: false },
+      opened_elsewhere: { reason: 'NEEDS_RECONNECT', healTried: false, keepsCredentials: true },
+      zombie: { reason: 'HEAL_GIVEUP', healTried: true, keepsCredentials: true },
+    },
+    'Causes, reasons and a heal are shown, not which go together; a heal helps where the session is worn, not gone.',
+  ),
+  outageFoundAfterMs: assume(
+    { least: 30 * second, healedLeast: 60 * second, healedMost: 600 * second },
+    'Only bounds are shown: within 5 minutes, or 15 to 20 with a heal; one that helps is over before those.',
+  ),
+  deadSessionMeanwhile: assume(
+    { sends: 'refused', incoming: 'kept', receipts: 'kept' },
+    'What passes through a broken session is not shown; a network keeps messages for a number and hands them over late.',
+  ),
+  keptMessage: assume(
+    { createdAt: 'arrival', forAnotherNumber: 'dropped' },
+    'A late message bears the time it arrived: with the time it was written it would lie below pages already read.',
+  ),
+  blockedContact: assume(
+    { incoming: 'vanishes', toldToWriter: false, sends: 'pass' },
+    'Blocking is not shown; the one who is blocked is not told, and the owner may still write.',
+  ),
+  ownerPhoneOff: assume<OutageCause>(
+    'phone_off',
+    'A phone that is switched off is an outage of that cause; switching it on ends it.',
+  ),
+  silentWhileExpired: assume(
+    'never told',
+    'No events while the licence is expired; what happened then is seen by polling, and counts as not reported.',
   ),
 } as const satisfies Readonly<Record<string, Assumption<unknown>>>;

@@ -1,3 +1,5 @@
+import { outageTimers } from './connections/health/outage-timers.ts';
+import { catchUpTimers, throughSessions } from './network/hold-reports.ts';
 import type { NetworkReports, PhoneNetwork } from './network/network.ts';
 import { createSimulatedNetwork, networkTimers } from './network/simulated-network.ts';
 import type { PlatformOptions } from './platform-options.ts';
@@ -60,7 +62,11 @@ export function composeCore(
     deliver: (events) => delivery.deliver(events),
     arm: (dueAt) => runner.arm(dueAt),
   });
-  const handlers = networkTimers(reports);
+  const handlers = {
+    ...networkTimers(throughSessions(reports)),
+    ...catchUpTimers(reports),
+    ...outageTimers,
+  };
   const runner = createTimerRunner({ database, clock, systemClock, gate, commit, logger, handlers });
 
   return {

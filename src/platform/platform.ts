@@ -1,6 +1,7 @@
 import type express from 'express';
 import { composeCore } from './compose-core.ts';
 import { type Connections, createConnections } from './connections/connections.ts';
+import { createOutages, type Outages } from './connections/health/outages.ts';
 import { createWorkspaces, type Workspaces } from './connections/workspaces.ts';
 import { type ApiKeys, createApiKeys } from './credentials/api-keys.ts';
 import { clearTables } from './db/clear-tables.ts';
@@ -33,6 +34,8 @@ export interface Platform {
   readonly workspaces: Workspaces;
   readonly apiKeys: ApiKeys;
   readonly connections: Connections;
+  /** Outages of sessions, and the owners' phones. */
+  readonly outages: Outages;
   readonly licences: Licences;
   readonly messages: Messages;
   readonly timing: SendTiming;
@@ -110,6 +113,7 @@ async function startPlatform(options: PlatformOptions, release: () => Promise<vo
     workspaces: createWorkspaces(changeState),
     apiKeys: createApiKeys(database, changeState),
     connections: createConnections(changeState),
+    outages: createOutages({ changeState, random }),
     licences: createLicences(changeState),
     messages: createMessages(changeState),
     timing: sender.timing,

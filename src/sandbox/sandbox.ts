@@ -11,6 +11,7 @@ import { clockEndpoints } from './endpoints/clock-endpoints.ts';
 import { deliveryEndpoints } from './endpoints/delivery-endpoints.ts';
 import { faultEndpoints } from './endpoints/fault-endpoints.ts';
 import { hostEndpoints } from './endpoints/host-endpoints.ts';
+import { outageEndpoints } from './endpoints/outage-endpoints.ts';
 import { peopleEndpoints } from './endpoints/people-endpoints.ts';
 import { toIso } from './endpoints/times.ts';
 import type { SandboxPorts } from './sandbox-ports.ts';
@@ -118,6 +119,7 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
         ...faultEndpoints(ports.faults),
         ...accessEndpoints(platform),
         ...peopleEndpoints(platform),
+        ...outageEndpoints(platform),
         ...deliveryEndpoints(platform),
         ...callEndpoints(ports.calls),
         ...hostEndpoints(ports.hosts, saveTunnels),

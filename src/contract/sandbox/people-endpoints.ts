@@ -40,7 +40,7 @@ export const PEOPLE_ENDPOINTS = {
     path: '/connections/{id}/recover',
     summary: 'The session works again.',
     answers: [{ status: 200, description: 'Works.', schema: acknowledgement }],
-    errors: [...onConnection, 'wrong_state'],
+    errors: [...onConnection, 'wrong_state', 'not_supported_for_provider'],
   },
   setOwnerPhone: {
     method: 'POST',
@@ -48,7 +48,7 @@ export const PEOPLE_ENDPOINTS = {
     summary: 'Switches the phone of the owner on or off, and blocks contacts.',
     body: { schema: connections.ownerPhoneRequest, required: true },
     answers: [{ status: 200, description: 'As it stands now.', schema: connections.ownerPhone }],
-    errors: onConnection,
+    errors: [...onConnection, 'not_supported_for_provider'],
   },
   putContact: {
     method: 'PUT',

@@ -1,4 +1,6 @@
 import type { MessageStatus } from '../../contract/service/statuses.ts';
+import { newIdentifier } from '../identifiers.ts';
+import { passInbound } from '../network/hold-reports.ts';
 import type { NetworkReports } from '../network/network.ts';
 import { PlatformError } from '../platform-error.ts';
 import type { ChangeState } from '../state-change.ts';
@@ -8,8 +10,9 @@ import { type IncomingMessage, receiveMessages } from './receive-messages.ts';
 /** Messages, as the network and people outside the API move them. */
 export interface Messages {
   /**
-   * A person writes to a connection. Throws `not_found` for an unknown connection, `send_failed` for one
-   * whose session is not live.
+   * A person writes to a connection. While its session does not work the message comes later, under the id
+   * that is answered; what a blocked person writes never does. Throws `not_found` for an unknown connection,
+   * `send_failed` for one whose number never paired.
    */
   receive(connectionId: string, message: IncomingMessage): Promise<{ messageId: string }>;
   /** The same for many at once, in one transaction and in this order. Answers the ids in the same order. */
@@ -23,7 +26,12 @@ export interface Messages {
 
 export function createMessages(changeState: ChangeState): Messages {
   const receiveMany: Messages['receiveMany'] = (connectionId, batch) =>
-    changeState((change) => receiveMessages(change, connectionId, batch));
+    changeState(async (change) => {
+      const written = batch.map((message) => ({ id: newIdentifier(), ...message }));
+      const arriving = await passInbound(change, connectionId, written);
+      if (arriving.length > 0) await receiveMessages(change, connectionId, arriving);
+      return written.map(({ id }) => id);
+    });
 
   return {
     receiveMany,
@@ -52,9 +60,9 @@ export const networkReports: NetworkReports = {
     await applyReceipts(change, receipts);
   },
 
-  async inbound(change, { connectionId, from, text, at }) {
+  async inbound(change, { connectionId, at, ...message }) {
     try {
-      await receiveMessages(change, connectionId, [{ from, text }], at);
+      await receiveMessages(change, connectionId, [message], at);
     } catch (error) {
       // A connection that is gone or broken by then gets nothing, and the person is not told.
       if (!(error instanceof PlatformError)) throw error;

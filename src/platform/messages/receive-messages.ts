@@ -10,6 +10,8 @@ import { RECEIPT_BITS } from './receipt-ladder.ts';
 
 /** A message that a person writes to a connection. */
 export interface IncomingMessage {
+  /** Taken beforehand where somebody was told it; default: a new one. */
+  readonly id?: string;
   /** Digits of the writer. */
   readonly from: string;
   readonly text: string;
@@ -65,8 +67,8 @@ export async function receiveMessages(
   const connection = await readConnection(change.tx, connectionId, change.now);
   if (connection.state !== 'live') throw new PlatformError(ASSUMPTIONS.deadSessionCode.value);
   const createdAt = await stampCreation(change, connection.workspaceId, at);
-  const messages = batch.map(({ from, text }) => ({
-    id: newIdentifier(),
+  const messages = batch.map(({ id = newIdentifier(), from, text }) => ({
+    id,
     waMessageId: newNetworkId(),
     from,
     text: storableText(text),

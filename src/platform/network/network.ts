@@ -43,6 +43,8 @@ export interface Receipt {
 
 /** A message from a person. */
 export interface InboundMessage {
+  /** Taken beforehand where somebody was told it; default: a new one. */
+  readonly id?: string;
   readonly connectionId: string;
   readonly from: string;
   readonly text: string;

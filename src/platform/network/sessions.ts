@@ -102,3 +102,37 @@ export async function lockSession(change: StateChange, connectionId: string): Pr
   const [row] = await change.tx.query<SessionRow>(`${SELECT} FOR UPDATE`, [connectionId]);
   return fromRow(row);
 }
+
+/** How a session breaks. */
+export interface Break {
+  readonly cause: OutageCause;
+  readonly outageId: string;
+  /** An automatic heal will succeed. */
+  readonly heals: boolean;
+  readonly keepsCredentials: boolean;
+}
+
+/** Breaks a session. The service does not notice by itself. */
+export async function breakSession(change: StateChange, connectionId: string, broken: Break): Promise<void> {
+  await change.tx.query(
+    `UPDATE platform.network_sessions SET alive = false, credentials = $3, cause = $2, heals = $4, outage_id = $5,
+       since = $6, phone_on = phone_on AND $2 <> 'phone_off'
+     WHERE connection_id = $1`,
+    [connectionId, broken.cause, broken.keepsCredentials, broken.heals, broken.outageId, change.now],
+  );
+}
+
+/** Switches the owner's phone, and says whom it blocks. A connection that no phone came near may have one too. */
+export async function writePhone(
+  change: StateChange,
+  connectionId: string,
+  { on, blocked }: { readonly on: boolean; readonly blocked: readonly string[] },
+): Promise<void> {
+  await change.tx.query(
+    `INSERT INTO platform.network_sessions
+       (connection_id, alive, credentials, since, phone_on, blocked)
+     VALUES ($1, false, false, $2, $3, $4)
+     ON CONFLICT (connection_id) DO UPDATE SET phone_on = excluded.phone_on, blocked = excluded.blocked`,
+    [connectionId, change.now, on, blocked],
+  );
+}

@@ -1,0 +1,81 @@
+import { z } from 'zod';
+import type { OutageCause } from '../../../contract/sandbox/connections.ts';
+import { LIMITS } from '../../../contract/service/limits.ts';
+import { ASSUMPTIONS } from '../../assumptions.ts';
+import { networkSessions } from '../../network/sessions.ts';
+import type { StateChange } from '../../state-change.ts';
+import type { TimerHandler } from '../../time/timer-runner.ts';
+import type { NewTimer } from '../../time/timers.ts';
+import { applyTransition } from '../apply-transition.ts';
+import { lockHealth } from './lock-health.ts';
+
+interface Planned {
+  readonly cause: OutageCause;
+  readonly heals: boolean;
+  /** When it began, virtual epoch ms. */
+  readonly at: number;
+  /** In [0, 1). */
+  readonly draw: number;
+  readonly connectionId: string;
+  readonly outageId: string;
+}
+
+/**
+ * Plans the end of an outage's silence. One that heals is over before anything is told. Else the status probe
+ * finds it: within 5 minutes, or after 15 to 20 where a heal is tried in vain. Implements `Connection status`.
+ */
+export function planDiscovery({ cause, heals, at, draw, connectionId, outageId }: Planned): NewTimer {
+  const { least, healedLeast, healedMost } = ASSUMPTIONS.outageFoundAfterMs.value;
+  const within = (from: number, to: number): number => at + from + Math.round(draw * (to - from));
+  const payload = { connectionId, outageId };
+  if (heals) return { kind: 'outage.healed', dueAt: within(healedLeast, healedMost), payload };
+  const dueAt = ASSUMPTIONS.outageCauses.value[cause].healTried
+    ? within(LIMITS.disconnectDetectionHealMinMs, LIMITS.disconnectDetectionHealMaxMs)
+    : within(least, LIMITS.disconnectDetectionMs);
+  return { kind: 'outage.found', dueAt, payload };
+}
+
+const outageTimer = z.object({ connectionId: z.string(), outageId: z.string() });
+
+/** Runs `act` if that outage still goes on and the service has not found it; else the timer is stale. */
+async function whileHidden(
+  change: StateChange,
+  payload: unknown,
+  act: (connectionId: string, cause: OutageCause, phoneOn: boolean) => Promise<void>,
+): Promise<void> {
+  const { connectionId, outageId } = outageTimer.parse(payload);
+  const health = await lockHealth(change, connectionId);
+  if (health === null || health.state !== 'live') return;
+  const { cause, phoneOn } = health.session;
+  if (health.session.outageId !== outageId || cause === null) return;
+  await act(connectionId, cause, phoneOn);
+}
+
+async function find(change: StateChange, connectionId: string, reason: string): Promise<void> {
+  await applyTransition(change, connectionId, 'outage_found', { reason });
+}
+
+function alone(fire: (change: StateChange, payload: unknown) => Promise<void>): TimerHandler {
+  return {
+    alone: true,
+    async fire(change, timers) {
+      for (const { payload } of timers) await fire(change, payload);
+    },
+  };
+}
+
+/** What the timers of outages do. Those of a deleted or re-paired connection do nothing. */
+export const outageTimers: Readonly<Record<string, TimerHandler>> = {
+  'outage.found': alone((change, payload) =>
+    whileHidden(change, payload, (connectionId, cause) =>
+      find(change, connectionId, ASSUMPTIONS.outageCauses.value[cause].reason),
+    ),
+  ),
+  'outage.healed': alone((change, payload) =>
+    whileHidden(change, payload, (connectionId, cause, phoneOn) => {
+      // The owner switched the phone off meanwhile: no heal reaches it.
+      if (!phoneOn && cause !== 'phone_off') return find(change, connectionId, 'HEAL_GIVEUP');
+      return networkSessions.open(change, connectionId);
+    }),
+  ),
+};

@@ -1,0 +1,97 @@
+import type { OutageCause } from '../../../contract/sandbox/connections.ts';
+import { ASSUMPTIONS } from '../../assumptions.ts';
+import { newIdentifier } from '../../identifiers.ts';
+import { breakSession, networkSessions, writePhone } from '../../network/sessions.ts';
+import { PlatformError } from '../../platform-error.ts';
+import type { ChangeState, StateChange } from '../../state-change.ts';
+import { applyTransition } from '../apply-transition.ts';
+import { type Health, lockHealth } from './lock-health.ts';
+import { planDiscovery } from './outage-timers.ts';
+
+/** How an outage begins. */
+export interface NewOutage {
+  readonly cause: OutageCause;
+  /** An automatic heal is tried first and succeeds. Default: it is not, or in vain. */
+  readonly heals?: boolean;
+}
+
+/** The phone that a connection is paired with. */
+export interface OwnerPhone {
+  readonly on: boolean;
+  /** Digits of the people whom the owner has blocked. */
+  readonly blocked: readonly string[];
+}
+
+/**
+ * What happens to sessions on the network. The service shows a broken one as live until its status probe finds
+ * out. Each call throws `not_found` for an unknown connection, `not_supported_for_provider` for a `cloud_api` one.
+ */
+export interface Outages {
+  /** Breaks the session of a connection. False: it has no working session. */
+  begin(connectionId: string, outage: NewOutage): Promise<boolean>;
+  /** Ends the outage of a connection, found or not. False: there is none. */
+  recover(connectionId: string): Promise<boolean>;
+  /** Switches the owner's phone and sets whom it blocks; what is absent stays. Answers how it stands. */
+  setPhone(connectionId: string, phone: Partial<OwnerPhone>): Promise<OwnerPhone>;
+}
+
+interface Options {
+  readonly changeState: ChangeState;
+  /** Draws in [0, 1). */
+  readonly random: () => number;
+}
+
+/** Throws `not_found`, and `not_supported_for_provider`: a number of the business platform has no phone. */
+async function requirePhone(change: StateChange, connectionId: string): Promise<Health> {
+  const health = await lockHealth(change, connectionId);
+  if (health === null) throw new PlatformError('not_found');
+  if (health.provider !== 'qr') throw new PlatformError('not_supported_for_provider');
+  return health;
+}
+
+/** The connected event follows by the table of transitions: once, and only if the break was told. */
+async function endOutage(change: StateChange, connectionId: string, { state }: Health): Promise<void> {
+  await networkSessions.open(change, connectionId);
+  if (state === 'disconnected') await applyTransition(change, connectionId, 'recovered');
+}
+
+export function createOutages({ changeState, random }: Options): Outages {
+  const start = async (change: StateChange, connectionId: string, outage: NewOutage): Promise<void> => {
+    const { cause, heals = false } = outage;
+    const outageId = newIdentifier();
+    const keepsCredentials = heals || ASSUMPTIONS.outageCauses.value[cause].keepsCredentials;
+    await breakSession(change, connectionId, { cause, outageId, heals, keepsCredentials });
+    const planned = { cause, heals, connectionId, outageId, at: change.now, draw: random() };
+    await change.schedule([planDiscovery(planned)]);
+  };
+
+  return {
+    begin: (connectionId, outage) =>
+      changeState(async (change) => {
+        const { session } = await requirePhone(change, connectionId);
+        if (!session.alive) return false;
+        await start(change, connectionId, outage);
+        return true;
+      }),
+
+    recover: (connectionId) =>
+      changeState(async (change) => {
+        const health = await requirePhone(change, connectionId);
+        if (health.session.cause === null) return false;
+        await endOutage(change, connectionId, health);
+        return true;
+      }),
+
+    setPhone: (connectionId, wanted) =>
+      changeState(async (change) => {
+        const health = await requirePhone(change, connectionId);
+        const { session } = health;
+        const phone = { on: wanted.on ?? session.phoneOn, blocked: wanted.blocked ?? session.blocked };
+        const cause = ASSUMPTIONS.ownerPhoneOff.value;
+        await writePhone(change, connectionId, phone);
+        if (!phone.on && session.alive) await start(change, connectionId, { cause });
+        if (phone.on && session.cause === cause) await endOutage(change, connectionId, health);
+        return phone;
+      }),
+  };
+}

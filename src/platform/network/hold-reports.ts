@@ -1,0 +1,136 @@
+import { z } from 'zod';
+import { lockWorkspace } from '../connections/workspaces.ts';
+import type { StateChange } from '../state-change.ts';
+import type { TimerHandler } from '../time/timer-runner.ts';
+import { holdReports, takeHeld } from './held-reports.ts';
+import type { InboundMessage, NetworkReports, Receipt } from './network.ts';
+import { lockSession } from './sessions.ts';
+
+/** Locks connection, then session, for reading: until the end of the change no outage begins or ends. */
+async function keepStill({ tx }: StateChange, connectionIds: readonly string[]): Promise<void> {
+  await tx.query('SELECT 1 FROM platform.connections WHERE id = ANY($1::text[]) ORDER BY id FOR KEY SHARE', [
+    connectionIds,
+  ]);
+  await tx.query(
+    `SELECT 1 FROM platform.network_sessions WHERE connection_id = ANY($1::text[])
+     ORDER BY connection_id FOR SHARE`,
+    [connectionIds],
+  );
+}
+
+interface Reach {
+  /** A number that has paired is on the network, and out of the service's reach for now. */
+  readonly held: boolean;
+  readonly blocked: readonly string[];
+}
+
+async function readReach({ tx }: StateChange, connectionId: string): Promise<Reach> {
+  const [row] = await tx.query<Reach>(
+    `SELECT s.blocked, c.phone_number IS NOT NULL AND (NOT s.alive OR EXISTS (
+       SELECT 1 FROM platform.held_reports h WHERE h.connection_id = c.id)) AS held
+     FROM platform.connections c JOIN platform.network_sessions s ON s.connection_id = c.id
+     WHERE c.id = $1`,
+    [connectionId],
+  );
+  return row ?? { held: false, blocked: [] };
+}
+
+/**
+ * What of the messages that people write to a connection now reaches it now. What a blocked person writes
+ * vanishes. While the session does not work the network keeps the rest and hands it over once it does; later
+ * ones queue behind it, so that nothing overtakes. To a number that never paired everything passes, to be refused.
+ */
+export async function passInbound<Message extends Omit<InboundMessage, 'connectionId' | 'at'>>(
+  change: StateChange,
+  connectionId: string,
+  messages: readonly Message[],
+): Promise<readonly Message[]> {
+  const { blocked, held } = await readReach(change, connectionId);
+  const heard = messages.filter(({ from }) => !blocked.includes(from));
+  if (heard.length === 0 || !held) return heard;
+  await keepStill(change, [connectionId]);
+  if (!(await readReach(change, connectionId)).held) return heard;
+  await holdReports(
+    change,
+    connectionId,
+    heard.map((message) => ({ kind: 'message', message: { ...message, connectionId, at: change.now } })),
+  );
+  return [];
+}
+
+/** The connections of these messages whose session is not alive. */
+async function readDead({ tx }: StateChange, messageIds: readonly string[]): Promise<Map<string, string>> {
+  const rows = await tx.query<{ message_id: string; connection_id: string }>(
+    `SELECT m.message_id, m.connection_id FROM platform.phone_messages m
+     JOIN platform.network_sessions s ON s.connection_id = m.connection_id
+     WHERE m.message_id = ANY($1::text[]) AND NOT s.alive`,
+    [messageIds],
+  );
+  return new Map(rows.map((row) => [row.message_id, row.connection_id]));
+}
+
+/** The receipts that reach the service now; the network keeps the others. */
+async function passReceipts(change: StateChange, receipts: readonly Receipt[]): Promise<readonly Receipt[]> {
+  const ids = [...new Set(receipts.map(({ messageId }) => messageId))];
+  const suspected = await readDead(change, ids);
+  if (suspected.size === 0) return receipts;
+  await keepStill(change, [...new Set(suspected.values())]);
+  const dead = await readDead(change, ids);
+  const held = Map.groupBy(
+    receipts.filter(({ messageId }) => dead.has(messageId)),
+    ({ messageId }) => dead.get(messageId) ?? '',
+  );
+  for (const [connectionId, kept] of held) {
+    await holdReports(
+      change,
+      connectionId,
+      kept.map(({ reportedAt: _, ...receipt }) => ({ kind: 'receipt', receipt })),
+    );
+  }
+  return receipts.filter(({ messageId }) => !dead.has(messageId));
+}
+
+/** Reports go through the session of their connection: what it cannot carry now comes later. */
+export function throughSessions(reports: NetworkReports): NetworkReports {
+  return {
+    async receipts(change, receipts) {
+      const passing = await passReceipts(change, receipts);
+      if (passing.length > 0) await reports.receipts(change, passing);
+    },
+    async inbound(change, message) {
+      const [passing] = await passInbound(change, message.connectionId, [message]);
+      if (passing !== undefined) await reports.inbound(change, passing);
+    },
+  };
+}
+
+const catchUpTimer = z.object({ connectionId: z.string() });
+
+async function catchUp(change: StateChange, reports: NetworkReports, connectionId: string): Promise<void> {
+  const [owner] = await change.tx.query<{ workspace_id: string }>(
+    'SELECT workspace_id FROM platform.connections WHERE id = $1',
+    [connectionId],
+  );
+  if (owner === undefined) return;
+  await lockWorkspace(change.tx, owner.workspace_id);
+  const { alive } = await lockSession(change, connectionId);
+  if (!alive) return;
+  for (const held of await takeHeld(change, connectionId)) {
+    if (held.kind === 'message') await reports.inbound(change, { ...held.message, at: change.now });
+    else await reports.receipts(change, [{ ...held.receipt, reportedAt: change.now }]);
+  }
+}
+
+/** Hands over what was kept. A session that has died again by then gets it after its next recovery. */
+export function catchUpTimers(reports: NetworkReports): Readonly<Record<string, TimerHandler>> {
+  return {
+    'network.catch_up': {
+      alone: true,
+      async fire(change, timers) {
+        for (const { payload } of timers) {
+          await catchUp(change, reports, catchUpTimer.parse(payload).connectionId);
+        }
+      },
+    },
+  };
+}

@@ -1,0 +1,26 @@
+import type { Platform } from '../../platform/platform.ts';
+import { SandboxError } from '../sandbox-error.ts';
+import type { Handlers } from '../serve-endpoint.ts';
+import { givenFields } from './given-fields.ts';
+
+const done = { ok: true } as const;
+
+/** What happens to sessions behind the back of the service, and the phones of the owners. */
+export function outageEndpoints({ outages }: Platform) {
+  return {
+    async causeOutage({ param, body }) {
+      if (await outages.begin(param('id'), givenFields(body))) return done;
+      throw new SandboxError('wrong_state', 'The connection has no working session that could break.');
+    },
+
+    async recover({ param }) {
+      if (await outages.recover(param('id'))) return done;
+      throw new SandboxError('wrong_state', 'The connection has no outage that could end.');
+    },
+
+    async setOwnerPhone({ param, body }) {
+      const { on, blocked } = await outages.setPhone(param('id'), givenFields(body));
+      return { on, blocked: [...blocked] };
+    },
+  } satisfies Handlers;
+}
