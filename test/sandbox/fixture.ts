@@ -2,6 +2,7 @@ import { createServer, request as openRequest } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type AttachedConnector, createSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts';
 import { createSandboxPorts, type SandboxPorts } from '../../src/sandbox/sandbox-ports.ts';
+import { checkAnswer } from '../support/check-answer.ts';
 import type { ManualClock } from '../support/manual-clock.ts';
 import { silentLogger, startTestPlatform, type TestPlatform } from '../support/platform.ts';
 
@@ -89,7 +90,17 @@ export async function startTestSandbox(options: TestSandboxOptions = {}): Promis
             answer.once('end', () => {
               const text = Buffer.concat(chunks).toString();
               const parsed: unknown = text === '' ? null : JSON.parse(text);
-              resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: parsed });
+              const { statusCode: status = 0, headers: answered } = answer;
+              try {
+                checkAnswer('sandbox', method, path, {
+                  status,
+                  body: parsed,
+                  header: (name) => [answered[name]].flat()[0] ?? null,
+                });
+              } catch (error) {
+                reject(error);
+              }
+              resolve({ status, headers: answered, body: parsed });
             });
           },
         );

@@ -1,6 +1,24 @@
 import type { SandboxInfo } from '../../src/contract/sandbox/info.ts';
+import { type CHECKED_APIS, checkAnswer } from './check-answer.ts';
 
-/** Calls a JSON API; throws for any answer but a 2xx. */
+/** Which API an address belongs to, and what follows its base address. */
+const BASES: readonly (readonly [keyof typeof CHECKED_APIS, RegExp])[] = [
+  ['service', /^\/api\/v1(?=\/)/],
+  ['sandbox', /^\/sandbox\/v1(?=\/)/],
+  ['connector', /^(?:\/connector)?(?=\/)/],
+];
+
+/** Fails for an answer that the contract of its API does not list. */
+function checkJson(url: string, method: string, answer: Response, body: unknown): void {
+  const { pathname } = new URL(url);
+  const found = BASES.find(([, base]) => base.test(pathname));
+  if (found === undefined) return;
+  const [api, base] = found;
+  const header = (name: string) => answer.headers.get(name);
+  checkAnswer(api, method, pathname.replace(base, ''), { status: answer.status, body, header });
+}
+
+/** Calls a JSON API; throws for any answer but a 2xx, and fails the test for one that no contract lists. */
 export async function callJson<Answer>(
   url: string,
   init: { readonly method?: string; readonly token?: string; readonly body?: unknown } = {},
@@ -15,7 +33,9 @@ export async function callJson<Answer>(
   });
   const text = await answer.text();
   if (!answer.ok) throw new Error(`${init.method ?? 'GET'} ${url} answered ${answer.status}: ${text}`);
-  return JSON.parse(text) as Answer;
+  const body: unknown = JSON.parse(text);
+  checkJson(url, init.method ?? 'GET', answer, body);
+  return body as Answer;
 }
 
 /** A message as the connector shows it. */

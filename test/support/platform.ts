@@ -6,6 +6,7 @@ import { createPlatform, type Platform, type PlatformPorts } from '../../src/pla
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { type Database, openDatabase } from '../../src/runtime/database/database.ts';
 import { createLogger } from '../../src/runtime/logger/logger.ts';
+import { checkAnswer } from './check-answer.ts';
 import { createTestDatabase } from './database.ts';
 import { ManualClock } from './manual-clock.ts';
 
@@ -21,6 +22,8 @@ interface CallOptions {
   /** Sent as JSON; a string is sent as it is. */
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
+  /** A fault answers, so what comes is not checked against the contract. */
+  readonly faulted?: boolean;
 }
 
 /** A platform on a database of its own, reached over HTTP. */
@@ -32,6 +35,7 @@ export interface TestPlatform {
   /** Address of the API without `/api/v1`. */
   readonly origin: string;
   readonly port: number;
+  /** Fails the test for an answer that the contract does not list for the call. */
   call(method: string, path: string, options?: CallOptions): Promise<ApiAnswer>;
   /** Ends the process of the platform as a crash does, or as a restart, and starts another on its data. */
   restart(): Promise<void>;
@@ -42,6 +46,7 @@ export interface TestPlatformOptions {
   readonly clock?: ManualClock;
   readonly sendScale?: number;
   readonly ports?: PlatformPorts;
+  readonly trustedProxies?: readonly string[];
   /** Puts something between the platform and its database. */
   readonly wrapDatabase?: (database: Database) => Database;
 }
@@ -71,6 +76,7 @@ export async function startTestPlatform(options: TestPlatformOptions = {}): Prom
       logger: silentLogger,
       baseUrls: () => ({ api: `${origin}/api/v1`, legacyApi: `${origin}/api/v1`, auth: origin }),
       sendScale,
+      ...(options.trustedProxies === undefined ? {} : { trustedProxies: options.trustedProxies }),
       ports: { lookup: somewherePublic, ...options.ports },
     });
   let platform = await start();
@@ -89,7 +95,7 @@ export async function startTestPlatform(options: TestPlatformOptions = {}): Prom
     origin,
     port,
 
-    async call(method, path, { key, body, headers = {} } = {}) {
+    async call(method, path, { key, body, headers = {}, faulted = false } = {}) {
       const answer = await fetch(`${origin}/api/v1${path}`, {
         method,
         headers: {
@@ -100,7 +106,11 @@ export async function startTestPlatform(options: TestPlatformOptions = {}): Prom
         ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
       });
       const text = await answer.text();
-      return { status: answer.status, headers: answer.headers, body: text === '' ? null : JSON.parse(text) };
+      const { status, headers: answered } = answer;
+      const content: unknown = text === '' ? null : JSON.parse(text);
+      const wire = { status, body: content, header: (name: string) => answered.get(name) };
+      if (!faulted) checkAnswer('service', method, path, wire);
+      return { status, headers: answered, body: content };
     },
 
     async restart() {

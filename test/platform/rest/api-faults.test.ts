@@ -34,6 +34,7 @@ describe('faults of the API', () => {
     service.call('POST', '/messages', {
       key: seeded.key,
       body: { connectionId: seeded.connectionId, to, text: 'hello', idempotencyKey },
+      faulted: faults.some(({ type }) => type === 'status'),
     });
 
   test('are decided once per call, by method and path below the base URL', async () => {

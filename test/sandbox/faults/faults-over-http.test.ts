@@ -87,7 +87,8 @@ describe('faults, put over HTTP', () => {
   it('answer a call with a status, and leave the next one alone', async () => {
     const action = { type: 'status', code: 429, error: 'rate_limited', retryAfter: 7 };
     await put([{ id: 'busy', match: { surface: 'api', path: '/messages' }, action, first: 1 }]);
-    const refused = await api('GET', '/messages');
+    const key = test.sandbox.seed.apiKey;
+    const refused = await test.service.call('GET', '/messages', { key, faulted: true });
     expect({ status: refused.status, body: refused.body }).toEqual({
       status: 429,
       body: { error: 'rate_limited' },
