@@ -1,0 +1,294 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import {
+  connectionConnectedEvent,
+  connectionDisconnectedEvent,
+} from '../../../../src/contract/service/events.ts';
+import {
+  readExactly,
+  seedWorkspace,
+  startTestPlatform,
+  type TestPlatform,
+} from '../../../support/platform.ts';
+import { proves } from '../../../support/proves.ts';
+
+const MINUTE = 60_000;
+const DAY = 24 * 60 * MINUTE;
+const person = '4915500000001';
+
+describe('outages', () => {
+  let service: TestPlatform;
+  beforeAll(async () => {
+    service = await startTestPlatform();
+  });
+  afterAll(() => service.close());
+
+  type Cause = Parameters<TestPlatform['platform']['outages']['begin']>[1]['cause'];
+
+  const advance = (ms: number) => service.platform.time.advance({ ms });
+  const breaks = (id: string, cause: Cause, heals?: boolean) =>
+    service.platform.outages.begin(id, heals === undefined ? { cause } : { cause, heals });
+  const recovers = (id: string) => service.platform.outages.recover(id);
+
+  async function toldOf(connectionId: string) {
+    const entries = await service.platform.ledger.read(0, 1_000_000);
+    return entries.filter((entry) => entry.connectionId === connectionId);
+  }
+  const kindsOf = async (id: string) => (await toldOf(id)).map((entry) => entry.event.split('.')[1]);
+
+  async function shown(key: string) {
+    const { body } = await service.call('GET', '/connections', { key });
+    const { body: account } = await service.call('GET', '/account', { key });
+    return { ...(body as { connections: [{ status: string }] }).connections[0], account };
+  }
+
+  test.each([
+    ['session_lost', 5, 'AUTH_LOST'],
+    ['phone_off', 5, 'NEEDS_RECONNECT'],
+    ['opened_elsewhere', 5, 'NEEDS_RECONNECT'],
+    ['session_ageing', 20, 'HEAL_GIVEUP'],
+    ['zombie', 20, 'HEAL_GIVEUP'],
+  ] as const)(
+    '%s is shown as connected until it is found, then told once and counted',
+    proves(
+      'state.outage.session-lost',
+      'state.outage.phone-off',
+      'state.outage.session-ageing',
+      'state.outage.opened-elsewhere',
+      'state.outage.needs-reconnect',
+      'state.outage.told-once',
+      'state.outage.counted',
+      'state.needs-reconnect',
+      'account.connections.needsReconnect',
+      'account.connections.connected',
+      'events.disconnected.reason',
+    ),
+    async (cause, minutes, reason) => {
+      const { key, connectionId } = await seedWorkspace(service);
+      expect(await breaks(connectionId, cause)).toBe(true);
+      expect(await shown(key)).toMatchObject({
+        status: 'open',
+        account: { connections: { total: 1, connected: 1, needsReconnect: 0 } },
+      });
+      await advance(minutes * MINUTE);
+      expect(await shown(key)).toMatchObject({
+        status: 'disconnected',
+        account: { connections: { total: 1, connected: 0, needsReconnect: 1 } },
+      });
+      await advance(60 * MINUTE);
+      const told = await toldOf(connectionId);
+      expect(told.map(({ event, payload }) => [event, payload['connection']])).toEqual([
+        ['connection.disconnected', expect.objectContaining({ reason })],
+      ]);
+    },
+  );
+
+  test.each(['session_ageing', 'zombie'] as const)(
+    '%s is not told before the heal was given up',
+    proves('state.outage.heal-first'),
+    async (cause) => {
+      const { key, connectionId } = await seedWorkspace(service);
+      await breaks(connectionId, cause);
+      await advance(15 * MINUTE - 1);
+      expect(await shown(key)).toMatchObject({ status: 'open' });
+      expect(await toldOf(connectionId)).toEqual([]);
+    },
+  );
+
+  test(
+    'both events carry exactly the documented keys',
+    proves(
+      'events.disconnected.exact',
+      'events.disconnected.status',
+      'events.disconnected.needs_reconnect',
+      'events.disconnected.timestamp',
+      'events.disconnected.no-qr',
+      'events.connected.payload',
+    ),
+    async () => {
+      const { connectionId } = await seedWorkspace(service, { phoneNumber: '4915112345671' });
+      const expires = service.platform.time.now() + 7 * DAY;
+      await breaks(connectionId, 'session_lost');
+      const { fired } = await advance(5 * MINUTE);
+      const found = fired.find(({ what }) => what === 'outage.found')?.at;
+      await recovers(connectionId);
+      const [broken, mended] = await toldOf(connectionId);
+      const connection = {
+        id: connectionId,
+        phone_number: '4915112345671',
+        label: 'Front desk',
+        license_status: 'trial',
+        license_expires: new Date(expires).toISOString(),
+      };
+      expect(readExactly(connectionDisconnectedEvent, broken?.payload)).toEqual({
+        event: 'connection.disconnected',
+        connection_id: connectionId,
+        connection: { ...connection, status: 'disconnected', needs_reconnect: true, reason: 'AUTH_LOST' },
+        timestamp: found,
+      });
+      expect(readExactly(connectionConnectedEvent, mended?.payload)).toEqual({
+        event: 'connection.connected',
+        connection_id: connectionId,
+        connection: { ...connection, status: 'connected', needs_reconnect: false, reason: null },
+        timestamp: service.platform.time.now(),
+      });
+    },
+  );
+
+  test(
+    'a recovery after it was found is told once; another outage is another story',
+    proves(
+      'events.disconnected.fires',
+      'events.connected.fires',
+      'state.recovered.connected',
+      'state.recovered.told-once',
+    ),
+    async () => {
+      const { key, connectionId } = await seedWorkspace(service);
+      for (let round = 0; round < 2; round += 1) {
+        await breaks(connectionId, 'session_lost');
+        await advance(5 * MINUTE);
+        expect(await recovers(connectionId)).toBe(true);
+        expect(await shown(key)).toMatchObject({
+          status: 'open',
+          account: { connections: { connected: 1, needsReconnect: 0 } },
+        });
+        await advance(60 * MINUTE);
+      }
+      expect(await kindsOf(connectionId)).toEqual(['disconnected', 'connected', 'disconnected', 'connected']);
+    },
+  );
+
+  test('a recovery before it was found is told to nobody', proves('events.connected.fires'), async () => {
+    const { connectionId } = await seedWorkspace(service);
+    for (const cause of ['session_lost', 'zombie'] as const) {
+      await breaks(connectionId, cause);
+      await advance(10_000);
+      await recovers(connectionId);
+    }
+    await advance(60 * MINUTE);
+    expect(await toldOf(connectionId)).toEqual([]);
+  });
+
+  test('the timer of an outage that is over does not find the next one', async () => {
+    const { key, connectionId } = await seedWorkspace(service);
+    await breaks(connectionId, 'session_lost');
+    await recovers(connectionId);
+    await breaks(connectionId, 'zombie');
+    await advance(15 * MINUTE - 1);
+    expect(await shown(key)).toMatchObject({ status: 'open' });
+    await advance(5 * MINUTE + 1);
+    expect(await shown(key)).toMatchObject({ status: 'disconnected' });
+    expect(await kindsOf(connectionId)).toEqual(['disconnected']);
+  });
+
+  test('a heal is heard of by nobody, and the session works again', async () => {
+    const { key, connectionId } = await seedWorkspace(service);
+    for (const cause of ['session_lost', 'zombie', 'phone_off'] as const) {
+      await breaks(connectionId, cause, true);
+      await advance(15 * MINUTE);
+      expect(await shown(key)).toMatchObject({ status: 'open' });
+      expect(await recovers(connectionId)).toBe(false);
+    }
+    await service.platform.messages.receive(connectionId, { from: person, text: 'there?' });
+    expect(await kindsOf(connectionId)).toEqual(['received']);
+  });
+
+  test('no heal reaches a phone that was switched off meanwhile', async () => {
+    const { connectionId } = await seedWorkspace(service);
+    await breaks(connectionId, 'session_ageing', true);
+    await service.platform.outages.setPhone(connectionId, { on: false });
+    await advance(20 * MINUTE);
+    expect(await kindsOf(connectionId)).toEqual(['disconnected']);
+  });
+
+  test('a timer of a deleted connection does nothing', async () => {
+    const { connectionId } = await seedWorkspace(service);
+    await breaks(connectionId, 'session_lost');
+    await breaks((await seedWorkspace(service)).connectionId, 'session_lost');
+    await service.database.query('DELETE FROM platform.connections WHERE id = $1', [connectionId]);
+    await advance(5 * MINUTE);
+    expect(await toldOf(connectionId)).toEqual([]);
+  });
+
+  test('the discovery survives a restart of the service', async () => {
+    const { connectionId } = await seedWorkspace(service);
+    await breaks(connectionId, 'session_lost');
+    await service.restart();
+    await advance(5 * MINUTE);
+    expect(await kindsOf(connectionId)).toEqual(['disconnected']);
+    await service.restart();
+    await recovers(connectionId);
+    expect(await kindsOf(connectionId)).toEqual(['disconnected', 'connected']);
+  });
+
+  test('a session breaks once, and what is not broken does not recover', async () => {
+    const { connectionId } = await seedWorkspace(service);
+    expect(await recovers(connectionId)).toBe(false);
+    expect(await breaks(connectionId, 'session_lost')).toBe(true);
+    expect(await breaks(connectionId, 'zombie')).toBe(false);
+    expect(await recovers(connectionId)).toBe(true);
+    expect(await recovers(connectionId)).toBe(false);
+    await expect(breaks('unknown', 'zombie')).rejects.toMatchObject({ code: 'not_found' });
+  });
+
+  test('of recoveries at once one ends the outage', async () => {
+    const { connectionId } = await seedWorkspace(service);
+    await breaks(connectionId, 'session_lost');
+    await advance(5 * MINUTE);
+    const ended = await Promise.all(Array.from({ length: 8 }, () => recovers(connectionId)));
+    expect(ended.filter((done) => done)).toEqual([true]);
+    expect(await kindsOf(connectionId)).toEqual(['disconnected', 'connected']);
+  });
+
+  test(
+    'a cloud_api connection has neither outage nor phone, and tells nothing',
+    proves('state.outage.qr-alone', 'service.cloud-api.silent', 'events.qr-only'),
+    async () => {
+      const { workspaceId } = await seedWorkspace(service);
+      const { id } = await service.platform.connections.createPaired(workspaceId, {
+        provider: 'cloud_api',
+        phoneNumber: '4915112345672',
+      });
+      const refusal = { code: 'not_supported_for_provider' };
+      await expect(breaks(id, 'session_lost')).rejects.toMatchObject(refusal);
+      await expect(recovers(id)).rejects.toMatchObject(refusal);
+      await expect(service.platform.outages.setPhone(id, { on: false })).rejects.toMatchObject(refusal);
+      await service.platform.messages.receive(id, { from: person, text: 'hello' });
+      await advance(60 * MINUTE);
+      expect(await toldOf(id)).toEqual([]);
+    },
+  );
+
+  describe('while the licence is expired', () => {
+    const expire = (id: string) => service.platform.licences.set(id, { status: 'expired' });
+    const renew = (id: string) => service.platform.licences.set(id, { status: 'active' });
+
+    test(
+      'an outage is not told, neither then nor later, and its end is no news',
+      proves('delivery.unlicensed', 'events.connected.fires'),
+      async () => {
+        const { connectionId } = await seedWorkspace(service);
+        await expire(connectionId);
+        await breaks(connectionId, 'session_lost');
+        await advance(5 * MINUTE);
+        await renew(connectionId);
+        await advance(DAY);
+        expect(await toldOf(connectionId)).toEqual([]);
+        await recovers(connectionId);
+        expect(await toldOf(connectionId)).toEqual([]);
+      },
+    );
+
+    test('a recovery is not told, neither then nor later', proves('delivery.unlicensed'), async () => {
+      const { key, connectionId } = await seedWorkspace(service);
+      await breaks(connectionId, 'session_lost');
+      await advance(5 * MINUTE);
+      await expire(connectionId);
+      await recovers(connectionId);
+      await renew(connectionId);
+      await advance(DAY);
+      expect(await kindsOf(connectionId)).toEqual(['disconnected']);
+      expect(await shown(key)).toMatchObject({ status: 'open' });
+    });
+  });
+});
