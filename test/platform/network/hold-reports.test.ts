@@ -1,0 +1,197 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { ListMessagesAnswer } from '../../../src/contract/service/messages.ts';
+import { seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
+import { proves } from '../../support/proves.ts';
+
+const MINUTE = 60_000;
+const SECOND = 1_000;
+const from = '4915500000001';
+
+describe('while a session does not work', () => {
+  let service: TestPlatform;
+  beforeAll(async () => {
+    service = await startTestPlatform({ ports: { random: () => 0.5 } });
+  });
+  afterAll(() => service.close());
+
+  const advance = (ms: number) => service.platform.time.advance({ ms });
+  const writes = (id: string, text: string, writer = from) =>
+    service.platform.messages.receive(id, { from: writer, text });
+  const now = () => new Date(service.platform.time.now()).toISOString();
+
+  async function listed(key: string): Promise<ListMessagesAnswer['messages']> {
+    const { body } = await service.call('GET', '/messages', { key });
+    return (body as ListMessagesAnswer).messages;
+  }
+
+  async function toldOf(connectionId: string) {
+    const entries = await service.platform.ledger.read(0, 1_000_000);
+    return entries.filter((entry) => entry.connectionId === connectionId);
+  }
+
+  test.each(['session_lost', 'zombie'] as const)(
+    'what people write is kept (%s), and arrives in its order once the session works again',
+    async (cause) => {
+      const { key, connectionId } = await seedWorkspace(service);
+      await service.platform.outages.begin(connectionId, { cause });
+      const first = await writes(connectionId, 'one');
+      await advance(30 * MINUTE);
+      const second = await writes(connectionId, 'two');
+      expect(await listed(key)).toEqual([]);
+      await service.platform.outages.recover(connectionId);
+      const third = await writes(connectionId, 'three');
+      expect(await listed(key)).toEqual([]);
+      await advance(SECOND);
+      const messages = await listed(key);
+      expect(messages.map(({ id, text, createdAt }) => [id, text, createdAt])).toEqual([
+        [third.messageId, 'three', now()],
+        [second.messageId, 'two', now()],
+        [first.messageId, 'one', now()],
+      ]);
+      const told = await toldOf(connectionId);
+      expect(told.map(({ event, messageId }) => [event, messageId])).toEqual([
+        ['connection.disconnected', null],
+        ['connection.connected', null],
+        ['message.received', first.messageId],
+        ['message.received', second.messageId],
+        ['message.received', third.messageId],
+      ]);
+      const late = await writes(connectionId, 'four');
+      expect((await listed(key))[0]?.id).toBe(late.messageId);
+    },
+  );
+
+  test('receipts are kept too, and bear the time at which they happened', async () => {
+    const { key, connectionId } = await seedWorkspace(service);
+    const to = '4915500000002';
+    await service.platform.contacts.put(to, { deliverAfterMs: MINUTE, readAfterMs: 2 * MINUTE });
+    const sent = service.platform.time.now();
+    await service.call('POST', '/messages', { key, body: { connectionId, to, text: 'hello' } });
+    await service.platform.outages.begin(connectionId, { cause: 'zombie' });
+    await advance(10 * MINUTE);
+    expect(await listed(key)).toMatchObject([{ status: 'sent' }]);
+    await service.platform.outages.recover(connectionId);
+    await advance(SECOND);
+    expect(await listed(key)).toMatchObject([{ status: 'read' }]);
+    const told = (await toldOf(connectionId)).filter(({ status }) => status !== 'sent');
+    expect(told.map(({ status, payload }) => [status, payload['message']])).toEqual([
+      ['delivered', expect.objectContaining({ timestamp: sent + MINUTE })],
+      ['read', expect.objectContaining({ timestamp: sent + 2 * MINUTE })],
+    ]);
+  });
+
+  test('a session that dies again before it has caught up gets all of it the next time', async () => {
+    const { key, connectionId } = await seedWorkspace(service);
+    const { outages } = service.platform;
+    await outages.begin(connectionId, { cause: 'session_lost' });
+    await writes(connectionId, 'one');
+    await outages.recover(connectionId);
+    await outages.begin(connectionId, { cause: 'zombie' });
+    await advance(SECOND);
+    expect(await listed(key)).toEqual([]);
+    await outages.recover(connectionId);
+    await service.restart();
+    await advance(SECOND);
+    expect(await listed(key)).toMatchObject([{ text: 'one' }]);
+  });
+
+  test(
+    'what was kept arrives in silence while the licence is expired',
+    proves('delivery.unlicensed'),
+    async () => {
+      const { key, connectionId } = await seedWorkspace(service);
+      const { outages, licences } = service.platform;
+      await outages.begin(connectionId, { cause: 'session_lost' });
+      await writes(connectionId, 'unheard');
+      await licences.set(connectionId, { status: 'expired' });
+      await outages.recover(connectionId);
+      await advance(SECOND);
+      await licences.set(connectionId, { status: 'active' });
+      await advance(MINUTE);
+      expect(await toldOf(connectionId)).toEqual([]);
+      expect(await listed(key)).toMatchObject([{ text: 'unheard' }]);
+    },
+  );
+
+  test('what was meant for the number before does not reach the number that paired after it', async () => {
+    const { key, connectionId } = await seedWorkspace(service);
+    const { outages } = service.platform;
+    await outages.begin(connectionId, { cause: 'session_lost' });
+    await writes(connectionId, 'for the old number');
+    await service.database.query('UPDATE platform.connections SET phone_number = $2 WHERE id = $1', [
+      connectionId,
+      '4915112345699',
+    ]);
+    await outages.recover(connectionId);
+    await advance(SECOND);
+    expect(await listed(key)).toEqual([]);
+    await writes(connectionId, 'for the new one');
+    expect(await listed(key)).toMatchObject([{ text: 'for the new one' }]);
+  });
+
+  test('nothing is lost when people write, sessions break and recover at once', async () => {
+    const { key, connectionId } = await seedWorkspace(service);
+    const { outages } = service.platform;
+    const ids: string[] = [];
+    for (let round = 0; round < 5; round += 1) {
+      const written = Array.from({ length: 6 }, (_, index) => writes(connectionId, `${round}.${index}`));
+      const [answers] = await Promise.all([
+        Promise.all(written),
+        outages.begin(connectionId, { cause: 'zombie' }),
+        outages.recover(connectionId),
+        service.platform.time.fireDue(),
+      ]);
+      ids.push(...answers.map(({ messageId }) => messageId));
+    }
+    await outages.recover(connectionId);
+    await advance(SECOND);
+    const { body } = await service.call('GET', '/messages?limit=100', { key });
+    const found = (body as ListMessagesAnswer).messages.map(({ id }) => id);
+    expect(found.toSorted()).toEqual(ids.toSorted());
+  });
+
+  test('what a blocked person writes never arrives, and nobody is told', async () => {
+    const { key, connectionId } = await seedWorkspace(service);
+    const { outages } = service.platform;
+    expect(await outages.setPhone(connectionId, { blocked: [from] })).toEqual({ on: true, blocked: [from] });
+    expect(await writes(connectionId, 'let me in')).toEqual({ messageId: expect.any(String) });
+    await writes(connectionId, 'hello', '4915500000003');
+    expect(await listed(key)).toMatchObject([{ text: 'hello' }]);
+    expect(await outages.setPhone(connectionId, { blocked: [] })).toEqual({ on: true, blocked: [] });
+    await writes(connectionId, 'at last');
+    await advance(MINUTE);
+    expect((await listed(key)).map(({ text }) => text)).toEqual(['at last', 'hello']);
+    expect(await toldOf(connectionId)).toHaveLength(2);
+  });
+
+  test('a phone that is switched off is an outage, and one that is switched on ends it', async () => {
+    const { key, connectionId } = await seedWorkspace(service);
+    const { outages } = service.platform;
+    expect(await outages.setPhone(connectionId, { on: false })).toEqual({ on: false, blocked: [] });
+    expect(await outages.begin(connectionId, { cause: 'zombie' })).toBe(false);
+    await writes(connectionId, 'asleep?');
+    await advance(5 * MINUTE);
+    await outages.setPhone(connectionId, { blocked: ['4915500000009'] });
+    expect(await outages.setPhone(connectionId, { on: true })).toEqual({
+      on: true,
+      blocked: ['4915500000009'],
+    });
+    await advance(SECOND);
+    expect((await toldOf(connectionId)).map(({ event }) => event)).toEqual([
+      'connection.disconnected',
+      'connection.connected',
+      'message.received',
+    ]);
+    expect(await listed(key)).toMatchObject([{ text: 'asleep?' }]);
+  });
+
+  test('switching a phone on does not mend a session that broke otherwise', async () => {
+    const { connectionId } = await seedWorkspace(service);
+    const { outages } = service.platform;
+    await outages.begin(connectionId, { cause: 'session_lost' });
+    await outages.setPhone(connectionId, { on: false });
+    await outages.setPhone(connectionId, { on: true });
+    await advance(5 * MINUTE);
+    expect((await toldOf(connectionId)).map(({ event }) => event)).toEqual(['connection.disconnected']);
+  });
+});
