@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startTestPlatform, type TestPlatform } from '../../support/platform.ts';
+import { proves } from '../../support/proves.ts';
 
 const DAY = 86_400_000;
 
@@ -21,7 +22,7 @@ describe('licences', () => {
   const visible = async (key: string): Promise<unknown> =>
     (await service.call('GET', '/connections', { key })).body;
 
-  test('a number that pairs beyond the slots has no licence', async () => {
+  test('a number that pairs beyond the slots has no licence', proves('service.gate.unsendable'), async () => {
     const { id } = await service.platform.workspaces.create({ kind: 'standalone', slots: 1 });
     const { key } = await service.platform.apiKeys.create(id);
     const first = await pair(id);

@@ -1,0 +1,169 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { account } from '../../../src/contract/service/account.ts';
+import { readExactly, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
+import { proves } from '../../support/proves.ts';
+
+const DAY = 86_400_000;
+
+describe('GET /account', () => {
+  let service: TestPlatform;
+  beforeAll(async () => {
+    service = await startTestPlatform();
+  });
+  afterAll(() => service.close());
+
+  async function open(options: { kind?: 'standalone' | 'crm_portal'; slots?: number } = {}) {
+    const { id } = await service.platform.workspaces.create({ kind: 'standalone', ...options });
+    const { key } = await service.platform.apiKeys.create(id);
+    return { id, key };
+  }
+
+  async function pair(workspaceId: string, addon?: boolean): Promise<string> {
+    const { id } = await service.platform.connections.createPaired(workspaceId, {
+      provider: 'qr',
+      phoneNumber: '4915112345678',
+      ...(addon === undefined ? {} : { addon }),
+    });
+    return id;
+  }
+
+  const remove = (id: string) =>
+    service.database.query('DELETE FROM platform.connections WHERE id = $1', [id]);
+  const at = (ms: number): string => new Date(ms).toISOString();
+
+  async function read(key: string) {
+    const { status, body } = await service.call('GET', '/account', { key });
+    expect(status).toBe(200);
+    return readExactly(account, body);
+  }
+
+  test(
+    'an account that never paired anything has all its slots, and nothing to renew',
+    proves('account.exact', 'account.get.answer', 'account.slots.total', 'account.slots.available'),
+    async () => {
+      const { key } = await open({ slots: 3 });
+      expect(await read(key)).toEqual({
+        slots: { total: 3, used: 0, available: 3, nextExpiry: null },
+        connections: { total: 0, connected: 0, needsReconnect: 0 },
+      });
+    },
+  );
+
+  test('needs the scope to read', proves('account.get.scope'), async () => {
+    const { id } = await open();
+    const call = async (scopes: 'messaging.read' | 'messaging.manage') => {
+      const { key } = await service.platform.apiKeys.create(id, { scopes: [scopes] });
+      return (await service.call('GET', '/account', { key })).status;
+    };
+    expect([await call('messaging.read'), await call('messaging.manage')]).toEqual([200, 403]);
+  });
+
+  test(
+    'a number that pairs takes a slot; one beyond the slots takes none, and counts as a connection',
+    proves(
+      'account.slots.used',
+      'account.slots.available',
+      'account.connections.total',
+      'account.connections.connected',
+      'connections.create.over-quota',
+      'service.slot.capacity',
+    ),
+    async () => {
+      const { id, key } = await open({ slots: 2 });
+      await pair(id);
+      expect((await read(key)).slots).toMatchObject({ total: 2, used: 1, available: 1 });
+      await pair(id);
+      await pair(id);
+      expect(await read(key)).toMatchObject({
+        slots: { total: 2, used: 2, available: 0 },
+        connections: { total: 3, connected: 3, needsReconnect: 0 },
+      });
+    },
+  );
+
+  test(
+    'the slot of a deleted connection is there again with its time, and none once that has run out',
+    proves('service.slot.returns', 'state.delete.slot', 'account.slots.nextExpiry', 'limits.trial'),
+    async () => {
+      const { id, key } = await open({ slots: 1 });
+      const end = service.platform.time.now() + 7 * DAY;
+      await remove(await pair(id));
+      expect((await read(key)).slots).toEqual({ total: 1, used: 0, available: 1, nextExpiry: at(end) });
+      await service.platform.time.advance({ ms: 7 * DAY });
+      expect((await read(key)).slots).toEqual({ total: 1, used: 0, available: 0, nextExpiry: at(end) });
+      await pair(id);
+      expect((await read(key)).slots).toMatchObject({ used: 0, available: 0 });
+    },
+  );
+
+  test(
+    'nextExpiry is the first licence to end, and one that has ended only where no other follows',
+    proves('account.slots.nextExpiry'),
+    async () => {
+      const { id, key } = await open();
+      const { licences, time } = service.platform;
+      const start = time.now();
+      const [one, two] = [await pair(id), await pair(id)];
+      expect((await read(key)).slots.nextExpiry).toBe(at(start + 7 * DAY));
+      await licences.set(one, { expiresAt: start + 3 * DAY });
+      expect((await read(key)).slots.nextExpiry).toBe(at(start + 3 * DAY));
+      await time.advance({ ms: 3 * DAY });
+      expect((await read(key)).slots.nextExpiry).toBe(at(start + 7 * DAY));
+      await licences.set(two, { status: 'none' });
+      expect((await read(key)).slots.nextExpiry).toBe(at(start + 3 * DAY));
+      await licences.set(one, { status: 'active', expiresAt: start + 33 * DAY });
+      expect((await read(key)).slots.nextExpiry).toBe(at(start + 33 * DAY));
+    },
+  );
+
+  test('a licence sold beyond the slots is one more slot; one in the pool is renewed first', async () => {
+    const { id, key } = await open({ slots: 1 });
+    const first = await pair(id);
+    const second = await pair(id);
+    const { licences } = service.platform;
+    await licences.set(second, { status: 'active' });
+    expect((await read(key)).slots).toMatchObject({ total: 2, used: 2, available: 0 });
+    await remove(first);
+    const third = await service.platform.connections.createPaired(id, {
+      provider: 'cloud_api',
+      phoneNumber: '4915112345679',
+    });
+    await licences.set(third.id, { status: 'none' });
+    expect((await read(key)).slots).toMatchObject({ total: 1, used: 1, available: 0 });
+    await remove(second);
+    await licences.set(third.id, { status: 'active' });
+    expect((await read(key)).slots).toMatchObject({ total: 1, used: 1, available: 0 });
+  });
+
+  test(
+    'the add-ons of a portal workspace are its slots; nothing can be created there',
+    proves('service.portal.addon'),
+    async () => {
+      const { id, key } = await open({ kind: 'crm_portal', slots: 5 });
+      expect((await read(key)).slots).toEqual({ total: 0, used: 0, available: 0, nextExpiry: null });
+      const bought = await pair(id);
+      await pair(id, false);
+      expect(await read(key)).toMatchObject({
+        slots: { total: 1, used: 1, available: 0 },
+        connections: { total: 2, connected: 2 },
+      });
+      await remove(bought);
+      await pair(id);
+      expect((await read(key)).slots).toMatchObject({ total: 1, used: 1, available: 0 });
+    },
+  );
+
+  test('a key with a list counts the connections that it reaches, in the slots of the workspace', async () => {
+    const { id } = await open({ slots: 4 });
+    const [mine, other] = [await pair(id), await pair(id)];
+    await service.platform.outages.begin(other, { cause: 'session_lost' });
+    await service.platform.time.advance({ ms: 300_000 });
+    const { key, id: keyId } = await service.platform.apiKeys.create(id, { connectionIds: [mine] });
+    expect(await read(key)).toMatchObject({
+      slots: { total: 4, used: 2, available: 2 },
+      connections: { total: 1, connected: 1, needsReconnect: 0 },
+    });
+    await service.platform.apiKeys.change(keyId, { connectionIds: [other] });
+    expect((await read(key)).connections).toEqual({ total: 1, connected: 0, needsReconnect: 1 });
+  });
+});
