@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { proves } from '../support/proves.ts';
 import { readSources, type SourceFile } from './source-files.ts';
 import { lineAt, takeApart } from './source-parts.ts';
 
@@ -40,11 +41,11 @@ function parse(source: string): SourceFile {
 const files = readSources('src');
 
 describe('the webhook receiver', () => {
-  it('gets the bytes before any body parser does', () => {
+  it('gets the bytes before any body parser does', proves('delivery.verify.raw-bytes'), () => {
     expect(files.flatMap(findEarlyParsers)).toEqual([]);
   });
 
-  it('parses no body before it was verified', () => {
+  it('parses no body before it was verified', proves('delivery.verify.raw-bytes'), () => {
     const inbox = files.filter(({ path }) => path.startsWith('src/connector/inbox/'));
     expect(inbox.length).toBeGreaterThan(0);
     const parsers = inbox.flatMap((file) => [
@@ -61,7 +62,7 @@ describe('the webhook receiver', () => {
 });
 
 describe('signatures and secrets', () => {
-  it('are compared in constant time, never with ===', () => {
+  it('are compared in constant time, never with ===', proves('delivery.verify.constant-time'), () => {
     expect(files.flatMap(findPlainComparisons)).toEqual([]);
   });
 });

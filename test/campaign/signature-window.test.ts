@@ -4,6 +4,7 @@ import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { createKeyRing } from '../../src/runtime/sealing/key-ring.ts';
 import { type LoadEvent, planLoad } from '../support/load-plan.ts';
 import { signDelivery } from '../support/load-sender.ts';
+import { proves } from '../support/proves.ts';
 import { readStoredState, withSql } from '../support/read-connector.ts';
 import { runTestConnector, type TestConnector } from '../support/run-test-connector.ts';
 
@@ -39,19 +40,27 @@ async function stored({ messageId }: LoadEvent): Promise<boolean> {
 }
 
 describe('a clock that differs', () => {
-  test.each([-4, 4])('by %i minutes is no reason to refuse', async (minutes) => {
-    const event = nextEvent();
-    const headers = signDelivery(event.body, connector.secret, systemClock.now() + minutes * MINUTE_MS);
-    expect(await post(connector.webhook, event.body, headers)).toBe(200);
-    expect(await stored(event)).toBe(true);
-  });
+  test.each([-4, 4])(
+    'by %i minutes is no reason to refuse',
+    proves('limits.signature-freshness'),
+    async (minutes) => {
+      const event = nextEvent();
+      const headers = signDelivery(event.body, connector.secret, systemClock.now() + minutes * MINUTE_MS);
+      expect(await post(connector.webhook, event.body, headers)).toBe(200);
+      expect(await stored(event)).toBe(true);
+    },
+  );
 
-  test.each([-6, 6])('by %i minutes is refused, and changes nothing', async (minutes) => {
-    const event = nextEvent();
-    const headers = signDelivery(event.body, connector.secret, systemClock.now() + minutes * MINUTE_MS);
-    expect(await post(connector.webhook, event.body, headers)).toBe(401);
-    expect(await stored(event)).toBe(false);
-  });
+  test.each([-6, 6])(
+    'by %i minutes is refused, and changes nothing',
+    proves('delivery.verify.stale', 'limits.signature-freshness'),
+    async (minutes) => {
+      const event = nextEvent();
+      const headers = signDelivery(event.body, connector.secret, systemClock.now() + minutes * MINUTE_MS);
+      expect(await post(connector.webhook, event.body, headers)).toBe(401);
+      expect(await stored(event)).toBe(false);
+    },
+  );
 });
 
 describe('a replay', () => {

@@ -7,6 +7,7 @@ import { portsFrom } from '../../src/cli/ports.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { loopOptions, startTestLoop, type TestLoop } from '../support/loop.ts';
 import { callJson, createLoopClient } from '../support/loop-client.ts';
+import { proves } from '../support/proves.ts';
 
 describe('the loop', () => {
   let test: TestLoop;
@@ -19,29 +20,33 @@ describe('the loop', () => {
 
   afterEach(() => test.close());
 
-  it('brings what a contact writes to the connector by a signed webhook', async () => {
-    const { client, loop } = test;
-    await client.failPolls();
+  it(
+    'brings what a contact writes to the connector by a signed webhook',
+    proves('service.qr.events', 'events.post'),
+    async () => {
+      const { client, loop } = test;
+      await client.failPolls();
 
-    const messageId = await client.write(connectionId, 'Hello');
-    await loop.settle();
+      const messageId = await client.write(connectionId, 'Hello');
+      await loop.settle();
 
-    expect(await client.messages()).toEqual([
-      expect.objectContaining({
-        id: messageId,
-        connectionId,
-        direction: 'incoming',
-        peer: '447700900201',
-        text: 'Hello',
-        firstSeenBy: 'webhook',
-      }),
-    ]);
-    const [delivery] = await client.deliveries();
-    expect(delivery).toMatchObject({ messageId, outcome: 'delivered' });
-    expect(JSON.stringify(delivery?.headers).toLowerCase()).toContain('"x-service-signature":"sha256=');
-  });
+      expect(await client.messages()).toEqual([
+        expect.objectContaining({
+          id: messageId,
+          connectionId,
+          direction: 'incoming',
+          peer: '447700900201',
+          text: 'Hello',
+          firstSeenBy: 'webhook',
+        }),
+      ]);
+      const [delivery] = await client.deliveries();
+      expect(delivery).toMatchObject({ messageId, outcome: 'delivered' });
+      expect(JSON.stringify(delivery?.headers).toLowerCase()).toContain('"x-service-signature":"sha256=');
+    },
+  );
 
-  it('repairs a dropped webhook by polling', async () => {
+  it('repairs a dropped webhook by polling', proves('delivery.reconcile'), async () => {
     const { client, loop } = test;
     await client.dropWebhooks();
 
@@ -87,7 +92,7 @@ describe('the loop', () => {
     expect(statuses.at(-1)?.data).toMatchObject({ status: 'read' });
   });
 
-  it('answers to the legacy address with the same credential', async () => {
+  it('answers to the legacy address with the same credential', proves('versioning.legacy'), async () => {
     const { legacyBaseUrl, baseUrl, apiKey } = test.loop.info();
     const [legacy, current] = await Promise.all(
       [legacyBaseUrl, baseUrl].map((url) => callJson(`${url}/connections`, { token: apiKey })),

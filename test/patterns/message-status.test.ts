@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, expectTypeOf, it } from 'vitest';
 import type { MessageStatus as ContractStatus } from '../../src/contract/service/statuses.ts';
 import { applyStatus, type MessageStatus } from '../../src/patterns/message-status.ts';
+import { proves } from '../support/proves.ts';
 
 interface Case {
   readonly current: MessageStatus | null;
@@ -23,6 +24,17 @@ describe('applyStatus', () => {
 
   it.each(vectors.cases.map((entry) => [`${entry.current}, then ${entry.update}`, entry] as const))(
     'answers as written: %s',
+    proves(
+      'status.sent-delivered',
+      'status.delivered-read',
+      'status.sent-failed',
+      'status.delivered-failed',
+      'status.failed-terminal',
+      'status.failed-not-after-read',
+      'status.consumer.rank',
+      'status.consumer.never-back',
+      'status.consumer.duplicates',
+    ),
     (_, entry) => {
       expect(applyStatus(entry.current, entry.update)).toEqual({
         status: entry.result,
@@ -38,16 +50,20 @@ describe('applyStatus', () => {
     }
   });
 
-  it('ends the same in whatever order sent, delivered and read arrive, repeats included', () => {
-    const ladder = ['sent', 'delivered', 'read'] as const;
-    fc.assert(
-      fc.property(fc.array(fc.constantFrom(...ladder), { minLength: 1, maxLength: 12 }), (updates) => {
-        let status: MessageStatus | null = null;
-        for (const update of updates) status = applyStatus(status, update).status;
-        expect(status).toBe(ladder.findLast((step) => updates.includes(step)));
-      }),
-    );
-  });
+  it(
+    'ends the same in whatever order sent, delivered and read arrive, repeats included',
+    proves('status.consumer.rank', 'status.consumer.duplicates', 'status.consumer.never-back'),
+    () => {
+      const ladder = ['sent', 'delivered', 'read'] as const;
+      fc.assert(
+        fc.property(fc.array(fc.constantFrom(...ladder), { minLength: 1, maxLength: 12 }), (updates) => {
+          let status: MessageStatus | null = null;
+          for (const update of updates) status = applyStatus(status, update).status;
+          expect(status).toBe(ladder.findLast((step) => updates.includes(step)));
+        }),
+      );
+    },
+  );
 
   it('knows the statuses of the contract', () => {
     expectTypeOf<MessageStatus>().toEqualTypeOf<ContractStatus>();

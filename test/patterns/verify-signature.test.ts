@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type SignedRequest, verifySignature } from '../../src/patterns/verify-signature.ts';
+import { proves } from '../support/proves.ts';
 
 interface Case {
   readonly name: string;
@@ -85,7 +86,7 @@ describe('verifySignature', () => {
     });
   });
 
-  it('refuses any body in which one bit was turned', () => {
+  it('refuses any body in which one bit was turned', proves('delivery.verify.raw-bytes'), () => {
     fc.assert(
       fc.property(fc.uint8Array({ minLength: 1, maxLength: 300 }), fc.nat(), (body, pick) => {
         const request = sign(body, 'secret');

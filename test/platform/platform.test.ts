@@ -11,6 +11,7 @@ import {
   startTestPlatform,
   type TestPlatform,
 } from '../support/platform.ts';
+import { proves } from '../support/proves.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 
 describe('platform', () => {
@@ -71,22 +72,26 @@ describe('platform', () => {
     expect(await service.platform.ledger.read(0, 10)).toEqual([]);
   });
 
-  test('the legacy alias serves the identical API', async () => {
-    const { key } = await seedWorkspace(service);
-    const alias = createServer(service.platform.app);
-    await new Promise<void>((resolve) => alias.listen(0, '127.0.0.1', resolve));
-    try {
-      const { port } = alias.address() as AddressInfo;
-      const answer = await fetch(`http://127.0.0.1:${port}/api/v1/connections`, {
-        headers: { authorization: `Bearer ${key}` },
-      });
-      const { status, body } = await service.call('GET', '/connections', { key });
-      expect([answer.status, await answer.json()]).toEqual([status, body]);
-    } finally {
-      alias.closeAllConnections();
-      await new Promise((resolve) => alias.close(resolve));
-    }
-  });
+  test(
+    'the legacy alias serves the identical API',
+    proves('versioning.legacy', 'versioning.prefix'),
+    async () => {
+      const { key } = await seedWorkspace(service);
+      const alias = createServer(service.platform.app);
+      await new Promise<void>((resolve) => alias.listen(0, '127.0.0.1', resolve));
+      try {
+        const { port } = alias.address() as AddressInfo;
+        const answer = await fetch(`http://127.0.0.1:${port}/api/v1/connections`, {
+          headers: { authorization: `Bearer ${key}` },
+        });
+        const { status, body } = await service.call('GET', '/connections', { key });
+        expect([answer.status, await answer.json()]).toEqual([status, body]);
+      } finally {
+        alias.closeAllConnections();
+        await new Promise((resolve) => alias.close(resolve));
+      }
+    },
+  );
 
   test('a second one on the same database refuses to start, and starts once the first has closed', async () => {
     const start = () =>

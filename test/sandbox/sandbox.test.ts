@@ -3,6 +3,7 @@ import { createdApiKey } from '../../src/contract/sandbox/access.ts';
 import { delivery, ledgerEntry } from '../../src/contract/sandbox/deliveries.ts';
 import { sandboxInfo } from '../../src/contract/sandbox/info.ts';
 import { readExactly } from '../support/platform.ts';
+import { proves } from '../support/proves.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { startTestSandbox, type TestSandbox } from './fixture.ts';
 
@@ -74,18 +75,22 @@ describe('the sandbox', () => {
   });
 
   describe('people', () => {
-    it('write to a connection, and the service tells the webhook', async () => {
-      await tunnel();
-      const connectionId = await firstQr();
-      const { status, body } = await write(connectionId, 'guten Tag');
-      expect({ status, body }).toEqual({ status: 201, body: { messageId: expect.any(String) } });
-      const [request] = await receiver.received(1);
-      expect(JSON.parse(request?.body.toString() ?? '')).toMatchObject({
-        event: 'message.received',
-        connection_id: connectionId,
-        message: { id: body.messageId, from: '491700000009', text: 'guten Tag' },
-      });
-    });
+    it(
+      'write to a connection, and the service tells the webhook',
+      proves('events.received.fires', 'events.post', 'service.qr.events'),
+      async () => {
+        await tunnel();
+        const connectionId = await firstQr();
+        const { status, body } = await write(connectionId, 'guten Tag');
+        expect({ status, body }).toEqual({ status: 201, body: { messageId: expect.any(String) } });
+        const [request] = await receiver.received(1);
+        expect(JSON.parse(request?.body.toString() ?? '')).toMatchObject({
+          event: 'message.received',
+          connection_id: connectionId,
+          message: { id: body.messageId, from: '491700000009', text: 'guten Tag' },
+        });
+      },
+    );
 
     it('behave as they are told, and keep what they were not told', async () => {
       const first = await test.call('PUT', '/contacts/491700000001', {

@@ -5,6 +5,7 @@ import { WEBHOOK_SEEN } from '../../../src/connector/db/facts.ts';
 import type { MessageStatus } from '../../../src/contract/service/statuses.ts';
 import { applyStatus } from '../../../src/patterns/message-status.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
+import { proves } from '../../support/proves.ts';
 import {
   ACCOUNT,
   delivery,
@@ -97,17 +98,21 @@ describe('merging a message', () => {
     ]);
   });
 
-  it('changes nothing when the same event comes again, and keeps both deliveries', async () => {
-    const [connection, message] = [newId(), newId()];
-    await commit({ message: received(connection, message) });
-    const [before] = await readMessages(database);
-    const again = await commit({ message: received(connection, message) });
-    expect(again.outcomes).toEqual({ unchanged: 1 });
-    expect(again.messages).toEqual([]);
-    expect(await readMessages(database)).toEqual([before]);
-    expect(await changeTypes()).toEqual(['connection.updated', 'message.created']);
-    expect((await readLog(database)).map((row) => row.outcome)).toEqual(['merged', 'unchanged']);
-  });
+  it(
+    'changes nothing when the same event comes again, and keeps both deliveries',
+    proves('delivery.duplicates', 'events.received.dedupe', 'status.consumer.duplicates'),
+    async () => {
+      const [connection, message] = [newId(), newId()];
+      await commit({ message: received(connection, message) });
+      const [before] = await readMessages(database);
+      const again = await commit({ message: received(connection, message) });
+      expect(again.outcomes).toEqual({ unchanged: 1 });
+      expect(again.messages).toEqual([]);
+      expect(await readMessages(database)).toEqual([before]);
+      expect(await changeTypes()).toEqual(['connection.updated', 'message.created']);
+      expect((await readLog(database)).map((row) => row.outcome)).toEqual(['merged', 'unchanged']);
+    },
+  );
 
   it('credits one of several copies in one batch', async () => {
     const [connection, message] = [newId(), newId()];
@@ -194,16 +199,20 @@ describe('merging a message', () => {
     ]);
   });
 
-  it('applies the statuses of one batch in the order of their timestamps', async () => {
-    const [connection, message] = [newId(), newId()];
-    const result = await commit(
-      { message: status(connection, message, 'failed', T0 + 3) },
-      { message: status(connection, message, 'sent', T0 + 1) },
-      { message: status(connection, message, 'read', T0 + 2) },
-    );
-    expect(result.messages).toMatchObject([{ status: 'read' }]);
-    expect(await readMessages(database)).toMatchObject([{ status: 'read', status_conflict: true }]);
-  });
+  it(
+    'applies the statuses of one batch in the order of their timestamps',
+    proves('delivery.order'),
+    async () => {
+      const [connection, message] = [newId(), newId()];
+      const result = await commit(
+        { message: status(connection, message, 'failed', T0 + 3) },
+        { message: status(connection, message, 'sent', T0 + 1) },
+        { message: status(connection, message, 'read', T0 + 2) },
+      );
+      expect(result.messages).toMatchObject([{ status: 'read' }]);
+      expect(await readMessages(database)).toMatchObject([{ status: 'read', status_conflict: true }]);
+    },
+  );
 
   it('stores NUL and lone surrogates in derived text as U+FFFD', async () => {
     const [connection, message] = [newId(), newId()];
@@ -213,30 +222,34 @@ describe('merging a message', () => {
     ]);
   });
 
-  it('agrees with the status pattern over all pairs', async () => {
-    const all = [null, 'sent', 'delivered', 'read', 'failed'] as const;
-    const pairs = all.flatMap((current) => all.map((update) => ({ current, update, id: newId() })));
-    const connection = newId();
-    const told = (id: string, reached: MessageStatus | null) =>
-      polled(connection, id, { direction: 'outgoing', status: reached });
-    await commitBatch(database, { now: T0, messages: pairs.map(({ id, current }) => told(id, current)) });
-    const second = await commitBatch(database, {
-      now: T0,
-      messages: pairs.map(({ id, update }) => told(id, update)),
-    });
-    const rows = new Map((await readMessages(database)).map((row) => [row.id, row]));
-    const masks = new Map(second.messages.map((message) => [message.messageId, message.changeMask]));
-    for (const { current, update, id } of pairs) {
-      const mask = masks.get(id) ?? 0;
-      expect({
-        current,
-        update,
-        status: rows.get(id)?.status,
-        changed: (mask & CHANGE.status) !== 0,
-        conflict: (mask & CHANGE.conflict) !== 0,
-      }).toEqual({ current, update, ...applyStatus(current, update) });
-    }
-  });
+  it(
+    'agrees with the status pattern over all pairs',
+    proves('status.consumer.rank', 'status.consumer.never-back'),
+    async () => {
+      const all = [null, 'sent', 'delivered', 'read', 'failed'] as const;
+      const pairs = all.flatMap((current) => all.map((update) => ({ current, update, id: newId() })));
+      const connection = newId();
+      const told = (id: string, reached: MessageStatus | null) =>
+        polled(connection, id, { direction: 'outgoing', status: reached });
+      await commitBatch(database, { now: T0, messages: pairs.map(({ id, current }) => told(id, current)) });
+      const second = await commitBatch(database, {
+        now: T0,
+        messages: pairs.map(({ id, update }) => told(id, update)),
+      });
+      const rows = new Map((await readMessages(database)).map((row) => [row.id, row]));
+      const masks = new Map(second.messages.map((message) => [message.messageId, message.changeMask]));
+      for (const { current, update, id } of pairs) {
+        const mask = masks.get(id) ?? 0;
+        expect({
+          current,
+          update,
+          status: rows.get(id)?.status,
+          changed: (mask & CHANGE.status) !== 0,
+          conflict: (mask & CHANGE.conflict) !== 0,
+        }).toEqual({ current, update, ...applyStatus(current, update) });
+      }
+    },
+  );
 
   it('counts a conflict once', async () => {
     const [connection, message] = [newId(), newId()];
@@ -286,27 +299,37 @@ describe('connections and their owners', () => {
     expect(await readMessages(database)).toHaveLength(1);
   });
 
-  it('follows connection events by their payload time, and tells each change once', async () => {
-    const connection = newId();
-    await commit({ connection: outage(connection, T0 + 1_000) });
-    expect(await readConnection(connection)).toMatchObject({
-      status: 'disconnected',
-      needs_reconnect: true,
-      reason: 'AUTH_LOST',
-      phone_number: '4917012345678',
-      last_event_at: T0 + 1_000,
-    });
-    expect((await commit({ connection: outage(connection, T0 + 1_000) })).outcomes).toEqual({ unchanged: 1 });
-    expect((await commit({ connection: recovery(connection, T0 + 2_000) })).outcomes).toEqual({ merged: 1 });
-    expect((await commit({ connection: outage(connection, T0 + 1_500) })).outcomes).toEqual({ unchanged: 1 });
-    expect(await readConnection(connection)).toMatchObject({
-      status: 'connected',
-      needs_reconnect: false,
-      reason: null,
-      version: 2,
-    });
-    expect(await changeTypes()).toEqual(['connection.updated', 'connection.updated']);
-  });
+  it(
+    'follows connection events by their payload time, and tells each change once',
+    proves('delivery.order'),
+    async () => {
+      const connection = newId();
+      await commit({ connection: outage(connection, T0 + 1_000) });
+      expect(await readConnection(connection)).toMatchObject({
+        status: 'disconnected',
+        needs_reconnect: true,
+        reason: 'AUTH_LOST',
+        phone_number: '4917012345678',
+        last_event_at: T0 + 1_000,
+      });
+      expect((await commit({ connection: outage(connection, T0 + 1_000) })).outcomes).toEqual({
+        unchanged: 1,
+      });
+      expect((await commit({ connection: recovery(connection, T0 + 2_000) })).outcomes).toEqual({
+        merged: 1,
+      });
+      expect((await commit({ connection: outage(connection, T0 + 1_500) })).outcomes).toEqual({
+        unchanged: 1,
+      });
+      expect(await readConnection(connection)).toMatchObject({
+        status: 'connected',
+        needs_reconnect: false,
+        reason: null,
+        version: 2,
+      });
+      expect(await changeTypes()).toEqual(['connection.updated', 'connection.updated']);
+    },
+  );
 
   it('lets a recovery follow an outage of the same millisecond, in either order of arrival', async () => {
     const [first, second] = [newId(), newId()];

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { WEBHOOK_SEEN } from '../../../src/connector/db/facts.ts';
 import { interpretBody } from '../../../src/connector/inbox/interpret-body.ts';
+import { proves } from '../../support/proves.ts';
 
 const context = { accountId: 'account-1', signedAt: 1_768_478_400_123 };
 const read = (body: unknown) =>
@@ -97,19 +98,27 @@ describe('reading a verified body', () => {
     });
   });
 
-  it('ignores fields that it does not know, and a hostile __proto__', () => {
-    const text = JSON.stringify(statusEvent).replace('{', '{"__proto__":{"polluted":true},"extra":[1],');
-    expect(read(text)).toEqual(read(statusEvent));
-    expect(Reflect.get({}, 'polluted')).toBeUndefined();
-  });
+  it(
+    'ignores fields that it does not know, and a hostile __proto__',
+    proves('versioning.client.unknown-fields'),
+    () => {
+      const text = JSON.stringify(statusEvent).replace('{', '{"__proto__":{"polluted":true},"extra":[1],');
+      expect(read(text)).toEqual(read(statusEvent));
+      expect(Reflect.get({}, 'polluted')).toBeUndefined();
+    },
+  );
 
-  it('keeps an event type that it does not know', () => {
-    expect(read({ event: 'message.reaction', anything: 1 })).toEqual({
-      kind: 'kept',
-      event: 'message.reaction',
-      outcome: 'unknown_event',
-    });
-  });
+  it(
+    'keeps an event type that it does not know',
+    proves('events.client-ignores', 'versioning.client.unknown-events'),
+    () => {
+      expect(read({ event: 'message.reaction', anything: 1 })).toEqual({
+        kind: 'kept',
+        event: 'message.reaction',
+        outcome: 'unknown_event',
+      });
+    },
+  );
 
   it.each([
     ['no message', { ...receivedEvent, message: undefined }, 'message'],

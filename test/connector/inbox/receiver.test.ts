@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/runtime/database/database.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
+import { proves } from '../../support/proves.ts';
 import {
   emptyTables,
   newId,
@@ -271,7 +272,7 @@ describe('the signature', () => {
     },
   );
 
-  it('covers the bytes: one altered byte is refused', async () => {
+  it('covers the bytes: one altered byte is refused', proves('delivery.verify.raw-bytes'), async () => {
     const body = Buffer.from(receivedBody());
     const headers = signHeaders(body, SECRET, Date.now());
     body[body.length - 10] = 0x78;

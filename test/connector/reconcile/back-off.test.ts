@@ -2,13 +2,14 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { backOff } from '../../../src/connector/reconcile/back-off.ts';
 import { readPollState } from '../../../src/connector/reconcile/poll-state.ts';
 import { ServiceRefusal, ServiceUnreachable } from '../../../src/connector/service-client/service-errors.ts';
+import { proves } from '../../support/proves.ts';
 import { ACCOUNT, openPollBench, type PollBench } from '../support/poll-bench.ts';
 
 describe('the wait after a failure', () => {
   const lost = new ServiceUnreachable('network');
   const limited = new ServiceRefusal({ status: 429, code: 'rate_limited', retryAfterMs: 20_000 });
 
-  it('doubles up to five minutes', () => {
+  it('doubles up to five minutes', proves('errors.client.without-retry-after'), () => {
     const waits = [1, 2, 3, 4, 5, 6, 1_000].map((failures) => backOff(lost, failures, 0).waitMs);
     expect(waits).toEqual([15_000, 30_000, 60_000, 120_000, 240_000, 300_000, 300_000]);
   });
@@ -84,26 +85,34 @@ describe('an account whose polls fail', () => {
     });
   });
 
-  it('is never polled again with a key that was refused, and at once with another', async () => {
-    bench.service.apiKeys.clear();
-    expect(await bench.poll()).toEqual({ kind: 'refused' });
-    bench.service.requests = [];
-    await bench.clock.advance(30 * 24 * 60 * 60_000);
-    expect(await bench.poll({ impatient: true })).toEqual({ kind: 'refused' });
-    expect(bench.service.requests).toEqual([]);
-    expect(await readPollState(bench.database, ACCOUNT)).toMatchObject({ lastErrorCode: 'invalid_key' });
-    bench.service.apiKeys.add('key-2');
-    await bench.configure({ service: { baseUrl: bench.service.baseUrl, apiKey: 'key-2' } });
-    expect(await bench.poll({ impatient: true })).toMatchObject({ kind: 'done' });
-  });
+  it(
+    'is never polled again with a key that was refused, and at once with another',
+    proves('errors.client.never-retries-key', 'errors.client.branches-on-code'),
+    async () => {
+      bench.service.apiKeys.clear();
+      expect(await bench.poll()).toEqual({ kind: 'refused' });
+      bench.service.requests = [];
+      await bench.clock.advance(30 * 24 * 60 * 60_000);
+      expect(await bench.poll({ impatient: true })).toEqual({ kind: 'refused' });
+      expect(bench.service.requests).toEqual([]);
+      expect(await readPollState(bench.database, ACCOUNT)).toMatchObject({ lastErrorCode: 'invalid_key' });
+      bench.service.apiKeys.add('key-2');
+      await bench.configure({ service: { baseUrl: bench.service.baseUrl, apiKey: 'key-2' } });
+      expect(await bench.poll({ impatient: true })).toMatchObject({ kind: 'done' });
+    },
+  );
 
-  it('goes on trying after a 401 that does not say the key is unknown', async () => {
-    bench.service.fault = failing(401, 'brand_new');
-    expect(await bench.poll()).toMatchObject({ kind: 'failed' });
-    bench.service.fault = () => undefined;
-    await bench.clock.advance(60_000);
-    expect(await bench.poll()).toMatchObject({ kind: 'done' });
-  });
+  it(
+    'goes on trying after a 401 that does not say the key is unknown',
+    proves('errors.client.branches-on-code'),
+    async () => {
+      bench.service.fault = failing(401, 'brand_new');
+      expect(await bench.poll()).toMatchObject({ kind: 'failed' });
+      bench.service.fault = () => undefined;
+      await bench.clock.advance(60_000);
+      expect(await bench.poll()).toMatchObject({ kind: 'done' });
+    },
+  );
 
   it('does not take being stopped for a failure', async () => {
     const stop = new AbortController();

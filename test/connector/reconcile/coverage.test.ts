@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readProgress } from '../../../src/connector/reconcile/progress.ts';
 import { type Database, DatabaseUnavailable } from '../../../src/runtime/database/database.ts';
+import { proves } from '../../support/proves.ts';
 import { ACCOUNT, openPollBench, type PollBench } from '../support/poll-bench.ts';
 
 const MINUTE = 60_000;
@@ -74,20 +75,24 @@ describe('a poll', () => {
     expect(bench.service.countRequests('/messages')).toBe(2);
   });
 
-  it('sees a message that was dropped below a newer one that a webhook brought', async () => {
-    addMany(3, start, MINUTE);
-    await bench.poll();
-    const dropped = bench.service.addMessage('c1', start + 10 * MINUTE);
-    const brought = bench.service.addMessage('c1', start + 11 * MINUTE);
-    await bench.database.query(
-      `insert into connector.messages (connection_id, id, account_id, direction, created_at, first_seen_by,
+  it(
+    'sees a message that was dropped below a newer one that a webhook brought',
+    proves('delivery.reconcile'),
+    async () => {
+      addMany(3, start, MINUTE);
+      await bench.poll();
+      const dropped = bench.service.addMessage('c1', start + 10 * MINUTE);
+      const brought = bench.service.addMessage('c1', start + 11 * MINUTE);
+      await bench.database.query(
+        `insert into connector.messages (connection_id, id, account_id, direction, created_at, first_seen_by,
          first_seen_at, polled, change_mask, webhook_seen, status_conflict, updated_at)
        values ('c1', $1, $2, 'incoming', $3, 'webhook', $3, false, 13, 1, false, $3)`,
-      [brought.id, ACCOUNT, brought.createdAt],
-    );
-    await bench.poll();
-    expect(await bench.storedIds()).toContain(dropped.id);
-  });
+        [brought.id, ACCOUNT, brought.createdAt],
+      );
+      await bench.poll();
+      expect(await bench.storedIds()).toContain(dropped.id);
+    },
+  );
 
   it('passes thousands of messages of one instant', async () => {
     for (let index = 0; index < 2_500; index += 1) bench.service.addMessage('c1', start);

@@ -6,6 +6,7 @@ import {
   isErrorCode,
   readErrorBody,
 } from '../../../src/contract/service/errors.ts';
+import { proves } from '../../support/proves.ts';
 
 const specified: readonly (readonly [status: number, code: string])[] = [
   [400, 'invalid_request'],
@@ -51,13 +52,17 @@ describe('error table', () => {
     for (const [code, { meaning }] of Object.entries(ERRORS)) expect(meaning, code).toMatch(/^[A-Z`].+\.$/);
   });
 
-  it('names a wait wherever a repeat is advised, since Retry-After is not guaranteed', () => {
-    for (const [code, row] of Object.entries(ERRORS)) {
-      const backoffMs = 'backoffMs' in row ? row.backoffMs : undefined;
-      if (row.retry === 'repeat') expect(backoffMs, code).toBeGreaterThan(0);
-      else expect(backoffMs, code).toBeUndefined();
-    }
-  });
+  it(
+    'names a wait wherever a repeat is advised, since Retry-After is not guaranteed',
+    proves('errors.client.without-retry-after'),
+    () => {
+      for (const [code, row] of Object.entries(ERRORS)) {
+        const backoffMs = 'backoffMs' in row ? row.backoffMs : undefined;
+        if (row.retry === 'repeat') expect(backoffMs, code).toBeGreaterThan(0);
+        else expect(backoffMs, code).toBeUndefined();
+      }
+    },
+  );
 
   it('advises what the specification advises', () => {
     expect(ERRORS.in_progress).toMatchObject({ retry: 'repeat', backoffMs: 5_000 });
@@ -76,7 +81,7 @@ describe('error table', () => {
 });
 
 describe('error body', () => {
-  it('is the code, with field and hint beside invalid_request', () => {
+  it('is the code, with field and hint beside invalid_request', proves('errors.body.hint'), () => {
     expect(Object.keys(errorBody.shape)).toEqual(['error', 'field', 'hint']);
     expect(errorBody.safeParse({ error: 'not_found' }).success).toBe(true);
     expect(errorBody.safeParse({ error: 'invalid_request', field: 'limit', hint: 'x' }).success).toBe(true);
@@ -84,11 +89,15 @@ describe('error body', () => {
     expect(errorBody.safeParse({}).success).toBe(false);
   });
 
-  it('is read with a code that is new, and with fields of another type', () => {
-    expect(readErrorBody({ error: 'quota_of_tomorrow', field: 7, docs: 'x' })).toEqual({
-      error: 'quota_of_tomorrow',
-    });
-  });
+  it(
+    'is read with a code that is new, and with fields of another type',
+    proves('versioning.client.unknown-fields'),
+    () => {
+      expect(readErrorBody({ error: 'quota_of_tomorrow', field: 7, docs: 'x' })).toEqual({
+        error: 'quota_of_tomorrow',
+      });
+    },
+  );
 
   it('is null when the body is none', () => {
     for (const body of ['<html>', null, undefined, [], {}, { error: 7 }, { error: '' }]) {

@@ -10,6 +10,7 @@ import {
   MESSAGE_STATUSES,
   PROVIDERS,
 } from '../../../src/contract/service/statuses.ts';
+import { proves } from '../../support/proves.ts';
 
 describe('limits', () => {
   it('has the figures of the specification, in milliseconds and counts', () => {
@@ -61,7 +62,7 @@ describe('names', () => {
     expect(Object.keys(SCOPE_MEANINGS)).toEqual([...SCOPES]);
   });
 
-  it('has the four events', () => {
+  it('has the four events', proves('events.four'), () => {
     expect(EVENT_TYPES).toEqual([
       'message.received',
       'message.status',
@@ -82,14 +83,18 @@ describe('names', () => {
     expect(SIGNATURE_PREFIX).toBe('sha256=');
   });
 
-  it('ranks the statuses of a message', () => {
+  it('ranks the statuses of a message', proves('status.values'), () => {
     expect(MESSAGE_STATUSES).toEqual(['sent', 'delivered', 'read', 'failed']);
     expect(MESSAGE_STATUS_RANKS).toEqual({ sent: 1, delivered: 2, read: 3 });
   });
 
-  it('knows the values that the specification names', () => {
-    expect([...CONNECTION_STATUSES].sort()).toEqual(['connected', 'connecting', 'disconnected', 'open']);
-    expect(PROVIDERS).toEqual(['qr', 'cloud_api']);
-    expect(DISCONNECT_REASONS).toEqual(['AUTH_LOST', 'NEEDS_RECONNECT', 'HEAL_GIVEUP']);
-  });
+  it(
+    'knows the values that the specification names',
+    proves('state.values', 'service.provider.kinds'),
+    () => {
+      expect([...CONNECTION_STATUSES].sort()).toEqual(['connected', 'connecting', 'disconnected', 'open']);
+      expect(PROVIDERS).toEqual(['qr', 'cloud_api']);
+      expect(DISCONNECT_REASONS).toEqual(['AUTH_LOST', 'NEEDS_RECONNECT', 'HEAL_GIVEUP']);
+    },
+  );
 });

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { messageReceivedEvent, webhookEvent } from '../../../src/contract/service/events.ts';
 import { parseWebhookEvent } from '../../../src/contract/service/parse-event.ts';
+import { proves } from '../../support/proves.ts';
 
 const received = {
   event: 'message.received',
@@ -64,7 +65,7 @@ describe('a known event', () => {
     }
   });
 
-  it('loses its unknown fields, however deep', () => {
+  it('loses its unknown fields, however deep', proves('versioning.client.unknown-fields'), () => {
     const deep = JSON.parse(`${'['.repeat(20_000)}${']'.repeat(20_000)}`);
     const hostile = JSON.parse('{"__proto__":{"admin":true},"constructor":1}');
     const event = { ...withMessage({ extra: deep, ...hostile }), more: deep };
@@ -147,15 +148,19 @@ describe('a misfit', () => {
 });
 
 describe('anything else', () => {
-  it('is an unknown event when it names another type', () => {
-    expect(parseWebhookEvent({ event: 'message.edited', x: 1 })).toEqual({
-      kind: 'unknown',
-      type: 'message.edited',
-    });
-    for (const type of ['', 'toString', '__proto__', 'Message.Received', 'message.received ']) {
-      expect(parseWebhookEvent({ event: type })).toEqual({ kind: 'unknown', type });
-    }
-  });
+  it(
+    'is an unknown event when it names another type',
+    proves('events.client-ignores', 'versioning.client.unknown-events'),
+    () => {
+      expect(parseWebhookEvent({ event: 'message.edited', x: 1 })).toEqual({
+        kind: 'unknown',
+        type: 'message.edited',
+      });
+      for (const type of ['', 'toString', '__proto__', 'Message.Received', 'message.received ']) {
+        expect(parseWebhookEvent({ event: type })).toEqual({ kind: 'unknown', type });
+      }
+    },
+  );
 
   it('has a type of bounded length', () => {
     const parsed = parseWebhookEvent({ event: 'x'.repeat(100_000) });

@@ -11,6 +11,7 @@ import {
   readSend,
   readWebhook,
 } from '../../../src/contract/service/read-answers.ts';
+import { proves } from '../../support/proves.ts';
 
 const item = {
   id: 'c1',
@@ -47,30 +48,34 @@ describe('a list of connections', () => {
     expect(readConnectionList({ connections: [item] })).toEqual({ items: [rest], misfits: [] });
   });
 
-  it('survives new values, missing fields and fields of another type', () => {
-    const odd = {
-      id: 'c2',
-      status: 'hibernating',
-      provider: 'carrier_pigeon',
-      licenseExpires: 'soon',
-      tier: 7,
-    };
-    expect(readConnectionList({ connections: [odd], total: 1 }).items).toEqual([
-      {
+  it(
+    'survives new values, missing fields and fields of another type',
+    proves('versioning.client.unknown-fields'),
+    () => {
+      const odd = {
         id: 'c2',
-        phoneNumber: null,
-        label: null,
         status: 'hibernating',
-        isDefault: null,
         provider: 'carrier_pigeon',
-        tier: null,
-        profilePicUrl: null,
-        licenseValid: null,
-        licenseStatus: null,
-        licenseExpires: null,
-      },
-    ]);
-  });
+        licenseExpires: 'soon',
+        tier: 7,
+      };
+      expect(readConnectionList({ connections: [odd], total: 1 }).items).toEqual([
+        {
+          id: 'c2',
+          phoneNumber: null,
+          label: null,
+          status: 'hibernating',
+          isDefault: null,
+          provider: 'carrier_pigeon',
+          tier: null,
+          profilePicUrl: null,
+          licenseValid: null,
+          licenseStatus: null,
+          licenseExpires: null,
+        },
+      ]);
+    },
+  );
 
   it('keeps its neighbours when one record has no usable id', () => {
     const { items, misfits } = readConnectionList({

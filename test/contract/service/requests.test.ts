@@ -8,6 +8,7 @@ import {
 } from '../../../src/contract/service/messages.ts';
 import { describeRefusal } from '../../../src/contract/service/request-refusal.ts';
 import { putWebhookRequest } from '../../../src/contract/service/webhook.ts';
+import { proves } from '../../support/proves.ts';
 
 /** The refusal of a request, or `taken`. */
 function refusal(schema: z.ZodType, request: unknown) {
@@ -20,23 +21,27 @@ const media = { filename: 'voice-1.ogg', mimetype: 'audio/ogg', data: 'QUJD' };
 const { text: _text, ...withoutText } = send;
 
 describe('a send', () => {
-  it('is taken with exactly one of text and media', () => {
+  it('is taken with exactly one of text and media', proves('messages.send.one', 'messages.send.both'), () => {
     expect(refusal(sendMessageRequest, send)).toBe('taken');
     expect(refusal(sendMessageRequest, { ...withoutText, media })).toBe('taken');
     expect(refusal(sendMessageRequest, { ...send, media })).toEqual({ error: 'text_or_media' });
     expect(refusal(sendMessageRequest, withoutText)).toEqual({ error: 'text_or_media' });
   });
 
-  it('takes 4096 characters and refuses 4097, however many code units each has', () => {
-    expect(refusal(sendMessageRequest, { ...send, text: 'x'.repeat(4096) })).toBe('taken');
-    expect(refusal(sendMessageRequest, { ...send, text: '👋'.repeat(4096) })).toBe('taken');
-    for (const text of ['x'.repeat(4097), '👋'.repeat(4097), 'x'.repeat(100_000)]) {
-      expect(refusal(sendMessageRequest, { ...send, text })).toMatchObject({
-        error: 'invalid_request',
-        field: 'text',
-      });
-    }
-  });
+  it(
+    'takes 4096 characters and refuses 4097, however many code units each has',
+    proves('messages.send.text', 'limits.text'),
+    () => {
+      expect(refusal(sendMessageRequest, { ...send, text: 'x'.repeat(4096) })).toBe('taken');
+      expect(refusal(sendMessageRequest, { ...send, text: '👋'.repeat(4096) })).toBe('taken');
+      for (const text of ['x'.repeat(4097), '👋'.repeat(4097), 'x'.repeat(100_000)]) {
+        expect(refusal(sendMessageRequest, { ...send, text })).toMatchObject({
+          error: 'invalid_request',
+          field: 'text',
+        });
+      }
+    },
+  );
 
   it('names a bad recipient as a field, not as invalid_phone_number', () => {
     for (const to of ['+15551234567', '1555 1234567', '', 'abc', '0015551234567', 15551234567, undefined]) {
@@ -47,21 +52,27 @@ describe('a send', () => {
     }
   });
 
-  it('names the offending key inside the media', () => {
-    const over = { ...media, data: 'A'.repeat(16 * 1024 * 1024 + 4) };
-    expect(refusal(sendMessageRequest, { ...withoutText, media: over })).toMatchObject({
-      error: 'invalid_request',
-      field: 'media.data',
-    });
-    expect(refusal(sendMessageRequest, { ...withoutText, media: { ...media, data: '!' } })).toMatchObject({
-      field: 'media.data',
-    });
-    expect(refusal(sendMessageRequest, { ...withoutText, media: { ...media, filename: 7 } })).toMatchObject({
-      field: 'media.filename',
-    });
-  });
+  it(
+    'names the offending key inside the media',
+    proves('media.data', 'media.filename', 'limits.media'),
+    () => {
+      const over = { ...media, data: 'A'.repeat(16 * 1024 * 1024 + 4) };
+      expect(refusal(sendMessageRequest, { ...withoutText, media: over })).toMatchObject({
+        error: 'invalid_request',
+        field: 'media.data',
+      });
+      expect(refusal(sendMessageRequest, { ...withoutText, media: { ...media, data: '!' } })).toMatchObject({
+        field: 'media.data',
+      });
+      expect(refusal(sendMessageRequest, { ...withoutText, media: { ...media, filename: 7 } })).toMatchObject(
+        {
+          field: 'media.filename',
+        },
+      );
+    },
+  );
 
-  it('takes 16 MB of base64', () => {
+  it('takes 16 MB of base64', proves('media.data', 'limits.media'), () => {
     const full = { ...media, data: 'A'.repeat(16 * 1024 * 1024) };
     expect(refusal(sendMessageRequest, { ...withoutText, media: full })).toBe('taken');
   });
@@ -107,30 +118,38 @@ describe('a page of messages', () => {
 });
 
 describe('pairing, receipts and the webhook', () => {
-  it('refuses every phoneNumber but digits, with a code of its own', () => {
-    expect(refusal(pairingCodeRequest, { phoneNumber: '15551234567' })).toBe('taken');
-    for (const phoneNumber of ['+15551234567', ' 15551234567', '15551234567\n', '1-555-123', '', 7, null]) {
-      expect(refusal(pairingCodeRequest, { phoneNumber })).toEqual({ error: 'invalid_phone_number' });
-    }
-    expect(refusal(pairingCodeRequest, {})).toEqual({ error: 'invalid_phone_number' });
-  });
+  it(
+    'refuses every phoneNumber but digits, with a code of its own',
+    proves('connections.pairing-code.digits', 'connections.pairing-code.no-clean-up'),
+    () => {
+      expect(refusal(pairingCodeRequest, { phoneNumber: '15551234567' })).toBe('taken');
+      for (const phoneNumber of ['+15551234567', ' 15551234567', '15551234567\n', '1-555-123', '', 7, null]) {
+        expect(refusal(pairingCodeRequest, { phoneNumber })).toEqual({ error: 'invalid_phone_number' });
+      }
+      expect(refusal(pairingCodeRequest, {})).toEqual({ error: 'invalid_phone_number' });
+    },
+  );
 
-  it('shows a pairing code as two groups of four', () => {
+  it('shows a pairing code as two groups of four', proves('shapes.pairing-code'), () => {
     expect(pairingCodeAnswer.safeParse({ code: 'AB12-CD34' }).success).toBe(true);
     for (const code of ['AB12CD34', 'AB1-2CD34', 'AB12-CD345']) {
       expect(pairingCodeAnswer.safeParse({ code }).success, code).toBe(false);
     }
   });
 
-  it('needs a phone or a message for a receipt', () => {
-    expect(refusal(readReceiptRequest, { connectionId: 'c1', phone: '15551234567' })).toBe('taken');
-    expect(refusal(readReceiptRequest, { connectionId: 'c1', messageId: 'm1' })).toBe('taken');
-    expect(refusal(readReceiptRequest, { connectionId: 'c1' })).toMatchObject({
-      error: 'invalid_request',
-      field: 'messageId',
-    });
-    expect(refusal(readReceiptRequest, { messageId: 'm1' })).toMatchObject({ field: 'connectionId' });
-  });
+  it(
+    'needs a phone or a message for a receipt',
+    proves('messages.read.one-required', 'messages.read.connection-required'),
+    () => {
+      expect(refusal(readReceiptRequest, { connectionId: 'c1', phone: '15551234567' })).toBe('taken');
+      expect(refusal(readReceiptRequest, { connectionId: 'c1', messageId: 'm1' })).toBe('taken');
+      expect(refusal(readReceiptRequest, { connectionId: 'c1' })).toMatchObject({
+        error: 'invalid_request',
+        field: 'messageId',
+      });
+      expect(refusal(readReceiptRequest, { messageId: 'm1' })).toMatchObject({ field: 'connectionId' });
+    },
+  );
 
   it('needs a URL for the webhook', () => {
     expect(refusal(putWebhookRequest, {})).toMatchObject({ error: 'invalid_request', field: 'url' });

@@ -5,6 +5,7 @@ import * as connections from '../../../src/contract/service/connections.ts';
 import * as events from '../../../src/contract/service/events.ts';
 import * as messages from '../../../src/contract/service/messages.ts';
 import * as webhook from '../../../src/contract/service/webhook.ts';
+import { proves } from '../../support/proves.ts';
 
 /** `name: type` of each field; `?` for one that may be absent. */
 function table(schema: z.ZodType): string[] {
@@ -57,7 +58,7 @@ describe('connections', () => {
     ]);
   });
 
-  it('marks exactly the aliases as deprecated', () => {
+  it('marks exactly the aliases as deprecated', proves('versioning.aliases'), () => {
     const deprecated = (schema: z.ZodType) =>
       Object.entries(z.toJSONSchema(schema).properties ?? {})
         .filter(([, field]) => typeof field === 'object' && field.deprecated === true)
@@ -127,15 +128,19 @@ describe('messages', () => {
     ]);
   });
 
-  it('has the query of the list and the read receipt', () => {
-    expect(Object.keys(messages.listMessagesQuery.shape)).toEqual(['connectionId', 'limit', 'cursor']);
-    expect(table(messages.readReceiptRequest)).toEqual([
-      'connectionId: string',
-      'phone?: string',
-      'messageId?: string',
-    ]);
-    expect(table(messages.readReceiptAnswer)).toEqual(['ok: boolean', 'marked: integer']);
-  });
+  it(
+    'has the query of the list and the read receipt',
+    proves('messages.list.query', 'messages.read.request'),
+    () => {
+      expect(Object.keys(messages.listMessagesQuery.shape)).toEqual(['connectionId', 'limit', 'cursor']);
+      expect(table(messages.readReceiptRequest)).toEqual([
+        'connectionId: string',
+        'phone?: string',
+        'messageId?: string',
+      ]);
+      expect(table(messages.readReceiptAnswer)).toEqual(['ok: boolean', 'marked: integer']);
+    },
+  );
 });
 
 describe('account and webhook', () => {
@@ -178,48 +183,65 @@ describe('events', () => {
     'reason: string or null',
   ];
 
-  it('has the keys of message.received', () => {
-    expect(table(events.messageReceivedEvent)).toEqual([
-      'event: string',
-      'connection_id: string',
-      'message: object',
-    ]);
-    expect(table(events.messageReceivedEvent.shape.message)).toEqual([
-      'id: string',
-      'wa_id: string or null',
-      'from: string',
-      'text: string or null',
-      'media_url: string or null',
-      'media_type: string or null',
-      'timestamp: integer',
-    ]);
-  });
-
-  it('has the keys of message.status', () => {
-    expect(table(events.messageStatusEvent)).toEqual([
-      'event: string',
-      'connection_id: string',
-      'message: object',
-    ]);
-    expect(table(events.messageStatusEvent.shape.message)).toEqual([
-      'id: string',
-      'wa_id: string or null',
-      'status: string',
-      'timestamp: integer',
-    ]);
-  });
-
-  it('has the keys of the two connection events, with no QR among them', () => {
-    for (const event of [events.connectionDisconnectedEvent, events.connectionConnectedEvent]) {
-      expect(table(event)).toEqual([
+  it(
+    'has the keys of message.received',
+    proves('events.received.exact', 'events.snake-case', 'versioning.webhooks-snake-case'),
+    () => {
+      expect(table(events.messageReceivedEvent)).toEqual([
         'event: string',
         'connection_id: string',
-        'connection: object',
+        'message: object',
+      ]);
+      expect(table(events.messageReceivedEvent.shape.message)).toEqual([
+        'id: string',
+        'wa_id: string or null',
+        'from: string',
+        'text: string or null',
+        'media_url: string or null',
+        'media_type: string or null',
         'timestamp: integer',
       ]);
-      expect(table(event.shape.connection)).toEqual(connection);
-    }
-  });
+    },
+  );
+
+  it(
+    'has the keys of message.status',
+    proves('events.status.exact', 'events.snake-case', 'versioning.webhooks-snake-case'),
+    () => {
+      expect(table(events.messageStatusEvent)).toEqual([
+        'event: string',
+        'connection_id: string',
+        'message: object',
+      ]);
+      expect(table(events.messageStatusEvent.shape.message)).toEqual([
+        'id: string',
+        'wa_id: string or null',
+        'status: string',
+        'timestamp: integer',
+      ]);
+    },
+  );
+
+  it(
+    'has the keys of the two connection events, with no QR among them',
+    proves(
+      'events.disconnected.exact',
+      'events.disconnected.no-qr',
+      'events.connected.payload',
+      'versioning.webhooks-snake-case',
+    ),
+    () => {
+      for (const event of [events.connectionDisconnectedEvent, events.connectionConnectedEvent]) {
+        expect(table(event)).toEqual([
+          'event: string',
+          'connection_id: string',
+          'connection: object',
+          'timestamp: integer',
+        ]);
+        expect(table(event.shape.connection)).toEqual(connection);
+      }
+    },
+  );
 
   it('joins one schema for each event type', () => {
     expect(events.webhookEvent.options.map((option) => option.shape.event.value)).toEqual([

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { checkAllowlist, decideAddress } from '../../../src/platform/credentials/address-allowlist.ts';
+import { proves } from '../../support/proves.ts';
 
 describe('address allowlist', () => {
   test.each([
@@ -31,9 +32,13 @@ describe('address allowlist', () => {
     [['203.0.113.7'], ' 203.0.113.7', false],
     [['203.0.113.7'], '0xcb.0.113.7', false],
     [['203.0.113.7'], '0313.0.113.7', false],
-  ])('%j and %s: %s', (entries, caller, allowed) => {
-    expect(decideAddress(entries, caller).allowed).toBe(allowed);
-  });
+  ])(
+    '%j and %s: %s',
+    proves('auth.key.allowlist', 'auth.key.unknown-address', 'auth.key.no-allowlist'),
+    (entries, caller, allowed) => {
+      expect(decideAddress(entries, caller).allowed).toBe(allowed);
+    },
+  );
 
   test('names the first entry that fits, and none where there is no list', () => {
     const entries = ['198.51.100.1', '203.0.113.0/25', '203.0.113.7'];

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { sendMessageAnswer } from '../../../src/contract/service/messages.ts';
 import { type Database, DatabaseUnavailable } from '../../../src/runtime/database/database.ts';
 import { seedWorkspace, startTestPlatform } from '../../support/platform.ts';
+import { proves } from '../../support/proves.ts';
 
 /** A database whose next transactions fail, before they begin or after they have committed. */
 function unreliable() {
@@ -67,11 +68,15 @@ describe('a send whose commit fails', () => {
     expect(told).toEqual(['sent', 'delivered', 'read']);
   });
 
-  test('twice: it was delivered and not stored, says so, and is not sent again', async () => {
-    const { status, answer, repeat, phone, page } = await sendThrough('refuse', 'refuse');
-    expect([status, answer.messageId, answer.persisted]).toEqual([200, null, false]);
-    expect(repeat).toEqual(answer);
-    expect(phone).toHaveLength(1);
-    expect(page).toMatchObject({ messages: [] });
-  });
+  test(
+    'twice: it was delivered and not stored, says so, and is not sent again',
+    proves('messages.send.degraded'),
+    async () => {
+      const { status, answer, repeat, phone, page } = await sendThrough('refuse', 'refuse');
+      expect([status, answer.messageId, answer.persisted]).toEqual([200, null, false]);
+      expect(repeat).toEqual(answer);
+      expect(phone).toHaveLength(1);
+      expect(page).toMatchObject({ messages: [] });
+    },
+  );
 });

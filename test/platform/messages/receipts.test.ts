@@ -3,6 +3,7 @@ import type { WebhookEvent } from '../../../src/contract/service/events.ts';
 import { sendMessageAnswer } from '../../../src/contract/service/messages.ts';
 import type { ContactBehaviour } from '../../../src/platform/network/contacts.ts';
 import { seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
+import { proves } from '../../support/proves.ts';
 
 let nextPhone = 4915400000000;
 
@@ -39,15 +40,19 @@ describe('what a phone does about a message', () => {
     return { told, page: page.body, messageId: messageId ?? '', to, connectionId };
   }
 
-  test('delivers and reads when it is told to', async () => {
-    const { told, page } = await tell({ deliverAfterMs: 300, readAfterMs: 4_000 });
-    expect(told).toEqual([
-      ['sent', 0],
-      ['delivered', 300],
-      ['read', 4_000],
-    ]);
-    expect(page).toMatchObject({ messages: [{ status: 'read', errorMessage: null }] });
-  });
+  test(
+    'delivers and reads when it is told to',
+    proves('status.sent-delivered', 'status.delivered-read', 'events.status.fires', 'events.status.values'),
+    async () => {
+      const { told, page } = await tell({ deliverAfterMs: 300, readAfterMs: 4_000 });
+      expect(told).toEqual([
+        ['sent', 0],
+        ['delivered', 300],
+        ['read', 4_000],
+      ]);
+      expect(page).toMatchObject({ messages: [{ status: 'read', errorMessage: null }] });
+    },
+  );
 
   test('null is never', async () => {
     const { told, page } = await tell(
@@ -58,31 +63,39 @@ describe('what a phone does about a message', () => {
     expect(page).toMatchObject({ messages: [{ status: 'sent' }] });
   });
 
-  test('fails with a reason, and stays failed', async () => {
-    const { told, page } = await tell({ deliverAfterMs: 100, readAfterMs: 9_000, failAfterMs: 500 });
-    expect(told).toEqual([
-      ['sent', 0],
-      ['delivered', 100],
-      ['failed', 500],
-    ]);
-    expect(page).toMatchObject({ messages: [{ status: 'failed', errorMessage: expect.any(String) }] });
-  });
+  test(
+    'fails with a reason, and stays failed',
+    proves('status.delivered-failed', 'status.failed-terminal', 'events.status.values'),
+    async () => {
+      const { told, page } = await tell({ deliverAfterMs: 100, readAfterMs: 9_000, failAfterMs: 500 });
+      expect(told).toEqual([
+        ['sent', 0],
+        ['delivered', 100],
+        ['failed', 500],
+      ]);
+      expect(page).toMatchObject({ messages: [{ status: 'failed', errorMessage: expect.any(String) }] });
+    },
+  );
 
-  test('does not fail what was read', async () => {
+  test('does not fail what was read', proves('status.failed-not-after-read'), async () => {
     const { told } = await tell({ deliverAfterMs: 100, readAfterMs: 200, failAfterMs: 500 });
     expect(told.map(([status]) => status)).toEqual(['sent', 'delivered', 'read']);
   });
 
-  test('read may overtake delivered, which still tells its own time', async () => {
-    draws.push(0, 0);
-    const { told, page } = await tell({ deliverAfterMs: 100, readAfterMs: 200 });
-    expect(told).toEqual([
-      ['sent', 0],
-      ['read', 200],
-      ['delivered', 100],
-    ]);
-    expect(page).toMatchObject({ messages: [{ status: 'read' }] });
-  });
+  test(
+    'read may overtake delivered, which still tells its own time',
+    proves('status.read-early'),
+    async () => {
+      draws.push(0, 0);
+      const { told, page } = await tell({ deliverAfterMs: 100, readAfterMs: 200 });
+      expect(told).toEqual([
+        ['sent', 0],
+        ['read', 200],
+        ['delivered', 100],
+      ]);
+      expect(page).toMatchObject({ messages: [{ status: 'read' }] });
+    },
+  );
 
   test('a person may answer by itself', async () => {
     const { told, page } = await tell({ deliverAfterMs: 100, readAfterMs: 200, autoReply: 'Thanks!' });
@@ -121,19 +134,23 @@ describe('what a phone does about a message', () => {
     }
   });
 
-  test('while the licence is expired statuses rise and nothing is told', async () => {
-    const { key, connectionId } = await seedWorkspace(service);
-    const to = String(nextPhone++);
-    await service.platform.contacts.put(to, { deliverAfterMs: 100, readAfterMs: 200 });
-    await service.call('POST', '/messages', { key, body: { connectionId, to, text: 'hello' } });
-    await service.platform.licences.set(connectionId, { status: 'expired' });
-    await service.platform.messages.receive(connectionId, { from: to, text: 'are you there?' });
-    await service.platform.time.advance({ ms: 1_000 });
-    await service.platform.licences.set(connectionId, { status: 'active' });
-    const entries = await service.platform.ledger.read(0, 100_000);
-    const told = entries.filter((entry) => entry.connectionId === connectionId);
-    expect(told.map((entry) => entry.status)).toEqual(['sent']);
-    const page = await service.call('GET', '/messages', { key });
-    expect(page.body).toMatchObject({ messages: [{ text: 'are you there?' }, { status: 'read' }] });
-  });
+  test(
+    'while the licence is expired statuses rise and nothing is told',
+    proves('delivery.unlicensed'),
+    async () => {
+      const { key, connectionId } = await seedWorkspace(service);
+      const to = String(nextPhone++);
+      await service.platform.contacts.put(to, { deliverAfterMs: 100, readAfterMs: 200 });
+      await service.call('POST', '/messages', { key, body: { connectionId, to, text: 'hello' } });
+      await service.platform.licences.set(connectionId, { status: 'expired' });
+      await service.platform.messages.receive(connectionId, { from: to, text: 'are you there?' });
+      await service.platform.time.advance({ ms: 1_000 });
+      await service.platform.licences.set(connectionId, { status: 'active' });
+      const entries = await service.platform.ledger.read(0, 100_000);
+      const told = entries.filter((entry) => entry.connectionId === connectionId);
+      expect(told.map((entry) => entry.status)).toEqual(['sent']);
+      const page = await service.call('GET', '/messages', { key });
+      expect(page.body).toMatchObject({ messages: [{ text: 'are you there?' }, { status: 'read' }] });
+    },
+  );
 });

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { messageReceivedEvent } from '../../../src/contract/service/events.ts';
 import { readExactly, seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
+import { proves } from '../../support/proves.ts';
 
 const from = '4915500000001';
 
@@ -16,34 +17,46 @@ describe('a message from a person', () => {
     return entries.filter((entry) => entry.connectionId === connectionId);
   }
 
-  test('is told with exactly the documented keys, under the id of the list', async () => {
-    const { key, connectionId } = await seedWorkspace(service);
-    const { messageId } = await service.platform.messages.receive(connectionId, {
-      from,
-      text: 'good evening',
-    });
-    const [entry] = await ledgerOf(connectionId);
-    const page = await service.call('GET', '/messages', { key });
-    const payload = readExactly(messageReceivedEvent, entry?.payload);
-    expect(Object.keys(payload).sort()).toEqual(['connection_id', 'event', 'message']);
-    expect(Object.keys(payload.message).sort()).toEqual(
-      ['id', 'wa_id', 'from', 'text', 'media_url', 'media_type', 'timestamp'].sort(),
-    );
-    expect(page.body).toMatchObject({
-      messages: [
-        {
-          id: messageId,
-          waMessageId: payload.message.wa_id,
-          text: 'good evening',
-          createdAt: new Date(payload.message.timestamp).toISOString(),
-        },
-      ],
-    });
-    expect(payload).toMatchObject({
-      connection_id: connectionId,
-      message: { id: messageId, from, text: 'good evening' },
-    });
-  });
+  test(
+    'is told with exactly the documented keys, under the id of the list',
+    proves(
+      'events.received.exact',
+      'events.received.id',
+      'events.received.from',
+      'events.received.fires',
+      'events.received.timestamp',
+      'events.received.wa_id',
+      'events.received.text',
+    ),
+    async () => {
+      const { key, connectionId } = await seedWorkspace(service);
+      const { messageId } = await service.platform.messages.receive(connectionId, {
+        from,
+        text: 'good evening',
+      });
+      const [entry] = await ledgerOf(connectionId);
+      const page = await service.call('GET', '/messages', { key });
+      const payload = readExactly(messageReceivedEvent, entry?.payload);
+      expect(Object.keys(payload).sort()).toEqual(['connection_id', 'event', 'message']);
+      expect(Object.keys(payload.message).sort()).toEqual(
+        ['id', 'wa_id', 'from', 'text', 'media_url', 'media_type', 'timestamp'].sort(),
+      );
+      expect(page.body).toMatchObject({
+        messages: [
+          {
+            id: messageId,
+            waMessageId: payload.message.wa_id,
+            text: 'good evening',
+            createdAt: new Date(payload.message.timestamp).toISOString(),
+          },
+        ],
+      });
+      expect(payload).toMatchObject({
+        connection_id: connectionId,
+        message: { id: messageId, from, text: 'good evening' },
+      });
+    },
+  );
 
   test('many at once keep their order, in the list and in the ledger', async () => {
     const { connectionId } = await seedWorkspace(service);

@@ -2,6 +2,7 @@ import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { errorBody } from '../../../src/contract/service/errors.ts';
 import { readExactly, seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
+import { proves } from '../../support/proves.ts';
 
 /** The endpoints of this slice with the scope that each asks for, from the specification's tables. */
 const ENDPOINTS = [
@@ -47,13 +48,28 @@ describe('gate', () => {
     });
   }
 
-  test.each(ENDPOINTS)('%s %s refuses a missing credential with a challenge', async (method, path) => {
-    const answer = await refused(service.call(method, path), 401, 'invalid_key');
-    expect(answer.headers.get('www-authenticate')).toBe('Bearer error="invalid_token"');
-  });
+  test.each(ENDPOINTS)(
+    '%s %s refuses a missing credential with a challenge',
+    proves('auth.bearer', 'endpoints.bearer', 'auth.challenge'),
+    async (method, path) => {
+      const answer = await refused(service.call(method, path), 401, 'invalid_key');
+      expect(answer.headers.get('www-authenticate')).toBe('Bearer error="invalid_token"');
+    },
+  );
 
   test.each(ENDPOINTS)(
     '%s %s refuses every key without its scope, and names the scope',
+    proves(
+      'scopes.missing',
+      'errors.insufficient_scope',
+      'auth.challenge',
+      'connections.list.scope',
+      'messages.list.scope',
+      'messages.send.scope',
+      'webhook.get.scope',
+      'webhook.put.scope',
+      'webhook.rotate.scope',
+    ),
     async (method, path, scope) => {
       const key = await keyWith({ scopes: ALL_SCOPES.filter((other) => other !== scope) });
       const answer = await refused(service.call(method, path, { key }), 403, 'insufficient_scope');
@@ -63,17 +79,29 @@ describe('gate', () => {
     },
   );
 
-  test.each(ENDPOINTS)('%s %s lets its scope alone through the gate', async (method, path, scope) => {
-    const key = await keyWith({ scopes: [scope] });
-    const answer = await service.call(method, path, { key });
-    expect([401, 403]).not.toContain(answer.status);
-  });
+  test.each(ENDPOINTS)(
+    '%s %s lets its scope alone through the gate',
+    proves(
+      'auth.key.scopes',
+      'connections.list.scope',
+      'messages.list.scope',
+      'messages.send.scope',
+      'webhook.get.scope',
+      'webhook.put.scope',
+      'webhook.rotate.scope',
+    ),
+    async (method, path, scope) => {
+      const key = await keyWith({ scopes: [scope] });
+      const answer = await service.call(method, path, { key });
+      expect([401, 403]).not.toContain(answer.status);
+    },
+  );
 
   test.each([
     ['an unknown key', 'msk_0000000000000000000000000000000000000000000'],
     ['a key with a space in it', 'msk_a b'],
     ['an empty token', ''],
-  ])('refuses %s', async (_what, key) => {
+  ])('refuses %s', proves('auth.key.unknown', 'errors.invalid_key'), async (_what, key) => {
     await refused(
       service.call('GET', '/connections', { headers: { authorization: `Bearer ${key}` } }),
       401,
@@ -99,20 +127,24 @@ describe('gate', () => {
     expect(twice).toContain('invalid_key');
   });
 
-  test('a revoked key is unknown on the next call', async () => {
-    const { id, key } = await service.platform.apiKeys.create(seeded.workspaceId);
-    expect((await service.call('GET', '/connections', { key })).status).toBe(200);
-    await service.platform.apiKeys.revoke(id);
-    await refused(service.call('GET', '/connections', { key }), 401, 'invalid_key');
-  });
+  test(
+    'a revoked key is unknown on the next call',
+    proves('auth.key.revoked', 'auth.key.live-revoked', 'errors.invalid_key'),
+    async () => {
+      const { id, key } = await service.platform.apiKeys.create(seeded.workspaceId);
+      expect((await service.call('GET', '/connections', { key })).status).toBe(200);
+      await service.platform.apiKeys.revoke(id);
+      await refused(service.call('GET', '/connections', { key }), 401, 'invalid_key');
+    },
+  );
 
-  test('a narrowed scope holds on the next call', async () => {
+  test('a narrowed scope holds on the next call', proves('auth.key.live-scopes'), async () => {
     const { id, key } = await service.platform.apiKeys.create(seeded.workspaceId);
     await service.platform.apiKeys.change(id, { scopes: ['messaging.send'] });
     await refused(service.call('GET', '/connections', { key }), 403, 'insufficient_scope');
   });
 
-  test('stores no key, only its hash', async () => {
+  test('stores no key, only its hash', proves('auth.key.hashed'), async () => {
     const { key } = await service.platform.apiKeys.create(seeded.workspaceId);
     const rows = await service.database.query<{ row: string }>(
       'SELECT api_keys::text AS row FROM platform.api_keys',
@@ -121,17 +153,21 @@ describe('gate', () => {
     expect(rows.filter(({ row }) => row.includes(key.slice(4)))).toEqual([]);
   });
 
-  test('refuses an address off the allowlist with a challenge, and takes one on it', async () => {
-    const outside = await keyWith({ ipAllowlist: ['203.0.113.0/24'] });
-    const answer = await refused(
-      service.call('GET', '/connections', { key: outside }),
-      403,
-      'ip_not_allowed',
-    );
-    expect(answer.headers.get('www-authenticate')).toMatch(/^Bearer error="/);
-    const inside = await keyWith({ ipAllowlist: ['203.0.113.0/24', '127.0.0.1'] });
-    expect((await service.call('GET', '/connections', { key: inside })).status).toBe(200);
-  });
+  test(
+    'refuses an address off the allowlist with a challenge, and takes one on it',
+    proves('auth.key.off-list', 'errors.ip_not_allowed', 'auth.challenge', 'auth.key.no-allowlist'),
+    async () => {
+      const outside = await keyWith({ ipAllowlist: ['203.0.113.0/24'] });
+      const answer = await refused(
+        service.call('GET', '/connections', { key: outside }),
+        403,
+        'ip_not_allowed',
+      );
+      expect(answer.headers.get('www-authenticate')).toMatch(/^Bearer error="/);
+      const inside = await keyWith({ ipAllowlist: ['203.0.113.0/24', '127.0.0.1'] });
+      expect((await service.call('GET', '/connections', { key: inside })).status).toBe(200);
+    },
+  );
 
   test('does not believe X-Forwarded-For', async () => {
     const key = await keyWith({ ipAllowlist: ['203.0.113.7'] });
@@ -158,7 +194,7 @@ describe('gate', () => {
     ['GET', '/connections/'],
     ['GET', '//connections'],
     ['POST', '/messages/%E0%A4%A'],
-  ])('%s %s is not found, credential or not', async (method, path) => {
+  ])('%s %s is not found, credential or not', proves('errors.generic'), async (method, path) => {
     await refused(service.call(method, path), 404, 'not_found');
     await refused(service.call(method, path, { key: seeded.key }), 404, 'not_found');
   });
@@ -190,14 +226,18 @@ describe('gate', () => {
     ['a string', '"hello"'],
     ['null', 'null'],
     ['nothing', ''],
-  ])('refuses a body that is %s and names it', async (_what, body) => {
-    const answer = await refused(
-      service.call('POST', '/messages', { key: seeded.key, body }),
-      400,
-      'invalid_request',
-    );
-    expect(answer.body).toMatchObject({ field: 'body' });
-  });
+  ])(
+    'refuses a body that is %s and names it',
+    proves('errors.invalid_request', 'errors.body.field'),
+    async (_what, body) => {
+      const answer = await refused(
+        service.call('POST', '/messages', { key: seeded.key, body }),
+        400,
+        'invalid_request',
+      );
+      expect(answer.body).toMatchObject({ field: 'body' });
+    },
+  );
 
   test('refuses bytes that are no UTF-8', async () => {
     const body = Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]);
@@ -263,7 +303,7 @@ describe('gate', () => {
     expect(answer.headers.get('x-powered-by')).toBeNull();
   });
 
-  test('a failure of the service is a 500 without details', async () => {
+  test('a failure of the service is a 500 without details', proves('errors.generic'), async () => {
     await service.database.query('ALTER TABLE platform.messages RENAME TO messages_hidden');
     try {
       const answer = await service.call('GET', '/messages', { key: seeded.key });

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { connectionListAnswer } from '../../../src/contract/service/connections.ts';
 import { readExactly, seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
+import { proves } from '../../support/proves.ts';
 
 const LIST_FIELDS = [
   'id',
@@ -32,70 +33,98 @@ describe('GET /connections', () => {
     return readExactly(connectionListAnswer, answer.body).connections;
   }
 
-  test('shows exactly the fields of the list item', async () => {
-    const { key, connectionId } = await seedWorkspace(service);
-    const [item] = await list(key);
-    expect(Object.keys(item ?? {}).sort()).toEqual([...LIST_FIELDS].sort());
-    expect(item).toMatchObject({
-      id: connectionId,
-      phoneNumber: '4915112345678',
-      phone: '4915112345678',
-      label: 'Front desk',
-      name: 'Front desk',
-      status: 'open',
-      isDefault: true,
-      provider: 'qr',
-      licenseValid: true,
-      licenseStatus: 'trial',
-      licenseExpires: new Date(service.platform.time.now() + 7 * DAY).toISOString(),
-    });
-  });
+  test(
+    'shows exactly the fields of the list item',
+    proves(
+      'connections.item.exact',
+      'connections.list.answer',
+      'connections.item.status',
+      'connections.item.phone',
+      'connections.item.name',
+      'versioning.aliases',
+      'versioning.camel-case',
+    ),
+    async () => {
+      const { key, connectionId } = await seedWorkspace(service);
+      const [item] = await list(key);
+      expect(Object.keys(item ?? {}).sort()).toEqual([...LIST_FIELDS].sort());
+      expect(item).toMatchObject({
+        id: connectionId,
+        phoneNumber: '4915112345678',
+        phone: '4915112345678',
+        label: 'Front desk',
+        name: 'Front desk',
+        status: 'open',
+        isDefault: true,
+        provider: 'qr',
+        licenseValid: true,
+        licenseStatus: 'trial',
+        licenseExpires: new Date(service.platform.time.now() + 7 * DAY).toISOString(),
+      });
+    },
+  );
 
-  test('names a picture that the service really serves', async () => {
-    const { key } = await seedWorkspace(service);
-    const [item] = await list(key);
-    const picture = await fetch(item?.profilePicUrl ?? '');
-    expect(picture.status).toBe(200);
-    expect(picture.headers.get('content-type')).toContain('image/');
-  });
+  test(
+    'names a picture that the service really serves',
+    proves('connections.item.profilePicUrl'),
+    async () => {
+      const { key } = await seedWorkspace(service);
+      const [item] = await list(key);
+      const picture = await fetch(item?.profilePicUrl ?? '');
+      expect(picture.status).toBe(200);
+      expect(picture.headers.get('content-type')).toContain('image/');
+    },
+  );
 
-  test('is empty for a workspace without connections', async () => {
+  test('is empty for a workspace without connections', proves('connections.list.empty'), async () => {
     const workspace = await service.platform.workspaces.create({ kind: 'standalone' });
     const { key } = await service.platform.apiKeys.create(workspace.id);
     expect(await list(key)).toEqual([]);
   });
 
-  test('hides a connection whose licence has lapsed, and shows it again once renewed', async () => {
-    const { key, connectionId } = await seedWorkspace(service);
-    await service.platform.licences.set(connectionId, { expiresAt: service.platform.time.now() - 1 });
-    expect(await list(key)).toEqual([]);
-    await service.platform.licences.set(connectionId, { status: 'active' });
-    expect(await list(key)).toMatchObject([{ id: connectionId, licenseStatus: 'active' }]);
-  });
+  test(
+    'hides a connection whose licence has lapsed, and shows it again once renewed',
+    proves('service.gate.visible', 'service.standalone.paid-after'),
+    async () => {
+      const { key, connectionId } = await seedWorkspace(service);
+      await service.platform.licences.set(connectionId, { expiresAt: service.platform.time.now() - 1 });
+      expect(await list(key)).toEqual([]);
+      await service.platform.licences.set(connectionId, { status: 'active' });
+      expect(await list(key)).toMatchObject([{ id: connectionId, licenseStatus: 'active' }]);
+    },
+  );
 
-  test('hides a portal connection without its add-on', async () => {
-    const { key, workspaceId, connectionId } = await seedWorkspace(service, { kind: 'crm_portal' });
-    await service.platform.connections.createPaired(workspaceId, {
-      provider: 'qr',
-      phoneNumber: '4915100000001',
-      addon: false,
-    });
-    expect(await list(key)).toMatchObject([{ id: connectionId, licenseStatus: 'active' }]);
-  });
+  test(
+    'hides a portal connection without its add-on',
+    proves('service.portal.addon', 'service.gate.visible'),
+    async () => {
+      const { key, workspaceId, connectionId } = await seedWorkspace(service, { kind: 'crm_portal' });
+      await service.platform.connections.createPaired(workspaceId, {
+        provider: 'qr',
+        phoneNumber: '4915100000001',
+        addon: false,
+      });
+      expect(await list(key)).toMatchObject([{ id: connectionId, licenseStatus: 'active' }]);
+    },
+  );
 
-  test('shows only what the key reaches, and follows a narrowing on the next call', async () => {
-    const { workspaceId, connectionId } = await seedWorkspace(service);
-    const second = await service.platform.connections.createPaired(workspaceId, {
-      provider: 'cloud_api',
-      phoneNumber: '4915100000002',
-    });
-    const { id, key } = await service.platform.apiKeys.create(workspaceId);
-    expect((await list(key)).map((item) => item.id)).toEqual([connectionId, second.id]);
-    await service.platform.apiKeys.change(id, { connectionIds: [second.id] });
-    expect((await list(key)).map((item) => item.id)).toEqual([second.id]);
-    await service.platform.apiKeys.change(id, { connectionIds: [] });
-    expect(await list(key)).toEqual([]);
-  });
+  test(
+    'shows only what the key reaches, and follows a narrowing on the next call',
+    proves('auth.key.live-connections'),
+    async () => {
+      const { workspaceId, connectionId } = await seedWorkspace(service);
+      const second = await service.platform.connections.createPaired(workspaceId, {
+        provider: 'cloud_api',
+        phoneNumber: '4915100000002',
+      });
+      const { id, key } = await service.platform.apiKeys.create(workspaceId);
+      expect((await list(key)).map((item) => item.id)).toEqual([connectionId, second.id]);
+      await service.platform.apiKeys.change(id, { connectionIds: [second.id] });
+      expect((await list(key)).map((item) => item.id)).toEqual([second.id]);
+      await service.platform.apiKeys.change(id, { connectionIds: [] });
+      expect(await list(key)).toEqual([]);
+    },
+  );
 
   test('never shows a connection of another workspace', async () => {
     const other = await seedWorkspace(service);

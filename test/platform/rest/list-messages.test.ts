@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { listMessagesAnswer } from '../../../src/contract/service/messages.ts';
 import { readExactly, seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
+import { proves } from '../../support/proves.ts';
 
 const MESSAGE_FIELDS = [
   'id',
@@ -54,38 +55,46 @@ describe('GET /messages', () => {
     }
   }
 
-  test('shows exactly the fields of a message', async () => {
-    const { key, connectionId } = await seedWorkspace(service);
-    const [id] = await receive(connectionId, 'good morning');
-    const { messages, nextCursor, hasMore } = await list(key);
-    expect(Object.keys(messages[0] ?? {}).sort()).toEqual([...MESSAGE_FIELDS].sort());
-    expect(messages).toMatchObject([
-      {
-        id,
-        connectionId,
-        direction: 'incoming',
-        text: 'good morning',
-        mediaUrl: null,
-        mediaType: null,
-        status: 'delivered',
-        errorMessage: null,
-        createdAt: new Date(service.platform.time.now()).toISOString(),
-      },
-    ]);
-    expect([nextCursor, hasMore]).toEqual([null, false]);
-  });
+  test(
+    'shows exactly the fields of a message',
+    proves('messages.item.exact', 'messages.list.answer'),
+    async () => {
+      const { key, connectionId } = await seedWorkspace(service);
+      const [id] = await receive(connectionId, 'good morning');
+      const { messages, nextCursor, hasMore } = await list(key);
+      expect(Object.keys(messages[0] ?? {}).sort()).toEqual([...MESSAGE_FIELDS].sort());
+      expect(messages).toMatchObject([
+        {
+          id,
+          connectionId,
+          direction: 'incoming',
+          text: 'good morning',
+          mediaUrl: null,
+          mediaType: null,
+          status: 'delivered',
+          errorMessage: null,
+          createdAt: new Date(service.platform.time.now()).toISOString(),
+        },
+      ]);
+      expect([nextCursor, hasMore]).toEqual([null, false]);
+    },
+  );
 
-  test('lists newest first, 20 to a page unless told otherwise', async () => {
-    const { key, connectionId } = await seedWorkspace(service);
-    const ids = await receive(connectionId, ...Array.from({ length: 25 }, (_, index) => `text ${index}`));
-    const newestFirst = ids.toReversed();
-    const first = await list(key);
-    expect(first.messages.map((message) => message.id)).toEqual(newestFirst.slice(0, 20));
-    expect((await list(key, '?limit=3')).messages.map((message) => message.id)).toEqual(
-      newestFirst.slice(0, 3),
-    );
-    expect((await list(key, '?limit=100')).messages).toHaveLength(25);
-  });
+  test(
+    'lists newest first, 20 to a page unless told otherwise',
+    proves('messages.list.newest-first', 'messages.list.limit-default', 'limits.page'),
+    async () => {
+      const { key, connectionId } = await seedWorkspace(service);
+      const ids = await receive(connectionId, ...Array.from({ length: 25 }, (_, index) => `text ${index}`));
+      const newestFirst = ids.toReversed();
+      const first = await list(key);
+      expect(first.messages.map((message) => message.id)).toEqual(newestFirst.slice(0, 20));
+      expect((await list(key, '?limit=3')).messages.map((message) => message.id)).toEqual(
+        newestFirst.slice(0, 3),
+      );
+      expect((await list(key, '?limit=100')).messages).toHaveLength(25);
+    },
+  );
 
   test('a page that holds exactly the rest is the last', async () => {
     const { key, connectionId } = await seedWorkspace(service);
@@ -95,19 +104,26 @@ describe('GET /messages', () => {
     expect([second.messages.length, second.nextCursor, second.hasMore]).toEqual([2, null, false]);
   });
 
-  test('a walk neither skips nor repeats while messages of the same millisecond arrive', async () => {
-    const { key, workspaceId, connectionId } = await seedWorkspace(service);
-    const other = await service.platform.connections.createPaired(workspaceId, {
-      provider: 'cloud_api',
-      phoneNumber: '4915100000003',
-    });
-    const ids: string[] = [];
-    for (let round = 0; round < 10; round += 1) {
-      ids.push(...(await receive(connectionId, 'one', 'two', 'three')), ...(await receive(other.id, 'four')));
-    }
-    const seen = await walk(key, 'limit=7', () => receive(connectionId, 'late', 'later'));
-    expect(seen).toEqual(ids.toReversed());
-  });
+  test(
+    'a walk neither skips nor repeats while messages of the same millisecond arrive',
+    proves('messages.list.cursor'),
+    async () => {
+      const { key, workspaceId, connectionId } = await seedWorkspace(service);
+      const other = await service.platform.connections.createPaired(workspaceId, {
+        provider: 'cloud_api',
+        phoneNumber: '4915100000003',
+      });
+      const ids: string[] = [];
+      for (let round = 0; round < 10; round += 1) {
+        ids.push(
+          ...(await receive(connectionId, 'one', 'two', 'three')),
+          ...(await receive(other.id, 'four')),
+        );
+      }
+      const seen = await walk(key, 'limit=7', () => receive(connectionId, 'late', 'later'));
+      expect(seen).toEqual(ids.toReversed());
+    },
+  );
 
   test('a page may have another size than the one before', async () => {
     const { key, connectionId } = await seedWorkspace(service);
@@ -117,7 +133,7 @@ describe('GET /messages', () => {
     expect([...first.messages, ...rest.messages].map((message) => message.id)).toEqual(ids.toReversed());
   });
 
-  test('limits the list to one connection', async () => {
+  test('limits the list to one connection', proves('messages.list.filter'), async () => {
     const { key, workspaceId, connectionId } = await seedWorkspace(service);
     const other = await service.platform.connections.createPaired(workspaceId, {
       provider: 'qr',
@@ -130,18 +146,22 @@ describe('GET /messages', () => {
     expect(await walk(key, `connectionId=${other.id}&limit=1`)).toHaveLength(2);
   });
 
-  test('is empty for a connection outside the grant, of another workspace, or of no one', async () => {
-    const stranger = await seedWorkspace(service);
-    await receive(stranger.connectionId, 'private');
-    const { workspaceId, connectionId } = await seedWorkspace(service);
-    await receive(connectionId, 'hidden from this key');
-    const { key } = await service.platform.apiKeys.create(workspaceId, { connectionIds: [] });
-    const empty = { messages: [], nextCursor: null, hasMore: false };
-    for (const id of [connectionId, stranger.connectionId, 'cunknown', '', '%00', "'; drop table x"]) {
-      expect(await list(key, `?connectionId=${id}`)).toEqual(empty);
-    }
-    expect(await list(key)).toEqual(empty);
-  });
+  test(
+    'is empty for a connection outside the grant, of another workspace, or of no one',
+    proves('messages.list.foreign-empty', 'messages.list.scoped'),
+    async () => {
+      const stranger = await seedWorkspace(service);
+      await receive(stranger.connectionId, 'private');
+      const { workspaceId, connectionId } = await seedWorkspace(service);
+      await receive(connectionId, 'hidden from this key');
+      const { key } = await service.platform.apiKeys.create(workspaceId, { connectionIds: [] });
+      const empty = { messages: [], nextCursor: null, hasMore: false };
+      for (const id of [connectionId, stranger.connectionId, 'cunknown', '', '%00', "'; drop table x"]) {
+        expect(await list(key, `?connectionId=${id}`)).toEqual(empty);
+      }
+      expect(await list(key)).toEqual(empty);
+    },
+  );
 
   test('hides messages of a connection whose licence has lapsed', async () => {
     const { key, workspaceId, connectionId } = await seedWorkspace(service);
@@ -157,37 +177,45 @@ describe('GET /messages', () => {
     expect((await list(key)).messages.map((message) => message.text)).toEqual(['licensed', 'lapsed']);
   });
 
-  test.each(['0', '101', '-1', '1.5', '1e1', 'ten', ' 5', ''])('refuses the limit "%s"', async (limit) => {
-    const { key } = await seedWorkspace(service);
-    const answer = await service.call('GET', `/messages?limit=${encodeURIComponent(limit)}`, { key });
-    expect([answer.status, answer.body]).toMatchObject([400, { error: 'invalid_request', field: 'limit' }]);
-  });
+  test.each(['0', '101', '-1', '1.5', '1e1', 'ten', ' 5', ''])(
+    'refuses the limit "%s"',
+    proves('messages.list.limit', 'limits.page', 'errors.invalid_request', 'errors.body.field'),
+    async (limit) => {
+      const { key } = await seedWorkspace(service);
+      const answer = await service.call('GET', `/messages?limit=${encodeURIComponent(limit)}`, { key });
+      expect([answer.status, answer.body]).toMatchObject([400, { error: 'invalid_request', field: 'limit' }]);
+    },
+  );
 
-  test('refuses a cursor that is forged, or cut from another filter or workspace', async () => {
-    const { key, connectionId } = await seedWorkspace(service);
-    await receive(connectionId, 'a', 'b', 'c');
-    const cursor = (await list(key, '?limit=1')).nextCursor ?? '';
-    const stranger = await seedWorkspace(service);
-    const altered = (cursor.startsWith('A') ? 'B' : 'A') + cursor.slice(1);
-    const tries: [string, string][] = [
-      [key, `cursor=${altered}`],
-      [key, `cursor=${cursor}&connectionId=${connectionId}`],
-      [key, `cursor=${cursor.slice(0, -1)}`],
-      [key, `cursor=${cursor}AAAA`],
-      [key, 'cursor='],
-      [key, 'cursor=%00'],
-      [stranger.key, `cursor=${cursor}`],
-    ];
-    for (const [as, query] of tries) {
-      const answer = await service.call('GET', `/messages?${query}`, { key: as });
-      expect([query, answer.status, answer.body]).toMatchObject([
-        query,
-        400,
-        { error: 'invalid_request', field: 'cursor' },
-      ]);
-    }
-    expect((await list(key, `?cursor=${cursor}`)).messages).toHaveLength(2);
-  });
+  test(
+    'refuses a cursor that is forged, or cut from another filter or workspace',
+    proves('messages.list.cursor'),
+    async () => {
+      const { key, connectionId } = await seedWorkspace(service);
+      await receive(connectionId, 'a', 'b', 'c');
+      const cursor = (await list(key, '?limit=1')).nextCursor ?? '';
+      const stranger = await seedWorkspace(service);
+      const altered = (cursor.startsWith('A') ? 'B' : 'A') + cursor.slice(1);
+      const tries: [string, string][] = [
+        [key, `cursor=${altered}`],
+        [key, `cursor=${cursor}&connectionId=${connectionId}`],
+        [key, `cursor=${cursor.slice(0, -1)}`],
+        [key, `cursor=${cursor}AAAA`],
+        [key, 'cursor='],
+        [key, 'cursor=%00'],
+        [stranger.key, `cursor=${cursor}`],
+      ];
+      for (const [as, query] of tries) {
+        const answer = await service.call('GET', `/messages?${query}`, { key: as });
+        expect([query, answer.status, answer.body]).toMatchObject([
+          query,
+          400,
+          { error: 'invalid_request', field: 'cursor' },
+        ]);
+      }
+      expect((await list(key, `?cursor=${cursor}`)).messages).toHaveLength(2);
+    },
+  );
 
   test('a cursor is good for another key of the workspace, and after a restart', async () => {
     const { key, workspaceId, connectionId } = await seedWorkspace(service);

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { listMessagesAnswer, sendMessageAnswer } from '../../../src/contract/service/messages.ts';
 import { sendLatencyMs } from '../../../src/platform/messages/send-latency.ts';
 import { readExactly, seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
+import { proves } from '../../support/proves.ts';
 import { WatchedClock } from '../../support/watched-clock.ts';
 
 const DAY = 86_400_000;
@@ -28,63 +29,86 @@ describe('POST /messages', () => {
     return entries.filter((entry) => entry.connectionId === connectionId);
   }
 
-  test('answers exactly messageId, waMessageId and status, and stores the message under that id', async () => {
-    const { key, connectionId } = await seedWorkspace(service);
-    const to = newPhone();
-    const answer = await send(key, { connectionId, to, text: 'Hello, wörld 👋' });
-    expect(answer.status).toBe(200);
-    const sent = readExactly(sendMessageAnswer, answer.body);
-    expect(Object.keys(sent).sort()).toEqual(['messageId', 'status', 'waMessageId']);
-    expect(sent.status).toBe('sent');
-    expect(await stored(key)).toMatchObject([
-      {
-        id: sent.messageId,
-        waMessageId: sent.waMessageId,
-        connectionId,
-        direction: 'outgoing',
-        text: 'Hello, wörld 👋',
-        status: 'sent',
-        errorMessage: null,
-      },
-    ]);
-    expect(await phoneOf(to)).toEqual([
-      {
-        messageId: sent.messageId,
-        connectionId,
-        from: '4915112345678',
-        text: 'Hello, wörld 👋',
-        at: service.platform.time.now(),
-      },
-    ]);
-  });
+  test(
+    'answers exactly messageId, waMessageId and status, and stores the message under that id',
+    proves('messages.send.answer', 'messages.send.id-joins'),
+    async () => {
+      const { key, connectionId } = await seedWorkspace(service);
+      const to = newPhone();
+      const answer = await send(key, { connectionId, to, text: 'Hello, wörld 👋' });
+      expect(answer.status).toBe(200);
+      const sent = readExactly(sendMessageAnswer, answer.body);
+      expect(Object.keys(sent).sort()).toEqual(['messageId', 'status', 'waMessageId']);
+      expect(sent.status).toBe('sent');
+      expect(await stored(key)).toMatchObject([
+        {
+          id: sent.messageId,
+          waMessageId: sent.waMessageId,
+          connectionId,
+          direction: 'outgoing',
+          text: 'Hello, wörld 👋',
+          status: 'sent',
+          errorMessage: null,
+        },
+      ]);
+      expect(await phoneOf(to)).toEqual([
+        {
+          messageId: sent.messageId,
+          connectionId,
+          from: '4915112345678',
+          text: 'Hello, wörld 👋',
+          at: service.platform.time.now(),
+        },
+      ]);
+    },
+  );
 
-  test('fires a sent event with exactly the documented keys', async () => {
-    const { key, connectionId } = await seedWorkspace(service);
-    const answer = await send(key, { connectionId, to: newPhone(), text: 'hello' });
-    const { messageId, waMessageId } = sendMessageAnswer.parse(answer.body);
-    expect(await ledgerOf(connectionId)).toMatchObject([
-      { event: 'message.status', messageId, status: 'sent' },
-    ]);
-    const [entry] = await ledgerOf(connectionId);
-    expect(entry?.payload).toEqual({
-      event: 'message.status',
-      connection_id: connectionId,
-      message: { id: messageId, wa_id: waMessageId, status: 'sent', timestamp: service.platform.time.now() },
-    });
-  });
+  test(
+    'fires a sent event with exactly the documented keys',
+    proves(
+      'events.status.exact',
+      'events.status.id',
+      'messages.send.id-joins',
+      'events.status.timestamp',
+      'wire.timestamps.webhook',
+    ),
+    async () => {
+      const { key, connectionId } = await seedWorkspace(service);
+      const answer = await send(key, { connectionId, to: newPhone(), text: 'hello' });
+      const { messageId, waMessageId } = sendMessageAnswer.parse(answer.body);
+      expect(await ledgerOf(connectionId)).toMatchObject([
+        { event: 'message.status', messageId, status: 'sent' },
+      ]);
+      const [entry] = await ledgerOf(connectionId);
+      expect(entry?.payload).toEqual({
+        event: 'message.status',
+        connection_id: connectionId,
+        message: {
+          id: messageId,
+          wa_id: waMessageId,
+          status: 'sent',
+          timestamp: service.platform.time.now(),
+        },
+      });
+    },
+  );
 
-  test('a cloud_api connection sends the same way and emits nothing', async () => {
-    const { key, workspaceId } = await seedWorkspace(service);
-    const { id } = await service.platform.connections.createPaired(workspaceId, {
-      provider: 'cloud_api',
-      phoneNumber: '4915100000010',
-    });
-    const to = newPhone();
-    expect((await send(key, { connectionId: id, to, text: 'hello' })).status).toBe(200);
-    await service.platform.messages.receive(id, { from: to, text: 'hi' });
-    expect(await stored(key)).toHaveLength(2);
-    expect(await ledgerOf(id)).toEqual([]);
-  });
+  test(
+    'a cloud_api connection sends the same way and emits nothing',
+    proves('service.cloud-api.silent', 'events.qr-only', 'service.provider.same-shapes'),
+    async () => {
+      const { key, workspaceId } = await seedWorkspace(service);
+      const { id } = await service.platform.connections.createPaired(workspaceId, {
+        provider: 'cloud_api',
+        phoneNumber: '4915100000010',
+      });
+      const to = newPhone();
+      expect((await send(key, { connectionId: id, to, text: 'hello' })).status).toBe(200);
+      await service.platform.messages.receive(id, { from: to, text: 'hi' });
+      expect(await stored(key)).toHaveLength(2);
+      expect(await ledgerOf(id)).toEqual([]);
+    },
+  );
 
   test.each([
     ['connectionId', { connectionId: undefined }],
@@ -104,30 +128,48 @@ describe('POST /messages', () => {
     ['text', { text: 'half \ud83d of a pair' }],
     ['idempotencyKey', { idempotencyKey: '' }],
     ['idempotencyKey', { idempotencyKey: 1 }],
-  ])('refuses a wrong %s and names it: %j', async (field, change) => {
-    const { key, connectionId } = await seedWorkspace(service);
-    const to = newPhone();
-    const answer = await send(key, { connectionId, to, text: 'hello', ...change });
-    expect([answer.status, answer.body]).toMatchObject([400, { error: 'invalid_request', field }]);
-    expect(await phoneOf(to)).toEqual([]);
-    expect(await stored(key)).toEqual([]);
-  });
+  ])(
+    'refuses a wrong %s and names it: %j',
+    proves(
+      'messages.send.connectionId',
+      'messages.send.to',
+      'messages.send.text',
+      'errors.invalid_request',
+      'errors.body.field',
+    ),
+    async (field, change) => {
+      const { key, connectionId } = await seedWorkspace(service);
+      const to = newPhone();
+      const answer = await send(key, { connectionId, to, text: 'hello', ...change });
+      expect([answer.status, answer.body]).toMatchObject([400, { error: 'invalid_request', field }]);
+      expect(await phoneOf(to)).toEqual([]);
+      expect(await stored(key)).toEqual([]);
+    },
+  );
 
-  test('takes 4096 code points, whatever they weigh', async () => {
-    const { key, connectionId } = await seedWorkspace(service);
-    for (const text of ['x'.repeat(4096), '👋'.repeat(4096)]) {
-      expect((await send(key, { connectionId, to: newPhone(), text })).status).toBe(200);
-    }
-  });
+  test(
+    'takes 4096 code points, whatever they weigh',
+    proves('messages.send.text', 'limits.text'),
+    async () => {
+      const { key, connectionId } = await seedWorkspace(service);
+      for (const text of ['x'.repeat(4096), '👋'.repeat(4096)]) {
+        expect((await send(key, { connectionId, to: newPhone(), text })).status).toBe(200);
+      }
+    },
+  );
 
-  test('refuses both text and media, and neither', async () => {
-    const { key, connectionId } = await seedWorkspace(service);
-    const media = { filename: 'a.png', mimetype: 'image/png', data: 'AAAA' };
-    for (const content of [{ text: 'hello', media }, {}]) {
-      const answer = await send(key, { connectionId, to: newPhone(), ...content });
-      expect([answer.status, answer.body]).toEqual([400, { error: 'text_or_media' }]);
-    }
-  });
+  test(
+    'refuses both text and media, and neither',
+    proves('messages.send.both', 'messages.send.one', 'errors.text_or_media'),
+    async () => {
+      const { key, connectionId } = await seedWorkspace(service);
+      const media = { filename: 'a.png', mimetype: 'image/png', data: 'AAAA' };
+      for (const content of [{ text: 'hello', media }, {}]) {
+        const answer = await send(key, { connectionId, to: newPhone(), ...content });
+        expect([answer.status, answer.body]).toEqual([400, { error: 'text_or_media' }]);
+      }
+    },
+  );
 
   test('ignores fields that it does not know', async () => {
     const { key, connectionId } = await seedWorkspace(service);
@@ -154,16 +196,25 @@ describe('POST /messages', () => {
   test.each([
     ['standalone', 'license_inactive'],
     ['crm_portal', 'addon_required'],
-  ] as const)('a lapsed licence in a %s workspace answers 402 %s', async (kind, code) => {
-    const { key, connectionId } = await seedWorkspace(service, { kind });
-    await service.platform.licences.set(connectionId, { status: 'expired' });
-    const to = newPhone();
-    const answer = await send(key, { connectionId, to, text: 'hello' });
-    expect([answer.status, answer.body]).toEqual([402, { error: code }]);
-    expect(await phoneOf(to)).toEqual([]);
-    await service.platform.licences.set(connectionId, { status: 'none' });
-    expect((await send(key, { connectionId, to, text: 'hello' })).status).toBe(402);
-  });
+  ] as const)(
+    'a lapsed licence in a %s workspace answers 402 %s',
+    proves(
+      'service.gate.unsendable',
+      'errors.license_inactive',
+      'errors.addon_required',
+      'service.portal.addon',
+    ),
+    async (kind, code) => {
+      const { key, connectionId } = await seedWorkspace(service, { kind });
+      await service.platform.licences.set(connectionId, { status: 'expired' });
+      const to = newPhone();
+      const answer = await send(key, { connectionId, to, text: 'hello' });
+      expect([answer.status, answer.body]).toEqual([402, { error: code }]);
+      expect(await phoneOf(to)).toEqual([]);
+      await service.platform.licences.set(connectionId, { status: 'none' });
+      expect((await send(key, { connectionId, to, text: 'hello' })).status).toBe(402);
+    },
+  );
 
   test('the licence is looked at before the recipient', async () => {
     const { key, connectionId } = await seedWorkspace(service);
@@ -175,36 +226,48 @@ describe('POST /messages', () => {
     });
   });
 
-  test('a trial runs out by itself after seven days', async () => {
-    const { key, connectionId } = await seedWorkspace(service);
-    await service.platform.time.advance({ ms: 7 * DAY - 1 });
-    expect((await send(key, { connectionId, to: newPhone(), text: 'hello' })).status).toBe(200);
-    await service.platform.time.advance({ ms: 1 });
-    expect((await send(key, { connectionId, to: newPhone(), text: 'hello' })).status).toBe(402);
-  });
+  test(
+    'a trial runs out by itself after seven days',
+    proves('service.standalone.trial', 'limits.trial', 'service.standalone.paid-after'),
+    async () => {
+      const { key, connectionId } = await seedWorkspace(service);
+      await service.platform.time.advance({ ms: 7 * DAY - 1 });
+      expect((await send(key, { connectionId, to: newPhone(), text: 'hello' })).status).toBe(200);
+      await service.platform.time.advance({ ms: 1 });
+      expect((await send(key, { connectionId, to: newPhone(), text: 'hello' })).status).toBe(402);
+    },
+  );
 
-  test('answers 422 for a number without an account, stores nothing and fires nothing', async () => {
-    const { key, connectionId } = await seedWorkspace(service);
-    const to = newPhone();
-    await service.platform.contacts.put(to, { onNetwork: false });
-    const answer = await send(key, { connectionId, to, text: 'hello' });
-    expect([answer.status, answer.body]).toEqual([422, { error: 'recipient_not_on_whatsapp' }]);
-    expect(await stored(key)).toEqual([]);
-    expect(await ledgerOf(connectionId)).toEqual([]);
-  });
-
-  describe('with an idempotency key', () => {
-    test('answers a repeat with the first answer and sends once', async () => {
+  test(
+    'answers 422 for a number without an account, stores nothing and fires nothing',
+    proves('errors.recipient_not_on_whatsapp'),
+    async () => {
       const { key, connectionId } = await seedWorkspace(service);
       const to = newPhone();
-      const body = { connectionId, to, text: 'once', idempotencyKey: 'k-1' };
-      const first = await send(key, body);
-      const second = await send(key, body);
-      expect([second.status, second.body]).toEqual([200, first.body]);
-      expect(await phoneOf(to)).toHaveLength(1);
-      expect(await stored(key)).toHaveLength(1);
-      expect(await ledgerOf(connectionId)).toHaveLength(1);
-    });
+      await service.platform.contacts.put(to, { onNetwork: false });
+      const answer = await send(key, { connectionId, to, text: 'hello' });
+      expect([answer.status, answer.body]).toEqual([422, { error: 'recipient_not_on_whatsapp' }]);
+      expect(await stored(key)).toEqual([]);
+      expect(await ledgerOf(connectionId)).toEqual([]);
+    },
+  );
+
+  describe('with an idempotency key', () => {
+    test(
+      'answers a repeat with the first answer and sends once',
+      proves('messages.send.retry', 'messages.send.key-in-body'),
+      async () => {
+        const { key, connectionId } = await seedWorkspace(service);
+        const to = newPhone();
+        const body = { connectionId, to, text: 'once', idempotencyKey: 'k-1' };
+        const first = await send(key, body);
+        const second = await send(key, body);
+        expect([second.status, second.body]).toEqual([200, first.body]);
+        expect(await phoneOf(to)).toHaveLength(1);
+        expect(await stored(key)).toHaveLength(1);
+        expect(await ledgerOf(connectionId)).toHaveLength(1);
+      },
+    );
 
     test('answers another body with the first answer', async () => {
       const { key, connectionId } = await seedWorkspace(service);
@@ -268,20 +331,24 @@ describe('POST /messages', () => {
       expect(await phoneOf(to)).toHaveLength(5);
     });
 
-    test('one of a hundred at once is sent, the others wait or get its answer', async () => {
-      const { key, connectionId } = await seedWorkspace(service);
-      const to = newPhone();
-      const body = { connectionId, to, text: 'storm', idempotencyKey: 'k-6' };
-      const answers = await Promise.all(Array.from({ length: 100 }, () => send(key, body)));
-      const ids = answers
-        .filter((answer) => answer.status === 200)
-        .map((answer) => sendMessageAnswer.parse(answer.body).messageId);
-      expect(new Set(ids).size).toBe(1);
-      for (const answer of answers.filter((other) => other.status !== 200)) {
-        expect([answer.status, answer.body]).toEqual([409, { error: 'in_progress' }]);
-      }
-      expect(await phoneOf(to)).toHaveLength(1);
-    });
+    test(
+      'one of a hundred at once is sent, the others wait or get its answer',
+      proves('messages.send.in-progress', 'messages.send.retry'),
+      async () => {
+        const { key, connectionId } = await seedWorkspace(service);
+        const to = newPhone();
+        const body = { connectionId, to, text: 'storm', idempotencyKey: 'k-6' };
+        const answers = await Promise.all(Array.from({ length: 100 }, () => send(key, body)));
+        const ids = answers
+          .filter((answer) => answer.status === 200)
+          .map((answer) => sendMessageAnswer.parse(answer.body).messageId);
+        expect(new Set(ids).size).toBe(1);
+        for (const answer of answers.filter((other) => other.status !== 200)) {
+          expect([answer.status, answer.body]).toEqual([409, { error: 'in_progress' }]);
+        }
+        expect(await phoneOf(to)).toHaveLength(1);
+      },
+    );
   });
 });
 
@@ -300,27 +367,31 @@ describe('latency of a send', () => {
     return { clock, service, to, send };
   }
 
-  test('a retry meanwhile gets 409 with Retry-After, a later one the answer', async () => {
-    const { clock, service, to, send } = await startSlowly();
-    try {
-      let answered = false;
-      const first = send().finally(() => {
-        answered = true;
-      });
-      await clock.timerSet(LATENCY_MS);
-      await clock.advance(LATENCY_MS - 1);
-      const retry = await send();
-      expect([retry.status, retry.body]).toEqual([409, { error: 'in_progress' }]);
-      expect(retry.headers.get('retry-after')).toMatch(/^\d+$/);
-      expect(answered).toBe(false);
-      await clock.advance(1);
-      expect((await first).status).toBe(200);
-      expect((await send()).body).toEqual((await first).body);
-      expect(await service.platform.contacts.received(to)).toHaveLength(1);
-    } finally {
-      await service.close();
-    }
-  });
+  test(
+    'a retry meanwhile gets 409 with Retry-After, a later one the answer',
+    proves('messages.send.in-progress', 'errors.in_progress'),
+    async () => {
+      const { clock, service, to, send } = await startSlowly();
+      try {
+        let answered = false;
+        const first = send().finally(() => {
+          answered = true;
+        });
+        await clock.timerSet(LATENCY_MS);
+        await clock.advance(LATENCY_MS - 1);
+        const retry = await send();
+        expect([retry.status, retry.body]).toEqual([409, { error: 'in_progress' }]);
+        expect(retry.headers.get('retry-after')).toMatch(/^\d+$/);
+        expect(answered).toBe(false);
+        await clock.advance(1);
+        expect((await first).status).toBe(200);
+        expect((await send()).body).toEqual((await first).body);
+        expect(await service.platform.contacts.received(to)).toHaveLength(1);
+      } finally {
+        await service.close();
+      }
+    },
+  );
 
   test('a key whose send takes longer than the key lives is still in progress', async () => {
     const { clock, service, to, send } = await startSlowly();
@@ -374,9 +445,20 @@ describe('latency of a send', () => {
     ['qr', 'x'.repeat(4_096), 0.999, 7_000, 20_000],
     ['cloud_api', 'x'.repeat(4_096), 0, 500, 1_500],
     ['cloud_api', 'hi', 0.999, 500, 1_500],
-  ] as const)('%s: %s with a draw of %d takes from %d to %d ms', (provider, sent, draw, least, most) => {
-    const ms = sendLatencyMs(provider, sent, draw);
-    expect(ms).toBeGreaterThanOrEqual(least);
-    expect(ms).toBeLessThanOrEqual(most);
-  });
+  ] as const)(
+    '%s: %s with a draw of %d takes from %d to %d ms',
+    proves(
+      'messages.send.latency-qr',
+      'messages.send.latency-long',
+      'messages.send.latency-cloud-api',
+      'service.qr.humanized',
+      'service.cloud-api.latency',
+      'limits.send-humanization',
+    ),
+    (provider, sent, draw, least, most) => {
+      const ms = sendLatencyMs(provider, sent, draw);
+      expect(ms).toBeGreaterThanOrEqual(least);
+      expect(ms).toBeLessThanOrEqual(most);
+    },
+  );
 });

@@ -5,6 +5,7 @@ import {
   webhookAnswer,
 } from '../../../src/contract/service/webhook.ts';
 import { readExactly, seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
+import { proves } from '../../support/proves.ts';
 
 const EVENTS = ['message.received', 'message.status', 'connection.disconnected', 'connection.connected'];
 
@@ -28,21 +29,36 @@ describe('webhook endpoints', () => {
     expect([rotation.status, rotation.body]).toEqual([400, { error: 'invalid_webhook' }]);
   });
 
-  test('PUT issues the secret, GET never shows it, rotation replaces it', async () => {
-    const { key } = await seedWorkspace(service);
-    const put = await service.call('PUT', '/webhook', { key, body: { url } });
-    const { secret } = readExactly(putWebhookAnswer, put.body);
-    expect([put.status, put.body]).toEqual([200, { url, events: EVENTS, secret }]);
-    const get = await service.call('GET', '/webhook', { key });
-    expect(readExactly(webhookAnswer, get.body)).toEqual({ url, events: EVENTS, secretSet: true });
-    const rotation = await service.call('POST', '/webhook/rotate', { key });
-    const rotated = readExactly(rotateWebhookAnswer, rotation.body);
-    expect(rotated.secret).not.toBe(secret);
-    const again = await service.call('PUT', '/webhook', { key, body: { url } });
-    expect(readExactly(putWebhookAnswer, again.body).secret).not.toBe(rotated.secret);
-  });
+  test(
+    'PUT issues the secret, GET never shows it, rotation replaces it',
+    proves(
+      'webhook.put.issues',
+      'webhook.put.answer',
+      'webhook.put.request',
+      'webhook.get.no-secret',
+      'webhook.get.answer',
+      'webhook.rotate.answer',
+      'webhook.config.url',
+      'webhook.config.events',
+      'webhook.config.secret',
+      'webhook.config.secretSet',
+    ),
+    async () => {
+      const { key } = await seedWorkspace(service);
+      const put = await service.call('PUT', '/webhook', { key, body: { url } });
+      const { secret } = readExactly(putWebhookAnswer, put.body);
+      expect([put.status, put.body]).toEqual([200, { url, events: EVENTS, secret }]);
+      const get = await service.call('GET', '/webhook', { key });
+      expect(readExactly(webhookAnswer, get.body)).toEqual({ url, events: EVENTS, secretSet: true });
+      const rotation = await service.call('POST', '/webhook/rotate', { key });
+      const rotated = readExactly(rotateWebhookAnswer, rotation.body);
+      expect(rotated.secret).not.toBe(secret);
+      const again = await service.call('PUT', '/webhook', { key, body: { url } });
+      expect(readExactly(putWebhookAnswer, again.body).secret).not.toBe(rotated.secret);
+    },
+  );
 
-  test('belongs to the workspace, whichever key asks', async () => {
+  test('belongs to the workspace, whichever key asks', proves('webhook.config.one'), async () => {
     const { key, workspaceId } = await seedWorkspace(service);
     await service.call('PUT', '/webhook', { key, body: { url } });
     const other = await service.platform.apiKeys.create(workspaceId, { connectionIds: [] });

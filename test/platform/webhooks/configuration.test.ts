@@ -1,6 +1,7 @@
 import type { LookupAddress } from 'node:dns';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createWebhookConfiguration } from '../../../src/platform/webhooks/configuration.ts';
+import { proves } from '../../support/proves.ts';
 import {
   createWebhookFixture,
   HOOK,
@@ -55,12 +56,16 @@ describe('the webhook configuration', () => {
     expect(secrets.size).toBe(5);
   });
 
-  it('replaces the secret at once when it is rotated, and keeps the address', async () => {
-    const { secret } = await fixture.configuration.put(WORKSPACE, HOOK);
-    const rotated = await fixture.configuration.rotate(WORKSPACE);
-    expect(rotated.secret).not.toBe(secret);
-    expect(fixture.configuration.destination(WORKSPACE)).toEqual({ url: HOOK, secret: rotated.secret });
-  });
+  it(
+    'replaces the secret at once when it is rotated, and keeps the address',
+    proves('webhook.rotate.at-once'),
+    async () => {
+      const { secret } = await fixture.configuration.put(WORKSPACE, HOOK);
+      const rotated = await fixture.configuration.rotate(WORKSPACE);
+      expect(rotated.secret).not.toBe(secret);
+      expect(fixture.configuration.destination(WORKSPACE)).toEqual({ url: HOOK, secret: rotated.secret });
+    },
+  );
 
   it('has nothing to rotate before an address is put', async () => {
     await expect(fixture.configuration.rotate(WORKSPACE)).rejects.toMatchObject({ code: 'invalid_webhook' });

@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { recordEvents } from '../../../src/platform/webhooks/ledger.ts';
+import { proves } from '../../support/proves.ts';
 import { startReceiver } from '../../support/receiver.ts';
 import { HOOK, HOST, receivedEvent, shareDatabase, useHook, WORKSPACE } from './fixture.ts';
 
@@ -11,24 +12,28 @@ shareDatabase();
 describe('delivery', () => {
   const hook = useHook();
 
-  it('posts the payload, signed over its raw bytes, to the path of the webhook', async () => {
-    const event = receivedEvent('cmessage1', 'grüße 🙂');
-    await hook.fixture.emit(event);
-    const [request] = await hook.receiver.received(1);
-    await hook.fixture.delivery.settle();
+  it(
+    'posts the payload, signed over its raw bytes, to the path of the webhook',
+    proves('delivery.signature', 'delivery.timestamp-header', 'delivery.signature-header', 'events.post'),
+    async () => {
+      const event = receivedEvent('cmessage1', 'grüße 🙂');
+      await hook.fixture.emit(event);
+      const [request] = await hook.receiver.received(1);
+      await hook.fixture.delivery.settle();
 
-    expect(request).toMatchObject({ method: 'POST', path: '/webhooks/messaging?tag=1', complete: true });
-    expect(request?.body.toString()).toBe(JSON.stringify(event.payload));
-    expect(request?.headers['host']).toEqual([HOST]);
-    expect(request?.headers['content-type']).toEqual(['application/json']);
-    expect(request?.headers['x-service-timestamp']).toEqual([String(start)]);
-    const hmac = createHmac('sha256', hook.secret)
-      .update(`${start}.${JSON.stringify(event.payload)}`)
-      .digest('hex');
-    expect(request?.headers['x-service-signature']).toEqual([`sha256=${hmac}`]);
-  });
+      expect(request).toMatchObject({ method: 'POST', path: '/webhooks/messaging?tag=1', complete: true });
+      expect(request?.body.toString()).toBe(JSON.stringify(event.payload));
+      expect(request?.headers['host']).toEqual([HOST]);
+      expect(request?.headers['content-type']).toEqual(['application/json']);
+      expect(request?.headers['x-service-timestamp']).toEqual([String(start)]);
+      const hmac = createHmac('sha256', hook.secret)
+        .update(`${start}.${JSON.stringify(event.payload)}`)
+        .digest('hex');
+      expect(request?.headers['x-service-signature']).toEqual([`sha256=${hmac}`]);
+    },
+  );
 
-  it.each([200, 201, 202, 204, 299])('takes %i for a success', async (status) => {
+  it.each([200, 201, 202, 204, 299])('takes %i for a success', proves('delivery.success'), async (status) => {
     hook.receiver.script({ status });
     await hook.fixture.emit(receivedEvent('cmessage1'));
     await hook.fixture.delivery.settle();
@@ -37,34 +42,44 @@ describe('delivery', () => {
     expect(hook.receiver.requests).toHaveLength(1);
   });
 
-  it('tries three times, 500 ms and 1 s after the attempt before ended, with the same bytes and signature', async () => {
-    hook.receiver.otherwise({ status: 503 });
-    await hook.fixture.emit(receivedEvent('cmessage1'));
-    await hook.fixture.clock.timerSet(500);
-    await hook.fixture.clock.advance(499);
-    expect(hook.receiver.requests).toHaveLength(1);
-    await hook.fixture.clock.advance(1);
-    await hook.receiver.received(2);
-    await hook.fixture.clock.timerSet(1_000);
-    await hook.fixture.clock.advance(999);
-    expect(hook.receiver.requests).toHaveLength(2);
-    await hook.fixture.clock.advance(1);
-    await hook.receiver.received(3);
-    await hook.fixture.delivery.settle();
+  it(
+    'tries three times, 500 ms and 1 s after the attempt before ended, with the same bytes and signature',
+    proves(
+      'delivery.attempts',
+      'delivery.identical',
+      'delivery.dropped',
+      'delivery.failure',
+      'limits.webhook-retries',
+    ),
+    async () => {
+      hook.receiver.otherwise({ status: 503 });
+      await hook.fixture.emit(receivedEvent('cmessage1'));
+      await hook.fixture.clock.timerSet(500);
+      await hook.fixture.clock.advance(499);
+      expect(hook.receiver.requests).toHaveLength(1);
+      await hook.fixture.clock.advance(1);
+      await hook.receiver.received(2);
+      await hook.fixture.clock.timerSet(1_000);
+      await hook.fixture.clock.advance(999);
+      expect(hook.receiver.requests).toHaveLength(2);
+      await hook.fixture.clock.advance(1);
+      await hook.receiver.received(3);
+      await hook.fixture.delivery.settle();
 
-    const [first, second, third] = hook.receiver.requests;
-    expect(second).toEqual(first);
-    expect(third).toEqual(first);
-    const [delivery] = await hook.fixture.delivery.list({ limit: 10 });
-    expect(delivery?.outcome).toBe('dropped');
-    expect(delivery?.attempts).toEqual([
-      { at: start, ms: 0, status: 503 },
-      { at: start + 500, ms: 0, status: 503 },
-      { at: start + 1_500, ms: 0, status: 503 },
-    ]);
-    await hook.fixture.clock.advance(3_600_000);
-    expect(hook.receiver.requests).toHaveLength(3);
-  });
+      const [first, second, third] = hook.receiver.requests;
+      expect(second).toEqual(first);
+      expect(third).toEqual(first);
+      const [delivery] = await hook.fixture.delivery.list({ limit: 10 });
+      expect(delivery?.outcome).toBe('dropped');
+      expect(delivery?.attempts).toEqual([
+        { at: start, ms: 0, status: 503 },
+        { at: start + 500, ms: 0, status: 503 },
+        { at: start + 1_500, ms: 0, status: 503 },
+      ]);
+      await hook.fixture.clock.advance(3_600_000);
+      expect(hook.receiver.requests).toHaveLength(3);
+    },
+  );
 
   it('counts the wait from the end of an attempt, not from its begin', async () => {
     const answer = Promise.withResolvers<void>();
@@ -84,21 +99,25 @@ describe('delivery', () => {
     ]);
   });
 
-  it('gives up an attempt after 10 s without an answer', async () => {
-    hook.receiver.script({ hang: true });
-    await hook.fixture.emit(receivedEvent('cmessage1'));
-    await hook.receiver.received(1);
-    await hook.fixture.clock.advance(9_999);
-    expect((await hook.fixture.delivery.list({ limit: 1 }))[0]?.attempts).toEqual([]);
-    await hook.fixture.clock.advance(1);
-    await hook.fixture.pass(500);
-    await hook.fixture.delivery.settle();
-    const [delivery] = await hook.fixture.delivery.list({ limit: 1 });
-    expect(delivery?.attempts).toEqual([
-      { at: start, ms: 10_000, error: 'timeout' },
-      { at: start + 10_500, ms: 0, status: 200 },
-    ]);
-  });
+  it(
+    'gives up an attempt after 10 s without an answer',
+    proves('delivery.timeout', 'limits.webhook-retries'),
+    async () => {
+      hook.receiver.script({ hang: true });
+      await hook.fixture.emit(receivedEvent('cmessage1'));
+      await hook.receiver.received(1);
+      await hook.fixture.clock.advance(9_999);
+      expect((await hook.fixture.delivery.list({ limit: 1 }))[0]?.attempts).toEqual([]);
+      await hook.fixture.clock.advance(1);
+      await hook.fixture.pass(500);
+      await hook.fixture.delivery.settle();
+      const [delivery] = await hook.fixture.delivery.list({ limit: 1 });
+      expect(delivery?.attempts).toEqual([
+        { at: start, ms: 10_000, error: 'timeout' },
+        { at: start + 10_500, ms: 0, status: 200 },
+      ]);
+    },
+  );
 
   it('puts the answer under the same 10 s: one that never ends is a failure', async () => {
     hook.receiver.script({ endless: true });
@@ -114,6 +133,7 @@ describe('delivery', () => {
 
   it.each([301, 302, 303, 307, 308])(
     'takes a redirect with %i for a failure and follows it nowhere',
+    proves('delivery.redirect', 'delivery.failure'),
     async (status) => {
       const elsewhere = await startReceiver();
       hook.receiver.script({ status, headers: { Location: `${elsewhere.origin}/elsewhere` } });
@@ -142,20 +162,24 @@ describe('delivery', () => {
     });
   });
 
-  it('drops an event for good after a refused connection was refused three times', async () => {
-    await hook.receiver.close();
-    await hook.fixture.emit(receivedEvent('cmessage1'));
-    await hook.fixture.pass(500);
-    await hook.fixture.pass(1_000);
-    await hook.fixture.delivery.settle();
-    const [delivery] = await hook.fixture.delivery.list({ limit: 1 });
-    expect(delivery?.outcome).toBe('dropped');
-    expect(delivery?.attempts.map(({ error }) => error)).toEqual([
-      'connection_refused',
-      'connection_refused',
-      'connection_refused',
-    ]);
-  });
+  it(
+    'drops an event for good after a refused connection was refused three times',
+    proves('delivery.dropped'),
+    async () => {
+      await hook.receiver.close();
+      await hook.fixture.emit(receivedEvent('cmessage1'));
+      await hook.fixture.pass(500);
+      await hook.fixture.pass(1_000);
+      await hook.fixture.delivery.settle();
+      const [delivery] = await hook.fixture.delivery.list({ limit: 1 });
+      expect(delivery?.outcome).toBe('dropped');
+      expect(delivery?.attempts.map(({ error }) => error)).toEqual([
+        'connection_refused',
+        'connection_refused',
+        'connection_refused',
+      ]);
+    },
+  );
 
   it('keeps connections alive between events', async () => {
     for (let index = 0; index < 5; index += 1) {
@@ -166,29 +190,37 @@ describe('delivery', () => {
     expect(hook.receiver.connections).toBe(1);
   });
 
-  it('signs with the secret that holds when the first attempt leaves', async () => {
-    const rotated = await hook.fixture.configuration.rotate(WORKSPACE);
-    const event = receivedEvent('cmessage1');
-    await hook.fixture.emit(event);
-    const [request] = await hook.receiver.received(1);
-    await hook.fixture.delivery.settle();
-    const hmac = createHmac('sha256', rotated.secret)
-      .update(`${start}.${JSON.stringify(event.payload)}`)
-      .digest('hex');
-    expect(request?.headers['x-service-signature']).toEqual([`sha256=${hmac}`]);
-    expect(rotated.secret).not.toBe(hook.secret);
-  });
+  it(
+    'signs with the secret that holds when the first attempt leaves',
+    proves('webhook.rotate.at-once'),
+    async () => {
+      const rotated = await hook.fixture.configuration.rotate(WORKSPACE);
+      const event = receivedEvent('cmessage1');
+      await hook.fixture.emit(event);
+      const [request] = await hook.receiver.received(1);
+      await hook.fixture.delivery.settle();
+      const hmac = createHmac('sha256', rotated.secret)
+        .update(`${start}.${JSON.stringify(event.payload)}`)
+        .digest('hex');
+      expect(request?.headers['x-service-signature']).toEqual([`sha256=${hmac}`]);
+      expect(rotated.secret).not.toBe(hook.secret);
+    },
+  );
 
-  it('goes to the moved endpoint from the next event on', async () => {
-    const moved = await startReceiver();
-    hook.fixture.tunnels.set('moved.example.com', moved.origin);
-    await hook.fixture.configuration.put(WORKSPACE, 'https://moved.example.com/');
-    await hook.fixture.emit(receivedEvent('cmessage1'));
-    await hook.fixture.delivery.settle();
-    expect(hook.receiver.requests).toHaveLength(0);
-    expect(moved.requests).toHaveLength(1);
-    await moved.close();
-  });
+  it(
+    'goes to the moved endpoint from the next event on',
+    proves('webhook.config.moves', 'webhook.config.one'),
+    async () => {
+      const moved = await startReceiver();
+      hook.fixture.tunnels.set('moved.example.com', moved.origin);
+      await hook.fixture.configuration.put(WORKSPACE, 'https://moved.example.com/');
+      await hook.fixture.emit(receivedEvent('cmessage1'));
+      await hook.fixture.delivery.settle();
+      expect(hook.receiver.requests).toHaveLength(0);
+      expect(moved.requests).toHaveLength(1);
+      await moved.close();
+    },
+  );
 
   it('opens no connection to the old target of a tunnel that was moved', async () => {
     await hook.fixture.emit(receivedEvent('cmessage1'));
