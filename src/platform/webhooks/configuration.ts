@@ -4,6 +4,8 @@ import { EVENT_TYPES, type EventType } from '../../contract/service/events.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import { ASSUMPTIONS } from '../assumptions.ts';
+import type { Check } from '../checks.ts';
+import { passed } from '../decision-trace.ts';
 import { PlatformError } from '../platform-error.ts';
 import { type HostLookup, lookupHost, lookupWithin } from './host-lookup.ts';
 import { isPublicAddress } from './public-address.ts';
@@ -51,8 +53,8 @@ function newSecret(): string {
   return `${prefix}${randomBytes(bytes).toString('base64url')}`;
 }
 
-function refuse(): never {
-  throw new PlatformError('invalid_webhook');
+function refuse(why: string, check: Check = 'shape'): never {
+  throw new PlatformError('invalid_webhook', { check, why });
 }
 
 /**
@@ -74,7 +76,8 @@ export function createWebhookConfiguration(options: WebhookConfigurationOptions)
     const host = hostOf(url);
     if (isIP(host) !== 0 || hosts.target(host) !== undefined) return;
     const addresses = await lookup(host).catch(() => []);
-    if (!addresses.every(({ address }) => isPublicAddress(address))) refuse();
+    if (!addresses.every(({ address }) => isPublicAddress(address)))
+      refuse('the name leads to a private address');
   };
 
   /** One change of a workspace at a time, so that table and memory end with the same secret. */
@@ -114,7 +117,7 @@ export function createWebhookConfiguration(options: WebhookConfigurationOptions)
       return { url: set?.url ?? null, events: [...EVENT_TYPES], secretSet: set !== undefined };
     },
     async put(workspaceId, url) {
-      const parsed = parseWebhookUrl(url) ?? refuse();
+      const parsed = parseWebhookUrl(url) ?? refuse('the URL is not HTTPS on a public host');
       await checkAddress(parsed);
       return inTurn(workspaceId, async () => {
         const secret = issue(workspaceId, 'put');
@@ -124,7 +127,8 @@ export function createWebhookConfiguration(options: WebhookConfigurationOptions)
     },
     rotate(workspaceId) {
       return inTurn(workspaceId, async () => {
-        const set = current.get(workspaceId) ?? refuse();
+        const set = current.get(workspaceId) ?? refuse('no webhook is set', 'state');
+        passed('state');
         const secret = issue(workspaceId, 'rotate');
         await store(workspaceId, { url: set.url, secret });
         return { secret };

@@ -1,0 +1,184 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { ApiFault } from '../../../src/platform/rest/api-faults.ts';
+import type { CallRecord } from '../../../src/platform/rest/call-record.ts';
+import { seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
+
+describe('the record of a call', () => {
+  let service: TestPlatform;
+  let seeded: Awaited<ReturnType<typeof seedWorkspace>>;
+  let records: CallRecord[] = [];
+  let faults: readonly ApiFault[] = [];
+  beforeAll(async () => {
+    service = await startTestPlatform({
+      ports: { onCall: (call) => records.push(call), apiFaults: { decide: () => faults } },
+    });
+    seeded = await seedWorkspace(service);
+  });
+  afterAll(() => service.close());
+  afterEach(() => {
+    records = [];
+    faults = [];
+  });
+
+  const only = (): CallRecord => {
+    const [record, more] = records;
+    expect(more).toBeUndefined();
+    if (record === undefined) throw new Error('no call was recorded');
+    return record;
+  };
+  /** The trace as text: `scope`, and `!address: why` for the refusal. */
+  const traced = (): string[] =>
+    only().trace.map(({ check, passed, why }) => (passed ? check : `!${check}: ${why}`));
+  const body = () => ({ connectionId: seeded.connectionId, to: '4915100000000', text: 'hello' });
+  const keyWith = (access: Parameters<TestPlatform['platform']['apiKeys']['create']>[1]) =>
+    service.platform.apiKeys.create(seeded.workspaceId, access);
+
+  it('names method, path, credential, answer and time, and holds no secret', async () => {
+    const { id, key } = await keyWith({});
+    await service.call('GET', '/messages?limit=5', { key });
+    const record = only();
+    expect(record).toMatchObject({
+      at: service.platform.time.now(),
+      method: 'GET',
+      path: '/messages',
+      credentialId: id,
+      status: 200,
+      code: null,
+      ms: 0,
+      faults: [],
+    });
+    expect(JSON.stringify(record)).not.toContain(key);
+  });
+
+  it('lists the checks of an accepted call in their order, and none that the endpoint does not have', async () => {
+    await service.call('GET', '/webhook', { key: seeded.key });
+    expect(traced()).toEqual(['credential', 'address', 'scope', 'shape']);
+    records = [];
+    await service.call('POST', '/messages', { key: seeded.key, body: body() });
+    expect(traced().slice(0, 6)).toEqual([
+      'credential',
+      'address',
+      'scope',
+      'shape',
+      'connection',
+      'licence',
+    ]);
+  });
+
+  it('says by which entry of the allowlist a caller was let in', async () => {
+    const { key } = await keyWith({ ipAllowlist: ['203.0.113.0/24', '127.0.0.0/8'] });
+    await service.call('GET', '/webhook', { key });
+    expect(only().trace).toContainEqual({ check: 'address', passed: true, why: 'let in by 127.0.0.0/8' });
+  });
+
+  it('ends with the refusal and why, which no client sees', async () => {
+    const { id, key } = await keyWith({ connectionIds: ['c1', 'c2'] });
+    const answer = await service.call('POST', '/messages', { key, body: body() });
+    expect([answer.status, answer.body]).toEqual([404, { error: 'not_found' }]);
+    expect(only()).toMatchObject({ credentialId: id, status: 404, code: 'not_found' });
+    expect(traced()).toEqual([
+      'credential',
+      'address',
+      'scope',
+      'shape',
+      '!connection: the key reaches 2 connections, this is none of them',
+    ]);
+  });
+
+  it('tells apart what one answer hides', async () => {
+    const other = await seedWorkspace(service, { phoneNumber: '4915187654321' });
+    const whyFor = async (connectionId: string) => {
+      records = [];
+      await service.call('POST', '/messages', { key: seeded.key, body: { ...body(), connectionId } });
+      return traced().at(-1);
+    };
+    expect(await whyFor('unknown')).toBe('!connection: no connection has this id');
+    expect(await whyFor(other.connectionId)).toBe('!connection: the connection belongs to another workspace');
+  });
+
+  it.each([
+    [undefined, '!credential: no credential was sent'],
+    ['Basic abc', '!credential: it is no bearer token'],
+    ['Bearer msk_unknown', '!credential: no key has this value'],
+    ['Bearer aaa.bbb.ccc', '!credential: no such access token was issued'],
+  ])('explains why %s is no credential', async (authorization, step) => {
+    const headers = authorization === undefined ? {} : { authorization };
+    await service.call('GET', '/webhook', { headers });
+    expect(traced()).toEqual([step]);
+    expect(only().credentialId).toBeNull();
+  });
+
+  it('names the key that was revoked', async () => {
+    const { id, key } = await keyWith({});
+    await service.platform.apiKeys.revoke(id);
+    await service.call('GET', '/webhook', { key });
+    expect(traced()).toEqual(['!credential: the key was revoked']);
+    expect(only()).toMatchObject({ credentialId: id, status: 401, code: 'invalid_key' });
+  });
+
+  it('lists a check that passed and refused later once, as the refusal', async () => {
+    await service.call('GET', '/messages?cursor=forged', { key: seeded.key });
+    expect(traced()).toEqual([
+      'credential',
+      'address',
+      'scope',
+      '!shape: cursor: use `nextCursor` of the page before',
+    ]);
+  });
+
+  it('of an address or a method that does not exist has the route alone', async () => {
+    await service.call('GET', '/nothing', { key: seeded.key });
+    expect(traced()).toEqual(['!route: no such address']);
+    records = [];
+    await service.call('DELETE', '/webhook', { key: seeded.key });
+    expect(traced()).toEqual(['!route: the address takes GET, PUT']);
+    expect(only()).toMatchObject({ status: 405, code: 'method_not_allowed' });
+  });
+
+  it('of a failure of the service ends with the last check that passed', async () => {
+    await service.database.query('ALTER TABLE platform.messages RENAME TO messages_hidden');
+    await service.call('GET', '/messages', { key: seeded.key });
+    await service.database.query('ALTER TABLE platform.messages_hidden RENAME TO messages');
+    expect(traced()).toEqual(['credential', 'address', 'scope', 'shape']);
+    expect(only()).toMatchObject({ status: 500, code: 'internal_error' });
+  });
+
+  it('of a fault that answers has its name and no check', async () => {
+    faults = [{ type: 'status', code: 401, name: 'no-key' }];
+    const answer = await service.call('GET', '/webhook', { key: seeded.key, faulted: true });
+    expect(answer.headers.get('www-authenticate')).toBe('Bearer error="invalid_token"');
+    expect(only()).toMatchObject({ status: 401, code: 'invalid_key', trace: [], faults: ['no-key'] });
+  });
+
+  it('of a reset connection has no status', async () => {
+    faults = [{ type: 'reset', name: 'cut' }];
+    await expect(service.call('GET', '/webhook', { key: seeded.key })).rejects.toThrow('fetch failed');
+    expect(only()).toMatchObject({ status: null, code: null, trace: [], faults: ['cut'] });
+  });
+
+  it('of a lost answer has what the call came to, and no status', async () => {
+    faults = [{ type: 'lost_answer' }];
+    await expect(service.call('POST', '/webhook/rotate', { key: seeded.key })).rejects.toThrow(
+      'fetch failed',
+    );
+    expect(only()).toMatchObject({ status: null, code: 'invalid_webhook', faults: ['lost_answer'] });
+    expect(traced().at(-1)).toBe('!state: no webhook is set');
+  });
+
+  it('cuts a very long path', async () => {
+    await service.call('GET', `/connections/${'a'.repeat(8_000)}`, { key: seeded.key });
+    expect(only().path).toHaveLength(2_049);
+  });
+
+  it('keeps apart the traces of calls at the same time', async () => {
+    const { key: reader } = await keyWith({ scopes: ['messaging.read'] });
+    await Promise.all(
+      Array.from({ length: 40 }, (_, index) =>
+        service.call('GET', '/webhook', { key: index % 2 === 0 ? seeded.key : reader }),
+      ),
+    );
+    const lengths = records.map(({ status, trace }) => [status, trace.length]);
+    expect(lengths.filter(([status]) => status === 200)).toEqual(Array(20).fill([200, 4]));
+    expect(lengths.filter(([status]) => status === 403)).toEqual(Array(20).fill([403, 3]));
+  });
+});

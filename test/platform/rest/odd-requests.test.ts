@@ -1,0 +1,259 @@
+import { gzipSync } from 'node:zlib';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
+import { proves } from '../../support/proves.ts';
+import { exchangeRaw } from '../../support/raw-exchange.ts';
+
+const NOT_FOUND = [404, { error: 'not_found' }];
+const NOT_ALLOWED = [405, { error: 'method_not_allowed' }];
+const BAD_BODY = [400, { error: 'invalid_request', field: 'body', hint: expect.any(String) }];
+
+describe('odd requests', () => {
+  let service: TestPlatform;
+  let seeded: Awaited<ReturnType<typeof seedWorkspace>>;
+  beforeAll(async () => {
+    service = await startTestPlatform();
+    seeded = await seedWorkspace(service);
+  });
+  afterAll(() => service.close());
+
+  /** Writes one request as it is given; answers status, parsed body (null for none) and the head. */
+  async function send(
+    line: string,
+    headers: readonly string[] = [],
+    body: string | Buffer = '',
+  ): Promise<{ status: number; body: unknown; head: string }> {
+    const head = [`${line} HTTP/1.1`, 'Host: x', `Authorization: Bearer ${seeded.key}`, ...headers];
+    const length = body.length === 0 ? [] : [`Content-Length: ${Buffer.byteLength(body)}`];
+    const bytes = `${[...head, ...length, 'Connection: close'].join('\r\n')}\r\n\r\n`;
+    const { received, statuses } = await exchangeRaw(service.port, bytes, Buffer.from(body));
+    const end = received.lastIndexOf('\r\n\r\n');
+    const text = Buffer.from(received.slice(end + 4), 'latin1').toString();
+    return {
+      status: statuses.at(-1) ?? 0,
+      body: text === '' ? null : JSON.parse(text),
+      head: received.slice(0, end),
+    };
+  }
+
+  const answered = async (...request: Parameters<typeof send>) => {
+    const { status, body } = await send(...request);
+    return [status, body];
+  };
+  const text = (words: string) => ({
+    connectionId: seeded.connectionId,
+    to: '4915100000000',
+    text: words,
+  });
+
+  it.each([
+    '/api/v1',
+    '/api/v1/',
+    '/api/v1/connections/',
+    '/api/v1/Connections',
+    '/API/v1/connections',
+    '/api//v1/connections',
+    '/api/v1//connections',
+    '/api/v1/./connections',
+    '/api/v1/../v1/connections',
+    '/api/v1/connections/..',
+    '/api/v1/connections/%2e%2e',
+    '/api/v1/connections%2f',
+    '/api/v1/connections;v=1',
+    '/api/v1/connections%20',
+    '/api/v1/connections/%',
+    '/api/v1/connections/%zz',
+    '/api/v1/connections/%E0%A4%A',
+    '/api/v1/connections/%00',
+    '/api/v1/connections/a%2Fb',
+    '/api/v1/connections/%252F',
+    '/api/v1/connections/__proto__',
+    '/api/v1/connections/constructor',
+    '/api/v2/connections',
+    '/%',
+    '/api/v1%2Fconnections',
+    `/api/v1/connections/${'a'.repeat(8_000)}`,
+  ])('GET %s is not found', proves('errors.generic'), async (path) => {
+    expect(await answered(`GET ${path}`)).toEqual(NOT_FOUND);
+  });
+
+  it('answers JSON and never a 500, whatever stands in the path', proves('errors.body.code'), async () => {
+    const pieces = [
+      '/',
+      '//',
+      '..',
+      '.',
+      '%',
+      '%2F',
+      '%00',
+      '%FF',
+      '?',
+      '&',
+      '=',
+      ';',
+      '*',
+      '\\',
+      '"',
+      '{id}',
+    ];
+    const parts = ['connections', 'messages', 'webhook', 'read', 'limit', 'x', ...pieces];
+    const path = fc.array(fc.constantFrom(...parts), { minLength: 1, maxLength: 5 });
+    const paths = fc.sample(path, { seed: 1, numRuns: 300 }).map((found) => found.join(''));
+    const codes = new Set<string>();
+    for (const path of paths) {
+      const { status, body } = await send(`GET /api/v1/${path}`);
+      expect([200, 400, 404, 405], path).toContain(status);
+      codes.add(status === 200 ? 'none' : String(Reflect.get(Object(body), 'error')));
+    }
+    expect([...codes]).toEqual(expect.arrayContaining(['none', 'not_found']));
+  });
+
+  it('takes a target in absolute form', async () => {
+    expect((await send('GET http://service.example/api/v1/connections')).status).toBe(200);
+  });
+
+  it.each([
+    ['HEAD', '/api/v1/connections', 'GET', null],
+    ['OPTIONS', '/api/v1/messages', 'GET, POST', { error: 'method_not_allowed' }],
+    ['TRACE', '/api/v1/webhook', 'GET, PUT', { error: 'method_not_allowed' }],
+    ['PROPFIND', '/api/v1/webhook/rotate', 'POST', { error: 'method_not_allowed' }],
+  ])('%s %s is refused, and Allow lists what the address takes', async (method, path, allow, body) => {
+    const answer = await send(`${method} ${path}`);
+    expect([answer.status, answer.body]).toEqual([405, body]);
+    expect(answer.head).toContain(`\r\nAllow: ${allow}\r\n`);
+  });
+
+  it('the whole server is no address of the service', async () => {
+    expect(await answered('OPTIONS *')).toEqual(NOT_FOUND);
+  });
+
+  it('a method in lower case, or one that does not exist, is none', async () => {
+    expect((await send('get /api/v1/connections')).status).toBe(400);
+    expect((await send('FETCH /api/v1/connections')).status).toBe(400);
+  });
+
+  it('ignores the body of an endpoint without one, and goes on on the same connection', async () => {
+    const request = (line: string, last: string, body: string) =>
+      `${line} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${seeded.key}\r\nContent-Length: ${body.length}\r\n${last}\r\n${body}`;
+    const { statuses } = await exchangeRaw(
+      service.port,
+      request('GET /api/v1/connections', '', '{not json'),
+      request('GET /api/v1/messages', '', 'x'.repeat(100_000)),
+      request('POST /api/v1/webhook/rotate', '', '\u0000'),
+      request('GET /api/v1/webhook', 'Connection: close\r\n', ''),
+    );
+    expect(statuses).toEqual([200, 200, 400, 200]);
+  });
+
+  it.each(['gzip', 'GZIP', 'deflate', 'br', 'identity, gzip'])(
+    'inflates no body: Content-Encoding %s is refused',
+    proves('errors.invalid_request'),
+    async (encoding) => {
+      const body = gzipSync(JSON.stringify(text('hello')));
+      expect(await answered('POST /api/v1/messages', [`Content-Encoding: ${encoding}`], body)).toEqual([
+        400,
+        { error: 'invalid_request', field: 'body', hint: 'send it without Content-Encoding' },
+      ]);
+    },
+  );
+
+  it('reads UTF-8 whatever charset is named, with a byte order mark or without', async () => {
+    const type = 'Content-Type: application/json; charset=iso-8859-1';
+    for (const mark of ['', '\uFEFF']) {
+      const body = mark + JSON.stringify(text('grüße'));
+      const sent = await send('POST /api/v1/messages', [type, 'Content-Encoding: identity'], body);
+      expect(sent.status).toBe(200);
+    }
+    const { body } = await service.call('GET', '/messages?limit=2', { key: seeded.key });
+    expect(body).toMatchObject({ messages: [{ text: 'grüße' }, { text: 'grüße' }] });
+  });
+
+  it.each([
+    ['nothing', ''],
+    ['no JSON', '{"url":'],
+    ['null', 'null'],
+    ['a list', '[]'],
+    ['a string', '"https://hooks.example"'],
+    ['a number', '1'],
+    ['UTF-16', Buffer.from('{"url":"https://hooks.example"}', 'utf16le')],
+    ['half a character', Buffer.from([0x22, 0xc3, 0x22])],
+    ['a comment', '{/**/}'],
+    ['single quotes', "{'url':'https://hooks.example'}"],
+    ['two values', '{}{}'],
+  ])(
+    '%s is no body of a request',
+    proves('errors.invalid_request', 'errors.body.field'),
+    async (_what, body) => {
+      for (const line of ['PUT /api/v1/webhook', 'POST /api/v1/messages']) {
+        expect(await answered(line, [], body)).toEqual(BAD_BODY);
+      }
+    },
+  );
+
+  it('a body nested a hundred thousand deep is refused or ignored, not a failure', async () => {
+    const deep = '['.repeat(100_000) + ']'.repeat(100_000);
+    expect(await answered('PUT /api/v1/webhook', [], deep)).toEqual(BAD_BODY);
+    expect(await answered('PUT /api/v1/webhook', [], `{"url":${deep}}`)).toEqual([
+      400,
+      { error: 'invalid_request', field: 'url', hint: expect.any(String) },
+    ]);
+    const more = `{"url":"https://hooks.example/","more":${deep}}`;
+    expect((await send('PUT /api/v1/webhook', [], more)).status).toBe(200);
+  });
+
+  it('keys of every object are no input', async () => {
+    const body = '{"__proto__":{"url":"https://hooks.example/"},"constructor":1}';
+    expect(await answered('PUT /api/v1/webhook', [], body)).toEqual([
+      400,
+      { error: 'invalid_request', field: 'url', hint: expect.any(String) },
+    ]);
+  });
+
+  it('of a key given twice in a body the last counts, as in JSON.parse', async () => {
+    const body = '{"url":"http://no.example/","url":"https://hooks.example/"}';
+    expect((await send('PUT /api/v1/webhook', [], body)).status).toBe(200);
+  });
+
+  it('ignores parameters that the endpoint does not know, even given twice or not decodable', async () => {
+    expect((await send('GET /api/v1/connections?limit=1&limit=2&%')).status).toBe(200);
+    expect((await send('GET /api/v1/messages?debug=1&debug=2&%zz=%')).status).toBe(200);
+    expect((await send('GET /api/v1/messages?limit=%31')).status).toBe(200);
+    expect(await answered('GET /api/v1/messages?limit=%')).toEqual([
+      400,
+      { error: 'invalid_request', field: 'limit', hint: expect.any(String) },
+    ]);
+  });
+
+  it('invites a body that waits for it, and takes no other expectation', async () => {
+    const body = JSON.stringify({ url: 'https://hooks.example/' });
+    const invited = await send('PUT /api/v1/webhook', ['Expect: 100-continue'], body);
+    expect(invited.head).toContain('HTTP/1.1 100 Continue');
+    expect(invited.status).toBe(200);
+    expect((await send('PUT /api/v1/webhook', ['Expect: miracles'], body)).status).toBe(417);
+  });
+
+  it('a URL or a header beyond 16 KiB ends at the server, before the API', async () => {
+    const long = 'a'.repeat(20_000);
+    expect((await send(`GET /api/v1/connections/${long}`)).status).toBe(431);
+    expect((await send('GET /api/v1/connections', [`X-Long: ${long}`])).status).toBe(431);
+  });
+
+  it.each([
+    ['a length beside chunks', ['Transfer-Encoding: chunked', 'Content-Length: 5'], '0\r\n\r\n'],
+    ['two lengths', ['Content-Length: 5', 'Content-Length: 6'], ''],
+    ['a length that is none', ['Content-Length: +5'], ''],
+    ['an unknown transfer encoding', ['Transfer-Encoding: xchunked'], ''],
+    ['a header without a colon', ['Nonsense'], ''],
+    ['a space before the colon', ['Content-Length : 5'], ''],
+  ])('a request with %s is refused by the server', async (_what, headers, rest) => {
+    const lines = ['PUT /api/v1/webhook HTTP/1.1', 'Host: x', ...headers, 'Connection: close'];
+    const { statuses } = await exchangeRaw(service.port, `${lines.join('\r\n')}\r\n\r\n${rest}`);
+    expect(statuses).toEqual([400]);
+  });
+
+  it('serves whoever comes next', async () => {
+    expect((await service.call('GET', '/connections', { key: seeded.key })).status).toBe(200);
+    expect(await answered('DELETE /api/v1/account')).toEqual(NOT_ALLOWED);
+  });
+});
