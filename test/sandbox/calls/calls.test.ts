@@ -1,0 +1,169 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createCallBoard } from '../../../src/sandbox/calls/call-board.ts';
+import { startTestSandbox, type TestSandbox } from '../fixture.ts';
+
+let test: TestSandbox;
+beforeAll(async () => {
+  test = await startTestSandbox();
+});
+afterAll(() => test.close());
+
+describe('calls to the service, as the control API shows them', () => {
+  let key: string;
+  let keyId: string;
+  beforeEach(async () => {
+    test.ports.calls.clear();
+    const { workspaceId } = test.sandbox.seed;
+    ({ id: keyId, key } = (await test.call('POST', `/workspaces/${workspaceId}/api-keys`)).body);
+  });
+
+  const list = async (query = '') => (await test.call('GET', `/calls${query}`)).body;
+  const paths = async (query: string): Promise<string[]> =>
+    (await list(query)).entries.map((entry: { path: string }) => entry.path);
+
+  it('come newest first, with credential, answer and the checks that ran', async () => {
+    await test.service.call('GET', '/webhook', { key });
+    await test.service.call('GET', '/account?x=1');
+    const { now } = (await test.call('GET', '/clock')).body;
+    expect(await list()).toEqual({
+      entries: [
+        {
+          id: expect.stringMatching(/^\d+$/),
+          at: now,
+          method: 'GET',
+          path: '/account',
+          credential: null,
+          status: 401,
+          code: 'invalid_key',
+          ms: 0,
+          trace: [{ check: 'credential', passed: false, why: 'no credential was sent' }],
+        },
+        {
+          id: expect.stringMatching(/^\d+$/),
+          at: now,
+          method: 'GET',
+          path: '/webhook',
+          credential: keyId,
+          status: 200,
+          code: null,
+          ms: 0,
+          trace: [
+            { check: 'credential', passed: true },
+            { check: 'address', passed: true, why: 'the key has no allowlist' },
+            { check: 'scope', passed: true, why: 'the key has messaging.events' },
+            { check: 'shape', passed: true },
+          ],
+        },
+      ],
+    });
+    expect(JSON.stringify(await list())).not.toContain(key);
+  });
+
+  it('are filtered by code and by path, which may end in a star', async () => {
+    for (const path of ['/account', '/webhook', '/connections', '/connections/a', '/connections/b']) {
+      await test.service.call('GET', path);
+    }
+    await test.service.call('GET', '/nothing');
+    expect(await paths('?path=/connections')).toEqual(['/connections']);
+    expect(await paths('?path=/connections/*')).toEqual(['/connections/b', '/connections/a']);
+    expect(await paths('?code=not_found')).toEqual(['/nothing']);
+    expect(await paths('?code=invalid_key&path=/web*')).toEqual(['/webhook']);
+    expect(await paths('?code=rate_limited')).toEqual([]);
+  });
+
+  it('come in pages that stay put while more arrive', async () => {
+    const asked = ['/1', '/2', '/3', '/4', '/5'];
+    for (const path of asked) await test.service.call('GET', path);
+    const first = await list('?limit=2');
+    await test.service.call('GET', '/6');
+    const second = await list(`?limit=2&cursor=${first.nextCursor}`);
+    const third = await list(`?limit=2&cursor=${second.nextCursor}`);
+    const seen = [first, second, third].map(({ entries }) =>
+      entries.map(({ path }: { path: string }) => path),
+    );
+    expect(seen).toEqual([['/5', '/4'], ['/3', '/2'], ['/1']]);
+    expect(third).not.toHaveProperty('nextCursor');
+  });
+
+  it.each([
+    ['cursor=forged', 'cursor'],
+    ['limit=0', 'limit'],
+    ['path=messages', 'path'],
+    ['path=/a*b', 'path'],
+    ['status=200', 'status'],
+  ])('a query with %s is refused by its name', async (query, field) => {
+    const { status, body } = await test.call('GET', `/calls?${query}`);
+    expect([status, body.error, body.field]).toEqual([400, 'invalid_request', field]);
+  });
+
+  it('name the faults that touched them', async () => {
+    const rules = [
+      { id: 'busy', match: { surface: 'api', path: '/account' }, action: { type: 'status', code: 429 } },
+    ];
+    await test.call('PUT', '/faults', { rules });
+    await test.service.call('GET', '/account', { key, faulted: true });
+    await test.service.call('GET', '/webhook', { key });
+    await test.call('DELETE', '/faults');
+    const [untouched, touched] = (await list()).entries;
+    expect(touched).toMatchObject({ status: 429, faults: ['busy'], trace: [] });
+    expect(untouched).not.toHaveProperty('faults');
+  });
+
+  it('are forgotten in a reset, and only the latest are kept', async () => {
+    await test.service.call('GET', '/account');
+    const board = createCallBoard(3);
+    const record = { method: 'GET', credentialId: null, status: 404, code: 'not_found', ms: 0, trace: [] };
+    for (let at = 1; at <= 100; at += 1) board.onCall({ ...record, at, path: `/${at}`, faults: [] });
+    expect(board.list({ limit: 10 }).entries.map(({ path }) => path)).toEqual(['/100', '/99', '/98']);
+    await test.call('POST', '/reset');
+    expect(await list()).toEqual({ entries: [] });
+  });
+
+  it('are told to listeners until they leave', async () => {
+    const told: string[] = [];
+    const leave = test.ports.calls.onEntry(({ path }) => told.push(path));
+    await test.service.call('GET', '/first');
+    leave();
+    await test.service.call('GET', '/second');
+    expect(told).toEqual(['/first']);
+  });
+});
+
+describe('POST /api-keys/{id}/try', () => {
+  const makeKey = async (access: object): Promise<string> =>
+    (await test.call('POST', `/workspaces/${test.sandbox.seed.workspaceId}/api-keys`, access)).body.id;
+  const tried = async (id: string, address: string) =>
+    (await test.call('POST', `/api-keys/${id}/try`, { address })).body;
+
+  it('says whether an address would be let in, and by which entry', async () => {
+    const id = await makeKey({ ipAllowlist: ['198.51.100.1', '203.0.113.0/24', '2001:db8::/32'] });
+    expect(await tried(id, '203.0.113.9')).toEqual({ allowed: true, entry: '203.0.113.0/24' });
+    expect(await tried(id, '::ffff:198.51.100.1')).toEqual({ allowed: true, entry: '198.51.100.1' });
+    expect(await tried(id, '2001:db8::7')).toEqual({ allowed: true, entry: '2001:db8::/32' });
+    expect(await tried(id, '203.0.114.9')).toEqual({ allowed: false, entry: null });
+  });
+
+  it('takes what is no address for one that cannot be determined', async () => {
+    expect(await tried(await makeKey({ ipAllowlist: ['0.0.0.0/0'] }), 'unknown')).toEqual({
+      allowed: false,
+      entry: null,
+    });
+    expect(await tried(await makeKey({}), 'unknown')).toEqual({ allowed: true, entry: null });
+  });
+
+  it('follows a change of the key at once, and knows no revoked one', async () => {
+    const id = await makeKey({ ipAllowlist: ['203.0.113.7'] });
+    await test.call('PATCH', `/api-keys/${id}`, { ipAllowlist: null });
+    expect(await tried(id, '192.0.2.1')).toEqual({ allowed: true, entry: null });
+    await test.call('DELETE', `/api-keys/${id}`);
+    expect(await tried(id, '192.0.2.1')).toMatchObject({ error: 'not_found' });
+    expect(await tried('unknown', '192.0.2.1')).toMatchObject({ error: 'not_found' });
+  });
+
+  it('refuses a body without an address', async () => {
+    const id = await makeKey({});
+    for (const body of [{}, { address: '' }, { address: 7 }, { address: '1.2.3.4', more: 1 }]) {
+      expect((await test.call('POST', `/api-keys/${id}/try`, body)).status).toBe(400);
+    }
+  });
+});
