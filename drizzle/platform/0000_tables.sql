@@ -47,6 +47,22 @@ CREATE TABLE "platform"."workspaces" (
 	"created_at" bigint NOT NULL
 );
 --> statement-breakpoint
+CREATE TABLE "platform"."media" (
+	"id" text PRIMARY KEY NOT NULL,
+	"filename" text NOT NULL,
+	"mimetype" text NOT NULL,
+	"bytes" integer NOT NULL,
+	"sha256" "bytea" NOT NULL,
+	"created_at" bigint NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "platform"."media_chunks" (
+	"media_id" text NOT NULL,
+	"place" integer NOT NULL,
+	"bytes" "bytea" NOT NULL,
+	CONSTRAINT "media_chunks_media_id_place_pk" PRIMARY KEY("media_id","place")
+);
+--> statement-breakpoint
 CREATE TABLE "platform"."messages" (
 	"id" text PRIMARY KEY NOT NULL,
 	"position" bigint GENERATED ALWAYS AS IDENTITY (sequence name "platform"."messages_position_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
@@ -55,7 +71,7 @@ CREATE TABLE "platform"."messages" (
 	"direction" text NOT NULL,
 	"peer" text NOT NULL,
 	"text" text,
-	"media_url" text,
+	"media_id" text,
 	"media_type" text,
 	"status" text NOT NULL,
 	"receipts" smallint NOT NULL,
@@ -70,6 +86,8 @@ CREATE TABLE "platform"."sends" (
 	"connection_id" text NOT NULL,
 	"recipient" text NOT NULL,
 	"text" text,
+	"media_id" text,
+	"media_type" text,
 	"key_hash" "bytea",
 	"answer" text,
 	"started_at" bigint NOT NULL,
@@ -92,8 +110,34 @@ CREATE TABLE "platform"."phone_messages" (
 	"connection_id" text NOT NULL,
 	"sender" text NOT NULL,
 	"text" text,
+	"media_id" text,
 	"wa_message_id" text NOT NULL,
 	"at" bigint NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "platform"."create_keys" (
+	"workspace_id" text NOT NULL,
+	"key_hash" "bytea" NOT NULL,
+	"body_hash" "bytea" NOT NULL,
+	"connection_id" text NOT NULL,
+	"created_at" bigint NOT NULL,
+	CONSTRAINT "create_keys_workspace_id_key_hash_pk" PRIMARY KEY("workspace_id","key_hash")
+);
+--> statement-breakpoint
+CREATE TABLE "platform"."paired_numbers" (
+	"workspace_id" text NOT NULL,
+	"phone_number" text NOT NULL,
+	"warmup_until" bigint,
+	CONSTRAINT "paired_numbers_workspace_id_phone_number_pk" PRIMARY KEY("workspace_id","phone_number")
+);
+--> statement-breakpoint
+CREATE TABLE "platform"."pairing_sessions" (
+	"connection_id" text PRIMARY KEY NOT NULL,
+	"secret" "bytea" NOT NULL,
+	"code" text,
+	"code_phone" text,
+	"code_expires_at" bigint,
+	"code_requests" bigint[] NOT NULL
 );
 --> statement-breakpoint
 CREATE TABLE "platform"."sandbox_state" (
@@ -104,7 +148,6 @@ CREATE TABLE "platform"."sandbox_state" (
 CREATE TABLE "platform"."held_reports" (
 	"position" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "platform"."held_reports_position_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
 	"connection_id" text NOT NULL,
-	"phone_number" text NOT NULL,
 	"report" text NOT NULL,
 	"at" bigint NOT NULL
 );
@@ -184,6 +227,9 @@ ALTER TABLE "platform"."api_keys" ADD CONSTRAINT "api_keys_workspace_id_workspac
 ALTER TABLE "platform"."connections" ADD CONSTRAINT "connections_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "platform"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "platform"."licences" ADD CONSTRAINT "licences_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "platform"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "platform"."licences" ADD CONSTRAINT "licences_connection_id_connections_id_fk" FOREIGN KEY ("connection_id") REFERENCES "platform"."connections"("id") ON DELETE set null ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "platform"."create_keys" ADD CONSTRAINT "create_keys_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "platform"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "platform"."paired_numbers" ADD CONSTRAINT "paired_numbers_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "platform"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "platform"."pairing_sessions" ADD CONSTRAINT "pairing_sessions_connection_id_connections_id_fk" FOREIGN KEY ("connection_id") REFERENCES "platform"."connections"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "platform"."held_reports" ADD CONSTRAINT "held_reports_connection_id_connections_id_fk" FOREIGN KEY ("connection_id") REFERENCES "platform"."connections"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "platform"."network_sessions" ADD CONSTRAINT "network_sessions_connection_id_connections_id_fk" FOREIGN KEY ("connection_id") REFERENCES "platform"."connections"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 CREATE INDEX "api_keys_workspace" ON "platform"."api_keys" USING btree ("workspace_id");--> statement-breakpoint
@@ -192,10 +238,13 @@ CREATE INDEX "licences_workspace" ON "platform"."licences" USING btree ("workspa
 CREATE UNIQUE INDEX "licences_connection" ON "platform"."licences" USING btree ("connection_id") WHERE "platform"."licences"."connection_id" is not null;--> statement-breakpoint
 CREATE INDEX "messages_workspace" ON "platform"."messages" USING btree ("workspace_id","position");--> statement-breakpoint
 CREATE INDEX "messages_connection" ON "platform"."messages" USING btree ("connection_id","position");--> statement-breakpoint
+CREATE INDEX "messages_chat" ON "platform"."messages" USING btree ("connection_id","peer","position") WHERE "platform"."messages"."direction" = 'incoming';--> statement-breakpoint
+CREATE INDEX "messages_media" ON "platform"."messages" USING btree ("media_id") WHERE "platform"."messages"."media_id" is not null;--> statement-breakpoint
 CREATE UNIQUE INDEX "sends_key" ON "platform"."sends" USING btree ("workspace_id","key_hash") WHERE "platform"."sends"."key_hash" is not null;--> statement-breakpoint
 CREATE INDEX "sends_in_progress" ON "platform"."sends" USING btree ("message_id") WHERE "platform"."sends"."answer" is null;--> statement-breakpoint
 CREATE INDEX "sends_expiry" ON "platform"."sends" USING btree ("expires_at");--> statement-breakpoint
 CREATE INDEX "phone_messages_phone" ON "platform"."phone_messages" USING btree ("phone","position");--> statement-breakpoint
+CREATE INDEX "create_keys_age" ON "platform"."create_keys" USING btree ("workspace_id","created_at");--> statement-breakpoint
 CREATE INDEX "held_reports_connection" ON "platform"."held_reports" USING btree ("connection_id","position");--> statement-breakpoint
 CREATE INDEX "timers_due" ON "platform"."timers" USING btree ("due_at","id");--> statement-breakpoint
 CREATE UNIQUE INDEX "ledger_seq" ON "platform"."ledger" USING btree ("seq") WHERE "platform"."ledger"."seq" is not null;--> statement-breakpoint

@@ -174,7 +174,7 @@ export const ASSUMPTIONS = {
     'What passes through a broken session is not shown; a network keeps messages for a number and hands them over late.',
   ),
   keptMessage: assume(
-    { createdAt: 'arrival', forAnotherNumber: 'dropped' },
+    { createdAt: 'arrival' },
     'A late message bears the time it arrived: with the time it was written it would lie below pages already read.',
   ),
   blockedContact: assume(
@@ -189,4 +189,67 @@ export const ASSUMPTIONS = {
     'never told',
     'No events while the licence is expired; what happened then is seen by polling, and counts as not reported.',
   ),
+  pairingCodeLifetimeMs: assume(
+    3 * 60 * second,
+    'How long a pairing code is good for is not shown; long enough to find the menu on a phone and type it.',
+  ),
+  pairingCodeOnOffer: assume('the newest', 'Each call gives a new code; two good ones at once help nobody.'),
+  pairingCodeCap: assume(
+    'sliding, declined requests included',
+    'A window that slides never lets ten through at its edge; the engine was asked either way.',
+  ),
+  pairingCodeDeclined: assume(
+    'numbers without an account on the network',
+    'Why the engine declines is not shown; a number that cannot pair is the plainest reason.',
+  ),
+  pictureShown: assume(
+    'whenever a `qr` connection is not live',
+    'A broken connection is paired by the picture of its detail, so one is shown after an outage and a logout too.',
+  ),
+  needsReconnectAfterLogout: assume(
+    true,
+    'A number that is logged out waits for a scan to come back; one that never paired waits for nobody.',
+  ),
+  qrOnlyOperations: assume(
+    ['pairing-code', 'logout'],
+    'A number of the business platform never pairs: logged out, no call could bring it back. A restart changes nothing.',
+  ),
+  restartFindsOutage: assume(
+    true,
+    'A restart of a connection shown live whose session is dead is told as the outage that it is, once.',
+  ),
+  otherNumber: assume(
+    'refused',
+    "A connection keeps its number: with another one its messages would be a stranger's.",
+  ),
+  sameNumberTwice: assume(
+    'refused within a workspace, allowed in another',
+    "Two connections of a number would show each message twice; other customers are nobody's business.",
+  ),
+  labelDefault: assume(
+    'the number, once it has paired',
+    'A label may be left out and the list shows a string; until then it is empty.',
+  ),
+  createFieldsUnknown: assume(
+    'ignored, and part of the body that a key is bound to',
+    'Other create fields are not shown; a client that sends one must still get its connection.',
+  ),
+  idempotencyKeyCharacters: assume(
+    'Unicode code points of UTF-8',
+    'Characters are counted as in texts; the bytes of a header that are no UTF-8 count each.',
+  ),
+  idempotencyKeyTwice: assume(
+    'invalid_request',
+    'Several headers name several keys, and none is the right one.',
+  ),
+  replayOfDeleted: assume(
+    'not_found',
+    'A late repeat must not make a second connection of one that its owner deleted.',
+  ),
+  replayOfPaired: assume('without `qr`', 'As in the detail: there is nothing left to scan.'),
+  makerReaches: assume(
+    true,
+    'A key with a list of connections gets what it creates onto the list, or it could never show the picture.',
+  ),
+  messagesOfDeleted: assume('deleted', 'Removed permanently means the messages too.'),
 } as const satisfies Readonly<Record<string, Assumption<unknown>>>;

@@ -2,6 +2,7 @@ import type express from 'express';
 import { composeCore } from './compose-core.ts';
 import { type Connections, createConnections } from './connections/connections.ts';
 import { createOutages, type Outages } from './connections/health/outages.ts';
+import { createOwnerPhones, type OwnerPhones } from './connections/pairing/owner-phones.ts';
 import { createWorkspaces, type Workspaces } from './connections/workspaces.ts';
 import { type ApiKeys, createApiKeys } from './credentials/api-keys.ts';
 import { clearTables } from './db/clear-tables.ts';
@@ -40,6 +41,8 @@ export interface Platform {
   readonly messages: Messages;
   readonly timing: SendTiming;
   readonly contacts: Contacts;
+  /** Phones that scan pairing pictures and take pairing codes. */
+  readonly ownerPhones: OwnerPhones;
   readonly time: VirtualTime;
   readonly webhooks: WebhookConfiguration;
   readonly delivery: Delivery;
@@ -92,7 +95,16 @@ async function startPlatform(options: PlatformOptions, release: () => Promise<vo
   });
   const cursors = createPageCursors(state.cursorKey);
   const neutralPicture = (): string => new URL(NEUTRAL_PICTURE_PATH, options.baseUrls().api).href;
-  const endpoints = createRoutes({ database, clock, cursors, sender, webhooks, neutralPicture });
+  const endpoints = createRoutes({
+    database,
+    changeState,
+    clock,
+    network,
+    cursors,
+    sender,
+    webhooks,
+    neutralPicture,
+  });
   const faults = ports.apiFaults ?? noApiFaults;
   const { onCall } = ports;
   const calls = createCallServer({ database, clock, systemClock, logger, faults, endpoints, onCall });
@@ -118,6 +130,7 @@ async function startPlatform(options: PlatformOptions, release: () => Promise<vo
     messages: createMessages(changeState),
     timing: sender.timing,
     contacts: createContacts(database, changeState),
+    ownerPhones: createOwnerPhones({ changeState, network }),
     time: createVirtualTime({ database, clock, gate, runner }),
     webhooks,
     delivery,

@@ -51,6 +51,9 @@ export const createdConnection = z.object({
 });
 export type CreatedConnection = z.infer<typeof createdConnection>;
 
+/** The same in the answer to a repeated request: nothing is left to scan once the number has paired. */
+export const replayedConnection = createdConnection.partial({ qr: true }).describe('As it stands now.');
+
 /** Body of `POST /connections`; the body as a whole is optional. Implements `Create request body`. */
 export const createConnectionRequest = z.object({ label: z.string().max(255).optional() });
 export type CreateConnectionRequest = z.infer<typeof createConnectionRequest>;
@@ -63,6 +66,9 @@ export type ConnectionDetailAnswer = z.infer<typeof connectionDetailAnswer>;
 
 export const createdConnectionAnswer = z.object({ connection: createdConnection });
 export type CreatedConnectionAnswer = z.infer<typeof createdConnectionAnswer>;
+
+export const replayedConnectionAnswer = z.object({ connection: replayedConnection });
+export type ReplayedConnectionAnswer = z.infer<typeof replayedConnectionAnswer>;
 
 /** `{ ok: true }`. Implements `Other shapes`. */
 export const acknowledgement = z.object({ ok: z.literal(true) });

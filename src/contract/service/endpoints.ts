@@ -56,7 +56,7 @@ export const SERVICE_ENDPOINTS = {
       {
         status: 200,
         description: 'The connection that the first request with this key created.',
-        schema: connections.createdConnectionAnswer,
+        schema: connections.replayedConnectionAnswer,
         headers: [replayedHeader],
       },
     ],
@@ -68,6 +68,7 @@ export const SERVICE_ENDPOINTS = {
       'idempotency_in_progress',
       'forbidden_portal_kind',
       'invalid_grant',
+      'not_found',
     ],
   },
   getConnection: {
@@ -104,7 +105,7 @@ export const SERVICE_ENDPOINTS = {
     scope: 'messaging.manage',
     summary: 'Logs the session out, clears its credentials and keeps the record.',
     answers: [{ status: 200, description: 'Logged out.', schema: connections.acknowledgement }],
-    errors: [...COMMON_ERRORS, 'not_found'],
+    errors: [...COMMON_ERRORS, 'not_found', 'not_supported_for_provider'],
   },
   requestPairingCode: {
     number: 7,

@@ -1,4 +1,4 @@
-import type { ConnectionListItem } from '../../contract/service/connections.ts';
+import type { ConnectionDetail, ConnectionListItem } from '../../contract/service/connections.ts';
 import { ASSUMPTIONS } from '../assumptions.ts';
 import type { Connection } from './read-connections.ts';
 
@@ -37,5 +37,24 @@ export function toListItem(connection: Connection, neutralPicture: string): Conn
     licenseExpires: licence.expiresAt === null ? null : toDateTime(licence.expiresAt),
     phone: phoneNumber,
     name: label,
+  };
+}
+
+/** A connection in `GET /connections/{id}`, deprecated aliases included. `qr` is the picture to scan, if any. */
+export function toDetail(connection: Connection, qr: string | null): ConnectionDetail {
+  const { phoneNumber, licence } = connection;
+  const licenseExpires = licence.expiresAt === null ? null : toDateTime(licence.expiresAt);
+  return {
+    id: connection.id,
+    status: detailStatus(connection),
+    phoneNumber,
+    label: connection.label,
+    provider: connection.provider,
+    licenseStatus: licence.status,
+    licenseExpires,
+    ...(qr === null ? {} : { qr }),
+    phone: phoneNumber,
+    license_status: licence.status,
+    license_expires: licenseExpires,
   };
 }

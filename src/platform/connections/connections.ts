@@ -5,6 +5,7 @@ import type { ChangeState } from '../state-change.ts';
 import { applyTransition } from './apply-transition.ts';
 import { ensureDefault } from './default-connection.ts';
 import { insertConnection } from './insert-connection.ts';
+import { noteKnownNumber } from './pairing/paired-numbers.ts';
 import { lockWorkspace } from './workspaces.ts';
 
 /** A connection made outside the API, by embedded signup or a portal admin: already paired and live. */
@@ -32,6 +33,7 @@ export function createConnections(changeState: ChangeState): Connections {
         const id = await insertConnection(change, { workspaceId, provider, label });
         await networkSessions.open(change, id);
         await applyTransition(change, id, 'paired', { phoneNumber });
+        await noteKnownNumber(change, workspaceId, phoneNumber);
         await attachSlot(change, { workspaceId, connectionId: id, addon });
         await ensureDefault(change, workspaceId);
         return { id };

@@ -2,6 +2,7 @@ import type { Provider } from '../../contract/service/statuses.ts';
 import { ASSUMPTIONS } from '../assumptions.ts';
 import { newIdentifier } from '../identifiers.ts';
 import type { StateChange } from '../state-change.ts';
+import { beginPairing } from './pairing/pairing-sessions.ts';
 import { takeStep } from './transitions.ts';
 
 /** A connection to be made. */
@@ -12,14 +13,17 @@ export interface NewConnection {
   readonly label: string;
 }
 
-/** Writes a connection that no number has paired with, and answers its id. The caller holds the workspace's lock. */
+/**
+ * Writes a connection that no number has paired with, begins its pairing if it is one that pairs, and answers
+ * its id. The caller holds the workspace's lock.
+ */
 export async function insertConnection(
-  { tx, now }: StateChange,
+  change: StateChange,
   { workspaceId, provider, label }: NewConnection,
 ): Promise<string> {
   const id = newIdentifier();
   const { state, needsReconnect, reportedBroken } = takeStep(null, 'created', false).standing;
-  await tx.query(
+  await change.tx.query(
     `INSERT INTO platform.connections (id, workspace_id, provider, phone_number, label, tier, state,
        needs_reconnect, reported_broken, is_default, profile_pic_url, created_at, paired_at, warmup_until)
      VALUES ($1, $2, $3, NULL, $4, $5, $6, $7, $8, false, NULL, $9, NULL, NULL)`,
@@ -32,8 +36,9 @@ export async function insertConnection(
       state,
       needsReconnect,
       reportedBroken,
-      now,
+      change.now,
     ],
   );
+  if (provider === 'qr') await beginPairing(change, id);
   return id;
 }

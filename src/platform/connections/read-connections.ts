@@ -22,6 +22,8 @@ export interface Connection {
   readonly needsReconnect: boolean;
   readonly isDefault: boolean;
   readonly profilePicUrl: string | null;
+  /** Until when a new number may send little; null: it was never new here. */
+  readonly warmupUntil: number | null;
   readonly licence: LicenceState;
 }
 
@@ -37,13 +39,14 @@ interface ConnectionRow {
   needs_reconnect: boolean;
   is_default: boolean;
   profile_pic_url: string | null;
+  warmup_until: number | null;
   licence_kind: Licence['kind'] | null;
   licence_expires_at: number | null;
 }
 
 const SELECT = `
   SELECT c.id, c.workspace_id, w.kind AS workspace_kind, c.provider, c.phone_number, c.label, c.tier, c.state,
-    c.needs_reconnect, c.is_default, c.profile_pic_url,
+    c.needs_reconnect, c.is_default, c.profile_pic_url, c.warmup_until,
     l.kind AS licence_kind, l.expires_at AS licence_expires_at
   FROM platform.connections c
   JOIN platform.workspaces w ON w.id = c.workspace_id
@@ -63,6 +66,7 @@ function fromRow(row: ConnectionRow, now: number): Connection {
     needsReconnect: row.needs_reconnect,
     isDefault: row.is_default,
     profilePicUrl: row.profile_pic_url,
+    warmupUntil: row.warmup_until,
     licence: licenceState(kind === null || expiresAt === null ? null : { kind, expiresAt }, now),
   };
 }

@@ -18,7 +18,7 @@ export const messages = platformSchema.table(
     direction: text('direction').notNull(),
     peer: text('peer').notNull(),
     text: text('text'),
-    mediaUrl: text('media_url'),
+    mediaId: text('media_id'),
     mediaType: text('media_type'),
     status: text('status').notNull(),
     receipts: smallint('receipts').notNull(),
@@ -29,6 +29,11 @@ export const messages = platformSchema.table(
   (table) => [
     index('messages_workspace').on(table.workspaceId, table.position),
     index('messages_connection').on(table.connectionId, table.position),
+    /** What one person wrote: a read receipt is for a chat. */
+    index('messages_chat')
+      .on(table.connectionId, table.peer, table.position)
+      .where(sql`${table.direction} = 'incoming'`),
+    index('messages_media').on(table.mediaId).where(sql`${table.mediaId} is not null`),
   ],
 );
 
@@ -45,6 +50,8 @@ export const sends = platformSchema.table(
     connectionId: text('connection_id').notNull(),
     recipient: text('recipient').notNull(),
     text: text('text'),
+    mediaId: text('media_id'),
+    mediaType: text('media_type'),
     keyHash: bytea('key_hash'),
     /** JSON of the answer; null while the send is in progress. */
     answer: text('answer'),

@@ -23,6 +23,7 @@ export const phoneMessages = platformSchema.table(
     connectionId: text('connection_id').notNull(),
     sender: text('sender').notNull(),
     text: text('text'),
+    mediaId: text('media_id'),
     waMessageId: text('wa_message_id').notNull(),
     at: epochMs('at').notNull(),
   },

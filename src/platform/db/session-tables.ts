@@ -22,7 +22,7 @@ export const networkSessions = platformSchema.table('network_sessions', {
   blocked: text('blocked').array().notNull(),
 });
 
-/** What the network keeps for a number that it cannot reach: messages and receipts, in their order. */
+/** What the network keeps for a connection that it cannot reach: messages and receipts, in their order. */
 export const heldReports = platformSchema.table(
   'held_reports',
   {
@@ -30,8 +30,6 @@ export const heldReports = platformSchema.table(
     connectionId: text('connection_id')
       .notNull()
       .references(() => connections.id, { onDelete: 'cascade' }),
-    /** Digits of the number that it is meant for. */
-    phoneNumber: text('phone_number').notNull(),
     /** JSON of the report. */
     report: text('report').notNull(),
     at: epochMs('at').notNull(),

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import type { z } from 'zod';
 import type { ErrorCode } from '../../contract/service/errors.ts';
 import { describeRefusal } from '../../contract/service/request-refusal.ts';
@@ -16,6 +17,8 @@ export interface RawInput {
   readonly query: Readonly<Record<string, string>>;
   /** Parsed JSON; undefined without a body. */
   readonly body: unknown;
+  /** For headers: `headersDistinct` has every value of each. */
+  readonly request: IncomingMessage;
 }
 
 /** Who calls, and what goes wrong with this call. */

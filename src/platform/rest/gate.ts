@@ -62,7 +62,7 @@ async function checkShape({ request, endpoint, params }: Entry) {
   const { row, bodyLimit = ASSUMPTIONS.bodyBytes.value.other } = endpoint;
   const body = row.body === undefined ? undefined : await readJsonBody(request, bodyLimit);
   const query = readQuery(request, Object.keys(row.query?.shape ?? {}));
-  const handle = endpoint.prepare({ params, query, body });
+  const handle = endpoint.prepare({ params, query, body, request });
   passed('shape');
   return handle;
 }

@@ -1,21 +1,31 @@
 import type { Queryable } from '../../runtime/database/database.ts';
 import type { PageCursors } from '../messages/page-cursor.ts';
 import type { Sender } from '../messages/send-messages.ts';
+import type { PhoneNetwork } from '../network/network.ts';
+import type { ChangeState } from '../state-change.ts';
 import type { DomainClock } from '../time/domain-clock.ts';
 import type { WebhookConfiguration } from '../webhooks/configuration.ts';
+import { createConnectionEndpoint } from './create-connection.ts';
+import { deleteConnectionEndpoint } from './delete-connection.ts';
 import type { Endpoint } from './endpoint.ts';
 import { getAccountEndpoint } from './get-account.ts';
+import { getConnectionEndpoint } from './get-connection.ts';
 import { getWebhookEndpoint } from './get-webhook.ts';
 import { listConnectionsEndpoint } from './list-connections.ts';
 import { listMessagesEndpoint } from './list-messages.ts';
+import { logoutConnectionEndpoint } from './logout-connection.ts';
 import { putWebhookEndpoint } from './put-webhook.ts';
+import { requestPairingCodeEndpoint } from './request-pairing-code.ts';
+import { restartConnectionEndpoint } from './restart-connection.ts';
 import { rotateWebhookEndpoint } from './rotate-webhook.ts';
 import { sendMessageEndpoint } from './send-message.ts';
 
 /** What the endpoints stand on. */
 export interface RouteDependencies {
   readonly database: Queryable;
+  readonly changeState: ChangeState;
   readonly clock: DomainClock;
+  readonly network: PhoneNetwork;
   readonly cursors: PageCursors;
   readonly sender: Sender;
   readonly webhooks: WebhookConfiguration;
@@ -27,9 +37,15 @@ export interface RouteDependencies {
  * before it stand in `gate.ts`.
  */
 export function createRoutes(dependencies: RouteDependencies): readonly Endpoint[] {
-  const { sender, webhooks } = dependencies;
+  const { changeState, sender, webhooks } = dependencies;
   return [
     listConnectionsEndpoint(dependencies),
+    createConnectionEndpoint(dependencies),
+    getConnectionEndpoint(dependencies),
+    deleteConnectionEndpoint(changeState),
+    restartConnectionEndpoint(changeState),
+    logoutConnectionEndpoint(changeState),
+    requestPairingCodeEndpoint(dependencies),
     getAccountEndpoint(dependencies),
     listMessagesEndpoint(dependencies),
     sendMessageEndpoint(sender),

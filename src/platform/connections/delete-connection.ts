@@ -1,0 +1,24 @@
+import type { Credential } from '../credentials/credential.ts';
+import { returnSlot } from '../licensing/return-slot.ts';
+import type { ChangeState } from '../state-change.ts';
+import { ensureDefault } from './default-connection.ts';
+import { lockReachable } from './lock-connection.ts';
+
+/**
+ * Deletes a connection for good, with its session and its messages; its slot goes back to the pool with the
+ * time that is left. Ids are random, so none comes again. Throws `not_found`.
+ * Implements `Rules per endpoint`, 4.
+ */
+export function deleteConnection(
+  changeState: ChangeState,
+  credential: Credential,
+  connectionId: string,
+): Promise<void> {
+  return changeState(async (change) => {
+    const { workspaceId } = await lockReachable(change, credential, connectionId);
+    await returnSlot(change, connectionId);
+    await change.tx.query('DELETE FROM platform.messages WHERE connection_id = $1', [connectionId]);
+    await change.tx.query('DELETE FROM platform.connections WHERE id = $1', [connectionId]);
+    await ensureDefault(change, workspaceId);
+  });
+}

@@ -1,0 +1,26 @@
+import type { Credential } from '../credentials/credential.ts';
+import type { StateChange } from '../state-change.ts';
+import { type Connection, findReachable, readConnection } from './read-connections.ts';
+import { lockWorkspace } from './workspaces.ts';
+
+/** Takes the locks in their one order; what was read before them may be gone. */
+async function takeLocks({ tx }: StateChange, { id, workspaceId }: Connection): Promise<void> {
+  await lockWorkspace(tx, workspaceId);
+  await tx.query('SELECT 1 FROM platform.connections WHERE id = $1 FOR UPDATE', [id]);
+}
+
+/** A connection under the lock of its workspace and its own, to the end of the transaction. Throws `not_found`. */
+export async function lockConnection(change: StateChange, id: string): Promise<Connection> {
+  await takeLocks(change, await readConnection(change.tx, id, change.now));
+  return readConnection(change.tx, id, change.now);
+}
+
+/** The same for a caller: throws `not_found` for whatever the credential does not reach. */
+export async function lockReachable(
+  change: StateChange,
+  credential: Credential,
+  id: string,
+): Promise<Connection> {
+  await takeLocks(change, await findReachable(change.tx, credential, id, change.now));
+  return findReachable(change.tx, credential, id, change.now);
+}

@@ -1,0 +1,25 @@
+import type { Credential } from '../credentials/credential.ts';
+import { networkSessions } from '../network/sessions.ts';
+import type { ChangeState } from '../state-change.ts';
+import { applyTransition } from './apply-transition.ts';
+import { lockReachable } from './lock-connection.ts';
+import { beginPairing } from './pairing/pairing-sessions.ts';
+import { requireQr } from './pairing/require-pairable.ts';
+
+/**
+ * Logs the session out: its credentials are gone, pictures and codes shown so far are void, the record and its
+ * licence stay. Tells nobody, since its owner asked for it. Throws `not_found`, and
+ * `not_supported_for_provider` for a number that could never pair again. Implements `Rules per endpoint`, 6.
+ */
+export function logoutConnection(
+  changeState: ChangeState,
+  credential: Credential,
+  connectionId: string,
+): Promise<void> {
+  return changeState(async (change) => {
+    requireQr(await lockReachable(change, credential, connectionId));
+    await networkSessions.end(change, connectionId);
+    await beginPairing(change, connectionId);
+    await applyTransition(change, connectionId, 'logged_out');
+  });
+}

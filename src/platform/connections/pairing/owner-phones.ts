@@ -1,0 +1,114 @@
+import { attachSlot } from '../../licensing/attach-slot.ts';
+import type { PhoneNetwork } from '../../network/network.ts';
+import { networkSessions } from '../../network/sessions.ts';
+import type { ChangeState, StateChange } from '../../state-change.ts';
+import { applyTransition } from '../apply-transition.ts';
+import { ensureDefault } from '../default-connection.ts';
+import { lockConnection } from '../lock-connection.ts';
+import type { Connection } from '../read-connections.ts';
+import { inventNumber, isTaken, startWarmup } from './paired-numbers.ts';
+import { bareCode, isGoodCode } from './pairing-code.ts';
+import { beginPairing, type PairingSession, readPairing } from './pairing-sessions.ts';
+import { isGoodTicket, readTicket } from './pairing-ticket.ts';
+import { requireNotLive, requireQr } from './require-pairable.ts';
+
+/**
+ * What the network says to a phone that pairs:
+ * - `no_ticket`, `other_connection`: the picture is of something else.
+ * - `expired`: picture or code is not on offer, or not any more.
+ * - `no_account`: the number is not on the network.
+ * - `number_taken`: another connection of the workspace has this number.
+ * - `wrong_number`: the connection belongs to another number.
+ * - `no_number`: none was named, and none is free.
+ */
+export type PairingOutcome =
+  | 'paired'
+  | 'no_ticket'
+  | 'other_connection'
+  | 'expired'
+  | 'no_account'
+  | 'number_taken'
+  | 'wrong_number'
+  | 'no_number';
+
+/**
+ * The phones of owners, as people move them. Both calls throw, in this order: `not_found`,
+ * `not_supported_for_provider` for a number of the business platform, `already_connected` for a live session.
+ */
+export interface OwnerPhones {
+  /**
+   * The phone scans a picture that says `text`. `phoneNumber` is the phone's; default: the connection's, or
+   * one that nobody has. Pairing claims slot and trial. Implements `Connection status`, `connecting`.
+   */
+  scan(connectionId: string, text: string, phoneNumber?: string): Promise<PairingOutcome>;
+  /** The owner types a code, on the phone with the number that it was asked for. */
+  enterCode(connectionId: string, code: string): Promise<PairingOutcome>;
+}
+
+interface Dependencies {
+  readonly changeState: ChangeState;
+  readonly network: Pick<PhoneNetwork, 'isRegistered'>;
+}
+
+/** What a pairing needs to know before it begins. */
+interface Attempt {
+  readonly connection: Connection;
+  readonly pairing: PairingSession;
+}
+
+async function beginAttempt(change: StateChange, connectionId: string): Promise<Attempt> {
+  const connection = await lockConnection(change, connectionId);
+  requireQr(connection);
+  requireNotLive(connection);
+  return { connection, pairing: await readPairing(change.tx, connectionId) };
+}
+
+/** Links the number: session, slot and trial, warm-up, state. What was shown for pairing is void from then on. */
+async function pair(
+  change: StateChange,
+  connection: Connection,
+  phoneNumber: string,
+): Promise<PairingOutcome> {
+  const { id, workspaceId } = connection;
+  if (connection.phoneNumber !== null && connection.phoneNumber !== phoneNumber) return 'wrong_number';
+  if (await isTaken(change, connection, phoneNumber)) return 'number_taken';
+  await beginPairing(change, id);
+  await attachSlot(change, { workspaceId, connectionId: id });
+  await startWarmup(change, connection, phoneNumber);
+  await applyTransition(change, id, 'paired', { phoneNumber });
+  await networkSessions.open(change, id);
+  await ensureDefault(change, workspaceId);
+  return 'paired';
+}
+
+function judgeTicket({ connection, pairing }: Attempt, text: string, now: number): PairingOutcome | null {
+  const ticket = readTicket(text);
+  if (ticket === null) return 'no_ticket';
+  if (ticket.connectionId !== connection.id) return 'other_connection';
+  return isGoodTicket(ticket, pairing.secret, now) ? null : 'expired';
+}
+
+export function createOwnerPhones({ changeState, network }: Dependencies): OwnerPhones {
+  return {
+    async scan(connectionId, text, phoneNumber) {
+      const hasAccount = phoneNumber === undefined || (await network.isRegistered(phoneNumber));
+      return changeState(async (change) => {
+        const attempt = await beginAttempt(change, connectionId);
+        const refused = judgeTicket(attempt, text, change.now);
+        if (refused !== null) return refused;
+        if (!hasAccount) return 'no_account';
+        const { connection } = attempt;
+        const number = phoneNumber ?? connection.phoneNumber ?? (await inventNumber(change.tx, connection));
+        return number === null ? 'no_number' : pair(change, connection, number);
+      });
+    },
+
+    enterCode: (connectionId, typed) =>
+      changeState(async (change) => {
+        const { connection, pairing } = await beginAttempt(change, connectionId);
+        const { code } = pairing;
+        if (code === null || !isGoodCode(code, bareCode(typed), change.now)) return 'expired';
+        return pair(change, connection, code.phoneNumber);
+      }),
+  };
+}

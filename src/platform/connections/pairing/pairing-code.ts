@@ -1,0 +1,34 @@
+import { randomBytes } from 'node:crypto';
+import { equalSecrets } from '../../../runtime/sealing/equal-secrets.ts';
+import { ASSUMPTIONS } from '../../assumptions.ts';
+import type { PairingCode } from './pairing-sessions.ts';
+
+/** Digits and capitals without those that people mistake for one another: 32 of them, 5 bits each. */
+const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
+const LENGTH = 8;
+const GROUP = 4;
+
+/** A new code for a number. */
+export function newPairingCode(phoneNumber: string, now: number): PairingCode {
+  const characters = Array.from(randomBytes(LENGTH), (byte) => ALPHABET.charAt(byte % ALPHABET.length));
+  return {
+    code: characters.join(''),
+    phoneNumber,
+    expiresAt: now + ASSUMPTIONS.pairingCodeLifetimeMs.value,
+  };
+}
+
+/** A code as it is shown: two groups of four, joined by a hyphen. Implements `Other shapes`. */
+export function shownCode({ code }: PairingCode): string {
+  return `${code.slice(0, GROUP)}-${code.slice(GROUP)}`;
+}
+
+/** What a person typed, as the phone takes it: in capitals, with or without the hyphen. */
+export function bareCode(typed: string): string {
+  return typed.replace(/[\s-]/g, '').toUpperCase();
+}
+
+/** Whether this is the code, at a virtual time. */
+export function isGoodCode(code: PairingCode, bare: string, now: number): boolean {
+  return now < code.expiresAt && equalSecrets(code.code, bare);
+}

@@ -1,0 +1,60 @@
+import { LIMITS } from '../../../contract/service/limits.ts';
+import type { Credential } from '../../credentials/credential.ts';
+import { passed } from '../../decision-trace.ts';
+import type { PhoneNetwork } from '../../network/network.ts';
+import { PlatformError } from '../../platform-error.ts';
+import type { ChangeState } from '../../state-change.ts';
+import { lockReachable } from '../lock-connection.ts';
+import { newPairingCode, shownCode } from './pairing-code.ts';
+import { readPairing, writeCode } from './pairing-sessions.ts';
+import { requireNotLive, requireQr } from './require-pairable.ts';
+
+interface Dependencies {
+  readonly changeState: ChangeState;
+  readonly network: Pick<PhoneNetwork, 'isRegistered'>;
+}
+
+const SECOND = 1_000;
+
+/** The requests of the last 15 minutes, this one included. Throws `rate_limited` for the sixth. */
+function countRequest(earlier: readonly number[], now: number): number[] {
+  const recent = earlier.filter((at) => at > now - LIMITS.pairingCodeWindowMs);
+  const [oldest] = recent;
+  if (oldest !== undefined && recent.length >= LIMITS.pairingCodesPerWindow) {
+    const waitMs = oldest + LIMITS.pairingCodeWindowMs - now;
+    const why = `${recent.length} codes in 15 minutes, the next in ${Math.ceil(waitMs / SECOND)} s`;
+    throw new PlatformError('rate_limited', { retryAfterSeconds: Math.ceil(waitMs / SECOND), why });
+  }
+  passed('rate', `${recent.length} codes in the last 15 minutes`);
+  return [...recent, now];
+}
+
+/**
+ * Asks the network for a code that the owner of `phoneNumber` may type: a new one on each call, which voids
+ * the one before; the session and its pictures stay. A request that the network declines counts. Throws, in
+ * this order: `not_found`, `not_supported_for_provider`, `already_connected`, `rate_limited`,
+ * `pairing_code_unavailable` for a number without an account. Implements `Rules per endpoint`, 7.
+ */
+export async function requestCode(
+  { changeState, network }: Dependencies,
+  credential: Credential,
+  { connectionId, phoneNumber }: { readonly connectionId: string; readonly phoneNumber: string },
+): Promise<string> {
+  const hasAccount = await network.isRegistered(phoneNumber);
+  const code = await changeState(async (change) => {
+    const connection = await lockReachable(change, credential, connectionId);
+    requireQr(connection);
+    requireNotLive(connection);
+    const { codeRequests } = await readPairing(change.tx, connectionId);
+    const requests = countRequest(codeRequests, change.now);
+    const fresh = hasAccount ? newPairingCode(phoneNumber, change.now) : null;
+    await writeCode(change, connectionId, requests, fresh);
+    return fresh;
+  });
+  // Thrown outside the change, or the request would not count.
+  if (code === null) {
+    throw new PlatformError('pairing_code_unavailable', { why: 'the network has no account of this number' });
+  }
+  passed('network');
+  return shownCode(code);
+}

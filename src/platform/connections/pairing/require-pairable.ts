@@ -1,0 +1,17 @@
+import { passed } from '../../decision-trace.ts';
+import { PlatformError } from '../../platform-error.ts';
+import type { Connection } from '../read-connections.ts';
+
+/** Throws `not_supported_for_provider` for a number of the business platform, which never scans nor pairs. */
+export function requireQr({ provider }: Pick<Connection, 'provider'>): void {
+  if (provider !== 'qr') {
+    throw new PlatformError('not_supported_for_provider', { why: `a ${provider} connection never pairs` });
+  }
+  passed('provider');
+}
+
+/** Throws `already_connected` for a live session. */
+export function requireNotLive({ state }: Pick<Connection, 'state'>): void {
+  if (state === 'live') throw new PlatformError('already_connected', { why: 'the session is live' });
+  passed('state', `the connection is ${state}`);
+}

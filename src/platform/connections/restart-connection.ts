@@ -1,0 +1,54 @@
+import { ASSUMPTIONS } from '../assumptions.ts';
+import type { Credential } from '../credentials/credential.ts';
+import { passed } from '../decision-trace.ts';
+import { lockSession, type NetworkSession, networkSessions } from '../network/sessions.ts';
+import type { ChangeState, StateChange } from '../state-change.ts';
+import { applyTransition } from './apply-transition.ts';
+import { lockReachable } from './lock-connection.ts';
+import { beginPairing } from './pairing/pairing-sessions.ts';
+import type { Connection } from './read-connections.ts';
+
+/** The network knows the session and the phone is on: it goes on without a new pairing. */
+function canGoOn({ state }: Connection, { credentials, phoneOn }: NetworkSession): boolean {
+  return state !== 'connecting' && credentials && phoneOn;
+}
+
+/** Ends the session and begins to pair. A live connection that cannot go on was broken: the restart found out. */
+async function buildAnew(
+  change: StateChange,
+  { id, state }: Connection,
+  { cause }: NetworkSession,
+): Promise<void> {
+  if (state === 'live') {
+    const { reason } = ASSUMPTIONS.outageCauses.value[cause ?? 'session_lost'];
+    await applyTransition(change, id, 'outage_found', { reason });
+  }
+  await networkSessions.end(change, id);
+  await beginPairing(change, id);
+  await applyTransition(change, id, 'restarted_needs_qr');
+}
+
+/**
+ * Restarts the session and keeps the record. The same session is taken up again where the network lets it;
+ * else it is built anew (`recreated`) and the owner has to pair. A number of the business platform has no
+ * session to rebuild. Throws `not_found`. Implements `Rules per endpoint`, 5.
+ */
+export function restartConnection(
+  changeState: ChangeState,
+  credential: Credential,
+  connectionId: string,
+): Promise<{ readonly recreated: boolean }> {
+  return changeState(async (change) => {
+    const connection = await lockReachable(change, credential, connectionId);
+    passed('state', `the connection is ${connection.state}`);
+    if (connection.provider !== 'qr') return { recreated: false };
+    const session = await lockSession(change, connectionId);
+    if (!canGoOn(connection, session)) {
+      await buildAnew(change, connection, session);
+      return { recreated: true };
+    }
+    await networkSessions.open(change, connectionId);
+    await applyTransition(change, connectionId, 'restarted');
+    return { recreated: false };
+  });
+}

@@ -1,0 +1,30 @@
+import { integer, primaryKey, text } from 'drizzle-orm/pg-core';
+import { bytea } from './core-tables.ts';
+import { epochMs, platformSchema } from './platform-schema.ts';
+
+/**
+ * Files of messages, in both directions. The id is the secret part of the file's address: it says nothing, and
+ * nothing but the message's own address tells it.
+ */
+export const media = platformSchema.table('media', {
+  id: text('id').primaryKey(),
+  filename: text('filename').notNull(),
+  mimetype: text('mimetype').notNull(),
+  bytes: integer('bytes').notNull(),
+  sha256: bytea('sha256').notNull(),
+  createdAt: epochMs('created_at').notNull(),
+});
+
+/**
+ * The bytes of files, in pieces of one size. Written while the request still comes in, before anyone knows
+ * whether it will be taken: pieces without a row in `media` belong to a request under way, or to none.
+ */
+export const mediaChunks = platformSchema.table(
+  'media_chunks',
+  {
+    mediaId: text('media_id').notNull(),
+    place: integer('place').notNull(),
+    bytes: bytea('bytes').notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.mediaId, table.place] })],
+);

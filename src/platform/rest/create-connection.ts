@@ -1,0 +1,58 @@
+import {
+  type CreatedConnectionAnswer,
+  createConnectionRequest,
+  type ReplayedConnectionAnswer,
+} from '../../contract/service/connections.ts';
+import { SERVICE_ENDPOINTS } from '../../contract/service/endpoints.ts';
+import { HEADERS } from '../../contract/service/headers.ts';
+import { ASSUMPTIONS } from '../assumptions.ts';
+import { hashCanonical, isShallow } from '../connections/canonical-json.ts';
+import { detailStatus } from '../connections/connection-view.ts';
+import { type CreateRequest, createConnection } from '../connections/create-connection.ts';
+import { showPicture } from '../connections/pairing/pairing-sessions.ts';
+import { PlatformError } from '../platform-error.ts';
+import type { ChangeState } from '../state-change.ts';
+import type { DomainClock } from '../time/domain-clock.ts';
+import type { Answer } from './answer.ts';
+import { defineEndpoint, type Endpoint, type RawInput, readShape } from './endpoint.ts';
+import { readIdempotencyKey } from './idempotency-key.ts';
+
+interface Dependencies {
+  readonly changeState: ChangeState;
+  readonly clock: DomainClock;
+}
+
+/** No body says as much as an empty one. The hash covers all of it, fields that nobody reads included. */
+function readRequest({ body = {}, request }: RawInput): CreateRequest {
+  const key = readIdempotencyKey(request);
+  if (!isShallow(body)) throw new PlatformError('invalid_request', { field: 'body', hint: 'nests too deep' });
+  const { label = '' } = readShape(createConnectionRequest, body);
+  if (label.includes('\0') || !label.isWellFormed()) {
+    const hint = 'must be well-formed Unicode without NUL';
+    throw new PlatformError(ASSUMPTIONS.refusedText.value, { field: 'label', hint });
+  }
+  return { label, key: key === null ? null : { key, bodyHash: hashCanonical(body) } };
+}
+
+function replay(body: ReplayedConnectionAnswer): Answer {
+  return { status: 200, headers: { [HEADERS.idempotencyReplayed]: 'true' }, body };
+}
+
+/** `POST /connections`. */
+export function createConnectionEndpoint({ changeState, clock }: Dependencies): Endpoint {
+  return defineEndpoint({
+    row: SERVICE_ENDPOINTS.createConnection,
+    onlyFor: 'standalone',
+    read: readRequest,
+    async handle({ credential }, request): Promise<Answer> {
+      const { connection, pairing, replayed } = await createConnection(changeState, credential, request);
+      const { id, state } = connection;
+      const shown = { id, status: detailStatus(connection) };
+      if (replayed && state === 'live') return replay({ connection: shown });
+      const qr = showPicture(id, pairing, clock.now());
+      if (replayed) return replay({ connection: { ...shown, qr } });
+      const body: CreatedConnectionAnswer = { connection: { ...shown, qr } };
+      return { status: 201, body };
+    },
+  });
+}

@@ -1,0 +1,19 @@
+import type { RestartAnswer } from '../../contract/service/connections.ts';
+import { SERVICE_ENDPOINTS } from '../../contract/service/endpoints.ts';
+import { restartConnection } from '../connections/restart-connection.ts';
+import type { ChangeState } from '../state-change.ts';
+import { readConnectionId } from './connection-path.ts';
+import { defineEndpoint, type Endpoint, ok } from './endpoint.ts';
+
+/** `POST /connections/{id}/restart`. */
+export function restartConnectionEndpoint(changeState: ChangeState): Endpoint {
+  return defineEndpoint({
+    row: SERVICE_ENDPOINTS.restartConnection,
+    read: readConnectionId,
+    async handle({ credential }, connectionId) {
+      const { recreated } = await restartConnection(changeState, credential, connectionId);
+      const answer: RestartAnswer = { ok: true, recreated };
+      return ok(answer);
+    },
+  });
+}
