@@ -54,9 +54,14 @@ export async function runService(options: RunServiceOptions): Promise<RunningSer
   const close = async (): Promise<void> => {
     for (let step = closers.pop(); step !== undefined; step = closers.pop()) await step();
   };
-  const listen = async (name: keyof ServicePorts, app: Parameters<typeof startHttpServer>[0]['app']) => {
+  const listen = async (
+    name: keyof ServicePorts,
+    app: Parameters<typeof startHttpServer>[0]['app'],
+    onDrain: () => void = () => undefined,
+  ) => {
     const server = await startHttpServer({
       app,
+      onDrain,
       host: '127.0.0.1',
       port: options.ports[name],
       portSetting: '--port-base',
@@ -93,6 +98,7 @@ export async function runService(options: RunServiceOptions): Promise<RunningSer
       ports,
       database,
       logger,
+      clock,
       addresses: () => ({
         baseUrl: `${urlOf('platform')}/api/v1`,
         legacyBaseUrl: `${urlOf('legacy')}/api/v1`,
@@ -106,7 +112,7 @@ export async function runService(options: RunServiceOptions): Promise<RunningSer
     });
     await listen('platform', platform.app);
     await listen('legacy', platform.app);
-    await listen('sandbox', sandbox.app);
+    await listen('sandbox', sandbox.app, () => sandbox.endStreams());
     return {
       sandbox,
       webhookUrl,

@@ -38,6 +38,7 @@ function composeWebhooks({ database, systemClock, logger, ports = {} }: Platform
     configuration: webhooks,
     faults,
     hosts,
+    ...(ports.onDelivery === undefined ? {} : { onChange: ports.onDelivery }),
     ...lookup,
   });
   return { webhooks, delivery };
@@ -50,7 +51,7 @@ export function composeCore(
   reports: NetworkReports,
   random: () => number,
 ): Core {
-  const { database, systemClock, logger } = options;
+  const { database, systemClock, logger, ports = {} } = options;
   const clock = createDomainClock(systemClock, state);
   const gate = createWriteGate();
   const { webhooks, delivery } = composeWebhooks(options);
@@ -59,7 +60,10 @@ export function composeCore(
     database,
     clock,
     record: recordEvents,
-    deliver: (events) => delivery.deliver(events),
+    deliver: (events) => {
+      delivery.deliver(events);
+      ports.onEvents?.(events);
+    },
     arm: (dueAt) => runner.arm(dueAt),
   });
   const handlers = {
@@ -67,7 +71,16 @@ export function composeCore(
     ...catchUpTimers(reports),
     ...outageTimers,
   };
-  const runner = createTimerRunner({ database, clock, systemClock, gate, commit, logger, handlers });
+  const runner = createTimerRunner({
+    database,
+    clock,
+    systemClock,
+    gate,
+    commit,
+    logger,
+    handlers,
+    ...(ports.onTimers === undefined ? {} : { onFired: ports.onTimers }),
+  });
 
   return {
     clock,

@@ -3,8 +3,11 @@ import type { Database } from '../runtime/database/database.ts';
 import type { Logger } from '../runtime/logger/logger.ts';
 import type { ApiFaults } from './rest/api-faults.ts';
 import type { OnCall } from './rest/call-record.ts';
+import type { StoredTimer } from './time/timers.ts';
 import type { WebhookSecrets } from './webhooks/configuration.ts';
+import type { DeliveryRecord } from './webhooks/delivery-record.ts';
 import type { HostLookup } from './webhooks/host-lookup.ts';
+import type { RecordedEvent } from './webhooks/ledger.ts';
 import type { TunnelHosts } from './webhooks/tunnel-hosts.ts';
 import type { WebhookFaults } from './webhooks/webhook-faults.ts';
 
@@ -29,6 +32,12 @@ export interface PlatformPorts {
   readonly random?: () => number;
   /** Told of each call to the API. */
   readonly onCall?: OnCall;
+  /** Told once events are in the ledger. Must not throw or block; so must the two below. */
+  readonly onEvents?: (events: readonly RecordedEvent[]) => void;
+  /** Told of each change of a delivery; `read` answers how it stands then. */
+  readonly onDelivery?: (read: () => DeliveryRecord) => void;
+  /** Told of timers that have fired. */
+  readonly onTimers?: (timers: readonly StoredTimer[]) => void;
 }
 
 /** What the service needs to start. */

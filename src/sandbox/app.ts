@@ -1,4 +1,4 @@
-import express, { type ErrorRequestHandler } from 'express';
+import express, { type ErrorRequestHandler, type RequestHandler } from 'express';
 import { buildSandboxOpenApi } from '../contract/openapi.ts';
 import { SANDBOX_ENDPOINTS, type SandboxEndpointName } from '../contract/sandbox/endpoints.ts';
 import type { Logger } from '../runtime/logger/logger.ts';
@@ -6,13 +6,16 @@ import { proxyConnector } from './connector-proxy.ts';
 import { localOnly } from './local-only.ts';
 import { readJson, refuseMalformed } from './read-json.ts';
 import { SandboxError, toRefusal } from './sandbox-error.ts';
-import { type Handlers, serveEndpoint } from './serve-endpoint.ts';
+import { type Handlers, type StreamHandlers, serveEndpoint } from './serve-endpoint.ts';
 
 /** Path prefix of the control API. */
 export const SANDBOX_PREFIX = '/sandbox/v1';
 
 export interface SandboxAppOptions {
   readonly handlers: Handlers;
+  readonly streams?: StreamHandlers;
+  /** Told of each call that succeeded. */
+  readonly onServed?: (name: SandboxEndpointName) => void;
   readonly logger: Logger;
   readonly serverUrl: () => string;
   /** Hosts besides this machine's own names that may be asked for, without a port. */
@@ -40,26 +43,39 @@ function refuseWith(logger: Logger): ErrorRequestHandler {
   };
 }
 
+/** The handlers of the endpoints that exist, in the order of the contract's table. */
+function listServed(options: SandboxAppOptions): [SandboxEndpointName, RequestHandler][] {
+  const { handlers, streams = {}, onServed = () => undefined } = options;
+  const served: [SandboxEndpointName, RequestHandler][] = [];
+  for (const name of Object.keys(SANDBOX_ENDPOINTS) as SandboxEndpointName[]) {
+    if (name === 'streamEvents') {
+      if (streams[name] !== undefined) served.push([name, streams[name]]);
+      continue;
+    }
+    const handle = handlers[name];
+    if (handle !== undefined) served.push([name, serveEndpoint(name, handle as never, onServed)]);
+  }
+  return served;
+}
+
 /** Registers what has a handler; any other method on the same path is answered 405. */
 function createRoutes(options: SandboxAppOptions): express.Router {
   const router = express.Router({ caseSensitive: true });
-  const served = (Object.keys(SANDBOX_ENDPOINTS) as SandboxEndpointName[]).filter(
-    (name) => options.handlers[name] !== undefined,
-  );
+  const served = listServed(options);
   const methods = new Map<string, Set<string>>();
   const add = (method: string, path: string): void => {
     methods.set(path, (methods.get(path) ?? new Set()).add(method));
   };
-  for (const name of served) {
+  for (const [name, handle] of served) {
     const { method, path } = SANDBOX_ENDPOINTS[name];
-    const handle = options.handlers[name];
-    if (handle === undefined) continue;
     add(method, toRoute(path));
-    router[method.toLowerCase() as Method](toRoute(path), serveEndpoint(name, handle as never));
+    router[method.toLowerCase() as Method](toRoute(path), handle);
   }
   add('GET', '/openapi.json');
   router.get('/openapi.json', (_request, response) => {
-    response.json(buildSandboxOpenApi({ serverUrl: options.serverUrl(), only: served }));
+    response.json(
+      buildSandboxOpenApi({ serverUrl: options.serverUrl(), only: served.map(([name]) => name) }),
+    );
   });
   for (const [path, allowed] of methods) {
     router.all(path, (_request, response) => {

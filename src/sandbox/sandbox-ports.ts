@@ -1,5 +1,8 @@
 import type { PlatformPorts } from '../platform/platform.ts';
 import { type CallBoard, createCallBoard } from './calls/call-board.ts';
+import { presentDelivery } from './endpoints/delivery-endpoints.ts';
+import { changedByTimer } from './events/changed-lists.ts';
+import { createEventHub, type EventHub } from './events/event-hub.ts';
 import { createFaultBoard, type FaultBoard } from './faults/fault-board.ts';
 import { createTunnelBoard, type TunnelBoard } from './tunnel-board.ts';
 
@@ -8,6 +11,10 @@ export interface SandboxPorts {
   readonly faults: FaultBoard;
   readonly calls: CallBoard;
   readonly hosts: TunnelBoard;
+  /** Tells whoever listens what happens in the service. */
+  readonly events: EventHub;
+  /** Calls `listener` whenever events are new in the ledger. */
+  onLedger(listener: () => void): void;
   /** For `createPlatform`. */
   readonly platform: PlatformPorts;
   /** Tells the ports which workspace the given webhook secret is for. */
@@ -24,16 +31,25 @@ export function createSandboxPorts({ webhookSecret }: SandboxPortsOptions = {}):
   const faults = createFaultBoard();
   const calls = createCallBoard();
   const hosts = createTunnelBoard();
+  const events = createEventHub();
+  const ledgerListeners: (() => void)[] = [];
   let seededWorkspace: string | undefined;
   return {
     faults,
     calls,
     hosts,
+    events,
+    onLedger: (listener) => void ledgerListeners.push(listener),
     platform: {
       webhookFaults: faults.webhook,
       apiFaults: faults.api,
       hosts,
       onCall: calls.onCall,
+      onEvents: () => {
+        for (const tell of ledgerListeners) tell();
+      },
+      onDelivery: (read) => events.publish(() => ({ type: 'delivery', entry: presentDelivery(read()) })),
+      onTimers: (timers) => events.changed(...timers.flatMap(({ kind }) => changedByTimer(kind))),
       webhookSecrets: {
         next: (workspaceId, reason) =>
           workspaceId === seededWorkspace && reason === 'put' ? webhookSecret : undefined,

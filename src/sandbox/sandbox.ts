@@ -1,19 +1,25 @@
 import type express from 'express';
 import { z } from 'zod';
+import type { SandboxEndpointName } from '../contract/sandbox/endpoints.ts';
 import type { SandboxInfo } from '../contract/sandbox/info.ts';
 import type { Platform } from '../platform/platform.ts';
+import type { Clock } from '../runtime/clock/clock.ts';
 import type { Queryable } from '../runtime/database/database.ts';
 import type { Logger } from '../runtime/logger/logger.ts';
 import { createSandboxApp, SANDBOX_PREFIX } from './app.ts';
 import { accessEndpoints } from './endpoints/access-endpoints.ts';
 import { callEndpoints } from './endpoints/call-endpoints.ts';
 import { clockEndpoints } from './endpoints/clock-endpoints.ts';
-import { deliveryEndpoints } from './endpoints/delivery-endpoints.ts';
+import { deliveryEndpoints, presentEntry } from './endpoints/delivery-endpoints.ts';
 import { faultEndpoints } from './endpoints/fault-endpoints.ts';
 import { hostEndpoints } from './endpoints/host-endpoints.ts';
 import { outageEndpoints } from './endpoints/outage-endpoints.ts';
+import { pairingEndpoints } from './endpoints/pairing-endpoints.ts';
 import { peopleEndpoints } from './endpoints/people-endpoints.ts';
 import { toIso } from './endpoints/times.ts';
+import { changedByCall, changedByEndpoint } from './events/changed-lists.ts';
+import { clockEvent, createEventStreams } from './events/event-streams.ts';
+import { LedgerTail } from './events/ledger-tail.ts';
 import type { SandboxPorts } from './sandbox-ports.ts';
 import { createSeed, type SandboxSeed, sandboxSeed } from './seed.ts';
 import { storeValue } from './state-store.ts';
@@ -38,6 +44,8 @@ export interface SandboxOptions {
   /** The platform's; the sandbox keeps its seed and tunnels there. */
   readonly database: Queryable;
   readonly logger: Logger;
+  /** The system clock, for streams. */
+  readonly clock: Clock;
   readonly addresses: () => SandboxAddresses;
   readonly connector?: AttachedConnector;
   /** Hosts besides this machine's own names that the control API may be asked under. */
@@ -53,7 +61,12 @@ export interface Sandbox {
   info(): SandboxInfo;
   /** Back to the seeded state, with new ids; time stays. Calls at once run one after the other. */
   reset(): Promise<SandboxInfo>;
+  /** Ends the open streams and those still to come, so that a server can drain. */
+  endStreams(): void;
 }
+
+/** Endpoints after which those who follow are told the time. */
+const MOVES_CLOCK: readonly SandboxEndpointName[] = ['reset', 'advanceClock', 'freezeClock', 'runClock'];
 
 const tunnels = z.array(z.object({ host: z.string(), target: z.string() }));
 
@@ -73,6 +86,26 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
   ports.seeded(seed.workspaceId);
   for (const { host, target } of (await storedTunnels.load()) ?? []) ports.hosts.put(host, target);
 
+  const { events } = ports;
+  const tail = new LedgerTail({
+    ledger: platform.ledger,
+    clock: options.clock,
+    logger: options.logger,
+    onEntry: (entry) => events.publish(() => ({ type: 'ledger', entry: presentEntry(entry) })),
+  });
+  ports.onLedger(() => tail.nudge());
+  ports.calls.onEntry((entry) => {
+    events.publish(() => ({ type: 'call', entry }));
+    events.changed(...changedByCall(entry));
+  });
+  const streams = createEventStreams({ hub: events, tail, time: platform.time, clock: options.clock });
+
+  /** Tells those who follow what a call of the control API has changed. */
+  const tellServed = (name: SandboxEndpointName): void => {
+    events.changed(...changedByEndpoint(name));
+    if (MOVES_CLOCK.includes(name)) events.publish(() => clockEvent(platform.time));
+  };
+
   const saveTunnels = (): Promise<void> => storedTunnels.save(ports.hosts.list());
 
   const info = (): SandboxInfo => ({
@@ -88,6 +121,7 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
     ports.calls.clear();
     ports.hosts.clear();
     await platform.reset();
+    tail.reset();
     await saveTunnels();
     seed = await plant();
     ports.seeded(seed.workspaceId);
@@ -119,16 +153,20 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
         ...faultEndpoints(ports.faults),
         ...accessEndpoints(platform),
         ...peopleEndpoints(platform),
+        ...pairingEndpoints(platform),
         ...outageEndpoints(platform),
         ...deliveryEndpoints(platform),
         ...callEndpoints(ports.calls),
         ...hostEndpoints(ports.hosts, saveTunnels),
       },
+      streams: { streamEvents: streams.handle },
+      onServed: tellServed,
     }),
     get seed() {
       return seed;
     },
     info,
     reset,
+    endStreams: streams.end,
   };
 }

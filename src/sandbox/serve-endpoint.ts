@@ -37,8 +37,14 @@ type Handler<Name extends SandboxEndpointName> = (
   call: SandboxCall<Name>,
 ) => AnswerOf<Name> | Promise<AnswerOf<Name>>;
 
+/** Endpoints that answer with a stream. */
+type StreamName = 'streamEvents';
+
 /** What the endpoints do, by the names of the contract's table. An endpoint without a handler does not exist. */
-export type Handlers = { readonly [Name in SandboxEndpointName]?: Handler<Name> };
+export type Handlers = { readonly [Name in Exclude<SandboxEndpointName, StreamName>]?: Handler<Name> };
+
+/** The endpoints that write their answer themselves. */
+export type StreamHandlers = { readonly [Name in StreamName]?: RequestHandler };
 
 function read(schema: z.ZodType | undefined, value: unknown): unknown {
   if (schema === undefined) return undefined;
@@ -47,10 +53,14 @@ function read(schema: z.ZodType | undefined, value: unknown): unknown {
   return result.data;
 }
 
-/** Serves one endpoint: reads the call by its schemas, runs the handler, answers with the table's status. */
+/**
+ * Serves one endpoint: reads the call by its schemas, runs the handler, answers with the table's status.
+ * `onServed` is told of each call that succeeded, before its answer.
+ */
 export function serveEndpoint<Name extends SandboxEndpointName>(
   name: Name,
   handle: Handler<Name>,
+  onServed: (name: Name) => void,
 ): RequestHandler {
   const endpoint: {
     readonly query?: z.ZodType;
@@ -66,6 +76,8 @@ export function serveEndpoint<Name extends SandboxEndpointName>(
       query: read(endpoint.query, request.query),
       body: isAbsent ? undefined : read(body?.schema, request.body),
     } as SandboxCall<Name>;
-    response.status(status).json(await handle(call));
+    const answer = await handle(call);
+    onServed(name);
+    response.status(status).json(answer);
   };
 }

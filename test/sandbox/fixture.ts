@@ -55,6 +55,7 @@ export async function startTestSandbox(options: TestSandboxOptions = {}): Promis
       ports: over,
       database: service.database,
       logger: silentLogger,
+      clock: service.clock,
       addresses: () => ({
         baseUrl: `${service.origin}/api/v1`,
         legacyBaseUrl: `${service.origin}/api/v1`,

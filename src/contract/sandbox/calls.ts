@@ -35,12 +35,34 @@ export const listCallsQuery = z.strictObject({
 });
 export type ListCallsQuery = z.infer<typeof listCallsQuery>;
 
-/** Data of one event of `GET /events`. */
+/** What an event may name as changed. */
+export const CHANGED_LISTS = [
+  'everything',
+  'workspaces',
+  'connections',
+  'contacts',
+  'messages',
+  'webhook',
+  'ledger',
+  'deliveries',
+  'calls',
+  'faults',
+  'hosts',
+  'timers',
+  'timing',
+] as const;
+const changedList = z.enum(CHANGED_LISTS);
+export type ChangedList = z.infer<typeof changedList>;
+
+/**
+ * Data of one event of `GET /events`. The stream begins with `clock`; all that happens after it is told. A
+ * reader too slow for single entries gets `changed` in their place.
+ */
 export const sandboxEvent = z.discriminatedUnion('type', [
   z.object({ type: z.literal('ledger'), entry: ledgerEntry }),
   z.object({ type: z.literal('delivery'), entry: delivery }),
   z.object({ type: z.literal('call'), entry: apiCall }),
   z.object({ type: z.literal('clock'), now: dateTime, frozen: z.boolean() }),
-  z.object({ type: z.literal('changed'), what: z.string().describe('Which list to read again.') }),
+  z.object({ type: z.literal('changed'), what: changedList.describe('What to read again.') }),
 ]);
 export type SandboxEvent = z.infer<typeof sandboxEvent>;

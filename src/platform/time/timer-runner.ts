@@ -35,6 +35,8 @@ interface RunnerOptions {
   readonly commit: CommitChange;
   readonly logger: Logger;
   readonly handlers: Readonly<Record<string, TimerHandler>>;
+  /** Told of timers once what they did has committed. */
+  readonly onFired?: (timers: readonly StoredTimer[]) => void;
 }
 
 /** Fires timers in the order of their due times, one transaction at a time. */
@@ -127,6 +129,7 @@ export function createTimerRunner(options: RunnerOptions): TimerRunner {
         await handler.fire(change, firing);
       });
       batchLimit = BATCH;
+      options.onFired?.(timers);
       return [...timers];
     } catch (error) {
       if (isConnectionFailure(error)) throw error;

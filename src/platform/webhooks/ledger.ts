@@ -132,10 +132,19 @@ export interface Ledger {
    * first: nobody but readers needs the numbers, so delivery never pays for them.
    */
   read(after: number, limit: number): Promise<LedgerEntry[]>;
+  /** The last `seq`, after what was committed since the last read is numbered; 0 when there is none. */
+  lastSeq(): Promise<number>;
 }
 
 export function createLedger({ database }: { readonly database: Queryable }): Ledger {
   return {
+    async lastSeq() {
+      await numberLedger(database);
+      const [row] = await database.query<{ last_seq: number }>(
+        'SELECT last_seq FROM platform.ledger_position',
+      );
+      return row?.last_seq ?? 0;
+    },
     async read(after, limit) {
       await numberLedger(database);
       const rows = await database.query<EventRow & { readonly seq: number }>(

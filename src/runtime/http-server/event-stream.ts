@@ -1,0 +1,88 @@
+import type { ServerResponse } from 'node:http';
+import type { Clock } from '../clock/clock.ts';
+
+export interface EventStreamOptions {
+  readonly clock: Clock;
+  /** Ends the stream from our side. */
+  readonly ending: AbortSignal;
+}
+
+/** An answer of server-sent events that is under way. */
+export interface EventStream {
+  /** Aborted once the reader has gone or the stream is ended. */
+  readonly over: AbortSignal;
+  /**
+   * Writes text in the form of events. Undefined when more may follow at once; else what resolves when the
+   * reader has taken enough, or the stream is over. Write nothing before that, so that nothing piles up.
+   */
+  write(text: string): Promise<void> | undefined;
+  /** Ends the answer; further calls do nothing. */
+  end(): void;
+}
+
+/** A silent connection is dropped by middleboxes; a comment now and then keeps it. */
+const HEARTBEAT_MS = 15_000;
+/** How soon a reader should come back after the stream broke. */
+const RETRY_MS = 1_000;
+/** A reader that takes nothing for so long is cut off. */
+const STALLED_MS = 60_000;
+
+/** Answers 200 and keeps the answer open, with heartbeats, until the reader goes or `ending` is aborted. */
+export function openEventStream(
+  response: ServerResponse,
+  { clock, ending }: EventStreamOptions,
+): EventStream {
+  const gone = new AbortController();
+  const leave = (): void => gone.abort();
+  response.once('close', leave);
+  response.once('error', leave);
+  // The reader may have gone before the stream was opened.
+  if (response.destroyed) leave();
+  response.writeHead(200, {
+    'Content-Type': 'text/event-stream; charset=utf-8',
+    'Cache-Control': 'no-cache, no-transform',
+    'X-Accel-Buffering': 'no',
+  });
+  response.write(`retry: ${RETRY_MS}\n\n`);
+
+  let cancelBeat = (): void => undefined;
+  const beat = (): void => {
+    cancelBeat = clock.after(HEARTBEAT_MS, () => {
+      if (!response.writableNeedDrain) response.write(':\n\n');
+      beat();
+    });
+  };
+  beat();
+
+  const over = AbortSignal.any([gone.signal, ending]);
+  const end = (): void => {
+    cancelBeat();
+    response.end();
+  };
+  if (over.aborted) end();
+  else over.addEventListener('abort', end, { once: true });
+
+  return {
+    over,
+    end,
+    write(text) {
+      if (over.aborted || response.write(text)) return undefined;
+      return untilDrained(response, clock, over);
+    },
+  };
+}
+
+/** Resolves once the reader has taken enough to write on, or the stream is over. */
+function untilDrained(response: ServerResponse, clock: Clock, over: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const cancelStall = clock.after(STALLED_MS, () => response.destroy());
+    const go = (): void => {
+      cancelStall();
+      response.off('drain', go);
+      over.removeEventListener('abort', go);
+      resolve();
+    };
+    response.once('drain', go);
+    over.addEventListener('abort', go);
+  });
+}

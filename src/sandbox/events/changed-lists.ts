@@ -1,0 +1,48 @@
+import type { ApiCall, ChangedList } from '../../contract/sandbox/calls.ts';
+import type { SandboxEndpointName } from '../../contract/sandbox/endpoints.ts';
+
+/** What a write of the control API changes. Endpoints that only read are not here. */
+const BY_ENDPOINT: Readonly<Partial<Record<SandboxEndpointName, readonly ChangedList[]>>> = {
+  reset: ['everything'],
+  createWorkspace: ['workspaces'],
+  createApiKey: ['workspaces'],
+  changeApiKey: ['workspaces'],
+  revokeApiKey: ['workspaces'],
+  addConnection: ['connections', 'timers'],
+  setLicence: ['connections', 'timers'],
+  scan: ['connections', 'timers'],
+  enterCode: ['connections', 'timers'],
+  causeOutage: ['connections', 'timers'],
+  recover: ['connections', 'timers'],
+  setOwnerPhone: ['connections', 'timers'],
+  putContact: ['contacts'],
+  contactWrites: ['messages', 'timers'],
+  moveStatus: ['messages'],
+  advanceClock: ['timers'],
+  freezeClock: ['timers'],
+  runClock: ['timers'],
+  setTiming: ['timing'],
+  putFaults: ['faults'],
+  deleteFaults: ['faults'],
+  putHost: ['hosts'],
+  deleteHost: ['hosts'],
+};
+
+/** What a successful call of the control API has changed. */
+export function changedByEndpoint(name: SandboxEndpointName): readonly ChangedList[] {
+  return BY_ENDPOINT[name] ?? [];
+}
+
+/** What a call to the service may have changed: nothing by a read or a refusal. */
+export function changedByCall({ method, path, status }: ApiCall): readonly ChangedList[] {
+  // A call without an answer may have been handled.
+  if (method === 'GET' || (status !== null && status >= 300)) return [];
+  if (path.startsWith('/connections')) return ['connections', 'timers'];
+  if (path.startsWith('/messages')) return ['messages', 'contacts', 'timers'];
+  return path.startsWith('/webhook') ? ['webhook'] : [];
+}
+
+/** What a timer of a kind has changed. */
+export function changedByTimer(kind: string): readonly ChangedList[] {
+  return /^(receipt|contact)\./.test(kind) ? ['messages', 'timers'] : ['connections', 'messages', 'timers'];
+}

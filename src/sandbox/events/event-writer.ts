@@ -1,0 +1,68 @@
+import type { ChangedList } from '../../contract/sandbox/calls.ts';
+import type { Clock } from '../../runtime/clock/clock.ts';
+import type { EventStream } from '../../runtime/http-server/event-stream.ts';
+import { type EventListener, toText } from './event-hub.ts';
+
+/** What is kept for a reader who does not take it at once, in characters. */
+const MOST_WAITING = 1_000_000;
+/** Changes of one list within this time are told once. */
+const GATHER_MS = 100;
+
+/**
+ * Writes events to one reader, in order. What a slow reader has not taken is kept up to a bound; past it
+ * single entries give way to the word that their list changed, so nobody stays wrong and nothing piles up.
+ */
+export class EventWriter implements EventListener {
+  readonly #stream: EventStream;
+  readonly #clock: Clock;
+  readonly #changed = new Set<ChangedList>();
+  #waiting: string[] = [];
+  #waitingLength = 0;
+  #blocked = false;
+  #cancelGathering: (() => void) | undefined;
+
+  constructor(stream: EventStream, clock: Clock) {
+    this.#stream = stream;
+    this.#clock = clock;
+    stream.over.addEventListener('abort', () => this.#cancelGathering?.(), { once: true });
+  }
+
+  event(text: string, list: ChangedList | null): void {
+    if (!this.#blocked) this.#write(text);
+    else if (this.#waitingLength + text.length <= MOST_WAITING) {
+      this.#waiting.push(text);
+      this.#waitingLength += text.length;
+    } else if (list !== null) this.changed(list);
+  }
+
+  changed(list: ChangedList): void {
+    if (this.#stream.over.aborted) return;
+    this.#changed.add(list);
+    this.#cancelGathering ??= this.#clock.after(GATHER_MS, () => {
+      this.#cancelGathering = undefined;
+      if (!this.#blocked) this.#writeChanged();
+    });
+  }
+
+  #write(text: string): void {
+    const drained = this.#stream.write(text);
+    if (drained === undefined) return;
+    this.#blocked = true;
+    void drained.then(() => this.#writeWaiting());
+  }
+
+  #writeWaiting(): void {
+    this.#blocked = false;
+    const text = this.#waiting.join('');
+    this.#waiting = [];
+    this.#waitingLength = 0;
+    if (text !== '') this.#write(text);
+    if (!this.#blocked && this.#cancelGathering === undefined) this.#writeChanged();
+  }
+
+  #writeChanged(): void {
+    const lists = [...this.#changed];
+    this.#changed.clear();
+    if (lists.length > 0) this.#write(lists.map((what) => toText({ type: 'changed', what })).join(''));
+  }
+}

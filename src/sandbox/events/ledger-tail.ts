@@ -1,0 +1,101 @@
+import type { Ledger, LedgerEntry } from '../../platform/webhooks/ledger.ts';
+import type { Clock } from '../../runtime/clock/clock.ts';
+import type { Logger } from '../../runtime/logger/logger.ts';
+
+const BATCH = 500;
+const RETRY_MS = 1_000;
+
+export interface LedgerTailOptions {
+  readonly ledger: Ledger;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly onEntry: (entry: LedgerEntry) => void;
+}
+
+/**
+ * Tells the entries of the ledger in their order, none left out and none twice, while somebody wants them.
+ * One read serves everybody, and while nobody listens nothing is read.
+ */
+export class LedgerTail {
+  readonly #options: LedgerTailOptions;
+  #after = 0;
+  #followers = 0;
+  /** Resolves once it is known where the followers begin; undefined while there are none. */
+  #begun: Promise<void> | undefined;
+  #ready = false;
+  #reading = false;
+  #more = false;
+  /** Counts the beginnings: what was read before one is not for those after it. */
+  #generation = 0;
+
+  constructor(options: LedgerTailOptions) {
+    this.#options = options;
+  }
+
+  /** Follows from now on: what is committed once this has resolved is told. The answer ends it. */
+  async follow(): Promise<() => void> {
+    this.#followers += 1;
+    this.#begun ??= this.#begin();
+    try {
+      await this.#begun;
+    } catch (error) {
+      this.#leave();
+      throw error;
+    }
+    return () => this.#leave();
+  }
+
+  /** Something was committed. Returns at once. */
+  nudge(): void {
+    if (!this.#ready) return;
+    this.#more = true;
+    if (!this.#reading) void this.#read();
+  }
+
+  /** The ledger was emptied and begins anew. */
+  reset(): void {
+    this.#generation += 1;
+    this.#after = 0;
+    this.nudge();
+  }
+
+  async #begin(): Promise<void> {
+    const generation = ++this.#generation;
+    const last = await this.#options.ledger.lastSeq();
+    if (generation === this.#generation) this.#after = last;
+    this.#ready = true;
+    // What was committed since the look at the ledger told nobody.
+    this.nudge();
+  }
+
+  #leave(): void {
+    this.#followers -= 1;
+    if (this.#followers > 0) return;
+    this.#begun = undefined;
+    this.#ready = false;
+  }
+
+  async #read(): Promise<void> {
+    const { ledger, clock, logger, onEntry } = this.#options;
+    this.#reading = true;
+    try {
+      while (this.#more && this.#ready) {
+        this.#more = false;
+        const generation = this.#generation;
+        const entries = await ledger.read(this.#after, BATCH);
+        if (generation !== this.#generation) {
+          this.#more = true;
+          continue;
+        }
+        for (const entry of entries) onEntry(entry);
+        this.#after = entries.at(-1)?.seq ?? this.#after;
+        if (entries.length === BATCH) this.#more = true;
+      }
+    } catch (error) {
+      logger.warn({ err: error }, 'the ledger could not be read for those who follow it; trying again');
+      clock.after(RETRY_MS, () => this.nudge());
+    } finally {
+      this.#reading = false;
+    }
+  }
+}

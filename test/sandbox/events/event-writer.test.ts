@@ -1,0 +1,98 @@
+import { describe, expect, it } from 'vitest';
+import { toText } from '../../../src/sandbox/events/event-hub.ts';
+import { EventWriter } from '../../../src/sandbox/events/event-writer.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+
+/** A stream whose reader takes what it was written only when told to. */
+function slowStream() {
+  const over = new AbortController();
+  const written: string[] = [];
+  let drain: (() => void) | undefined;
+  let slow = false;
+  const stream = {
+    over: over.signal,
+    end: () => over.abort(),
+    write(text: string) {
+      written.push(text);
+      return slow ? new Promise<void>((resolve) => (drain = resolve)) : undefined;
+    },
+  };
+  const clock = new ManualClock();
+  return {
+    written,
+    clock,
+    over,
+    writer: new EventWriter(stream, clock),
+    beSlow: () => {
+      slow = true;
+    },
+    async takeAll() {
+      slow = false;
+      drain?.();
+      await clock.advance(0);
+    },
+  };
+}
+
+describe('a writer of events', () => {
+  it('keeps the order when the reader is slow', async () => {
+    const { writer, written, beSlow, takeAll } = slowStream();
+    beSlow();
+    for (const text of ['a', 'b', 'c']) writer.event(text, 'ledger');
+    expect(written).toEqual(['a']);
+    await takeAll();
+    writer.event('d', 'ledger');
+    expect(written).toEqual(['a', 'bc', 'd']);
+  });
+
+  it('keeps no more than a megabyte, and says which lists the reader has to read again', async () => {
+    const { writer, written, clock, beSlow, takeAll } = slowStream();
+    const event = 'x'.repeat(400_000);
+    beSlow();
+    for (let index = 0; index < 50; index += 1) writer.event(event, 'deliveries');
+    writer.event(event, 'calls');
+    await takeAll();
+    await clock.advance(100);
+    expect(written).toEqual([
+      event,
+      `${event}${event}`,
+      toText({ type: 'changed', what: 'deliveries' }) + toText({ type: 'changed', what: 'calls' }),
+    ]);
+  });
+
+  it('tells a change of the time it could not keep by nothing: the next one says all', async () => {
+    const { writer, written, clock, beSlow, takeAll } = slowStream();
+    beSlow();
+    writer.event('first', null);
+    writer.event('x'.repeat(1_000_001), null);
+    await takeAll();
+    await clock.advance(100);
+    expect(written).toEqual(['first']);
+  });
+
+  it('gathers changes for a moment, and for as long as the reader takes nothing', async () => {
+    const { writer, written, clock, beSlow, takeAll } = slowStream();
+    writer.changed('faults');
+    writer.changed('faults');
+    expect(written).toEqual([]);
+    await clock.advance(100);
+    beSlow();
+    writer.event('blocks', null);
+    writer.changed('hosts');
+    await clock.advance(10_000);
+    await takeAll();
+    expect(written).toEqual([
+      toText({ type: 'changed', what: 'faults' }),
+      'blocks',
+      toText({ type: 'changed', what: 'hosts' }),
+    ]);
+  });
+
+  it('leaves no timer behind when the stream is over', () => {
+    const { writer, clock, over } = slowStream();
+    writer.changed('faults');
+    over.abort();
+    writer.changed('hosts');
+    expect(clock.pending).toBe(0);
+  });
+});

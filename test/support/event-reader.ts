@@ -1,0 +1,72 @@
+import { type IncomingMessage, request as openRequest } from 'node:http';
+
+/** A reader of server-sent events. */
+export interface EventReader<Event> {
+  readonly answer: IncomingMessage;
+  /** All events so far, in order. */
+  readonly events: readonly Event[];
+  /** Resolves with the first event, read or to come, that fits. Rejects when the stream ends before. */
+  find(fits: (event: Event) => boolean): Promise<Event>;
+  /** Resolves when the stream has ended. */
+  readonly ended: Promise<void>;
+  /** Takes no more bytes from the wire until `resume`. */
+  pause(): void;
+  resume(): void;
+  close(): void;
+}
+
+/** Opens a stream; `read` makes an event of the data of one. Heartbeats are left out. */
+export async function readEvents<Event>(
+  url: string,
+  read: (data: unknown) => Event,
+): Promise<EventReader<Event>> {
+  const request = openRequest(url, { headers: { accept: 'text/event-stream' } });
+  const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+    request.once('response', resolve).once('error', reject).end();
+  });
+  const events: Event[] = [];
+  let waiters: (() => void)[] = [];
+  let over = false;
+  let rest = '';
+
+  const tell = (): void => {
+    const told = waiters;
+    waiters = [];
+    for (const waiter of told) waiter();
+  };
+  answer.setEncoding('utf8').on('data', (chunk: string) => {
+    const blocks = `${rest}${chunk}`.split('\n\n');
+    rest = blocks.pop() ?? '';
+    for (const block of blocks) {
+      if (block.startsWith('data: ')) events.push(read(JSON.parse(block.slice('data: '.length))));
+    }
+    tell();
+  });
+  const ended = new Promise<void>((resolve) => {
+    answer.once('close', () => {
+      over = true;
+      tell();
+      resolve();
+    });
+  });
+  answer.on('error', () => undefined);
+
+  return {
+    answer,
+    events,
+    ended,
+    async find(fits) {
+      for (let seen = 0; ; ) {
+        for (; seen < events.length; seen += 1) {
+          const event = events[seen];
+          if (event !== undefined && fits(event)) return event;
+        }
+        if (over) throw new Error('the stream ended without the event');
+        await new Promise<void>((resolve) => waiters.push(resolve));
+      }
+    },
+    pause: () => void answer.pause(),
+    resume: () => void answer.resume(),
+    close: () => void request.destroy(),
+  };
+}
