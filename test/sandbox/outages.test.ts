@@ -1,0 +1,86 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startTestSandbox, type TestSandbox } from './fixture.ts';
+
+const MINUTE = 60_000;
+
+describe('phones and outages over the control API', () => {
+  let bed: TestSandbox;
+  beforeAll(async () => {
+    bed = await startTestSandbox();
+  });
+  afterAll(() => bed.close());
+
+  async function addConnection(provider: 'qr' | 'cloud_api' = 'qr') {
+    const { workspaceId } = bed.sandbox.seed;
+    const body = { provider, phoneNumber: '447700900199' };
+    const answer = await bed.call('POST', `/workspaces/${workspaceId}/connections`, body);
+    return answer.body.connection.id as string;
+  }
+
+  async function statusOf(id: string): Promise<string | undefined> {
+    const { body } = await bed.service.call('GET', '/connections', { key: bed.sandbox.seed.apiKey });
+    const { connections } = body as { connections: { id: string; status: string }[] };
+    return connections.find((connection) => connection.id === id)?.status;
+  }
+
+  const brief = ({ status, body }: { status: number; body: { error?: string } }) => [status, body.error];
+
+  test('an outage that an advance of time finds, and its end', async () => {
+    const id = await addConnection();
+    const broken = await bed.call('POST', `/connections/${id}/outage`, { cause: 'opened_elsewhere' });
+    expect([broken.status, broken.body]).toEqual([200, { ok: true }]);
+    const { body } = await bed.call('POST', '/clock/advance', { ms: 5 * MINUTE });
+    expect(body.fired).toMatchObject([{ what: 'outage.found' }]);
+    expect(await statusOf(id)).toBe('disconnected');
+    const mended = await bed.call('POST', `/connections/${id}/recover`);
+    expect([mended.status, mended.body]).toEqual([200, { ok: true }]);
+    expect(await statusOf(id)).toBe('open');
+    const { body: ledger } = await bed.call('GET', '/ledger');
+    const told = ledger.entries.filter((entry: { connectionId: string }) => entry.connectionId === id);
+    expect(told.map((entry: { event: string }) => entry.event)).toEqual([
+      'connection.disconnected',
+      'connection.connected',
+    ]);
+  });
+
+  test('a heal shows in what is due, and then works', async () => {
+    const id = await addConnection();
+    await bed.call('POST', `/connections/${id}/outage`, { cause: 'zombie', heals: true });
+    const { body } = await bed.call('GET', '/clock/due');
+    expect(body.entries).toMatchObject([{ what: 'outage.healed' }]);
+    await bed.call('POST', '/clock/advance', { to: body.entries[0].at });
+    expect(brief(await bed.call('POST', `/connections/${id}/recover`))).toEqual([409, 'wrong_state']);
+  });
+
+  test('the phone of the owner, off, on and with blocked people', async () => {
+    const id = await addConnection();
+    const phone = (body: object) => bed.call('POST', `/connections/${id}/phone`, body);
+    expect((await phone({})).body).toEqual({ on: true, blocked: [] });
+    expect((await phone({ blocked: ['447700900201'] })).body).toEqual({
+      on: true,
+      blocked: ['447700900201'],
+    });
+    expect((await phone({ on: false })).body).toEqual({ on: false, blocked: ['447700900201'] });
+    expect(brief(await bed.call('POST', `/connections/${id}/outage`, { cause: 'zombie' }))).toEqual([
+      409,
+      'wrong_state',
+    ]);
+    expect((await phone({ on: true, blocked: [] })).body).toEqual({ on: true, blocked: [] });
+    expect(brief(await phone({ blocked: ['+44'] }))).toEqual([400, 'invalid_request']);
+  });
+
+  test('what cannot be', async () => {
+    const [id, official] = [await addConnection(), await addConnection('cloud_api')];
+    const call = async (path: string, body?: object) => brief(await bed.call('POST', path, body));
+    const cause = 'session_lost';
+    expect(await call(`/connections/${id}/recover`)).toEqual([409, 'wrong_state']);
+    expect(await call(`/connections/${id}/outage`, { cause: 'rain' })).toEqual([400, 'invalid_request']);
+    expect(await call('/connections/unknown/outage', { cause })).toEqual([404, 'not_found']);
+    expect(await call('/connections/unknown/recover')).toEqual([404, 'not_found']);
+    expect(await call('/connections/unknown/phone', { on: false })).toEqual([404, 'not_found']);
+    const unsupported = [409, 'not_supported_for_provider'];
+    expect(await call(`/connections/${official}/outage`, { cause })).toEqual(unsupported);
+    expect(await call(`/connections/${official}/recover`)).toEqual(unsupported);
+    expect(await call(`/connections/${official}/phone`, { on: false })).toEqual(unsupported);
+  });
+});
