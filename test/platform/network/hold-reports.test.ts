@@ -113,22 +113,6 @@ describe('while a session does not work', () => {
     },
   );
 
-  test('what was meant for the number before does not reach the number that paired after it', async () => {
-    const { key, connectionId } = await seedWorkspace(service);
-    const { outages } = service.platform;
-    await outages.begin(connectionId, { cause: 'session_lost' });
-    await writes(connectionId, 'for the old number');
-    await service.database.query('UPDATE platform.connections SET phone_number = $2 WHERE id = $1', [
-      connectionId,
-      '4915112345699',
-    ]);
-    await outages.recover(connectionId);
-    await advance(SECOND);
-    expect(await listed(key)).toEqual([]);
-    await writes(connectionId, 'for the new one');
-    expect(await listed(key)).toMatchObject([{ text: 'for the new one' }]);
-  });
-
   test('nothing is lost when people write, sessions break and recover at once', async () => {
     const { key, connectionId } = await seedWorkspace(service);
     const { outages } = service.platform;
