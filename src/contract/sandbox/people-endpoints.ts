@@ -15,7 +15,7 @@ export const PEOPLE_ENDPOINTS = {
     summary: 'The phone of the owner scans the picture.',
     body: { schema: connections.scanRequest, required: true },
     answers: [{ status: 200, description: 'Paired.', schema: acknowledgement }],
-    errors: [...onConnection, 'qr_expired', 'already_connected', 'not_supported_for_provider'],
+    errors: [...onConnection, 'qr_expired', 'wrong_state', 'already_connected', 'not_supported_for_provider'],
   },
   enterCode: {
     method: 'POST',
@@ -23,7 +23,13 @@ export const PEOPLE_ENDPOINTS = {
     summary: 'The owner types the pairing code.',
     body: { schema: connections.enterCodeRequest, required: true },
     answers: [{ status: 200, description: 'Paired.', schema: acknowledgement }],
-    errors: [...onConnection, 'code_expired', 'already_connected', 'not_supported_for_provider'],
+    errors: [
+      ...onConnection,
+      'code_expired',
+      'wrong_state',
+      'already_connected',
+      'not_supported_for_provider',
+    ],
   },
   causeOutage: {
     method: 'POST',

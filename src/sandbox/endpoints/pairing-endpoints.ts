@@ -1,0 +1,44 @@
+import type { PairingOutcome } from '../../platform/connections/pairing/owner-phones.ts';
+import type { Platform } from '../../platform/platform.ts';
+import { scanPicture } from '../phone-camera.ts';
+import { SandboxError } from '../sandbox-error.ts';
+import type { Handlers } from '../serve-endpoint.ts';
+
+const done = { ok: true } as const;
+
+/** What the phone shows its owner; a `field` makes it a fault of the input. */
+const REFUSALS: Readonly<
+  Record<Exclude<PairingOutcome, 'paired' | 'expired'>, { readonly why: string; readonly field?: string }>
+> = {
+  no_ticket: { why: "'qr': the picture says something, but nothing about pairing.", field: 'qr' },
+  other_connection: { why: "'qr': the picture is of another connection.", field: 'qr' },
+  no_account: { why: "'phoneNumber': that number has no account on the network.", field: 'phoneNumber' },
+  no_number: { why: "'phoneNumber': name one, all invented ones are taken.", field: 'phoneNumber' },
+  number_taken: { why: 'Another connection of the workspace has this number.' },
+  wrong_number: { why: 'The connection belongs to another number, and keeps it.' },
+};
+
+function refuse(outcome: Exclude<PairingOutcome, 'paired'>, expired: 'qr_expired' | 'code_expired'): never {
+  if (outcome === 'expired') throw new SandboxError(expired);
+  const { why, field } = REFUSALS[outcome];
+  throw new SandboxError(field === undefined ? 'wrong_state' : 'invalid_request', why, field);
+}
+
+/** The phones of owners as they pair. */
+export function pairingEndpoints({ ownerPhones }: Platform) {
+  return {
+    async scan({ param, body }) {
+      const text = scanPicture(body.qr);
+      if (text === null) {
+        throw new SandboxError('invalid_request', "'qr': no QR symbol can be read from it.", 'qr');
+      }
+      const outcome = await ownerPhones.scan(param('id'), text, body.phoneNumber);
+      return outcome === 'paired' ? done : refuse(outcome, 'qr_expired');
+    },
+
+    async enterCode({ param, body }) {
+      const outcome = await ownerPhones.enterCode(param('id'), body.code);
+      return outcome === 'paired' ? done : refuse(outcome, 'code_expired');
+    },
+  } satisfies Handlers;
+}
