@@ -1,4 +1,5 @@
 import { AUTHENTICATION } from './requirements/authentication.ts';
+import { CHOICES } from './requirements/choices.ts';
 import { ENDPOINT_RULES } from './requirements/endpoint-rules.ts';
 import { ENDPOINTS } from './requirements/endpoints.ts';
 import { ERROR_CODES } from './requirements/errors.ts';
@@ -21,10 +22,11 @@ const all = [
   ...ERROR_CODES,
   ...LIMITS,
   ...VERSIONING,
+  ...CHOICES,
 ] as const;
 
-/** Id of a sentence of the specification. */
+/** Id of a sentence of the specification, or of a choice of ours where it is silent. */
 export type RequirementId = (typeof all)[number]['id'];
 
-/** Every sentence of the specification, in its order. */
+/** Every sentence of the specification in its order, then our choices. */
 export const REQUIREMENTS: readonly Requirement<RequirementId>[] = all;

@@ -33,6 +33,14 @@ export const SERVICE = section('What the service does', {
   'service.slot.returns': 'Deleting a connection gives its slot back with the time that is left on it.',
   'service.id.customer-map': 'A client maps the connection `id` to its own customer record.',
   'service.tools.offered': later('A remote tool server offers three tools behind OAuth.', TOOL_SERVER),
+  'service.cloud-api.signup': notModelled(
+    'A business number joins through embedded signup.',
+    'The sandbox makes such a connection, paired already.',
+  ),
+  'service.network': notModelled(
+    'The phone network: other phones, their typing, delivery, receipts, outages.',
+    'It is simulated behind one port; people, phones and outages are moved through the sandbox.',
+  ),
   'service.prices': notModelled(
     'Prices and plans.',
     'The specification does not show them, and nobody pays here.',
