@@ -15,7 +15,7 @@ export interface Citation {
 /** What a test file cites, and where it does so in a way that no reader of files can follow. */
 export interface FileCitations {
   readonly citations: readonly Citation[];
-  /** Places of `proves(…)` that is no second argument of a test, or has something else than literals in it. */
+  /** Places of `proves(…)` that stands in no options of a test, or has something else than literals in it. */
   readonly strays: readonly string[];
 }
 
@@ -56,6 +56,16 @@ function textOf(node: unknown): string | null {
   return parts.join('…');
 }
 
+/** `proves(…)` among the options of a test, by itself or spread, and whether the others let the test run. */
+function findProof(options: Node | undefined): { readonly proof: Node; readonly runs: boolean } | null {
+  if (options === undefined) return null;
+  const parts = options.type === 'ObjectExpression' ? nodesIn(options['properties']) : [options];
+  const calls = parts.map((part) => (part.type === 'SpreadElement' ? nodesIn(part['argument'])[0] : part));
+  const proof = calls.find((call) => call !== undefined && calleeNames(call['callee']).join() === 'proves');
+  const names = parts.flatMap((part) => calleeNames(part['key']));
+  return proof === undefined ? null : { proof, runs: !names.some((name) => NOT_ALWAYS_RUN.has(name)) };
+}
+
 /** Reads the citations of one test file from its text, without running it. */
 export function readFileCitations(file: string, text: string): FileCitations {
   const citations: Citation[] = [];
@@ -63,12 +73,12 @@ export function readFileCitations(file: string, text: string): FileCitations {
   const followed = new Set<Node>();
 
   const cite = (call: Node, name: readonly string[], runs: boolean): void => {
-    const [, options] = nodesIn(call['arguments']);
-    if (options === undefined || calleeNames(options['callee']).join() !== 'proves') return;
-    const ids = nodesIn(options['arguments']).map(textOf);
+    const found = findProof(nodesIn(call['arguments'])[1]);
+    if (found === null) return;
+    const ids = nodesIn(found.proof['arguments']).map(textOf);
     if (ids.length === 0 || ids.includes(null)) return;
-    followed.add(options);
-    for (const id of ids) citations.push({ id: String(id), file, name, runs });
+    followed.add(found.proof);
+    for (const id of ids) citations.push({ id: String(id), file, name, runs: runs && found.runs });
   };
 
   const visit = (node: Node, suites: readonly string[], runs: boolean): void => {
