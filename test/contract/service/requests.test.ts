@@ -30,7 +30,7 @@ describe('a send', () => {
 
   it(
     'takes 4096 characters and refuses 4097, however many code units each has',
-    proves('messages.send.text', 'limits.text'),
+    proves('messages.send.text', 'limits.text', 'choice.text.code-points'),
     () => {
       expect(refusal(sendMessageRequest, { ...send, text: 'x'.repeat(4096) })).toBe('taken');
       expect(refusal(sendMessageRequest, { ...send, text: '👋'.repeat(4096) })).toBe('taken');
@@ -43,7 +43,7 @@ describe('a send', () => {
     },
   );
 
-  it('names a bad recipient as a field, not as invalid_phone_number', () => {
+  it('names a bad recipient as a field, not as invalid_phone_number', proves('choice.to.field'), () => {
     for (const to of ['+15551234567', '1555 1234567', '', 'abc', '0015551234567', 15551234567, undefined]) {
       expect(refusal(sendMessageRequest, { ...send, to })).toMatchObject({
         error: 'invalid_request',
@@ -54,7 +54,7 @@ describe('a send', () => {
 
   it(
     'names the offending key inside the media',
-    proves('media.data', 'media.filename', 'limits.media'),
+    proves('media.data', 'media.filename', 'limits.media', 'choice.media.characters'),
     () => {
       const over = { ...media, data: 'A'.repeat(16 * 1024 * 1024 + 4) };
       expect(refusal(sendMessageRequest, { ...withoutText, media: over })).toMatchObject({
@@ -72,7 +72,7 @@ describe('a send', () => {
     },
   );
 
-  it('takes 16 MB of base64', proves('media.data', 'limits.media'), () => {
+  it('takes 16 MB of base64', proves('media.data', 'limits.media', 'choice.media.characters'), () => {
     const full = { ...media, data: 'A'.repeat(16 * 1024 * 1024) };
     expect(refusal(sendMessageRequest, { ...withoutText, media: full })).toBe('taken');
   });

@@ -58,7 +58,7 @@ describe('connections', () => {
     ]);
   });
 
-  it('marks exactly the aliases as deprecated', proves('versioning.aliases'), () => {
+  it('marks exactly the aliases as deprecated', proves('versioning.aliases', 'choice.aliases'), () => {
     const deprecated = (schema: z.ZodType) =>
       Object.entries(z.toJSONSchema(schema).properties ?? {})
         .filter(([, field]) => typeof field === 'object' && field.deprecated === true)
@@ -185,7 +185,12 @@ describe('events', () => {
 
   it(
     'has the keys of message.received',
-    proves('events.received.exact', 'events.snake-case', 'versioning.webhooks-snake-case'),
+    proves(
+      'events.received.exact',
+      'events.snake-case',
+      'versioning.webhooks-snake-case',
+      'choice.payload.exact',
+    ),
     () => {
       expect(table(events.messageReceivedEvent)).toEqual([
         'event: string',
@@ -206,7 +211,12 @@ describe('events', () => {
 
   it(
     'has the keys of message.status',
-    proves('events.status.exact', 'events.snake-case', 'versioning.webhooks-snake-case'),
+    proves(
+      'events.status.exact',
+      'events.snake-case',
+      'versioning.webhooks-snake-case',
+      'choice.payload.exact',
+    ),
     () => {
       expect(table(events.messageStatusEvent)).toEqual([
         'event: string',
@@ -229,6 +239,7 @@ describe('events', () => {
       'events.disconnected.no-qr',
       'events.connected.payload',
       'versioning.webhooks-snake-case',
+      'choice.payload.exact',
     ),
     () => {
       for (const event of [events.connectionDisconnectedEvent, events.connectionConnectedEvent]) {

@@ -60,7 +60,7 @@ describe('licences', () => {
     });
   });
 
-  test('set says how the licence stands', async () => {
+  test('set says how the licence stands', proves('choice.licence.values'), async () => {
     const { id } = await service.platform.workspaces.create({ kind: 'standalone' });
     const connection = await pair(id);
     const now = service.platform.time.now();

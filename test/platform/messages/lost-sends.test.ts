@@ -3,6 +3,7 @@ import { sendMessageAnswer } from '../../../src/contract/service/messages.ts';
 import { newIdentifier } from '../../../src/platform/identifiers.ts';
 import { answerSend, claimSend, type JournalEntry } from '../../../src/platform/messages/send-journal.ts';
 import { seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
+import { proves } from '../../support/proves.ts';
 
 /** Sends whose process died are made here by writing what it had written until then. */
 describe('a send whose process died', () => {
@@ -41,13 +42,17 @@ describe('a send whose process died', () => {
     return body;
   };
 
-  test('before the network had it: the next start frees its key', async () => {
-    await begin('lost');
-    await service.restart();
-    expect(await service.database.query('SELECT 1 FROM platform.sends')).toEqual([]);
-    expect((await send('lost')).status).toBe(200);
-    expect(await service.platform.contacts.received(to)).toHaveLength(1);
-  });
+  test(
+    'before the network had it: the next start frees its key',
+    proves('choice.send-key.remembers'),
+    async () => {
+      await begin('lost');
+      await service.restart();
+      expect(await service.database.query('SELECT 1 FROM platform.sends')).toEqual([]);
+      expect((await send('lost')).status).toBe(200);
+      expect(await service.platform.contacts.received(to)).toHaveLength(1);
+    },
+  );
 
   test('after the network had it: the next start stores it, tells it once and answers its key', async () => {
     const entry = await begin('lost');

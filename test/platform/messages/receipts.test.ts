@@ -65,7 +65,12 @@ describe('what a phone does about a message', () => {
 
   test(
     'fails with a reason, and stays failed',
-    proves('status.delivered-failed', 'status.failed-terminal', 'events.status.values'),
+    proves(
+      'status.delivered-failed',
+      'status.failed-terminal',
+      'events.status.values',
+      'choice.send.refused',
+    ),
     async () => {
       const { told, page } = await tell({ deliverAfterMs: 100, readAfterMs: 9_000, failAfterMs: 500 });
       expect(told).toEqual([

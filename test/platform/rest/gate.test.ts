@@ -50,7 +50,7 @@ describe('gate', () => {
 
   test.each(ENDPOINTS)(
     '%s %s refuses a missing credential with a challenge',
-    proves('auth.bearer', 'endpoints.bearer', 'auth.challenge'),
+    proves('auth.bearer', 'endpoints.bearer', 'auth.challenge', 'choice.no-credential'),
     async (method, path) => {
       const answer = await refused(service.call(method, path), 401, 'invalid_key');
       expect(answer.headers.get('www-authenticate')).toBe('Bearer error="invalid_token"');
@@ -169,7 +169,7 @@ describe('gate', () => {
     },
   );
 
-  test('does not believe X-Forwarded-For', async () => {
+  test('does not believe X-Forwarded-For', proves('choice.forwarded-for'), async () => {
     const key = await keyWith({ ipAllowlist: ['203.0.113.7'] });
     const headers = { 'x-forwarded-for': '203.0.113.7', forwarded: 'for=203.0.113.7' };
     await refused(service.call('GET', '/connections', { key, headers }), 403, 'ip_not_allowed');
@@ -194,10 +194,14 @@ describe('gate', () => {
     ['GET', '/connections/'],
     ['GET', '//connections'],
     ['POST', '/messages/%E0%A4%A'],
-  ])('%s %s is not found, credential or not', proves('errors.generic'), async (method, path) => {
-    await refused(service.call(method, path), 404, 'not_found');
-    await refused(service.call(method, path, { key: seeded.key }), 404, 'not_found');
-  });
+  ])(
+    '%s %s is not found, credential or not',
+    proves('errors.generic', 'choice.unknown-route'),
+    async (method, path) => {
+      await refused(service.call(method, path), 404, 'not_found');
+      await refused(service.call(method, path, { key: seeded.key }), 404, 'not_found');
+    },
+  );
 
   test('answers { error } outside the API too', async () => {
     const answer = await fetch(`${service.origin}/somewhere`);
@@ -210,10 +214,18 @@ describe('gate', () => {
     ['POST', '/webhook', 'GET, PUT'],
     ['GET', '/webhook/rotate', 'POST'],
     ['OPTIONS', '/connections', 'GET'],
-  ])('%s %s is refused, and Allow lists what the address takes', async (method, path, allow) => {
-    const answer = await refused(service.call(method, path, { key: seeded.key }), 405, 'method_not_allowed');
-    expect(answer.headers.get('allow')).toBe(allow);
-  });
+  ])(
+    '%s %s is refused, and Allow lists what the address takes',
+    proves('choice.wrong-method'),
+    async (method, path, allow) => {
+      const answer = await refused(
+        service.call(method, path, { key: seeded.key }),
+        405,
+        'method_not_allowed',
+      );
+      expect(answer.headers.get('allow')).toBe(allow);
+    },
+  );
 
   test('HEAD is no method of the API', async () => {
     const answer = await fetch(`${service.origin}/api/v1/connections`, { method: 'HEAD' });
@@ -228,7 +240,7 @@ describe('gate', () => {
     ['nothing', ''],
   ])(
     'refuses a body that is %s and names it',
-    proves('errors.invalid_request', 'errors.body.field'),
+    proves('errors.invalid_request', 'errors.body.field', 'choice.body.no-json'),
     async (_what, body) => {
       const answer = await refused(
         service.call('POST', '/messages', { key: seeded.key, body }),
@@ -262,14 +274,18 @@ describe('gate', () => {
     expect(answer.status).toBe(200);
   });
 
-  test('refuses a body that announces too much before it is sent', async () => {
-    const answer = await raw(
-      `PUT /api/v1/webhook HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${seeded.key}\r\nContent-Length: 99999999\r\n\r\n`,
-    );
-    expect(answer).toContain('413 ');
-    expect(answer).toContain('{"error":"payload_too_large"}');
-    expect(answer.toLowerCase()).toContain('connection: close');
-  });
+  test(
+    'refuses a body that announces too much before it is sent',
+    proves('choice.body.too-large'),
+    async () => {
+      const answer = await raw(
+        `PUT /api/v1/webhook HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${seeded.key}\r\nContent-Length: 99999999\r\n\r\n`,
+      );
+      expect(answer).toContain('413 ');
+      expect(answer).toContain('{"error":"payload_too_large"}');
+      expect(answer.toLowerCase()).toContain('connection: close');
+    },
+  );
 
   test('refuses a body that grows too large while it is sent', async () => {
     const chunk = 'x'.repeat(65_536);

@@ -43,6 +43,7 @@ describe('GET /connections', () => {
       'connections.item.name',
       'versioning.aliases',
       'versioning.camel-case',
+      'choice.aliases',
     ),
     async () => {
       const { key, connectionId } = await seedWorkspace(service);
@@ -66,7 +67,7 @@ describe('GET /connections', () => {
 
   test(
     'names a picture that the service really serves',
-    proves('connections.item.profilePicUrl'),
+    proves('connections.item.profilePicUrl', 'choice.picture.neutral'),
     async () => {
       const { key } = await seedWorkspace(service);
       const [item] = await list(key);
@@ -84,7 +85,7 @@ describe('GET /connections', () => {
 
   test(
     'hides a connection whose licence has lapsed, and shows it again once renewed',
-    proves('service.gate.visible', 'service.standalone.paid-after'),
+    proves('service.gate.visible', 'service.standalone.paid-after', 'choice.unlicensed.hidden'),
     async () => {
       const { key, connectionId } = await seedWorkspace(service);
       await service.platform.licences.set(connectionId, { expiresAt: service.platform.time.now() - 1 });

@@ -96,7 +96,7 @@ describe('GET /messages', () => {
     },
   );
 
-  test('a page that holds exactly the rest is the last', async () => {
+  test('a page that holds exactly the rest is the last', proves('choice.cursor.bound'), async () => {
     const { key, connectionId } = await seedWorkspace(service);
     await receive(connectionId, 'a', 'b', 'c', 'd');
     const first = await list(key, '?limit=2');
@@ -163,23 +163,33 @@ describe('GET /messages', () => {
     },
   );
 
-  test('hides messages of a connection whose licence has lapsed', async () => {
-    const { key, workspaceId, connectionId } = await seedWorkspace(service);
-    const other = await service.platform.connections.createPaired(workspaceId, {
-      provider: 'qr',
-      phoneNumber: '4915100000005',
-    });
-    await receive(connectionId, 'lapsed');
-    await receive(other.id, 'licensed');
-    await service.platform.licences.set(connectionId, { status: 'expired' });
-    expect((await list(key)).messages.map((message) => message.text)).toEqual(['licensed']);
-    await service.platform.licences.set(connectionId, { status: 'active' });
-    expect((await list(key)).messages.map((message) => message.text)).toEqual(['licensed', 'lapsed']);
-  });
+  test(
+    'hides messages of a connection whose licence has lapsed',
+    proves('choice.unlicensed.hidden'),
+    async () => {
+      const { key, workspaceId, connectionId } = await seedWorkspace(service);
+      const other = await service.platform.connections.createPaired(workspaceId, {
+        provider: 'qr',
+        phoneNumber: '4915100000005',
+      });
+      await receive(connectionId, 'lapsed');
+      await receive(other.id, 'licensed');
+      await service.platform.licences.set(connectionId, { status: 'expired' });
+      expect((await list(key)).messages.map((message) => message.text)).toEqual(['licensed']);
+      await service.platform.licences.set(connectionId, { status: 'active' });
+      expect((await list(key)).messages.map((message) => message.text)).toEqual(['licensed', 'lapsed']);
+    },
+  );
 
   test.each(['0', '101', '-1', '1.5', '1e1', 'ten', ' 5', ''])(
     'refuses the limit "%s"',
-    proves('messages.list.limit', 'limits.page', 'errors.invalid_request', 'errors.body.field'),
+    proves(
+      'messages.list.limit',
+      'limits.page',
+      'errors.invalid_request',
+      'errors.body.field',
+      'choice.limit.refused',
+    ),
     async (limit) => {
       const { key } = await seedWorkspace(service);
       const answer = await service.call('GET', `/messages?limit=${encodeURIComponent(limit)}`, { key });
@@ -189,7 +199,7 @@ describe('GET /messages', () => {
 
   test(
     'refuses a cursor that is forged, or cut from another filter or workspace',
-    proves('messages.list.cursor'),
+    proves('messages.list.cursor', 'choice.cursor.refused', 'choice.cursor.bound'),
     async () => {
       const { key, connectionId } = await seedWorkspace(service);
       await receive(connectionId, 'a', 'b', 'c');
@@ -217,15 +227,19 @@ describe('GET /messages', () => {
     },
   );
 
-  test('a cursor is good for another key of the workspace, and after a restart', async () => {
-    const { key, workspaceId, connectionId } = await seedWorkspace(service);
-    const ids = await receive(connectionId, 'a', 'b', 'c');
-    const cursor = (await list(key, '?limit=1')).nextCursor ?? '';
-    await service.restart();
-    const other = await service.platform.apiKeys.create(workspaceId);
-    const rest = await list(other.key, `?cursor=${cursor}`);
-    expect(rest.messages.map((message) => message.id)).toEqual(ids.slice(0, 2).toReversed());
-  });
+  test(
+    'a cursor is good for another key of the workspace, and after a restart',
+    proves('choice.cursor.bound'),
+    async () => {
+      const { key, workspaceId, connectionId } = await seedWorkspace(service);
+      const ids = await receive(connectionId, 'a', 'b', 'c');
+      const cursor = (await list(key, '?limit=1')).nextCursor ?? '';
+      await service.restart();
+      const other = await service.platform.apiKeys.create(workspaceId);
+      const rest = await list(other.key, `?cursor=${cursor}`);
+      expect(rest.messages.map((message) => message.id)).toEqual(ids.slice(0, 2).toReversed());
+    },
+  );
 
   test('createdAt never falls from the oldest to the newest, with writers at once and a clock that jumps back', async () => {
     const { key, workspaceId, connectionId } = await seedWorkspace(service);

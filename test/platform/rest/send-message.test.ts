@@ -71,6 +71,8 @@ describe('POST /messages', () => {
       'messages.send.id-joins',
       'events.status.timestamp',
       'wire.timestamps.webhook',
+      'choice.send.sent-event',
+      'choice.payload.exact',
     ),
     async () => {
       const { key, connectionId } = await seedWorkspace(service);
@@ -136,6 +138,8 @@ describe('POST /messages', () => {
       'messages.send.text',
       'errors.invalid_request',
       'errors.body.field',
+      'choice.to.field',
+      'choice.send.refused',
     ),
     async (field, change) => {
       const { key, connectionId } = await seedWorkspace(service);
@@ -149,7 +153,7 @@ describe('POST /messages', () => {
 
   test(
     'takes 4096 code points, whatever they weigh',
-    proves('messages.send.text', 'limits.text'),
+    proves('messages.send.text', 'limits.text', 'choice.text.code-points'),
     async () => {
       const { key, connectionId } = await seedWorkspace(service);
       for (const text of ['x'.repeat(4096), '👋'.repeat(4096)]) {
@@ -160,7 +164,7 @@ describe('POST /messages', () => {
 
   test(
     'refuses both text and media, and neither',
-    proves('messages.send.both', 'messages.send.one', 'errors.text_or_media'),
+    proves('messages.send.both', 'messages.send.one', 'errors.text_or_media', 'choice.content.neither'),
     async () => {
       const { key, connectionId } = await seedWorkspace(service);
       const media = { filename: 'a.png', mimetype: 'image/png', data: 'AAAA' };
@@ -183,15 +187,19 @@ describe('POST /messages', () => {
     expect(answer.status).toBe(200);
   });
 
-  test('answers 404 for a connection that is unknown, foreign or outside the key alike', async () => {
-    const stranger = await seedWorkspace(service);
-    const { workspaceId, connectionId } = await seedWorkspace(service);
-    const { key } = await service.platform.apiKeys.create(workspaceId, { connectionIds: [] });
-    for (const id of [connectionId, stranger.connectionId, 'unknown', 'c'.padEnd(25, '0'), 'nul\0']) {
-      const answer = await send(key, { connectionId: id, to: newPhone(), text: 'hello' });
-      expect([answer.status, answer.body]).toEqual([404, { error: 'not_found' }]);
-    }
-  });
+  test(
+    'answers 404 for a connection that is unknown, foreign or outside the key alike',
+    proves('choice.foreign.same'),
+    async () => {
+      const stranger = await seedWorkspace(service);
+      const { workspaceId, connectionId } = await seedWorkspace(service);
+      const { key } = await service.platform.apiKeys.create(workspaceId, { connectionIds: [] });
+      for (const id of [connectionId, stranger.connectionId, 'unknown', 'c'.padEnd(25, '0'), 'nul\0']) {
+        const answer = await send(key, { connectionId: id, to: newPhone(), text: 'hello' });
+        expect([answer.status, answer.body]).toEqual([404, { error: 'not_found' }]);
+      }
+    },
+  );
 
   test.each([
     ['standalone', 'license_inactive'],
@@ -203,6 +211,7 @@ describe('POST /messages', () => {
       'errors.license_inactive',
       'errors.addon_required',
       'service.portal.addon',
+      'choice.unlicensed.refused',
     ),
     async (kind, code) => {
       const { key, connectionId } = await seedWorkspace(service, { kind });
@@ -240,7 +249,7 @@ describe('POST /messages', () => {
 
   test(
     'answers 422 for a number without an account, stores nothing and fires nothing',
-    proves('errors.recipient_not_on_whatsapp'),
+    proves('errors.recipient_not_on_whatsapp', 'choice.send.refused'),
     async () => {
       const { key, connectionId } = await seedWorkspace(service);
       const to = newPhone();
@@ -269,7 +278,7 @@ describe('POST /messages', () => {
       },
     );
 
-    test('answers another body with the first answer', async () => {
+    test('answers another body with the first answer', proves('choice.send-key.other-body'), async () => {
       const { key, connectionId } = await seedWorkspace(service);
       const to = newPhone();
       const first = await send(key, { connectionId, to: newPhone(), text: 'one', idempotencyKey: 'k-2' });
@@ -278,7 +287,7 @@ describe('POST /messages', () => {
       expect(await phoneOf(to)).toEqual([]);
     });
 
-    test('keys are per workspace', async () => {
+    test('keys are per workspace', proves('choice.send-key.lifetime'), async () => {
       const one = await seedWorkspace(service);
       const other = await seedWorkspace(service);
       const to = newPhone();
@@ -290,19 +299,23 @@ describe('POST /messages', () => {
       expect(await phoneOf(to)).toHaveLength(2);
     });
 
-    test('a key is free again after 24 hours, and not before', async () => {
-      const { key, connectionId } = await seedWorkspace(service);
-      const to = newPhone();
-      const body = { connectionId, to, text: 'again', idempotencyKey: 'k-3' };
-      const first = await send(key, body);
-      await service.platform.time.advance({ ms: DAY - 1 });
-      expect((await send(key, body)).body).toEqual(first.body);
-      await service.platform.time.advance({ ms: 1 });
-      expect((await send(key, body)).body).not.toEqual(first.body);
-      expect(await phoneOf(to)).toHaveLength(2);
-    });
+    test(
+      'a key is free again after 24 hours, and not before',
+      proves('choice.send-key.lifetime'),
+      async () => {
+        const { key, connectionId } = await seedWorkspace(service);
+        const to = newPhone();
+        const body = { connectionId, to, text: 'again', idempotencyKey: 'k-3' };
+        const first = await send(key, body);
+        await service.platform.time.advance({ ms: DAY - 1 });
+        expect((await send(key, body)).body).toEqual(first.body);
+        await service.platform.time.advance({ ms: 1 });
+        expect((await send(key, body)).body).not.toEqual(first.body);
+        expect(await phoneOf(to)).toHaveLength(2);
+      },
+    );
 
-    test('an error frees the key', async () => {
+    test('an error frees the key', proves('choice.send-key.remembers'), async () => {
       const { key, connectionId } = await seedWorkspace(service);
       const to = newPhone();
       const body = { connectionId, to, text: 'hello', idempotencyKey: 'k-4' };

@@ -18,16 +18,20 @@ describe('webhook endpoints', () => {
 
   const url = 'https://hooks.example.com/messaging';
 
-  test('before the first PUT there is no URL and no secret', async () => {
-    const { key } = await seedWorkspace(service);
-    const answer = await service.call('GET', '/webhook', { key });
-    expect([answer.status, readExactly(webhookAnswer, answer.body)]).toEqual([
-      200,
-      { url: null, events: EVENTS, secretSet: false },
-    ]);
-    const rotation = await service.call('POST', '/webhook/rotate', { key });
-    expect([rotation.status, rotation.body]).toEqual([400, { error: 'invalid_webhook' }]);
-  });
+  test(
+    'before the first PUT there is no URL and no secret',
+    proves('choice.webhook.before-put'),
+    async () => {
+      const { key } = await seedWorkspace(service);
+      const answer = await service.call('GET', '/webhook', { key });
+      expect([answer.status, readExactly(webhookAnswer, answer.body)]).toEqual([
+        200,
+        { url: null, events: EVENTS, secretSet: false },
+      ]);
+      const rotation = await service.call('POST', '/webhook/rotate', { key });
+      expect([rotation.status, rotation.body]).toEqual([400, { error: 'invalid_webhook' }]);
+    },
+  );
 
   test(
     'PUT issues the secret, GET never shows it, rotation replaces it',
@@ -42,6 +46,7 @@ describe('webhook endpoints', () => {
       'webhook.config.events',
       'webhook.config.secret',
       'webhook.config.secretSet',
+      'choice.webhook.same-url',
     ),
     async () => {
       const { key } = await seedWorkspace(service);

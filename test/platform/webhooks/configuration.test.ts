@@ -48,13 +48,17 @@ describe('the webhook configuration', () => {
     expect(fixture.configuration.get(WORKSPACE)).toEqual({ url: HOOK, events: EVENTS, secretSet: true });
   });
 
-  it('issues a new secret with every put, for the same address too', async () => {
-    const secrets = new Set<string>();
-    for (let round = 0; round < 5; round += 1) {
-      secrets.add((await fixture.configuration.put(WORKSPACE, HOOK)).secret);
-    }
-    expect(secrets.size).toBe(5);
-  });
+  it(
+    'issues a new secret with every put, for the same address too',
+    proves('choice.webhook.same-url'),
+    async () => {
+      const secrets = new Set<string>();
+      for (let round = 0; round < 5; round += 1) {
+        secrets.add((await fixture.configuration.put(WORKSPACE, HOOK)).secret);
+      }
+      expect(secrets.size).toBe(5);
+    },
+  );
 
   it(
     'replaces the secret at once when it is rotated, and keeps the address',
@@ -121,7 +125,7 @@ describe('the webhook configuration', () => {
     },
   );
 
-  it('accepts a name that does not resolve', async () => {
+  it('accepts a name that does not resolve', proves('choice.webhook.unresolved'), async () => {
     expect((await fixture.configuration.put(WORKSPACE, HOOK)).url).toBe(HOOK);
   });
 
@@ -148,7 +152,7 @@ describe('the webhook configuration', () => {
     ['loopback of IPv6', ['::1']],
     ['a mapped private address', ['::ffff:192.168.0.1']],
     ['one private address among public ones', ['93.184.216.34', '169.254.169.254']],
-  ])('refuses a name that resolves to %s', async (_what, addresses) => {
+  ])('refuses a name that resolves to %s', proves('choice.webhook.unresolved'), async (_what, addresses) => {
     await expect(resolving(...addresses).put(WORKSPACE, HOOK)).rejects.toMatchObject({
       code: 'invalid_webhook',
     });

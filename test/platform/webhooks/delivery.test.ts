@@ -81,23 +81,27 @@ describe('delivery', () => {
     },
   );
 
-  it('counts the wait from the end of an attempt, not from its begin', async () => {
-    const answer = Promise.withResolvers<void>();
-    hook.receiver.script({ after: answer.promise, thenStatus: 500 });
-    await hook.fixture.emit(receivedEvent('cmessage1'));
-    await hook.receiver.received(1);
-    await hook.fixture.clock.advance(4_000);
-    answer.resolve();
-    await hook.fixture.clock.timerSet(500);
-    await hook.fixture.clock.advance(499);
-    expect(hook.receiver.requests).toHaveLength(1);
-    await hook.fixture.clock.advance(1);
-    await hook.fixture.delivery.settle();
-    expect((await hook.fixture.delivery.list({ limit: 1 }))[0]?.attempts).toEqual([
-      { at: start, ms: 4_000, status: 500 },
-      { at: start + 4_500, ms: 0, status: 200 },
-    ]);
-  });
+  it(
+    'counts the wait from the end of an attempt, not from its begin',
+    proves('choice.attempts.from-end'),
+    async () => {
+      const answer = Promise.withResolvers<void>();
+      hook.receiver.script({ after: answer.promise, thenStatus: 500 });
+      await hook.fixture.emit(receivedEvent('cmessage1'));
+      await hook.receiver.received(1);
+      await hook.fixture.clock.advance(4_000);
+      answer.resolve();
+      await hook.fixture.clock.timerSet(500);
+      await hook.fixture.clock.advance(499);
+      expect(hook.receiver.requests).toHaveLength(1);
+      await hook.fixture.clock.advance(1);
+      await hook.fixture.delivery.settle();
+      expect((await hook.fixture.delivery.list({ limit: 1 }))[0]?.attempts).toEqual([
+        { at: start, ms: 4_000, status: 500 },
+        { at: start + 4_500, ms: 0, status: 200 },
+      ]);
+    },
+  );
 
   it(
     'gives up an attempt after 10 s without an answer',
