@@ -252,4 +252,48 @@ export const ASSUMPTIONS = {
     'A key with a list of connections gets what it creates onto the list, or it could never show the picture.',
   ),
   messagesOfDeleted: assume('deleted', 'Removed permanently means the messages too.'),
+  mediaLifetimeMs: assume(
+    30 * day,
+    'How long files can be fetched is not shown; afterwards `mediaUrl` is null and the type stays.',
+  ),
+  mediaWithoutCredential: assume(
+    true,
+    'A `media_url` is publicly fetchable: whoever has it reads the file. It cannot be guessed, nor listed.',
+  ),
+  mediaText: assume(
+    'caption',
+    'Where a caption shows is not told; it is the `text` of the message, null for a file without one.',
+  ),
+  mediaKey: assume(
+    'as for text',
+    'The key is documented for text sends; a client that relies on it for a file must not send it twice.',
+  ),
+  mediaNames: assume(
+    { controlCharacters: 'refused', folders: 'left out when served' },
+    'Only the names of voice notes are shown; a name must be able to stand in a header.',
+  ),
+  sendHeal: assume(
+    { leastMs: 20 * second, drawMs: 100 * second, giveUpMs: 130 * second, triedFor: 'session_ageing' },
+    'Only the bound of about 2.5 minutes is shown, typing included; a worn session heals, or is given up by then.',
+  ),
+  warmupCaps: assume(
+    [
+      { untilMs: day, perHour: 30 },
+      { untilMs: 2 * day, perHour: 60 },
+      { untilMs: 3 * day, perHour: 120 },
+    ],
+    'Hourly caps for 72 hours are shown without figures; any hour counts, and the caps rise by the day.',
+  ),
+  sendsPerMinute: assume(
+    3_000,
+    'The threshold of the abuse limiter is not shown; per connection, and far above what anybody types.',
+  ),
+  receiptThroughDeadSession: assume(
+    'marked',
+    'No refusal is listed for receipts but the common ones; the service knows what was read, the phone hears later.',
+  ),
+  webhookNotation: assume(
+    { plainlyWritten: true, cloudHosts: 'refused' },
+    'Localhost and private ranges are refused; so is a host in a notation that hides where it leads.',
+  ),
 } as const satisfies Readonly<Record<string, Assumption<unknown>>>;

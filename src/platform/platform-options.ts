@@ -49,6 +49,8 @@ export interface PlatformOptions {
   readonly baseUrls: () => BaseUrls;
   /** The pace of sends at start and after a reset. 1 is real, 0 none. */
   readonly sendScale: number;
+  /** Sends of one connection in a minute before the abuse limiter steps in; absent: the assumed. */
+  readonly sendsPerMinute?: number;
   /** Addresses and CIDR ranges of proxies whose `X-Forwarded-For` is believed; default: none. */
   readonly trustedProxies?: readonly string[];
   readonly ports?: PlatformPorts;

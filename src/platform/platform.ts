@@ -1,4 +1,5 @@
 import type express from 'express';
+import { ASSUMPTIONS } from './assumptions.ts';
 import { composeCore } from './compose-core.ts';
 import { type Connections, createConnections } from './connections/connections.ts';
 import { createOutages, type Outages } from './connections/health/outages.ts';
@@ -8,7 +9,9 @@ import { type ApiKeys, createApiKeys } from './credentials/api-keys.ts';
 import { clearTables } from './db/clear-tables.ts';
 import { takeProcessLease } from './db/process-lease.ts';
 import { createLicences, type Licences } from './licensing/licences.ts';
-import { createMessages, type Messages, networkReports } from './messages/messages.ts';
+import { createMediaAddress } from './media/media-address.ts';
+import { createMediaStore } from './media/media-store.ts';
+import { createMessages, createNetworkReports, type Messages } from './messages/messages.ts';
 import { createPageCursors } from './messages/page-cursor.ts';
 import { createSender } from './messages/send-messages.ts';
 import type { SendTiming } from './messages/send-timing.ts';
@@ -19,9 +22,11 @@ import { createApp } from './rest/app.ts';
 import { NEUTRAL_PICTURE_PATH } from './rest/neutral-picture.ts';
 import { createRoutes } from './rest/routes.ts';
 import { createCallServer } from './rest/serve-calls.ts';
+import { serveMedia } from './rest/serve-media.ts';
 import { seededRandom } from './seeded-random.ts';
 import { loadServiceState } from './time/service-state.ts';
 import { createVirtualTime, type VirtualTime } from './time/virtual-time.ts';
+import { createVirtualWait } from './time/virtual-wait.ts';
 import type { WebhookConfiguration } from './webhooks/configuration.ts';
 import type { Delivery } from './webhooks/delivery.ts';
 import { createLedger, type Ledger } from './webhooks/ledger.ts';
@@ -79,19 +84,22 @@ async function startPlatform(options: PlatformOptions, release: () => Promise<vo
   const { database, systemClock, logger, ports = {} } = options;
   const random = ports.random ?? seededRandom(SEED);
   const state = await loadServiceState(database);
-  const core = composeCore(options, state, networkReports, random);
+  const mediaAddress = createMediaAddress(options.baseUrls);
+  const core = composeCore(options, state, createNetworkReports(mediaAddress), random);
   const { clock, gate, changeState, runner, network, webhooks, delivery } = core;
-  const { sendScale } = options;
+  const { sendScale, sendsPerMinute = ASSUMPTIONS.sendsPerMinute.value } = options;
+  const mediaStore = createMediaStore({ database, clock, logger });
   const sender = createSender({
     database,
     changeState,
     gate,
     clock,
-    systemClock,
+    wait: createVirtualWait(clock, systemClock),
     network,
     logger,
     random,
     sendScale,
+    sendsPerMinute,
   });
   const cursors = createPageCursors(state.cursorKey);
   const neutralPicture = (): string => new URL(NEUTRAL_PICTURE_PATH, options.baseUrls().api).href;
@@ -104,6 +112,8 @@ async function startPlatform(options: PlatformOptions, release: () => Promise<vo
     sender,
     webhooks,
     neutralPicture,
+    mediaStore,
+    mediaAddress,
   });
   const faults = ports.apiFaults ?? noApiFaults;
   const { onCall } = ports;
@@ -113,6 +123,7 @@ async function startPlatform(options: PlatformOptions, release: () => Promise<vo
     await webhooks.load();
     await delivery.start();
     await sender.recover();
+    await mediaStore.clearUp();
     await runner.rearm();
   } catch (error) {
     await runner.close();
@@ -121,13 +132,17 @@ async function startPlatform(options: PlatformOptions, release: () => Promise<vo
   }
 
   return {
-    app: createApp({ calls, trustedProxies: options.trustedProxies ?? [] }),
+    app: createApp({
+      calls,
+      media: serveMedia(mediaStore, logger),
+      trustedProxies: options.trustedProxies ?? [],
+    }),
     workspaces: createWorkspaces(changeState),
     apiKeys: createApiKeys(database, changeState),
     connections: createConnections(changeState),
     outages: createOutages({ changeState, random }),
     licences: createLicences(changeState),
-    messages: createMessages(changeState),
+    messages: createMessages({ changeState, mediaStore, mediaAddress }),
     timing: sender.timing,
     contacts: createContacts(database, changeState),
     ownerPhones: createOwnerPhones({ changeState, network }),

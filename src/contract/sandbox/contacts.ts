@@ -49,6 +49,7 @@ const receivedMedia = z.object({
   caption: z.string().nullable().optional(),
   bytes: z.int().min(0).describe('Size of the file.'),
   sha256: z.string().describe('Hex digest of the file, to compare with what was sent.'),
+  voiceNote: z.boolean().optional().describe('The phone plays it as a voice note.'),
 });
 
 /** What a phone really received. */

@@ -1,5 +1,6 @@
 import type { Credential } from '../credentials/credential.ts';
 import { returnSlot } from '../licensing/return-slot.ts';
+import { forgetMedia } from '../media/forget-media.ts';
 import type { ChangeState } from '../state-change.ts';
 import { ensureDefault } from './default-connection.ts';
 import { lockReachable } from './lock-connection.ts';
@@ -17,6 +18,7 @@ export function deleteConnection(
   return changeState(async (change) => {
     const { workspaceId } = await lockReachable(change, credential, connectionId);
     await returnSlot(change, connectionId);
+    await forgetMedia(change, connectionId);
     await change.tx.query('DELETE FROM platform.messages WHERE connection_id = $1', [connectionId]);
     await change.tx.query('DELETE FROM platform.connections WHERE id = $1', [connectionId]);
     await ensureDefault(change, workspaceId);

@@ -6,7 +6,7 @@ import type { Accepted, OutboundMessage, PhoneNetwork } from '../network/network
 import { PlatformError } from '../platform-error.ts';
 import type { ChangeState } from '../state-change.ts';
 import type { WriteGate } from '../time/write-gate.ts';
-import { answerSend, freeSend, type JournalEntry, readUnanswered } from './send-journal.ts';
+import { answerSend, freeSend, type JournalEntry, readUnanswered, sentAnswer } from './send-journal.ts';
 import { storeSend } from './store-send.ts';
 
 interface Options {
@@ -46,7 +46,7 @@ async function twice<T>(attempt: () => Promise<T>): Promise<T> {
 
 export function createSendCarrier({ database, changeState, gate, network, logger }: Options): SendCarrier {
   const leaveUnstored: SendCarrier['leaveUnstored'] = async (entry, { waMessageId }) => {
-    const answer = { messageId: null, waMessageId, status: 'sent', persisted: false };
+    const answer = sentAnswer(entry, { messageId: null, waMessageId });
     await gate.shared(() => answerSend(database, entry.messageId, answer));
     return answer;
   };

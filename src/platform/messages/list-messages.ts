@@ -4,6 +4,8 @@ import type { Queryable } from '../../runtime/database/database.ts';
 import { toDateTime } from '../connections/connection-view.ts';
 import { readVisible } from '../connections/read-connections.ts';
 import type { Credential } from '../credentials/credential.ts';
+import type { MediaAddress } from '../media/media-address.ts';
+import { oldestServed } from '../media/media-store.ts';
 import type { PageCursors } from './page-cursor.ts';
 
 interface MessageRow {
@@ -13,25 +15,31 @@ interface MessageRow {
   connection_id: string;
   direction: Direction;
   text: string | null;
-  media_url: string | null;
+  media_id: string | null;
   media_type: string | null;
   status: MessageStatus;
   error_message: string | null;
   created_at: number;
 }
 
-const COLUMNS = `id, position, wa_message_id, connection_id, direction, text, media_url, media_type, status,
+const COLUMNS = `id, position, wa_message_id, connection_id, direction, text, media_id, media_type, status,
   error_message, created_at`;
 const EMPTY: ListMessagesAnswer = { messages: [], nextCursor: null, hasMore: false };
 
-function toMessage(row: MessageRow): Message {
+/** A file is served for a while only; its type stays known. */
+function mediaUrl(row: MessageRow, { mediaAddress, now }: ListContext): string | null {
+  if (row.media_id === null || row.created_at <= oldestServed(now)) return null;
+  return mediaAddress(row.media_id);
+}
+
+function toMessage(row: MessageRow, context: ListContext): Message {
   return {
     id: row.id,
     waMessageId: row.wa_message_id,
     connectionId: row.connection_id,
     direction: row.direction,
     text: row.text,
-    mediaUrl: row.media_url,
+    mediaUrl: mediaUrl(row, context),
     mediaType: row.media_type,
     status: row.status,
     errorMessage: row.error_message,
@@ -67,6 +75,7 @@ function readRows(
 export interface ListContext {
   readonly database: Queryable;
   readonly cursors: PageCursors;
+  readonly mediaAddress: MediaAddress;
   /** Virtual epoch ms. */
   readonly now: number;
 }
@@ -77,10 +86,11 @@ export interface ListContext {
  * Implements `Rules per endpoint`, 9.
  */
 export async function listMessages(
-  { database, cursors, now }: ListContext,
+  context: ListContext,
   credential: Credential,
   query: ListMessagesQuery,
 ): Promise<ListMessagesAnswer> {
+  const { database, cursors, now } = context;
   const { workspaceId } = credential;
   const scope = { workspaceId, connectionId: query.connectionId ?? null };
   const below = query.cursor === undefined ? Number.MAX_SAFE_INTEGER : cursors.read(scope, query.cursor);
@@ -95,7 +105,7 @@ export async function listMessages(
   const last = page.at(-1);
   const hasMore = rows.length > page.length && last !== undefined;
   return {
-    messages: page.map(toMessage),
+    messages: page.map((row) => toMessage(row, context)),
     nextCursor: hasMore ? cursors.write(scope, last.position) : null,
     hasMore,
   };

@@ -18,6 +18,8 @@ interface Received {
   readonly waMessageId: string | null;
   readonly from: string;
   readonly text: string | null;
+  readonly mediaUrl: string | null;
+  readonly mediaType: string | null;
   /** Virtual epoch ms, the same as `createdAt`. */
   readonly at: number;
 }
@@ -39,8 +41,8 @@ export function messageReceived(connection: Connection, message: Received): NewE
         wa_id: message.waMessageId,
         from: message.from,
         text: message.text,
-        media_url: null,
-        media_type: null,
+        media_url: message.mediaUrl,
+        media_type: message.mediaType,
         timestamp: message.at,
       },
     },

@@ -1,11 +1,23 @@
 import type { MessageStatus } from '../../contract/service/statuses.ts';
 import { newIdentifier } from '../identifiers.ts';
+import type { MediaAddress } from '../media/media-address.ts';
+import type { MediaFile } from '../media/media-file.ts';
+import { keepFile, type MediaStore } from '../media/media-store.ts';
 import { passInbound } from '../network/hold-reports.ts';
 import type { NetworkReports } from '../network/network.ts';
 import { PlatformError } from '../platform-error.ts';
-import type { ChangeState } from '../state-change.ts';
+import type { ChangeState, StateChange } from '../state-change.ts';
 import { applyReceipts } from './apply-receipts.ts';
-import { type IncomingMessage, receiveMessages } from './receive-messages.ts';
+import { type IncomingMessage, receiveMessages, storableText } from './receive-messages.ts';
+
+/** A file as a person sends it. */
+export interface WrittenFile {
+  readonly filename: string;
+  readonly mimetype: string;
+  /** Base64. */
+  readonly data: string;
+  readonly caption?: string | undefined;
+}
 
 /** Messages, as the network and people outside the API move them. */
 export interface Messages {
@@ -17,6 +29,8 @@ export interface Messages {
   receive(connectionId: string, message: IncomingMessage): Promise<{ messageId: string }>;
   /** The same for many at once, in one transaction and in this order. Answers the ids in the same order. */
   receiveMany(connectionId: string, batch: readonly IncomingMessage[]): Promise<string[]>;
+  /** The same for a file. Throws `invalid_request` as well, for data that is no base64 or too long. */
+  receiveFile(connectionId: string, from: string, file: WrittenFile): Promise<{ messageId: string }>;
   /**
    * Moves one outgoing message by hand, by the rules of the ladder. `changed` is false when the move told
    * nothing new. Throws `not_found` for an unknown or incoming message.
@@ -24,22 +38,61 @@ export interface Messages {
   setStatus(messageId: string, status: MessageStatus): Promise<{ changed: boolean; status: MessageStatus }>;
 }
 
-export function createMessages(changeState: ChangeState): Messages {
-  const receiveMany: Messages['receiveMany'] = (connectionId, batch) =>
-    changeState(async (change) => {
-      const written = batch.map((message) => ({ id: newIdentifier(), ...message }));
-      const arriving = await passInbound(change, connectionId, written);
-      if (arriving.length > 0) await receiveMessages(change, connectionId, arriving);
-      return written.map(({ id }) => id);
-    });
+interface Options {
+  readonly changeState: ChangeState;
+  readonly mediaStore: MediaStore;
+  readonly mediaAddress: MediaAddress;
+}
+
+/** Uploads a file that is in memory already. Throws `invalid_request`; the caller discards what is left. */
+async function uploadFile(store: MediaStore, id: string, file: WrittenFile): Promise<MediaFile> {
+  const upload = store.open(id);
+  await upload.write(file.data);
+  const stored = await upload.finish();
+  if (stored === null) {
+    throw new PlatformError('invalid_request', { field: 'media.data', hint: upload.fault ?? 'is wrong' });
+  }
+  return { ...stored, filename: storableText(file.filename), mimetype: storableText(file.mimetype) };
+}
+
+export function createMessages({ changeState, mediaStore, mediaAddress }: Options): Messages {
+  const write = async (
+    change: StateChange,
+    connectionId: string,
+    batch: readonly IncomingMessage[],
+  ): Promise<string[]> => {
+    const written = batch.map((message) => ({ id: newIdentifier(), ...message }));
+    const arriving = await passInbound(change, connectionId, written);
+    if (arriving.length > 0) await receiveMessages(change, connectionId, arriving, { mediaAddress });
+    return written.map(({ id }) => id);
+  };
+
+  const first = ([messageId]: readonly string[]): { messageId: string } => {
+    if (messageId === undefined) throw new PlatformError('internal_error');
+    return { messageId };
+  };
 
   return {
-    receiveMany,
+    receiveMany: (connectionId, batch) => changeState((change) => write(change, connectionId, batch)),
 
-    async receive(connectionId, message) {
-      const [messageId] = await receiveMany(connectionId, [message]);
-      if (messageId === undefined) throw new PlatformError('internal_error');
-      return { messageId };
+    receive: async (connectionId, message) =>
+      first(await changeState((change) => write(change, connectionId, [message]))),
+
+    async receiveFile(connectionId, from, written) {
+      const id = newIdentifier();
+      try {
+        const media = await uploadFile(mediaStore, id, written);
+        const text = written.caption === undefined || written.caption === '' ? null : written.caption;
+        return first(
+          await changeState(async (change) => {
+            await keepFile(change.tx, media, change.now);
+            const reference = { id, mimetype: media.mimetype };
+            return write(change, connectionId, [{ from, text, media: reference }]);
+          }),
+        );
+      } finally {
+        await mediaStore.discard([id]);
+      }
     },
 
     setStatus: (messageId, status) =>
@@ -55,17 +108,19 @@ export function createMessages(changeState: ChangeState): Messages {
 }
 
 /** What the network reports becomes a change of messages. */
-export const networkReports: NetworkReports = {
-  async receipts(change, receipts) {
-    await applyReceipts(change, receipts);
-  },
+export function createNetworkReports(mediaAddress: MediaAddress): NetworkReports {
+  return {
+    async receipts(change, receipts) {
+      await applyReceipts(change, receipts);
+    },
 
-  async inbound(change, { connectionId, at, ...message }) {
-    try {
-      await receiveMessages(change, connectionId, [message], at);
-    } catch (error) {
-      // A connection that is gone or broken by then gets nothing, and the person is not told.
-      if (!(error instanceof PlatformError)) throw error;
-    }
-  },
-};
+    async inbound(change, { connectionId, at, ...message }) {
+      try {
+        await receiveMessages(change, connectionId, [message], { mediaAddress, at });
+      } catch (error) {
+        // A connection that is gone or broken by then gets nothing, and the person is not told.
+        if (!(error instanceof PlatformError)) throw error;
+      }
+    },
+  };
+}

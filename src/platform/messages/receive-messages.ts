@@ -2,6 +2,8 @@ import { ASSUMPTIONS } from '../assumptions.ts';
 import { type Connection, readConnection } from '../connections/read-connections.ts';
 import { stampCreation } from '../connections/workspaces.ts';
 import { newIdentifier } from '../identifiers.ts';
+import type { MediaAddress } from '../media/media-address.ts';
+import type { MediaReference } from '../media/media-file.ts';
 import { newNetworkId } from '../network/network-id.ts';
 import { PlatformError } from '../platform-error.ts';
 import type { StateChange } from '../state-change.ts';
@@ -14,17 +16,26 @@ export interface IncomingMessage {
   readonly id?: string;
   /** Digits of the writer. */
   readonly from: string;
-  readonly text: string;
+  /** The text, or the caption of the file; null for a file without one. */
+  readonly text: string | null;
+  /** A file that is stored already. */
+  readonly media?: MediaReference;
+}
+
+interface Arrival {
+  readonly mediaAddress: MediaAddress;
+  /** The earliest time that the messages can bear, virtual epoch ms; default: now. */
+  readonly at?: number;
 }
 
 /** Text as the service can store and tell it: the same in the list, in the event and in the database. */
-function storableText(text: string): string {
+export function storableText(text: string): string {
   return text.replaceAll('\0', ASSUMPTIONS.replacedText.value).toWellFormed();
 }
 
-interface Stored extends IncomingMessage {
-  readonly id: string;
+interface Stored extends Required<Pick<IncomingMessage, 'id' | 'from' | 'text'>> {
   readonly waMessageId: string;
+  readonly media: MediaReference | null;
 }
 
 async function insertIncoming(
@@ -35,16 +46,19 @@ async function insertIncoming(
 ): Promise<void> {
   const status = ASSUMPTIONS.incomingStatus.value;
   await tx.query(
-    `INSERT INTO platform.messages
-       (id, workspace_id, connection_id, direction, peer, text, wa_message_id, status, receipts, created_at)
-     SELECT m.id, $5, $6, 'incoming', m.peer, m.text, m.wa_id, $7, $8, $9
-     FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) WITH ORDINALITY AS m (id, peer, text, wa_id, place)
+    `INSERT INTO platform.messages (id, workspace_id, connection_id, direction, peer, text, wa_message_id,
+       media_id, media_type, status, receipts, created_at)
+     SELECT m.id, $7, $8, 'incoming', m.peer, m.text, m.wa_id, m.media_id, m.media_type, $9, $10, $11
+     FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[])
+       WITH ORDINALITY AS m (id, peer, text, wa_id, media_id, media_type, place)
      ORDER BY m.place`,
     [
       messages.map((message) => message.id),
       messages.map((message) => message.from),
       messages.map((message) => message.text),
       messages.map((message) => message.waMessageId),
+      messages.map((message) => message.media?.id ?? null),
+      messages.map((message) => message.media?.mimetype ?? null),
       connection.workspaceId,
       connection.id,
       status,
@@ -55,28 +69,36 @@ async function insertIncoming(
 }
 
 /**
- * Stores messages from people and tells them, in their order. `at` is the earliest time they can bear.
+ * Stores messages from people and tells them, in their order.
  * Throws `not_found` for an unknown connection and the code of a dead session for one that is not live.
  */
 export async function receiveMessages(
   change: StateChange,
   connectionId: string,
   batch: readonly IncomingMessage[],
-  at: number = change.now,
+  { mediaAddress, at = change.now }: Arrival,
 ): Promise<string[]> {
   const connection = await readConnection(change.tx, connectionId, change.now);
   if (connection.state !== 'live') throw new PlatformError(ASSUMPTIONS.deadSessionCode.value);
   const createdAt = await stampCreation(change, connection.workspaceId, at);
-  const messages = batch.map(({ id = newIdentifier(), from, text }) => ({
+  const messages = batch.map(({ id = newIdentifier(), from, text, media = null }) => ({
     id,
     waMessageId: newNetworkId(),
     from,
-    text: storableText(text),
+    text: text === null ? null : storableText(text),
+    media,
   }));
   await insertIncoming(change, connection, messages, createdAt);
   if (emitsEvents(connection, createdAt)) {
     await change.recordEvents(
-      messages.map((message) => messageReceived(connection, { ...message, at: createdAt })),
+      messages.map(({ media, ...message }) =>
+        messageReceived(connection, {
+          ...message,
+          mediaUrl: media === null ? null : mediaAddress(media.id),
+          mediaType: media?.mimetype ?? null,
+          at: createdAt,
+        }),
+      ),
     );
   }
   return messages.map((message) => message.id);

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { SendMessageAnswer } from '../../contract/service/messages.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { ASSUMPTIONS } from '../assumptions.ts';
+import type { MediaReference } from '../media/media-file.ts';
 
 /** A send under way, written down before the network hears of it. */
 export interface JournalEntry {
@@ -11,7 +12,23 @@ export interface JournalEntry {
   readonly connectionId: string;
   /** Digits of the recipient. */
   readonly to: string;
-  readonly text: string;
+  /** The text, or the caption of the file. */
+  readonly text: string | null;
+  readonly media: MediaReference | null;
+}
+
+/** The answer of a send that the network took over. A file's send names the network id twice. */
+export function sentAnswer(
+  { media }: Pick<JournalEntry, 'media'>,
+  { messageId, waMessageId }: { readonly messageId: string | null; readonly waMessageId: string | null },
+): SendMessageAnswer {
+  return {
+    messageId,
+    waMessageId,
+    status: 'sent',
+    ...(messageId === null ? { persisted: false } : {}),
+    ...(media === null ? {} : { wa_message_id: waMessageId }),
+  };
 }
 
 /** What became of a claim. */
@@ -37,15 +54,28 @@ export async function claimSend(
   const expiresAt = now + ASSUMPTIONS.sendKeyLifetimeMs.value;
   const claimed = await db.query(
     `INSERT INTO platform.sends AS held
-       (message_id, workspace_id, connection_id, recipient, text, key_hash, started_at, expires_at)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+       (message_id, workspace_id, connection_id, recipient, text, media_id, media_type, key_hash, started_at,
+        expires_at)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
      ON CONFLICT (workspace_id, key_hash) WHERE key_hash IS NOT NULL
      DO UPDATE SET message_id = excluded.message_id, connection_id = excluded.connection_id,
-       recipient = excluded.recipient, text = excluded.text, answer = NULL,
+       recipient = excluded.recipient, text = excluded.text, media_id = excluded.media_id,
+       media_type = excluded.media_type, answer = NULL,
        started_at = excluded.started_at, expires_at = excluded.expires_at
        WHERE held.answer IS NOT NULL AND held.expires_at <= excluded.started_at
      RETURNING message_id`,
-    [entry.messageId, entry.workspaceId, entry.connectionId, entry.to, entry.text, key, now, expiresAt],
+    [
+      entry.messageId,
+      entry.workspaceId,
+      entry.connectionId,
+      entry.to,
+      entry.text,
+      entry.media?.id ?? null,
+      entry.media?.mimetype ?? null,
+      key,
+      now,
+      expiresAt,
+    ],
   );
   if (claimed.length > 0) return { outcome: 'claimed' };
   const [held] = await db.query<{ message_id: string; answer: string | null }>(
@@ -78,12 +108,14 @@ interface EntryRow {
   connection_id: string;
   recipient: string;
   text: string | null;
+  media_id: string | null;
+  media_type: string | null;
 }
 
 /** Sends without an answer: all, or those with the given ids. Oldest first. */
 export async function readUnanswered(db: Queryable, messageIds?: readonly string[]): Promise<JournalEntry[]> {
   const rows = await db.query<EntryRow>(
-    `SELECT message_id, workspace_id, connection_id, recipient, text FROM platform.sends
+    `SELECT message_id, workspace_id, connection_id, recipient, text, media_id, media_type FROM platform.sends
      WHERE answer IS NULL AND ($1::text[] IS NULL OR message_id = ANY($1::text[]))
      ORDER BY started_at, message_id`,
     [messageIds ?? null],
@@ -93,7 +125,11 @@ export async function readUnanswered(db: Queryable, messageIds?: readonly string
     workspaceId: row.workspace_id,
     connectionId: row.connection_id,
     to: row.recipient,
-    text: row.text ?? '',
+    text: row.text,
+    media:
+      row.media_id === null || row.media_type === null
+        ? null
+        : { id: row.media_id, mimetype: row.media_type },
   }));
 }
 

@@ -1,27 +1,34 @@
 import type { SendMessageAnswer } from '../../contract/service/messages.ts';
-import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import { ASSUMPTIONS } from '../assumptions.ts';
 import { type Connection, findReachable, requireLicence } from '../connections/read-connections.ts';
 import type { Credential } from '../credentials/credential.ts';
+import { passed } from '../decision-trace.ts';
 import { newIdentifier } from '../identifiers.ts';
+import type { MediaFile } from '../media/media-file.ts';
 import type { PhoneNetwork } from '../network/network.ts';
+import { networkSessions } from '../network/sessions.ts';
 import { PlatformError } from '../platform-error.ts';
 import type { ChangeState } from '../state-change.ts';
 import type { DomainClock } from '../time/domain-clock.ts';
+import type { VirtualWait } from '../time/virtual-wait.ts';
 import type { WriteGate } from '../time/write-gate.ts';
 import { createSendCarrier } from './carry-out-send.ts';
+import { endWait, healWaitMs, meetSession, type SessionMet } from './meet-session.ts';
+import { type Allowance, createSendAllowances } from './send-allowance.ts';
 import { claimSend, forgetExpiredSends, freeSend, type JournalEntry } from './send-journal.ts';
 import { sendLatencyMs } from './send-latency.ts';
 import { createSendTiming, type SendTiming } from './send-timing.ts';
 
-/** A text to send. */
-export interface TextSend {
+/** What to send: a text, or a file whose caption is the text. */
+export interface MessageSend {
   readonly connectionId: string;
   /** Digits of the recipient. */
   readonly to: string;
-  readonly text: string;
+  readonly text: string | null;
+  /** Stored already; whoever stored it removes it again when the send comes to nothing. */
+  readonly media: MediaFile | null;
   readonly idempotencyKey: string | null;
 }
 
@@ -30,68 +37,61 @@ interface Options {
   readonly changeState: ChangeState;
   readonly gate: WriteGate;
   readonly clock: DomainClock;
-  readonly systemClock: Clock;
+  readonly wait: VirtualWait;
   readonly network: PhoneNetwork;
   readonly logger: Logger;
   /** Draws in [0, 1). */
   readonly random: () => number;
   readonly sendScale: number;
+  /** Sends of one connection in a minute before the abuse limiter steps in. */
+  readonly sendsPerMinute: number;
 }
 
 /** Sends, over REST and tools alike. */
 export interface Sender {
   readonly timing: SendTiming;
   /**
-   * Sends a text and answers once the network has it. `persist: false` is the degraded case: the phone gets
-   * it, nothing is stored. Throws, in this order: `invalid_request` for a text that cannot be stored,
-   * `not_found`, `in_progress`, the 402s, `send_failed` for a dead session, `recipient_not_on_whatsapp`.
-   * A key remembers answers only; an error frees it.
+   * Sends and answers once the network has it. `persist: false` is the degraded case: the phone gets it,
+   * nothing is stored. Throws, in this order: `not_found`, `in_progress`, the 402s, `send_failed` for a dead
+   * session, `warmup_limited`, `rate_limited`, `recipient_not_on_whatsapp`, and `send_failed` for a session
+   * that did not heal. A key remembers answers only; an error frees it, and does not count as a send.
    */
   send(
     credential: Credential,
-    message: TextSend,
+    message: MessageSend,
     fate?: { readonly persist: boolean },
   ): Promise<SendMessageAnswer>;
   /** At start, before any send: ends what a crash left under way. */
   recover(): Promise<void>;
-  /** Gives up the sends under way that have not reached the network. */
+  /** Gives up the sends under way that have not reached the network, and forgets how many there were. */
   giveUp(): void;
   /** Resolves when no send is under way. */
   idle(): Promise<void>;
 }
 
-/** NUL and half surrogate pairs cannot be stored as they are. */
-function requireStorable(text: string): void {
-  if (!text.includes('\0') && text.isWellFormed()) return;
-  throw new PlatformError(ASSUMPTIONS.refusedText.value, {
-    field: 'text',
-    hint: 'must be well-formed Unicode without NUL',
-  });
-}
-
-/** The checks after visibility, in their fixed order: licence, provider, state, rate. */
-function admitSend(connection: Connection): void {
-  requireLicence(connection);
-  if (connection.state !== 'live') throw new PlatformError(ASSUMPTIONS.deadSessionCode.value);
-}
-
 export function createSender(options: Options): Sender {
-  const { database, gate, clock, systemClock, network, logger, random } = options;
+  const { database, gate, clock, wait, changeState, network, logger, random } = options;
   const timing = createSendTiming(options.sendScale);
+  const allowances = createSendAllowances(options);
   const carrier = createSendCarrier(options);
   /** Every send of this process by its message id; a held key whose send is not here is a lost one. */
   const underWay = new Map<string, Promise<SendMessageAnswer>>();
   let patience = new AbortController();
 
+  /** Waits as long as a person types, and for the session to heal. The session works afterwards. */
   const waitLikeAPerson = async (
-    connection: Connection,
-    text: string,
+    { id, provider }: Connection,
+    text: string | null,
+    met: SessionMet,
     signal: AbortSignal,
   ): Promise<void> => {
-    const ms = Math.round(sendLatencyMs(connection.provider, text, random()) * timing.sendScale);
-    // An abort rejects the sleep; what it means for the send is told below.
-    if (ms > 0) await systemClock.sleep(ms, signal).catch(() => undefined);
-    if (signal.aborted) throw new PlatformError('send_failed');
+    const healing = met === 'works' ? 0 : healWaitMs(met, random());
+    const real = healing + sendLatencyMs(provider, text ?? '', random());
+    const ms = Math.round(real * timing.sendScale);
+    // An abort ends the wait early; what it means for the send is told below.
+    if (ms > 0) await wait(ms, signal).catch(() => undefined);
+    if (signal.aborted) throw new PlatformError('send_failed', { why: 'the service stops or was reset' });
+    if (ms > 0 || met !== 'works') await changeState((change) => endWait(change, id));
   };
 
   /** The answer of the first send with the key, or null when this one holds it now. */
@@ -108,12 +108,35 @@ export function createSender(options: Options): Sender {
     }
   };
 
-  /** Everything that may still be refused; afterwards the message is on its way. */
-  const prepare = async (connection: Connection, entry: JournalEntry, signal: AbortSignal): Promise<void> => {
+  /** The checks after the key, in their fixed order: licence, state, rate, network; and the wait. */
+  const admit = async (
+    connection: Connection,
+    entry: JournalEntry,
+    signal: AbortSignal,
+  ): Promise<Allowance> => {
+    requireLicence(connection);
+    const met = meetSession(connection, await networkSessions.read(database, connection.id));
+    const allowance = await allowances.take(connection);
+    passed('rate');
     try {
-      admitSend(connection);
       if (!(await network.isRegistered(entry.to))) throw new PlatformError('recipient_not_on_whatsapp');
-      await waitLikeAPerson(connection, entry.text, signal);
+      passed('network', 'the recipient has an account');
+      await waitLikeAPerson(connection, entry.text, met, signal);
+      return allowance;
+    } catch (error) {
+      allowance.giveBack();
+      throw error;
+    }
+  };
+
+  /** Everything that may still be refused; afterwards the message is on its way. */
+  const prepare = async (
+    connection: Connection,
+    entry: JournalEntry,
+    signal: AbortSignal,
+  ): Promise<Allowance> => {
+    try {
+      return await admit(connection, entry, signal);
     } catch (error) {
       await gate.shared(() => freeSend(database, entry.messageId));
       throw error;
@@ -122,19 +145,22 @@ export function createSender(options: Options): Sender {
 
   const run = async (
     credential: Credential,
-    message: TextSend,
+    message: MessageSend,
     messageId: string,
     persist: boolean,
   ): Promise<SendMessageAnswer> => {
     const { signal } = patience;
-    requireStorable(message.text);
     const connection = await findReachable(database, credential, message.connectionId, clock.now());
-    const { connectionId, to, text, idempotencyKey } = message;
-    const entry = { messageId, workspaceId: credential.workspaceId, connectionId, to, text };
+    const { connectionId, to, text, media, idempotencyKey } = message;
+    const entry = { messageId, workspaceId: credential.workspaceId, connectionId, to, text, media };
     const first = await claim(entry, idempotencyKey);
     if (first !== null) return first;
-    await prepare(connection, entry, signal);
-    const accepted = await carrier.accept({ ...entry, from: connection.phoneNumber ?? '' }, signal);
+    const allowance = await prepare(connection, entry, signal);
+    const outbound = { ...entry, media, from: connection.phoneNumber ?? '' };
+    const accepted = await carrier.accept(outbound, signal).catch((error: unknown) => {
+      allowance.giveBack();
+      throw error;
+    });
     return persist ? carrier.store(entry, accepted) : carrier.leaveUnstored(entry, accepted);
   };
 
@@ -159,6 +185,7 @@ export function createSender(options: Options): Sender {
     giveUp() {
       patience.abort();
       patience = new AbortController();
+      allowances.clear();
     },
 
     async idle() {

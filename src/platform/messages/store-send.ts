@@ -5,7 +5,7 @@ import type { Accepted, PhoneNetwork } from '../network/network.ts';
 import type { StateChange } from '../state-change.ts';
 import { emitsEvents, messageStatusTold } from './message-events.ts';
 import { RECEIPT_BITS } from './receipt-ladder.ts';
-import { answerSend, type JournalEntry } from './send-journal.ts';
+import { answerSend, type JournalEntry, sentAnswer } from './send-journal.ts';
 
 /**
  * Stores a message that the network has taken over: the row, its `sent` event, the receipts to come and the
@@ -18,26 +18,31 @@ export async function storeSend(
   entry: JournalEntry,
   { waMessageId }: Accepted,
 ): Promise<SendMessageAnswer> {
-  const { messageId, connectionId, workspaceId, to, text } = entry;
+  const { messageId, connectionId, workspaceId, to, text, media } = entry;
   const connection = await readConnection(change.tx, connectionId, change.now);
   const createdAt = await stampCreation(change, workspaceId);
   const inserted = await change.tx.query(
-    `INSERT INTO platform.messages (id, workspace_id, connection_id, direction, peer, text, wa_message_id,
-       status, receipts, created_at)
-     VALUES ($1, $2, $3, 'outgoing', $4, $5, $6, 'sent', $7, $8)
+    `INSERT INTO platform.messages (id, workspace_id, connection_id, direction, peer, text, media_id,
+       media_type, wa_message_id, status, receipts, created_at)
+     VALUES ($1, $2, $3, 'outgoing', $4, $5, $6, $7, $8, 'sent', $9, $10)
      ON CONFLICT (id) DO NOTHING RETURNING id`,
-    [messageId, workspaceId, connectionId, to, text, waMessageId, RECEIPT_BITS.sent, createdAt],
+    [
+      messageId,
+      workspaceId,
+      connectionId,
+      to,
+      text,
+      media?.id ?? null,
+      media?.mimetype ?? null,
+      waMessageId,
+      RECEIPT_BITS.sent,
+      createdAt,
+    ],
   );
-  const answer: SendMessageAnswer = { messageId, waMessageId, status: 'sent' };
+  const answer = sentAnswer(entry, { messageId, waMessageId });
   await answerSend(change.tx, messageId, answer);
   if (inserted.length === 0) return answer;
-  await network.followReceipts(change, {
-    messageId,
-    connectionId,
-    from: connection.phoneNumber ?? '',
-    to,
-    text,
-  });
+  await network.followReceipts(change, { messageId, connectionId, to });
   if (emitsEvents(connection, createdAt)) {
     await change.recordEvents([
       messageStatusTold(connection, { id: messageId, waMessageId, status: 'sent', at: createdAt }),

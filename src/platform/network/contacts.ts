@@ -12,13 +12,28 @@ export interface ContactBehaviour {
   readonly autoReply: string | null;
 }
 
+/** A file as a phone got it. */
+export interface ReceivedMedia {
+  readonly filename: string;
+  readonly mimetype: string;
+  readonly caption: string | null;
+  /** Size of the file. */
+  readonly bytes: number;
+  /** Hex digest of the file. */
+  readonly sha256: string;
+  /** The phone plays it as something said, not as a file. */
+  readonly voiceNote: boolean;
+}
+
 /** What the network took over for a phone. */
 export interface PhoneMessage {
   readonly messageId: string;
   readonly connectionId: string;
   /** Digits of the sender. */
   readonly from: string;
+  /** Null for a file; its caption stands with it. */
   readonly text: string | null;
+  readonly media?: ReceivedMedia;
   /** Virtual epoch ms. */
   readonly at: number;
 }
@@ -46,6 +61,24 @@ interface PhoneMessageRow {
   sender: string;
   text: string | null;
   at: number;
+  filename: string | null;
+  mimetype: string;
+  bytes: number;
+  sha256: Buffer;
+}
+
+/** Implements `Media object`: voice notes are `audio/ogg` under a name like `voice-*.ogg`. */
+function isVoiceNote(filename: string, mimetype: string): boolean {
+  return /^voice-.*\.ogg$/.test(filename) && /^audio\/ogg\s*(;|$)/i.test(mimetype);
+}
+
+function toPhoneMessage(row: PhoneMessageRow): PhoneMessage {
+  const { message_id: messageId, connection_id: connectionId, sender: from, text, at } = row;
+  const { filename, mimetype, bytes, sha256 } = row;
+  if (filename === null) return { messageId, connectionId, from, text, at };
+  const voiceNote = isVoiceNote(filename, mimetype);
+  const media = { filename, mimetype, caption: text, bytes, sha256: sha256.toString('hex'), voiceNote };
+  return { messageId, connectionId, from, text: null, media, at };
 }
 
 /** How the person behind a number behaves now. */
@@ -97,17 +130,12 @@ export function createContacts(database: Queryable, changeState: ChangeState): C
 
     async received(phone) {
       const rows = await database.query<PhoneMessageRow>(
-        `SELECT message_id, connection_id, sender, text, at
-         FROM platform.phone_messages WHERE phone = $1 ORDER BY position`,
+        `SELECT p.message_id, p.connection_id, p.sender, p.text, p.at, f.filename, f.mimetype, f.bytes, f.sha256
+         FROM platform.phone_messages p LEFT JOIN platform.media f ON f.id = p.media_id
+         WHERE p.phone = $1 ORDER BY p.position`,
         [phone],
       );
-      return rows.map((row) => ({
-        messageId: row.message_id,
-        connectionId: row.connection_id,
-        from: row.sender,
-        text: row.text,
-        at: row.at,
-      }));
+      return rows.map(toPhoneMessage);
     },
   };
 }

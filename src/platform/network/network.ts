@@ -1,4 +1,5 @@
 import type { MessageStatus } from '../../contract/service/statuses.ts';
+import type { MediaFile, MediaReference } from '../media/media-file.ts';
 import type { StateChange } from '../state-change.ts';
 
 /** A message on its way to a phone. */
@@ -10,8 +11,13 @@ export interface OutboundMessage {
   readonly from: string;
   /** Digits of the recipient. */
   readonly to: string;
-  readonly text: string;
+  /** The text, or the caption of the file. */
+  readonly text: string | null;
+  readonly media: MediaFile | null;
 }
+
+/** What the receipts of a message depend on. */
+export type FollowedMessage = Pick<OutboundMessage, 'messageId' | 'connectionId' | 'to'>;
 
 /** What the network answers on taking a message over. */
 export interface Accepted {
@@ -28,7 +34,7 @@ export interface PhoneNetwork {
   /** Which of these messages the network has taken over. */
   findAccepted(messageIds: readonly string[]): Promise<Map<string, Accepted>>;
   /** Asks for the receipts of a message, in the transaction that stores it, so that none comes too early. */
-  followReceipts(change: StateChange, message: OutboundMessage): Promise<void>;
+  followReceipts(change: StateChange, message: FollowedMessage): Promise<void>;
 }
 
 /** What became of an outgoing message, told by the network. */
@@ -47,7 +53,10 @@ export interface InboundMessage {
   readonly id?: string;
   readonly connectionId: string;
   readonly from: string;
-  readonly text: string;
+  /** The text, or the caption of the file. */
+  readonly text: string | null;
+  /** A file that is stored already. */
+  readonly media?: MediaReference;
   /** When it was written, virtual epoch ms. */
   readonly at: number;
 }

@@ -4,7 +4,7 @@ import type { Queryable } from '../../runtime/database/database.ts';
 import type { DomainClock } from '../time/domain-clock.ts';
 import type { TimerHandler } from '../time/timer-runner.ts';
 import { readBehaviour } from './contacts.ts';
-import type { NetworkReports, OutboundMessage, PhoneNetwork } from './network.ts';
+import type { NetworkReports, PhoneNetwork } from './network.ts';
 import { newNetworkId } from './network-id.ts';
 import { planReceipts } from './plan-receipts.ts';
 
@@ -37,12 +37,30 @@ export function createSimulatedNetwork({ database, clock, random }: Options): Ph
       return onNetwork;
     },
 
-    async accept({ messageId, connectionId, from, to, text }) {
+    async accept({ messageId, connectionId, from, to, text, media }) {
       const waMessageId = newNetworkId();
       const rows = await database.query(
-        `INSERT INTO platform.phone_messages (message_id, phone, connection_id, sender, text, wa_message_id, at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (message_id) DO NOTHING RETURNING message_id`,
-        [messageId, to, connectionId, from, text, waMessageId, clock.now()],
+        `WITH file AS (
+           INSERT INTO platform.media (id, filename, mimetype, bytes, sha256, created_at)
+           SELECT $8::text, $9, $10, $11::int, $12::bytea, $7::bigint WHERE $8::text IS NOT NULL
+           ON CONFLICT (id) DO NOTHING)
+         INSERT INTO platform.phone_messages
+           (message_id, phone, connection_id, sender, text, wa_message_id, at, media_id)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (message_id) DO NOTHING RETURNING message_id`,
+        [
+          messageId,
+          to,
+          connectionId,
+          from,
+          text,
+          waMessageId,
+          clock.now(),
+          media?.id ?? null,
+          media?.filename ?? null,
+          media?.mimetype ?? null,
+          media?.bytes ?? null,
+          media?.sha256 ?? null,
+        ],
       );
       if (rows.length > 0) return { waMessageId };
       return (await readAccepted(database, [messageId])).get(messageId) ?? { waMessageId: null };
@@ -50,7 +68,7 @@ export function createSimulatedNetwork({ database, clock, random }: Options): Ph
 
     findAccepted: (ids) => readAccepted(database, ids),
 
-    async followReceipts(change, message: OutboundMessage) {
+    async followReceipts(change, message) {
       const behaviour = await readBehaviour(change.tx, message.to);
       const { receipts, reply } = planReceipts(behaviour, change.now, random());
       const timers = receipts.map(({ status, at, reportedAt }) => ({

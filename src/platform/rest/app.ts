@@ -1,5 +1,6 @@
-import express from 'express';
+import express, { type RequestHandler } from 'express';
 import { findEntry } from '../credentials/address-allowlist.ts';
+import { MEDIA_PATH } from '../media/media-address.ts';
 import { PlatformError } from '../platform-error.ts';
 import { refusal, writeAnswer } from './answer.ts';
 import { NEUTRAL_PICTURE, NEUTRAL_PICTURE_PATH } from './neutral-picture.ts';
@@ -10,6 +11,8 @@ export const API_PREFIX = '/api/v1';
 
 export interface AppOptions {
   readonly calls: CallServer;
+  /** Serves files, by the parameter `id`. */
+  readonly media: RequestHandler;
   /** Addresses and CIDR ranges of the proxies whose `X-Forwarded-For` is believed; with none it is ignored. */
   readonly trustedProxies: readonly string[];
 }
@@ -19,7 +22,7 @@ export interface AppOptions {
  * rightmost one of `X-Forwarded-For` and the socket that is no trusted proxy: what stands left of it was
  * written by the caller.
  */
-export function createApp({ calls, trustedProxies }: AppOptions): express.Express {
+export function createApp({ calls, media, trustedProxies }: AppOptions): express.Express {
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
@@ -28,6 +31,7 @@ export function createApp({ calls, trustedProxies }: AppOptions): express.Expres
   app.set('trust proxy', (address: string) => findEntry(trustedProxies, address) !== null);
 
   app.use(API_PREFIX, (request, response) => calls.handle(request, response));
+  app.all(`${MEDIA_PATH}/:id`, media);
   app.get(NEUTRAL_PICTURE_PATH, (_request, response) => {
     response.type('image/svg+xml').send(NEUTRAL_PICTURE);
   });

@@ -15,7 +15,7 @@ export interface RawInput {
   readonly params: Readonly<Record<string, string>>;
   /** The query parameters of the endpoint's row by name; each was given once. */
   readonly query: Readonly<Record<string, string>>;
-  /** Parsed JSON; undefined without a body. */
+  /** Parsed JSON; undefined without a body, or where the endpoint reads it by itself. */
   readonly body: unknown;
   /** For headers: `headersDistinct` has every value of each. */
   readonly request: IncomingMessage;
@@ -41,15 +41,15 @@ export interface Endpoint {
   readonly row: EndpointRow;
   /** The only kind of workspace that may call it; absent: both. */
   readonly onlyFor?: WorkspaceKind;
-  /** Bytes of a body; absent: the limit of all the others. */
-  readonly bodyLimit?: number;
+  /** The body may be too large to be held; the endpoint reads it from the request. */
+  readonly readsOwnBody?: boolean;
   /** Checks the shape of the input and answers what to run then. Throws the refusal of a bad shape. */
-  prepare(input: RawInput): (call: Call) => Promise<Answer>;
+  prepare(input: RawInput): Promise<(call: Call) => Promise<Answer>>;
 }
 
 interface EndpointParts<Input> extends Omit<Endpoint, 'prepare'> {
   /** The checked input. Throws `PlatformError`. */
-  read(input: RawInput): Input;
+  read(input: RawInput): Input | Promise<Input>;
   handle(call: Call, input: Input): Promise<Answer>;
 }
 
@@ -57,8 +57,8 @@ interface EndpointParts<Input> extends Omit<Endpoint, 'prepare'> {
 export function defineEndpoint<Input>({ read, handle, ...rest }: EndpointParts<Input>): Endpoint {
   return {
     ...rest,
-    prepare(raw) {
-      const input = read(raw);
+    async prepare(raw) {
+      const input = await read(raw);
       return (call) => handle(call, input);
     },
   };

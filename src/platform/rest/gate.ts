@@ -59,10 +59,11 @@ function readQuery(request: Request, known: readonly string[]): Record<string, s
 }
 
 async function checkShape({ request, endpoint, params }: Entry) {
-  const { row, bodyLimit = ASSUMPTIONS.bodyBytes.value.other } = endpoint;
-  const body = row.body === undefined ? undefined : await readJsonBody(request, bodyLimit);
+  const { row, readsOwnBody = false } = endpoint;
+  const hasBody = row.body !== undefined && !readsOwnBody;
+  const body = hasBody ? await readJsonBody(request, ASSUMPTIONS.bodyBytes.value.other) : undefined;
   const query = readQuery(request, Object.keys(row.query?.shape ?? {}));
-  const handle = endpoint.prepare({ params, query, body, request });
+  const handle = await endpoint.prepare({ params, query, body, request });
   passed('shape');
   return handle;
 }

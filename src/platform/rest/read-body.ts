@@ -12,12 +12,26 @@ async function readBytes(request: IncomingMessage, limit: number): Promise<Buffe
   } catch (error) {
     const type: unknown = error instanceof Error ? Reflect.get(error, 'type') : undefined;
     if (type === 'entity.too.large') throw new PlatformError('payload_too_large', { cause: error });
-    throw new PlatformError('invalid_request', { field: 'body', hint: 'ended early', cause: error });
+    throw endedEarly(error);
   }
 }
 
-/** A body that is not sent as it is would have to be inflated, to nobody knows what size. */
-function requirePlain({ headers }: IncomingMessage): void {
+/** The refusal of a body that its sender did not finish. */
+export function endedEarly(cause: unknown): PlatformError {
+  return new PlatformError('invalid_request', { field: 'body', hint: 'ended early', cause });
+}
+
+/** The value of JSON in UTF-8. Throws `invalid_request`. */
+export function parseJson(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(utf8.decode(bytes));
+  } catch (error) {
+    throw new PlatformError('invalid_request', { field: 'body', hint: 'must be JSON', cause: error });
+  }
+}
+
+/** Throws `invalid_request`: a body that is not sent as it is would have to be inflated, to nobody knows what size. */
+export function requirePlain({ headers }: IncomingMessage): void {
   const encoding = headers['content-encoding']?.trim().toLowerCase() ?? '';
   if (encoding === '' || encoding === 'identity') return;
   throw new PlatformError(ASSUMPTIONS.encodedBody.value, {
@@ -33,10 +47,5 @@ function requirePlain({ headers }: IncomingMessage): void {
 export async function readJsonBody(request: IncomingMessage, limit: number): Promise<unknown> {
   requirePlain(request);
   const bytes = await readBytes(request, limit);
-  if (bytes.length === 0) return undefined;
-  try {
-    return JSON.parse(utf8.decode(bytes));
-  } catch (error) {
-    throw new PlatformError('invalid_request', { field: 'body', hint: 'must be JSON', cause: error });
-  }
+  return bytes.length === 0 ? undefined : parseJson(bytes);
 }

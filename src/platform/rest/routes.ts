@@ -1,4 +1,6 @@
 import type { Queryable } from '../../runtime/database/database.ts';
+import type { MediaAddress } from '../media/media-address.ts';
+import type { MediaStore } from '../media/media-store.ts';
 import type { PageCursors } from '../messages/page-cursor.ts';
 import type { Sender } from '../messages/send-messages.ts';
 import type { PhoneNetwork } from '../network/network.ts';
@@ -14,6 +16,7 @@ import { getWebhookEndpoint } from './get-webhook.ts';
 import { listConnectionsEndpoint } from './list-connections.ts';
 import { listMessagesEndpoint } from './list-messages.ts';
 import { logoutConnectionEndpoint } from './logout-connection.ts';
+import { markReadEndpoint } from './mark-read.ts';
 import { putWebhookEndpoint } from './put-webhook.ts';
 import { requestPairingCodeEndpoint } from './request-pairing-code.ts';
 import { restartConnectionEndpoint } from './restart-connection.ts';
@@ -30,6 +33,8 @@ export interface RouteDependencies {
   readonly sender: Sender;
   readonly webhooks: WebhookConfiguration;
   readonly neutralPicture: () => string;
+  readonly mediaStore: MediaStore;
+  readonly mediaAddress: MediaAddress;
 }
 
 /**
@@ -37,7 +42,7 @@ export interface RouteDependencies {
  * before it stand in `gate.ts`.
  */
 export function createRoutes(dependencies: RouteDependencies): readonly Endpoint[] {
-  const { changeState, sender, webhooks } = dependencies;
+  const { changeState, sender, webhooks, mediaStore } = dependencies;
   return [
     listConnectionsEndpoint(dependencies),
     createConnectionEndpoint(dependencies),
@@ -48,7 +53,8 @@ export function createRoutes(dependencies: RouteDependencies): readonly Endpoint
     requestPairingCodeEndpoint(dependencies),
     getAccountEndpoint(dependencies),
     listMessagesEndpoint(dependencies),
-    sendMessageEndpoint(sender),
+    sendMessageEndpoint(sender, mediaStore),
+    markReadEndpoint(dependencies),
     getWebhookEndpoint(webhooks),
     putWebhookEndpoint(webhooks),
     rotateWebhookEndpoint(webhooks),

@@ -1,26 +1,88 @@
 import { SERVICE_ENDPOINTS } from '../../contract/service/endpoints.ts';
-import { sendMessageRequest } from '../../contract/service/messages.ts';
-import { ASSUMPTIONS } from '../assumptions.ts';
-import type { Sender, TextSend } from '../messages/send-messages.ts';
+import { type MediaObject, sendMessageRequest } from '../../contract/service/messages.ts';
+import type { MediaFile } from '../media/media-file.ts';
+import type { MediaStore } from '../media/media-store.ts';
+import { checkStorable, checkStorableMedia } from '../messages/check-storable.ts';
+import type { MessageSend, Sender } from '../messages/send-messages.ts';
 import { PlatformError } from '../platform-error.ts';
 import { defineEndpoint, type Endpoint, ok, type RawInput, readShape } from './endpoint.ts';
+import { readSendBody, type SendBody } from './read-send-body.ts';
 
-function readText({ body }: RawInput): TextSend {
-  const { connectionId, to, text, idempotencyKey = null } = readShape(sendMessageRequest, body);
-  if (text === undefined)
-    throw new PlatformError('invalid_request', { field: 'media', hint: 'only text so far' });
-  return { connectionId, to, text, idempotencyKey };
+/** Data that the schema takes, and data that it refuses: they stand in for a file that is stored already. */
+const RIGHT_DATA = 'AAAA';
+const WRONG_DATA = '';
+
+interface Input {
+  readonly message: MessageSend;
+  /** Files stored for this send, to be discarded where they become no message's. */
+  readonly begun: readonly string[];
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The body as the schema reads it, the mark of a file replaced by data that are right or wrong as the file is. */
+function standIn({ value, mark, file }: SendBody): unknown {
+  if (!isRecord(value) || !isRecord(value['media']) || value['media']['data'] !== mark) return value;
+  return { ...value, media: { ...value['media'], data: file === null ? WRONG_DATA : RIGHT_DATA } };
+}
+
+function readFields(body: SendBody) {
+  try {
+    return readShape(sendMessageRequest, standIn(body));
+  } catch (error) {
+    const { fault } = body;
+    if (fault === null || !(error instanceof PlatformError) || error.field !== 'media.data') throw error;
+    throw new PlatformError('invalid_request', { field: 'media.data', hint: fault });
+  }
+}
+
+function toFile({ filename, mimetype }: MediaObject, { file }: SendBody): MediaFile {
+  // The schema takes data of one kind alone: those that stand in for a stored file.
+  if (file === null) throw new PlatformError('internal_error');
+  return { ...file, filename, mimetype };
+}
+
+/** Captions are texts; an empty one is none. */
+function captionOf({ caption }: MediaObject): string | null {
+  return caption === undefined || caption === '' ? null : caption;
+}
+
+function readMessage(body: SendBody): MessageSend {
+  const { connectionId, to, text, media, idempotencyKey = null } = readFields(body);
+  const message = { connectionId, to, idempotencyKey };
+  if (media === undefined) {
+    checkStorable('text', text ?? '');
+    return { ...message, text: text ?? '', media: null };
+  }
+  checkStorableMedia(media);
+  return { ...message, text: captionOf(media), media: toFile(media, body) };
 }
 
 /** `POST /messages`. */
-export function sendMessageEndpoint(sender: Sender): Endpoint {
+export function sendMessageEndpoint(sender: Sender, store: MediaStore): Endpoint {
+  const read = async ({ request }: RawInput): Promise<Input> => {
+    const begun: string[] = [];
+    try {
+      return { message: readMessage(await readSendBody(request, { store, begun })), begun };
+    } catch (error) {
+      await store.discard(begun);
+      throw error;
+    }
+  };
+
   return defineEndpoint({
     row: SERVICE_ENDPOINTS.sendMessage,
-    bodyLimit: ASSUMPTIONS.bodyBytes.value.send,
-    read: readText,
-    async handle({ credential, faults }, message) {
+    readsOwnBody: true,
+    read,
+    async handle({ credential, faults }, { message, begun }) {
       const persist = !faults.some((fault) => fault.type === 'not_persisted');
-      return ok(await sender.send(credential, message, { persist }));
+      try {
+        return ok(await sender.send(credential, message, { persist }));
+      } finally {
+        await store.discard(begun);
+      }
     },
   });
 }

@@ -19,6 +19,8 @@ export interface MovableClock extends DomainClock {
   moveTo(state: ClockState): void;
   /** Holds the clock at `at`, never back, until the next `moveTo`. */
   pin(at: number): void;
+  /** Calls `listener` whenever the clock was moved by hand, and not when time just goes by. */
+  onMove(listener: () => void): void;
 }
 
 /** A clock that runs with the wall clock at a distance. A wall clock that jumps back makes it wait. */
@@ -26,6 +28,7 @@ export function createDomainClock(systemClock: Clock, initial: ClockState): Mova
   let state = initial;
   let pinned: number | null = null;
   let last = 0;
+  const listeners: (() => void)[] = [];
 
   const now = (): number => {
     const reading = pinned ?? state.frozenAt ?? systemClock.now() + state.offsetMs;
@@ -46,9 +49,13 @@ export function createDomainClock(systemClock: Clock, initial: ClockState): Mova
       state = next;
       pinned = null;
       now();
+      for (const listener of listeners) listener();
     },
     pin(at) {
       pinned = Math.max(at, now());
+    },
+    onMove(listener) {
+      listeners.push(listener);
     },
   };
 }

@@ -21,10 +21,8 @@ export function peopleEndpoints({ contacts, messages }: Platform) {
     contactWrites({ param, body }) {
       const from = readPhone(param('phone'));
       const { connectionId, text, media } = body;
-      if (media !== undefined || text === undefined) {
-        throw new SandboxError('invalid_request', "'media': the sandbox takes text only so far.", 'media');
-      }
-      return messages.receive(connectionId, { from, text });
+      if (media !== undefined) return messages.receiveFile(connectionId, from, media);
+      return messages.receive(connectionId, { from, text: text ?? '' });
     },
 
     async listContactMessages({ param, query: { limit, cursor } }) {

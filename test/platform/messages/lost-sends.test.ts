@@ -18,7 +18,7 @@ describe('a send whose process died', () => {
 
   async function begin(idempotencyKey: string | null): Promise<JournalEntry> {
     const { workspaceId, connectionId } = seeded;
-    const entry = { messageId: newIdentifier(), workspaceId, connectionId, to, text: 'hello' };
+    const entry = { messageId: newIdentifier(), workspaceId, connectionId, to, text: 'hello', media: null };
     const claim = await claimSend(service.database, entry, idempotencyKey, service.platform.time.now());
     expect(claim).toEqual({ outcome: 'claimed' });
     return entry;

@@ -1,0 +1,20 @@
+/** Bytes that are stored, not yet named. */
+export interface StoredBytes {
+  /** Unguessable: it is the secret part of the file's address. */
+  readonly id: string;
+  /** Size of the file. */
+  readonly bytes: number;
+  readonly sha256: Uint8Array;
+}
+
+/** A file of a message. */
+export interface MediaFile extends StoredBytes {
+  readonly filename: string;
+  readonly mimetype: string;
+}
+
+/** What a message keeps of its file. */
+export interface MediaReference {
+  readonly id: string;
+  readonly mimetype: string;
+}

@@ -1,0 +1,36 @@
+/** Lets so many in at once; the rest waits in the order in which it came. */
+export interface Turns {
+  /** Resolves when it is one's turn, with the function that ends it. */
+  enter(): Promise<() => void>;
+  run<T>(work: () => Promise<T>): Promise<T>;
+}
+
+export function createTurns(atOnce: number): Turns {
+  const waiting: (() => void)[] = [];
+  let inside = 0;
+
+  const leave = (): void => {
+    const next = waiting.shift();
+    // A turn that is handed on is never free in between, so nobody gets past those who wait.
+    if (next === undefined) inside -= 1;
+    else next();
+  };
+
+  const enter = async (): Promise<() => void> => {
+    if (inside < atOnce) inside += 1;
+    else await new Promise<void>((resolve) => waiting.push(resolve));
+    return leave;
+  };
+
+  return {
+    enter,
+    async run(work) {
+      const end = await enter();
+      try {
+        return await work();
+      } finally {
+        end();
+      }
+    },
+  };
+}

@@ -1,0 +1,34 @@
+import type { MediaObject } from '../../contract/service/messages.ts';
+import { ASSUMPTIONS } from '../assumptions.ts';
+import { PlatformError } from '../platform-error.ts';
+
+/** Type and subtype, and parameters such as `codecs=opus`. */
+const MIMETYPE = /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+(?:\s*;\s*[\w-]+=(?:[\w!#$&^.+-]+|"[\w !#$&^.,+-]*"))*$/;
+const CONTROL_CHARACTER = /\p{Cc}/u;
+
+/** NUL and half surrogate pairs cannot be stored as they are. Throws the code that names them. */
+export function checkStorable(field: string, text: string): void {
+  if (!text.includes('\0') && text.isWellFormed()) return;
+  throw new PlatformError(ASSUMPTIONS.refusedText.value, {
+    field,
+    hint: 'must be well-formed Unicode without NUL',
+  });
+}
+
+/** What the names of a file must be besides their shape: they are stored, and stand in headers later. */
+export function checkStorableMedia({ filename, mimetype, caption = '' }: MediaObject): void {
+  checkStorable('media.filename', filename);
+  if (CONTROL_CHARACTER.test(filename)) {
+    throw new PlatformError('invalid_request', {
+      field: 'media.filename',
+      hint: 'must not have control characters',
+    });
+  }
+  if (!MIMETYPE.test(mimetype)) {
+    throw new PlatformError('invalid_request', {
+      field: 'media.mimetype',
+      hint: 'must be a media type, as audio/ogg',
+    });
+  }
+  checkStorable('media.caption', caption);
+}

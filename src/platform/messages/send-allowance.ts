@@ -1,0 +1,133 @@
+import { LIMITS } from '../../contract/service/limits.ts';
+import type { Queryable } from '../../runtime/database/database.ts';
+import { ASSUMPTIONS } from '../assumptions.ts';
+import type { Connection } from '../connections/read-connections.ts';
+import { PlatformError } from '../platform-error.ts';
+import type { DomainClock } from '../time/domain-clock.ts';
+
+const HOUR_MS = 3_600_000;
+const MINUTE_MS = 60_000;
+
+/** A send that has been let through. It counts until it is given back. */
+export interface Allowance {
+  /** The send came to nothing, so it does not count. */
+  giveBack(): void;
+}
+
+/** How many sends a connection may make. All in virtual time. */
+export interface SendAllowances {
+  /**
+   * Counts a send. Throws `warmup_limited` for a new `qr` number that has reached its cap of the hour, and
+   * `rate_limited` for a connection that sends more than anybody types; both tell when the next one may go.
+   */
+  take(connection: Connection): Promise<Allowance>;
+  /** Forgets what was counted. */
+  clear(): void;
+}
+
+interface Options {
+  readonly database: Queryable;
+  readonly clock: DomainClock;
+  /** Sends of one connection in a minute before the abuse limiter steps in. */
+  readonly sendsPerMinute: number;
+}
+
+/** The cap of the hour for a number that warms up until `warmupUntil`; null: it is over. */
+export function warmupCap(warmupUntil: number | null, now: number): number | null {
+  if (warmupUntil === null || now >= warmupUntil) return null;
+  const age = now - (warmupUntil - LIMITS.warmupMs);
+  const step = ASSUMPTIONS.warmupCaps.value.find(({ untilMs }) => age < untilMs);
+  return step?.perHour ?? null;
+}
+
+/** Times of sends, oldest first, of the last hour. */
+class SendTimes {
+  readonly #times: number[] = [];
+
+  add(at: number): void {
+    this.#times.push(at);
+  }
+
+  remove(at: number): void {
+    const index = this.#times.lastIndexOf(at);
+    if (index !== -1) this.#times.splice(index, 1);
+  }
+
+  forgetUntil(time: number): void {
+    const keep = this.#times.findIndex((at) => at > time);
+    this.#times.splice(0, keep === -1 ? this.#times.length : keep);
+  }
+
+  /** When a window that holds `limit` sends has room again; null: it has room now. */
+  roomAt(limit: number, windowMs: number, now: number): number | null {
+    const blocking = this.#times.at(-limit);
+    if (blocking === undefined || blocking + windowMs <= now) return null;
+    return blocking + windowMs;
+  }
+}
+
+async function readLastHour(db: Queryable, connectionId: string, now: number): Promise<number[]> {
+  const rows = await db.query<{ created_at: number }>(
+    `SELECT created_at FROM platform.messages
+     WHERE connection_id = $1 AND direction = 'outgoing' AND created_at > $2 ORDER BY position`,
+    [connectionId, now - HOUR_MS],
+  );
+  return rows.map((row) => row.created_at);
+}
+
+function refuse(
+  code: 'warmup_limited' | 'rate_limited',
+  limit: number,
+  window: string,
+  roomAt: number,
+  now: number,
+): never {
+  throw new PlatformError(code, {
+    retryAfterSeconds: Math.ceil((roomAt - now) / 1_000),
+    why: `${limit} sends in the last ${window}, the next at ${new Date(roomAt).toISOString()}`,
+  });
+}
+
+/**
+ * Implements `429 warmup_limited` and `rate_limited` of sends. Counts are kept in memory; those of a number that
+ * warms up are read back after a restart, those of the last minute are not worth it.
+ */
+export function createSendAllowances({ database, clock, sendsPerMinute }: Options): SendAllowances {
+  const counted = new Map<string, Promise<SendTimes>>();
+
+  const load = async ({ id, warmupUntil }: Connection, now: number): Promise<SendTimes> => {
+    const times = new SendTimes();
+    if (warmupCap(warmupUntil, now) === null) return times;
+    for (const at of await readLastHour(database, id, now)) times.add(at);
+    return times;
+  };
+
+  const find = (connection: Connection, now: number): Promise<SendTimes> => {
+    const known = counted.get(connection.id);
+    if (known !== undefined) return known;
+    const loading = load(connection, now);
+    counted.set(connection.id, loading);
+    // What could not be read is read by the next send.
+    loading.catch(() => counted.delete(connection.id));
+    return loading;
+  };
+
+  return {
+    async take(connection) {
+      const times = await find(connection, clock.now());
+      const now = clock.now();
+      const cap = warmupCap(connection.warmupUntil, now);
+      times.forgetUntil(now - (cap === null ? MINUTE_MS : HOUR_MS));
+      const warm = cap === null ? null : times.roomAt(cap, HOUR_MS, now);
+      if (cap !== null && warm !== null) refuse('warmup_limited', cap, 'hour', warm, now);
+      const calm = times.roomAt(sendsPerMinute, MINUTE_MS, now);
+      if (calm !== null) refuse('rate_limited', sendsPerMinute, 'minute', calm, now);
+      times.add(now);
+      return { giveBack: () => times.remove(now) };
+    },
+
+    clear() {
+      counted.clear();
+    },
+  };
+}

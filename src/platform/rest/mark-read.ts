@@ -1,0 +1,30 @@
+import { SERVICE_ENDPOINTS } from '../../contract/service/endpoints.ts';
+import { readReceiptRequest } from '../../contract/service/messages.ts';
+import type { Queryable } from '../../runtime/database/database.ts';
+import { markRead, type ReadReceipt } from '../messages/mark-read.ts';
+import type { ChangeState } from '../state-change.ts';
+import type { DomainClock } from '../time/domain-clock.ts';
+import { defineEndpoint, type Endpoint, ok, type RawInput, readShape } from './endpoint.ts';
+
+interface Dependencies {
+  readonly database: Queryable;
+  readonly changeState: ChangeState;
+  readonly clock: DomainClock;
+}
+
+function readReceipt({ body }: RawInput): ReadReceipt {
+  const { connectionId, phone = null, messageId = null } = readShape(readReceiptRequest, body);
+  return { connectionId, phone, messageId };
+}
+
+/** `POST /messages/read`. */
+export function markReadEndpoint(dependencies: Dependencies): Endpoint {
+  return defineEndpoint({
+    row: SERVICE_ENDPOINTS.markRead,
+    read: readReceipt,
+    async handle({ credential }, receipt) {
+      const now = dependencies.clock.now();
+      return ok({ ok: true, marked: await markRead(dependencies, credential, receipt, now) });
+    },
+  });
+}

@@ -1,0 +1,109 @@
+import type { IncomingMessage } from 'node:http';
+import { ASSUMPTIONS } from '../assumptions.ts';
+import { newIdentifier } from '../identifiers.ts';
+import type { StoredBytes } from '../media/media-file.ts';
+import type { MediaStore } from '../media/media-store.ts';
+import type { MediaUpload } from '../media/media-upload.ts';
+import { JsonSplitter } from '../media/split-json.ts';
+import { PlatformError } from '../platform-error.ts';
+import { endedEarly, parseJson, requirePlain } from './read-body.ts';
+
+/** Where the file is in the body of a send. */
+const FILE_PATH = ['media', 'data'];
+
+/** The body of a send, its file apart. */
+export interface SendBody {
+  /** Parsed JSON. In place of the file's data it has `mark`; undefined without a body. */
+  readonly value: unknown;
+  /** Stands for the data that were taken out, and cannot have been sent. */
+  readonly mark: string;
+  /** The file as it is stored; null when there is none, or a wrong one. */
+  readonly file: StoredBytes | null;
+  /** What is wrong with the file's data; null: nothing, or there are none. */
+  readonly fault: string | null;
+}
+
+interface Reading {
+  readonly store: MediaStore;
+  /** Ids of every file begun, for whoever discards them. */
+  readonly begun: string[];
+}
+
+/** Takes the parts of a body apart: the rest is kept to be parsed, the file goes to the store as it comes. */
+class SendBodyReader {
+  readonly mark = newIdentifier();
+  readonly #reading: Reading;
+  readonly #splitter = new JsonSplitter(FILE_PATH);
+  readonly #rest: Buffer[] = [];
+  #restBytes = 0;
+  #leave: (() => void) | null = null;
+  #upload: MediaUpload | null = null;
+
+  constructor(reading: Reading) {
+    this.#reading = reading;
+  }
+
+  async take(chunk: Buffer): Promise<void> {
+    for (const part of this.#splitter.split(chunk)) {
+      if (part.kind === 'rest') this.#keep(part.bytes);
+      else if (part.kind === 'begin') await this.#begin();
+      else if (part.kind === 'text') await this.#upload?.write(part.text);
+    }
+  }
+
+  async end(): Promise<SendBody> {
+    const bytes = Buffer.concat(this.#rest);
+    const value = bytes.length === 0 ? undefined : parseJson(bytes);
+    const file = (await this.#upload?.finish()) ?? null;
+    return { value, mark: this.mark, file, fault: this.#upload?.fault ?? null };
+  }
+
+  /** Makes room for the next file. */
+  close(): void {
+    this.#leave?.();
+    this.#leave = null;
+  }
+
+  async #begin(): Promise<void> {
+    this.#leave ??= await this.#reading.store.uploads.enter();
+    const id = newIdentifier();
+    this.#reading.begun.push(id);
+    this.#upload = this.#reading.store.open(id);
+    this.#keep(Buffer.from(this.mark));
+  }
+
+  /** Copied, or a few bytes would keep the whole piece of the request in memory. */
+  #keep(bytes: Buffer): void {
+    this.#restBytes += bytes.length;
+    if (this.#restBytes > ASSUMPTIONS.bodyBytes.value.other) throw new PlatformError('payload_too_large');
+    this.#rest.push(Buffer.from(bytes));
+  }
+}
+
+/**
+ * Reads the body of a send without ever holding its file: pieces of it are stored while the next ones wait in
+ * the socket. Throws `payload_too_large` (17 MB in all, 256 KB beside the file), or `invalid_request` for bytes
+ * that are no JSON in UTF-8. What is wrong with the file alone is told in the answer, for its turn among the fields.
+ */
+export async function readSendBody(request: IncomingMessage, reading: Reading): Promise<SendBody> {
+  requirePlain(request);
+  const limit = ASSUMPTIONS.bodyBytes.value.send;
+  if (Number(request.headers['content-length'] ?? 0) > limit) throw new PlatformError('payload_too_large');
+  const reader = new SendBodyReader(reading);
+  let bytes = 0;
+  // The stream must outlive a refusal in its midst: the answer goes over the same socket.
+  const chunks: AsyncIterable<Buffer> = request.iterator({ destroyOnReturn: false });
+  try {
+    for await (const chunk of chunks) {
+      bytes += chunk.length;
+      if (bytes > limit) throw new PlatformError('payload_too_large');
+      await reader.take(chunk);
+    }
+    return await reader.end();
+  } catch (error) {
+    if (request.errored !== null && !(error instanceof PlatformError)) throw endedEarly(error);
+    throw error;
+  } finally {
+    reader.close();
+  }
+}

@@ -1,0 +1,78 @@
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { Request, RequestHandler, Response } from 'express';
+import type { Logger } from '../../runtime/logger/logger.ts';
+import { isIdentifier } from '../identifiers.ts';
+import { attachmentHeader } from '../media/attachment-name.ts';
+import { readRange } from '../media/byte-range.ts';
+import type { MediaFile } from '../media/media-file.ts';
+import type { MediaStore } from '../media/media-store.ts';
+import { PlatformError } from '../platform-error.ts';
+import { answerOf, refusal, writeAnswer } from './answer.ts';
+
+/** Nothing of a file may run, be framed or be guessed into another type, wherever it is opened. */
+const SAFETY = {
+  'X-Content-Type-Options': 'nosniff',
+  'Content-Security-Policy': "default-src 'none'; sandbox",
+  'Cross-Origin-Resource-Policy': 'cross-origin',
+  'Referrer-Policy': 'no-referrer',
+  'Cache-Control': 'private, no-store',
+} as const;
+
+/** Sends a file, or the range of it that was asked for. */
+async function sendFile(
+  store: MediaStore,
+  file: MediaFile,
+  request: Request,
+  response: Response,
+): Promise<void> {
+  const range = readRange(request.headers.range, file.bytes);
+  response.set({
+    ...SAFETY,
+    'Content-Type': file.mimetype,
+    'Content-Disposition': attachmentHeader(file.filename),
+    'Accept-Ranges': 'bytes',
+  });
+  if (range === 'unsatisfiable') {
+    response
+      .status(416)
+      .set({ 'Content-Range': `bytes */${file.bytes}`, 'Content-Length': '0' })
+      .end();
+    return;
+  }
+  const { start, end } = range ?? { start: 0, end: file.bytes };
+  if (range !== null) response.status(206).set('Content-Range', `bytes ${start}-${end - 1}/${file.bytes}`);
+  response.set('Content-Length', String(end - start));
+  if (request.method === 'HEAD') {
+    response.end();
+    return;
+  }
+  // One piece in memory, the next is read once it has gone.
+  await pipeline(Readable.from(store.read(file.id, start, end), { highWaterMark: 1 }), response);
+}
+
+/**
+ * Serves files at their public addresses, to whoever knows one: no credential, no listing, and the same 404 for
+ * an address that never was and one that is over. Implements `message.received`: `media_url`.
+ */
+export function serveMedia(store: MediaStore, logger: Logger): RequestHandler {
+  return async (request, response) => {
+    if (request.method !== 'GET' && request.method !== 'HEAD') {
+      const answer = refusal(new PlatformError('method_not_allowed'));
+      writeAnswer(response, { ...answer, headers: { Allow: 'GET, HEAD' } });
+      return;
+    }
+    try {
+      const { id } = request.params;
+      const file = isIdentifier(id) ? await store.find(id) : null;
+      if (file === null) writeAnswer(response, refusal(new PlatformError('not_found')));
+      else await sendFile(store, file, request, response);
+    } catch (error) {
+      // A client that left early, or a connection to the database that did.
+      if (response.destroyed) return;
+      logger.error({ err: error }, 'a file could not be served');
+      if (response.headersSent) response.destroy();
+      else writeAnswer(response, answerOf(error));
+    }
+  };
+}

@@ -1,0 +1,48 @@
+import type { Clock } from '../../runtime/clock/clock.ts';
+import type { MovableClock } from './domain-clock.ts';
+
+/**
+ * Waits until `ms` of virtual time have passed, by themselves or because somebody moved time. A time that stands
+ * holds nobody: the wall clock ends the wait as well. Rejects with the signal's reason once it aborts.
+ * Whoever waits must not hold the gate of time.
+ */
+export type VirtualWait = (ms: number, signal: AbortSignal) => Promise<void>;
+
+interface Waiter {
+  readonly dueAt: number;
+  readonly wake: () => void;
+}
+
+export function createVirtualWait(clock: MovableClock, systemClock: Clock): VirtualWait {
+  const waiters = new Set<Waiter>();
+
+  clock.onMove(() => {
+    const now = clock.now();
+    for (const waiter of [...waiters]) if (waiter.dueAt <= now) waiter.wake();
+  });
+
+  return (ms, signal) =>
+    new Promise((resolve, reject) => {
+      if (signal.aborted) {
+        reject(signal.reason);
+        return;
+      }
+      const leave = (): void => {
+        cancel();
+        waiters.delete(waiter);
+        signal.removeEventListener('abort', abort);
+      };
+      const wake = (): void => {
+        leave();
+        resolve();
+      };
+      const abort = (): void => {
+        leave();
+        reject(signal.reason);
+      };
+      const cancel = systemClock.after(ms, wake, { keepAlive: true });
+      const waiter: Waiter = { dueAt: clock.now() + ms, wake };
+      waiters.add(waiter);
+      signal.addEventListener('abort', abort, { once: true });
+    });
+}

@@ -1,0 +1,61 @@
+import { describe, expect, it } from 'vitest';
+import { JsonSplitter } from '../../../src/platform/media/split-json.ts';
+
+/** Takes a text apart in pieces of `size` bytes; the taken strings and the rest, `@` for each one taken. */
+function takeApart(json: string, size: number) {
+  const splitter = new JsonSplitter(['media', 'data']);
+  const taken: string[] = [];
+  const rest: Buffer[] = [];
+  const bytes = Buffer.from(json);
+  for (let at = 0; at < bytes.length; at += size) {
+    for (const part of splitter.split(bytes.subarray(at, at + size))) {
+      if (part.kind === 'rest') rest.push(part.bytes);
+      if (part.kind === 'begin') {
+        taken.push('');
+        rest.push(Buffer.from('@'));
+      }
+      if (part.kind === 'text') taken.push(`${taken.pop()}${part.text}`);
+    }
+  }
+  return { taken, rest: Buffer.concat(rest).toString() };
+}
+
+const SIZES = [1, 2, 3, 5, 7, 64, 100_000];
+
+describe('a JSON text that comes in pieces', () => {
+  it.each([
+    ['a send', '{"to":"1","media":{"data":"QUJD","filename":"a"}}', ['QUJD']],
+    ['spaces', ' { "media" : { "filename" : "a" , "data" : "QUJD" } , "to" : "1" } ', ['QUJD']],
+    ['escaped keys', '{"m\\u0065dia":{"\\u0064ata":"QUJD"}}', ['QUJD']],
+    ['escaped slashes', '{"media":{"data":"\\/\\/\\/\\/\\u002b"}}', ['////+']],
+    ['an escaped quote', '{"media":{"data":"a\\"b\\\\"},"x":"\\\\"}', ['a"b\\']],
+    ['an empty string', '{"media":{"data":""}}', ['']],
+    ['the same key twice', '{"media":{"data":"A","data":"B"},"media":{"data":"C"}}', ['A', 'B', 'C']],
+    ['strings that look like it', '{"text":"\\"media\\":{\\"data\\":\\"A\\"}","media":{"data":"B"}}', ['B']],
+    ['lists before it', '{"a":[{"media":{"data":"X"}},["y"],{}],"media":{"data":"B"}}', ['B']],
+    ['deeper ones', '{"media":{"x":{"data":"X"},"data":"B"},"x":{"media":{"data":"Y"}}}', ['B']],
+    ['a list at the top', '[{"media":{"data":"X"}}]', []],
+    ['other types', '{"media":{"data":7},"x":null}', []],
+    ['a list in its place', '{"media":[{"data":"X"}]}', []],
+    ['a key that is the value', '{"media":"data","data":"media"}', []],
+  ])('%s: the string is taken out, the rest stays as it was', (_what, json, strings) => {
+    const whole = takeApart(json, json.length);
+    expect(whole.taken).toEqual(strings);
+    // Each taken string stands as `@` in a rest that is still the same JSON.
+    const marked = JSON.parse(whole.rest, (_key, value) => (value === '@' ? strings.at(-1) : value));
+    if (strings.length === 1) expect(marked).toEqual(JSON.parse(json));
+    for (const size of SIZES) expect(takeApart(json, size)).toEqual(whole);
+  });
+
+  it('what is no JSON leaves a rest that is none', () => {
+    for (const broken of [
+      '{"media":{"data":"QUJD',
+      '{"media":{"data":"QUJD"',
+      '}{',
+      '"',
+      '{"media":{"data":"A"}}}',
+    ]) {
+      expect(() => JSON.parse(takeApart(broken, 3).rest), broken).toThrow();
+    }
+  });
+});
