@@ -4,10 +4,24 @@ import { isPublicAddress } from './public-address.ts';
 
 const LONGEST_NAME = 253;
 /** Only what stays as it is when a URL parser reads it: no control characters, blanks or backslashes. */
-const PLAIN_HTTPS = /^https:\/\/[^\s\\\p{Cc}]+$/iu;
+const PLAIN_HTTPS = /^https:\/\/([^\s\\\p{Cc}/?#]+)[^\s\\\p{Cc}]*$/iu;
+/** A host as it is written, and a port. Leaves no room for credentials. */
+const HOST_AND_PORT = /^(\[[^[\]@]+\]|[^:@[\]]+)(?::\d{1,5})?$/u;
+const ASCII = /^[\x21-\x7e]+$/;
 const LABEL = /^(?!-)[a-z0-9_-]{1,63}(?<!-)$/;
 /** Names that never lead to a host of the public internet. */
-const PRIVATE_SUFFIXES = ['localhost', 'local', 'internal', 'intranet', 'lan', 'home.arpa', 'onion'];
+const PRIVATE_SUFFIXES = [
+  'localhost',
+  'localdomain',
+  'localdomain6',
+  'local',
+  'internal',
+  'intranet',
+  'lan',
+  'arpa',
+  'onion',
+  'invalid',
+];
 
 /** The host that a URL names: lower case, without the brackets of IPv6 and without a trailing dot. */
 export function hostOf(url: URL): string {
@@ -23,21 +37,34 @@ export function isPublicName(host: string): boolean {
 }
 
 /**
+ * Whether a host is written as what it is: an IPv4 address in dots and digits, a name in letters. Any other
+ * notation of an address (decimal, octal, hexadecimal, short), and letters, digits and dots that only look
+ * like or stand for others (percent-encoded, full-width, circled), hide where a URL leads.
+ */
+function isWrittenPlainly(written: string, hostname: string): boolean {
+  if (written.startsWith('[')) return true;
+  const labels = written.split('.');
+  const parsed = hostname.split('.');
+  return (
+    labels.length === parsed.length &&
+    labels.every((label, place) =>
+      label === '' || ASCII.test(label)
+        ? label.toLowerCase() === parsed[place]
+        : parsed[place]?.startsWith('xn--') === true,
+    )
+  );
+}
+
+/**
  * Reads the address of a webhook: HTTPS, no credentials, a public address or the name of what may be a
- * public host; any port. Null when it is not. The parser has by then turned every notation of an IPv4
- * literal (decimal, octal, hexadecimal, short, full-width digits) into dots and digits.
- * Implements `Rules per endpoint, 12-14`.
+ * public host, plainly written; any port but 0. Null when it is not. Implements `Rules per endpoint, 12-14`.
  */
 export function parseWebhookUrl(text: string): URL | null {
-  if (
-    text.length > ASSUMPTIONS.webhookAddress.value.characters ||
-    !PLAIN_HTTPS.test(text) ||
-    !URL.canParse(text)
-  )
-    return null;
+  if (text.length > ASSUMPTIONS.webhookAddress.value.characters || !URL.canParse(text)) return null;
+  const authority = PLAIN_HTTPS.exec(text)?.[1] ?? '';
+  const written = HOST_AND_PORT.exec(authority)?.[1];
   const url = new URL(text);
-  if (url.username !== '' || url.password !== '' || /^https:\/\/[^/?#]*@/i.test(text)) return null;
-  if (url.port === '0') return null;
+  if (written === undefined || url.port === '0' || !isWrittenPlainly(written, url.hostname)) return null;
   const host = hostOf(url);
   const reachable = isIP(host) === 0 ? isPublicName(host) : isPublicAddress(host);
   return reachable ? url : null;

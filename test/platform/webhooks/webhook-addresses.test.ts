@@ -1,0 +1,131 @@
+import type { LookupAddress } from 'node:dns';
+import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
+import { proves } from '../../support/proves.ts';
+import { WatchedClock } from '../../support/watched-clock.ts';
+import { readAddressVectors } from './address-vectors.ts';
+
+const vectors = readAddressVectors();
+const clock = new WatchedClock();
+/** What every name leads to, and the names that were asked for. */
+let addresses: readonly LookupAddress[] = [];
+let asked: string[] = [];
+const tunnels = new Map<string, string>();
+
+function leadsTo(...found: readonly string[]): void {
+  addresses = found.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
+}
+
+/** Counts connections on every address of this machine, loopback of both families included. */
+const listener = createServer((socket) => {
+  connections += 1;
+  socket.destroy();
+});
+let connections = 0;
+let port = 0;
+let service: TestPlatform;
+let seeded: Awaited<ReturnType<typeof seedWorkspace>>;
+
+beforeAll(async () => {
+  await new Promise<void>((resolve) => listener.listen(0, resolve));
+  ({ port } = listener.address() as AddressInfo);
+  service = await startTestPlatform({
+    clock,
+    ports: {
+      hosts: { target: (host) => tunnels.get(host) },
+      lookup: async (host) => {
+        asked.push(host);
+        return addresses;
+      },
+    },
+  });
+  seeded = await seedWorkspace(service);
+});
+
+afterAll(async () => {
+  await service.close();
+  await new Promise((resolve) => listener.close(resolve));
+});
+
+beforeEach(() => {
+  asked = [];
+  leadsTo('127.0.0.1');
+});
+
+const put = (url: string) =>
+  service.call('PUT', '/webhook', { key: seeded.key, body: { url: url.replace('{port}', String(port)) } });
+
+/** Lets all three attempts of an event pass; answers how they ended. */
+const tellOnce = async (): Promise<(string | undefined)[]> => {
+  await service.platform.messages.receive(seeded.connectionId, { from: '491700000009', text: 'hello' });
+  for (const ms of [500, 1_000]) {
+    await clock.timerSet(ms);
+    await clock.advance(ms);
+  }
+  await service.platform.delivery.settle();
+  const [delivery] = await service.platform.delivery.list({ limit: 1 });
+  return delivery?.attempts.map(({ error }) => error) ?? [];
+};
+
+const isInvalid = { status: 400, body: { error: 'invalid_webhook' } };
+
+describe('PUT /webhook', () => {
+  afterEach(() => expect(connections).toBe(0));
+
+  it(
+    'refuses every private or odd form of an address by its looks, and asks nobody where it leads',
+    proves('webhook.url.https', 'webhook.url.localhost', 'webhook.url.private', 'errors.invalid_webhook'),
+    async () => {
+      expect(vectors.refused.length).toBeGreaterThanOrEqual(150);
+      for (const { form, url } of vectors.refused) {
+        const { status, body } = await put(url);
+        expect({ status, body, connections }, `${form}: ${url}`).toEqual({ ...isInvalid, connections: 0 });
+      }
+      expect(asked).toEqual([]);
+    },
+  );
+
+  it('refuses a name that leads to any private address, wherever it stands among others', async () => {
+    for (const { what, addresses: found } of vectors.refused_when_it_leads_to) {
+      leadsTo(...found);
+      const { status, body } = await put('https://crm.example.com:{port}/');
+      expect({ status, body }, what).toEqual(isInvalid);
+    }
+    expect(asked).toHaveLength(vectors.refused_when_it_leads_to.length);
+  });
+
+  it('has left the account without a webhook', async () => {
+    const { body } = await service.call('GET', '/webhook', { key: seeded.key });
+    expect(body).toMatchObject({ url: null, secretSet: false });
+  });
+
+  it('accepts what is public and plainly written, as it is written', async () => {
+    leadsTo('93.184.216.34', '2606:4700:4700::1111');
+    for (const { form, url } of vectors.accepted) {
+      const { status, body } = await put(url);
+      expect({ status, body }, form).toMatchObject({ status: 200, body: { url } });
+    }
+  });
+});
+
+describe('a webhook that was public when it was set', () => {
+  it('gets nothing once its name leads to a private address', async () => {
+    leadsTo('93.184.216.34');
+    await put('https://crm.example.com:{port}/');
+    leadsTo('127.0.0.1');
+    expect(await tellOnce()).toEqual(['address_refused', 'address_refused', 'address_refused']);
+    leadsTo('93.184.216.34', '::1');
+    expect(await tellOnce()).toEqual(['address_refused', 'address_refused', 'address_refused']);
+    expect(connections).toBe(0);
+  });
+
+  it('would be reached by the listener of these tests, if a tunnel led there', async () => {
+    leadsTo('93.184.216.34');
+    await put('https://crm.example.com:{port}/');
+    tunnels.set('crm.example.com', `http://127.0.0.1:${port}`);
+    expect((await tellOnce()).every((error) => error?.startsWith('connection_'))).toBe(true);
+    expect(connections).toBe(3);
+  });
+});
