@@ -1,0 +1,170 @@
+import { PROFILES, type Profile, type ServiceInputs } from '../conformance/service/inputs.ts';
+import type { Environment } from '../runtime/config/read-settings.ts';
+import { type CommandOptions, UsageError } from './command-line.ts';
+
+/** What `npm run conformance -- service` says of itself and takes. */
+export const SERVICE_COMMAND = {
+  name: 'npm run conformance -- service',
+  summary: 'grades an implementation of the service, over the wire alone.',
+  options: {
+    'base-url': {
+      type: 'string',
+      value: 'URL',
+      description: 'address of the API with its /api/v1 (default: SERVICE_BASE_URL)',
+    },
+    'api-key': { type: 'string', value: 'KEY', description: 'API key (default: SERVICE_API_KEY)' },
+    profile: {
+      type: 'string',
+      value: 'NAME',
+      description: 'read-only (default): reads and refusals alone; full: makes, sends and deletes',
+    },
+    recipient: { type: 'string', value: 'DIGITS', description: 'the one phone that full may write to' },
+    connection: { type: 'string', value: 'ID', description: 'send from this connection' },
+    'absent-recipient': {
+      type: 'string',
+      value: 'DIGITS',
+      description: 'a number that is not on the network',
+    },
+    'pairing-phone': {
+      type: 'string',
+      value: 'DIGITS',
+      description: 'the phone that pairing codes are asked for',
+    },
+    'second-api-key': { type: 'string', value: 'KEY', description: 'key of another workspace: isolation' },
+    'narrow-api-key': { type: 'string', value: 'KEY', description: 'key with fewer scopes' },
+    'narrow-scopes': {
+      type: 'string',
+      value: 'LIST',
+      description: 'the scopes that it has, with commas between',
+    },
+    'legacy-base-url': { type: 'string', value: 'URL', description: 'legacy address: identical answers' },
+    'webhook-url': {
+      type: 'string',
+      value: 'URL',
+      description: 'public HTTPS address that leads to --webhook-listen; replaces the webhook',
+    },
+    'webhook-listen': { type: 'string', value: '[HOST:]PORT', description: 'where deliveries come in here' },
+    'await-reply': {
+      type: 'string',
+      value: 'SECONDS',
+      description: 'wait for the recipient to write back',
+    },
+    only: {
+      type: 'string',
+      value: 'LIST',
+      description: 'only checks whose ids begin so, with commas between',
+    },
+    timeout: { type: 'string', value: 'SECONDS', description: 'longest time for a check (default 30)' },
+    pace: {
+      type: 'string',
+      value: 'MS',
+      description: 'shortest time between two requests (default 50)',
+    },
+    json: { type: 'boolean', description: 'print the report as JSON; progress goes to standard error' },
+    junit: { type: 'string', value: 'FILE', description: 'write the report as JUnit XML' },
+    html: { type: 'string', value: 'FILE', description: 'write the report as one HTML page' },
+  },
+} as const;
+
+/** What the command was told. */
+export interface ConformanceOptions {
+  readonly inputs: ServiceInputs;
+  readonly listen: { readonly host: string; readonly port: number } | undefined;
+  readonly only: readonly string[] | undefined;
+  readonly timeoutMs: number;
+  readonly paceMs: number;
+  readonly json: boolean;
+  readonly junit: string | undefined;
+  readonly html: string | undefined;
+}
+
+/** @throws UsageError for what cannot be followed; it repeats no key */
+export function readConformanceOptions(options: CommandOptions, env: Environment): ConformanceOptions {
+  const word = (name: string): string | undefined => {
+    const value = options[name];
+    return typeof value === 'string' && value !== '' ? value : undefined;
+  };
+  const needed = (name: string, fallback: string | undefined): string => {
+    const value = word(name) ?? fallback;
+    if (value === undefined || value === '') throw new UsageError(`--${name} is needed. See --help.`);
+    return value;
+  };
+  const profile = word('profile') ?? 'read-only';
+  if (!isProfile(profile)) throw new UsageError(`--profile takes ${PROFILES.join(' or ')}.`);
+  const awaitReply = word('await-reply');
+  const webhookUrl = word('webhook-url');
+  const listen = word('webhook-listen');
+  if ((webhookUrl === undefined) !== (listen === undefined)) {
+    throw new UsageError('--webhook-url and --webhook-listen come together.');
+  }
+  const inputs = dropAbsent({
+    secondApiKey: word('second-api-key'),
+    narrowApiKey: word('narrow-api-key'),
+    narrowScopes: splitList(word('narrow-scopes')),
+    legacyBaseUrl: readUrl('legacy-base-url', word('legacy-base-url'), ['http:', 'https:']),
+    connectionId: word('connection'),
+    recipient: readDigits('recipient', word('recipient')),
+    absentRecipient: readDigits('absent-recipient', word('absent-recipient')),
+    pairingPhone: readDigits('pairing-phone', word('pairing-phone')),
+    webhookUrl: readUrl('webhook-url', webhookUrl, ['https:']),
+    awaitReplyMs: awaitReply === undefined ? undefined : 1000 * readNumber('await-reply', awaitReply),
+  });
+  const baseUrl = readUrl('base-url', needed('base-url', env['SERVICE_BASE_URL']), ['http:', 'https:']);
+  return {
+    inputs: {
+      ...inputs,
+      baseUrl: baseUrl ?? '',
+      apiKey: needed('api-key', env['SERVICE_API_KEY']),
+      profile,
+    },
+    listen: listen === undefined ? undefined : readListen(listen),
+    only: splitList(word('only')),
+    timeoutMs: 1000 * readNumber('timeout', word('timeout') ?? '30'),
+    paceMs: readNumber('pace', word('pace') ?? '50'),
+    json: options['json'] === true,
+    junit: word('junit'),
+    html: word('html'),
+  };
+}
+
+function isProfile(value: string): value is Profile {
+  return (PROFILES as readonly string[]).includes(value);
+}
+
+type Present<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
+
+function dropAbsent<T extends object>(fields: T): Present<T> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Present<T>;
+}
+
+function splitList(value: string | undefined): readonly string[] | undefined {
+  return value
+    ?.split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '');
+}
+
+function readUrl(name: string, value: string | undefined, protocols: readonly string[]): string | undefined {
+  if (value === undefined) return undefined;
+  const url = URL.canParse(value) ? new URL(value) : undefined;
+  if (url === undefined || !protocols.includes(url.protocol) || url.username !== '' || url.password !== '') {
+    throw new UsageError(`--${name} takes an address that begins with ${protocols.join('// or ')}//.`);
+  }
+  return value.replace(/\/+$/, '');
+}
+
+function readDigits(name: string, value: string | undefined): string | undefined {
+  if (value === undefined || /^[1-9]\d{4,14}$/.test(value)) return value;
+  throw new UsageError(`--${name} takes international digits, without +.`);
+}
+
+function readNumber(name: string, value: string): number {
+  if (/^\d{1,6}$/.test(value)) return Number(value);
+  throw new UsageError(`--${name} takes a whole number.`);
+}
+
+function readListen(value: string): { readonly host: string; readonly port: number } {
+  const [, host = '127.0.0.1', port = ''] = /^(?:(.+):)?(\d{1,5})$/.exec(value) ?? [];
+  if (port === '' || Number(port) > 65_535) throw new UsageError('--webhook-listen takes PORT or HOST:PORT.');
+  return { host, port: Number(port) };
+}

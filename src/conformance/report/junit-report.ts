@@ -1,0 +1,55 @@
+import type { CheckResult } from '../runner/run-checks.ts';
+import { escapeMarkup } from './escape-markup.ts';
+import { groupByArea, type Report } from './report.ts';
+
+/** The report as JUnit XML. What differs from a reading passes, and says so in its output. */
+export function writeJunit(report: Report): string {
+  const { results, counts, ms, suite, startedAt } = report;
+  const suites = [...groupByArea(results)].map(([area, of]) => writeSuite(area, of, startedAt));
+  const totals = `tests="${results.length}" failures="${counts.fail}" skipped="${counts.skip}" errors="0"`;
+  return [
+    '<?xml version="1.0" encoding="UTF-8"?>',
+    `<testsuites name="${escapeMarkup(`conformance ${suite}`)}" ${totals} time="${seconds(ms)}">`,
+    ...suites,
+    '</testsuites>',
+    '',
+  ].join('\n');
+}
+
+function seconds(ms: number): string {
+  return (ms / 1000).toFixed(3);
+}
+
+function writeSuite(area: string, results: readonly CheckResult[], startedAt: string): string {
+  const count = (result: string): number => results.filter((one) => one.result === result).length;
+  const total = results.reduce((sum, { ms }) => sum + ms, 0);
+  const totals = `tests="${results.length}" failures="${count('fail')}" skipped="${count('skip')}" errors="0"`;
+  const when = `timestamp="${escapeMarkup(startedAt)}" time="${seconds(total)}"`;
+  return [
+    `  <testsuite name="${escapeMarkup(area)}" ${totals} ${when}>`,
+    ...results.map(writeCase),
+    '  </testsuite>',
+  ].join('\n');
+}
+
+function writeCase(result: CheckResult): string {
+  const { id, section, rule, ms } = result;
+  const name = `name="${escapeMarkup(`${id}: ${rule}`)}"`;
+  const open = `    <testcase classname="${escapeMarkup(section)}" ${name} time="${seconds(ms)}"`;
+  const inner = writeInner(result);
+  return inner === undefined ? `${open}/>` : `${open}>${inner}</testcase>`;
+}
+
+function writeInner(result: CheckResult): string | undefined {
+  const { expected, actual, evidence, reason = '', unlock, level } = result;
+  if (result.result === 'pass') return undefined;
+  if (result.result === 'skip') {
+    const message = unlock === undefined ? reason : `${reason} (${unlock})`;
+    return `<skipped message="${escapeMarkup(message)}"/>`;
+  }
+  const message = escapeMarkup(`expected ${expected}, found ${actual}`);
+  const shown = escapeMarkup(JSON.stringify(evidence, null, 2));
+  if (result.result === 'differs')
+    return `<system-out>differs from our reading: ${message}\n${shown}</system-out>`;
+  return `<failure type="${level}" message="${message}">${shown}</failure>`;
+}

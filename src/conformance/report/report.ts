@@ -1,0 +1,75 @@
+import type { Result } from '../runner/check.ts';
+import type { CheckResult } from '../runner/run-checks.ts';
+
+/** What a run of a suite came to; also the JSON report. Holds no credential. */
+export interface Report {
+  /** Changes when a field changes its meaning. */
+  readonly version: 1;
+  readonly suite: string;
+  readonly target: string;
+  readonly profile: string;
+  /** ISO 8601. */
+  readonly startedAt: string;
+  readonly ms: number;
+  readonly verdict: Verdict;
+  readonly counts: Readonly<Record<Result, number>>;
+  /** Failed checks of level `must`. */
+  readonly violations: number;
+  /** Failed checks of level `should`. */
+  readonly advice: number;
+  /** Checks that an interruption kept from running. */
+  readonly notRun: readonly string[];
+  /** What the suite made and could not remove. */
+  readonly leftBehind: readonly string[];
+  readonly results: readonly CheckResult[];
+}
+
+export type Verdict = 'conforms' | 'violates' | 'interrupted';
+
+/** What a report is made from. */
+export type ReportParts = Omit<Report, 'version' | 'verdict' | 'counts' | 'violations' | 'advice'>;
+
+/** Counts results and draws the conclusion: a broken `must` violates, whatever else was not looked at. */
+export function createReport(parts: ReportParts): Report {
+  const { results, notRun } = parts;
+  const count = (result: Result): number => results.filter((one) => one.result === result).length;
+  const failed = results.filter(({ result }) => result === 'fail');
+  const violations = failed.filter(({ level }) => level === 'must').length;
+  const verdict = violations > 0 ? 'violates' : notRun.length > 0 ? 'interrupted' : 'conforms';
+  return {
+    version: 1,
+    ...parts,
+    verdict,
+    counts: { pass: count('pass'), fail: count('fail'), differs: count('differs'), skip: count('skip') },
+    violations,
+    advice: failed.length - violations,
+  };
+}
+
+/** The first part of a check's id: what it is about. */
+export function areaOf({ id }: { readonly id: string }): string {
+  return id.split('.', 1).join('');
+}
+
+/** Results by their area, in the order in which the areas first come. */
+export function groupByArea(results: readonly CheckResult[]): ReadonlyMap<string, readonly CheckResult[]> {
+  return Map.groupBy(results, areaOf);
+}
+
+const CONCLUSIONS: Readonly<Record<Verdict, string>> = {
+  conforms: 'conforms',
+  violates: 'violates the specification',
+  interrupted: 'was not looked at to the end',
+};
+
+/** The conclusion as one line. */
+export function conclude({ verdict, violations, advice, counts }: Report): string {
+  const parts = [
+    `${counts.pass} kept`,
+    `${violations} violated`,
+    `${advice} advised`,
+    `${counts.differs} differ`,
+    `${counts.skip} skipped`,
+  ];
+  return `The service ${CONCLUSIONS[verdict]}: ${parts.join(', ')}.`;
+}

@@ -1,0 +1,59 @@
+import type { Evidence } from '../runner/exchange.ts';
+import type { CheckResult } from '../runner/run-checks.ts';
+import { conclude, type Report } from './report.ts';
+
+const MARKS = { pass: '✓', fail: '✗', differs: '≠', skip: '–' } as const;
+
+/** One line for a result, as it comes. */
+export function progressLine({ id, result, rule, level, reason, ms }: CheckResult): string {
+  const why = result === 'skip' ? ` (${reason})` : '';
+  const kind = result === 'fail' && level === 'should' ? ' [should]' : '';
+  return `${MARKS[result]} ${id.padEnd(36)} ${rule}${kind}${why}${ms >= 1000 ? ` ${(ms / 1000).toFixed(1)} s` : ''}`;
+}
+
+/** The report in plain text: what failed and what differs with its evidence, what was skipped by its option. */
+export function writeText(report: Report): string {
+  const { results } = report;
+  const told = results.filter(({ result }) => result === 'fail' || result === 'differs');
+  const lines = [
+    ...told.flatMap(describe),
+    ...describeSkips(results),
+    ...(report.notRun.length > 0 ? [`not run: ${report.notRun.length} checks`, ''] : []),
+    ...report.leftBehind.map((what) => `left behind: ${what}`),
+    conclude(report),
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+const TITLES = { must: 'violates', should: 'should', reading: 'differs from our reading' } as const;
+
+function describe(result: CheckResult): readonly string[] {
+  const { id, section, rule, level, expected, actual, evidence } = result;
+  return [
+    `${MARKS[result.result]} ${id}  ${TITLES[level]}: ${section}`,
+    `  ${rule}`,
+    `  expected  ${expected}`,
+    `  found     ${actual}`,
+    ...evidence.flatMap(describeEvidence).map((line) => `  ${line}`),
+    '',
+  ];
+}
+
+function describeEvidence(evidence: Evidence): readonly string[] {
+  const { request, requestBody, status, headers, body } = evidence;
+  return [
+    `request   ${request}`,
+    ...(requestBody === undefined ? [] : [`          ${requestBody}`]),
+    `answer    ${status} ${Object.entries(headers)
+      .map(([name, value]) => `${name}: ${value}`)
+      .join(', ')}`,
+    ...(body === undefined ? [] : [`          ${body}`]),
+  ];
+}
+
+function describeSkips(results: readonly CheckResult[]): readonly string[] {
+  const locked = results.filter(({ result, unlock }) => result === 'skip' && unlock !== undefined);
+  const byOption = Map.groupBy(locked, ({ unlock }) => unlock);
+  const lines = [...byOption].map(([option, of]) => `  ${option}: ${of.length} checks`);
+  return lines.length === 0 ? [] : ['skipped, until given', ...lines, ''];
+}

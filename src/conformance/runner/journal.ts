@@ -1,0 +1,45 @@
+import type { Probe } from './check.ts';
+import type { Exchange } from './exchange.ts';
+
+/** What one check has seen and said so far. */
+export interface Entry {
+  readonly probe: Probe;
+  readonly exchanges: readonly Exchange[];
+  readonly notes: readonly string[];
+}
+
+/** Every exchange of a run, in order, and those of the check that runs now. */
+export interface Journal {
+  readonly exchanges: readonly Exchange[];
+  /** The probe of the check that runs now. */
+  current(): Probe;
+  /** Begins the pages of a check. */
+  begin(signal: AbortSignal, extend: (ms: number) => void): Entry;
+}
+
+export function createJournal(): Journal {
+  const all: Exchange[] = [];
+  let entry: Entry | undefined;
+  return {
+    exchanges: all,
+    current() {
+      if (entry === undefined) throw new Error('no check is running');
+      return entry.probe;
+    },
+    begin(signal, extend) {
+      const exchanges: Exchange[] = [];
+      const notes: string[] = [];
+      const probe: Probe = {
+        signal,
+        extend,
+        note: (text) => void (notes.includes(text) || notes.push(text)),
+        see(exchange) {
+          all.push(exchange);
+          exchanges.push(exchange);
+        },
+      };
+      entry = { probe, exchanges, notes };
+      return entry;
+    },
+  };
+}

@@ -1,0 +1,24 @@
+import { Skip } from './check.ts';
+
+/** Makes something at its first use and keeps it. */
+export type Once = <T>(what: string, make: () => Promise<T>) => Promise<T>;
+
+/**
+ * What several checks need is made once, by whichever comes first. When that fails, the first one gets the
+ * error, and those after it are skipped: one fault is told once.
+ */
+export function createOnce(): Once {
+  const made = new Map<string, Promise<unknown>>();
+  return <T>(what: string, make: () => Promise<T>): Promise<T> => {
+    const known = made.get(what);
+    if (known !== undefined) return known as Promise<T>;
+    const fresh = make();
+    const kept = fresh.catch((error: unknown) => {
+      if (error instanceof Skip) throw error;
+      throw new Skip(`needs ${what}: ${error instanceof Error ? error.message : String(error)}`);
+    });
+    kept.catch(() => undefined);
+    made.set(what, kept);
+    return fresh;
+  };
+}

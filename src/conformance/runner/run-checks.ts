@@ -1,0 +1,121 @@
+import { type Check, type Level, type Result, Skip, Violation } from './check.ts';
+import type { Clock } from './clock.ts';
+import { startDeadline } from './deadline.ts';
+import { describeExchange, type Evidence } from './exchange.ts';
+import type { Entry, Journal } from './journal.ts';
+import type { SecretBook } from './secret-book.ts';
+
+/** What a check came to. */
+export interface CheckResult {
+  readonly id: string;
+  readonly section: string;
+  readonly rule: string;
+  readonly level: Level;
+  readonly result: Result;
+  readonly ms: number;
+  /** Why it was skipped, and which option would help. */
+  readonly reason?: string;
+  readonly unlock?: string;
+  /** What the rule asks for and what was found, unless it was kept. */
+  readonly expected?: string;
+  readonly actual?: string;
+  readonly notes: readonly string[];
+  /** What shows it; requests and statuses alone for a rule that is kept. */
+  readonly evidence: readonly Evidence[];
+}
+
+export interface RunOptions<Context> {
+  readonly checks: readonly Check<Context>[];
+  readonly context: Context;
+  readonly journal: Journal;
+  readonly secrets: SecretBook;
+  readonly clock: Clock;
+  /** Longest time for a check that names none, in milliseconds. */
+  readonly timeoutMs: number;
+  /** Ends the run after the check that it interrupts. */
+  readonly signal: AbortSignal;
+  /** Why a check cannot run with what was given; undefined when it can. */
+  readonly findLock: (check: Check<Context>) => Skip | undefined;
+  readonly onStart?: ((check: Check<Context>) => void) | undefined;
+  readonly onResult?: ((result: CheckResult) => void) | undefined;
+}
+
+const INTERRUPTED = 'the run was interrupted';
+const MOST_EVIDENCE = 12;
+
+/**
+ * Runs checks one after the other, in their order. Never rejects: whatever a check throws becomes its result.
+ * Checks that an interruption kept from running are not among the results.
+ */
+export async function runChecks<Context>(options: RunOptions<Context>): Promise<readonly CheckResult[]> {
+  const results: CheckResult[] = [];
+  for (const check of options.checks) {
+    if (options.signal.aborted) break;
+    options.onStart?.(check);
+    const result = await runCheck(check, options);
+    results.push(result);
+    options.onResult?.(result);
+  }
+  return results;
+}
+
+async function runCheck<Context>(check: Check<Context>, options: RunOptions<Context>): Promise<CheckResult> {
+  const { clock, journal, signal } = options;
+  const began = clock.elapsed();
+  const over = new AbortController();
+  const limitMs = check.timeoutMs ?? options.timeoutMs;
+  const deadline = startDeadline(clock, limitMs, () =>
+    over.abort(new Violation(`a verdict within ${limitMs / 1000} s`, 'none by then')),
+  );
+  const interrupt = (): void => over.abort(new Skip(INTERRUPTED));
+  signal.addEventListener('abort', interrupt, { once: true });
+  const entry = journal.begin(over.signal, deadline.extend);
+  let thrown: unknown;
+  try {
+    const lock = options.findLock(check);
+    if (lock !== undefined) throw lock;
+    await Promise.race([check.run(options.context, entry.probe), rejectWith(over.signal)]);
+  } catch (error) {
+    // What fails because it was cut off tells nothing; why it was cut off does.
+    thrown = over.signal.aborted ? over.signal.reason : error;
+  } finally {
+    deadline.stop();
+    signal.removeEventListener('abort', interrupt);
+  }
+  return describeResult(check, thrown, entry, clock.elapsed() - began, options.secrets);
+}
+
+function rejectWith(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+  });
+}
+
+function describeResult<Context>(
+  { id, section, rule, level }: Check<Context>,
+  thrown: unknown,
+  entry: Entry,
+  ms: number,
+  { hide }: SecretBook,
+): CheckResult {
+  const base = { id, section, rule, level, ms: Math.round(ms), notes: entry.notes.map(hide) };
+  const brief = entry.exchanges
+    .slice(-MOST_EVIDENCE)
+    .map((exchange) => describeExchange(exchange, hide, false));
+  if (thrown === undefined) return { ...base, result: 'pass', evidence: brief };
+  if (thrown instanceof Skip) {
+    const unlock = thrown.unlock === undefined ? {} : { unlock: thrown.unlock };
+    return { ...base, result: 'skip', reason: hide(thrown.message), ...unlock, evidence: brief };
+  }
+  const result = level === 'reading' ? 'differs' : 'fail';
+  const shown = (thrown instanceof Violation ? thrown.exchange : undefined) ?? entry.exchanges.at(-1);
+  return {
+    ...base,
+    result,
+    expected: thrown instanceof Violation ? hide(thrown.expected) : 'an answer that the check can read',
+    actual: hide(
+      thrown instanceof Violation ? thrown.actual : thrown instanceof Error ? thrown.message : String(thrown),
+    ),
+    evidence: shown === undefined ? [] : [describeExchange(shown, hide, true)],
+  };
+}

@@ -1,0 +1,63 @@
+import { Violation } from '../../runner/check.ts';
+import type { ServiceContext } from '../context.ts';
+import { listConnections, readConnections } from '../fixtures/connections.ts';
+import type { ServiceCheck } from '../inputs.ts';
+import { expectStatus } from '../judge.ts';
+import { demandShape, isObject } from '../shape.ts';
+import { account } from '../spec-shapes.ts';
+
+const SECTION = 'Account (GET /account)';
+
+const readAccount = (context: ServiceContext) =>
+  context.once('the account', () => context.api.request('GET', '/account'));
+
+/** The counts of one part of the account; what is no number reads as not a number, which fails every rule. */
+function counts(json: unknown, part: string): Readonly<Record<string, number>> {
+  const found = isObject(json) ? json[part] : undefined;
+  return isObject(found)
+    ? Object.fromEntries(Object.entries(found).map(([name, value]) => [name, Number(value)]))
+    : {};
+}
+
+/** `GET /account`. Implements `Account`. */
+export const accountChecks: readonly ServiceCheck[] = [
+  {
+    id: 'account.shape',
+    section: SECTION,
+    rule: 'GET /account answers 200 with slots and connections, counted in integers.',
+    level: 'must',
+    async run(context, probe) {
+      const exchange = await readAccount(context);
+      expectStatus(exchange, 200);
+      demandShape(exchange, account, probe);
+    },
+  },
+  {
+    id: 'account.slots',
+    section: SECTION,
+    rule: 'No more slots are used or available than there are.',
+    level: 'should',
+    async run(context) {
+      const exchange = await readAccount(context);
+      const { total, used, available } = counts(exchange.json, 'slots');
+      if (!(Number(used) + Number(available) <= Number(total))) {
+        throw new Violation(`used and available at most ${total}`, `${used} and ${available}`, exchange);
+      }
+    },
+  },
+  {
+    id: 'account.connections',
+    section: SECTION,
+    rule: 'All listed connections are counted, and the parts are no more than the whole.',
+    level: 'should',
+    async run(context) {
+      const exchange = await readAccount(context);
+      const { total, connected, needsReconnect } = counts(exchange.json, 'connections');
+      const listed = readConnections(await listConnections(context)).length;
+      if (!(Number(connected) + Number(needsReconnect) <= Number(total) && listed <= Number(total))) {
+        const found = `${connected} connected, ${needsReconnect} to reconnect, ${listed} listed`;
+        throw new Violation(`at most ${total} of each`, found, exchange);
+      }
+    },
+  },
+];

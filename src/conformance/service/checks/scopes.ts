@@ -1,0 +1,78 @@
+import { Skip, Violation } from '../../runner/check.ts';
+import { narrowKey, type ServiceContext } from '../context.ts';
+import type { ServiceCheck } from '../inputs.ts';
+import { codeOf, expectRefusal, nameAnswer } from '../judge.ts';
+import { HARMLESS, type HarmlessRequest, SCOPES } from '../requests.ts';
+
+function isAllowed(context: ServiceContext, scope: string): boolean {
+  return context.inputs.narrowScopes?.includes(scope) ?? false;
+}
+
+/** Rotation is void of harm only when it is refused, so it waits for consent. */
+function isSafe(context: ServiceContext, { onlyIfRefused }: HarmlessRequest): boolean {
+  return onlyIfRefused !== true || context.inputs.profile === 'full';
+}
+
+function askNarrow(context: ServiceContext, { method, path, body, headers }: HarmlessRequest) {
+  return narrowKey(context).request(method, path, {
+    ...(body === undefined ? {} : { body }),
+    ...(headers === undefined ? {} : { headers }),
+  });
+}
+
+function lacking(scope: string): ServiceCheck {
+  return {
+    id: `scope.${scope.split('.')[1]}.needed`,
+    section: 'Scopes',
+    rule: `A key without ${scope} gets 403 insufficient_scope from every endpoint that needs it.`,
+    level: 'must',
+    needs: ['narrow-key'],
+    async run(context) {
+      if (isAllowed(context, scope)) throw new Skip(`the narrow key has ${scope}`, '--narrow-api-key');
+      const guarded = HARMLESS.filter((request) => request.scope === scope && isSafe(context, request));
+      for (const request of guarded) {
+        expectRefusal(await askNarrow(context, request), { status: 403, code: 'insufficient_scope' });
+      }
+    },
+  };
+}
+
+/** What a key may ask for. Implements `Scopes`. */
+export const scopeChecks: readonly ServiceCheck[] = [
+  ...SCOPES.map(lacking),
+  {
+    id: 'scope.granted',
+    section: 'Scopes',
+    rule: 'A key with the scope of an endpoint is never told that it lacks it.',
+    level: 'must',
+    needs: ['narrow-key'],
+    async run(context) {
+      const open = HARMLESS.filter(({ scope, onlyIfRefused }) => isAllowed(context, scope) && !onlyIfRefused);
+      // An address that a careless service would take must not be tried where it would replace one.
+      for (const request of open.filter(({ method }) => method !== 'PUT')) {
+        const exchange = await askNarrow(context, request);
+        if (codeOf(exchange) === 'insufficient_scope') {
+          throw new Violation(`no refusal for ${request.scope}`, nameAnswer(exchange), exchange);
+        }
+      }
+    },
+  },
+  {
+    id: 'scope.challenge',
+    section: 'API keys',
+    rule: 'A 403 for a missing scope carries WWW-Authenticate: Bearer error="insufficient_scope".',
+    level: 'should',
+    needs: ['narrow-key'],
+    async run(context) {
+      const request = HARMLESS.find(
+        (harmless) => !isAllowed(context, harmless.scope) && isSafe(context, harmless),
+      );
+      if (request === undefined) throw new Skip('the narrow key has every scope', '--narrow-api-key');
+      const exchange = await askNarrow(context, request);
+      const challenge = exchange.headers.get('www-authenticate') ?? 'no such header';
+      if (!/^Bearer\b.*error="insufficient_scope"/i.test(challenge)) {
+        throw new Violation('WWW-Authenticate: Bearer error="insufficient_scope"', challenge, exchange);
+      }
+    },
+  },
+];

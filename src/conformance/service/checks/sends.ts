@@ -1,0 +1,233 @@
+import { randomUUID } from 'node:crypto';
+import { Skip, Violation } from '../../runner/check.ts';
+import type { Exchange } from '../../runner/exchange.ts';
+import type { ServiceContext } from '../context.ts';
+import { liveConnection, sendingConnection } from '../fixtures/connections.ts';
+import { askPage, findMessage, readPage } from '../fixtures/messages.ts';
+import { firstText, messageIdOf, SEND_TIMEOUT_MS, sendText } from '../fixtures/sends.ts';
+import type { ServiceCheck } from '../inputs.ts';
+import { expectEqual, expectRefusal, expectStatus, nameAnswer, skipUnusable } from '../judge.ts';
+import { demandShape, demandValue, isObject } from '../shape.ts';
+import { message, sendAnswer } from '../spec-shapes.ts';
+
+const SECTION = 'Rules per endpoint, 10';
+const SENDING = { needs: ['full', 'recipient'], timeoutMs: SEND_TIMEOUT_MS } as const;
+/** A picture of one point. */
+const PICTURE =
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
+
+const again = (context: ServiceContext): Promise<Exchange> =>
+  context.once('a repeated send', async () => {
+    const { body, exchange } = await firstText(context);
+    expectStatus(exchange, 200);
+    return context.api.request('POST', '/messages', { body });
+  });
+
+const picture = (context: ServiceContext): Promise<Exchange> =>
+  context.once('a picture that was sent', async () => {
+    const media = {
+      filename: 'check.png',
+      mimetype: 'image/png',
+      data: PICTURE,
+      caption: 'Conformance check',
+    };
+    const body = { connectionId: await sendingConnection(context), to: context.inputs.recipient, media };
+    const exchange = await context.api.request('POST', '/messages', { body });
+    skipUnusable(exchange);
+    return exchange;
+  });
+
+/** How many of the newest messages carry a text. */
+async function countText(context: ServiceContext, text: string): Promise<number> {
+  const { messages } = readPage(await askPage(context, 'limit=100'));
+  return messages.filter(({ fields }) => fields['text'] === text).length;
+}
+
+/** Sends that go out, to the recipient alone. Implements `Rules per endpoint`, 10. */
+export const sendChecks: readonly ServiceCheck[] = [
+  {
+    ...SENDING,
+    id: 'send.text.shape',
+    section: 'Endpoints, 10',
+    rule: 'A text is answered with 200 and messageId, waMessageId and status.',
+    level: 'must',
+    async run(context, probe) {
+      const { exchange } = await firstText(context);
+      expectStatus(exchange, 200);
+      demandShape(exchange, sendAnswer, probe);
+    },
+  },
+  {
+    ...SENDING,
+    id: 'send.text.listed',
+    section: SECTION,
+    rule: 'The messageId of a send is the id of an outgoing message in GET /messages, with the text sent.',
+    level: 'must',
+    async run(context, probe) {
+      const sent = await firstText(context);
+      const id = messageIdOf(sent.exchange);
+      const found = await findMessage(context, id);
+      if (found === undefined) throw new Violation(`a message ${id}`, 'none among the newest 100');
+      demandValue(found.fields, message, probe);
+      const { direction, text, connectionId, mediaUrl } = found.fields;
+      expectEqual('direction', 'outgoing', direction);
+      expectEqual('connectionId', sent.connectionId, connectionId);
+      expectEqual('mediaUrl', null, mediaUrl);
+      if (text !== sent.text) throw new Violation('the text that was sent', 'another one');
+    },
+  },
+  {
+    ...SENDING,
+    id: 'send.repeat.answer',
+    section: SECTION,
+    rule: 'The same idempotencyKey again gives the same messageId.',
+    level: 'must',
+    async run(context) {
+      const { exchange: first } = await firstText(context);
+      const exchange = await again(context);
+      expectStatus(exchange, 200);
+      expectEqual('messageId', messageIdOf(first), messageIdOf(exchange), exchange);
+    },
+  },
+  {
+    ...SENDING,
+    id: 'send.repeat.once',
+    section: SECTION,
+    rule: 'A repeated send makes no second message.',
+    level: 'must',
+    async run(context) {
+      const { text } = await firstText(context);
+      await again(context);
+      const found = await countText(context, text);
+      if (found !== 1) throw new Violation('one message with that text', `${found}`);
+    },
+  },
+  {
+    ...SENDING,
+    id: 'send.repeat.other-body',
+    section: SECTION,
+    rule: 'The same idempotencyKey with another text gives the first answer again, and sends nothing.',
+    level: 'reading',
+    async run(context) {
+      const { body, exchange: first } = await firstText(context);
+      const text = `Conformance check: another text (${randomUUID().slice(0, 8)})`;
+      const exchange = await context.api.request('POST', '/messages', { body: { ...body, text } });
+      expectStatus(exchange, 200);
+      expectEqual('messageId', messageIdOf(first), messageIdOf(exchange), exchange);
+      expectEqual('messages with the other text', 0, await countText(context, text));
+    },
+  },
+  {
+    ...SENDING,
+    id: 'send.at-once',
+    section: SECTION,
+    rule: 'Sends with one key at once make one message; those too early get 409 in_progress.',
+    level: 'must',
+    async run(context, probe) {
+      const connectionId = await sendingConnection(context);
+      const idempotencyKey = randomUUID();
+      const text = `Conformance check: at once (${idempotencyKey.slice(0, 8)})`;
+      const body = { connectionId, to: context.inputs.recipient, text, idempotencyKey };
+      const asked = Array.from({ length: 4 }, () => context.api.request('POST', '/messages', { body }));
+      const exchanges = await Promise.all(asked);
+      for (const exchange of exchanges) skipUnusable(exchange);
+      const early = exchanges.filter(({ status }) => status !== 200);
+      for (const exchange of early) expectRefusal(exchange, { status: 409, code: 'in_progress' });
+      const ids = new Set(exchanges.filter(({ status }) => status === 200).map(messageIdOf));
+      if (ids.size !== 1) throw new Violation('one messageId', [...ids].join(', ') || 'none');
+      const found = await countText(context, text);
+      if (found !== 1) throw new Violation('one message with that text', `${found}`);
+      probe.note(`${early.length} of ${exchanges.length} came too early`);
+    },
+  },
+  {
+    ...SENDING,
+    id: 'send.media.shape',
+    section: 'Media object',
+    rule: 'A picture is answered with 200 and messageId, waMessageId and status.',
+    level: 'must',
+    async run(context, probe) {
+      const exchange = await picture(context);
+      expectStatus(exchange, 200);
+      demandShape(exchange, sendAnswer, probe);
+    },
+  },
+  {
+    ...SENDING,
+    id: 'send.media.network-id',
+    section: SECTION,
+    rule: 'A media send gives the network id as waMessageId and as wa_message_id, with one value.',
+    level: 'reading',
+    async run(context) {
+      const exchange = await picture(context);
+      messageIdOf(exchange);
+      const { waMessageId, wa_message_id: older } = isObject(exchange.json) ? exchange.json : {};
+      if (waMessageId === null && older === null) throw new Skip('the send has no network id');
+      expectEqual('wa_message_id', waMessageId, older, exchange);
+    },
+  },
+  {
+    ...SENDING,
+    id: 'send.media.listed',
+    section: 'Message',
+    rule: 'A picture is listed with its media type and with the id of its send.',
+    level: 'must',
+    async run(context, probe) {
+      const id = messageIdOf(await picture(context));
+      const found = await findMessage(context, id);
+      if (found === undefined) throw new Violation(`a message ${id}`, 'none among the newest 100');
+      demandValue(found.fields, message, probe);
+      expectEqual('mediaType', 'image/png', found.fields['mediaType']);
+    },
+  },
+  {
+    id: 'send.absent',
+    section: 'Errors',
+    rule: 'A send to a number that is not on the network answers 422 recipient_not_on_whatsapp.',
+    level: 'must',
+    needs: ['full', 'absent-recipient'],
+    timeoutMs: SEND_TIMEOUT_MS,
+    async run(context) {
+      const connectionId = await sendingConnection(context);
+      const body = { connectionId, to: context.inputs.absentRecipient, text: 'Conformance check' };
+      const exchange = await context.api.request('POST', '/messages', { body });
+      if (exchange.status === 429) throw new Skip(`the service answered ${nameAnswer(exchange)}`);
+      expectRefusal(exchange, { status: 422, code: 'recipient_not_on_whatsapp' });
+    },
+  },
+  {
+    ...SENDING,
+    id: 'send.cloud-api',
+    section: 'What the service does, 2',
+    rule: 'A cloud_api connection sends with the same shapes.',
+    level: 'must',
+    async run(context, probe) {
+      const { id: connectionId } = await liveConnection(context, 'cloud_api');
+      const idempotencyKey = randomUUID();
+      const text = `Conformance check: cloud_api (${idempotencyKey.slice(0, 8)})`;
+      const body = { connectionId, to: context.inputs.recipient, text, idempotencyKey };
+      const exchange = await context.api.request('POST', '/messages', { body });
+      skipUnusable(exchange);
+      expectStatus(exchange, 200);
+      demandShape(exchange, sendAnswer, probe);
+    },
+  },
+  {
+    ...SENDING,
+    id: 'send.status-rises',
+    section: 'Message status ladder',
+    rule: 'The status of a message never falls while it is watched.',
+    level: 'must',
+    async run(context) {
+      const id = messageIdOf((await sendText(context, 'its status')).exchange);
+      const ladder = ['sent', 'delivered', 'read', 'failed'];
+      let highest = -1;
+      for (let looks = 0; looks < 5; looks++) {
+        const status = String((await findMessage(context, id))?.fields['status']);
+        const rank = ladder.indexOf(status);
+        if (rank < highest) throw new Violation(`${ladder[highest]} or higher`, status);
+        highest = rank;
+      }
+    },
+  },
+];

@@ -1,0 +1,106 @@
+import { Skip } from '../runner/check.ts';
+import type { Clock } from '../runner/clock.ts';
+import { createHttpClient, createPace, type HttpClient } from '../runner/http-client.ts';
+import { createJournal, type Journal } from '../runner/journal.ts';
+import { createOnce, type Once } from '../runner/once.ts';
+import { createSecretBook, type SecretBook } from '../runner/secret-book.ts';
+import type { ServiceInputs } from './inputs.ts';
+import { codeOf } from './judge.ts';
+import type { WebhookListener } from './webhook-listener.ts';
+
+/** What every check of the service can use. */
+export interface ServiceContext {
+  readonly inputs: ServiceInputs;
+  readonly clock: Clock;
+  readonly journal: Journal;
+  readonly secrets: SecretBook;
+  readonly once: Once;
+  /** With the key of the run. A missing scope of that key is a `Skip`, not an answer. */
+  readonly api: HttpClient;
+  /** With any credential, or with none. */
+  clientFor(credential: Credential): HttpClient;
+  /** Where deliveries come in. @throws Skip when there is none */
+  listener(): WebhookListener;
+  /** Undoes something at the end, last things first. */
+  onCleanUp(undo: () => Promise<unknown>): void;
+  /** Undoes all of it; returns what could not be undone. */
+  cleanUp(): Promise<readonly string[]>;
+}
+
+export interface Credential {
+  /** Whose, in words. */
+  readonly as: string;
+  readonly authorization?: string;
+  readonly baseUrl?: string;
+}
+
+export interface ContextOptions {
+  readonly inputs: ServiceInputs;
+  readonly clock: Clock;
+  readonly listener: WebhookListener | undefined;
+  /** Shortest time between two requests. */
+  readonly paceMs: number;
+}
+
+export function createContext(options: ContextOptions): ServiceContext {
+  const { inputs, clock, listener } = options;
+  const journal = createJournal();
+  const secrets = createSecretBook();
+  secrets.add(inputs.apiKey, 'API key');
+  if (inputs.secondApiKey !== undefined) secrets.add(inputs.secondApiKey, 'second API key');
+  if (inputs.narrowApiKey !== undefined) secrets.add(inputs.narrowApiKey, 'narrow API key');
+  const pace = createPace(clock, options.paceMs);
+  const undos: (() => Promise<unknown>)[] = [];
+
+  const clientFor = ({ baseUrl = inputs.baseUrl, ...credential }: Credential): HttpClient =>
+    createHttpClient({ baseUrl, clock, journal, pace, ...credential });
+  const plain = clientFor({ as: 'API key', authorization: `Bearer ${inputs.apiKey}` });
+
+  return {
+    inputs,
+    clock,
+    journal,
+    secrets,
+    once: createOnce(),
+    api: {
+      async request(method, path, request) {
+        const exchange = await plain.request(method, path, request);
+        if (exchange.status === 403 && codeOf(exchange) === 'insufficient_scope') {
+          throw new Skip(`the API key lacks the scope for ${method} ${path.split('?')[0]}`);
+        }
+        return exchange;
+      },
+    },
+    clientFor,
+    listener() {
+      if (listener === undefined) throw new Skip('nothing listens for deliveries', '--webhook-listen');
+      return listener;
+    },
+    onCleanUp: (undo) => void undos.push(undo),
+    async cleanUp() {
+      const left: string[] = [];
+      for (let undo = undos.pop(); undo !== undefined; undo = undos.pop()) {
+        try {
+          await undo();
+        } catch (error) {
+          left.push(secrets.hide(error instanceof Error ? error.message : String(error)));
+        }
+      }
+      return left;
+    },
+  };
+}
+
+/** The second workspace's key. Checks that use it need `second-key`. */
+export function secondWorkspace(context: ServiceContext): HttpClient {
+  return context.clientFor({
+    as: 'key of another workspace',
+    authorization: `Bearer ${context.inputs.secondApiKey ?? ''}`,
+  });
+}
+
+/** The key with fewer scopes. Checks that use it need `narrow-key`. */
+export function narrowKey(context: ServiceContext): HttpClient {
+  const authorization = `Bearer ${context.inputs.narrowApiKey ?? ''}`;
+  return context.clientFor({ as: 'narrow key', authorization });
+}

@@ -1,0 +1,108 @@
+import { createReport, type Report } from '../report/report.ts';
+import { Skip } from '../runner/check.ts';
+import type { Clock } from '../runner/clock.ts';
+import { type CheckResult, runChecks } from '../runner/run-checks.ts';
+import { createContext, type ServiceContext } from './context.ts';
+import { findLock, type ServiceCheck, type ServiceInputs } from './inputs.ts';
+import { nameAnswer } from './judge.ts';
+import { SERVICE_CHECKS } from './suite.ts';
+import type { WebhookListener } from './webhook-listener.ts';
+
+export interface ServiceSuiteOptions {
+  readonly inputs: ServiceInputs;
+  readonly clock: Clock;
+  /** Where deliveries to `webhookUrl` come in. */
+  readonly listener?: WebhookListener | undefined;
+  /** Runs only checks whose ids begin with one of these; all unless told. */
+  readonly only?: readonly string[] | undefined;
+  /** Longest time for a check, in milliseconds; those that send take longer. */
+  readonly timeoutMs: number;
+  /** Shortest time between two requests, in milliseconds. */
+  readonly paceMs: number;
+  /** Ends the run after the check that it interrupts; what was made is still removed. */
+  readonly signal: AbortSignal;
+  readonly onStart?: (check: ServiceCheck) => void;
+  readonly onResult?: (result: CheckResult) => void;
+}
+
+/** The service cannot be asked with what was given; nothing was graded. */
+export class UnreachableError extends Error {
+  override readonly name = 'UnreachableError';
+}
+
+const CLEAN_UP_MS = 30_000;
+
+/** The checks that `only` selects. */
+export function selectChecks(only: readonly string[] | undefined): readonly ServiceCheck[] {
+  if (only === undefined) return SERVICE_CHECKS;
+  return SERVICE_CHECKS.filter(({ id }) => only.some((prefix) => id.startsWith(prefix)));
+}
+
+/**
+ * Grades an implementation of the service over the wire.
+ * @throws UnreachableError when it does not answer at all, or refuses the key
+ */
+export async function runServiceSuite(options: ServiceSuiteOptions): Promise<Report> {
+  const { inputs, clock, signal, timeoutMs } = options;
+  const context = createContext({ inputs, clock, listener: options.listener, paceMs: options.paceMs });
+  const startedAt = new Date(clock.now()).toISOString();
+  const began = clock.elapsed();
+  await demandReachable(context, timeoutMs, signal);
+  const checks = selectChecks(options.only);
+  const results = await runChecks({
+    checks,
+    context,
+    journal: context.journal,
+    secrets: context.secrets,
+    clock,
+    timeoutMs,
+    signal,
+    findLock: (check) => findLock(check, inputs),
+    onStart: options.onStart,
+    onResult: options.onResult,
+  });
+  const leftBehind = await cleanUp(context);
+  return createReport({
+    suite: 'service',
+    target: inputs.baseUrl,
+    profile: inputs.profile,
+    startedAt,
+    ms: Math.round(clock.elapsed() - began),
+    notRun: checks.slice(results.length).map(({ id }) => id),
+    leftBehind,
+    results,
+  });
+}
+
+async function demandReachable(context: ServiceContext, limitMs: number, signal: AbortSignal): Promise<void> {
+  const { clock, inputs, journal, api, secrets } = context;
+  const late = new AbortController();
+  const cancel = clock.after(limitMs, () => late.abort(new Error('no answer in time')), { keepAlive: true });
+  journal.begin(AbortSignal.any([late.signal, signal]), () => undefined);
+  try {
+    const exchange = await api.request('GET', '/connections');
+    if (exchange.status === 401) throw new Error(`it refuses the key: ${nameAnswer(exchange)}`);
+    if (exchange.json === undefined) throw new Error(`it answers ${nameAnswer(exchange)}`);
+  } catch (error) {
+    // A key without that scope, or a service that is busy, can be graded all the same.
+    if (error instanceof Skip) return;
+    const why = error instanceof Error ? error.message : String(error);
+    throw new UnreachableError(secrets.hide(`${inputs.baseUrl} cannot be graded: ${why}.`));
+  } finally {
+    cancel();
+  }
+}
+
+/** Removes what was made, after an interruption too. */
+async function cleanUp(context: ServiceContext): Promise<readonly string[]> {
+  const late = new AbortController();
+  const cancel = context.clock.after(CLEAN_UP_MS, () => late.abort(new Error('the clean-up took too long')), {
+    keepAlive: true,
+  });
+  context.journal.begin(late.signal, () => undefined);
+  try {
+    return await context.cleanUp();
+  } finally {
+    cancel();
+  }
+}

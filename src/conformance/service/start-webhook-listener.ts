@@ -1,0 +1,92 @@
+import { createServer, type IncomingMessage } from 'node:http';
+import type { Clock } from '../runner/clock.ts';
+import { parseJson } from '../runner/exchange.ts';
+import type { AnswerRule, WebhookListener, WebhookRequest } from './webhook-listener.ts';
+
+const LARGEST_BODY = 1_048_576;
+
+/** A listener and where it listens. */
+export interface StartedListener extends WebhookListener {
+  readonly port: number;
+}
+
+/** Listens for deliveries. Port 0 takes a free one. @throws when the port is taken. */
+export async function startWebhookListener(options: {
+  readonly host: string;
+  readonly port: number;
+  readonly clock: Clock;
+}): Promise<StartedListener> {
+  const { clock } = options;
+  const requests: WebhookRequest[] = [];
+  const waiting = new Set<() => void>();
+  let rule: AnswerRule = () => ({ status: 200 });
+
+  const server = createServer((incoming, response) => {
+    const [at, receivedAt] = [clock.elapsed(), clock.now()];
+    void readBody(incoming).then((body) => {
+      if (body === undefined) return void response.destroy();
+      const json = parseJson(body.toString('utf8'));
+      const { method = '', url: path = '' } = incoming;
+      const { status, headers } = rule({ path, json }, requests);
+      const given = incoming.headersDistinct as Record<string, string[]>;
+      const answeredAt = clock.elapsed();
+      requests.push({ at, answeredAt, receivedAt, method, path, headers: given, body, json, status });
+      response.writeHead(status, headers).end();
+      for (const look of waiting) look();
+    });
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject).listen(options.port, options.host, resolve);
+  });
+  const address = server.address();
+
+  return {
+    port: typeof address === 'object' && address !== null ? address.port : options.port,
+    requests,
+    answerBy: (next) => {
+      rule = next;
+    },
+    until: (find, signal) =>
+      new Promise((resolve, reject) => {
+        const end = (): void => {
+          waiting.delete(look);
+          signal.removeEventListener('abort', abort);
+        };
+        const abort = (): void => {
+          end();
+          reject(signal.reason);
+        };
+        const look = (): void => {
+          const found = find(requests);
+          if (found === undefined) return;
+          end();
+          resolve(found);
+        };
+        waiting.add(look);
+        signal.addEventListener('abort', abort);
+        if (signal.aborted) abort();
+        else look();
+      }),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+/** The raw bytes; undefined when they did not all come, or were too many. */
+function readBody(incoming: IncomingMessage): Promise<Buffer | undefined> {
+  return new Promise((resolve) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    incoming.on('data', (chunk: Buffer) => {
+      size += chunk.length;
+      if (size > LARGEST_BODY) resolve(undefined);
+      else chunks.push(chunk);
+    });
+    incoming.once('end', () => resolve(Buffer.concat(chunks)));
+    incoming.once('close', () => resolve(undefined));
+    incoming.once('error', () => resolve(undefined));
+  });
+}

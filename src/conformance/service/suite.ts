@@ -1,0 +1,45 @@
+import { accountChecks } from './checks/account.ts';
+import { connectionDetailChecks } from './checks/connection-detail.ts';
+import { connectionListChecks } from './checks/connection-list.ts';
+import { creationChecks } from './checks/creation.ts';
+import { credentialChecks } from './checks/credentials.ts';
+import { deliveryChecks } from './checks/deliveries.ts';
+import { isolationChecks } from './checks/isolation.ts';
+import { legacyChecks } from './checks/legacy.ts';
+import { lifecycleChecks } from './checks/lifecycle.ts';
+import { messageListChecks } from './checks/message-list.ts';
+import { pairingChecks } from './checks/pairing.ts';
+import { receiptChecks } from './checks/receipts.ts';
+import { scopeChecks } from './checks/scopes.ts';
+import { sendRefusalChecks } from './checks/send-refusals.ts';
+import { sendChecks } from './checks/sends.ts';
+import { webhookConfigurationChecks } from './checks/webhook-configuration.ts';
+import { webhookRotationChecks, webhookSecretChecks } from './checks/webhook-secret.ts';
+import { wireChecks } from './checks/wire.ts';
+import type { ServiceCheck } from './inputs.ts';
+
+/**
+ * Every check of the service, in the order in which they run: what only reads comes first, what deletes comes
+ * late, and what looks back at the whole run comes last.
+ */
+export const SERVICE_CHECKS: readonly ServiceCheck[] = [
+  ...credentialChecks,
+  ...scopeChecks,
+  ...connectionListChecks,
+  ...connectionDetailChecks,
+  ...accountChecks,
+  ...messageListChecks,
+  ...sendRefusalChecks,
+  ...webhookConfigurationChecks,
+  ...webhookSecretChecks,
+  ...creationChecks,
+  ...pairingChecks,
+  ...isolationChecks,
+  ...lifecycleChecks,
+  ...sendChecks,
+  ...receiptChecks,
+  ...deliveryChecks,
+  ...webhookRotationChecks,
+  ...legacyChecks,
+  ...wireChecks,
+];
