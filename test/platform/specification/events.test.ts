@@ -1,0 +1,95 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startTestSandbox, type TestSandbox } from '../../sandbox/fixture.ts';
+import { proves } from '../../support/proves.ts';
+import { startReceiver } from '../../support/receiver.ts';
+
+const CONTACT = '447700900201';
+
+describe('events', () => {
+  let bed: TestSandbox;
+  beforeAll(async () => {
+    bed = await startTestSandbox();
+  });
+  afterAll(() => bed.close());
+
+  /** A workspace with a `qr` connection and a key for everything. */
+  async function addWorkspace(phoneNumber: string, provider: 'qr' | 'cloud_api' = 'qr') {
+    const { id } = (await bed.call('POST', '/workspaces', { kind: 'standalone' })).body.workspace;
+    const { key } = (await bed.call('POST', `/workspaces/${id}/api-keys`, {})).body;
+    const made = await bed.call('POST', `/workspaces/${id}/connections`, { provider, phoneNumber });
+    return { key: key as string, connectionId: made.body.connection.id as string };
+  }
+
+  const write = (connectionId: string, text: string) =>
+    bed.call('POST', `/contacts/${CONTACT}/messages`, { connectionId, text });
+  const send = (key: string, connectionId: string) =>
+    bed.service.call('POST', '/messages', { key, body: { connectionId, to: CONTACT, text: 'hello' } });
+
+  /** What was told of a connection, with the ids of messages. */
+  async function toldOf(connectionId: string): Promise<{ event: string; messageId: string }[]> {
+    const { entries } = (await bed.call('GET', '/ledger?limit=1000')).body;
+    return entries.filter((entry: { connectionId: string }) => entry.connectionId === connectionId);
+  }
+
+  test(
+    'message.received is for what came in, message.status for what went out',
+    proves(
+      'events.received.fires',
+      'events.received.inbound-only',
+      'events.status.fires',
+      'events.status.outbound-only',
+      'events.status.id',
+      'messages.send.id-joins',
+    ),
+    async () => {
+      const { key, connectionId } = await addWorkspace('447700900150');
+      const incoming = (await write(connectionId, 'in')).body.messageId;
+      const { messageId: outgoing } = (await send(key, connectionId)).body as { messageId: string };
+      await bed.call('POST', '/clock/advance', { ms: 60_000 });
+      const told = await toldOf(connectionId);
+      expect(told.map(({ event, messageId }) => [event, messageId])).toEqual([
+        ['message.received', incoming],
+        ['message.status', outgoing],
+        ['message.status', outgoing],
+        ['message.status', outgoing],
+      ]);
+    },
+  );
+
+  test(
+    'a cloud_api connection emits nothing, and polling shows what it does',
+    proves('events.qr-only', 'service.cloud-api.silent', 'service.cloud-api.polled'),
+    async () => {
+      const { key, connectionId } = await addWorkspace('447700900151', 'cloud_api');
+      await write(connectionId, 'in');
+      await send(key, connectionId);
+      await bed.call('POST', '/clock/advance', { ms: 60_000 });
+      expect(await toldOf(connectionId)).toEqual([]);
+      const { body } = await bed.service.call('GET', '/messages', { key });
+      expect(body).toMatchObject({ messages: [{ status: 'read' }, { text: 'in' }] });
+      const detail = await bed.service.call('GET', `/connections/${connectionId}`, { key });
+      expect(detail.body).toMatchObject({ connection: { status: 'connected', provider: 'cloud_api' } });
+    },
+  );
+
+  test(
+    'go to the webhook of their own account alone',
+    proves('events.granted', 'events.post', 'webhook.config.one'),
+    async () => {
+      const receivers = await Promise.all([startReceiver(), startReceiver()]);
+      const accounts = [await addWorkspace('447700900152'), await addWorkspace('447700900153')];
+      for (const [index, { key }] of accounts.entries()) {
+        const host = `crm${index}.example.com`;
+        await bed.call('PUT', `/hosts/${host}`, { target: receivers[index]?.origin });
+        await bed.service.call('PUT', '/webhook', { key, body: { url: `https://${host}/` } });
+      }
+      for (const { connectionId } of accounts) await write(connectionId, 'for one');
+      await bed.service.platform.delivery.settle();
+      for (const [index, { connectionId }] of accounts.entries()) {
+        const requests = receivers[index]?.requests ?? [];
+        expect(requests.map(({ body }) => JSON.parse(body.toString()).connection_id)).toEqual([connectionId]);
+      }
+      await Promise.all(receivers.map((receiver) => receiver.close()));
+    },
+  );
+});
