@@ -1,0 +1,47 @@
+import type { Database } from '../../src/runtime/database/database.ts';
+
+/** A transaction that has done all its work and waits before its COMMIT. */
+export interface PausedTransaction {
+  /** Resolves when it stands there, with the process id of its backend. */
+  readonly reached: Promise<number>;
+  /** Lets it commit. */
+  goOn(): void;
+}
+
+/** A database in which the next transaction can be held up right before its COMMIT. */
+export function createPausingDatabase(): {
+  wrap(database: Database): Database;
+  pauseNext(): PausedTransaction;
+} {
+  let next: { reached(pid: number): void; readonly goOn: Promise<void> } | null = null;
+  return {
+    wrap: (database) => ({
+      query: (text, params, options) => database.query(text, params, options),
+      transaction: (work, options) =>
+        database.transaction(async (tx) => {
+          const pause = next;
+          next = null;
+          const result = await work(tx);
+          if (pause === null) return result;
+          const [backend] = await tx.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+          pause.reached(backend?.pid ?? 0);
+          await pause.goOn;
+          return result;
+        }, options),
+      ping: (deadlineMs) => database.ping(deadlineMs),
+      close: () => database.close(),
+      get orm() {
+        return database.orm;
+      },
+      get health() {
+        return database.health;
+      },
+    }),
+    pauseNext() {
+      const reached = Promise.withResolvers<number>();
+      const goOn = Promise.withResolvers<void>();
+      next = { reached: reached.resolve, goOn: goOn.promise };
+      return { reached: reached.promise, goOn: goOn.resolve };
+    },
+  };
+}
