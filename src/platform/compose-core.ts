@@ -10,7 +10,8 @@ import { createTimerRunner, type TimerRunner } from './time/timer-runner.ts';
 import { createWriteGate, type WriteGate } from './time/write-gate.ts';
 import { createWebhookConfiguration, type WebhookConfiguration } from './webhooks/configuration.ts';
 import { createDelivery, type Delivery } from './webhooks/delivery.ts';
-import { recordEvents } from './webhooks/ledger.ts';
+import { DoubtfulEvents } from './webhooks/doubtful-events.ts';
+import { loadEvents, type RecordedEvent, recordEvents } from './webhooks/ledger.ts';
 import { noTunnels } from './webhooks/tunnel-hosts.ts';
 import { noFaults } from './webhooks/webhook-faults.ts';
 
@@ -23,6 +24,7 @@ export interface Core {
   readonly network: PhoneNetwork;
   readonly webhooks: WebhookConfiguration;
   readonly delivery: Delivery;
+  readonly doubts: DoubtfulEvents;
 }
 
 function composeWebhooks({ database, systemClock, logger, ports = {} }: PlatformOptions) {
@@ -56,14 +58,19 @@ export function composeCore(
   const gate = createWriteGate();
   const { webhooks, delivery } = composeWebhooks(options);
 
+  const deliver = (events: readonly RecordedEvent[]): void => {
+    delivery.deliver(events);
+    ports.onEvents?.(events);
+  };
+  const load = (ids: readonly number[]): Promise<RecordedEvent[]> => loadEvents(database, ids);
+  const doubts = new DoubtfulEvents({ load, deliver, clock: systemClock, logger });
+
   const commit = createCommit({
     database,
     clock,
     record: recordEvents,
-    deliver: (events) => {
-      delivery.deliver(events);
-      ports.onEvents?.(events);
-    },
+    deliver,
+    doubt: (events) => doubts.add(events),
     arm: (dueAt) => runner.arm(dueAt),
   });
   const handlers = {
@@ -90,5 +97,6 @@ export function composeCore(
     network: createSimulatedNetwork({ database, clock, random }),
     webhooks,
     delivery,
+    doubts,
   };
 }

@@ -86,7 +86,7 @@ async function startPlatform(options: PlatformOptions, release: () => Promise<vo
   const state = await loadServiceState(database);
   const mediaAddress = createMediaAddress(options.baseUrls);
   const core = composeCore(options, state, createNetworkReports(mediaAddress), random);
-  const { clock, gate, changeState, runner, network, webhooks, delivery } = core;
+  const { clock, gate, changeState, runner, network, webhooks, delivery, doubts } = core;
   const { sendScale, sendsPerMinute = ASSUMPTIONS.sendsPerMinute.value } = options;
   const mediaStore = createMediaStore({ database, clock, logger });
   const sender = createSender({
@@ -155,6 +155,7 @@ async function startPlatform(options: PlatformOptions, release: () => Promise<vo
       for (;;) {
         await calls.idle();
         const fired = await runner.fireDue();
+        await doubts.idle();
         await delivery.settle();
         if (fired.length === 0 && calls.open === 0) return;
       }
@@ -164,6 +165,7 @@ async function startPlatform(options: PlatformOptions, release: () => Promise<vo
       await gate.exclusive(async () => {
         sender.giveUp();
         await clearTables(database);
+        doubts.clear();
         await delivery.reset();
         await runner.rearm();
       });
@@ -175,6 +177,7 @@ async function startPlatform(options: PlatformOptions, release: () => Promise<vo
       sender.giveUp();
       await sender.idle();
       await calls.close();
+      doubts.clear();
       await delivery.close();
       await release();
     },

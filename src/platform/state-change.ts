@@ -1,4 +1,5 @@
 import type { Database, Queryable } from '../runtime/database/database.ts';
+import { mayHaveCommitted } from '../runtime/database/errors.ts';
 import type { DomainClock } from './time/domain-clock.ts';
 import { insertTimers, type NewTimer } from './time/timers.ts';
 import type { NewEvent, RecordedEvent } from './webhooks/ledger.ts';
@@ -29,17 +30,19 @@ interface Options {
   readonly record: (tx: Queryable, events: readonly NewEvent[]) => Promise<readonly RecordedEvent[]>;
   /** Starts deliveries; called after the commit, never before. */
   readonly deliver: (events: readonly RecordedEvent[]) => void;
+  /** Takes the events of a change whose commit got no answer: nobody knows whether they are in the ledger. */
+  readonly doubt: (events: readonly RecordedEvent[]) => void;
   /** Sets the alarm for the earliest new timer; called after the commit. */
   readonly arm: (dueAt: number) => void;
 }
 
 /** Makes the one way in which state, events and timers are written together. */
-export function createCommit({ database, clock, record, deliver, arm }: Options): CommitChange {
+export function createCommit({ database, clock, record, deliver, doubt, arm }: Options): CommitChange {
   return async (work) => {
     const recorded: RecordedEvent[] = [];
     let earliest = Number.POSITIVE_INFINITY;
 
-    const result = await database.transaction((tx) =>
+    const run = database.transaction((tx) =>
       work({
         tx,
         now: clock.now(),
@@ -53,6 +56,13 @@ export function createCommit({ database, clock, record, deliver, arm }: Options)
         },
       }),
     );
+    const result = await run.catch((error: unknown) => {
+      if (mayHaveCommitted(error)) {
+        if (earliest !== Number.POSITIVE_INFINITY) arm(earliest);
+        doubt(recorded);
+      }
+      throw error;
+    });
 
     if (earliest !== Number.POSITIVE_INFINITY) arm(earliest);
     if (recorded.length > 0) deliver(recorded);

@@ -76,6 +76,13 @@ export function markUnknown(error: Error): Error {
   return error;
 }
 
+/** Whether what failed may have taken effect all the same: its commit was sent and got no answer. */
+export function mayHaveCommitted(error: unknown): boolean {
+  return (
+    (error instanceof DatabaseUnavailable || error instanceof QueryDeadlineExceeded) && error.mayHaveCommitted
+  );
+}
+
 /** A query through the handle of a transaction that is over, by commit, failure or deadline. Never sent. */
 export class TransactionOver extends Error {
   override readonly name = 'TransactionOver';

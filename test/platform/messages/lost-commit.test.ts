@@ -79,4 +79,24 @@ describe('a send whose commit fails', () => {
       expect(page).toMatchObject({ messages: [] });
     },
   );
+
+  test('after it was kept, its answer lost: its events are delivered all the same', async () => {
+    const { plan, wrap } = unreliable();
+    const service = await startTestPlatform({ wrapDatabase: wrap });
+    try {
+      const { connectionId } = await seedWorkspace(service);
+      const write = () => service.platform.messages.receive(connectionId, { from: to, text: 'hello' });
+      plan.push('lose');
+      await expect(write()).rejects.toThrow('the connection ended');
+      plan.push('refuse');
+      await expect(write()).rejects.toThrow('the connection ended');
+      await service.platform.settle();
+      const meant = await service.platform.ledger.read(0, 10);
+      expect(meant).toHaveLength(1);
+      const delivered = await service.platform.delivery.list({ limit: 10 });
+      expect(delivered.map(({ messageId }) => messageId)).toEqual([meant[0]?.messageId]);
+    } finally {
+      await service.close();
+    }
+  });
 });

@@ -1,0 +1,92 @@
+import { describe, expect, it } from 'vitest';
+import { DoubtfulEvents } from '../../../src/platform/webhooks/doubtful-events.ts';
+import type { RecordedEvent } from '../../../src/platform/webhooks/ledger.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { silent } from './fixture.ts';
+
+function event(id: number): RecordedEvent {
+  return {
+    id,
+    workspaceId: 'cworkspace',
+    connectionId: 'cconnection',
+    messageId: null,
+    event: 'message.received',
+    status: null,
+    at: 0,
+    body: Buffer.from('{}'),
+  };
+}
+
+/** Doubts about events of which a test says which are in the ledger. */
+function doubting() {
+  const ledger = new Set<number>();
+  const delivered: number[] = [];
+  const state = { looks: 0, failures: 0 };
+  const clock = new ManualClock();
+  const doubts = new DoubtfulEvents({
+    clock,
+    logger: silent,
+    deliver: (events) => delivered.push(...events.map(({ id }) => id)),
+    async load(ids) {
+      state.looks += 1;
+      if (state.failures > 0) {
+        state.failures -= 1;
+        throw new Error('the database is away');
+      }
+      return ids.filter((id) => ledger.has(id)).map(event);
+    },
+  });
+  return { ledger, delivered, state, clock, doubts };
+}
+
+describe('events of a commit without an answer', () => {
+  it('are delivered at once when they are in the ledger, and looked for no more', async () => {
+    const { ledger, delivered, clock, doubts } = doubting();
+    for (const id of [1, 2]) ledger.add(id);
+    doubts.add([event(1), event(2)]);
+    await doubts.idle();
+    expect(delivered).toEqual([1, 2]);
+    expect(clock.pending).toBe(0);
+  });
+
+  it('are delivered once each when the commit arrives late', async () => {
+    const { ledger, delivered, clock, doubts } = doubting();
+    ledger.add(1);
+    doubts.add([event(1), event(2)]);
+    await doubts.idle();
+    ledger.add(2);
+    await clock.advance(60_000);
+    expect(delivered).toEqual([1, 2]);
+  });
+
+  it('are given up when they do not come', async () => {
+    const { delivered, state, clock, doubts } = doubting();
+    doubts.add([event(1)]);
+    await clock.advance(3_600_000);
+    expect(delivered).toEqual([]);
+    expect(state.looks).toBe(4);
+    expect(clock.pending).toBe(0);
+  });
+
+  it('are looked for until the database answers, however long it is away', async () => {
+    const { ledger, delivered, state, clock, doubts } = doubting();
+    state.failures = 100;
+    ledger.add(1);
+    doubts.add([event(1)]);
+    await clock.advance(600_000);
+    expect(delivered).toEqual([1]);
+  });
+
+  it('are forgotten by a reset, a look under way included', async () => {
+    const { ledger, delivered, clock, doubts } = doubting();
+    doubts.add([event(1)]);
+    await doubts.idle();
+    ledger.add(1);
+    ledger.add(2);
+    doubts.add([event(2)]);
+    doubts.clear();
+    await clock.advance(60_000);
+    expect(delivered).toEqual([]);
+    expect(clock.pending).toBe(0);
+  });
+});
