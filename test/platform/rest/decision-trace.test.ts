@@ -8,9 +8,18 @@ describe('the record of a call', () => {
   let seeded: Awaited<ReturnType<typeof seedWorkspace>>;
   let records: CallRecord[] = [];
   let faults: readonly ApiFault[] = [];
+  /** Called when the service resolves the name of a webhook, which it does behind the gate. */
+  let onLookup = async (): Promise<void> => undefined;
   beforeAll(async () => {
     service = await startTestPlatform({
-      ports: { onCall: (call) => records.push(call), apiFaults: { decide: () => faults } },
+      ports: {
+        onCall: (call) => records.push(call),
+        apiFaults: { decide: () => faults },
+        lookup: async () => {
+          await onLookup();
+          return [{ address: '93.184.216.34', family: 4 }];
+        },
+      },
     });
     seeded = await seedWorkspace(service);
   });
@@ -18,6 +27,7 @@ describe('the record of a call', () => {
   afterEach(() => {
     records = [];
     faults = [];
+    onLookup = async () => undefined;
   });
 
   const only = (): CallRecord => {
@@ -180,5 +190,16 @@ describe('the record of a call', () => {
     const lengths = records.map(({ status, trace }) => [status, trace.length]);
     expect(lengths.filter(([status]) => status === 200)).toEqual(Array(20).fill([200, 4]));
     expect(lengths.filter(([status]) => status === 403)).toEqual(Array(20).fill([403, 3]));
+  });
+
+  it('is of one moment: what passed the gate is carried out, though its key is revoked and narrowed meanwhile', async () => {
+    const { id, key } = await keyWith({});
+    onLookup = async () => {
+      await service.platform.apiKeys.change(id, { scopes: [], ipAllowlist: [] });
+      await service.platform.apiKeys.revoke(id);
+    };
+    const put = { key, body: { url: 'https://hooks.example/' } };
+    expect((await service.call('PUT', '/webhook', put)).status).toBe(200);
+    expect((await service.call('PUT', '/webhook', put)).status).toBe(401);
   });
 });

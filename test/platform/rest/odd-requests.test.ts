@@ -114,7 +114,7 @@ describe('odd requests', () => {
   });
 
   it.each([
-    ['HEAD', '/api/v1/connections', 'GET', null],
+    ['HEAD', '/api/v1/account', 'GET', null],
     ['OPTIONS', '/api/v1/messages', 'GET, POST', { error: 'method_not_allowed' }],
     ['TRACE', '/api/v1/webhook', 'GET, PUT', { error: 'method_not_allowed' }],
     ['PROPFIND', '/api/v1/webhook/rotate', 'POST', { error: 'method_not_allowed' }],

@@ -1,0 +1,408 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
+import { proves } from '../../support/proves.ts';
+
+const SCOPES = ['messaging.read', 'messaging.send', 'messaging.events', 'messaging.manage'] as const;
+type Scope = (typeof SCOPES)[number];
+
+/** What a call names. `own` is in the caller's reach, all others are not. */
+const CONNECTIONS = [
+  'unknown',
+  'malformed',
+  'of another workspace',
+  'off the list of the key',
+  'deleted',
+] as const;
+const CURSORS = ['forged', 'cut short', 'of another workspace', 'of another filter'] as const;
+const MESSAGES = [
+  'unknown',
+  'of another workspace',
+  'of a connection off the list',
+  'of another connection',
+  'outgoing',
+] as const;
+
+/** Every id that a call may name. */
+interface Names {
+  readonly connection: string;
+  readonly message: string;
+  readonly cursor?: string;
+}
+
+interface Row {
+  readonly method: string;
+  readonly scope: Scope;
+  /** The path below the base URL, for the names of a call. */
+  readonly path: (names: Names) => string;
+  readonly body?: (names: Names) => object;
+  /** What a name out of reach is answered: hidden as if it did not exist, or an empty page. */
+  readonly foreign?: 'hidden' | 'empty page';
+  readonly takes?: 'cursor' | 'message';
+}
+
+const at = (path: string) => () => path;
+
+/** The 14 endpoints of the specification with the scope that each asks for; those that end sessions come last. */
+const ENDPOINTS: readonly Row[] = [
+  { method: 'GET', scope: 'messaging.read', path: at('/connections') },
+  { method: 'GET', scope: 'messaging.read', path: at('/account') },
+  {
+    method: 'GET',
+    scope: 'messaging.read',
+    path: ({ connection, cursor }) =>
+      `/messages?connectionId=${connection}${cursor === undefined ? '' : `&cursor=${cursor}`}`,
+    foreign: 'empty page',
+    takes: 'cursor',
+  },
+  {
+    method: 'POST',
+    scope: 'messaging.send',
+    path: at('/messages'),
+    body: ({ connection }) => ({ connectionId: connection, to: '4915100000000', text: 'hello' }),
+    foreign: 'hidden',
+  },
+  {
+    method: 'POST',
+    scope: 'messaging.send',
+    path: at('/messages/read'),
+    body: ({ connection, message }) => ({ connectionId: connection, messageId: message }),
+    foreign: 'hidden',
+    takes: 'message',
+  },
+  { method: 'GET', scope: 'messaging.events', path: at('/webhook') },
+  {
+    method: 'PUT',
+    scope: 'messaging.events',
+    path: at('/webhook'),
+    body: () => ({ url: 'https://hooks.example/' }),
+  },
+  { method: 'POST', scope: 'messaging.events', path: at('/webhook/rotate') },
+  { method: 'POST', scope: 'messaging.manage', path: at('/connections'), body: () => ({ label: 'new' }) },
+  {
+    method: 'GET',
+    scope: 'messaging.manage',
+    path: ({ connection }) => `/connections/${connection}`,
+    foreign: 'hidden',
+  },
+  {
+    method: 'POST',
+    scope: 'messaging.manage',
+    path: ({ connection }) => `/connections/${connection}/restart`,
+    foreign: 'hidden',
+  },
+  {
+    method: 'POST',
+    scope: 'messaging.manage',
+    path: ({ connection }) => `/connections/${connection}/logout`,
+    foreign: 'hidden',
+  },
+  {
+    method: 'POST',
+    scope: 'messaging.manage',
+    path: ({ connection }) => `/connections/${connection}/pairing-code`,
+    body: () => ({ phoneNumber: '4915112345678' }),
+    foreign: 'hidden',
+  },
+  {
+    method: 'DELETE',
+    scope: 'messaging.manage',
+    path: ({ connection }) => `/connections/${connection}`,
+    foreign: 'hidden',
+  },
+];
+
+/** A credential of the matrix. */
+interface Caller {
+  readonly what: string;
+  readonly key: string | undefined;
+  readonly revoked: boolean;
+  readonly offList: boolean;
+  readonly scopes: readonly Scope[];
+}
+
+/** Status, body and challenge of an answer. */
+type Expected = readonly [status: number, body: object, challenge: string | null];
+
+const HIDDEN: Expected = [404, { error: 'not_found' }, null];
+const EMPTY: Expected = [200, { messages: [], nextCursor: null, hasMore: false }, null];
+const BAD_CURSOR: Expected = [
+  400,
+  { error: 'invalid_request', field: 'cursor', hint: expect.any(String) },
+  null,
+];
+
+/** The answer of the first check that refuses: credential, address, scope. Null when none does. */
+function refusalOf(caller: Caller, { scope }: Row): Expected | null {
+  if (caller.revoked) return [401, { error: 'invalid_key' }, 'Bearer error="invalid_token"'];
+  if (caller.offList) return [403, { error: 'ip_not_allowed' }, 'Bearer error="ip_not_allowed"'];
+  if (caller.scopes.includes(scope)) return null;
+  return [403, { error: 'insufficient_scope' }, `Bearer error="insufficient_scope", scope="${scope}"`];
+}
+
+/** Every set of scopes. */
+function everySubset(): Scope[][] {
+  return Array.from({ length: 2 ** SCOPES.length }, (_, bits) =>
+    SCOPES.filter((_scope, index) => (bits >> index) % 2 === 1),
+  );
+}
+
+describe('every endpoint × every credential that may not × every name out of reach', () => {
+  let service: TestPlatform;
+  let names: {
+    own: Names;
+    connections: Record<(typeof CONNECTIONS)[number], string>;
+    cursors: Record<(typeof CURSORS)[number], string>;
+    messages: Record<(typeof MESSAGES)[number], string>;
+  };
+  const callers: Caller[] = [];
+  let workspaceId: string;
+
+  beforeAll(async () => {
+    service = await startTestPlatform();
+    names = await seed();
+    await makeCallers(names.own.connection);
+  });
+  afterAll(() => service.close());
+
+  const receive = async (connectionId: string): Promise<string> =>
+    (await service.platform.messages.receive(connectionId, { from: '4915700000001', text: 'hello' }))
+      .messageId;
+  const firstCursor = async (key: string, query: string): Promise<string> => {
+    const { body } = await service.call('GET', `/messages?limit=1${query}`, { key });
+    return String(Reflect.get(Object(body), 'nextCursor'));
+  };
+
+  async function seed(): Promise<typeof names> {
+    const home = await seedWorkspace(service);
+    const abroad = await seedWorkspace(service, { phoneNumber: '4915187654321' });
+    ({ workspaceId } = home);
+    const { connections } = service.platform;
+    const add = async (phoneNumber: string): Promise<string> =>
+      (await connections.createPaired(workspaceId, { provider: 'qr', phoneNumber })).id;
+    const offList = await add('4915112345679');
+    const second = await add('4915112345680');
+    const deleted = await add('4915112345681');
+    await service.call('DELETE', `/connections/${deleted}`, { key: home.key });
+    const received = await receive(home.connectionId);
+    await receive(home.connectionId);
+    const sent = await service.call('POST', '/messages', {
+      key: home.key,
+      body: { connectionId: home.connectionId, to: '4915700000001', text: 'hi' },
+    });
+    const foreign = await receive(abroad.connectionId);
+    await receive(abroad.connectionId);
+    const cursor = await firstCursor(home.key, '');
+    const ofOffList = await receive(offList);
+    const ofSecond = await receive(second);
+    await service.platform.settle();
+    // Last of all: nothing is delivered to it, so no test waits for a host that is not there.
+    await service.call('PUT', '/webhook', { key: home.key, body: { url: 'https://hooks.example/' } });
+    return {
+      own: { connection: home.connectionId, message: received },
+      connections: {
+        unknown: `c${'0'.repeat(24)}`,
+        malformed: 'no-such-id',
+        'of another workspace': abroad.connectionId,
+        'off the list of the key': offList,
+        deleted,
+      },
+      cursors: {
+        forged: 'A'.repeat(32),
+        'cut short': (await firstCursor(home.key, `&connectionId=${home.connectionId}`)).slice(0, 31),
+        'of another workspace': await firstCursor(abroad.key, `&connectionId=${abroad.connectionId}`),
+        'of another filter': cursor,
+      },
+      messages: {
+        unknown: `c${'0'.repeat(24)}`,
+        'of another workspace': foreign,
+        'of a connection off the list': ofOffList,
+        'of another connection': ofSecond,
+        outgoing: String(Reflect.get(Object(sent.body), 'messageId')),
+      },
+    };
+  }
+
+  /**
+   * Keys with every set of scopes; revoked, off their allowlist or both with all scopes and with none, since
+   * either comes before scopes; no key, and one that nobody has.
+   */
+  async function makeCallers(own: string): Promise<void> {
+    const { apiKeys } = service.platform;
+    for (const [revoked, offList] of [
+      [false, false],
+      [false, true],
+      [true, false],
+      [true, true],
+    ] as const) {
+      for (const scopes of revoked || offList ? [[], SCOPES] : everySubset()) {
+        const ipAllowlist = offList ? ['203.0.113.0/24', '2001:db8::/32'] : ['127.0.0.1'];
+        const access = { scopes, ipAllowlist, connectionIds: [own] };
+        const { id, key } = await apiKeys.create(workspaceId, access);
+        if (revoked) await apiKeys.revoke(id);
+        const what = [revoked ? 'revoked' : '', offList ? 'off-list' : '', `[${scopes.join()}]`].join(' ');
+        callers.push({ what, key, revoked, offList, scopes });
+      }
+    }
+    const nobody = { revoked: true, offList: false, scopes: [] };
+    callers.push({ what: 'no key', key: undefined, ...nobody });
+    callers.push({ what: 'unknown key', key: `msk_${'0'.repeat(43)}`, ...nobody });
+  }
+
+  /** One call and what it must be answered. */
+  interface Cell {
+    readonly what: string;
+    readonly row: Row;
+    readonly caller: Caller;
+    readonly names: Names;
+    readonly expected: Expected;
+  }
+
+  /** The names of a call to an endpoint, each with the answer of a credential that may call it; null: it works. */
+  function targetsOf(row: Row): [what: string, names: Names, answer: Expected | null][] {
+    const { own } = names;
+    const targets: [string, Names, Expected | null][] = [['own', own, null]];
+    const { foreign } = row;
+    if (foreign !== undefined) {
+      for (const what of CONNECTIONS) {
+        const connection = names.connections[what];
+        targets.push([`connection ${what}`, { ...own, connection }, foreign === 'hidden' ? HIDDEN : EMPTY]);
+      }
+    }
+    if (row.takes === 'cursor') {
+      for (const what of CURSORS) {
+        targets.push([`cursor ${what}`, { ...own, cursor: names.cursors[what] }, BAD_CURSOR]);
+      }
+    }
+    if (row.takes === 'message') {
+      for (const what of MESSAGES) {
+        targets.push([`message ${what}`, { ...own, message: names.messages[what] }, HIDDEN]);
+      }
+    }
+    return targets;
+  }
+
+  /** All calls but those that are allowed. */
+  function cellsOf(row: Row): Cell[] {
+    const cells: Cell[] = [];
+    for (const [target, named, answer] of targetsOf(row)) {
+      for (const caller of callers) {
+        const expected = refusalOf(caller, row) ?? answer;
+        if (expected === null) continue;
+        const what = `${row.method} ${row.path(named)} · ${caller.what} · ${target}`;
+        cells.push({ what, row, caller, names: named, expected });
+      }
+    }
+    return cells;
+  }
+
+  const ask = ({ row, caller, names: named }: Omit<Cell, 'what' | 'expected'>) =>
+    service.call(row.method, row.path(named), {
+      ...(caller.key === undefined ? {} : { key: caller.key }),
+      ...(row.body === undefined ? {} : { body: row.body(named) }),
+    });
+
+  async function answerOf(cell: Cell): Promise<[string, ...Expected]> {
+    const { status, body, headers } = await ask(cell);
+    return [cell.what, status, Object(body), headers.get('www-authenticate')];
+  }
+
+  /** Every row of every table of the service, as one text. */
+  async function readState(): Promise<string> {
+    const tables = await service.database.query<{ name: string }>(
+      `SELECT quote_ident(table_name) AS name FROM information_schema.tables
+       WHERE table_schema = 'platform' AND table_type = 'BASE TABLE' ORDER BY 1`,
+    );
+    expect(tables.length).toBeGreaterThan(10);
+    const contents = await Promise.all(
+      tables.map(({ name }) =>
+        service.database.query(`SELECT t::text AS row FROM platform.${name} t ORDER BY 1`),
+      ),
+    );
+    return JSON.stringify(tables.map(({ name }, index) => [name, contents[index]]));
+  }
+
+  const IN_FLIGHT = 16;
+
+  it('refuses each with its status, code and challenge, and none changes anything', {
+    timeout: 120_000,
+    ...proves(
+      'auth.key.off-list',
+      'auth.key.revoked',
+      'auth.key.unknown',
+      'auth.challenge',
+      'scopes.missing',
+      'errors.invalid_key',
+      'errors.ip_not_allowed',
+      'errors.insufficient_scope',
+    ),
+  }, async () => {
+    const before = await readState();
+    let cells = 0;
+    for (const row of ENDPOINTS) {
+      const waiting = cellsOf(row);
+      cells += waiting.length;
+      while (waiting.length > 0) {
+        const batch = waiting.splice(0, IN_FLIGHT);
+        expect(await Promise.all(batch.map(answerOf))).toEqual(
+          batch.map(({ what, expected }) => [what, ...expected]),
+        );
+      }
+    }
+    await service.platform.settle();
+    expect(await readState()).toBe(before);
+    expect(cells).toBe(1_400);
+  });
+
+  it(
+    'lets the very same calls through with a key that has the scope of the endpoint alone',
+    proves(
+      'auth.bearer',
+      'endpoints.bearer',
+      'auth.key.scopes',
+      'scopes.read',
+      'scopes.send',
+      'scopes.events',
+      'scopes.manage',
+      'connections.list.scope',
+      'connections.create.scope',
+      'connections.get.scope',
+      'connections.delete.scope',
+      'connections.restart.scope',
+      'connections.logout.scope',
+      'connections.pairing-code.scope',
+      'account.get.scope',
+      'messages.list.scope',
+      'messages.send.scope',
+      'messages.read.scope',
+      'webhook.get.scope',
+      'webhook.put.scope',
+      'webhook.rotate.scope',
+    ),
+    async () => {
+      const answers: string[] = [];
+      for (const row of ENDPOINTS) {
+        const caller = callers.find(
+          ({ revoked, offList, scopes }) => !revoked && !offList && scopes.join() === row.scope,
+        ) as Caller;
+        const { status } = await ask({ row, caller, names: names.own });
+        answers.push(`${row.method} ${row.path({ connection: '{id}', message: '{id}' })} ${status}`);
+      }
+      expect(answers).toEqual([
+        'GET /connections 200',
+        'GET /account 200',
+        'GET /messages?connectionId={id} 200',
+        'POST /messages 200',
+        'POST /messages/read 200',
+        'GET /webhook 200',
+        'PUT /webhook 200',
+        'POST /webhook/rotate 200',
+        'POST /connections 201',
+        'GET /connections/{id} 200',
+        'POST /connections/{id}/restart 200',
+        'POST /connections/{id}/logout 200',
+        'POST /connections/{id}/pairing-code 200',
+        'DELETE /connections/{id} 200',
+      ]);
+    },
+  );
+});
