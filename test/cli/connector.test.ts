@@ -8,6 +8,7 @@ import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
 import { findFreePort } from '../support/connector-process.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { callJson, type ShownMessage } from '../support/loop-client.ts';
+import { proves } from '../support/proves.ts';
 import { type SpawnedCommand, spawnCli } from '../support/spawn-command.ts';
 
 const SLOW_MS = 120_000;
@@ -113,6 +114,19 @@ describe('npm run connector, asked wrongly', () => {
   ])('refuses %s by the name of the setting', (_, env, named) => {
     expect(() => connectorOptions(env, () => undefined)).toThrow(named);
   });
+
+  it(
+    'polls every 45 s unless told, and every 30 to 60 s when told',
+    proves('delivery.reconcile-period'),
+    () => {
+      const every = (ms?: string) => {
+        const told = ms === undefined ? SECRETS : { ...SECRETS, RECONCILE_INTERVAL_MS: ms };
+        return connectorOptions(told, () => undefined).reconcileIntervalMs;
+      };
+      expect([every(), every('30000'), every('60000')]).toEqual([45_000, 30_000, 60_000]);
+      for (const ms of ['29999', '60001']) expect(() => every(ms)).toThrow('RECONCILE_INTERVAL_MS');
+    },
+  );
 
   it('names everything that is missing, starts nothing and ends with 2', async () => {
     const { code, stdout, stderr } = await spawnCli('connector', []).ended;

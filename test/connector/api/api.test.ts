@@ -7,6 +7,7 @@ import { healthAnswer, syncStatus } from '../../../src/contract/connector/sync.t
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { openDatabase } from '../../../src/runtime/database/database.ts';
 import { startFaultProxy } from '../../support/fault-proxy.ts';
+import { proves } from '../../support/proves.ts';
 import { silentLogger } from '../support/event-fixtures.ts';
 import {
   type Answer,
@@ -181,22 +182,29 @@ describe('connections', () => {
     expect(second).toMatchObject({ connections: [{ id: 'c2', health: 'needs_reconnect' }], hasMore: false });
   });
 
-  it('are mapped to a customer, in messages and in the feed too', async () => {
-    const answer = await running.ask('PUT', '/v1/connections/c1/customer', {
-      body: { customerRef: 'crm-7' },
-    });
-    expect(connectorConnection.strict().parse(answer.body)).toMatchObject({ id: 'c1', customerRef: 'crm-7' });
-    await running.ask('PUT', '/v1/connections/c1/customer', { body: { customerRef: 'crm-7' } });
-    expect((await get('/v1/connections/c1')).body).toMatchObject({ customerRef: 'crm-7' });
-    const { body } = await get('/v1/messages?connectionId=c1&limit=1');
-    expect(body).toMatchObject({ messages: [{ customerRef: 'crm-7' }] });
-    await running.connector.settle();
-    const changes = (await get('/v1/changes?connectionId=c1&limit=1000')).body['changes'] as {
-      data: object;
-    }[];
-    const mapped = changes.filter(({ data }) => 'customerRef' in data && data.customerRef === 'crm-7');
-    expect(mapped).toHaveLength(1);
-  });
+  it(
+    'are mapped to a customer, in messages and in the feed too',
+    proves('service.id.customer-map'),
+    async () => {
+      const answer = await running.ask('PUT', '/v1/connections/c1/customer', {
+        body: { customerRef: 'crm-7' },
+      });
+      expect(connectorConnection.strict().parse(answer.body)).toMatchObject({
+        id: 'c1',
+        customerRef: 'crm-7',
+      });
+      await running.ask('PUT', '/v1/connections/c1/customer', { body: { customerRef: 'crm-7' } });
+      expect((await get('/v1/connections/c1')).body).toMatchObject({ customerRef: 'crm-7' });
+      const { body } = await get('/v1/messages?connectionId=c1&limit=1');
+      expect(body).toMatchObject({ messages: [{ customerRef: 'crm-7' }] });
+      await running.connector.settle();
+      const changes = (await get('/v1/changes?connectionId=c1&limit=1000')).body['changes'] as {
+        data: object;
+      }[];
+      const mapped = changes.filter(({ data }) => 'customerRef' in data && data.customerRef === 'crm-7');
+      expect(mapped).toHaveLength(1);
+    },
+  );
 
   it('keep their customer when they are polled, and lose it on request', async () => {
     await running.ask('PUT', '/v1/connections/c2/customer', { body: { customerRef: 'crm-8' } });

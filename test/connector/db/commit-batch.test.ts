@@ -114,6 +114,20 @@ describe('merging a message', () => {
     },
   );
 
+  it(
+    'joins by id alone: two messages under one network id stay two',
+    proves('messages.item.waMessageId.no-join', 'events.received.dedupe'),
+    async () => {
+      const connection = newId();
+      const messages = [newId(), newId()];
+      for (const message of messages) {
+        await commit({ message: { ...received(connection, message), waMessageId: 'wa-1' } });
+      }
+      const stored = await readMessages(database);
+      expect(stored.map(({ id }) => id).sort()).toEqual([...messages].sort());
+    },
+  );
+
   it('credits one of several copies in one batch', async () => {
     const [connection, message] = [newId(), newId()];
     const copy = { message: received(connection, message) };

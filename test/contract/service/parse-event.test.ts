@@ -65,6 +65,14 @@ describe('a known event', () => {
     }
   });
 
+  it('may have a reason that nobody has seen yet', proves('events.disconnected.reason-new'), () => {
+    const connection = { ...disconnected.connection, reason: 'PHONE_LOST_AT_SEA' };
+    expect(parseWebhookEvent({ ...disconnected, connection })).toMatchObject({
+      kind: 'known',
+      event: { connection: { reason: 'PHONE_LOST_AT_SEA', needs_reconnect: true } },
+    });
+  });
+
   it('loses its unknown fields, however deep', proves('versioning.client.unknown-fields'), () => {
     const deep = JSON.parse(`${'['.repeat(20_000)}${']'.repeat(20_000)}`);
     const hostile = JSON.parse('{"__proto__":{"admin":true},"constructor":1}');
