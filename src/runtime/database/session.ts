@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import postgres from 'postgres';
 import type { Clock } from '../clock/clock.ts';
+import { UnderWay } from '../under-way/under-way.ts';
 import type { Addresses } from './connect-socket.ts';
 import { describeLocation, parseUrl } from './database-url.ts';
 import { DatabaseUnavailable, markUnknown, QueryFailed } from './errors.ts';
@@ -45,7 +46,7 @@ export class Session {
   readonly openedAt: number;
   readonly #options: SessionOptions;
   readonly #client: postgres.Sql;
-  readonly #running = new Set<Running>();
+  readonly #running = new UnderWay<Running>();
   readonly #endListeners = new Set<(reason: Error) => void>();
   readonly #socket: SessionSocket;
   #limitMs: number;
@@ -153,8 +154,7 @@ export class Session {
   end(reason: Error): void {
     if (this.#end !== undefined) return;
     this.#end = reason;
-    const running = [...this.#running];
-    this.#running.clear();
+    const running = this.#running.list();
     for (const { fail, decisive } of running) fail(decisive ? markUnknown(reason) : reason);
     this.#socket.refuse(reason);
     const key = running[0]?.query.state;
@@ -190,14 +190,14 @@ export class Session {
       }
       const query = start();
       const running: Running = { fail: reject, query, decisive };
-      this.#running.add(running);
+      const done = this.#running.enter(running);
       query.then(
         (rows) => {
-          this.#running.delete(running);
+          done();
           resolve(rows);
         },
         (error: unknown) => {
-          this.#running.delete(running);
+          done();
           const explained = explainQueryFailure(error);
           reject(decisive ? markUnknown(explained) : explained);
           if (endsSession(explained)) this.end(explained);

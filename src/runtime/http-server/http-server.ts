@@ -2,6 +2,7 @@ import { createServer, type RequestListener, type Server, type ServerResponse } 
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
 import type { Clock } from '../clock/clock.ts';
 import type { Logger } from '../logger/logger.ts';
+import { UnderWay } from '../under-way/under-way.ts';
 import { ListenError } from './listen-error.ts';
 
 /** What a client may take of the server, in milliseconds, bytes and sockets. */
@@ -153,7 +154,7 @@ function closeSilent(sockets: ReadonlySet<Socket>): void {
 export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
   const { clock } = options;
   const server = createLimitedServer(options);
-  const open = new Set<ServerResponse>();
+  const open = new UnderWay<ServerResponse>();
   const sockets = new Set<Socket>();
   let draining = false;
 
@@ -162,8 +163,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     socket.once('close', () => sockets.delete(socket));
   });
   server.on('request', (request, response) => {
-    open.add(response);
-    response.once('close', () => open.delete(response));
+    response.once('close', open.enter(response));
     if (draining) closeAfterAnswer(response);
     options.app(request, response);
   });
@@ -172,7 +172,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   async function drain(deadlineMs: number): Promise<void> {
     draining = true;
     options.onDrain?.();
-    for (const response of open) closeAfterAnswer(response);
+    for (const response of open.list()) closeAfterAnswer(response);
     await acceptWaiting(server, clock);
     // The close of http.Server would also end connections whose request has not been read yet.
     const closed = new Promise<void>((resolve) => {
