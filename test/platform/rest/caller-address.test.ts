@@ -27,7 +27,7 @@ describe('the address of a caller behind trusted proxies', () => {
     ['an IPv4 one in its IPv6 form', '::ffff:203.0.113.7'],
     ['the one beside empty parts, which a list may have', '203.0.113.7, '],
     ['one with much space around it', '  203.0.113.7  ,   10.0.0.1  '],
-  ])('is %s', proves('auth.key.allowlist'), async (_what, forwarded) => {
+  ])('is %s', proves('auth.key.allowlist', 'choice.forwarded-for'), async (_what, forwarded) => {
     expect(await ask({ 'x-forwarded-for': forwarded })).toBe(200);
   });
 
@@ -49,7 +49,7 @@ describe('the address of a caller behind trusted proxies', () => {
     },
   );
 
-  it('is not taken from any other header', async () => {
+  it('is not taken from any other header', proves('choice.forwarded-for'), async () => {
     for (const name of ['forwarded', 'x-real-ip', 'x-client-ip', 'true-client-ip', 'cf-connecting-ip']) {
       const value = name === 'forwarded' ? 'for=203.0.113.7' : '203.0.113.7';
       expect([name, await ask({ [name]: value })]).toEqual([name, 403]);

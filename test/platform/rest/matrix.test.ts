@@ -334,6 +334,10 @@ describe('every endpoint × every credential that may not × every name out of r
       'errors.invalid_key',
       'errors.ip_not_allowed',
       'errors.insufficient_scope',
+      'choice.no-credential',
+      'choice.foreign.same',
+      'choice.cursor.refused',
+      'choice.marked.unknown',
     ),
   }, async () => {
     const before = await readState();

@@ -74,7 +74,7 @@ describe('odd requests', () => {
     '/%',
     '/api/v1%2Fconnections',
     `/api/v1/connections/${'a'.repeat(8_000)}`,
-  ])('GET %s is not found', proves('errors.generic'), async (path) => {
+  ])('GET %s is not found', proves('errors.generic', 'choice.unknown-route'), async (path) => {
     expect(await answered(`GET ${path}`)).toEqual(NOT_FOUND);
   });
 
@@ -118,11 +118,15 @@ describe('odd requests', () => {
     ['OPTIONS', '/api/v1/messages', 'GET, POST', { error: 'method_not_allowed' }],
     ['TRACE', '/api/v1/webhook', 'GET, PUT', { error: 'method_not_allowed' }],
     ['PROPFIND', '/api/v1/webhook/rotate', 'POST', { error: 'method_not_allowed' }],
-  ])('%s %s is refused, and Allow lists what the address takes', async (method, path, allow, body) => {
-    const answer = await send(`${method} ${path}`);
-    expect([answer.status, answer.body]).toEqual([405, body]);
-    expect(answer.head).toContain(`\r\nAllow: ${allow}\r\n`);
-  });
+  ])(
+    '%s %s is refused, and Allow lists what the address takes',
+    proves('choice.wrong-method'),
+    async (method, path, allow, body) => {
+      const answer = await send(`${method} ${path}`);
+      expect([answer.status, answer.body]).toEqual([405, body]);
+      expect(answer.head).toContain(`\r\nAllow: ${allow}\r\n`);
+    },
+  );
 
   it('the whole server is no address of the service', async () => {
     expect(await answered('OPTIONS *')).toEqual(NOT_FOUND);
@@ -183,7 +187,7 @@ describe('odd requests', () => {
     ['two values', '{}{}'],
   ])(
     '%s is no body of a request',
-    proves('errors.invalid_request', 'errors.body.field'),
+    proves('errors.invalid_request', 'errors.body.field', 'choice.body.no-json'),
     async (_what, body) => {
       for (const line of ['PUT /api/v1/webhook', 'POST /api/v1/messages']) {
         expect(await answered(line, [], body)).toEqual(BAD_BODY);
