@@ -54,6 +54,7 @@ export const CHOICES = section(CHOICES_HEADING, {
   'choice.unlicensed.refused': 'Sends and read receipts of an unlicensed connection are 402.',
   'choice.unlicensed.allowed': 'Detail, restart, logout, deletion and pairing work without a licence.',
   'choice.licence.values': '`licenseStatus` is `trial`, `active`, `expired` or `none`.',
+  'choice.licence.ends': 'A licence becomes `expired` by itself when its time is over.',
   'choice.tier.values': '`tier` is `basic` or `pro`.',
   'choice.qr.absent': 'The detail shows no `qr` while the connection is live.',
   'choice.qr.earlier': 'Pictures shown earlier stay good for their 20 s.',

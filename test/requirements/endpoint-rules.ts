@@ -96,6 +96,7 @@ export const ENDPOINT_RULES = [
     'messages.send.text': '`text` has at most 4096 characters.',
     'messages.send.media': '`media` is a media object.',
     'messages.send.key-in-body': '`idempotencyKey` stands in the body and is optional.',
+    'messages.send.key-uuid': later('A client gives each logical send a UUID of its own.', CONNECTOR_SENDS),
     'messages.send.both': 'Both of `text` and `media` answer 400 `text_or_media`.',
     'messages.send.one': 'A send has exactly one of `text` and `media`.',
     'messages.send.id-joins': '`messageId` is the `id` in `GET /messages` and the `message.id` of webhooks.',

@@ -30,6 +30,8 @@ export const ERROR_CODES = section('Errors', {
   'errors.pairing_code_unavailable': '502 `pairing_code_unavailable`: the engine declined a pairing code.',
   'errors.client.branches-on-code': 'A client branches on the code, not only on the status.',
   'errors.client.never-retries-key': 'A client does not retry 401 `invalid_key`.',
+  'errors.client.waits':
+    'A client waits 1 s for a create, 5 s for a send in progress, minutes for a warm-up cap.',
   'errors.client.without-retry-after': 'A client backs off without a `Retry-After`, too.',
   'errors.generic': 'Codes of other 401, 403, 404 and 500 answers are not shown; ours have the same body.',
 });

@@ -3,6 +3,7 @@ import { notModelled, section } from './requirement.ts';
 /** Part 2: resources and their fields. */
 export const RESOURCES = [
   ...section('Resources and their fields', {
+    'wire.names': 'Scope names begin with `messaging.`, the header names of a delivery with `X-Service-`.',
     'wire.timestamps.rest': 'REST timestamps are ISO 8601 date-times.',
     'wire.timestamps.webhook': 'Webhook timestamps are epoch milliseconds, as numbers.',
   }),

@@ -20,6 +20,8 @@ export const SERVICE = section('What the service does', {
   'service.cloud-api.silent': 'A `cloud_api` connection emits no webhook.',
   'service.cloud-api.polled':
     'What a `cloud_api` connection does shows in `GET /messages` and `GET /connections/{id}`.',
+  'service.standalone.bundled':
+    'In a standalone workspace a licence is all that a connection needs; there is no add-on.',
   'service.standalone.trial': 'In a standalone workspace a new connection begins with 7 days of full access.',
   'service.standalone.paid-after': 'After the trial a standalone connection needs a paid licence.',
   'service.portal.made-inside':

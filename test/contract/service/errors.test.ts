@@ -64,7 +64,7 @@ describe('error table', () => {
     },
   );
 
-  it('advises what the specification advises', () => {
+  it('advises what the specification advises', proves('errors.client.waits'), () => {
     expect(ERRORS.in_progress).toMatchObject({ retry: 'repeat', backoffMs: 5_000 });
     expect(ERRORS.idempotency_in_progress).toMatchObject({ retry: 'repeat', backoffMs: 1_000 });
     expect(ERRORS.warmup_limited.backoffMs).toBeGreaterThanOrEqual(120_000);

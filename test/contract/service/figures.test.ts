@@ -57,7 +57,7 @@ describe('limits', () => {
 });
 
 describe('names', () => {
-  it('has the four scopes, each with a meaning', () => {
+  it('has the four scopes, each with a meaning', proves('wire.names'), () => {
     expect(SCOPES).toEqual(['messaging.read', 'messaging.send', 'messaging.events', 'messaging.manage']);
     expect(Object.keys(SCOPE_MEANINGS)).toEqual([...SCOPES]);
   });
@@ -71,7 +71,7 @@ describe('names', () => {
     ]);
   });
 
-  it('spells the headers as on the wire', () => {
+  it('spells the headers as on the wire', proves('wire.names'), () => {
     expect(HEADERS).toEqual({
       timestamp: 'X-Service-Timestamp',
       signature: 'X-Service-Signature',

@@ -65,13 +65,17 @@ describe('a known event', () => {
     }
   });
 
-  it('may have a reason that nobody has seen yet', proves('events.disconnected.reason-new'), () => {
-    const connection = { ...disconnected.connection, reason: 'PHONE_LOST_AT_SEA' };
-    expect(parseWebhookEvent({ ...disconnected, connection })).toMatchObject({
-      kind: 'known',
-      event: { connection: { reason: 'PHONE_LOST_AT_SEA', needs_reconnect: true } },
-    });
-  });
+  it(
+    'may have a reason that nobody has seen yet',
+    proves('events.disconnected.reason-new', 'events.disconnected.drives'),
+    () => {
+      const connection = { ...disconnected.connection, reason: 'PHONE_LOST_AT_SEA' };
+      expect(parseWebhookEvent({ ...disconnected, connection })).toMatchObject({
+        kind: 'known',
+        event: { connection: { reason: 'PHONE_LOST_AT_SEA', needs_reconnect: true } },
+      });
+    },
+  );
 
   it('loses its unknown fields, however deep', proves('versioning.client.unknown-fields'), () => {
     const deep = JSON.parse(`${'['.repeat(20_000)}${']'.repeat(20_000)}`);

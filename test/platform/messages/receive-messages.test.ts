@@ -27,6 +27,7 @@ describe('a message from a person', () => {
       'events.received.timestamp',
       'events.received.wa_id',
       'events.received.text',
+      'events.received.connection_id',
     ),
     async () => {
       const { key, connectionId } = await seedWorkspace(service);

@@ -73,6 +73,7 @@ describe('POST /messages', () => {
       'wire.timestamps.webhook',
       'choice.send.sent-event',
       'choice.payload.exact',
+      'events.status.wa_id',
     ),
     async () => {
       const { key, connectionId } = await seedWorkspace(service);
@@ -237,7 +238,13 @@ describe('POST /messages', () => {
 
   test(
     'a trial runs out by itself after seven days',
-    proves('service.standalone.trial', 'limits.trial', 'service.standalone.paid-after'),
+    proves(
+      'service.standalone.trial',
+      'limits.trial',
+      'service.standalone.paid-after',
+      'choice.licence.ends',
+      'service.standalone.bundled',
+    ),
     async () => {
       const { key, connectionId } = await seedWorkspace(service);
       await service.platform.time.advance({ ms: 7 * DAY - 1 });

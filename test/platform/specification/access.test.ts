@@ -136,6 +136,18 @@ describe('access', () => {
     },
   );
 
+  test(
+    'a call without a credential is refused as one with an unknown key, with a challenge',
+    proves('choice.no-credential', 'auth.key.unknown', 'auth.challenge', 'errors.invalid_key'),
+    async () => {
+      for (const access of [{}, { key: 'msk_unknown' }]) {
+        const answer = await bed.service.call('GET', '/connections', access);
+        expect([answer.status, answer.body]).toEqual([401, { error: 'invalid_key' }]);
+        expect(answer.headers.get('www-authenticate')).toBe('Bearer error="invalid_token"');
+      }
+    },
+  );
+
   test('a key is shown when it is made and never again', proves('auth.key.shown-once'), async () => {
     const { keyId, key } = await addWorkspace('standalone');
     const changed = await bed.call('PATCH', `/api-keys/${keyId}`, { scopes: ['messaging.read'] });

@@ -61,6 +61,8 @@ describe('outages', () => {
       'account.connections.needsReconnect',
       'account.connections.connected',
       'events.disconnected.reason',
+      'state.outage.detected',
+      'limits.disconnect-detection',
     ),
     async (cause, minutes, reason) => {
       const { key, connectionId } = await seedWorkspace(service);
@@ -84,7 +86,7 @@ describe('outages', () => {
 
   test.each(['session_ageing', 'zombie'] as const)(
     '%s is not told before the heal was given up',
-    proves('state.outage.heal-first'),
+    proves('state.outage.heal-first', 'limits.disconnect-detection'),
     async (cause) => {
       const { key, connectionId } = await seedWorkspace(service);
       await breaks(connectionId, cause);
@@ -103,6 +105,12 @@ describe('outages', () => {
       'events.disconnected.timestamp',
       'events.disconnected.no-qr',
       'events.connected.payload',
+      'events.disconnected.id',
+      'events.disconnected.phone_number',
+      'events.disconnected.label',
+      'events.disconnected.license_status',
+      'events.disconnected.license_expires',
+      'choice.payload.exact',
     ),
     async () => {
       const { connectionId } = await seedWorkspace(service, { phoneNumber: '4915112345671' });
