@@ -1,5 +1,4 @@
 import type { ListMessagesAnswer, ListMessagesQuery, Message } from '../../contract/service/messages.ts';
-import type { Direction, MessageStatus } from '../../contract/service/statuses.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { toDateTime } from '../connections/connection-view.ts';
 import { readVisible } from '../connections/read-connections.ts';
@@ -7,23 +6,8 @@ import type { Credential } from '../credentials/credential.ts';
 import type { MediaAddress } from '../media/media-address.ts';
 import { oldestServed } from '../media/media-store.ts';
 import type { PageCursors } from './page-cursor.ts';
+import { type MessageRow, readPage } from './read-page.ts';
 
-interface MessageRow {
-  id: string;
-  position: number;
-  wa_message_id: string | null;
-  connection_id: string;
-  direction: Direction;
-  text: string | null;
-  media_id: string | null;
-  media_type: string | null;
-  status: MessageStatus;
-  error_message: string | null;
-  created_at: number;
-}
-
-const COLUMNS = `id, position, wa_message_id, connection_id, direction, text, media_id, media_type, status,
-  error_message, created_at`;
 const EMPTY: ListMessagesAnswer = { messages: [], nextCursor: null, hasMore: false };
 
 /** A file is served for a while only; its type stays known. */
@@ -45,30 +29,6 @@ function toMessage(row: MessageRow, context: ListContext): Message {
     errorMessage: row.error_message,
     createdAt: toDateTime(row.created_at),
   };
-}
-
-/** Rows below a position, newest first. Positions follow commits, so later rows never appear below it. */
-function readRows(
-  db: Queryable,
-  workspaceId: string,
-  connectionIds: readonly string[],
-  below: number,
-  limit: number,
-): Promise<MessageRow[]> {
-  const [only] = connectionIds;
-  if (connectionIds.length === 1) {
-    return db.query<MessageRow>(
-      `SELECT ${COLUMNS} FROM platform.messages
-       WHERE connection_id = $1 AND position < $2 ORDER BY position DESC LIMIT $3`,
-      [only, below, limit],
-    );
-  }
-  return db.query<MessageRow>(
-    `SELECT ${COLUMNS} FROM platform.messages
-     WHERE workspace_id = $1 AND position < $2 AND connection_id = ANY($3::text[])
-     ORDER BY position DESC LIMIT $4`,
-    [workspaceId, below, connectionIds, limit],
-  );
 }
 
 /** What the list needs besides who asks and for what. */
@@ -100,7 +60,8 @@ export async function listMessages(
     .filter((id) => query.connectionId === undefined || id === query.connectionId);
   if (ids.length === 0) return EMPTY;
 
-  const rows = await readRows(database, workspaceId, ids, below, query.limit + 1);
+  const range = { workspaceId, connectionIds: ids, below, limit: query.limit + 1 };
+  const rows = await readPage(database, range);
   const page = rows.slice(0, query.limit);
   const last = page.at(-1);
   const hasMore = rows.length > page.length && last !== undefined;

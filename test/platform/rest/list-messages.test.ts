@@ -269,4 +269,31 @@ describe('GET /messages', () => {
     expect([after?.text, before?.text]).toEqual(['after', 'before']);
     expect(after?.createdAt).toBe(before?.createdAt);
   });
+
+  test(
+    'merges the connections of a key that reaches some of a workspace, newest first, page by page',
+    proves('messages.list.scoped', 'messages.list.newest-first', 'messages.list.cursor'),
+    async () => {
+      const { workspaceId, connectionId } = await seedWorkspace(service);
+      const others: string[] = [];
+      for (const phoneNumber of ['4915112345671', '4915112345672', '4915112345673']) {
+        const paired = { provider: 'qr', phoneNumber } as const;
+        others.push((await service.platform.connections.createPaired(workspaceId, paired)).id);
+      }
+      const [reached = '', hidden = '', silent = ''] = others;
+      const expected: string[] = [];
+      for (let round = 0; round < 12; round += 1) {
+        await receive(hidden, 'not', 'for', 'this', 'key');
+        expected.push(...(await receive(connectionId, 'one')));
+        if (round % 3 === 0) expected.push(...(await receive(reached, 'two', 'three')));
+      }
+      const { key } = await service.platform.apiKeys.create(workspaceId, {
+        connectionIds: [connectionId, reached, silent],
+      });
+      for (const limit of [1, 3, 7, 100]) {
+        expect(await walk(key, `limit=${limit}`)).toEqual(expected.toReversed());
+      }
+      expect((await list(key, `?connectionId=${hidden}`)).messages).toEqual([]);
+    },
+  );
 });
