@@ -102,7 +102,8 @@ export function createSender(options: Options): Sender {
       if (claimed.outcome === 'answered') return claimed.answer;
       if (underWay.has(claimed.messageId)) {
         const retryAfterSeconds = ASSUMPTIONS.sendInProgressRetryAfterSeconds.value;
-        throw new PlatformError('in_progress', { retryAfterSeconds });
+        const why = 'the first send with this key is under way';
+        throw new PlatformError('in_progress', { retryAfterSeconds, why });
       }
       await carrier.clearUp([claimed.messageId]);
     }
@@ -119,7 +120,9 @@ export function createSender(options: Options): Sender {
     const allowance = await allowances.take(connection);
     passed('rate');
     try {
-      if (!(await network.isRegistered(entry.to))) throw new PlatformError('recipient_not_on_whatsapp');
+      if (!(await network.isRegistered(entry.to))) {
+        throw new PlatformError('recipient_not_on_whatsapp', { why: 'the recipient has no account' });
+      }
       passed('network', 'the recipient has an account');
       await waitLikeAPerson(connection, entry.text, met, signal);
       return allowance;
