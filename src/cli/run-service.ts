@@ -1,3 +1,4 @@
+import { LIMITS } from '../contract/service/limits.ts';
 import { createPlatform } from '../platform/platform.ts';
 import type { Clock } from '../runtime/clock/clock.ts';
 import { openDatabase } from '../runtime/database/database.ts';
@@ -10,6 +11,9 @@ import { migrateSchema } from './server-database.ts';
 
 /** The public host under which the service reaches the attached connector. It leads nowhere else. */
 const CONNECTOR_HOST = 'connector.example.com';
+
+/** A file of 16 MB may take its time on a slow line; clients wait as long for a send. */
+const API_LIMITS = { requestTimeoutMs: LIMITS.sendClientTimeoutMs };
 
 export interface RunServiceOptions {
   readonly databaseUrl: string;
@@ -57,11 +61,11 @@ export async function runService(options: RunServiceOptions): Promise<RunningSer
   const listen = async (
     name: keyof ServicePorts,
     app: Parameters<typeof startHttpServer>[0]['app'],
-    onDrain: () => void = () => undefined,
+    more: Pick<Parameters<typeof startHttpServer>[0], 'onDrain' | 'limits'>,
   ) => {
     const server = await startHttpServer({
+      ...more,
       app,
-      onDrain,
       host: '127.0.0.1',
       port: options.ports[name],
       portSetting: '--port-base',
@@ -110,9 +114,9 @@ export async function runService(options: RunServiceOptions): Promise<RunningSer
       }),
       ...(options.connector === undefined ? {} : { connector: options.connector }),
     });
-    await listen('platform', platform.app);
-    await listen('legacy', platform.app);
-    await listen('sandbox', sandbox.app, () => sandbox.endStreams());
+    await listen('platform', platform.app, { limits: API_LIMITS });
+    await listen('legacy', platform.app, { limits: API_LIMITS });
+    await listen('sandbox', sandbox.app, { onDrain: () => sandbox.endStreams() });
     return {
       sandbox,
       webhookUrl,

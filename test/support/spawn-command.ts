@@ -25,6 +25,8 @@ export interface Ended {
 
 /** A command in a process group of its own. */
 export interface SpawnedCommand {
+  /** Of its first process. */
+  readonly pid: number | undefined;
   /** What it wrote to standard output so far. */
   stdout(): string;
   /** Resolves with the line of standard output that matches. Rejects with all it wrote when it ended before. */
@@ -68,6 +70,7 @@ export function spawnCommand(
   const ended = once(child, 'close').then(([code, signal]) => ({ code: code ?? signal, stdout, stderr }));
   const send = (signal: NodeJS.Signals): void => signalGroup(child, signal);
   return {
+    pid: child.pid,
     stdout: () => stdout,
     said: (pattern) =>
       new Promise((resolve, reject) => {

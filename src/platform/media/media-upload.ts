@@ -7,23 +7,14 @@ import type { Turns } from './turns.ts';
 /** Size of every piece of a file but its last. */
 export const CHUNK_BYTES = 384 * 1024;
 const CHUNK_CHARACTERS = (CHUNK_BYTES / 3) * 4;
-
-const ALPHABET = /^[A-Za-z0-9+/]*={0,2}$/;
-const MAX_PADDING = 2;
-
-/** How many `=` a text ends with; more than there may be are not counted. */
-function countPadding(text: string): number {
-  let count = 0;
-  while (count <= MAX_PADDING && text.at(-1 - count) === '=') count += 1;
-  return count;
-}
+const PADDING = /={0,2}$/;
 
 /** A file that comes in as base64, piece by piece. Never more than a chunk of it is in memory. */
 export interface MediaUpload {
   /** What is wrong with it so far, for people; null: nothing. Later pieces of a wrong file are ignored. */
   readonly fault: string | null;
   /** Takes the next characters, any number of them. Resolves when the next ones may come. */
-  write(base64: string): Promise<void>;
+  write(base64: Uint8Array): Promise<void>;
   /** Ends the file. Null when something was wrong with it; `fault` says what. */
   finish(): Promise<StoredBytes | null>;
 }
@@ -38,36 +29,44 @@ async function insertChunk(db: Queryable, id: string, place: number, base64: str
 }
 
 /**
+ * The bytes that base64 stands for; null for what is none. Node skips what does not belong there and takes the
+ * letters of base64url, so the length and those two letters tell. Far faster than a pattern over 16 MB.
+ */
+function decode(base64: string): Buffer | null {
+  const padding = PADDING.exec(base64)?.[0].length ?? 0;
+  const bytes = Buffer.from(base64, 'base64');
+  const isWhole = base64.length % 4 === 0 && bytes.length === (base64.length / 4) * 3 - padding;
+  return isWhole && !base64.includes('-') && !base64.includes('_') ? bytes : null;
+}
+
+/**
  * Checks base64 (its alphabet, its padding, at most 16 MB of characters), and stores it as it comes.
  * Implements `Media object`: `data`.
  */
 export function openUpload(db: Queryable, turns: Turns, id: string): MediaUpload {
   const hash = createHash('sha256');
+  const chunk = Buffer.allocUnsafe(CHUNK_CHARACTERS);
+  let filled = 0;
   let fault: string | null = null;
   let characters = 0;
-  let padding = 0;
   let bytes = 0;
   let place = 0;
-  let pending = '';
+  let isPadded = false;
 
-  const store = async (base64: string): Promise<void> => {
-    const decoded = Buffer.from(base64, 'base64');
+  const store = async (): Promise<void> => {
+    const base64 = chunk.toString('latin1', 0, filled);
+    filled = 0;
+    const decoded = isPadded ? null : decode(base64);
+    if (decoded === null) {
+      fault = 'must be base64, with its padding';
+      return;
+    }
+    // Nothing may follow a piece that ends with padding.
+    isPadded = base64.endsWith('=');
     hash.update(decoded);
     bytes += decoded.length;
     const at = place++;
     await turns.run(() => insertChunk(db, id, at, base64));
-  };
-
-  const check = (base64: string): string | null => {
-    characters += base64.length;
-    if (characters > LIMITS.mediaBase64Characters) {
-      return `must have at most ${LIMITS.mediaBase64Characters} characters`;
-    }
-    const padsHere = countPadding(base64);
-    const goesOnAfterPadding = padding > 0 && padsHere < base64.length;
-    padding += padsHere;
-    if (!ALPHABET.test(base64) || goesOnAfterPadding || padding > MAX_PADDING) return 'must be base64';
-    return null;
   };
 
   return {
@@ -76,23 +75,23 @@ export function openUpload(db: Queryable, turns: Turns, id: string): MediaUpload
     },
 
     async write(base64) {
-      fault ??= check(base64);
-      if (fault !== null) return;
-      pending += base64;
-      while (pending.length >= CHUNK_CHARACTERS) {
-        const chunk = pending.slice(0, CHUNK_CHARACTERS);
-        pending = pending.slice(CHUNK_CHARACTERS);
-        await store(chunk);
+      characters += base64.length;
+      if (characters > LIMITS.mediaBase64Characters) {
+        fault ??= `must have at most ${LIMITS.mediaBase64Characters} characters`;
+      }
+      for (let at = 0; at < base64.length && fault === null; ) {
+        const taken = base64.subarray(at, at + CHUNK_CHARACTERS - filled);
+        chunk.set(taken, filled);
+        filled += taken.length;
+        at += taken.length;
+        if (filled === CHUNK_CHARACTERS) await store();
       }
     },
 
     async finish() {
       if (characters === 0) fault ??= 'must not be empty';
-      if (characters % 4 !== 0) fault ??= 'must be base64 with its padding';
-      if (fault !== null) return null;
-      if (pending !== '') await store(pending);
-      pending = '';
-      return { id, bytes, sha256: hash.digest() };
+      if (fault === null && filled > 0) await store();
+      return fault === null ? { id, bytes, sha256: hash.digest() } : null;
     },
   };
 }

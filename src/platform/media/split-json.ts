@@ -3,8 +3,8 @@ export type JsonPart =
   | { readonly kind: 'rest'; readonly bytes: Buffer }
   /** The string begins; its opening quote belongs to the rest. It may begin again: the last one counts. */
   | { readonly kind: 'begin' }
-  /** The next characters of it, escapes resolved. Bytes outside ASCII come one character each. */
-  | { readonly kind: 'text'; readonly text: string }
+  /** The next bytes of it, escapes resolved. Good until the chunk is reused. */
+  | { readonly kind: 'text'; readonly bytes: Buffer }
   /** Its closing quote, which comes next, belongs to the rest. */
   | { readonly kind: 'end' };
 
@@ -29,6 +29,12 @@ function parseString(inner: string): string | null {
   }
 }
 
+/** Copies only where there are several. */
+function join(parts: readonly Buffer[]): Buffer {
+  const [first] = parts;
+  return first !== undefined && parts.length === 1 ? first : Buffer.concat(parts);
+}
+
 /**
  * Takes the string at a path of object keys out of a JSON text that comes in pieces, so that a large one is never
  * in memory as a whole. It checks nothing: a text that is no JSON leaves a rest that is none.
@@ -50,8 +56,8 @@ export class JsonSplitter {
     let restFrom = 0;
     for (let at = 0; at < chunk.length; ) {
       if (this.#state === 'taken') {
-        const { text, end } = this.#take(chunk, at);
-        if (text !== '') yield { kind: 'text', text };
+        const { bytes, end } = this.#take(chunk, at);
+        if (bytes.length > 0) yield { kind: 'text', bytes };
         at = end;
         restFrom = end;
         if (this.#state !== 'taken') yield { kind: 'end' };
@@ -120,30 +126,30 @@ export class JsonSplitter {
   }
 
   /** The taken string from `from` on, to its closing quote or the end of the chunk. */
-  #take(chunk: Buffer, from: number): { text: string; end: number } {
-    let text = '';
+  #take(chunk: Buffer, from: number): { bytes: Buffer; end: number } {
+    const parts: Buffer[] = [];
     let at = from;
     let quote = chunk.indexOf(QUOTE, at);
     while (at < chunk.length) {
       if (this.#escape !== '') {
-        text += this.#extendEscape(chunk[at] ?? 0);
+        const resolved = this.#extendEscape(chunk[at] ?? 0);
+        if (resolved !== '') parts.push(Buffer.from(resolved));
         at += 1;
         continue;
       }
       // The one found before was escaped.
       if (quote !== -1 && quote < at) quote = chunk.indexOf(QUOTE, at);
-      const limit = quote === -1 ? chunk.length : quote;
-      const backslash = chunk.subarray(at, limit).indexOf(BACKSLASH);
-      const end = backslash === -1 ? limit : at + backslash;
-      text += chunk.toString('latin1', at, end);
+      const rest = chunk.subarray(at, quote === -1 ? chunk.length : quote);
+      const backslash = rest.indexOf(BACKSLASH);
+      parts.push(backslash === -1 ? rest : rest.subarray(0, backslash));
       if (backslash !== -1) this.#escape = '\\';
       else if (quote !== -1) {
         this.#state = 'string';
-        return { text, end };
+        return { bytes: join(parts), end: quote };
       }
-      at = end + 1;
+      at += backslash === -1 ? rest.length : backslash + 1;
     }
-    return { text, end: chunk.length };
+    return { bytes: join(parts), end: chunk.length };
   }
 
   /** Takes the next byte of an escape; answers what it stands for once it is complete. */

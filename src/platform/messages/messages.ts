@@ -47,7 +47,7 @@ interface Options {
 /** Uploads a file that is in memory already. Throws `invalid_request`; the caller discards what is left. */
 async function uploadFile(store: MediaStore, id: string, file: WrittenFile): Promise<MediaFile> {
   const upload = store.open(id);
-  await upload.write(file.data);
+  await upload.write(Buffer.from(file.data));
   const stored = await upload.finish();
   if (stored === null) {
     throw new PlatformError('invalid_request', { field: 'media.data', hint: upload.fault ?? 'is wrong' });

@@ -47,7 +47,7 @@ class SendBodyReader {
     for (const part of this.#splitter.split(chunk)) {
       if (part.kind === 'rest') this.#keep(part.bytes);
       else if (part.kind === 'begin') await this.#begin();
-      else if (part.kind === 'text') await this.#upload?.write(part.text);
+      else if (part.kind === 'text') await this.#upload?.write(part.bytes);
     }
   }
 

@@ -4,20 +4,20 @@ import { JsonSplitter } from '../../../src/platform/media/split-json.ts';
 /** Takes a text apart in pieces of `size` bytes; the taken strings and the rest, `@` for each one taken. */
 function takeApart(json: string, size: number) {
   const splitter = new JsonSplitter(['media', 'data']);
-  const taken: string[] = [];
+  const taken: Buffer[] = [];
   const rest: Buffer[] = [];
   const bytes = Buffer.from(json);
   for (let at = 0; at < bytes.length; at += size) {
     for (const part of splitter.split(bytes.subarray(at, at + size))) {
       if (part.kind === 'rest') rest.push(part.bytes);
       if (part.kind === 'begin') {
-        taken.push('');
+        taken.push(Buffer.alloc(0));
         rest.push(Buffer.from('@'));
       }
-      if (part.kind === 'text') taken.push(`${taken.pop()}${part.text}`);
+      if (part.kind === 'text') taken.push(Buffer.concat([taken.pop() ?? Buffer.alloc(0), part.bytes]));
     }
   }
-  return { taken, rest: Buffer.concat(rest).toString() };
+  return { taken: taken.map(String), rest: Buffer.concat(rest).toString() };
 }
 
 const SIZES = [1, 2, 3, 5, 7, 64, 100_000];

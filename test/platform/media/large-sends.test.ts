@@ -1,0 +1,65 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import { sandboxInfo } from '../../../src/contract/sandbox/info.ts';
+import { createTestDatabase } from '../../support/database.ts';
+import { callJson } from '../../support/loop-client.ts';
+import { proves } from '../../support/proves.ts';
+import { spawnCli } from '../../support/spawn-command.ts';
+
+const MEBIBYTE = 1024 * 1024;
+const FILES = 50;
+const PHONE = '4915112340000';
+
+/** The most memory that a process has had at once, in MB. */
+function peakMemory(pid: number | undefined): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  return Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1]) / 1024;
+}
+
+it('the service takes 50 files of 16 MB at once in less than 1 GB of memory', {
+  ...proves('limits.media'),
+  timeout: 180_000,
+}, async () => {
+  const database = await createTestDatabase();
+  const command = spawnCli('platform', ['--json', '--port-base', '0'], {
+    PLATFORM_DATABASE_URL: database.url,
+  });
+  try {
+    const { baseUrl, apiKey, sandboxUrl } = sandboxInfo.parse(JSON.parse(await command.said(/./)));
+    const { connections } = await callJson<{ connections: { id: string }[] }>(`${baseUrl}/connections`, {
+      token: apiKey,
+    });
+    const file = randomBytes(12 * MEBIBYTE);
+    const media = {
+      filename: 'large.bin',
+      mimetype: 'application/octet-stream',
+      data: file.toString('base64'),
+    };
+    expect(media.data).toHaveLength(16 * MEBIBYTE);
+    const body = Buffer.from(JSON.stringify({ connectionId: connections[0]?.id, to: PHONE, media }));
+    const statuses = await Promise.all(
+      Array.from({ length: FILES }, async () => {
+        const answer = await fetch(`${baseUrl}/messages`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
+          body,
+        });
+        await answer.json();
+        return answer.status;
+      }),
+    );
+    const { entries } = await callJson<{ entries: { media: object }[] }>(
+      `${sandboxUrl}/sandbox/v1/contacts/${PHONE}/messages?limit=100`,
+    );
+
+    expect(statuses).toEqual(Array.from({ length: FILES }, () => 200));
+    expect(entries).toHaveLength(FILES);
+    const sha256 = createHash('sha256').update(file).digest('hex');
+    for (const entry of entries) expect(entry.media).toMatchObject({ bytes: file.length, sha256 });
+    expect(peakMemory(command.pid)).toBeLessThan(1024);
+  } finally {
+    await command.kill();
+    await database.drop();
+  }
+});
