@@ -60,18 +60,49 @@ describe('the record of a call', () => {
     expect(JSON.stringify(record)).not.toContain(key);
   });
 
-  it('lists the checks of an accepted call in their order, and none that the endpoint does not have', async () => {
+  it('lists the checks of an accepted call in their order', async () => {
     await service.call('GET', '/webhook', { key: seeded.key });
     expect(traced()).toEqual(['credential', 'address', 'scope', 'shape']);
-    records = [];
-    await service.call('POST', '/messages', { key: seeded.key, body: body() });
-    expect(traced().slice(0, 6)).toEqual([
-      'credential',
-      'address',
-      'scope',
-      'shape',
-      'connection',
-      'licence',
+  });
+
+  it('lists for each endpoint the checks that it has', async () => {
+    const { connectionId: id, key } = await seedWorkspace(service, { phoneNumber: '4915133333333' });
+    const { messageId } = await service.platform.messages.receive(id, { from: body().to, text: 'hi' });
+    const seen: string[] = [];
+    const see = async (method: string, path: string, sent?: object): Promise<void> => {
+      records = [];
+      await service.call(method, path, { key, ...(sent === undefined ? {} : { body: sent }) });
+      seen.push(`${method} ${path.replace(id, '{id}')} ${only().status}: ${traced().slice(2).join(' ')}`);
+    };
+    await see('GET', '/connections');
+    await see('POST', '/connections');
+    await see('GET', `/connections/${id}`);
+    await see('GET', '/account');
+    await see('GET', '/messages');
+    await see('POST', '/messages', { ...body(), connectionId: id });
+    await see('POST', '/messages/read', { connectionId: id, messageId });
+    await see('PUT', '/webhook', { url: 'https://hooks.example/' });
+    await see('GET', '/webhook');
+    await see('POST', '/webhook/rotate');
+    await see('POST', `/connections/${id}/restart`);
+    await see('POST', `/connections/${id}/logout`);
+    await see('POST', `/connections/${id}/pairing-code`, { phoneNumber: '4915133333333' });
+    await see('DELETE', `/connections/${id}`);
+    expect(seen).toEqual([
+      'GET /connections 200: scope shape',
+      'POST /connections 201: scope workspace_kind shape',
+      'GET /connections/{id} 200: scope shape connection',
+      'GET /account 200: scope shape',
+      'GET /messages 200: scope shape',
+      'POST /messages 200: scope shape connection licence state rate network',
+      'POST /messages/read 200: scope shape connection licence',
+      'PUT /webhook 200: scope shape',
+      'GET /webhook 200: scope shape',
+      'POST /webhook/rotate 200: scope shape state',
+      'POST /connections/{id}/restart 200: scope shape connection state',
+      'POST /connections/{id}/logout 200: scope shape connection provider',
+      'POST /connections/{id}/pairing-code 200: scope shape connection provider state rate network',
+      'DELETE /connections/{id} 200: scope shape connection',
     ]);
   });
 
