@@ -1,4 +1,5 @@
 import type { Database } from '../../src/runtime/database/database.ts';
+import { replaceTransactions } from './replace-transactions.ts';
 
 /** A transaction that has done all its work and waits before its COMMIT. */
 export interface PausedTransaction {
@@ -15,9 +16,8 @@ export function createPausingDatabase(): {
 } {
   let next: { reached(pid: number): void; readonly goOn: Promise<void> } | null = null;
   return {
-    wrap: (database) => ({
-      query: (text, params, options) => database.query(text, params, options),
-      transaction: (work, options) =>
+    wrap: (database) =>
+      replaceTransactions(database, (work, options) =>
         database.transaction(async (tx) => {
           const pause = next;
           next = null;
@@ -28,15 +28,7 @@ export function createPausingDatabase(): {
           await pause.goOn;
           return result;
         }, options),
-      ping: (deadlineMs) => database.ping(deadlineMs),
-      close: () => database.close(),
-      get orm() {
-        return database.orm;
-      },
-      get health() {
-        return database.health;
-      },
-    }),
+      ),
     pauseNext() {
       const reached = Promise.withResolvers<number>();
       const goOn = Promise.withResolvers<void>();

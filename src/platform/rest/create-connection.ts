@@ -5,11 +5,11 @@ import {
 } from '../../contract/service/connections.ts';
 import { SERVICE_ENDPOINTS } from '../../contract/service/endpoints.ts';
 import { HEADERS } from '../../contract/service/headers.ts';
-import { ASSUMPTIONS } from '../assumptions.ts';
 import { hashCanonical, isShallow } from '../connections/canonical-json.ts';
 import { detailStatus } from '../connections/connection-view.ts';
 import { type CreateRequest, createConnection } from '../connections/create-connection.ts';
 import { showPicture } from '../connections/pairing/pairing-sessions.ts';
+import { checkStorable } from '../messages/check-storable.ts';
 import { PlatformError } from '../platform-error.ts';
 import type { ChangeState } from '../state-change.ts';
 import type { DomainClock } from '../time/domain-clock.ts';
@@ -27,10 +27,7 @@ function readRequest({ body = {}, request }: RawInput): CreateRequest {
   const key = readIdempotencyKey(request);
   if (!isShallow(body)) throw new PlatformError('invalid_request', { field: 'body', hint: 'nests too deep' });
   const { label = '' } = readShape(createConnectionRequest, body);
-  if (label.includes('\0') || !label.isWellFormed()) {
-    const hint = 'must be well-formed Unicode without NUL';
-    throw new PlatformError(ASSUMPTIONS.refusedText.value, { field: 'label', hint });
-  }
+  checkStorable('label', label);
   return { label, key: key === null ? null : { key, bodyHash: hashCanonical(body) } };
 }
 

@@ -1,4 +1,4 @@
-import { expect } from 'vitest';
+import { afterAll, beforeAll, expect } from 'vitest';
 import {
   type ConnectionDetail,
   connectionDetailAnswer,
@@ -6,26 +6,39 @@ import {
   createdConnectionAnswer,
   pairingCodeAnswer,
 } from '../../../src/contract/service/connections.ts';
-import type { TestPlatform } from '../../support/platform.ts';
+import { startTestPlatform, type TestPlatform } from '../../support/platform.ts';
 import { readQr } from '../../support/read-qr.ts';
 
 const MINUTE = 60_000;
 
-/** Connections as a client and an owner's phone move them; pictures are read by a foreign library. */
-export function createLifeFixture(service: () => TestPlatform) {
-  const advance = (ms: number) => service().platform.time.advance({ ms });
-  const phones = () => service().platform.ownerPhones;
+/**
+ * A platform for the tests of a file, and its connections as a client and an owner's phone move them; pictures
+ * are read by a foreign library.
+ */
+export function useLife() {
+  let service: TestPlatform;
+  beforeAll(async () => {
+    service = await startTestPlatform();
+  });
+  afterAll(() => service.close());
+
+  const advance = (ms: number) => service.platform.time.advance({ ms });
+  const phones = () => service.platform.ownerPhones;
   const on = (key: string, method: string, id: string, what = '', body?: unknown) =>
-    service().call(method, `/connections/${id}${what}`, { key, ...(body === undefined ? {} : { body }) });
+    service.call(method, `/connections/${id}${what}`, { key, ...(body === undefined ? {} : { body }) });
 
   /** A workspace whose key makes connections, with one that waits to be paired. */
   async function begin(slots = 10) {
-    const workspace = await service().platform.workspaces.create({ kind: 'standalone', slots });
-    const { key } = await service().platform.apiKeys.create(workspace.id);
-    return { workspaceId: workspace.id, key, id: await create(key) };
+    const workspace = await service.platform.workspaces.create({ kind: 'standalone', slots });
+    const { key } = await service.platform.apiKeys.create(workspace.id);
+    return {
+      workspaceId: workspace.id,
+      key,
+      id: await create(key),
+    };
   }
   async function create(key: string): Promise<string> {
-    const answer = await service().call('POST', '/connections', { key });
+    const answer = await service.call('POST', '/connections', { key });
     return createdConnectionAnswer.parse(answer.body).connection.id;
   }
   async function detail(key: string, id: string): Promise<ConnectionDetail> {
@@ -37,17 +50,17 @@ export function createLifeFixture(service: () => TestPlatform) {
   async function pair(key: string, id: string, phoneNumber?: string) {
     expect(await phones().scan(id, await qrOf(key, id), phoneNumber)).toBe('paired');
   }
-  const account = async (key: string) => (await service().call('GET', '/account', { key })).body;
+  const account = async (key: string) => (await service.call('GET', '/account', { key })).body;
   async function listed(key: string) {
-    const { body } = await service().call('GET', '/connections', { key });
+    const { body } = await service.call('GET', '/connections', { key });
     return connectionListAnswer.parse(body).connections;
   }
   async function toldOf(id: string) {
-    const entries = await service().platform.ledger.read(0, 1_000_000);
+    const entries = await service.platform.ledger.read(0, 1_000_000);
     return entries.filter((entry) => entry.connectionId === id && entry.event.startsWith('connection.'));
   }
   async function warmupOf(id: string): Promise<number | null | undefined> {
-    const rows = await service().database.query<{ until: number | null }>(
+    const rows = await service.database.query<{ until: number | null }>(
       'SELECT warmup_until AS until FROM platform.connections WHERE id = $1',
       [id],
     );
@@ -59,11 +72,14 @@ export function createLifeFixture(service: () => TestPlatform) {
   }
   /** Broken and found, so that it was told. */
   async function breakDown(id: string) {
-    await service().platform.outages.begin(id, { cause: 'session_lost' });
+    await service.platform.outages.begin(id, { cause: 'session_lost' });
     await advance(5 * MINUTE);
   }
 
   return {
+    get service() {
+      return service;
+    },
     advance,
     phones,
     on,

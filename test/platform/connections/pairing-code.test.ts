@@ -1,33 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
+import { describe, expect, test } from 'vitest';
+import { seedWorkspace } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
-import { createLifeFixture } from './life-fixture.ts';
+import { useLife } from './life-fixture.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 
 describe('pairing by code', () => {
-  let service: TestPlatform;
-  beforeAll(async () => {
-    service = await startTestPlatform();
-  });
-  afterAll(() => service.close());
-
-  const {
-    advance,
-    phones,
-    on,
-    begin,
-    create,
-    detail,
-    qrOf,
-    codeOf,
-    account,
-    toldOf,
-    warmupOf,
-    answers,
-    breakDown,
-  } = createLifeFixture(() => service);
+  const life = useLife();
 
   describe('pairing code', () => {
     test(
@@ -42,20 +22,20 @@ describe('pairing by code', () => {
         'state.pairing-code.unchanged',
       ),
       async () => {
-        const { key, id } = await begin();
-        const code = await codeOf(key, id, '4915112345678');
+        const { key, id } = await life.begin();
+        const code = await life.codeOf(key, id, '4915112345678');
         expect(code).toMatch(/^[0-9A-Z]{4}-[0-9A-Z]{4}$/);
-        expect(await detail(key, id)).toMatchObject({ status: 'connecting', phoneNumber: null });
-        expect(await account(key)).toMatchObject({ slots: { used: 0 } });
-        expect(await phones().enterCode(id, code.toLowerCase())).toBe('paired');
-        expect(await detail(key, id)).toMatchObject({
+        expect(await life.detail(key, id)).toMatchObject({ status: 'connecting', phoneNumber: null });
+        expect(await life.account(key)).toMatchObject({ slots: { used: 0 } });
+        expect(await life.phones().enterCode(id, code.toLowerCase())).toBe('paired');
+        expect(await life.detail(key, id)).toMatchObject({
           status: 'connected',
           phoneNumber: '4915112345678',
           licenseStatus: 'trial',
         });
-        expect(await account(key)).toMatchObject({ slots: { used: 1 } });
-        expect(await warmupOf(id)).toBe(service.platform.time.now() + 72 * HOUR);
-        expect(await toldOf(id)).toEqual([]);
+        expect(await life.account(key)).toMatchObject({ slots: { used: 1 } });
+        expect(await life.warmupOf(id)).toBe(life.service.platform.time.now() + 72 * HOUR);
+        expect(await life.toldOf(id)).toEqual([]);
       },
     );
 
@@ -63,31 +43,31 @@ describe('pairing by code', () => {
       'each call gives a new one that alone is good, and the pictures stay good',
       proves('connections.pairing-code.again', 'connections.pairing-code.no-rebuild'),
       async () => {
-        const { key, id } = await begin();
-        const picture = await qrOf(key, id);
-        const first = await codeOf(key, id);
-        const second = await codeOf(key, id);
+        const { key, id } = await life.begin();
+        const picture = await life.qrOf(key, id);
+        const first = await life.codeOf(key, id);
+        const second = await life.codeOf(key, id);
         expect(second).not.toBe(first);
-        expect(await phones().enterCode(id, first)).toBe('expired');
-        expect(await phones().scan(id, picture)).toBe('paired');
-        await on(key, 'POST', id, '/logout');
-        expect(await phones().enterCode(id, second)).toBe('expired');
+        expect(await life.phones().enterCode(id, first)).toBe('expired');
+        expect(await life.phones().scan(id, picture)).toBe('paired');
+        await life.on(key, 'POST', id, '/logout');
+        expect(await life.phones().enterCode(id, second)).toBe('expired');
       },
     );
 
     test('is good for three minutes, for its connection, and not when mistyped', async () => {
-      const { key, id } = await begin();
-      const other = await create(key);
-      await service.platform.time.freeze();
-      const code = await codeOf(key, id);
-      expect(await phones().enterCode(id, 'AAAA-AAAA')).toBe('expired');
-      expect(await phones().enterCode(other, code)).toBe('expired');
-      await advance(3 * MINUTE - 1);
-      expect(await phones().enterCode(id, code)).toBe('paired');
-      const late = await codeOf(key, other, '4915112345679');
-      await advance(3 * MINUTE);
-      expect(await phones().enterCode(other, late)).toBe('expired');
-      await service.platform.time.run();
+      const { key, id } = await life.begin();
+      const other = await life.create(key);
+      await life.service.platform.time.freeze();
+      const code = await life.codeOf(key, id);
+      expect(await life.phones().enterCode(id, 'AAAA-AAAA')).toBe('expired');
+      expect(await life.phones().enterCode(other, code)).toBe('expired');
+      await life.advance(3 * MINUTE - 1);
+      expect(await life.phones().enterCode(id, code)).toBe('paired');
+      const late = await life.codeOf(key, other, '4915112345679');
+      await life.advance(3 * MINUTE);
+      expect(await life.phones().enterCode(other, late)).toBe('expired');
+      await life.service.platform.time.run();
     });
 
     test(
@@ -98,7 +78,7 @@ describe('pairing by code', () => {
         'errors.invalid_phone_number',
       ),
       async () => {
-        const { key, id } = await begin();
+        const { key, id } = await life.begin();
         const refused = [400, { error: 'invalid_phone_number' }];
         const bad = [
           '+4915112345678',
@@ -109,13 +89,15 @@ describe('pairing by code', () => {
         ];
         const worse = ['', '0151123456', '1234', '1234567890123456', '٤٩١٥١١٢٣٤٥', 4915112345678, null];
         for (const phoneNumber of [...bad, ...worse]) {
-          expect(await answers(on(key, 'POST', id, '/pairing-code', { phoneNumber }))).toEqual(refused);
+          expect(await life.answers(life.on(key, 'POST', id, '/pairing-code', { phoneNumber }))).toEqual(
+            refused,
+          );
         }
-        expect(await answers(on(key, 'POST', id, '/pairing-code', {}))).toEqual(refused);
-        const noBody = await answers(on(key, 'POST', id, '/pairing-code'));
+        expect(await life.answers(life.on(key, 'POST', id, '/pairing-code', {}))).toEqual(refused);
+        const noBody = await life.answers(life.on(key, 'POST', id, '/pairing-code'));
         expect(noBody).toMatchObject([400, { error: 'invalid_request', field: 'body' }]);
-        expect(await codeOf(key, id, '12345')).toMatch(/-/);
-        expect(await codeOf(key, id, '123456789012345')).toMatch(/-/);
+        expect(await life.codeOf(key, id, '12345')).toMatch(/-/);
+        expect(await life.codeOf(key, id, '123456789012345')).toMatch(/-/);
       },
     );
 
@@ -129,17 +111,19 @@ describe('pairing by code', () => {
         'errors.not_supported_for_provider',
       ),
       async () => {
-        const { key, workspaceId, connectionId } = await seedWorkspace(service);
-        const cloud = await service.platform.connections.createPaired(workspaceId, {
+        const { key, workspaceId, connectionId } = await seedWorkspace(life.service);
+        const cloud = await life.service.platform.connections.createPaired(workspaceId, {
           provider: 'cloud_api',
           phoneNumber: '447700900104',
         });
         const ask = (id: string) =>
-          answers(on(key, 'POST', id, '/pairing-code', { phoneNumber: '4915112345678' }));
+          life.answers(life.on(key, 'POST', id, '/pairing-code', { phoneNumber: '4915112345678' }));
         expect(await ask(connectionId)).toEqual([409, { error: 'already_connected' }]);
         expect(await ask(cloud.id)).toEqual([409, { error: 'not_supported_for_provider' }]);
-        await breakDown(connectionId);
-        expect(await phones().enterCode(connectionId, await codeOf(key, connectionId))).toBe('paired');
+        await life.breakDown(connectionId);
+        expect(await life.phones().enterCode(connectionId, await life.codeOf(key, connectionId))).toBe(
+          'paired',
+        );
       },
     );
 
@@ -152,46 +136,72 @@ describe('pairing by code', () => {
         'errors.rate_limited',
       ),
       async () => {
-        const { key, id } = await begin();
-        const other = await create(key);
+        const { key, id } = await life.begin();
+        const other = await life.create(key);
         const phoneNumber = '4915112345678';
-        const ask = (connection: string) => on(key, 'POST', connection, '/pairing-code', { phoneNumber });
-        await service.platform.time.freeze();
+        const ask = (connection: string) =>
+          life.on(key, 'POST', connection, '/pairing-code', { phoneNumber });
+        await life.service.platform.time.freeze();
         for (let count = 0; count < 5; count += 1) {
           expect((await ask(id)).status).toBe(200);
-          await advance(MINUTE);
+          await life.advance(MINUTE);
         }
         const refused = await ask(id);
         expect([refused.status, refused.body]).toEqual([429, { error: 'rate_limited' }]);
         expect(refused.headers.get('retry-after')).toBe('600');
         expect((await ask(other)).status).toBe(200);
-        await on(key, 'POST', id, '/restart');
+        await life.on(key, 'POST', id, '/restart');
         expect((await ask(id)).status).toBe(429);
-        await advance(10 * MINUTE - 1);
+        await life.advance(10 * MINUTE - 1);
         expect((await ask(id)).headers.get('retry-after')).toBe('1');
-        await advance(1);
+        await life.advance(1);
         expect((await ask(id)).status).toBe(200);
         const next = await ask(id);
         expect([next.status, next.headers.get('retry-after')]).toEqual([429, '60']);
-        await service.platform.time.run();
+        await life.service.platform.time.run();
       },
     );
+
+    test('is refused for what comes first: shape, connection, provider, state, rate, network', async () => {
+      const { key, workspaceId, connectionId } = await seedWorkspace(life.service);
+      const offNetwork = '447700900397';
+      await life.service.platform.contacts.put(offNetwork, { onNetwork: false });
+      await life.service.platform.licences.set(connectionId, { status: 'expired' });
+      const cloud = await life.service.platform.connections.createPaired(workspaceId, {
+        provider: 'cloud_api',
+        phoneNumber: '447700900104',
+      });
+      const ask = async (id: string, phoneNumber: string) => {
+        const { body } = await life.on(key, 'POST', id, '/pairing-code', { phoneNumber });
+        return (body as { error?: string }).error;
+      };
+      expect(await ask('unknown', '+49')).toBe('invalid_phone_number');
+      expect(await ask('unknown', offNetwork)).toBe('not_found');
+      expect(await ask(cloud.id, offNetwork)).toBe('not_supported_for_provider');
+      expect(await ask(connectionId, offNetwork)).toBe('already_connected');
+      await life.on(key, 'POST', connectionId, '/logout');
+      for (let count = 0; count < 5; count += 1) await ask(connectionId, offNetwork);
+      expect(await ask(connectionId, offNetwork)).toBe('rate_limited');
+      await life.pair(key, connectionId);
+      expect(await ask(connectionId, offNetwork)).toBe('already_connected');
+    });
 
     test(
       'the engine declines a number without an account; the picture is still there, and the request counts',
       proves('connections.pairing-code.declined', 'errors.pairing_code_unavailable'),
       async () => {
-        const { key, id } = await begin();
-        await service.platform.contacts.put('447700900398', { onNetwork: false });
-        const ask = () => answers(on(key, 'POST', id, '/pairing-code', { phoneNumber: '447700900398' }));
-        const good = await codeOf(key, id);
+        const { key, id } = await life.begin();
+        await life.service.platform.contacts.put('447700900398', { onNetwork: false });
+        const ask = () =>
+          life.answers(life.on(key, 'POST', id, '/pairing-code', { phoneNumber: '447700900398' }));
+        const good = await life.codeOf(key, id);
         for (let count = 0; count < 4; count += 1) {
           expect(await ask()).toEqual([502, { error: 'pairing_code_unavailable' }]);
         }
         expect(await ask()).toEqual([429, { error: 'rate_limited' }]);
-        expect(await phones().scan(id, await qrOf(key, id))).toBe('paired');
-        await on(key, 'POST', id, '/logout');
-        expect(await phones().enterCode(id, good)).toBe('expired');
+        expect(await life.phones().scan(id, await life.qrOf(key, id))).toBe('paired');
+        await life.on(key, 'POST', id, '/logout');
+        expect(await life.phones().enterCode(id, good)).toBe('expired');
       },
     );
   });

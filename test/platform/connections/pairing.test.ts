@@ -43,6 +43,8 @@ describe('pairing a connection', () => {
         'connections.detail.license_status',
         'connections.detail.license_expires',
         'state.values',
+        'choice.qr.absent',
+        'choice.aliases',
       ),
       async () => {
         const { key, id } = await life.begin();
@@ -79,7 +81,12 @@ describe('pairing a connection', () => {
 
     test(
       'every read shows another picture that names the connection and the time, and each is good for its 20 s',
-      proves('connections.get.qr-new', 'connections.create.rotation', 'limits.qr-rotation'),
+      proves(
+        'connections.get.qr-new',
+        'connections.create.rotation',
+        'limits.qr-rotation',
+        'choice.qr.earlier',
+      ),
       async () => {
         const { key, id } = await life.begin();
         await life.service.platform.time.freeze();
@@ -182,23 +189,27 @@ describe('pairing a connection', () => {
       await life.pair(key, id, '447700900311');
     });
 
-    test('nothing pairs that is live, unknown, or of the business platform', async () => {
-      const { key, id, workspaceId } = await life.begin();
-      const shown = await life.qrOf(key, id);
-      await life.pair(key, id);
-      await expect(life.phones().scan(id, shown)).rejects.toMatchObject({ code: 'already_connected' });
-      await expect(life.phones().enterCode(id, 'AAAA-AAAA')).rejects.toMatchObject({
-        code: 'already_connected',
-      });
-      await expect(life.phones().scan('cnothing', shown)).rejects.toMatchObject({ code: 'not_found' });
-      const cloud = await life.service.platform.connections.createPaired(workspaceId, {
-        provider: 'cloud_api',
-        phoneNumber: '447700900104',
-      });
-      await expect(life.phones().scan(cloud.id, shown)).rejects.toMatchObject({
-        code: 'not_supported_for_provider',
-      });
-    });
+    test(
+      'nothing pairs that is live, unknown, or of the business platform',
+      proves('service.cloud-api.no-pairing'),
+      async () => {
+        const { key, id, workspaceId } = await life.begin();
+        const shown = await life.qrOf(key, id);
+        await life.pair(key, id);
+        await expect(life.phones().scan(id, shown)).rejects.toMatchObject({ code: 'already_connected' });
+        await expect(life.phones().enterCode(id, 'AAAA-AAAA')).rejects.toMatchObject({
+          code: 'already_connected',
+        });
+        await expect(life.phones().scan('cnothing', shown)).rejects.toMatchObject({ code: 'not_found' });
+        const cloud = await life.service.platform.connections.createPaired(workspaceId, {
+          provider: 'cloud_api',
+          phoneNumber: '447700900104',
+        });
+        await expect(life.phones().scan(cloud.id, shown)).rejects.toMatchObject({
+          code: 'not_supported_for_provider',
+        });
+      },
+    );
 
     test('pictures shown before a pairing are void after it', async () => {
       const { key, id } = await life.begin();
@@ -259,7 +270,7 @@ describe('pairing a connection', () => {
       },
     );
 
-    test('works without a licence, and then tells nothing', async () => {
+    test('works without a licence, and then tells nothing', proves('choice.unlicensed.allowed'), async () => {
       const { key, id } = await life.begin();
       await life.pair(key, id);
       await life.service.platform.licences.set(id, { status: 'expired' });

@@ -3,30 +3,21 @@ import { sendMessageAnswer } from '../../../src/contract/service/messages.ts';
 import { type Database, DatabaseUnavailable } from '../../../src/runtime/database/database.ts';
 import { seedWorkspace, startTestPlatform } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
+import { replaceTransactions } from '../../support/replace-transactions.ts';
 
 /** A database whose next transactions fail, before they begin or after they have committed. */
 function unreliable() {
   const plan: ('refuse' | 'lose')[] = [];
   const lost = (): DatabaseUnavailable =>
     new DatabaseUnavailable('lost', 'the connection ended', { mayHaveCommitted: true });
-  const wrap = (database: Database): Database => ({
-    query: (text, params, options) => database.query(text, params, options),
-    async transaction(work, options) {
+  const wrap = (database: Database): Database =>
+    replaceTransactions(database, async (work, options) => {
       const fate = plan.shift();
       if (fate === 'refuse') throw lost();
       const result = await database.transaction(work, options);
       if (fate === 'lose') throw lost();
       return result;
-    },
-    ping: (deadlineMs) => database.ping(deadlineMs),
-    close: () => database.close(),
-    get orm() {
-      return database.orm;
-    },
-    get health() {
-      return database.health;
-    },
-  });
+    });
   return { plan, wrap };
 }
 

@@ -74,6 +74,8 @@ describe('POST /connections', () => {
       'state.created.qr',
       'state.created.claims-nothing',
       'service.slot.attaches',
+      'choice.unpaired',
+      'choice.next-expiry',
     ),
     async () => {
       const key = await newKey();

@@ -1,0 +1,17 @@
+import type { Database } from '../../src/runtime/database/database.ts';
+
+/** The same database with other transactions; everything else goes straight to it. */
+export function replaceTransactions(database: Database, transaction: Database['transaction']): Database {
+  return {
+    transaction,
+    query: (text, params, options) => database.query(text, params, options),
+    ping: (deadlineMs) => database.ping(deadlineMs),
+    close: () => database.close(),
+    get orm() {
+      return database.orm;
+    },
+    get health() {
+      return database.health;
+    },
+  };
+}
