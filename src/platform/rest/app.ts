@@ -11,7 +11,7 @@ export const API_PREFIX = '/api/v1';
 
 export interface AppOptions {
   readonly calls: CallServer;
-  /** Serves files, by the parameter `id`. */
+  /** Serves files. */
   readonly media: RequestHandler;
   /** Addresses and CIDR ranges of the proxies whose `X-Forwarded-For` is believed; with none it is ignored. */
   readonly trustedProxies: readonly string[];
@@ -31,7 +31,7 @@ export function createApp({ calls, media, trustedProxies }: AppOptions): express
   app.set('trust proxy', (address: string) => findEntry(trustedProxies, address) !== null);
 
   app.use(API_PREFIX, (request, response) => calls.handle(request, response));
-  app.all(`${MEDIA_PATH}/:id`, media);
+  app.use(MEDIA_PATH, media);
   app.get(NEUTRAL_PICTURE_PATH, (_request, response) => {
     response.type('image/svg+xml').send(NEUTRAL_PICTURE);
   });

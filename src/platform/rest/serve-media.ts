@@ -27,9 +27,10 @@ async function sendFile(
   response: Response,
 ): Promise<void> {
   const range = readRange(request.headers.range, file.bytes);
+  // Not by express, which would add a charset to the type.
+  response.setHeader('Content-Type', file.mimetype);
   response.set({
     ...SAFETY,
-    'Content-Type': file.mimetype,
     'Content-Disposition': attachmentHeader(file.filename),
     'Accept-Ranges': 'bytes',
   });
@@ -52,7 +53,7 @@ async function sendFile(
 }
 
 /**
- * Serves files at their public addresses, to whoever knows one: no credential, no listing, and the same 404 for
+ * Serves files at their public addresses, `/{id}` where it is mounted, to whoever knows one: no credential, no listing, and the same 404 for
  * an address that never was and one that is over. Implements `message.received`: `media_url`.
  */
 export function serveMedia(store: MediaStore, logger: Logger): RequestHandler {
@@ -63,7 +64,8 @@ export function serveMedia(store: MediaStore, logger: Logger): RequestHandler {
       return;
     }
     try {
-      const { id } = request.params;
+      // As it was sent: nothing in an id is ever encoded.
+      const id = request.path.slice(1);
       const file = isIdentifier(id) ? await store.find(id) : null;
       if (file === null) writeAnswer(response, refusal(new PlatformError('not_found')));
       else await sendFile(store, file, request, response);

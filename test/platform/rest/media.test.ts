@@ -1,0 +1,452 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { listMessagesAnswer, sendMessageAnswer } from '../../../src/contract/service/messages.ts';
+import type { ApiFault } from '../../../src/platform/rest/api-faults.ts';
+import { readExactly, seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
+import { proves } from '../../support/proves.ts';
+
+const DAY = 86_400_000;
+const MEBIBYTE = 1024 * 1024;
+/** More than two pieces of the store. */
+const FILE = randomBytes(1_000_001);
+const SHA256 = createHash('sha256').update(FILE).digest('hex');
+const media = { filename: 'tide table.pdf', mimetype: 'application/pdf', data: FILE.toString('base64') };
+let nextPhone = 4915300000000;
+const newPhone = (): string => String(nextPhone++);
+
+describe('media', () => {
+  let service: TestPlatform;
+  let faults: ApiFault[] = [];
+  let onCall: (() => void) | undefined;
+  beforeAll(async () => {
+    service = await startTestPlatform({
+      ports: { apiFaults: { decide: () => faults }, onCall: () => onCall?.() },
+    });
+  });
+  afterAll(() => service.close());
+
+  const send = (key: string, body: object | string) => service.call('POST', '/messages', { key, body });
+  const list = async (key: string) =>
+    readExactly(listMessagesAnswer, (await service.call('GET', '/messages', { key })).body).messages;
+  const fetchFile = (url: string | null, init?: RequestInit) => fetch(url ?? 'http://nowhere.invalid', init);
+  const bytesOf = async (answer: Response) => Buffer.from(await answer.arrayBuffer());
+  const pieces = async () =>
+    (await service.database.query<{ media_id: string }>('SELECT media_id FROM platform.media_chunks')).map(
+      (row) => row.media_id,
+    );
+  const told = async (connectionId: string) =>
+    (await service.platform.ledger.read(0, 100_000)).filter((entry) => entry.connectionId === connectionId);
+
+  async function seed() {
+    return { ...(await seedWorkspace(service)), to: newPhone() };
+  }
+
+  describe('in a send', () => {
+    it(
+      'is answered with the network id under both names, stored, and reaches the phone byte by byte',
+      proves(
+        'messages.send.media',
+        'messages.send.wa-media',
+        'messages.item.mediaUrl',
+        'messages.item.mediaType',
+      ),
+      async () => {
+        const { key, connectionId, to } = await seed();
+        const answer = await send(key, {
+          connectionId,
+          to,
+          media: { ...media, caption: 'High water at nine' },
+        });
+        const sent = readExactly(sendMessageAnswer, answer.body);
+        expect(Object.keys(sent).sort()).toEqual(['messageId', 'status', 'waMessageId', 'wa_message_id']);
+        expect(sent.wa_message_id).toBe(sent.waMessageId);
+        expect(await service.platform.contacts.received(to)).toMatchObject([
+          {
+            messageId: sent.messageId,
+            text: null,
+            media: {
+              filename: 'tide table.pdf',
+              mimetype: 'application/pdf',
+              caption: 'High water at nine',
+              bytes: FILE.length,
+              sha256: SHA256,
+              voiceNote: false,
+            },
+          },
+        ]);
+        const [stored] = await list(key);
+        expect(stored).toMatchObject({
+          id: sent.messageId,
+          direction: 'outgoing',
+          text: 'High water at nine',
+          mediaType: 'application/pdf',
+          status: 'sent',
+        });
+        expect(await bytesOf(await fetchFile(stored?.mediaUrl ?? null))).toEqual(FILE);
+        expect((await told(connectionId)).map((entry) => entry.event)).toEqual(['message.status']);
+      },
+    );
+
+    it('without a caption has no text, as with an empty one', proves('media.caption'), async () => {
+      const { key, connectionId, to } = await seed();
+      for (const caption of [undefined, '']) {
+        expect((await send(key, { connectionId, to, media: { ...media, caption } })).status).toBe(200);
+      }
+      expect((await list(key)).map(({ text }) => text)).toEqual([null, null]);
+    });
+
+    it('is a voice note as audio/ogg under a name like voice-*.ogg', proves('media.voice-note'), async () => {
+      const { key, connectionId, to } = await seed();
+      const named = [
+        ['voice-1.ogg', 'audio/ogg', true],
+        ['voice-1.ogg', 'audio/ogg; codecs=opus', true],
+        ['song.ogg', 'audio/ogg', false],
+        ['voice-1.ogg', 'audio/mpeg', false],
+      ] as const;
+      for (const [filename, mimetype] of named) {
+        const answer = await send(key, { connectionId, to, media: { filename, mimetype, data: 'T2dnUw==' } });
+        expect(answer.status).toBe(200);
+      }
+      const received = await service.platform.contacts.received(to);
+      expect(received.map((message) => message.media?.voiceNote)).toEqual(named.map(([, , voice]) => voice));
+    });
+
+    it.each([
+      ['media.filename', { filename: undefined }],
+      ['media.filename', { filename: '' }],
+      ['media.filename', { filename: 'x'.repeat(256) }],
+      ['media.filename', { filename: 'nul \0' }],
+      ['media.filename', { filename: 'line\r\nbreak.txt' }],
+      ['media.filename', { filename: 'half \ud83d.txt' }],
+      ['media.mimetype', { mimetype: undefined }],
+      ['media.mimetype', { mimetype: 'pdf' }],
+      ['media.mimetype', { mimetype: 'text/html\r\nX-Injected: 1' }],
+      ['media.mimetype', { mimetype: 7 }],
+      ['media.data', { data: undefined }],
+      ['media.data', { data: 7 }],
+      ['media.data', { data: '' }],
+      ['media.data', { data: 'QUJ' }],
+      ['media.data', { data: 'QUJD=' }],
+      ['media.data', { data: 'QQ=' }],
+      ['media.data', { data: 'Q===' }],
+      ['media.data', { data: 'QQ==QUJD' }],
+      ['media.data', { data: 'QU-_' }],
+      ['media.data', { data: 'QUJD QUJD' }],
+      ['media.data', { data: 'QUJD\nQUJD' }],
+      ['media.data', { data: 'QUJ\u0141' }],
+      ['media.data', { data: 'data:image/png;base64,QUJD' }],
+      ['media.caption', { caption: 7 }],
+      ['media.caption', { caption: 'nul \0' }],
+    ])(
+      'is refused for a wrong %s, which is named: %j',
+      proves('media.filename', 'media.mimetype', 'media.data', 'media.caption'),
+      async (field, change) => {
+        const { key, connectionId, to } = await seed();
+        const small = { filename: 'a.txt', mimetype: 'text/plain', data: 'QUJD' };
+        const answer = await send(key, { connectionId, to, media: { ...small, ...change } });
+        expect([answer.status, answer.body]).toMatchObject([400, { error: 'invalid_request', field }]);
+        expect(await service.platform.contacts.received(to)).toEqual([]);
+      },
+    );
+
+    it('names what is wrong with the data, and the first wrong field alone', async () => {
+      const { key, connectionId, to } = await seed();
+      const wrong = { ...media, data: 'QUJ' };
+      const answer = await send(key, { connectionId, to, media: wrong });
+      expect(answer.body).toMatchObject({ hint: expect.stringContaining('base64') });
+      const both = await send(key, { connectionId, to: 'x', media: wrong });
+      expect(both.body).toMatchObject({ field: 'to' });
+    });
+
+    it(
+      'of 16 MB of base64 is taken, one character group more is refused, and a body that holds no file is too large',
+      proves('media.data', 'limits.media'),
+      async () => {
+        const { key, connectionId, to } = await seed();
+        const of = (characters: number) =>
+          send(key, { connectionId, to, media: { ...media, data: 'A'.repeat(characters) } });
+        expect((await of(16 * MEBIBYTE)).status).toBe(200);
+        const over = await of(16 * MEBIBYTE + 4);
+        expect([over.status, over.body]).toMatchObject([
+          400,
+          { error: 'invalid_request', field: 'media.data' },
+        ]);
+        const far = await of(17 * MEBIBYTE);
+        expect([far.status, far.body]).toEqual([413, { error: 'payload_too_large' }]);
+        const text = await send(key, { connectionId, to, text: 'x'.repeat(MEBIBYTE) });
+        expect(text.status).toBe(413);
+        const received = await service.platform.contacts.received(to);
+        expect(received.map((message) => message.media?.bytes)).toEqual([12 * MEBIBYTE]);
+      },
+    );
+
+    it('arrives whole from clients that escape slashes, and in a body of any length ahead of it', async () => {
+      const { key, connectionId, to } = await seed();
+      const json = JSON.stringify({ padding: 'x'.repeat(65_533), connectionId, to, media });
+      expect((await send(key, json.replaceAll('/', '\\/'))).status).toBe(200);
+      expect(await service.platform.contacts.received(to)).toMatchObject([{ media: { sha256: SHA256 } }]);
+    });
+
+    it('of a repeated key in the body is the last one, as in any JSON', async () => {
+      const { key, connectionId, to } = await seed();
+      const head = `{"connectionId":"${connectionId}","to":"${to}",`;
+      const body = `${head}"media":{"filename":"a","mimetype":"a/b","data":"QUJD","data":"REVG"}}`;
+      expect((await send(key, body)).status).toBe(200);
+      const [received] = await service.platform.contacts.received(to);
+      expect(received?.media?.sha256).toBe(createHash('sha256').update('DEF').digest('hex'));
+    });
+
+    it(
+      'beside a text, or neither, is text_or_media',
+      proves('messages.send.both', 'messages.send.one', 'errors.text_or_media'),
+      async () => {
+        const { key, connectionId, to } = await seed();
+        for (const content of [{ text: 'hello', media }, {}]) {
+          const answer = await send(key, { connectionId, to, ...content });
+          expect([answer.status, answer.body]).toEqual([400, { error: 'text_or_media' }]);
+        }
+      },
+    );
+
+    it('with an idempotency key is sent once and answered alike', async () => {
+      const { key, connectionId, to } = await seed();
+      const body = { connectionId, to, media, idempotencyKey: 'file' };
+      const first = await send(key, body);
+      expect((await send(key, body)).body).toEqual(first.body);
+      expect(await service.platform.contacts.received(to)).toHaveLength(1);
+    });
+
+    it('that is delivered and not stored says so', proves('messages.send.degraded'), async () => {
+      const { key, connectionId, to } = await seed();
+      faults = [{ type: 'not_persisted' }];
+      const answer = await send(key, { connectionId, to, media });
+      faults = [];
+      expect([answer.status, answer.body]).toMatchObject([200, { messageId: null, persisted: false }]);
+      expect(sendMessageAnswer.parse(answer.body).wa_message_id).toEqual(expect.any(String));
+      expect(await service.platform.contacts.received(to)).toMatchObject([{ media: { sha256: SHA256 } }]);
+      expect(await list(key)).toEqual([]);
+    });
+
+    it('leaves no bytes behind when the send comes to nothing', async () => {
+      const { key, connectionId, to } = await seed();
+      const nobody = newPhone();
+      await service.platform.contacts.put(nobody, { onNetwork: false });
+      const before = await pieces();
+      const refused = [
+        await send(key, { connectionId, to, media: { ...media, mimetype: 'none' } }),
+        await send(key, { connectionId, to, media: { ...media, data: `${media.data}x` } }),
+        await send(key, { connectionId, to, text: 'both', media }),
+        await send(key, { connectionId: 'unknown', to, media }),
+        await send(key, { connectionId, to: nobody, media }),
+        await send(key, JSON.stringify({ connectionId, to, media }).slice(0, -1)),
+      ];
+      expect(refused.map(({ status }) => status)).toEqual([400, 400, 400, 404, 422, 400]);
+      expect(await pieces()).toEqual(before);
+    });
+
+    it('whose sender hangs up in its midst leaves no bytes either', async () => {
+      const { key, connectionId, to } = await seed();
+      const before = await pieces();
+      const recorded = new Promise<void>((resolve) => {
+        onCall = resolve;
+      });
+      const body = JSON.stringify({ connectionId, to, media });
+      const socket = connect(service.port, '127.0.0.1');
+      socket.write(
+        `POST /api/v1/messages HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Length: ${body.length}\r\n\r\n`,
+      );
+      socket.write(body.slice(0, 900_000), () => socket.destroy());
+      await recorded;
+      onCall = undefined;
+      expect(await pieces()).toEqual(before);
+      expect(await service.platform.contacts.received(to)).toEqual([]);
+    });
+  });
+
+  describe('from a person', () => {
+    const file = { filename: 'photo.jpg', mimetype: 'image/jpeg', data: FILE.toString('base64') };
+
+    it(
+      'is told with its address and type, and listed with the same',
+      proves('events.received.media', 'events.received.fires', 'messages.item.mediaUrl'),
+      async () => {
+        const { key, connectionId } = await seed();
+        const from = newPhone();
+        const { messageId } = await service.platform.messages.receiveFile(connectionId, from, {
+          ...file,
+          caption: 'Look',
+        });
+        const [stored] = await list(key);
+        expect(stored).toMatchObject({
+          id: messageId,
+          direction: 'incoming',
+          text: 'Look',
+          mediaType: 'image/jpeg',
+        });
+        const [event] = await told(connectionId);
+        expect(event?.payload).toMatchObject({
+          event: 'message.received',
+          message: {
+            id: messageId,
+            from,
+            text: 'Look',
+            media_url: stored?.mediaUrl,
+            media_type: 'image/jpeg',
+          },
+        });
+        expect(await bytesOf(await fetchFile(stored?.mediaUrl ?? null))).toEqual(FILE);
+      },
+    );
+
+    it('without a caption has no text', proves('events.received.text'), async () => {
+      const { key, connectionId } = await seed();
+      await service.platform.messages.receiveFile(connectionId, newPhone(), file);
+      expect((await list(key))[0]?.text).toBeNull();
+      expect((await told(connectionId))[0]?.payload).toMatchObject({ message: { text: null } });
+    });
+
+    it('a text has neither address nor type', proves('events.received.media-null'), async () => {
+      const { key, connectionId } = await seed();
+      await service.platform.messages.receive(connectionId, { from: newPhone(), text: 'hello' });
+      expect((await list(key))[0]).toMatchObject({ mediaUrl: null, mediaType: null });
+      expect((await told(connectionId))[0]?.payload).toMatchObject({
+        message: { media_url: null, media_type: null },
+      });
+    });
+
+    it('that is no base64 is refused and leaves nothing', async () => {
+      const { connectionId } = await seed();
+      const before = await pieces();
+      const call = service.platform.messages.receiveFile(connectionId, newPhone(), {
+        ...file,
+        data: 'QUJ\u0141',
+      });
+      await expect(call).rejects.toMatchObject({ code: 'invalid_request', field: 'media.data' });
+      const unknown = service.platform.messages.receiveFile('unknown', newPhone(), file);
+      await expect(unknown).rejects.toMatchObject({ code: 'not_found' });
+      expect(await pieces()).toEqual(before);
+    });
+  });
+
+  describe('at its address', () => {
+    async function served(name: { filename: string; mimetype: string }, data = media.data) {
+      const seeded = await seed();
+      const { connectionId, to, key } = seeded;
+      expect((await send(key, { connectionId, to, media: { ...name, data } })).status).toBe(200);
+      const [stored] = await list(key);
+      return { ...seeded, url: stored?.mediaUrl ?? '' };
+    }
+
+    it('lies beside the API, cannot be guessed and names nothing', async () => {
+      const { url, connectionId } = await served(media);
+      expect(url).toMatch(new RegExp(`^${service.origin}/media/c[0-9a-z]{24}$`));
+      expect(url).not.toContain(connectionId);
+    });
+
+    it('is an attachment that no browser runs', async () => {
+      const { url } = await served({ filename: 'page.html', mimetype: 'text/html' });
+      const { status, headers } = await fetchFile(url);
+      expect(status).toBe(200);
+      expect(Object.fromEntries(headers)).toMatchObject({
+        'content-type': 'text/html',
+        'content-disposition': `attachment; filename="page.html"; filename*=UTF-8''page.html`,
+        'x-content-type-options': 'nosniff',
+        'content-security-policy': "default-src 'none'; sandbox",
+        'content-length': String(FILE.length),
+        'accept-ranges': 'bytes',
+      });
+    });
+
+    it.each([
+      ['../../etc/passwd', `attachment; filename="passwd"; filename*=UTF-8''passwd`],
+      ['C:\\fakepath\\a.txt', `attachment; filename="a.txt"; filename*=UTF-8''a.txt`],
+      ['..', `attachment; filename="file"; filename*=UTF-8''file`],
+      ['a"; filename=b', `attachment; filename="a_; filename=b"; filename*=UTF-8''a%22%3B%20filename%3Db`],
+      [
+        'Grüße 👋.txt',
+        `attachment; filename="Gr__e __.txt"; filename*=UTF-8''Gr%C3%BC%C3%9Fe%20%F0%9F%91%8B.txt`,
+      ],
+      ['gpj\u202e.exe', `attachment; filename="gpj.exe"; filename*=UTF-8''gpj.exe`],
+    ])('bears a name that is safe to save under: %j', async (filename, header) => {
+      const { url } = await served({ filename, mimetype: 'text/plain' }, 'QUJD');
+      expect((await fetchFile(url)).headers.get('content-disposition')).toBe(header);
+    });
+
+    it('answers HEAD without the bytes, and nothing but GET and HEAD', async () => {
+      const { url } = await served(media);
+      const head = await fetchFile(url, { method: 'HEAD' });
+      expect([head.status, head.headers.get('content-length')]).toEqual([200, String(FILE.length)]);
+      const wrong = await fetchFile(url, { method: 'DELETE' });
+      expect([wrong.status, wrong.headers.get('allow'), await wrong.json()]).toEqual([
+        405,
+        'GET, HEAD',
+        { error: 'method_not_allowed' },
+      ]);
+    });
+
+    it('answers ranges of bytes', async () => {
+      const { url } = await served(media);
+      const last = FILE.length - 1;
+      for (const [range, start, end] of [
+        ['bytes=0-0', 0, 0],
+        ['bytes=393215-393217', 393_215, 393_217],
+        ['bytes=999999-', 999_999, last],
+        ['bytes=-5', last - 4, last],
+        ['bytes=5-99999999', 5, last],
+      ] as const) {
+        const answer = await fetchFile(url, { headers: { range } });
+        expect([answer.status, answer.headers.get('content-range')]).toEqual([
+          206,
+          `bytes ${start}-${end}/${FILE.length}`,
+        ]);
+        expect(await bytesOf(answer)).toEqual(FILE.subarray(start, end + 1));
+      }
+      const beyond = await fetchFile(url, { headers: { range: 'bytes=1000001-' } });
+      expect([beyond.status, beyond.headers.get('content-range')]).toEqual([416, `bytes */${FILE.length}`]);
+      for (const range of ['bytes=0-1,3-4', 'bytes=5-2', 'lines=1-2', 'bytes=-', 'bytes']) {
+        expect((await fetchFile(url, { method: 'HEAD', headers: { range } })).status, range).toBe(200);
+      }
+    });
+
+    it('is found by nobody who does not have it', async () => {
+      const { connectionId } = await seed();
+      for (const id of [connectionId, 'c'.padEnd(25, '0'), 'x', '%00', '%zz', '..%2f..%2fetc']) {
+        const answer = await fetchFile(`${service.origin}/media/${id}`);
+        expect([answer.status, await answer.json()], id).toEqual([404, { error: 'not_found' }]);
+      }
+    });
+
+    it('ends with its connection, and its bytes go with it', async () => {
+      const { url, connectionId, key } = await served(media);
+      const id = url.split('/').at(-1) ?? '';
+      expect(await pieces()).toContain(id);
+      expect((await service.call('DELETE', `/connections/${connectionId}`, { key })).status).toBe(200);
+      expect((await fetchFile(url)).status).toBe(404);
+      expect(await pieces()).not.toContain(id);
+    });
+
+    it('is there after a restart, while what no message came to have is removed', async () => {
+      const { url } = await served(media);
+      await service.database.query(
+        `INSERT INTO platform.media_chunks (media_id, place, bytes) VALUES ('left', 0, 'x')`,
+      );
+      await service.restart();
+      expect(await pieces()).not.toContain('left');
+      expect(await bytesOf(await fetchFile(url))).toEqual(FILE);
+    });
+
+    it('ends after 30 days; its type stays listed', async () => {
+      const { url, key, connectionId } = await served(media);
+      await service.platform.licences.set(connectionId, {
+        expiresAt: service.platform.time.now() + 60 * DAY,
+      });
+      await service.platform.time.advance({ ms: 30 * DAY - 1 });
+      expect((await fetchFile(url, { method: 'HEAD' })).status).toBe(200);
+      expect((await list(key))[0]?.mediaUrl).toBe(url);
+      await service.platform.time.advance({ ms: 1 });
+      expect((await fetchFile(url)).status).toBe(404);
+      expect((await list(key))[0]).toMatchObject({ mediaUrl: null, mediaType: 'application/pdf' });
+    });
+  });
+});
