@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { allSettings, connectorSettings } from '../../src/cli/settings.ts';
+import { allSettings, connectorSettings, platformSettings } from '../../src/cli/settings.ts';
 import { readSettings } from '../../src/runtime/config/read-settings.ts';
 import { renderEnvExample } from '../../src/runtime/config/render-settings.ts';
 
@@ -91,5 +91,15 @@ describe('the settings of the connector', () => {
     expect(JSON.stringify(settings)).not.toContain(canary);
     expect(settings.DATABASE_URL?.reveal()).toContain(canary);
     expect(settings.CONNECTOR_SEALING_KEYS?.[0]?.reveal()).toContain(canary);
+  });
+});
+
+describe('the settings of the platform', () => {
+  it('take addresses and ranges alone for trusted proxies, and name the setting otherwise', () => {
+    const read = (value: string) => readSettings(platformSettings(), { PLATFORM_TRUSTED_PROXIES: value });
+    expect(read('127.0.0.1, fd00::/8').PLATFORM_TRUSTED_PROXIES).toEqual(['127.0.0.1', 'fd00::/8']);
+    for (const wrong of ['proxy.local', '10.0.0.0/33', '127.0.0.1, *', 'loopback', ',']) {
+      expect(() => read(wrong)).toThrow('PLATFORM_TRUSTED_PROXIES');
+    }
   });
 });

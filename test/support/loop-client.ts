@@ -21,13 +21,19 @@ function checkJson(url: string, method: string, answer: Response, body: unknown)
 /** Calls a JSON API; throws for any answer but a 2xx, and fails the test for one that no contract lists. */
 export async function callJson<Answer>(
   url: string,
-  init: { readonly method?: string; readonly token?: string; readonly body?: unknown } = {},
+  init: {
+    readonly method?: string;
+    readonly token?: string;
+    readonly body?: unknown;
+    readonly headers?: Readonly<Record<string, string>>;
+  } = {},
 ): Promise<Answer> {
   const answer = await fetch(url, {
     method: init.method ?? 'GET',
     headers: {
       ...(init.token === undefined ? {} : { authorization: `Bearer ${init.token}` }),
       ...(init.body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...init.headers,
     },
     ...(init.body === undefined ? {} : { body: JSON.stringify(init.body) }),
   });
