@@ -19,6 +19,8 @@ export interface ServiceContext {
   readonly api: HttpClient;
   /** With any credential, or with none. */
   clientFor(credential: Credential): HttpClient;
+  /** How long a delivery may take to come in, in milliseconds. */
+  readonly arrivesMs: number;
   /** Where deliveries come in. @throws Skip when there is none */
   listener(): WebhookListener;
   /** Undoes something at the end, last things first. */
@@ -40,6 +42,7 @@ export interface ContextOptions {
   readonly listener: WebhookListener | undefined;
   /** Shortest time between two requests. */
   readonly paceMs: number;
+  readonly arrivesMs: number;
 }
 
 export function createContext(options: ContextOptions): ServiceContext {
@@ -72,6 +75,7 @@ export function createContext(options: ContextOptions): ServiceContext {
       },
     },
     clientFor,
+    arrivesMs: options.arrivesMs,
     listener() {
       if (listener === undefined) throw new Skip('nothing listens for deliveries', '--webhook-listen');
       return listener;

@@ -19,6 +19,8 @@ export interface ServiceSuiteOptions {
   readonly timeoutMs: number;
   /** Shortest time between two requests, in milliseconds. */
   readonly paceMs: number;
+  /** How long a delivery may take to come in, in milliseconds; a minute unless told. */
+  readonly arrivesMs?: number;
   /** Ends the run after the check that it interrupts; what was made is still removed. */
   readonly signal: AbortSignal;
   readonly onStart?: (check: ServiceCheck) => void;
@@ -31,6 +33,7 @@ export class UnreachableError extends Error {
 }
 
 const CLEAN_UP_MS = 30_000;
+const ARRIVES_MS = 60_000;
 
 /** The checks that `only` selects. */
 export function selectChecks(only: readonly string[] | undefined): readonly ServiceCheck[] {
@@ -44,7 +47,8 @@ export function selectChecks(only: readonly string[] | undefined): readonly Serv
  */
 export async function runServiceSuite(options: ServiceSuiteOptions): Promise<Report> {
   const { inputs, clock, signal, timeoutMs } = options;
-  const context = createContext({ inputs, clock, listener: options.listener, paceMs: options.paceMs });
+  const { listener, paceMs, arrivesMs = ARRIVES_MS } = options;
+  const context = createContext({ inputs, clock, listener, paceMs, arrivesMs });
   const startedAt = new Date(clock.now()).toISOString();
   const began = clock.elapsed();
   await demandReachable(context, timeoutMs, signal);

@@ -1,0 +1,192 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ServiceInputs } from '../../src/conformance/service/inputs.ts';
+import {
+  runServiceSuite,
+  type ServiceSuiteOptions,
+} from '../../src/conformance/service/run-service-suite.ts';
+import { SERVICE_CHECKS } from '../../src/conformance/service/suite.ts';
+import { systemClock } from '../../src/runtime/clock/system-clock.ts';
+import { startTestService, type TestService } from '../support/service.ts';
+import { BROKEN_DELIVERIES, startCourier } from './broken-courier.ts';
+import { type Breakage, startBrokenProxy } from './broken-proxy.ts';
+import { BROKEN_RULES } from './broken-rules.ts';
+import { type GradedWorkspace, makeGradedWorkspace } from './graded-service.ts';
+
+const SLOW_MS = 180_000;
+/** No check of a service next door takes so long, and none may fail for a machine that is busy. */
+const TIMEOUT_MS = 60_000;
+const FAILED = ['fail', 'differs'];
+
+let service: TestService;
+let graded: GradedWorkspace;
+
+beforeAll(async () => {
+  service = await startTestService();
+  graded = await makeGradedWorkspace(service);
+});
+
+afterAll(async () => {
+  await graded.close();
+  await service.close();
+});
+
+function grade(
+  { inputs, listener }: Pick<GradedWorkspace, 'inputs' | 'listener'>,
+  options: Partial<ServiceSuiteOptions> = {},
+) {
+  const { signal } = new AbortController();
+  const fixed = { clock: systemClock, timeoutMs: TIMEOUT_MS, paceMs: 0, signal };
+  return runServiceSuite({ inputs, listener, ...fixed, ...options });
+}
+
+/** Grades the service through a proxy; the same workspace, with other inputs if told. */
+async function gradeThrough(
+  breakage: Breakage,
+  options: Partial<ServiceSuiteOptions> = {},
+  inputs: Partial<ServiceInputs> = {},
+) {
+  const proxy = await startBrokenProxy(service.info.baseUrl, breakage);
+  const changed = { ...graded.inputs, baseUrl: proxy.baseUrl, ...inputs };
+  try {
+    return { report: await grade({ ...graded, inputs: changed }, options), passed: proxy.passed };
+  } finally {
+    await proxy.close();
+  }
+}
+
+/** For what never comes; it would be waited for to no end. */
+const SHORT_MS = 3_000;
+const NEVER_COME = ['delivery.arrives', 'delivery.three-attempts', 'delivery.redirect'];
+
+/** The checks that a rule is looked for with: those that look back at the run need a run. */
+function selectionFor(found: string): readonly string[] {
+  return found.startsWith('wire.') ? ['wire.'] : [found];
+}
+
+/* They wait more than they work, each in a workspace of its own. */
+describe.concurrent('the suite', () => {
+  it(
+    'finds nothing to blame in our service',
+    async () => {
+      const report = await grade(graded);
+      const told = report.results.filter(({ result }) => FAILED.includes(result));
+      expect(told).toEqual([]);
+      expect(report.leftBehind).toEqual([]);
+      expect(report.verdict).toBe('conforms');
+      const skipped = report.results.filter(({ result }) => result === 'skip').map(({ id }) => id);
+      expect(skipped).toEqual([
+        'scope.read.needed',
+        'create.portal',
+        'event.connection.disconnected',
+        'event.connection.connected',
+      ]);
+    },
+    SLOW_MS,
+  );
+
+  it(
+    'finds every delivery that breaks a rule',
+    async () => {
+      const grades = BROKEN_DELIVERIES.map(async ({ what, found, courier }) => {
+        const started: Awaited<ReturnType<typeof startCourier>>[] = [];
+        const own = await makeGradedWorkspace(service, async (target) => {
+          started.push(await startCourier(target, courier));
+          return started[0]?.url ?? target;
+        });
+        const report = await grade(own, {
+          only: [found],
+          ...(NEVER_COME.includes(found) ? { arrivesMs: SHORT_MS } : {}),
+        });
+        await own.close();
+        await started[0]?.close();
+        return [`${what} → ${found}`, report.results[0]?.result];
+      });
+      const results = await Promise.all(grades);
+      expect(results.filter(([, result]) => !FAILED.includes(String(result)))).toEqual([]);
+    },
+    SLOW_MS,
+  );
+});
+
+describe('our service', () => {
+  it(
+    'is left as it was by the read-only profile',
+    async () => {
+      const { report, passed } = await gradeThrough({}, {}, { profile: 'read-only' });
+      expect(report.counts).toMatchObject({ fail: 0, differs: 0 });
+      const changed = passed.filter(({ request, status }) => request.method !== 'GET' && status < 400);
+      expect(changed).toEqual([]);
+      expect(report.counts.pass).toBeGreaterThan(80);
+    },
+    SLOW_MS,
+  );
+});
+
+describe('a broken service', () => {
+  it.each(BROKEN_RULES.map(({ what, found, breakage }) => [what, found, breakage] as const))(
+    'is found out: %s → %s',
+    async (_, found, breakage) => {
+      const { report } = await gradeThrough(breakage(), { only: selectionFor(found) });
+      expect(report.results.find(({ id }) => id === found)).toMatchObject({
+        result: expect.stringMatching(/^(fail|differs)$/),
+        expected: expect.not.stringContaining('that the check can read'),
+        actual: expect.not.stringMatching(/no answer|none by then/),
+      });
+    },
+    SLOW_MS,
+  );
+
+  it(
+    'is found out when a rotation changes nothing',
+    async () => {
+      const secret = 'a-secret-that-nobody-signs-with';
+      const breakage: Breakage = {
+        ask: ({ path }) =>
+          path === '/webhook/rotate'
+            ? { status: 200, headers: { 'content-type': 'application/json' }, body: { secret } }
+            : undefined,
+      };
+      const { report } = await gradeThrough(breakage, { only: ['delivery.rotated'] });
+      expect(report.results[0]).toMatchObject({ result: 'fail', actual: 'the old one' });
+    },
+    SLOW_MS,
+  );
+
+  it(
+    'is found out when two workspaces are one',
+    async () => {
+      const inputs = { ...graded.inputs, secondApiKey: graded.inputs.apiKey };
+      const report = await grade({ ...graded, inputs }, { only: ['isolation.', 'create.key.per-workspace'] });
+      const kept = report.results.filter(({ result }) => !FAILED.includes(result)).map(({ id }) => id);
+      expect(kept).toEqual([]);
+    },
+    SLOW_MS,
+  );
+
+  it(
+    'is found out when the legacy address says something else',
+    async () => {
+      const legacy = await startBrokenProxy(service.info.legacyBaseUrl, {
+        answer: ({ body }) => {
+          body.legacy = true;
+        },
+      });
+      const inputs = { ...graded.inputs, legacyBaseUrl: legacy.baseUrl };
+      const report = await grade({ ...graded, inputs }, { only: ['legacy.'] });
+      await legacy.close();
+      expect(report.results.map(({ id, result }) => `${id} ${result}`)).toEqual([
+        'legacy.reads fail',
+        'legacy.messages pass',
+        'legacy.refusals fail',
+      ]);
+    },
+    SLOW_MS,
+  );
+
+  it('is looked for by checks that there are', () => {
+    const ids = SERVICE_CHECKS.map(({ id }) => id);
+    expect(new Set(ids).size).toBe(ids.length);
+    const named = [...BROKEN_RULES, ...BROKEN_DELIVERIES].map(({ found }) => found);
+    expect(named.filter((id) => !ids.includes(id))).toEqual([]);
+  });
+});
