@@ -74,7 +74,7 @@ describe('platform', () => {
 
   test(
     'the legacy alias serves the identical API',
-    proves('versioning.legacy', 'versioning.prefix'),
+    proves('versioning.legacy', 'versioning.prefix', 'endpoints.base'),
     async () => {
       const { key } = await seedWorkspace(service);
       const alias = createServer(service.platform.app);

@@ -40,6 +40,11 @@ function anchor(heading: string): string {
     .replaceAll(' ', '-');
 }
 
+/** The name of a test; `…` stands for what each of its rows fills in. */
+function nameOf({ name }: Citation): string {
+  return plain(name.join(': ').replace(/%[sdifjoO]|\$[a-z]\w*/g, '…'));
+}
+
 /** The tests of each rule, those that prove the fewest other rules first. */
 function groupTests(citations: readonly Citation[]): (id: string) => string {
   const keyOf = ({ file, name }: Citation): string => [file, ...name].join('\n');
@@ -49,9 +54,7 @@ function groupTests(citations: readonly Citation[]): (id: string) => string {
   return (id) => {
     const tests = [...new Map(byRule.get(id)?.map((citation) => [keyOf(citation), citation])).values()];
     const best = tests.toSorted((a, b) => breadth(a) - breadth(b) || (keyOf(a) < keyOf(b) ? -1 : 1));
-    const named = best
-      .slice(0, NAMED_TESTS)
-      .map(({ file, name }) => `[${plain(name.join(': '))}](../${file})`);
+    const named = best.slice(0, NAMED_TESTS).map((citation) => `[${nameOf(citation)}](../${citation.file})`);
     const others = best.length - named.length;
     return [...named, ...(others > 0 ? [`and ${others} more`] : [])].join('<br>');
   };

@@ -42,7 +42,13 @@ describe('what a phone does about a message', () => {
 
   test(
     'delivers and reads when it is told to',
-    proves('status.sent-delivered', 'status.delivered-read', 'events.status.fires', 'events.status.values'),
+    proves(
+      'status.sent-delivered',
+      'status.delivered-read',
+      'events.status.fires',
+      'events.status.values',
+      'status.values',
+    ),
     async () => {
       const { told, page } = await tell({ deliverAfterMs: 300, readAfterMs: 4_000 });
       expect(told).toEqual([

@@ -133,18 +133,22 @@ describe('GET /messages', () => {
     expect([...first.messages, ...rest.messages].map((message) => message.id)).toEqual(ids.toReversed());
   });
 
-  test('limits the list to one connection', proves('messages.list.filter'), async () => {
-    const { key, workspaceId, connectionId } = await seedWorkspace(service);
-    const other = await service.platform.connections.createPaired(workspaceId, {
-      provider: 'qr',
-      phoneNumber: '4915100000004',
-    });
-    await receive(connectionId, 'here');
-    await receive(other.id, 'there', 'there too');
-    const page = await list(key, `?connectionId=${other.id}&limit=1`);
-    expect(page.messages.map((message) => message.text)).toEqual(['there too']);
-    expect(await walk(key, `connectionId=${other.id}&limit=1`)).toHaveLength(2);
-  });
+  test(
+    'limits the list to one connection',
+    proves('messages.list.filter', 'messages.list.query'),
+    async () => {
+      const { key, workspaceId, connectionId } = await seedWorkspace(service);
+      const other = await service.platform.connections.createPaired(workspaceId, {
+        provider: 'qr',
+        phoneNumber: '4915100000004',
+      });
+      await receive(connectionId, 'here');
+      await receive(other.id, 'there', 'there too');
+      const page = await list(key, `?connectionId=${other.id}&limit=1`);
+      expect(page.messages.map((message) => message.text)).toEqual(['there too']);
+      expect(await walk(key, `connectionId=${other.id}&limit=1`)).toHaveLength(2);
+    },
+  );
 
   test(
     'is empty for a connection outside the grant, of another workspace, or of no one',

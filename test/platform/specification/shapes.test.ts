@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startTestSandbox, type TestSandbox } from '../../sandbox/fixture.ts';
 import { proves } from '../../support/proves.ts';
+import { type Receiver, startReceiver } from '../../support/receiver.ts';
 import { aDateTime, anId, aPicture, aString, aUri } from './wire-types.ts';
 
 const NUMBER = '447700900177';
@@ -8,17 +9,22 @@ const CONTACT = '447700900201';
 
 describe('shapes on the wire', () => {
   let bed: TestSandbox;
+  let receiver: Receiver;
   let workspaceId: string;
   let key: string;
 
   beforeAll(async () => {
-    bed = await startTestSandbox();
+    [bed, receiver] = await Promise.all([startTestSandbox(), startReceiver()]);
+    await bed.call('PUT', '/hosts/crm.example.com', { target: receiver.origin });
     const { body } = await bed.call('POST', '/workspaces', { kind: 'standalone', slots: 50 });
     workspaceId = body.workspace.id;
     key = (await bed.call('POST', `/workspaces/${workspaceId}/api-keys`, {})).body.key;
     await addConnection('qr', '447700900179');
   });
-  afterAll(() => bed.close());
+  afterAll(async () => {
+    await bed.close();
+    await receiver.close();
+  });
 
   // biome-ignore lint/suspicious/noExplicitAny: answers are looked into by field
   async function ask(method: string, path: string, body?: unknown): Promise<any> {
@@ -54,6 +60,7 @@ describe('shapes on the wire', () => {
       'versioning.camel-case',
       'wire.timestamps.rest',
       'choice.tier.values',
+      'service.provider.kinds',
     ),
     async () => {
       for (const provider of ['qr', 'cloud_api'] as const) {
@@ -254,10 +261,13 @@ describe('shapes on the wire', () => {
       'webhook.config.events',
       'webhook.config.secret',
       'webhook.config.secretSet',
+      'webhook.config.no-delete',
       'webhook.get.answer',
       'webhook.put.answer',
       'webhook.rotate.answer',
       'events.received.exact',
+      'events.snake-case',
+      'versioning.webhooks-snake-case',
       'events.received.media-null',
       'events.received.wa_id',
       'events.received.from',
@@ -276,10 +286,11 @@ describe('shapes on the wire', () => {
       expect(await ask('PUT', '/webhook', { url })).toEqual({ url, events, secret: aString });
       expect(await ask('GET', '/webhook')).toEqual({ url, events, secretSet: true });
       expect(await ask('POST', '/webhook/rotate')).toEqual({ secret: aString });
+      expect(await ask('DELETE', '/webhook')).toEqual({ error: 'method_not_allowed' });
       const connectionId = await addConnection('qr', '447700900175');
       const { body } = await bed.call('POST', `/contacts/${CONTACT}/messages`, { connectionId, text: 'Hi' });
-      const { entries } = (await bed.call('GET', `/deliveries?connectionId=${connectionId}`)).body;
-      expect(JSON.parse(entries[0].body)).toEqual({
+      const [request] = await receiver.received(1);
+      expect(JSON.parse(request?.body.toString() ?? '')).toEqual({
         event: 'message.received',
         connection_id: connectionId,
         message: {

@@ -14,7 +14,13 @@ describe('delivery', () => {
 
   it(
     'posts the payload, signed over its raw bytes, to the path of the webhook',
-    proves('delivery.signature', 'delivery.timestamp-header', 'delivery.signature-header', 'events.post'),
+    proves(
+      'delivery.signature',
+      'delivery.timestamp-header',
+      'delivery.signature-header',
+      'events.post',
+      'wire.names',
+    ),
     async () => {
       const event = receivedEvent('cmessage1', 'grüße 🙂');
       await hook.fixture.emit(event);
