@@ -85,6 +85,13 @@ test(
     'delivery.unlicensed',
     'limits.trial',
     'limits.warmup',
+    'service.qr.warmup',
+    'choice.unpaired',
+    'choice.slot.inherited',
+    'choice.unlicensed.hidden',
+    'choice.unlicensed.refused',
+    'choice.unlicensed.allowed',
+    'choice.licence.ends',
   ),
   async () => {
     const { workspace } = await hand('POST', '/workspaces', { kind: 'standalone', slots: 1 });
