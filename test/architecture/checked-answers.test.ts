@@ -6,7 +6,6 @@ import { lineAt, takeApart } from './source-parts.ts';
 /** Files that call the API by themselves, and why. Everybody else goes through callers that check. */
 const CALLERS: Readonly<Record<string, string>> = {
   'test/support/platform.ts': 'checks every answer',
-  'test/platform/rest/gate.test.ts': 'sends HEAD, and bytes that are no text',
   'test/platform/platform.test.ts': 'compares two listeners, header by header',
 };
 

@@ -1,8 +1,8 @@
-import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { errorBody } from '../../../src/contract/service/errors.ts';
 import { readExactly, seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
+import { exchangeRaw } from '../../support/raw-exchange.ts';
 
 describe('gate', () => {
   let service: TestPlatform;
@@ -24,18 +24,7 @@ describe('gate', () => {
     return answer;
   }
 
-  /** Writes a request as it is and answers the first line and the rest. */
-  function raw(request: string): Promise<string> {
-    return new Promise((resolve, reject) => {
-      const socket = connect(service.port, '127.0.0.1', () => socket.write(request));
-      let answer = '';
-      socket.on('data', (chunk) => {
-        answer += chunk.toString();
-      });
-      socket.on('end', () => resolve(answer));
-      socket.on('error', reject);
-    });
-  }
+  const raw = async (request: string): Promise<string> => (await exchangeRaw(service.port, request)).received;
 
   test.each([
     ['an unknown key', 'msk_0000000000000000000000000000000000000000000'],
@@ -184,19 +173,6 @@ describe('gate', () => {
       expect(answer.body).toMatchObject({ field: 'body' });
     },
   );
-
-  test('refuses bytes that are no UTF-8', async () => {
-    const body = Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]);
-    const answer = await fetch(`${service.origin}/api/v1/messages`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${seeded.key}` },
-      body,
-    });
-    expect([answer.status, await answer.json()]).toEqual([
-      400,
-      { error: 'invalid_request', field: 'body', hint: 'must be JSON' },
-    ]);
-  });
 
   test('takes JSON under any content type', async () => {
     const body = JSON.stringify({ connectionId: seeded.connectionId, to: '4915100000000', text: 'hello' });
