@@ -336,7 +336,7 @@ describe('restart, logout and deletion', () => {
       const { key, id } = await life.begin();
       const text = await life.qrOf(key, id);
       const phoneNumber = '4915112345678';
-      const calls = Array.from({ length: 4 }, () => [
+      const calls = Array.from({ length: 2 }, () => [
         life.on(key, 'POST', id, '/restart'),
         life.on(key, 'POST', id, '/logout'),
         life.on(key, 'POST', id, '/pairing-code', { phoneNumber }),
