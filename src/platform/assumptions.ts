@@ -296,4 +296,8 @@ export const ASSUMPTIONS = {
     { plainlyWritten: true, cloudHosts: 'refused' },
     'Localhost and private ranges are refused; so is a host in a notation that hides where it leads.',
   ),
+  placeOfSendKey: assume(
+    'after the connection, before the licence',
+    'No order is shown; a repeat gets its first answer though the licence lapsed since: the phone has the message.',
+  ),
 } as const satisfies Readonly<Record<string, Assumption<unknown>>>;

@@ -73,6 +73,24 @@ describe('gate', () => {
     await refused(service.call('GET', '/connections', { key }), 403, 'insufficient_scope');
   });
 
+  test(
+    'a narrowed allowlist and a narrowed list of connections hold on the next call, and so does their end',
+    proves('auth.key.live-connections', 'auth.key.allowlist', 'auth.key.off-list'),
+    async () => {
+      const { apiKeys } = service.platform;
+      const { id, key } = await apiKeys.create(seeded.workspaceId);
+      const path = `/connections/${seeded.connectionId}`;
+      const ask = async (): Promise<number> => (await service.call('GET', path, { key })).status;
+      expect(await ask()).toBe(200);
+      await apiKeys.change(id, { ipAllowlist: ['203.0.113.7'] });
+      expect(await ask()).toBe(403);
+      await apiKeys.change(id, { ipAllowlist: null, connectionIds: ['c1'] });
+      expect(await ask()).toBe(404);
+      await apiKeys.change(id, { connectionIds: null });
+      expect(await ask()).toBe(200);
+    },
+  );
+
   test('stores no key, only its hash', proves('auth.key.hashed'), async () => {
     const { key } = await service.platform.apiKeys.create(seeded.workspaceId);
     const rows = await service.database.query<{ row: string }>(
