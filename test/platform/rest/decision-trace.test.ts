@@ -167,6 +167,17 @@ describe('the record of a call', () => {
     ]);
   });
 
+  it('of a repeated send has only what ran before its key was known', async () => {
+    const { connectionId, key } = await seedWorkspace(service, { phoneNumber: '4915155555555' });
+    const send = () =>
+      service.call('POST', '/messages', { key, body: { ...body(), connectionId, idempotencyKey: 'once' } });
+    const first = await send();
+    await service.platform.licences.set(connectionId, { status: 'expired' });
+    records = [];
+    expect((await send()).body).toEqual(first.body);
+    expect(traced()).toEqual(['credential', 'address', 'scope', 'shape', 'connection']);
+  });
+
   it('of an address or a method that does not exist has the route alone', async () => {
     await service.call('GET', '/nothing', { key: seeded.key });
     expect(traced()).toEqual(['!route: no such address']);

@@ -137,6 +137,49 @@ describe('odd requests', () => {
     expect((await send('FETCH /api/v1/connections')).status).toBe(400);
   });
 
+  it('no variation of a good key is one', proves('auth.key.unknown', 'auth.challenge'), async () => {
+    const { key } = seeded;
+    const attempts = [
+      'Bearer',
+      'Bearer ',
+      key,
+      `Bearer${key}`,
+      `Bearer\t${key}`,
+      `Bearer "${key}"`,
+      `Bearer ${key}, Bearer ${key}`,
+      `Bearer ${key} ${key}`,
+      `Bearer ${key}=`,
+      `Bearer ${key}%20`,
+      `Bearer ${key.slice(0, -1)}`,
+      `Bearer ${key.toUpperCase()}`,
+      `Bearer ${key.replace('msk_', '')}`,
+      `Bearer ${'a'.repeat(8_000)}`,
+      `Bearer ${key}\u00a0`,
+      `Token ${key}`,
+      `Basic ${Buffer.from(`${key}:`).toString('base64')}`,
+    ];
+    for (const value of attempts) {
+      const lines = [
+        'GET /api/v1/webhook HTTP/1.1',
+        'Host: x',
+        `Authorization: ${value}`,
+        'Connection: close',
+      ];
+      const { received, statuses } = await exchangeRaw(service.port, `${lines.join('\r\n')}\r\n\r\n`);
+      expect([value, statuses]).toEqual([value, [401]]);
+      expect(received).toContain('WWW-Authenticate: Bearer error="invalid_token"\r\n');
+      expect(received).toContain('{"error":"invalid_key"}');
+    }
+  });
+
+  it('what has the form of an access token is told to refresh', async () => {
+    for (const token of ['eyJhbGciOiJub25lIn0.eyJzdWIiOiIxIn0.', 'a.b.c']) {
+      const answer = await service.call('GET', '/webhook', { key: token });
+      expect([answer.status, answer.body]).toEqual([401, { error: 'invalid_token' }]);
+      expect(answer.headers.get('www-authenticate')).toBe('Bearer error="invalid_token"');
+    }
+  });
+
   it('ignores the body of an endpoint without one, and goes on on the same connection', async () => {
     const request = (line: string, last: string, body: string) =>
       `${line} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${seeded.key}\r\nContent-Length: ${body.length}\r\n${last}\r\n${body}`;
