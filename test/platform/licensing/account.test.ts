@@ -27,8 +27,7 @@ describe('GET /account', () => {
     return id;
   }
 
-  const remove = (id: string) =>
-    service.database.query('DELETE FROM platform.connections WHERE id = $1', [id]);
+  const remove = (key: string, id: string) => service.call('DELETE', `/connections/${id}`, { key });
   const at = (ms: number): string => new Date(ms).toISOString();
 
   async function read(key: string) {
@@ -87,7 +86,7 @@ describe('GET /account', () => {
     async () => {
       const { id, key } = await open({ slots: 1 });
       const end = service.platform.time.now() + 7 * DAY;
-      await remove(await pair(id));
+      await remove(key, await pair(id));
       expect((await read(key)).slots).toEqual({ total: 1, used: 0, available: 1, nextExpiry: at(end) });
       await service.platform.time.advance({ ms: 7 * DAY });
       expect((await read(key)).slots).toEqual({ total: 1, used: 0, available: 0, nextExpiry: at(end) });
@@ -123,14 +122,14 @@ describe('GET /account', () => {
     const { licences } = service.platform;
     await licences.set(second, { status: 'active' });
     expect((await read(key)).slots).toMatchObject({ total: 2, used: 2, available: 0 });
-    await remove(first);
+    await remove(key, first);
     const third = await service.platform.connections.createPaired(id, {
       provider: 'cloud_api',
       phoneNumber: '4915112345679',
     });
     await licences.set(third.id, { status: 'none' });
     expect((await read(key)).slots).toMatchObject({ total: 1, used: 1, available: 0 });
-    await remove(second);
+    await remove(key, second);
     await licences.set(third.id, { status: 'active' });
     expect((await read(key)).slots).toMatchObject({ total: 1, used: 1, available: 0 });
   });
@@ -147,7 +146,7 @@ describe('GET /account', () => {
         slots: { total: 1, used: 1, available: 0 },
         connections: { total: 2, connected: 2 },
       });
-      await remove(bought);
+      await remove(key, bought);
       await pair(id);
       expect((await read(key)).slots).toMatchObject({ total: 1, used: 1, available: 0 });
     },

@@ -53,7 +53,7 @@ describe('licences', () => {
     const first = await pair(id);
     const expires = service.platform.time.now() + 7 * DAY;
     await service.platform.time.advance({ ms: 2 * DAY });
-    await service.database.query('DELETE FROM platform.connections WHERE id = $1', [first]);
+    await service.call('DELETE', `/connections/${first}`, { key });
     const next = await pair(id);
     expect(await visible(key)).toMatchObject({
       connections: [{ id: next, licenseStatus: 'trial', licenseExpires: new Date(expires).toISOString() }],

@@ -210,10 +210,10 @@ describe('outages', () => {
   });
 
   test('a timer of a deleted connection does nothing', async () => {
-    const { connectionId } = await seedWorkspace(service);
+    const { key, connectionId } = await seedWorkspace(service);
     await breaks(connectionId, 'session_lost');
     await breaks((await seedWorkspace(service)).connectionId, 'session_lost');
-    await service.database.query('DELETE FROM platform.connections WHERE id = $1', [connectionId]);
+    await service.call('DELETE', `/connections/${connectionId}`, { key });
     await advance(5 * MINUTE);
     expect(await toldOf(connectionId)).toEqual([]);
   });
