@@ -45,6 +45,7 @@ export interface TestPlatform {
 export interface TestPlatformOptions {
   readonly clock?: ManualClock;
   readonly sendScale?: number;
+  readonly sendsPerMinute?: number;
   readonly ports?: PlatformPorts;
   readonly trustedProxies?: readonly string[];
   /** Puts something between the platform and its database. */
@@ -60,7 +61,7 @@ export const silentLogger = createLogger({ level: 'silent', name: 'test' });
 
 /** Starts a platform with a clock that stands still, and sends without latency unless told otherwise. */
 export async function startTestPlatform(options: TestPlatformOptions = {}): Promise<TestPlatform> {
-  const { clock = new ManualClock(), sendScale = 0 } = options;
+  const { clock = new ManualClock(), sendScale = 0, sendsPerMinute } = options;
   const testDatabase = await createTestDatabase({ platform: true });
   const database = openDatabase({
     url: testDatabase.url,
@@ -76,6 +77,7 @@ export async function startTestPlatform(options: TestPlatformOptions = {}): Prom
       logger: silentLogger,
       baseUrls: () => ({ api: `${origin}/api/v1`, legacyApi: `${origin}/api/v1`, auth: origin }),
       sendScale,
+      ...(sendsPerMinute === undefined ? {} : { sendsPerMinute }),
       ...(options.trustedProxies === undefined ? {} : { trustedProxies: options.trustedProxies }),
       ports: { lookup: somewherePublic, ...options.ports },
     });

@@ -78,9 +78,11 @@ export async function receiveMessages(
   batch: readonly IncomingMessage[],
   { mediaAddress, at = change.now }: Arrival,
 ): Promise<string[]> {
+  const { workspaceId } = await readConnection(change.tx, connectionId, change.now);
+  const createdAt = await stampCreation(change, workspaceId, at);
+  // Read under the stamp's lock, which a deletion takes as well: nothing comes to a connection that is gone.
   const connection = await readConnection(change.tx, connectionId, change.now);
   if (connection.state !== 'live') throw new PlatformError(ASSUMPTIONS.deadSessionCode.value);
-  const createdAt = await stampCreation(change, connection.workspaceId, at);
   const messages = batch.map(({ id = newIdentifier(), from, text, media = null }) => ({
     id,
     waMessageId: newNetworkId(),

@@ -19,8 +19,9 @@ export async function storeSend(
   { waMessageId }: Accepted,
 ): Promise<SendMessageAnswer> {
   const { messageId, connectionId, workspaceId, to, text, media } = entry;
-  const connection = await readConnection(change.tx, connectionId, change.now);
   const createdAt = await stampCreation(change, workspaceId);
+  // Read under the stamp's lock, which a deletion takes as well: nothing is stored for a connection that is gone.
+  const connection = await readConnection(change.tx, connectionId, change.now);
   const inserted = await change.tx.query(
     `INSERT INTO platform.messages (id, workspace_id, connection_id, direction, peer, text, media_id,
        media_type, wa_message_id, status, receipts, created_at)

@@ -103,4 +103,14 @@ describe('a send whose process died', () => {
     await service.restart();
     expect(await service.database.query('SELECT 1 FROM platform.sends')).toEqual([]);
   });
+
+  test('a key outlives its day while its send has no answer', async () => {
+    const entry = await begin('slow');
+    const again = { ...entry, messageId: newIdentifier() };
+    const later = service.platform.time.now() + 2 * 86_400_000;
+    expect(await claimSend(service.database, again, 'slow', later)).toEqual({
+      outcome: 'held',
+      messageId: entry.messageId,
+    });
+  });
 });

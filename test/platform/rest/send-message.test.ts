@@ -413,16 +413,32 @@ describe('latency of a send', () => {
     },
   );
 
-  test('a key whose send takes longer than the key lives is still in progress', async () => {
+  test('an advance of virtual time past its end lets a send go on, and one before it does not', async () => {
     const { clock, service, to, send } = await startSlowly();
     try {
       const first = send();
       await clock.timerSet(LATENCY_MS);
-      await service.platform.time.advance({ ms: 2 * DAY });
+      await service.platform.time.advance({ ms: LATENCY_MS - 1 });
       expect((await send()).status).toBe(409);
+      await service.platform.time.advance({ ms: 1 });
+      expect((await first).status).toBe(200);
+      expect(await service.platform.contacts.received(to)).toMatchObject([
+        { at: service.platform.time.now() },
+      ]);
+    } finally {
+      await service.close();
+    }
+  });
+
+  test('a send ends by the wall clock where virtual time stands', async () => {
+    const { clock, service, send } = await startSlowly();
+    try {
+      const at = await service.platform.time.freeze();
+      const first = send();
+      await clock.timerSet(LATENCY_MS);
       await clock.advance(LATENCY_MS);
       expect((await first).status).toBe(200);
-      expect(await service.platform.contacts.received(to)).toHaveLength(1);
+      expect(service.platform.time.now()).toBe(at);
     } finally {
       await service.close();
     }

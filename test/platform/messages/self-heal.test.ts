@@ -1,0 +1,114 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { OutageCause } from '../../../src/contract/sandbox/connections.ts';
+import { seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
+import { proves } from '../../support/proves.ts';
+import { WatchedClock } from '../../support/watched-clock.ts';
+
+/** With draws of 0: 20 s for a session to heal and 1 s to type nothing much; 130 s until it is given up. */
+const TYPING_MS = 1_060;
+const HEALS_MS = 20_000 + TYPING_MS;
+const GIVEN_UP_MS = 130_000 + TYPING_MS;
+let nextPhone = 4915500000000;
+
+describe('a send that meets a session which does not work', () => {
+  let service: TestPlatform;
+  let clock: WatchedClock;
+  let seeded: Awaited<ReturnType<typeof seedWorkspace>>;
+  let to: string;
+  beforeAll(async () => {
+    clock = new WatchedClock();
+    service = await startTestPlatform({ clock, sendScale: 1, ports: { random: () => 0 } });
+  });
+  afterAll(() => service.close());
+  beforeEach(async () => {
+    seeded = await seedWorkspace(service);
+    to = String(nextPhone++);
+  });
+
+  const send = () =>
+    service.call('POST', '/messages', {
+      key: seeded.key,
+      body: { connectionId: seeded.connectionId, to, text: 'hi' },
+    });
+  const breakSession = (cause: OutageCause, heals = false) =>
+    service.platform.outages.begin(seeded.connectionId, { cause, heals });
+  const advance = (ms: number) => service.platform.time.advance({ ms });
+  const received = () => service.platform.contacts.received(to);
+  const events = async () =>
+    (await service.platform.ledger.read(0, 100))
+      .filter(({ connectionId }) => connectionId === seeded.connectionId)
+      .map(({ event, status }) => status ?? event);
+
+  it(
+    'waits for one that heals, then goes out, and nothing of the outage is told',
+    proves('messages.send.latency-heal', 'service.qr.self-heal'),
+    async () => {
+      await breakSession('session_ageing', true);
+      const sending = send();
+      await clock.timerSet(HEALS_MS);
+      await advance(HEALS_MS - 1);
+      expect(await received()).toEqual([]);
+      await advance(1);
+      expect((await sending).status).toBe(200);
+      expect(await received()).toHaveLength(1);
+      await advance(30 * 60_000);
+      expect(await events()).toEqual(['sent', 'read', 'delivered']);
+    },
+  );
+
+  it(
+    'waits for one that ages about two and a half minutes at most, then fails and frees its key',
+    proves('errors.send_failed'),
+    async () => {
+      await breakSession('session_ageing');
+      const sending = send();
+      await clock.timerSet(GIVEN_UP_MS);
+      await advance(GIVEN_UP_MS);
+      const answer = await sending;
+      expect([answer.status, answer.body]).toEqual([502, { error: 'send_failed' }]);
+      expect(GIVEN_UP_MS).toBeLessThanOrEqual(150_000);
+      expect(await received()).toEqual([]);
+      expect(await service.database.query('SELECT 1 FROM platform.sends')).toEqual([]);
+    },
+  );
+
+  it('goes out after all where the session was brought back meanwhile', async () => {
+    await breakSession('session_ageing');
+    const sending = send();
+    await clock.timerSet(GIVEN_UP_MS);
+    await service.platform.outages.recover(seeded.connectionId);
+    await advance(GIVEN_UP_MS);
+    expect((await sending).status).toBe(200);
+  });
+
+  it('fails where the session breaks while it types', async () => {
+    const sending = send();
+    await clock.timerSet(TYPING_MS);
+    await breakSession('zombie');
+    await advance(TYPING_MS);
+    expect((await sending).body).toEqual({ error: 'send_failed' });
+    expect(await received()).toEqual([]);
+  });
+
+  it('fails where the connection is deleted while it types', async () => {
+    const sending = send();
+    await clock.timerSet(TYPING_MS);
+    const { key, connectionId } = seeded;
+    expect((await service.call('DELETE', `/connections/${connectionId}`, { key })).status).toBe(200);
+    await advance(TYPING_MS);
+    expect((await sending).status).toBe(502);
+    expect(await received()).toEqual([]);
+  });
+
+  it('fails at once where nothing heals it, although the connection is shown as connected', async () => {
+    for (const cause of ['zombie', 'session_lost', 'opened_elsewhere', 'phone_off'] as const) {
+      await breakSession(cause);
+      const { body } = await service.call('GET', '/connections', { key: seeded.key });
+      expect(body).toMatchObject({ connections: [{ status: 'open' }] });
+      const answer = await send();
+      expect([cause, answer.status, answer.body]).toEqual([cause, 502, { error: 'send_failed' }]);
+      await service.platform.outages.recover(seeded.connectionId);
+    }
+    expect(await received()).toEqual([]);
+  });
+});

@@ -1,0 +1,140 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { warmupCap } from '../../../src/platform/messages/send-allowance.ts';
+import { seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
+import { proves } from '../../support/proves.ts';
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+/** Of the first, second and third day. */
+const CAPS = [30, 60, 120] as const;
+const SENDS_PER_MINUTE = 200;
+let nextPhone = 4915400000000;
+const newPhone = (): string => String(nextPhone++);
+
+describe('how much a connection may send', () => {
+  let service: TestPlatform;
+  beforeAll(async () => {
+    service = await startTestPlatform({ sendsPerMinute: SENDS_PER_MINUTE });
+  });
+  afterAll(() => service.close());
+
+  const advance = (ms: number) => service.platform.time.advance({ ms });
+
+  /** A workspace whose number pairs now for the first time, or paired some time ago. */
+  async function seed(warmupUntil: number | null) {
+    const seeded = await seedWorkspace(service, { phoneNumber: newPhone() });
+    await service.database.query('UPDATE platform.connections SET warmup_until = $2 WHERE id = $1', [
+      seeded.connectionId,
+      warmupUntil,
+    ]);
+    const to = newPhone();
+    const send = (more: object = {}) =>
+      service.call('POST', '/messages', {
+        key: seeded.key,
+        body: { connectionId: seeded.connectionId, to, text: 'hello', ...more },
+      });
+    const statuses = async (count: number) => {
+      const answers = await Promise.all(Array.from({ length: count }, () => send()));
+      return Map.groupBy(answers, ({ status }) => status);
+    };
+    return { ...seeded, to, send, statuses };
+  }
+  const newNumber = () => seed(service.platform.time.now() + 3 * DAY);
+
+  it(
+    'a new qr number has a cap in any hour, which rises by the day and ends after 72 hours',
+    proves('service.qr.warmup', 'limits.warmup', 'limits.warmup-figures', 'errors.warmup_limited'),
+    async () => {
+      const { key, connectionId, send, statuses } = await newNumber();
+      await service.platform.licences.set(connectionId, { status: 'active' });
+      for (const [day, cap] of CAPS.entries()) {
+        const answers = await statuses(cap + 3);
+        expect([day, answers.get(200)?.length, answers.get(429)?.length]).toEqual([day, cap, 3]);
+        const [refused] = answers.get(429) ?? [];
+        expect(refused?.body).toEqual({ error: 'warmup_limited' });
+        expect(refused?.headers.get('retry-after')).toBe('3600');
+        await advance(HOUR - 1);
+        expect((await send()).status).toBe(429);
+        await advance(1);
+        expect((await send()).status).toBe(200);
+        await advance(DAY - HOUR);
+      }
+      const answers = await statuses(CAPS[2] + 10);
+      expect(answers.get(429)).toBeUndefined();
+      expect((await service.call('GET', '/messages?limit=1', { key })).status).toBe(200);
+    },
+  );
+
+  it('the cap of a new number is of the sliding hour, and known after a restart', async () => {
+    const { statuses, send } = await newNumber();
+    await statuses(20);
+    await advance(HOUR / 2);
+    expect((await statuses(20)).get(200)).toHaveLength(10);
+    await service.restart();
+    expect((await send()).headers.get('retry-after')).toBe('1800');
+    await advance(HOUR / 2);
+    expect((await statuses(30)).get(200)).toHaveLength(20);
+  });
+
+  it('a refused send does not count, nor does a repeat that gets the first answer', async () => {
+    const { send, statuses } = await newNumber();
+    const nobody = newPhone();
+    await service.platform.contacts.put(nobody, { onNetwork: false });
+    for (let i = 0; i < 5; i++) expect((await send({ to: nobody })).status).toBe(422);
+    for (let i = 0; i < 5; i++) expect((await send({ idempotencyKey: 'one' })).status).toBe(200);
+    expect((await statuses(40)).get(200)).toHaveLength(29);
+    expect((await send({ idempotencyKey: 'one' })).status).toBe(200);
+  });
+
+  it('a number with a past has no cap of that kind', proves('service.cloud-api.no-warmup'), async () => {
+    const { statuses, workspaceId, key } = await seed(null);
+    expect((await statuses(130)).get(200)).toHaveLength(130);
+    const { id } = await service.platform.connections.createPaired(workspaceId, {
+      provider: 'cloud_api',
+      phoneNumber: newPhone(),
+    });
+    const answers = await Promise.all(
+      Array.from({ length: 130 }, () =>
+        service.call('POST', '/messages', { key, body: { connectionId: id, to: newPhone(), text: 'hi' } }),
+      ),
+    );
+    expect(answers.every(({ status }) => status === 200)).toBe(true);
+  });
+
+  it(
+    'more sends in a minute than anybody types are refused, connection by connection',
+    proves('errors.rate_limited'),
+    async () => {
+      const busy = await seed(null);
+      const calm = await seed(null);
+      const answers = await busy.statuses(SENDS_PER_MINUTE + 5);
+      expect([answers.get(200)?.length, answers.get(429)?.length]).toEqual([SENDS_PER_MINUTE, 5]);
+      const [refused] = answers.get(429) ?? [];
+      expect([refused?.body, refused?.headers.get('retry-after')]).toEqual([{ error: 'rate_limited' }, '60']);
+      expect((await calm.send()).status).toBe(200);
+      await advance(60_000);
+      expect((await busy.send()).status).toBe(200);
+    },
+  );
+
+  it('the rate is looked at after licence and state', async () => {
+    const { connectionId, send, statuses } = await newNumber();
+    await statuses(30);
+    await service.platform.outages.begin(connectionId, { cause: 'session_lost' });
+    expect((await send()).body).toEqual({ error: 'send_failed' });
+    await service.platform.licences.set(connectionId, { status: 'expired' });
+    expect((await send()).body).toEqual({ error: 'license_inactive' });
+  });
+
+  it.each([
+    [0, 30],
+    [DAY - 1, 30],
+    [DAY, 60],
+    [2 * DAY, 120],
+    [3 * DAY - 1, 120],
+    [3 * DAY, null],
+  ])('%d ms after pairing the cap is %s', (age, cap) => {
+    expect(warmupCap(3 * DAY, age)).toBe(cap);
+    expect(warmupCap(null, age)).toBeNull();
+  });
+});
