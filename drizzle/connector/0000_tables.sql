@@ -59,9 +59,15 @@ CREATE TABLE "connector"."subscriptions" (
 	"registered_at" bigint
 );
 --> statement-breakpoint
+CREATE TABLE "connector"."change_batches" (
+	"id" bigint PRIMARY KEY NOT NULL,
+	"size" integer NOT NULL,
+	"last_seq" bigint
+);
+--> statement-breakpoint
 CREATE TABLE "connector"."changes" (
-	"id" bigint GENERATED ALWAYS AS IDENTITY (sequence name "connector"."changes_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
-	"seq" bigint,
+	"batch" bigint NOT NULL,
+	"position" integer NOT NULL,
 	"type" text NOT NULL,
 	"at" bigint NOT NULL,
 	"account_id" text NOT NULL,
@@ -78,7 +84,8 @@ CREATE TABLE "connector"."changes" (
 	"error_message" text,
 	"created_at" bigint,
 	"first_seen_by" text,
-	"data" jsonb
+	"data" jsonb,
+	CONSTRAINT "changes_pkey" PRIMARY KEY("batch","position")
 );
 --> statement-breakpoint
 CREATE TABLE "connector"."feed" (
@@ -107,7 +114,7 @@ CREATE TABLE "connector"."messages" (
 	"webhook_seen" smallint NOT NULL,
 	"status_conflict" boolean NOT NULL,
 	"updated_at" bigint NOT NULL,
-	CONSTRAINT "messages_pkey" PRIMARY KEY("connection_id","id")
+	CONSTRAINT "messages_pkey" PRIMARY KEY("id","connection_id")
 );
 --> statement-breakpoint
 CREATE TABLE "connector"."coverage" (
@@ -171,8 +178,7 @@ CREATE TABLE "connector"."sweeps" (
 );
 --> statement-breakpoint
 CREATE INDEX "connections_account" ON "connector"."connections" USING btree ("account_id");--> statement-breakpoint
-CREATE UNIQUE INDEX "changes_seq" ON "connector"."changes" USING btree ("seq") WHERE "connector"."changes"."seq" is not null;--> statement-breakpoint
-CREATE INDEX "changes_unnumbered" ON "connector"."changes" USING btree ("id") WHERE "connector"."changes"."seq" is null;--> statement-breakpoint
-CREATE INDEX "messages_id" ON "connector"."messages" USING btree ("id");--> statement-breakpoint
+CREATE UNIQUE INDEX "change_batches_seq" ON "connector"."change_batches" USING btree ("last_seq") WHERE "connector"."change_batches"."last_seq" is not null;--> statement-breakpoint
+CREATE INDEX "change_batches_unnumbered" ON "connector"."change_batches" USING btree ("id") WHERE "connector"."change_batches"."last_seq" is null;--> statement-breakpoint
 CREATE INDEX "messages_newest" ON "connector"."messages" USING btree ("connection_id","created_at" DESC NULLS FIRST,"id" DESC NULLS FIRST);--> statement-breakpoint
 CREATE INDEX "repairs_due" ON "connector"."repairs" USING btree ("account_id","observed_at");

@@ -24,31 +24,36 @@ ALTER TABLE "connector"."messages" SET (fillfactor = 80);
 --> statement-breakpoint
 INSERT INTO "connector"."feed" ("only", "last_seq") VALUES (true, 0);
 --> statement-breakpoint
--- Gives about "batch" committed changes their "seq", in the order of "id" and without a gap.
+-- Orders batches of changes: taken once every row is locked that a batch changed. One process must not set
+-- numbers aside for later.
+CREATE SEQUENCE "connector"."change_batch_id" AS bigint CACHE 1;
+--> statement-breakpoint
+-- Gives up to "most" committed batches of changes their numbers, in the order of "id" and without a gap.
 -- The row lock on the feed is held to the commit: it is lease and fence at once, and it lasts as long as this
--- call. Each statement inside sees what was committed before it began, so changes are read under the lock.
--- The planner believes that few changes wait, since mostly none do, and would join them in a nested loop: a
+-- call. Each statement inside sees what was committed before it began, so batches are read under the lock.
+-- The planner believes that few batches wait, since mostly none do, and would join them in a nested loop: a
 -- backlog would take the square of its length. The settings leave it the plans that are linear.
-CREATE FUNCTION "connector"."number_changes"(batch integer, OUT numbered integer, OUT last_seq bigint)
+CREATE FUNCTION "connector"."number_changes"(most integer, OUT numbered integer, OUT last_seq bigint)
 LANGUAGE plpgsql SET enable_nestloop = off SET enable_seqscan = off AS $$
 DECLARE
-  last_id bigint;
+  reached bigint;
 BEGIN
-  numbered := 0;
   SELECT f.last_seq INTO STRICT last_seq FROM connector.feed f FOR UPDATE;
-  SELECT max(w.id) INTO last_id
-    FROM (SELECT c.id FROM connector.changes c WHERE c.seq IS NULL ORDER BY c.id LIMIT batch) w;
-  IF last_id IS NULL THEN
-    RETURN;
+  WITH next AS (
+    SELECT w.id, number_changes.last_seq + sum(w.size) OVER (ORDER BY w.id) AS upto
+      FROM (SELECT u.id, u.size FROM connector.change_batches u
+             WHERE u.last_seq IS NULL ORDER BY u.id LIMIT most) w
+  ),
+  given AS (
+    UPDATE connector.change_batches b SET last_seq = next.upto
+      FROM next WHERE b.id = next.id AND b.last_seq IS NULL
+    RETURNING b.last_seq
+  )
+  SELECT count(*), max(g.last_seq) INTO numbered, reached FROM given g;
+  IF numbered > 0 THEN
+    last_seq := reached;
+    UPDATE connector.feed f SET last_seq = reached;
   END IF;
-  UPDATE connector.changes c
-     SET seq = number_changes.last_seq + next.position
-    FROM (SELECT u.id, row_number() OVER (ORDER BY u.id) AS position
-            FROM connector.changes u WHERE u.seq IS NULL AND u.id <= last_id) next
-   WHERE c.id = next.id AND c.seq IS NULL AND c.id <= last_id;
-  GET DIAGNOSTICS numbered = ROW_COUNT;
-  last_seq := last_seq + numbered;
-  UPDATE connector.feed f SET last_seq = number_changes.last_seq;
 END
 $$;
 --> statement-breakpoint

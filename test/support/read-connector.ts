@@ -19,7 +19,9 @@ export async function readStoredState(databaseUrl: string): Promise<StoredState>
     const log = await sql<{ body: string }[]>`
       select distinct convert_from(body, 'UTF8') as body from connector.inbox`;
     const [rest] = await sql<{ unnumbered: number }[]>`
-      select count(*)::int4 as unnumbered from connector.changes where seq is null`;
+      select count(*)::int4 as unnumbered
+        from connector.changes c left join connector.change_batches b on b.id = c.batch
+       where b.last_seq is null`;
     return {
       messages,
       logged: new Set(log.map(({ body }) => body)),

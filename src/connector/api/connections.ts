@@ -2,6 +2,7 @@ import type { ConnectionHealth, ConnectorConnection } from '../../contract/conne
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import { CONNECTION_DATA } from '../db/merge-connections.ts';
+import { tellChanges } from '../db/tell-changes.ts';
 import { toIso, toIsoOrNull } from '../iso-time.ts';
 import { notFound } from './api-error.ts';
 import { CONNECTION_KEY, cutPage, decodeCursor } from './cursors.ts';
@@ -71,10 +72,14 @@ export function mapCustomer({ database, clock, onChanged }: MapCustomerOptions):
     await database.query(
       `with mapped as (
          update connector.connections set customer_ref = $2, updated_at = $3::bigint
-          where connection_id = $1 and customer_ref is distinct from $2 returning *)
-       insert into connector.changes (type, at, account_id, connection_id, message_id, source, data)
-       select 'connection.updated', $3::bigint, c.account_id, c.connection_id, null, 'api', ${CONNECTION_DATA}
+          where connection_id = $1 and customer_ref is distinct from $2 returning *),
+       ${tellChanges({
+         made: ['mapped'],
+         columns: 'type, at, account_id, connection_id, message_id, source, data',
+         rows: `select 'connection.updated', $3::bigint, c.account_id, c.connection_id, null, 'api', ${CONNECTION_DATA}
          from mapped c`,
+       })}
+       select from told`,
       [id, body.customerRef, clock.now()],
     );
     onChanged();

@@ -1,18 +1,18 @@
 import { sql } from 'drizzle-orm';
-import { bigint, boolean, index, jsonb, text, uniqueIndex } from 'drizzle-orm/pg-core';
+import { bigint, boolean, index, integer, jsonb, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core';
 import { connectorSchema, epochMs } from './connector-schema.ts';
 import { messageStatusEnum } from './message-tables.ts';
 
 /**
- * What changed, for the CRM. A writer inserts without `seq`, in the transaction of the change and after the
- * changed row is locked. `connector.number_changes` gives committed rows their `seq`, without a gap and in
- * the order of `id`. Readers see numbered rows only.
+ * What changed, for the CRM. Rows are written once and never again: a change's number is that of its batch and
+ * its position there. See `tell-changes.ts`, the only way in.
  */
 export const changes = connectorSchema.table(
   'changes',
   {
-    id: bigint('id', { mode: 'number' }).notNull().generatedAlwaysAsIdentity(),
-    seq: bigint('seq', { mode: 'number' }),
+    batch: bigint('batch', { mode: 'number' }).notNull(),
+    /** From 1 on, without a gap. */
+    position: integer('position').notNull(),
     type: text('type').notNull(),
     at: epochMs('at').notNull(),
     accountId: text('account_id').notNull(),
@@ -33,13 +33,29 @@ export const changes = connectorSchema.table(
     /** Of any other change. */
     data: jsonb('data'),
   },
+  (table) => [primaryKey({ name: 'changes_pkey', columns: [table.batch, table.position] })],
+);
+
+/**
+ * The changes that one statement made together. `connector.number_changes` gives committed batches their
+ * numbers, without a gap and in the order of `id`: those of a batch are the `size` numbers up to `last_seq`.
+ * Readers see numbered batches only.
+ */
+export const changeBatches = connectorSchema.table(
+  'change_batches',
+  {
+    /** Taken from `connector.change_batch_id` once every changed row is locked. */
+    id: bigint('id', { mode: 'number' }).primaryKey(),
+    size: integer('size').notNull(),
+    lastSeq: bigint('last_seq', { mode: 'number' }),
+  },
   (table) => [
-    uniqueIndex('changes_seq').on(table.seq).where(sql`${table.seq} is not null`),
-    index('changes_unnumbered').on(table.id).where(sql`${table.seq} is null`),
+    uniqueIndex('change_batches_seq').on(table.lastSeq).where(sql`${table.lastSeq} is not null`),
+    index('change_batches_unnumbered').on(table.id).where(sql`${table.lastSeq} is null`),
   ],
 );
 
-/** One row: the last `seq` given. Its row lock is what makes numbering one at a time. */
+/** One row: the last number given. Its row lock is what makes numbering one at a time. */
 export const feed = connectorSchema.table('feed', {
   only: boolean('only').primaryKey().default(true),
   lastSeq: bigint('last_seq', { mode: 'number' }).notNull(),

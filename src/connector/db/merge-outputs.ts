@@ -1,6 +1,7 @@
 import type { MergeTerms } from './merge-inputs.ts';
+import { tellChanges } from './tell-changes.ts';
 
-/** CTE `changed`: what the CRM is told. A status change tells the status alone, the others the whole row. */
+/** CTEs of `tellChanges`: what the CRM is told. A status change tells the status alone, the others the whole row. */
 export function insertedChanges({ now, source, events }: MergeTerms): string {
   const moved = `
   UNION ALL
@@ -8,10 +9,11 @@ export function insertedChanges({ now, source, events }: MergeTerms): string {
          NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
     FROM moved c`;
   const whole = (column: string): string => `CASE kind.bit WHEN 2 THEN NULL ELSE m.${column} END`;
-  return `changed AS (
-  INSERT INTO connector.changes (type, at, account_id, connection_id, message_id, source, data, status,
-    previous_status, direction, peer, text, media_url, media_type, error_message, created_at, first_seen_by)
-  SELECT 'connection.updated', ${now}, c.account_id, c.connection_id, NULL, ${source}, c.data,
+  return tellChanges({
+    made: ['merged', 'made', ...(events ? ['moved'] : [])],
+    columns: `type, at, account_id, connection_id, message_id, source, data, status, previous_status, direction,
+    peer, text, media_url, media_type, error_message, created_at, first_seen_by`,
+    rows: `SELECT 'connection.updated', ${now}, c.account_id, c.connection_id, NULL, ${source}, c.data,
          NULL::connector.message_status, NULL::connector.message_status, NULL, NULL, NULL, NULL, NULL, NULL,
          NULL::bigint, NULL
     FROM made c WHERE c.is_new${events ? moved : ''}
@@ -32,8 +34,8 @@ export function insertedChanges({ now, source, events }: MergeTerms): string {
          `)}
     FROM merged m
     JOIN (VALUES ('message.created', 1), ('message.status', 2), ('message.updated', 4)) kind(type, bit)
-      ON m.change_mask & kind.bit <> 0 AND (kind.bit = 1 OR m.change_mask & 1 = 0)
-)`;
+      ON m.change_mask & kind.bit <> 0 AND (kind.bit = 1 OR m.change_mask & 1 = 0)`,
+  });
 }
 
 /** CTE `logged`: the raw log, each delivery with what became of it and the changes that it is credited with. */

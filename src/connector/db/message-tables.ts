@@ -44,8 +44,8 @@ export const messages = connectorSchema.table(
     updatedAt: epochMs('updated_at').notNull(),
   },
   (table) => [
-    primaryKey({ name: 'messages_pkey', columns: [table.connectionId, table.id] }),
-    index('messages_id').on(table.id),
+    /** The id first: messages are also looked up by it alone. */
+    primaryKey({ name: 'messages_pkey', columns: [table.id, table.connectionId] }),
     index('messages_newest').on(
       table.connectionId,
       table.createdAt.desc().nullsFirst(),

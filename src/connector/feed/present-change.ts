@@ -1,7 +1,7 @@
 import type { Change, ConnectionChangeData, MessageChangeData } from '../../contract/connector/changes.ts';
 import type { MessageStatus } from '../../contract/service/statuses.ts';
 
-/** A row of `connector.changes`. Times are epoch ms, in `data` too. */
+/** A row of `connector.changes` with its number. Times are epoch ms, in `data` too. */
 export interface StoredChange {
   readonly seq: number;
   readonly type: string;
@@ -22,8 +22,8 @@ export interface StoredChange {
   readonly data: Readonly<Record<string, unknown>> | null;
 }
 
-/** The columns that `presentChange` needs. */
-export const CHANGE_COLUMNS = `seq, type, at, account_id, connection_id, message_id, status, previous_status,
+/** The columns of `connector.changes` that `presentChange` needs. */
+export const CHANGE_COLUMNS = `type, at, account_id, connection_id, message_id, status, previous_status,
   direction, peer, text, media_url, media_type, error_message, created_at, first_seen_by, data`;
 
 /** Shows a stored change as the contract has it. Throws a TypeError for a type that this version does not know. */

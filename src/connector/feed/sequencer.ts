@@ -21,8 +21,8 @@ export interface Sequencer {
 
 /** Runs begin no closer than this, so that under load one of them numbers many commits. */
 const SPACING_MS = 20;
-/** Changes that one statement numbers. */
-const BATCH = 2_000;
+/** Batches of changes that one statement numbers. */
+const MOST = 1_000;
 
 /**
  * Gives committed changes their numbers. Any number of processes may run one: the row lock in
@@ -42,11 +42,11 @@ export function createSequencer(options: SequencerOptions): Sequencer {
     for (;;) {
       const [row] = await database.query<{ numbered: number; last_seq: number }>(
         'SELECT numbered, last_seq FROM connector.number_changes($1)',
-        [BATCH],
+        [MOST],
       );
       if (row === undefined) throw new Error('the feed has no row');
       options.onNumbered(row.last_seq);
-      if (row.numbered < BATCH) return;
+      if (row.numbered < MOST) return;
     }
   }
 

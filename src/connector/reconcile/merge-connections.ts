@@ -1,6 +1,7 @@
 import type { Queryable } from '../../runtime/database/database.ts';
 import { CONNECTION_DATA } from '../db/merge-connections.ts';
 import { toStorableText } from '../db/storable-text.ts';
+import { tellChanges } from '../db/tell-changes.ts';
 import type { Lease } from '../leases/lease.ts';
 import type { PolledConnection } from '../service-client/polled.ts';
 
@@ -126,11 +127,12 @@ noted AS (
   SELECT $3, NULL, $4::bigint WHERE EXISTS (SELECT FROM guard)
   ON CONFLICT (account_id) DO UPDATE SET listed_watermark = v.watermark, listed_at = excluded.listed_at
 ),
-changed AS (
-  INSERT INTO connector.changes (type, at, account_id, connection_id, message_id, source, data)
-  SELECT 'connection.updated', $4::bigint, c.account_id, c.connection_id, NULL, 'poll', ${CONNECTION_DATA}
-    FROM (SELECT * FROM kept UNION ALL SELECT * FROM hidden) c ORDER BY c.connection_id
-)
+${tellChanges({
+  made: ['kept', 'hidden'],
+  columns: 'type, at, account_id, connection_id, message_id, source, data',
+  rows: `SELECT 'connection.updated', $4::bigint, c.account_id, c.connection_id, NULL, 'poll', ${CONNECTION_DATA}
+    FROM (SELECT * FROM kept UNION ALL SELECT * FROM hidden) c ORDER BY c.connection_id`,
+})}
 SELECT EXISTS (SELECT FROM guard) AS applied,
        (SELECT count(*) FROM kept) AS changed,
        (SELECT count(*) FROM hidden) AS hidden,

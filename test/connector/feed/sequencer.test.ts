@@ -1,20 +1,23 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
+import { tellChanges } from '../../../src/connector/db/tell-changes.ts';
 import { readChanges } from '../../../src/connector/feed/read-changes.ts';
 import { createSequencer, type Sequencer } from '../../../src/connector/feed/sequencer.ts';
 import type { Change } from '../../../src/contract/connector/changes.ts';
+import type { MessageStatus } from '../../../src/contract/service/statuses.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
-import { type Database, openDatabase } from '../../../src/runtime/database/database.ts';
+import { type Database, openDatabase, type Queryable } from '../../../src/runtime/database/database.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import {
   emptyTables,
   newId,
   openConnectorDatabase,
-  polled,
   readAllChanges,
   silentLogger,
+  status,
   T0,
 } from '../support/event-fixtures.ts';
 
@@ -34,8 +37,13 @@ function sequencerOn(db: Database, onNumbered: (lastSeq: number) => void = () =>
   return createSequencer({ database: db, clock: systemClock, logger: silentLogger, onNumbered });
 }
 
-const insertChange = `INSERT INTO connector.changes (type, at, account_id, connection_id, source, data)
-  VALUES ('connection.updated', 0, 'a', $1, 'poll', '{}')`;
+const insertChange = `WITH renamed AS (SELECT $1::text AS name),
+${tellChanges({
+  made: ['renamed'],
+  columns: 'type, at, account_id, connection_id, source, data',
+  rows: `SELECT 'connection.updated', 0, 'a', name, 'poll', '{}'::jsonb FROM renamed`,
+})}
+SELECT FROM told`;
 
 const numbers = async () =>
   (await readAllChanges(database)).map(({ seq, connection_id }) => [connection_id, seq]);
@@ -87,13 +95,43 @@ describe('numbering changes', () => {
     expect(await numbers()).toEqual([['done', 1]]);
   });
 
+  it('follows the order in which a message was changed, whichever statement began first', async () => {
+    const [first, second] = [newId(), newId()].sort() as [string, string];
+    const tell = (db: Queryable, ...messages: [id: string, status: MessageStatus][]) =>
+      commitBatch(db, { now: T0, messages: messages.map(([id, reached]) => status('c', id, reached)) });
+    await tell(database, [first, 'sent'], [second, 'sent']);
+    let early: Promise<unknown> = Promise.resolve();
+    await database.transaction(async (tx) => {
+      await tell(tx, [first, 'delivered']);
+      early = tell(database, [first, 'read'], [second, 'read']);
+      while (!(await isBlocked(database))) await nextTurn();
+      await tell(database, [second, 'delivered']);
+    });
+    await early;
+    await sequencerOn(database).settle();
+    const told = (await readChanges(database, 0, 100)).filter((change) => change.type === 'message.status');
+    expect(told.map(({ messageId, data }) => [messageId === first ? 'first' : 'second', data])).toEqual([
+      ['first', { status: 'delivered', previous: 'sent' }],
+      ['second', { status: 'delivered', previous: 'sent' }],
+      ['first', { status: 'read', previous: 'delivered' }],
+      ['second', { status: 'read', previous: 'delivered' }],
+    ]);
+  });
+
   it('takes more than one statement holds', async () => {
-    const ids = Array.from({ length: 4_500 }, () => newId());
-    await commitBatch(database, { now: T0, messages: ids.map((id) => polled('connection', id)) });
+    await database.query(
+      `WITH made AS (INSERT INTO connector.change_batches (id, size)
+         SELECT nextval('connector.change_batch_id'), 2 FROM generate_series(1, 2300) RETURNING id)
+       INSERT INTO connector.changes (batch, position, type, at, account_id, connection_id, source, data)
+       SELECT id, position, 'connection.updated', 0, 'a', 'c', 'poll', '{}'
+         FROM made, generate_series(1, 2) AS position`,
+    );
     const heard: number[] = [];
     await sequencerOn(database, (lastSeq) => heard.push(lastSeq)).settle();
-    expect(heard).toEqual([2_000, 4_000, 4_501]);
-    expect((await readChanges(database, 4_000, 1_000)).length).toBe(501);
+    expect(heard).toEqual([2_000, 4_000, 4_600]);
+    expect((await readChanges(database, 3_999, 1_000)).map(({ seq }) => seq)).toEqual(
+      Array.from({ length: 601 }, (_, index) => 4_000 + index),
+    );
   });
 
   it('runs once for many nudges, spaced under load, and never misses the last one', async () => {
@@ -142,12 +180,16 @@ describe('numbering changes', () => {
   });
 });
 
-async function readChangeNames(db: Database, after: number): Promise<string[]> {
-  const rows = await db.query<{ connection_id: string }>(
-    'SELECT connection_id FROM connector.changes WHERE seq > $1::bigint ORDER BY seq',
-    [after],
+/** Whether some statement of this database waits for a lock. */
+async function isBlocked(db: Queryable): Promise<boolean> {
+  const rows = await db.query(
+    `SELECT FROM pg_stat_activity a WHERE a.datname = current_database() AND cardinality(pg_blocking_pids(a.pid)) > 0`,
   );
-  return rows.map((row) => row.connection_id);
+  return rows.length > 0;
+}
+
+async function readChangeNames(db: Database, after: number): Promise<string[]> {
+  return (await readChanges(db, after, 100)).map((change) => change.connectionId);
 }
 
 describe('several processes that write, number and read', () => {

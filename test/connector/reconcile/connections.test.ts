@@ -27,7 +27,7 @@ async function mirror(id = 'c1') {
 async function changes(): Promise<unknown[]> {
   return await bench.database.query(
     `select connection_id as id, source, data->>'status' as status, (data->>'visible')::boolean as visible
-     from connector.changes where type = 'connection.updated' order by id`,
+     from connector.changes where type = 'connection.updated' order by batch, position`,
   );
 }
 

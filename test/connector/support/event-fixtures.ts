@@ -38,7 +38,8 @@ export async function openConnectorDatabase(
 /** Forgets everything that was written, so that tests can share a database. Numbers begin at 1 again. */
 export async function emptyTables(database: Database): Promise<void> {
   await database.query(
-    'TRUNCATE connector.messages, connector.connections, connector.changes, connector.inbox, connector.leases',
+    `TRUNCATE connector.messages, connector.connections, connector.changes, connector.change_batches,
+              connector.inbox, connector.leases`,
   );
   await database.query('UPDATE connector.feed SET last_seq = 0');
 }
@@ -180,7 +181,10 @@ interface StoredRow extends FeedRow {
 
 /** All changes, numbered and not, in the order of their making. */
 export async function readAllChanges(database: Database): Promise<FeedRow[]> {
-  const rows = await database.query<StoredRow>('SELECT * FROM connector.changes ORDER BY id');
+  const rows = await database.query<StoredRow>(
+    `SELECT c.*, b.last_seq - b.size + c.position AS seq
+       FROM connector.changes c JOIN connector.change_batches b ON b.id = c.batch ORDER BY c.batch, c.position`,
+  );
   return rows.map((row) => {
     const { seq, type, message_id, connection_id, status, direction, peer, text } = row;
     const whole = {
