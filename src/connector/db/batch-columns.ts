@@ -5,6 +5,11 @@ import { toStorableText } from './storable-text.ts';
 
 /* The parameters of the merge statement: columns in the order of `merge-inputs.ts`. */
 
+/** A column that may be empty: `unnest` fills up with NULL, and reads an array without elements for nothing. */
+function sparse<Value>(values: readonly (Value | null)[]): readonly (Value | null)[] {
+  return values.every((value) => value === null) ? [] : values;
+}
+
 /** Deliveries for `inputDeliveries`: eleven columns, the credits, and all bodies as one value. */
 export function deliveryColumns(deliveries: readonly RawDelivery[], credits: readonly number[]): unknown[] {
   let end = 0;
@@ -23,8 +28,8 @@ export function deliveryColumns(deliveries: readonly RawDelivery[], credits: rea
     deliveries.map((delivery) => toStorableText(delivery.event)),
     deliveries.map((delivery) => delivery.message?.connectionId ?? delivery.connection?.connectionId ?? null),
     deliveries.map((delivery) => delivery.message?.messageId ?? null),
-    deliveries.map((delivery) => delivery.outcome ?? null),
-    deliveries.map((delivery) => toStorableText(delivery.reason ?? null)),
+    sparse(deliveries.map((delivery) => delivery.outcome ?? null)),
+    sparse(deliveries.map((delivery) => toStorableText(delivery.reason ?? null))),
     credits,
     Buffer.concat(deliveries.map((delivery) => delivery.body)),
   ];
@@ -37,13 +42,13 @@ export function messageColumns(messages: readonly FoldedMessage[]): unknown[] {
     messages.map((message) => message.messageId),
     messages.map((message) => message.accountId),
     messages.map((message) => message.direction),
-    messages.map((message) => message.peer),
-    messages.map((message) => message.text),
-    messages.map((message) => message.mediaUrl),
-    messages.map((message) => message.mediaType),
-    messages.map((message) => message.status),
-    messages.map((message) => message.errorMessage),
-    messages.map((message) => message.waMessageId),
+    sparse(messages.map((message) => message.peer)),
+    sparse(messages.map((message) => message.text)),
+    sparse(messages.map((message) => message.mediaUrl)),
+    sparse(messages.map((message) => message.mediaType)),
+    sparse(messages.map((message) => message.status)),
+    sparse(messages.map((message) => message.errorMessage)),
+    sparse(messages.map((message) => message.waMessageId)),
     messages.map((message) => message.createdAt),
     messages.map((message) => message.polled),
     messages.map((message) => message.webhookSeen),

@@ -48,18 +48,29 @@ function encodeScalar(value: unknown): string {
   }
 }
 
+const NEEDS_ESCAPE = /[\\"]/;
+
+/** Numbers and booleans stand bare; everything else is quoted, since `NULL` and `,` mean something. */
 function encodeElement(value: unknown): string {
-  if (value === null) return 'NULL';
-  if (Array.isArray(value)) return encodeArray(value);
-  if (value instanceof Uint8Array) return `"\\${encodeScalar(value)}"`;
-  const text = encodeScalar(value);
-  return typeof value === 'string' && /[\\"]/.test(text)
-    ? `"${text.replace(/[\\"]/g, '\\$&')}"`
-    : `"${text}"`;
+  switch (typeof value) {
+    case 'string':
+      return NEEDS_ESCAPE.test(value) ? `"${value.replace(/[\\"]/g, '\\$&')}"` : `"${value}"`;
+    case 'number':
+    case 'bigint':
+    case 'boolean':
+      return encodeScalar(value);
+    default:
+      if (value === null) return 'NULL';
+      if (Array.isArray(value)) return encodeArray(value);
+      if (value instanceof Uint8Array) return `"\\${encodeScalar(value)}"`;
+      return `"${encodeScalar(value)}"`;
+  }
 }
 
 function encodeArray(values: readonly unknown[]): string {
-  return `{${values.map(encodeElement).join(',')}}`;
+  let text = '';
+  for (const value of values) text += text === '' ? encodeElement(value) : `,${encodeElement(value)}`;
+  return `{${text}}`;
 }
 
 /** The text form of one parameter, null for NULL. Throws TypeError or RangeError before anything is sent. */
