@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Express } from 'express';
+import type { RequestListener } from 'node:http';
 import type { Clock } from '../runtime/clock/clock.ts';
 import type { Database } from '../runtime/database/database.ts';
 import type { Logger } from '../runtime/logger/logger.ts';
@@ -44,7 +44,7 @@ export interface ConnectorOptions {
 
 /** One connector process, without its listener. Holds no state that a restart would miss. */
 export interface Connector {
-  readonly app: Express;
+  readonly app: RequestListener;
   /** Begins to work: registers the webhook, polls, numbers changes. Call it once the app listens. */
   start(): Promise<void>;
   /** Ends the streams of changes, so that a server can drain. */

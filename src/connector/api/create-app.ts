@@ -1,3 +1,4 @@
+import type { RequestListener } from 'node:http';
 import express, { type Express } from 'express';
 import type { ConnectorEndpointName } from '../../contract/connector/endpoints.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
@@ -45,8 +46,8 @@ export interface WebParts extends ProbeParts {
   readonly reconciler: Reconciler;
 }
 
-/** The app of a process that serves webhooks and the API. */
-export function createWebApp(parts: WebParts): Express {
+/** Serves webhooks and the API. */
+export function createWebApp(parts: WebParts): RequestListener {
   const operations = createOperations(parts);
   const names = [
     ...ROUTED_ELSEWHERE,
@@ -54,8 +55,6 @@ export function createWebApp(parts: WebParts): Express {
     ...(Object.keys(operations) as (keyof typeof operations)[]),
   ] as const;
   const app = bareApp();
-  // First, so that nothing reads the body of a delivery before its signature is checked.
-  app.use(parts.receiver.router);
   routeProbes(app, parts);
   app.use('/v1', checkToken(parts.apiToken));
   app.get(OPENAPI_PATH, serveOpenApi(names));
@@ -63,7 +62,9 @@ export function createWebApp(parts: WebParts): Express {
   app.use(routeOperations(operations));
   app.use(refuseUnrouted({ names, extraPaths: [OPENAPI_PATH] }));
   app.use(answerError(parts.logger));
-  return app;
+  // Deliveries come first, so that nothing reads their bodies before the signature is checked; and not by way of
+  // express, which would look through its routes for each of them.
+  return (request, response) => parts.receiver.router(request, response, () => app(request, response));
 }
 
 /** The app of a process that only works in the background: probes, nothing else. */

@@ -1,5 +1,4 @@
-import type { IncomingMessage } from 'node:http';
-import type { RequestHandler } from 'express';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
@@ -54,9 +53,9 @@ export interface ReceiverOptions {
 export interface Receiver {
   /**
    * Serves `POST /webhooks/messaging` and `POST /webhooks/messaging/{subscriptionId}` and passes on everything
-   * else. Mount it before anything that reads bodies.
+   * else. An express handler that needs nothing of express. Mount it before anything that reads bodies.
    */
-  readonly router: RequestHandler;
+  readonly router: (request: IncomingMessage, response: ServerResponse, next: () => void) => void;
   /** Resolves when every delivery that was read is answered. */
   settle(): Promise<void>;
   /** Takes no more, and settles. */
@@ -135,8 +134,8 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     }
   }
 
-  const router: RequestHandler = (request, response, next) => {
-    const path = readWebhookPath(request.url);
+  const router: Receiver['router'] = (request, response, next) => {
+    const path = readWebhookPath(request.url ?? '');
     if (path === undefined) {
       next();
       return;
