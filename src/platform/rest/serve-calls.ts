@@ -12,6 +12,7 @@ import { type OnCall, recordedPath } from './call-record.ts';
 import type { Endpoint } from './endpoint.ts';
 import { passGate } from './gate.ts';
 import { createRouteMatcher } from './match-route.ts';
+import { createOpenCalls } from './open-calls.ts';
 
 interface Options {
   readonly database: Queryable;
@@ -43,8 +44,7 @@ export function createCallServer(options: Options): CallServer {
   const { database, clock, systemClock, logger, faults: port, onCall } = options;
   const match = createRouteMatcher(options.endpoints);
   const stopping = new AbortController();
-  let open = 0;
-  let waiters: (() => void)[] = [];
+  const open = createOpenCalls();
 
   const failed = (error: unknown, trace: DecisionTrace, endpoint?: Endpoint): Answer => {
     trace.refuse(error);
@@ -59,11 +59,15 @@ export function createCallServer(options: Options): CallServer {
     trace: DecisionTrace,
   ): Promise<Answer> => {
     const found = match(request.method, request.path);
-    if (found.kind !== 'endpoint') {
-      const refused = found.kind === 'unknown' ? 'not_found' : 'method_not_allowed';
-      const why = found.kind === 'unknown' ? 'no such address' : `the address takes ${found.allow}`;
-      const answer = failed(new PlatformError(refused, { check: 'route', why }), trace);
-      return found.kind === 'unknown' ? answer : { ...answer, headers: { Allow: found.allow } };
+    if (found.kind === 'unknown') {
+      return failed(new PlatformError('not_found', { check: 'route', why: 'no such address' }), trace);
+    }
+    if (found.kind === 'wrong_method') {
+      const why = `the address takes ${found.allow}`;
+      return {
+        ...failed(new PlatformError('method_not_allowed', { why }), trace),
+        headers: { Allow: found.allow },
+      };
     }
     const { endpoint, params } = found;
     try {
@@ -114,34 +118,21 @@ export function createCallServer(options: Options): CallServer {
     });
   };
 
-  const leave = (): void => {
-    open -= 1;
-    if (open > 0) return;
-    const done = waiters;
-    waiters = [];
-    for (const resolve of done) resolve();
-  };
-
-  const idle = (): Promise<void> =>
-    open === 0 ? Promise.resolve() : new Promise((resolve) => waiters.push(resolve));
-
   return {
     get open() {
-      return open;
+      return open.count;
     },
     handle(request, response) {
-      open += 1;
-      serve(request, response)
-        .catch((err: unknown) => {
-          logger.error({ err }, 'a call could not be answered');
-          writeAnswer(response, answerOf(err));
-        })
-        .finally(leave);
+      const served = serve(request, response).catch((err: unknown) => {
+        logger.error({ err }, 'a call could not be answered');
+        writeAnswer(response, answerOf(err));
+      });
+      open.add(served);
     },
-    idle,
+    idle: () => open.idle(),
     close() {
       stopping.abort();
-      return idle();
+      return open.idle();
     },
   };
 }
