@@ -10,21 +10,28 @@ export interface BenchArguments {
   readonly without: readonly string[];
   /** A folder for CPU profiles of the child processes. */
   readonly profileFolder: string | undefined;
+  /** Messages of the large database of `pages`. */
+  readonly rows: number;
 }
 
-export type BenchName = 'ingest' | 'delivery';
+const BENCHES = ['ingest', 'delivery', 'isolation', 'pages'] as const;
+export type BenchName = (typeof BENCHES)[number];
 
-const BENCHES: readonly BenchName[] = ['ingest', 'delivery'];
+/** What runs when nothing is named. `pages` is left out: its large database takes minutes to make. */
+const USUAL: readonly BenchName[] = ['ingest', 'delivery', 'isolation'];
 
-export const HELP = `Usage: npm run bench [-- ingest | delivery] [options]
+export const HELP = `Usage: npm run bench [-- ingest | delivery | isolation | pages …] [options]
 
   ingest      webhook events stored per second, beside three other receivers
   delivery    webhook events delivered per second, beside a bare loop
-  (neither)   both
+  isolation   how long deliveries of one account take beside an account whose receiver never answers
+  pages       what a page of messages costs with many stored, beside one with few
+  (none)      all but pages
 
   --seconds N     measured seconds of each round (default 5)
   --rounds N      rounds; every contender has its turn in each (default 3)
   --without NAME  leave a contender of ingest out: verify, insert or stripe (repeatable)
+  --rows N        messages stored for pages (default 5000000, needs about 3 GB)
   --profile DIR   write a CPU profile of each child process to DIR
   --json          one JSON object on standard output
   --help          this text
@@ -46,6 +53,7 @@ export function readArguments(argv: readonly string[]): BenchArguments | undefin
       rounds: { type: 'string', default: '3' },
       without: { type: 'string', multiple: true, default: [] },
       profile: { type: 'string' },
+      rows: { type: 'string', default: '5000000' },
       json: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
@@ -55,19 +63,19 @@ export function readArguments(argv: readonly string[]): BenchArguments | undefin
   if (unknown !== undefined)
     throw new Error(`--without takes ${OPTIONAL_CONTENDERS.join(', ')}, not ${unknown}`);
   return {
-    benches: positionals.length === 0 ? BENCHES : positionals.map(readBench),
+    benches: positionals.length === 0 ? USUAL : positionals.map(readBench),
     json: values.json,
     seconds: readNumber('--seconds', values.seconds, 0.1, 600),
     rounds: Math.round(readNumber('--rounds', values.rounds, 1, 100)),
     without: values.without,
     profileFolder: values.profile,
+    rows: Math.round(readNumber('--rows', values.rows, 10_000, 50_000_000)),
   };
 }
 
 function readBench(name: string): BenchName {
   const bench = BENCHES.find((known) => known === name);
-  if (bench === undefined)
-    throw new Error(`there is no benchmark ${name}; there are ${BENCHES.join(' and ')}`);
+  if (bench === undefined) throw new Error(`there is no benchmark ${name}; there are ${BENCHES.join(', ')}`);
   return bench;
 }
 

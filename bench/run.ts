@@ -1,17 +1,27 @@
 import { systemClock } from '../src/runtime/clock/system-clock.ts';
 import { createLogger } from '../src/runtime/logger/logger.ts';
-import { type BenchArguments, HELP, readArguments } from './arguments.ts';
-import { createContext } from './context.ts';
+import { type BenchArguments, type BenchName, HELP, readArguments } from './arguments.ts';
+import { type BenchContext, createContext } from './context.ts';
 import { reportDelivery } from './delivery/delivery-report.ts';
 import { measureDelivery } from './delivery/measure-delivery.ts';
 import { reportIngest } from './ingest/ingest-report.ts';
 import { measureIngest } from './ingest/measure-ingest.ts';
+import { reportIsolation } from './isolation/isolation-report.ts';
+import { measureIsolation } from './isolation/measure-isolation.ts';
+import type { PagesResult } from './pages/measure-pages.ts';
+import { reportPages } from './pages/pages-report.ts';
 import { openBenchPostgres } from './postgres/bench-postgres.ts';
 import { type BenchReport, describeMachine } from './report/report.ts';
 import { writeReport } from './report/write-table.ts';
 
 function progress(line: string): void {
   process.stderr.write(`${line}\n`);
+}
+
+/** Loads the service only for the one benchmark that runs parts of it in this process. */
+async function loadAndMeasurePages(context: BenchContext): Promise<PagesResult> {
+  const { measurePages } = await import('./pages/measure-pages.ts');
+  return await measurePages(context);
 }
 
 /** Runs what was asked for on one Postgres, which is gone again afterwards, whatever happens. */
@@ -21,10 +31,11 @@ async function runBenches(args: BenchArguments, signal: AbortSignal): Promise<Be
   const postgres = await openBenchPostgres({ clock: systemClock, logger });
   const context = createContext(args, postgres, progress, signal);
   try {
-    const ingest = args.benches.includes('ingest') ? reportIngest(await measureIngest(context)) : undefined;
-    const delivery = args.benches.includes('delivery')
-      ? reportDelivery(await measureDelivery(context))
-      : undefined;
+    const runs = (name: BenchName): boolean => args.benches.includes(name);
+    const ingest = runs('ingest') ? reportIngest(await measureIngest(context)) : undefined;
+    const delivery = runs('delivery') ? reportDelivery(await measureDelivery(context)) : undefined;
+    const isolation = runs('isolation') ? await measureIsolation(context) : undefined;
+    const pages = runs('pages') ? await loadAndMeasurePages(context) : undefined;
     const contenders = [...(ingest?.contenders ?? []), ...(delivery?.contenders ?? [])];
     return {
       machine: describeMachine(),
@@ -33,7 +44,13 @@ async function runBenches(args: BenchArguments, signal: AbortSignal): Promise<Be
       rounds: args.rounds,
       ...(ingest === undefined ? {} : { ingest }),
       ...(delivery === undefined ? {} : { delivery }),
-      broken: contenders.flatMap(({ name, broken }) => broken.map((reason) => `${name}: ${reason}`)),
+      ...(isolation === undefined ? {} : { isolation: reportIsolation(isolation) }),
+      ...(pages === undefined ? {} : { pages: reportPages(pages) }),
+      broken: [
+        ...contenders.flatMap(({ name, broken }) => broken.map((reason) => `${name}: ${reason}`)),
+        ...(isolation?.broken ?? []),
+        ...(pages?.broken ?? []),
+      ],
     };
   } finally {
     await postgres.close();

@@ -1,6 +1,8 @@
 import { availableParallelism } from 'node:os';
 import type { DeliveryReport } from '../delivery/delivery-report.ts';
 import type { IngestReport } from '../ingest/ingest-report.ts';
+import type { IsolationReport } from '../isolation/isolation-report.ts';
+import type { PagesReport } from '../pages/pages-report.ts';
 import type { PostgresSettings } from '../postgres/bench-postgres.ts';
 
 /** Everything one run found, as `--json` prints it. */
@@ -11,6 +13,8 @@ export interface BenchReport {
   readonly rounds: number;
   readonly ingest?: IngestReport;
   readonly delivery?: DeliveryReport;
+  readonly isolation?: IsolationReport;
+  readonly pages?: PagesReport;
   /** What went wrong; the exit code is 1 if there is anything. */
   readonly broken: readonly string[];
 }

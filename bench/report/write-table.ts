@@ -1,3 +1,5 @@
+import type { IsolationReport } from '../isolation/isolation-report.ts';
+import type { PagesReport } from '../pages/pages-report.ts';
 import type { Ratio } from './ratio.ts';
 import type { BenchReport } from './report.ts';
 import type { Spread } from './statistics.ts';
@@ -6,7 +8,7 @@ type Row = readonly string[];
 
 /** Writes a report for people: ratios first, then the figures behind them. */
 export function writeReport(report: BenchReport): string {
-  const { machine, postgres, ingest, delivery } = report;
+  const { machine, postgres, ingest, delivery, isolation, pages } = report;
   const lines = [
     `${machine.cores} cores, ${machine.platform}, Node ${machine.node}, Postgres ${postgres.version}` +
       ` (fsync ${postgres.fsync}, synchronous_commit ${postgres.synchronousCommit})`,
@@ -44,8 +46,47 @@ export function writeReport(report: BenchReport): string {
       ]),
     );
   }
+  if (isolation !== undefined) lines.push(...writeIsolation(isolation));
+  if (pages !== undefined) lines.push(...writePages(pages));
   if (report.broken.length > 0) lines.push('', ...report.broken.map((reason) => `BROKEN  ${reason}`));
   return `${lines.join('\n')}\n`;
+}
+
+function writeIsolation({ ratios, accounts, held }: IsolationReport): string[] {
+  return [
+    '',
+    ...ratioTable('isolation', ratios),
+    '',
+    ...table([
+      ['account', 'p50 ms', 'p99 ms'],
+      ...accounts.map((one) => [one.title, spread(one.p50Ms, 1), spread(one.p99Ms, 1)]),
+    ]),
+    `connections held by the black hole: ${spread(held, 0)}`,
+  ];
+}
+
+function writePages({ rows, ratios, pages }: PagesReport): string[] {
+  return [
+    '',
+    ...ratioTable(`${rows.large} messages stored / ${rows.small}`, ratios),
+    '',
+    ...table([
+      [
+        'page of 100',
+        `buffers, ${rows.small}`,
+        `buffers, ${rows.large}`,
+        `ms, ${rows.small}`,
+        `ms, ${rows.large}`,
+      ],
+      ...pages.map(({ name, buffers, ms }) => [
+        name,
+        String(buffers.small),
+        String(buffers.large),
+        spread(ms.small, 2),
+        spread(ms.large, 2),
+      ]),
+    ]),
+  ];
 }
 
 function ratioTable(name: string, ratios: readonly Ratio[]): string[] {

@@ -79,6 +79,34 @@ describe('delivery', { timeout: GENEROUS_MS }, () => {
   });
 });
 
+describe('isolation and pages', { timeout: GENEROUS_MS }, () => {
+  it('deliver every event beside a black hole, and find on every page what belongs there', async () => {
+    const small = ['--seconds', '0.5', '--rounds', '1', '--rows', '12000'];
+    const { broken, isolation, pages } = await benchReport('isolation', 'pages', ...small);
+
+    expect(broken).toEqual([]);
+    expect(isolation?.accounts).toEqual([
+      { title: 'alone', p50Ms: spread, p99Ms: spread },
+      { title: 'beside an account with a black hole', p50Ms: spread, p99Ms: spread },
+    ]);
+    expect(isolation?.held.min).toBeGreaterThan(0);
+    expect(isolation?.ratios).toMatchObject([{ target: { below: 1.5 } }]);
+    for (const { expected, found } of isolation?.rows ?? []) expect(found).toBe(expected);
+
+    expect(pages?.rows).toEqual({ small: 10_000, large: 12_000 });
+    const names = ['every connection', '`connectionId` given', 'a key for 2 of 20'].flatMap((selection) =>
+      ['first', 'middle', 'last'].map((place) => `${place} page, ${selection}`),
+    );
+    expect(pages?.pages.map(({ name }) => name)).toEqual(names);
+    for (const { buffers, ms } of pages?.pages ?? []) {
+      expect(buffers.small).toBeGreaterThan(0);
+      expect(buffers.large).toBeGreaterThan(0);
+      expect(ms).toEqual({ small: spread, large: spread });
+    }
+    expect(pages?.ratios).toHaveLength(2 * names.length);
+  });
+});
+
 describe('the command', () => {
   it('explains itself', async () => {
     expect(await bench('--help')).toContain('Usage: npm run bench');
