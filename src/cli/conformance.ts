@@ -61,7 +61,10 @@ async function gradeService(options: ConformanceOptions): Promise<Report> {
       timeoutMs,
       paceMs,
       signal: abortOnSignals(),
-      onResult: (result) => progress(`${progressLine(result)}\n`),
+      onResult: (result) => {
+        // What an option would unlock is told once, at the end.
+        if (result.unlock === undefined) progress(`${progressLine(result)}\n`);
+      },
     });
   } finally {
     await listener?.close();

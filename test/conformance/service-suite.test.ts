@@ -6,6 +6,7 @@ import {
 } from '../../src/conformance/service/run-service-suite.ts';
 import { SERVICE_CHECKS } from '../../src/conformance/service/suite.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
+import { callJson } from '../support/loop-client.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { BROKEN_DELIVERIES, startCourier } from './broken-courier.ts';
 import { type Breakage, startBrokenProxy } from './broken-proxy.ts';
@@ -117,6 +118,41 @@ describe('our service', () => {
       const changed = passed.filter(({ request, status }) => request.method !== 'GET' && status < 400);
       expect(changed).toEqual([]);
       expect(report.counts.pass).toBeGreaterThan(80);
+    },
+    SLOW_MS,
+  );
+
+  it(
+    'tells of an outage and of its end as the specification has it',
+    async () => {
+      const own = await makeGradedWorkspace(service);
+      const { connectionId, listener, inputs } = own;
+      await callJson(`${inputs.baseUrl}/webhook`, {
+        method: 'PUT',
+        token: inputs.apiKey,
+        body: { url: inputs.webhookUrl },
+      });
+      const sandbox = (path: string, body: unknown) =>
+        callJson(`${service.info.sandboxUrl}/sandbox/v1${path}`, { method: 'POST', body });
+      await sandbox(`/connections/${connectionId}/outage`, { cause: 'session_lost' });
+      await sandbox('/clock/advance', { ms: 1_200_000 });
+      await sandbox(`/connections/${connectionId}/recover`, {});
+      await sandbox('/clock/advance', { ms: 600_000 });
+      await service.service.settle();
+      expect(listener.requests.map(({ json }) => (json as { event: string }).event)).toEqual([
+        'connection.disconnected',
+        'connection.connected',
+      ]);
+      const only = [
+        'event.connection',
+        'event.names',
+        'event.no-further',
+        'delivery.headers',
+        'delivery.method',
+      ];
+      const report = await grade(own, { only });
+      await own.close();
+      expect(report.counts).toEqual({ pass: 6, fail: 0, differs: 0, skip: 0 });
     },
     SLOW_MS,
   );

@@ -2,7 +2,7 @@ import type { Evidence } from '../runner/exchange.ts';
 import type { CheckResult } from '../runner/run-checks.ts';
 import { escapeMarkup as safe } from './escape-markup.ts';
 import { STYLE } from './html-style.ts';
-import { conclude, groupByArea, type Report } from './report.ts';
+import { groupByArea, nameVerdict, type Report } from './report.ts';
 
 const KINDS = [
   ['pass', 'kept'],
@@ -27,7 +27,7 @@ export function writeHtml(report: Report): string {
 <title>${safe(`Conformance of ${target}`)}</title>
 <style>${STYLE}</style>
 <main>
-<h1>${safe(conclude(report))}</h1>
+<h1>${safe(nameVerdict(report))}</h1>
 <p class="soft"><code>${safe(target)}</code> · ${safe(suite)} · ${safe(facts)}</p>
 ${remarks.map((remark) => `<p>${safe(remark)}</p>`).join('\n')}
 ${writeOverview(report)}
@@ -61,7 +61,7 @@ function writeResult(result: CheckResult): string {
   const { id, rule, ms } = result;
   const isTold = result.result === 'fail' || result.result === 'differs';
   return `<details class="${result.result}"${isTold ? ' open' : ''}><summary><span class="dot"></span>\
-<code>${safe(id)}</code><span class="rule">${safe(rule)}</span><span class="time">${ms} ms</span></summary>
+<code>${safe(id)}</code><span class="rule">${safe(rule)}</span><span class="time">${result.result === 'skip' ? '' : `${ms} ms`}</span></summary>
 <div class="more">${writeFacts(result)}${result.evidence.map((one) => writeEvidence(one, isTold)).join('')}</div>
 </details>`;
 }

@@ -62,8 +62,14 @@ const CONCLUSIONS: Readonly<Record<Verdict, string>> = {
   interrupted: 'was not looked at to the end',
 };
 
-/** The conclusion as one line. */
-export function conclude({ verdict, violations, advice, counts }: Report): string {
+/** The conclusion in a few words. */
+export function nameVerdict({ verdict }: Report): string {
+  return `The service ${CONCLUSIONS[verdict]}`;
+}
+
+/** The conclusion as one line, with its figures. */
+export function conclude(report: Report): string {
+  const { violations, advice, counts } = report;
   const parts = [
     `${counts.pass} kept`,
     `${violations} violated`,
@@ -71,5 +77,5 @@ export function conclude({ verdict, violations, advice, counts }: Report): strin
     `${counts.differs} differ`,
     `${counts.skip} skipped`,
   ];
-  return `The service ${CONCLUSIONS[verdict]}: ${parts.join(', ')}.`;
+  return `${nameVerdict(report)}: ${parts.join(', ')}.`;
 }

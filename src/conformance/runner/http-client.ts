@@ -32,6 +32,11 @@ export interface HttpClientOptions {
   readonly pace: () => Promise<void>;
 }
 
+/** The other side did not answer: it cannot be reached, or it hung up. */
+export class NoAnswer extends Error {
+  override readonly name = 'NoAnswer';
+}
+
 const LONGEST_WAIT_MS = 120_000;
 const WAIT_WITHOUT_HINT_MS = 5_000;
 const MOST_WAITS = 3;
@@ -58,7 +63,9 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
       signal: probe.signal,
       ...(rawBody === undefined ? {} : { body: rawBody }),
     });
-    const text = await answer.text();
+    const text = await answer.text().catch((error: unknown) => {
+      throw unanswered(error);
+    });
     const { as } = options;
     const { status, headers } = answer;
     const told = { as, method, path, requestHeaders, requestBody: rawBody?.slice(0, LONGEST_KEPT) };
@@ -97,10 +104,10 @@ async function ask(url: string, init: RequestInit): Promise<Response> {
   }
 }
 
-function unanswered(error: unknown): Error {
+function unanswered(error: unknown): NoAnswer {
   const { message, cause } = error instanceof Error ? error : new Error(String(error));
   const why = cause instanceof Error ? cause.message || String((cause as { code?: unknown }).code) : message;
-  return new Error(`no answer: ${why}`, { cause: error });
+  return new NoAnswer(`no answer: ${why}`, { cause: error });
 }
 
 function waitFor(exchange: Exchange): number {

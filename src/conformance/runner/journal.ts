@@ -11,6 +11,8 @@ export interface Entry {
 /** Every exchange of a run, in order, and those of the check that runs now. */
 export interface Journal {
   readonly exchanges: readonly Exchange[];
+  /** Adds to the evidence of the check that runs now what was seen before. */
+  recall(exchange: Exchange): void;
   /** The probe of the check that runs now. */
   current(): Probe;
   /** Begins the pages of a check. */
@@ -20,14 +22,17 @@ export interface Journal {
 export function createJournal(): Journal {
   const all: Exchange[] = [];
   let entry: Entry | undefined;
+  let seen: Exchange[] = [];
   return {
     exchanges: all,
+    recall: (exchange) => void (seen.includes(exchange) || seen.push(exchange)),
     current() {
       if (entry === undefined) throw new Error('no check is running');
       return entry.probe;
     },
     begin(signal, extend) {
       const exchanges: Exchange[] = [];
+      seen = exchanges;
       const notes: string[] = [];
       const probe: Probe = {
         signal,

@@ -1,11 +1,13 @@
 import { Skip } from '../runner/check.ts';
 import type { Clock } from '../runner/clock.ts';
+import type { Exchange } from '../runner/exchange.ts';
 import { createHttpClient, createPace, type HttpClient } from '../runner/http-client.ts';
 import { createJournal, type Journal } from '../runner/journal.ts';
 import { createOnce, type Once } from '../runner/once.ts';
 import { createSecretBook, type SecretBook } from '../runner/secret-book.ts';
 import type { ServiceInputs } from './inputs.ts';
 import { codeOf } from './judge.ts';
+import { isObject } from './shape.ts';
 import type { WebhookListener } from './webhook-listener.ts';
 
 /** What every check of the service can use. */
@@ -53,6 +55,7 @@ export function createContext(options: ContextOptions): ServiceContext {
   if (inputs.secondApiKey !== undefined) secrets.add(inputs.secondApiKey, 'second API key');
   if (inputs.narrowApiKey !== undefined) secrets.add(inputs.narrowApiKey, 'narrow API key');
   const pace = createPace(clock, options.paceMs);
+  const once = createOnce();
   const undos: (() => Promise<unknown>)[] = [];
 
   const clientFor = ({ baseUrl = inputs.baseUrl, ...credential }: Credential): HttpClient =>
@@ -64,7 +67,13 @@ export function createContext(options: ContextOptions): ServiceContext {
     clock,
     journal,
     secrets,
-    once: createOnce(),
+    // What a check looks at is its evidence, whoever asked for it.
+    async once(what, make) {
+      const made = await once(what, make);
+      const exchange = exchangeIn(made);
+      if (exchange !== undefined) journal.recall(exchange);
+      return made;
+    },
     api: {
       async request(method, path, request) {
         const exchange = await plain.request(method, path, request);
@@ -93,6 +102,12 @@ export function createContext(options: ContextOptions): ServiceContext {
       return left;
     },
   };
+}
+
+function exchangeIn(made: unknown): Exchange | undefined {
+  if (!isObject(made)) return undefined;
+  const found = isObject(made['exchange']) ? made['exchange'] : made;
+  return 'requestHeaders' in found ? (found as unknown as Exchange) : undefined;
 }
 
 /** The second workspace's key. Checks that use it need `second-key`. */

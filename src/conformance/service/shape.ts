@@ -122,7 +122,7 @@ export function lookAt(value: unknown, shape: Shape, path = ''): Look {
 }
 
 /** Demands a shape of the body of an answer. Unknown fields become a remark. */
-export function demandShape(exchange: Exchange, shape: Shape, probe: Probe): void {
+export function demandShape(exchange: Exchange, shape: Shape, probe: Pick<Probe, 'note'>): void {
   demandValue(exchange.json, shape, probe, exchange);
 }
 
@@ -130,7 +130,7 @@ export function demandShape(exchange: Exchange, shape: Shape, probe: Probe): voi
 export function demandValue(
   value: unknown,
   shape: Shape,
-  probe: Probe,
+  probe: Pick<Probe, 'note'>,
   exchange?: Exchange,
   path = '',
 ): void {

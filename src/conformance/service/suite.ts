@@ -4,6 +4,7 @@ import { connectionListChecks } from './checks/connection-list.ts';
 import { creationChecks } from './checks/creation.ts';
 import { credentialChecks } from './checks/credentials.ts';
 import { deliveryChecks } from './checks/deliveries.ts';
+import { eventChecks } from './checks/events.ts';
 import { isolationChecks } from './checks/isolation.ts';
 import { legacyChecks } from './checks/legacy.ts';
 import { lifecycleChecks } from './checks/lifecycle.ts';
@@ -39,6 +40,7 @@ export const SERVICE_CHECKS: readonly ServiceCheck[] = [
   ...sendChecks,
   ...receiptChecks,
   ...deliveryChecks,
+  ...eventChecks,
   ...webhookRotationChecks,
   ...legacyChecks,
   ...wireChecks,

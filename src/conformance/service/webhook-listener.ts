@@ -1,3 +1,5 @@
+import type { Exchange } from '../runner/exchange.ts';
+
 /** A request that came in at the webhook address. */
 export interface WebhookRequest {
   /** Monotonic milliseconds when its head was read, and when the answer went out. */
@@ -36,4 +38,23 @@ export interface WebhookListener {
   /** Resolves with what `find` finds among the requests, now or once more came in. Rejects when `signal` aborts. */
   until<T>(find: (requests: readonly WebhookRequest[]) => T | undefined, signal: AbortSignal): Promise<T>;
   close(): Promise<void>;
+}
+
+/** A delivery as evidence: what came in, and the status that it was answered with. */
+export function describeDelivery(request: WebhookRequest): Exchange {
+  const { method, path, status, at, answeredAt } = request;
+  return {
+    as: 'delivery of the service',
+    method,
+    path,
+    requestHeaders: Object.fromEntries(
+      Object.entries(request.headers).map(([name, values]) => [name, values.join(' and ')]),
+    ),
+    requestBody: request.body.toString(),
+    status,
+    headers: new Headers(),
+    text: '',
+    json: undefined,
+    ms: answeredAt - at,
+  };
 }

@@ -1,25 +1,21 @@
 import { Skip, Violation } from '../../runner/check.ts';
-import type { ServiceContext } from '../context.ts';
 import {
   acceptedDelivery,
+  allDeliveries,
+  lookAtDelivery,
   readEvent,
   refusedDelivery,
-  reply,
   rotatedDelivery,
 } from '../fixtures/deliveries.ts';
-import { findMessage } from '../fixtures/messages.ts';
 import { messageIdOf, SEND_TIMEOUT_MS } from '../fixtures/sends.ts';
 import type { ServiceCheck } from '../inputs.ts';
 import { expectEqual } from '../judge.ts';
-import { demandValue, isObject } from '../shape.ts';
 import { signDelivery } from '../signature.ts';
-import { payloads } from '../spec-shapes.ts';
 import type { WebhookRequest } from '../webhook-listener.ts';
 
 const SECTION = 'Delivery and signature';
 const NEEDS = ['full', 'webhook', 'recipient'] as const;
 const DELIVERY = { needs: NEEDS, timeoutMs: SEND_TIMEOUT_MS } as const;
-const REPLY = { needs: [...NEEDS, 'reply'], timeoutMs: SEND_TIMEOUT_MS } as const;
 const FRESH_MS = 5 * 60_000;
 
 const one = (request: WebhookRequest, name: string): string =>
@@ -31,41 +27,6 @@ const SIGNATURE = 'x-service-signature';
 function isSignedWith(request: WebhookRequest, secret: string): boolean {
   const expected = Buffer.from(signDelivery(secret, one(request, TIMESTAMP), request.body));
   return expected.equals(Buffer.from(one(request, SIGNATURE)));
-}
-
-/** Everything that came in on the webhook's own path. @throws Skip when nothing did */
-async function allDeliveries(context: ServiceContext): Promise<readonly WebhookRequest[]> {
-  await acceptedDelivery(context);
-  return context.listener().requests.filter((request) => readEvent(request) !== undefined);
-}
-
-/** Names of all fields of a payload, however deep. */
-function fieldNames(value: unknown): readonly string[] {
-  if (!isObject(value)) return [];
-  return Object.entries(value).flatMap(([name, inner]) => [name, ...fieldNames(inner)]);
-}
-
-function demandPayloads(requests: readonly WebhookRequest[], event: string, note: (text: string) => void) {
-  const shape = payloads[event];
-  const told = requests.filter((request) => readEvent(request)?.event === event);
-  if (shape === undefined || told.length === 0) throw new Skip(`no ${event} came in during the run`);
-  const probe = { note, signal: new AbortController().signal, extend: () => undefined, see: () => undefined };
-  for (const { json } of told) demandValue(json, shape, probe);
-  note(`${told.length} of them came in`);
-}
-
-function payloadCheck(event: string, more: Pick<ServiceCheck, 'needs' | 'timeoutMs'>): ServiceCheck {
-  return {
-    ...more,
-    id: `event.${event}`,
-    section: event,
-    rule: `Every ${event} has the fields of its table, in their types.`,
-    level: 'must',
-    async run(context, probe) {
-      if (event === 'message.received') await reply(context);
-      demandPayloads(await allDeliveries(context), event, probe.note);
-    },
-  };
 }
 
 /** How an event arrives. Implements `Delivery and signature`. */
@@ -90,6 +51,7 @@ export const deliveryChecks: readonly ServiceCheck[] = [
     async run(context) {
       const { pathname, search } = new URL(context.inputs.webhookUrl ?? '');
       for (const request of await allDeliveries(context)) {
+        lookAtDelivery(context, request);
         expectEqual('method', 'POST', request.method);
         expectEqual('path', `${pathname}${search}`, request.path);
         const type = one(request, 'content-type');
@@ -105,6 +67,7 @@ export const deliveryChecks: readonly ServiceCheck[] = [
     level: 'must',
     async run(context) {
       for (const request of await allDeliveries(context)) {
+        lookAtDelivery(context, request);
         const [timestamp, given] = [one(request, TIMESTAMP), one(request, SIGNATURE)];
         if (!/^\d{13}$/.test(timestamp)) throw new Violation('13 digits', timestamp || 'not one such header');
         if (!/^sha256=[0-9a-f]{64}$/i.test(given)) {
@@ -121,6 +84,7 @@ export const deliveryChecks: readonly ServiceCheck[] = [
     level: 'must',
     async run(context) {
       const { request, secret } = await acceptedDelivery(context);
+      lookAtDelivery(context, request);
       if (!isSignedWith(request, secret)) throw new Violation('a signature that fits', 'another one');
     },
   },
@@ -132,6 +96,7 @@ export const deliveryChecks: readonly ServiceCheck[] = [
     level: 'must',
     async run(context) {
       for (const request of await allDeliveries(context)) {
+        lookAtDelivery(context, request);
         const off = Number(one(request, TIMESTAMP)) - request.receivedAt;
         if (!(Math.abs(off) < FRESH_MS)) throw new Violation('less than 5 minutes', `${off} ms`);
       }
@@ -145,6 +110,7 @@ export const deliveryChecks: readonly ServiceCheck[] = [
     level: 'must',
     async run(context) {
       const { sent, request } = await acceptedDelivery(context);
+      lookAtDelivery(context, request);
       const told = readEvent(request);
       expectEqual('message.id', messageIdOf(sent.exchange), told?.message['id']);
       expectEqual('connection_id', sent.connectionId, told?.connectionId);
@@ -158,6 +124,7 @@ export const deliveryChecks: readonly ServiceCheck[] = [
     level: 'must',
     async run(context) {
       const { attempts } = await refusedDelivery(context);
+      for (const attempt of attempts) lookAtDelivery(context, attempt);
       expectEqual('attempts', 3, attempts.length);
     },
   },
@@ -169,6 +136,7 @@ export const deliveryChecks: readonly ServiceCheck[] = [
     level: 'must',
     async run(context) {
       const { attempts, followed } = await refusedDelivery(context);
+      for (const request of [...attempts, ...followed]) lookAtDelivery(context, request);
       if (followed.length > 0) throw new Violation('no request to the new address', `${followed.length}`);
       const again = attempts[attempts.findIndex(({ status }) => status === 302) + 1];
       if (again === undefined) throw new Violation('a second attempt', 'none');
@@ -184,6 +152,7 @@ export const deliveryChecks: readonly ServiceCheck[] = [
       const [first, ...retries] = (await refusedDelivery(context)).attempts;
       if (first === undefined || retries.length === 0) throw new Skip('there was no second attempt');
       for (const retry of retries) {
+        lookAtDelivery(context, retry);
         if (!retry.body.equals(first.body)) throw new Violation('the same body', 'another one');
         for (const name of [TIMESTAMP, SIGNATURE]) expectEqual(name, one(first, name), one(retry, name));
       }
@@ -197,6 +166,7 @@ export const deliveryChecks: readonly ServiceCheck[] = [
     level: 'must',
     async run(context, probe) {
       const { attempts } = await refusedDelivery(context);
+      for (const attempt of attempts) lookAtDelivery(context, attempt);
       if (attempts.length < 3) throw new Skip('there were fewer than three attempts');
       const gaps = attempts.slice(1).map(({ at }, index) => at - Number(attempts[index]?.answeredAt));
       probe.note(`waited ${gaps.map((gap) => Math.round(gap)).join(' and ')} ms`);
@@ -220,6 +190,7 @@ export const deliveryChecks: readonly ServiceCheck[] = [
       const taken = (await allDeliveries(context)).filter(({ status }) => status < 300);
       const seen = new Set<string>();
       for (const request of taken) {
+        lookAtDelivery(context, request);
         const event = `${one(request, TIMESTAMP)}.${request.body.toString('base64')}`;
         if (seen.has(event)) throw new Violation('one delivery', `another after ${request.status}`);
         seen.add(event);
@@ -234,106 +205,9 @@ export const deliveryChecks: readonly ServiceCheck[] = [
     level: 'must',
     async run(context) {
       const { request, secret, oldSecret } = await rotatedDelivery(context);
+      lookAtDelivery(context, request);
       if (isSignedWith(request, oldSecret)) throw new Violation('the new secret', 'the old one');
       if (!isSignedWith(request, secret)) throw new Violation('the new secret', 'neither of both');
-    },
-  },
-  payloadCheck('message.status', DELIVERY),
-  payloadCheck('message.received', REPLY),
-  payloadCheck('connection.disconnected', DELIVERY),
-  payloadCheck('connection.connected', DELIVERY),
-  {
-    ...DELIVERY,
-    id: 'event.names',
-    section: 'Versioning',
-    rule: 'Fields of payloads are in snake_case.',
-    level: 'must',
-    async run(context) {
-      for (const { json } of await allDeliveries(context)) {
-        const wrong = fieldNames(json).find((name) => !/^[a-z][a-z0-9_]*$/.test(name));
-        if (wrong !== undefined) throw new Violation('snake_case', wrong);
-      }
-    },
-  },
-  {
-    ...DELIVERY,
-    id: 'event.no-further-fields',
-    section: 'Events',
-    rule: 'Payloads have exactly the fields of their tables.',
-    level: 'reading',
-    async run(context) {
-      for (const event of Object.keys(payloads)) {
-        const found: string[] = [];
-        const told = (text: string): void => void (text.startsWith('further') && found.push(text));
-        try {
-          demandPayloads(await allDeliveries(context), event, told);
-        } catch (error) {
-          if (!(error instanceof Skip)) throw error;
-        }
-        if (found.length > 0) throw new Violation('no further fields', `${event}: ${found.join('; ')}`);
-      }
-    },
-  },
-  {
-    ...DELIVERY,
-    id: 'event.known',
-    section: 'Events',
-    rule: 'No other events than the four are sent.',
-    level: 'should',
-    async run(context) {
-      const names = (await allDeliveries(context)).map((request) => readEvent(request)?.event ?? '');
-      const other = names.find((name) => !Object.hasOwn(payloads, name));
-      if (other !== undefined) throw new Violation('one of the four events', other);
-    },
-  },
-  {
-    ...DELIVERY,
-    id: 'event.own-sends',
-    section: 'Events',
-    rule: 'Own sends do not fire message.received.',
-    level: 'must',
-    async run(context) {
-      const { sent } = await acceptedDelivery(context);
-      const id = messageIdOf(sent.exchange);
-      const told = (await allDeliveries(context)).map(readEvent);
-      if (told.some((event) => event?.event === 'message.received' && event.message['id'] === id)) {
-        throw new Violation('no message.received', `one for ${id}`);
-      }
-    },
-  },
-  {
-    ...REPLY,
-    id: 'event.received.joins',
-    section: 'message.received',
-    rule: 'message.id of an incoming message is its id in GET /messages, with the same text and connection.',
-    level: 'must',
-    async run(context) {
-      const told = readEvent(await reply(context));
-      const id = String(told?.message['id']);
-      const found = await findMessage(context, id);
-      if (found === undefined) throw new Violation(`a message ${id}`, 'none among the newest 100');
-      expectEqual('direction', 'incoming', found.fields['direction']);
-      expectEqual('connectionId', told?.connectionId, found.fields['connectionId']);
-      if (found.fields['text'] !== told?.message['text']) throw new Violation('the same text', 'another one');
-    },
-  },
-  {
-    ...REPLY,
-    id: 'receipts.message',
-    section: 'Rules per endpoint, 11',
-    rule: 'A read receipt by messageId answers 200; given with another phone, messageId wins.',
-    level: 'must',
-    async run(context) {
-      const told = readEvent(await reply(context));
-      const { id } = told?.message ?? {};
-      const connectionId = told?.connectionId;
-      for (const body of [
-        { connectionId, messageId: id },
-        { connectionId, messageId: id, phone: '10000000000' },
-      ]) {
-        const exchange = await context.api.request('POST', '/messages/read', { body });
-        if (exchange.status !== 200) throw new Violation('status 200', `${exchange.status}`, exchange);
-      }
     },
   },
 ];

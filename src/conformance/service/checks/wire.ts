@@ -3,6 +3,7 @@ import type { Exchange } from '../../runner/exchange.ts';
 import type { ServiceContext } from '../context.ts';
 import type { ServiceCheck } from '../inputs.ts';
 import { codeOf, expectRefusal, nameAnswer } from '../judge.ts';
+import { UNKNOWN_ID } from '../requests.ts';
 import { isObject, nameValue } from '../shape.ts';
 
 /** Each documented code and its status. */
@@ -61,9 +62,9 @@ export const wireChecks: readonly ServiceCheck[] = [
     level: 'reading',
     async run(context) {
       for (const [method, path] of [
-        ['PATCH', '/connections'],
-        ['DELETE', '/webhook'],
+        ['POST', '/account'],
         ['PUT', '/messages'],
+        ['PATCH', `/connections/${UNKNOWN_ID}`],
       ] as const) {
         const exchange = await context.api.request(method, path);
         expectRefusal(exchange, { status: 405, code: 'method_not_allowed' });

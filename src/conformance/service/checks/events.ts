@@ -1,0 +1,151 @@
+import { type Probe, Skip, Violation } from '../../runner/check.ts';
+import type { ServiceContext } from '../context.ts';
+import { acceptedDelivery, allDeliveries, lookAtDelivery, readEvent, reply } from '../fixtures/deliveries.ts';
+import { findMessage } from '../fixtures/messages.ts';
+import { messageIdOf, SEND_TIMEOUT_MS } from '../fixtures/sends.ts';
+import type { ServiceCheck } from '../inputs.ts';
+import { expectEqual } from '../judge.ts';
+import { demandValue, isObject, lookAt } from '../shape.ts';
+import { payloads } from '../spec-shapes.ts';
+
+const NEEDS = ['full', 'webhook', 'recipient'] as const;
+const DELIVERY = { needs: NEEDS, timeoutMs: SEND_TIMEOUT_MS } as const;
+const REPLY = { needs: [...NEEDS, 'reply'], timeoutMs: SEND_TIMEOUT_MS } as const;
+
+/** Names of all fields of a payload, however deep. */
+function fieldNames(value: unknown): readonly string[] {
+  if (!isObject(value)) return [];
+  return Object.entries(value).flatMap(([name, inner]) => [name, ...fieldNames(inner)]);
+}
+
+async function demandPayloads(context: ServiceContext, event: string, probe: Probe): Promise<void> {
+  const shape = payloads[event];
+  const all = await allDeliveries(context);
+  const told = all.filter((request) => readEvent(request)?.event === event);
+  if (shape === undefined || told.length === 0) throw new Skip(`no ${event} came in during the run`);
+  for (const request of told) {
+    lookAtDelivery(context, request);
+    demandValue(request.json, shape, probe);
+  }
+  probe.note(`${told.length} of them came in`);
+}
+
+function payloadCheck(event: string, more: Pick<ServiceCheck, 'needs' | 'timeoutMs'>): ServiceCheck {
+  return {
+    ...more,
+    id: `event.${event}`,
+    section: event,
+    rule: `Every ${event} has the fields of its table, in their types.`,
+    level: 'must',
+    async run(context, probe) {
+      if (event === 'message.received') await reply(context);
+      await demandPayloads(context, event, probe);
+    },
+  };
+}
+
+/** What events say. Implements `Events`. */
+export const eventChecks: readonly ServiceCheck[] = [
+  payloadCheck('message.status', DELIVERY),
+  payloadCheck('message.received', REPLY),
+  payloadCheck('connection.disconnected', DELIVERY),
+  payloadCheck('connection.connected', DELIVERY),
+  {
+    ...DELIVERY,
+    id: 'event.names',
+    section: 'Versioning',
+    rule: 'Fields of payloads are in snake_case.',
+    level: 'must',
+    async run(context) {
+      for (const request of await allDeliveries(context)) {
+        lookAtDelivery(context, request);
+        const wrong = fieldNames(request.json).find((name) => !/^[a-z][a-z0-9_]*$/.test(name));
+        if (wrong !== undefined) throw new Violation('snake_case', wrong);
+      }
+    },
+  },
+  {
+    ...DELIVERY,
+    id: 'event.no-further-fields',
+    section: 'Events',
+    rule: 'Payloads have exactly the fields of their tables.',
+    level: 'reading',
+    async run(context) {
+      for (const request of await allDeliveries(context)) {
+        const shape = payloads[readEvent(request)?.event ?? ''];
+        if (shape === undefined) continue;
+        lookAtDelivery(context, request);
+        const extras = [...lookAt(request.json, shape).extras];
+        if (extras.length > 0) throw new Violation('no further fields', extras.join(', '));
+      }
+    },
+  },
+  {
+    ...DELIVERY,
+    id: 'event.known',
+    section: 'Events',
+    rule: 'No other events than the four are sent.',
+    level: 'should',
+    async run(context) {
+      for (const request of await allDeliveries(context)) {
+        lookAtDelivery(context, request);
+        const name = readEvent(request)?.event ?? '';
+        if (!Object.hasOwn(payloads, name)) throw new Violation('one of the four events', name);
+      }
+    },
+  },
+  {
+    ...DELIVERY,
+    id: 'event.own-sends',
+    section: 'Events',
+    rule: 'Own sends do not fire message.received.',
+    level: 'must',
+    async run(context) {
+      const { sent } = await acceptedDelivery(context);
+      const id = messageIdOf(sent.exchange);
+      const told = (await allDeliveries(context)).map(readEvent);
+      if (told.some((event) => event?.event === 'message.received' && event.message['id'] === id)) {
+        throw new Violation('no message.received', `one for ${id}`);
+      }
+    },
+  },
+  {
+    ...REPLY,
+    id: 'event.received.joins',
+    section: 'message.received',
+    rule: 'message.id of an incoming message is its id in GET /messages, with the same text and connection.',
+    level: 'must',
+    async run(context) {
+      const request = await reply(context);
+      lookAtDelivery(context, request);
+      const told = readEvent(request);
+      const id = String(told?.message['id']);
+      const found = await findMessage(context, id);
+      if (found === undefined) throw new Violation(`a message ${id}`, 'none among the newest 100');
+      expectEqual('direction', 'incoming', found.fields['direction']);
+      expectEqual('connectionId', told?.connectionId, found.fields['connectionId']);
+      if (found.fields['text'] !== told?.message['text']) throw new Violation('the same text', 'another one');
+    },
+  },
+  {
+    ...REPLY,
+    id: 'receipts.message',
+    section: 'Rules per endpoint, 11',
+    rule: 'A read receipt by messageId answers 200; given with another phone, messageId wins.',
+    level: 'must',
+    async run(context) {
+      const request = await reply(context);
+      lookAtDelivery(context, request);
+      const told = readEvent(request);
+      const { id } = told?.message ?? {};
+      const connectionId = told?.connectionId;
+      for (const body of [
+        { connectionId, messageId: id },
+        { connectionId, messageId: id, phone: '10000000000' },
+      ]) {
+        const exchange = await context.api.request('POST', '/messages/read', { body });
+        if (exchange.status !== 200) throw new Violation('status 200', `${exchange.status}`, exchange);
+      }
+    },
+  },
+];
