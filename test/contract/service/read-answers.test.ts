@@ -147,20 +147,26 @@ describe('the other answers', () => {
     expect(() => readConnectionDetail({ connection: {} })).toThrow(ZodError);
   });
 
-  it('reads a send, and tells delivered but not stored', () => {
-    expect(readSend({ messageId: 'm1', waMessageId: null, status: 'sent' })).toEqual({
-      messageId: 'm1',
-      waMessageId: null,
-      status: 'sent',
-      persisted: true,
-    });
-    expect(readSend({ messageId: null, waMessageId: 'w', status: 'sent', persisted: false })).toMatchObject({
-      messageId: null,
-      persisted: false,
-    });
-    expect(readSend({ messageId: null, waMessageId: 'w', status: 'sent' }).persisted).toBe(false);
-    expect(() => readSend({ status: 'sent' })).toThrow(ZodError);
-  });
+  it(
+    'reads a send, and tells delivered but not stored',
+    proves('messages.send.wa-null', 'messages.item.waMessageId'),
+    () => {
+      expect(readSend({ messageId: 'm1', waMessageId: null, status: 'sent' })).toEqual({
+        messageId: 'm1',
+        waMessageId: null,
+        status: 'sent',
+        persisted: true,
+      });
+      expect(readSend({ messageId: null, waMessageId: 'w', status: 'sent', persisted: false })).toMatchObject(
+        {
+          messageId: null,
+          persisted: false,
+        },
+      );
+      expect(readSend({ messageId: null, waMessageId: 'w', status: 'sent' }).persisted).toBe(false);
+      expect(() => readSend({ status: 'sent' })).toThrow(ZodError);
+    },
+  );
 
   it('reads the webhook before and after it is set', () => {
     expect(readWebhook({ url: null, events: [], secretSet: false }).url).toBeNull();

@@ -103,7 +103,7 @@ describe('how much a connection may send', () => {
 
   it(
     'more sends in a minute than anybody types are refused, connection by connection',
-    proves('errors.rate_limited'),
+    proves('errors.rate_limited', 'limits.abuse'),
     async () => {
       const busy = await seed(null);
       const calm = await seed(null);

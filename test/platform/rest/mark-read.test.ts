@@ -52,7 +52,13 @@ describe('POST /messages/read', () => {
 
   it(
     'marks the whole chat of a qr connection, by any of its messages, once',
-    proves('messages.read.qr-chat', 'messages.read.incoming', 'messages.read.idempotent'),
+    proves(
+      'messages.read.qr-chat',
+      'messages.read.incoming',
+      'messages.read.idempotent',
+      'choice.marked',
+      'messages.read.request',
+    ),
     async () => {
       const { anna, ben, marked, unread, from } = await seed();
       expect(await marked({ messageId: anna[0] })).toEqual({ ok: true, marked: 2 });
@@ -66,7 +72,7 @@ describe('POST /messages/read', () => {
 
   it(
     'marks the chat of a phone, and nothing for one that never wrote',
-    proves('messages.read.qr-chat'),
+    proves('messages.read.qr-chat', 'messages.read.request'),
     async () => {
       const { anna, marked, unread } = await seed();
       expect(await marked({ phone: BEN })).toEqual({ ok: true, marked: 1 });
@@ -153,7 +159,7 @@ describe('POST /messages/read', () => {
     },
   );
 
-  it('answers 402 while the licence is expired', async () => {
+  it('answers 402 while the licence is expired', proves('choice.unlicensed.refused'), async () => {
     const { connectionId, mark, unread } = await seed();
     await service.platform.licences.set(connectionId, { status: 'expired' });
     expect((await mark({ phone: ANNA })).body).toEqual({ error: 'license_inactive' });
@@ -171,7 +177,7 @@ describe('POST /messages/read', () => {
 
   it(
     'has no rate limit, and many at once mark each message once',
-    proves('messages.read.no-rate-limit'),
+    proves('messages.read.no-rate-limit', 'limits.read-receipts'),
     async () => {
       const { marked } = await seed();
       const answers = await Promise.all(Array.from({ length: 200 }, () => marked({ phone: ANNA })));

@@ -50,6 +50,7 @@ describe('media', () => {
         'messages.send.wa-media',
         'messages.item.mediaUrl',
         'messages.item.mediaType',
+        'choice.wa-ids',
       ),
       async () => {
         const { key, connectionId, to } = await seed();
@@ -161,7 +162,7 @@ describe('media', () => {
 
     it(
       'of 16 MB of base64 is taken, one character group more is refused, and a body that holds no file is too large',
-      proves('media.data', 'limits.media'),
+      proves('media.data', 'limits.media', 'choice.media.characters', 'choice.body.too-large'),
       async () => {
         const { key, connectionId, to } = await seed();
         const of = (characters: number) =>
@@ -299,7 +300,7 @@ describe('media', () => {
       },
     );
 
-    it('without a caption has no text', proves('events.received.text'), async () => {
+    it('without a caption has no text', proves('events.received.text-null'), async () => {
       const { key, connectionId } = await seed();
       await service.platform.messages.receiveFile(connectionId, newPhone(), file);
       expect((await list(key))[0]?.text).toBeNull();
@@ -338,13 +339,13 @@ describe('media', () => {
       return { ...seeded, url: stored?.mediaUrl ?? '' };
     }
 
-    it('lies beside the API, cannot be guessed and names nothing', async () => {
+    it('lies beside the API, cannot be guessed and names nothing', proves('choice.media-url'), async () => {
       const { url, connectionId } = await served(media);
       expect(url).toMatch(new RegExp(`^${service.origin}/media/c[0-9a-z]{24}$`));
       expect(url).not.toContain(connectionId);
     });
 
-    it('is an attachment that no browser runs', async () => {
+    it('is an attachment that no browser runs', proves('choice.media-url'), async () => {
       const { url } = await served({ filename: 'page.html', mimetype: 'text/html' });
       const { status, headers } = await fetchFile(url);
       expect(status).toBe(200);

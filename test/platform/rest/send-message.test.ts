@@ -31,7 +31,7 @@ describe('POST /messages', () => {
 
   test(
     'answers exactly messageId, waMessageId and status, and stores the message under that id',
-    proves('messages.send.answer', 'messages.send.id-joins'),
+    proves('messages.send.answer', 'messages.send.id-joins', 'choice.wa-ids'),
     async () => {
       const { key, connectionId } = await seedWorkspace(service);
       const to = newPhone();
