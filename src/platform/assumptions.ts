@@ -264,6 +264,10 @@ export const ASSUMPTIONS = {
     'caption',
     'Where a caption shows is not told; it is the `text` of the message, null for a file without one.',
   ),
+  captionCharacters: assume(
+    4_096,
+    'No bound is shown for captions; they are texts, so that of a text holds.',
+  ),
   mediaKey: assume(
     'as for text',
     'The key is documented for text sends; a client that relies on it for a file must not send it twice.',
@@ -299,5 +303,9 @@ export const ASSUMPTIONS = {
   placeOfSendKey: assume(
     'after the connection, before the licence',
     'No order is shown; a repeat gets its first answer though the licence lapsed since: the phone has the message.',
+  ),
+  nextExpiry: assume(
+    'the next end to come',
+    'Renew before this date: one that has passed is shown only where no other is to come, or it would hide them.',
   ),
 } as const satisfies Readonly<Record<string, Assumption<unknown>>>;

@@ -23,7 +23,20 @@ export const CHOICES = section(CHOICES_HEADING, {
   'choice.unpaired': 'A connection that never paired is not listed, and counts in `connections.total`.',
   'choice.slot.inherited':
     'The next number that pairs takes the rest of a returned slot; an unused slot starts a trial.',
-  'choice.next-expiry': '`nextExpiry` is the earliest end of a licence, and null while no number has paired.',
+  'choice.next-expiry':
+    '`nextExpiry` is the earliest end of a licence still to come, else of one that has passed; null while no number has paired.',
+  'choice.account.reach':
+    'A key with a list of connections sees the slots of its workspace, and counts the connections that it reaches.',
+  'choice.account.portal': 'The add-ons of a portal workspace are its slots, none of them available.',
+  'choice.slot.run-out': 'A returned slot whose time is over stays used until it is renewed.',
+  'choice.outage.hidden': 'Until it is found a broken connection is shown as connected.',
+  'choice.outage.unfound': 'A recovery, or a heal, before an outage was found tells nothing.',
+  'choice.outage.messages':
+    'What people write during an outage arrives after it, in its order and with the time of arrival.',
+  'choice.outage.receipts': 'Receipts of an outage arrive after it, with the time at which they happened.',
+  'choice.outage.unlicensed':
+    'What happened while the licence was expired is never told, and an outage then counts as not reported.',
+  'choice.blocked': 'What a blocked person writes never arrives, and the person is not told.',
   'choice.send-key.other-body':
     'A send with a known `idempotencyKey` and another body gets the first answer again.',
   'choice.send-key.lifetime': 'The key of a send lives 24 hours, per workspace.',

@@ -82,7 +82,13 @@ describe('GET /account', () => {
 
   test(
     'the slot of a deleted connection is there again with its time, and none once that has run out',
-    proves('service.slot.returns', 'state.delete.slot', 'account.slots.nextExpiry', 'limits.trial'),
+    proves(
+      'service.slot.returns',
+      'state.delete.slot',
+      'account.slots.nextExpiry',
+      'limits.trial',
+      'choice.slot.run-out',
+    ),
     async () => {
       const { id, key } = await open({ slots: 1 });
       const end = service.platform.time.now() + 7 * DAY;
@@ -97,7 +103,7 @@ describe('GET /account', () => {
 
   test(
     'nextExpiry is the first licence to end, and one that has ended only where no other follows',
-    proves('account.slots.nextExpiry'),
+    proves('account.slots.nextExpiry', 'choice.next-expiry'),
     async () => {
       const { id, key } = await open();
       const { licences, time } = service.platform;
@@ -136,7 +142,7 @@ describe('GET /account', () => {
 
   test(
     'the add-ons of a portal workspace are its slots; nothing can be created there',
-    proves('service.portal.addon'),
+    proves('service.portal.addon', 'choice.account.portal'),
     async () => {
       const { id, key } = await open({ kind: 'crm_portal', slots: 5 });
       expect((await read(key)).slots).toEqual({ total: 0, used: 0, available: 0, nextExpiry: null });
@@ -152,17 +158,21 @@ describe('GET /account', () => {
     },
   );
 
-  test('a key with a list counts the connections that it reaches, in the slots of the workspace', async () => {
-    const { id } = await open({ slots: 4 });
-    const [mine, other] = [await pair(id), await pair(id)];
-    await service.platform.outages.begin(other, { cause: 'session_lost' });
-    await service.platform.time.advance({ ms: 300_000 });
-    const { key, id: keyId } = await service.platform.apiKeys.create(id, { connectionIds: [mine] });
-    expect(await read(key)).toMatchObject({
-      slots: { total: 4, used: 2, available: 2 },
-      connections: { total: 1, connected: 1, needsReconnect: 0 },
-    });
-    await service.platform.apiKeys.change(keyId, { connectionIds: [other] });
-    expect((await read(key)).connections).toEqual({ total: 1, connected: 0, needsReconnect: 1 });
-  });
+  test(
+    'a key with a list counts the connections that it reaches, in the slots of the workspace',
+    proves('choice.account.reach'),
+    async () => {
+      const { id } = await open({ slots: 4 });
+      const [mine, other] = [await pair(id), await pair(id)];
+      await service.platform.outages.begin(other, { cause: 'session_lost' });
+      await service.platform.time.advance({ ms: 300_000 });
+      const { key, id: keyId } = await service.platform.apiKeys.create(id, { connectionIds: [mine] });
+      expect(await read(key)).toMatchObject({
+        slots: { total: 4, used: 2, available: 2 },
+        connections: { total: 1, connected: 1, needsReconnect: 0 },
+      });
+      await service.platform.apiKeys.change(keyId, { connectionIds: [other] });
+      expect((await read(key)).connections).toEqual({ total: 1, connected: 0, needsReconnect: 1 });
+    },
+  );
 });

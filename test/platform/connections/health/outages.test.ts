@@ -61,6 +61,7 @@ describe('outages', () => {
       'account.connections.needsReconnect',
       'account.connections.connected',
       'events.disconnected.reason',
+      'choice.outage.hidden',
       'state.outage.detected',
       'limits.disconnect-detection',
     ),
@@ -166,16 +167,20 @@ describe('outages', () => {
     },
   );
 
-  test('a recovery before it was found is told to nobody', proves('events.connected.fires'), async () => {
-    const { connectionId } = await seedWorkspace(service);
-    for (const cause of ['session_lost', 'zombie'] as const) {
-      await breaks(connectionId, cause);
-      await advance(10_000);
-      await recovers(connectionId);
-    }
-    await advance(60 * MINUTE);
-    expect(await toldOf(connectionId)).toEqual([]);
-  });
+  test(
+    'a recovery before it was found is told to nobody',
+    proves('events.connected.fires', 'choice.outage.unfound'),
+    async () => {
+      const { connectionId } = await seedWorkspace(service);
+      for (const cause of ['session_lost', 'zombie'] as const) {
+        await breaks(connectionId, cause);
+        await advance(10_000);
+        await recovers(connectionId);
+      }
+      await advance(60 * MINUTE);
+      expect(await toldOf(connectionId)).toEqual([]);
+    },
+  );
 
   test('the timer of an outage that is over does not find the next one', async () => {
     const { key, connectionId } = await seedWorkspace(service);
@@ -189,17 +194,21 @@ describe('outages', () => {
     expect(await kindsOf(connectionId)).toEqual(['disconnected']);
   });
 
-  test('a heal is heard of by nobody, and the session works again', async () => {
-    const { key, connectionId } = await seedWorkspace(service);
-    for (const cause of ['session_lost', 'zombie', 'phone_off'] as const) {
-      await breaks(connectionId, cause, true);
-      await advance(15 * MINUTE);
-      expect(await shown(key)).toMatchObject({ status: 'open' });
-      expect(await recovers(connectionId)).toBe(false);
-    }
-    await service.platform.messages.receive(connectionId, { from: person, text: 'there?' });
-    expect(await kindsOf(connectionId)).toEqual(['received']);
-  });
+  test(
+    'a heal is heard of by nobody, and the session works again',
+    proves('choice.outage.unfound'),
+    async () => {
+      const { key, connectionId } = await seedWorkspace(service);
+      for (const cause of ['session_lost', 'zombie', 'phone_off'] as const) {
+        await breaks(connectionId, cause, true);
+        await advance(15 * MINUTE);
+        expect(await shown(key)).toMatchObject({ status: 'open' });
+        expect(await recovers(connectionId)).toBe(false);
+      }
+      await service.platform.messages.receive(connectionId, { from: person, text: 'there?' });
+      expect(await kindsOf(connectionId)).toEqual(['received']);
+    },
+  );
 
   test('no heal reaches a phone that was switched off meanwhile', async () => {
     const { connectionId } = await seedWorkspace(service);
@@ -273,7 +282,7 @@ describe('outages', () => {
 
     test(
       'an outage is not told, neither then nor later, and its end is no news',
-      proves('delivery.unlicensed', 'events.connected.fires'),
+      proves('delivery.unlicensed', 'events.connected.fires', 'choice.outage.unlicensed'),
       async () => {
         const { connectionId } = await seedWorkspace(service);
         await expire(connectionId);
