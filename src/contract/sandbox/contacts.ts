@@ -30,7 +30,7 @@ export const contactWritesRequest = z
   .strictObject({
     connectionId: id,
     text: sendMessageRequest.shape.text,
-    media: mediaObject.optional(),
+    media: z.strictObject(mediaObject.shape).optional(),
   })
   .refine((body) => (body.text === undefined) !== (body.media === undefined), {
     message: 'needs exactly one of `text` and `media`',

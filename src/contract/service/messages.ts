@@ -39,21 +39,28 @@ export const listMessagesAnswer = z.object({
 });
 export type ListMessagesAnswer = z.infer<typeof listMessagesAnswer>;
 
-/** A file in a send. Implements `Media object`. */
-export const mediaObject = z.object({
-  filename: z.string().min(1).max(255).describe('Voice notes use `voice-*.ogg`.'),
-  mimetype: z.string().min(1).max(255).describe('Voice notes use `audio/ogg`.'),
-  data: z.base64().min(1).max(LIMITS.mediaBase64Characters).describe('Base64, at most 16 MB.'),
-  caption: z.string().optional(),
-});
-export type MediaObject = z.infer<typeof mediaObject>;
-
 /** True when the text has at most `limit` Unicode code points. Counts only when the length leaves a doubt. */
 function fitsCodePoints(text: string, limit: number): boolean {
   if (text.length <= limit) return true;
   if (text.length > 2 * limit) return false;
   return [...text].length <= limit;
 }
+
+/** Bounds a string to the length of a text. */
+function ofTextLength(schema: z.ZodString) {
+  return schema
+    .refine((text) => fitsCodePoints(text, LIMITS.textCharacters), 'must have at most 4096 characters')
+    .meta({ maxLength: LIMITS.textCharacters });
+}
+
+/** A file in a send; its caption is a text like any other. Implements `Media object`. */
+export const mediaObject = z.object({
+  filename: z.string().min(1).max(255).describe('Voice notes use `voice-*.ogg`.'),
+  mimetype: z.string().min(1).max(255).describe('Voice notes use `audio/ogg`.'),
+  data: z.base64().min(1).max(LIMITS.mediaBase64Characters).describe('Base64, at most 16 MB.'),
+  caption: ofTextLength(z.string()).optional(),
+});
+export type MediaObject = z.infer<typeof mediaObject>;
 
 /** Message of the issue that stands for the error `text_or_media`. */
 export const TEXT_OR_MEDIA = 'text_or_media';
@@ -63,12 +70,7 @@ export const sendMessageRequest = z
   .object({
     connectionId: z.string().min(1),
     to: phoneDigits.describe('International digits only, no `+`.'),
-    text: z
-      .string()
-      .min(1)
-      .refine((text) => fitsCodePoints(text, LIMITS.textCharacters), 'must have at most 4096 characters')
-      .meta({ maxLength: LIMITS.textCharacters })
-      .optional(),
+    text: ofTextLength(z.string().min(1)).optional(),
     media: mediaObject.optional(),
     idempotencyKey: z
       .string()

@@ -138,6 +138,7 @@ describe('media', () => {
       ['media.data', { data: 'QUJ\u0141' }],
       ['media.data', { data: 'data:image/png;base64,QUJD' }],
       ['media.caption', { caption: 7 }],
+      ['media.caption', { caption: 'x'.repeat(4097) }],
       ['media.caption', { caption: 'nul \0' }],
     ])(
       'is refused for a wrong %s, which is named: %j',

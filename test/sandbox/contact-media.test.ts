@@ -1,0 +1,91 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { phoneMessageList } from '../../src/contract/sandbox/contacts.ts';
+import { readExactly } from '../support/platform.ts';
+import { startTestSandbox, type TestSandbox } from './fixture.ts';
+
+const PERSON = '491700000077';
+const FILE = randomBytes(500_001);
+const media = { filename: 'photo.jpg', mimetype: 'image/jpeg', data: FILE.toString('base64') };
+
+describe('files of people on the network', () => {
+  let test: TestSandbox;
+  let connectionId: string;
+  beforeAll(async () => {
+    test = await startTestSandbox();
+    const { body } = await test.service.call('GET', '/connections', { key: test.sandbox.seed.apiKey });
+    const { connections } = body as { connections: { id: string; provider: string }[] };
+    connectionId = connections.find(({ provider }) => provider === 'qr')?.id ?? '';
+  });
+  afterAll(() => test.close());
+
+  const write = (body: object) =>
+    test.call('POST', `/contacts/${PERSON}/messages`, { connectionId, ...body });
+  const list = async () => {
+    const { body } = await test.service.call('GET', '/messages', { key: test.sandbox.seed.apiKey });
+    return (body as { messages: { id: string; text: string; mediaUrl: string; mediaType: string }[] })
+      .messages;
+  };
+
+  it('a person sends one, and the service gives its address', async () => {
+    const { status, body } = await write({ media: { ...media, caption: 'Look' } });
+    expect(status).toBe(201);
+    const [message] = await list();
+    expect(message).toMatchObject({ id: body.messageId, text: 'Look', mediaType: 'image/jpeg' });
+    const served = await fetch(message?.mediaUrl ?? '');
+    expect(Buffer.from(await served.arrayBuffer())).toEqual(FILE);
+    const { body: ledger } = await test.call('GET', '/ledger?limit=100');
+    expect(ledger.entries.at(-1).payload.message).toMatchObject({
+      id: body.messageId,
+      media_url: message?.mediaUrl,
+      media_type: 'image/jpeg',
+    });
+  });
+
+  it('one that is sent while the session is broken arrives later, whole', async () => {
+    await test.call('POST', `/connections/${connectionId}/outage`, { cause: 'phone_off' });
+    const { body } = await write({ media });
+    expect((await list()).map(({ id }) => id)).not.toContain(body.messageId);
+    await test.call('POST', `/connections/${connectionId}/recover`);
+    await test.call('POST', '/clock/advance', { ms: 60_000 });
+    const message = (await list()).find(({ id }) => id === body.messageId);
+    const served = await fetch(message?.mediaUrl ?? '');
+    expect(Buffer.from(await served.arrayBuffer())).toEqual(FILE);
+  });
+
+  it('a phone shows what it received, to be compared with what was sent', async () => {
+    await test.service.call('POST', '/messages', {
+      key: test.sandbox.seed.apiKey,
+      body: { connectionId, to: PERSON, media: { ...media, caption: 'Here' } },
+    });
+    const { body } = await test.call('GET', `/contacts/${PERSON}/messages`);
+    expect(readExactly(phoneMessageList, body).entries).toMatchObject([
+      {
+        text: null,
+        media: {
+          filename: 'photo.jpg',
+          mimetype: 'image/jpeg',
+          caption: 'Here',
+          bytes: FILE.length,
+          sha256: createHash('sha256').update(FILE).digest('hex'),
+          voiceNote: false,
+        },
+      },
+    ]);
+  });
+
+  it.each([
+    ['text', { text: 'both', media }],
+    ['text', {}],
+    ['media.data', { media: { ...media, data: 'QUJ' } }],
+    ['media.filename', { media: { ...media, filename: '' } }],
+    ['media.size', { media: { ...media, size: 3 } }],
+  ])('answers 400 and names %s', async (field, body) => {
+    const answer = await write(body);
+    expect([answer.status, answer.body]).toMatchObject([400, { error: 'invalid_request', field }]);
+  });
+
+  it('answers 404 for an unknown connection', async () => {
+    expect((await write({ connectionId: 'unknown', media })).status).toBe(404);
+  });
+});
