@@ -1,0 +1,99 @@
+import { describe, expect, it } from 'vitest';
+import { REQUIREMENTS } from '../requirements.ts';
+import { readCitations, readFileCitations } from '../support/citations.ts';
+import { findUnproven } from './run-report.ts';
+
+const { citations, strays } = readCitations();
+const running = new Set(citations.filter(({ runs }) => runs).map(({ id }) => id));
+
+describe('the specification', () => {
+  it('has a test for every sentence that counts as proven', () => {
+    const unproven = REQUIREMENTS.filter(({ id, kind }) => kind === 'proven' && !running.has(id));
+    expect(unproven.map(({ id, rule }) => `${id}: ${rule}`)).toEqual([]);
+  });
+
+  it('is cited by ids that there are, and only by tests that run', () => {
+    const known = new Map(REQUIREMENTS.map((requirement) => [requirement.id as string, requirement]));
+    expect(citations.filter(({ id }) => !known.has(id))).toEqual([]);
+    expect(citations.filter(({ runs }) => !runs)).toEqual([]);
+    expect(strays).toEqual([]);
+  });
+
+  it('counts nothing as unproven that a test proves', () => {
+    const unproven = REQUIREMENTS.filter(({ kind }) => kind !== 'proven');
+    expect(unproven.filter(({ id }) => running.has(id)).map(({ id }) => id)).toEqual([]);
+  });
+
+  it('has one entry a sentence, each with a rule of its own, and a reason where nothing proves it', () => {
+    const ids = REQUIREMENTS.map(({ id }) => id);
+    expect(ids.filter((id, index) => ids.indexOf(id) !== index)).toEqual([]);
+    expect(ids.filter((id) => !/^[a-z-]+(?:\.[\w-]+)+$/.test(id))).toEqual([]);
+    expect(REQUIREMENTS.filter(({ rule }) => !/^.{10,140}\.$/.test(rule))).toEqual([]);
+    const hasReason = ({ reason }: { readonly reason?: string }): boolean => (reason ?? '') !== '';
+    expect(REQUIREMENTS.filter((entry) => hasReason(entry) === (entry.kind === 'proven'))).toEqual([]);
+    expect(ids.length).toBeGreaterThan(400);
+  });
+});
+
+describe('citations', () => {
+  const read = (text: string) => readFileCitations('x.test.ts', text);
+
+  it('are read with the names of suites and tests', () => {
+    const text = `
+      describe('a page', () => {
+        it('is short', proves('limits.page', 'limits.text'), async (): Promise<void> => {});
+        it.each([1, 2])(\`has \${kind} of %s\`, proves('limits.media'), (n: number) => {});
+        it('cites nothing', () => {});
+        it('has a limit', { ...proves('limits.page'), timeout: 5 }, () => {});
+      });`;
+    const at = { file: 'x.test.ts', runs: true };
+    expect(read(text)).toEqual({
+      citations: [
+        { ...at, id: 'limits.page', name: ['a page', 'is short'] },
+        { ...at, id: 'limits.text', name: ['a page', 'is short'] },
+        { ...at, id: 'limits.media', name: ['a page', 'has … of %s'] },
+        { ...at, id: 'limits.page', name: ['a page', 'has a limit'] },
+      ],
+      strays: [],
+    });
+  });
+
+  it.each([
+    "it.skip('x', proves('limits.page'), () => {})",
+    "it.todo('x', proves('limits.page'))",
+    "it.skipIf(slow)('x', proves('limits.page'), () => {})",
+    "test.runIf(fast).each([1])('x', proves('limits.page'), () => {})",
+    "describe.skip('a', () => { describe('b', () => { it('x', proves('limits.page'), () => {}); }); })",
+    "it('x', { ...proves('limits.page'), skip: slow }, () => {})",
+  ])('count for nothing where the test does not always run: %s', (text) => {
+    expect(read(text).citations).toMatchObject([{ id: 'limits.page', runs: false }]);
+  });
+
+  it.each([
+    "it('x', () => { proves('limits.page'); })",
+    "describe('x', proves('limits.page'), () => {})",
+    'it("x", proves(id), () => {})',
+    "it('x', proves(...ids), () => {})",
+    "it('x', { timeout: 5, nested: proves('limits.page') }, () => {})",
+    "it(name, proves('limits.page'), () => {})",
+  ])('that cannot be followed are found: %s', (text) => {
+    expect(read(text)).toEqual({ citations: [], strays: ['x.test.ts:1'] });
+  });
+});
+
+describe('the report of a run', () => {
+  const report = (status: string, proves?: readonly string[]) => ({
+    testResults: [{ assertionResults: [{ status, meta: proves === undefined ? {} : { proves } }] }],
+  });
+  const all = REQUIREMENTS.filter(({ kind }) => kind === 'proven').map(({ id }) => id);
+
+  it('proves what tests cite that passed', () => {
+    expect(findUnproven(report('passed', all))).toEqual([]);
+    expect(findUnproven(report('passed', all.slice(1)))).toEqual(all.slice(0, 1));
+  });
+
+  it.each(['failed', 'skipped', 'pending', 'todo'])('proves nothing by a test that was %s', (status) => {
+    expect(findUnproven(report(status, all))).toEqual(all);
+    expect(findUnproven(report('passed'))).toEqual(all);
+  });
+});
