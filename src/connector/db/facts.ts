@@ -18,6 +18,7 @@ export interface MessageFacts {
   readonly text: string | null;
   readonly mediaUrl: string | null;
   readonly mediaType: string | null;
+  /** Of an outgoing message; an incoming one has none. */
   readonly status: MessageStatus | null;
   readonly errorMessage: string | null;
   readonly waMessageId: string | null;

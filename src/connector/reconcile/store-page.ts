@@ -39,6 +39,7 @@ export async function storePage(
   });
 }
 
+/** The ladder is that of what was sent from here; what the service shows for an incoming message is no part of it. */
 function toFacts(accountId: string, message: PolledMessage): MessageFacts {
   return {
     connectionId: message.connectionId,
@@ -50,7 +51,7 @@ function toFacts(accountId: string, message: PolledMessage): MessageFacts {
     text: message.text,
     mediaUrl: message.mediaUrl,
     mediaType: message.mediaType,
-    status: message.status,
+    status: message.direction === 'outgoing' ? message.status : null,
     errorMessage: message.errorMessage,
     waMessageId: message.waMessageId,
     createdAt: message.createdAt,

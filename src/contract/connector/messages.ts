@@ -18,7 +18,7 @@ export const connectorMessage = z.object({
   text: z.string().nullable(),
   mediaUrl: z.string().nullable(),
   mediaType: z.string().nullable(),
-  status: messageStatus.nullable(),
+  status: messageStatus.nullable().describe('How far an outgoing message got; null for an incoming one.'),
   errorMessage: z.string().nullable(),
   createdAt: dateTime,
   firstSeenBy,

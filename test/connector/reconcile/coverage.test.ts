@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import { readProgress } from '../../../src/connector/reconcile/progress.ts';
 import { type Database, DatabaseUnavailable } from '../../../src/runtime/database/database.ts';
 import { proves } from '../../support/proves.ts';
+import { received } from '../support/event-fixtures.ts';
 import { ACCOUNT, openPollBench, type PollBench } from '../support/poll-bench.ts';
 
 const MINUTE = 60_000;
@@ -63,6 +65,25 @@ describe('a poll', () => {
     const [before] = await bench.database.query(changes);
     await bench.poll();
     expect(await bench.database.query(changes)).toEqual([before]);
+  });
+
+  it('has no status for an incoming message, and tells nothing of one that a webhook brought', async () => {
+    const sent = (messageId: string, text: string | null) =>
+      received('c1', messageId, { accountId: ACCOUNT, text, createdAt: start });
+    const brought = bench.service.addMessage('c1', start, { direction: 'incoming', status: 'delivered' });
+    const missed = bench.service.addMessage('c1', start, { direction: 'incoming', status: 'read' });
+    await commitBatch(bench.database, { now: start, messages: [sent(brought.id, brought.text)] });
+    await bench.poll();
+    const told = await bench.database.query(
+      `select type, message_id as id, status from connector.changes where message_id is not null order by batch, position`,
+    );
+    expect(told).toEqual([
+      { type: 'message.created', id: brought.id, status: null },
+      { type: 'message.created', id: missed.id, status: null },
+    ]);
+    expect(await bench.database.query('select id from connector.messages where status is not null')).toEqual(
+      [],
+    );
   });
 
   it('reads no further than it must', async () => {
