@@ -8,11 +8,12 @@ import { ServiceAnswerUnreadable, ServiceRefusal, ServiceUnreachable } from './s
 const LARGEST_ANSWER_BYTES = 8 * 1024 * 1024;
 
 export interface ServiceCall {
-  readonly method: 'get' | 'post' | 'put';
+  readonly method: 'get' | 'post' | 'put' | 'delete';
   /** Relative to `{base_url}`, without a leading slash. */
   readonly path: string;
   readonly query?: Readonly<Record<string, string | number | undefined>>;
   readonly body?: Readonly<Record<string, unknown>>;
+  readonly headers?: Readonly<Record<string, string>>;
   readonly deadlineMs: number;
   readonly signal?: AbortSignal | undefined;
 }
@@ -21,6 +22,7 @@ export interface ServiceAnswer {
   readonly body: unknown;
   /** The `Date` of the answer in epoch milliseconds, whole seconds; null when it carries none. */
   readonly date: number | null;
+  readonly headers: Headers;
 }
 
 export interface ServiceCallerOptions {
@@ -57,7 +59,8 @@ export function createServiceCaller(options: ServiceCallerOptions): ServiceCalle
     } catch (error) {
       if (error instanceof ServiceRefusal || error instanceof ServiceAnswerUnreadable) throw error;
       if (deadline.signal.aborted) throw new ServiceUnreachable('deadline');
-      throw new ServiceUnreachable(call.signal?.aborted === true ? 'aborted' : 'network', error);
+      if (call.signal?.aborted === true) throw new ServiceUnreachable('aborted', error);
+      throw new ServiceUnreachable(neverConnected(error) ? 'connect' : 'network', error);
     } finally {
       cancel();
     }
@@ -73,7 +76,7 @@ async function exchange(
 ): Promise<ServiceAnswer> {
   const response = await http(call.path, {
     method: call.method,
-    headers: { accept: 'application/json', authorization: `Bearer ${token}` },
+    headers: { ...call.headers, accept: 'application/json', authorization: `Bearer ${token}` },
     searchParams: call.query ?? {},
     ...(call.body === undefined ? {} : { json: call.body }),
     signal,
@@ -82,7 +85,7 @@ async function exchange(
   const body = parseJson(text);
   if (!response.ok) throw readRefusal(response, body, clock.now());
   if (body === undefined) throw new ServiceAnswerUnreadable('the body is not JSON');
-  return { body, date: readHttpDate(response.headers.get('date') ?? '') };
+  return { body, date: readHttpDate(response.headers.get('date') ?? ''), headers: response.headers };
 }
 
 function readRefusal(response: Response, body: unknown, now: number): ServiceRefusal {
@@ -94,6 +97,26 @@ function readRefusal(response: Response, body: unknown, now: number): ServiceRef
     hint: error?.hint,
     retryAfterMs: readRetryAfter(response.headers, now),
   });
+}
+
+/** Failures that come before the first byte of a request is written: no name, no route, nobody listening. */
+const BEFORE_CONNECTION: ReadonlySet<unknown> = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'UND_ERR_CONNECT_TIMEOUT',
+]);
+const DEEPEST_CAUSE = 5;
+
+function neverConnected(error: unknown): boolean {
+  let candidate = error;
+  for (let depth = 0; depth < DEEPEST_CAUSE && candidate instanceof Error; depth += 1) {
+    if (BEFORE_CONNECTION.has(Reflect.get(candidate, 'code'))) return true;
+    candidate = candidate.cause;
+  }
+  return false;
 }
 
 async function readText(response: Response): Promise<string> {

@@ -1,5 +1,23 @@
 import { z } from 'zod';
-import { readSecret, readWebhook } from '../../contract/service/read-answers.ts';
+import type { Account } from '../../contract/service/account.ts';
+import type { CreateConnectionRequest } from '../../contract/service/connections.ts';
+import { HEADERS } from '../../contract/service/headers.ts';
+import { LIMITS } from '../../contract/service/limits.ts';
+import type { ReadReceiptRequest, SendMessageRequest } from '../../contract/service/messages.ts';
+import {
+  type ReadConnectionDetail,
+  type ReadCreatedConnection,
+  type ReadSend,
+  readAccount,
+  readConnectionDetail,
+  readCreatedConnection,
+  readPairingCode,
+  readReadReceipt,
+  readRestart,
+  readSecret,
+  readSend,
+  readWebhook,
+} from '../../contract/service/read-answers.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { createServiceCaller, type ServiceCall } from './call-service.ts';
 import { type PolledConnections, type PolledPage, readPolledConnections, readPolledPage } from './polled.ts';
@@ -7,6 +25,10 @@ import { ServiceAnswerUnreadable } from './service-errors.ts';
 
 const READ_DEADLINE_MS = 20_000;
 const WRITE_DEADLINE_MS = 15_000;
+/** Restarts and pairing codes wait for the session behind the service. */
+const SESSION_DEADLINE_MS = 60_000;
+/** Of a send. The specification asks for at least 180 s; the rest is for the way there and back. */
+export const SEND_DEADLINE_MS = LIMITS.sendClientTimeoutMs + 20_000;
 
 export interface MessageQuery {
   readonly connectionId?: string | undefined;
@@ -26,6 +48,12 @@ export interface IssuedSecret {
   readonly issuedAt: number | null;
 }
 
+/** What creating a connection brought. */
+export interface CreatedConnection extends ReadCreatedConnection {
+  /** True when an earlier request with the same idempotency key created it. */
+  readonly replayed: boolean;
+}
+
 /**
  * The calls of the service that the connector makes, one method per endpoint. Each makes one attempt and
  * throws a `ServiceError`; waiting and repeating are for the caller, who knows what is at stake.
@@ -33,8 +61,30 @@ export interface IssuedSecret {
 export interface ServiceClient {
   /** `GET /connections`. */
   listConnections(signal?: AbortSignal): Promise<PolledConnections>;
+  /** `POST /connections`. Repeat it with the same key: a lost answer may have created one. */
+  createConnection(
+    body: CreateConnectionRequest,
+    idempotencyKey: string,
+    signal?: AbortSignal,
+  ): Promise<CreatedConnection>;
+  /** `GET /connections/{id}`, with a new pairing picture on every call until it is connected. */
+  getConnection(id: string, signal?: AbortSignal): Promise<ReadConnectionDetail>;
+  /** `DELETE /connections/{id}`. For good. */
+  deleteConnection(id: string, signal?: AbortSignal): Promise<void>;
+  /** `POST /connections/{id}/restart`. */
+  restartConnection(id: string, signal?: AbortSignal): Promise<{ readonly recreated: boolean }>;
+  /** `POST /connections/{id}/logout`. */
+  logoutConnection(id: string, signal?: AbortSignal): Promise<void>;
+  /** `POST /connections/{id}/pairing-code`. The number goes out as it is: digits only. */
+  requestPairingCode(id: string, phoneNumber: string, signal?: AbortSignal): Promise<string>;
+  /** `GET /account`. */
+  readAccount(signal?: AbortSignal): Promise<Account>;
   /** `GET /messages`, newest first. */
   listMessages(query: MessageQuery, signal?: AbortSignal): Promise<PolledPage>;
+  /** `POST /messages`. Takes up to 2.5 minutes when a session heals first; the deadline is `SEND_DEADLINE_MS`. */
+  sendMessage(body: SendMessageRequest, signal?: AbortSignal): Promise<ReadSend>;
+  /** `POST /messages/read`; answers how many messages it marked. Safe to repeat. */
+  markRead(body: ReadReceiptRequest, signal?: AbortSignal): Promise<number>;
   /** `GET /webhook`. */
   getWebhook(signal?: AbortSignal): Promise<WebhookRegistration>;
   /** `PUT /webhook`. Even with the URL that is set already, the secret before it is void at once. */
@@ -55,10 +105,10 @@ export interface ServiceClientOptions {
 export function createServiceClient(options: ServiceClientOptions): ServiceClient {
   const call = createServiceCaller(options);
 
-  async function ask<Shape>(request: ServiceCall, read: (body: unknown) => Shape) {
-    const answer = await call(request);
-    return { value: readAnswer(read, answer.body), date: answer.date };
-  }
+  const ask: Ask = async (request, read) => {
+    const { body, date, headers } = await call(request);
+    return { value: readAnswer(read, body), date, headers };
+  };
 
   async function issue(
     request: Pick<ServiceCall, 'method' | 'path' | 'body' | 'signal'>,
@@ -67,19 +117,88 @@ export function createServiceClient(options: ServiceClientOptions): ServiceClien
     return { secret: value, issuedAt: date };
   }
 
-  const reading = (path: string, signal: AbortSignal | undefined) =>
-    ({ method: 'get', path, deadlineMs: READ_DEADLINE_MS, signal }) as const;
+  return {
+    ...connectionCalls(ask),
+    ...messageCalls(ask),
+    readAccount: async (signal) => (await ask(reading('account', signal), readAccount)).value,
+    getWebhook: async (signal) => (await ask(reading('webhook', signal), readWebhook)).value,
+    putWebhook: (url, signal) => issue({ method: 'put', path: 'webhook', body: { url }, signal }),
+    rotateWebhook: (signal) => issue({ method: 'post', path: 'webhook/rotate', signal }),
+  };
+}
 
+type Ask = <Shape>(
+  request: ServiceCall,
+  read: (body: unknown) => Shape,
+) => Promise<{ readonly value: Shape; readonly date: number | null; readonly headers: Headers }>;
+
+function reading(path: string, signal: AbortSignal | undefined): ServiceCall {
+  return { method: 'get', path, deadlineMs: READ_DEADLINE_MS, signal };
+}
+
+type ConnectionCalls = Pick<
+  ServiceClient,
+  | 'listConnections'
+  | 'createConnection'
+  | 'getConnection'
+  | 'deleteConnection'
+  | 'restartConnection'
+  | 'logoutConnection'
+  | 'requestPairingCode'
+>;
+
+function connectionCalls(ask: Ask): ConnectionCalls {
+  const one = (id: string, action?: string) =>
+    `connections/${encodeURIComponent(id)}${action === undefined ? '' : `/${action}`}`;
+  const acting = (path: string, signal: AbortSignal | undefined): ServiceCall => ({
+    method: 'post',
+    path,
+    deadlineMs: SESSION_DEADLINE_MS,
+    signal,
+  });
+  const nothing = (): void => undefined;
   return {
     listConnections: async (signal) =>
       (await ask(reading('connections', signal), readPolledConnections)).value,
+    async createConnection(body, idempotencyKey, signal) {
+      const headers = { [HEADERS.idempotencyKey]: idempotencyKey };
+      const { value, headers: answered } = await ask(
+        { ...acting('connections', signal), body, headers },
+        readCreatedConnection,
+      );
+      return { ...value, replayed: answered.get(HEADERS.idempotencyReplayed) === 'true' };
+    },
+    getConnection: async (id, signal) => (await ask(reading(one(id), signal), readConnectionDetail)).value,
+    async deleteConnection(id, signal) {
+      await ask({ ...acting(one(id), signal), method: 'delete' }, nothing);
+    },
+    restartConnection: async (id, signal) =>
+      (await ask(acting(one(id, 'restart'), signal), readRestart)).value,
+    async logoutConnection(id, signal) {
+      await ask(acting(one(id, 'logout'), signal), nothing);
+    },
+    requestPairingCode: async (id, phoneNumber, signal) => {
+      const body = { phoneNumber };
+      return (await ask({ ...acting(one(id, 'pairing-code'), signal), body }, readPairingCode)).value;
+    },
+  };
+}
+
+function messageCalls(ask: Ask): Pick<ServiceClient, 'listMessages' | 'sendMessage' | 'markRead'> {
+  const posting = { method: 'post' } as const;
+  return {
     listMessages: async ({ connectionId, cursor, limit }, signal) => {
       const query = { connectionId, limit, cursor: cursor ?? undefined };
       return (await ask({ ...reading('messages', signal), query }, readPolledPage)).value;
     },
-    getWebhook: async (signal) => (await ask(reading('webhook', signal), readWebhook)).value,
-    putWebhook: (url, signal) => issue({ method: 'put', path: 'webhook', body: { url }, signal }),
-    rotateWebhook: (signal) => issue({ method: 'post', path: 'webhook/rotate', signal }),
+    sendMessage: async (body, signal) => {
+      const call = { ...posting, path: 'messages', body, deadlineMs: SEND_DEADLINE_MS, signal };
+      return (await ask(call, readSend)).value;
+    },
+    markRead: async (body, signal) => {
+      const call = { ...posting, path: 'messages/read', body, deadlineMs: WRITE_DEADLINE_MS, signal };
+      return (await ask(call, readReadReceipt)).value;
+    },
   };
 }
 

@@ -94,6 +94,12 @@ const readableWebhook = z.object({
   events: z.array(z.string()).catch([]),
   secretSet: z.boolean(),
 });
+const readableCreated = z.object({
+  connection: z.object({ id, status: word, qr: orNull(z.string()) }),
+});
+const readableRestart = z.object({ recreated: z.boolean().catch(false) });
+const readableCode = z.object({ code: z.string().min(1).max(64) });
+const readableReceipt = z.object({ marked: z.int().min(0).catch(0) });
 const readableSecret = z.object({ secret: z.string().min(1) });
 
 function readEach<T>(values: readonly unknown[], schema: z.ZodType<T>): ReadItems<T> {
@@ -137,6 +143,29 @@ export type ReadSend = z.infer<typeof readableSend>;
 export function readSend(value: unknown): ReadSend {
   const send = readableSend.parse(value);
   return { ...send, persisted: send.persisted && send.messageId !== null };
+}
+
+/** A connection that was just created, or that an earlier request with the same key created. */
+export type ReadCreatedConnection = z.infer<typeof readableCreated>['connection'];
+
+/** Reads the answer of `POST /connections`. Throws a `ZodError` when it has no connection with an id. */
+export function readCreatedConnection(value: unknown): ReadCreatedConnection {
+  return readableCreated.parse(value).connection;
+}
+
+/** Reads the answer of a restart: whether the session was built anew. Throws a `ZodError` when it is no object. */
+export function readRestart(value: unknown): z.infer<typeof readableRestart> {
+  return readableRestart.parse(value);
+}
+
+/** Reads a pairing code, to be shown as it is. Throws a `ZodError` without one. */
+export function readPairingCode(value: unknown): string {
+  return readableCode.parse(value).code;
+}
+
+/** Reads how many messages a read receipt marked. Throws a `ZodError` when it is no object. */
+export function readReadReceipt(value: unknown): number {
+  return readableReceipt.parse(value).marked;
 }
 
 /** Reads the answer of `GET /webhook`. Throws a `ZodError` when `secretSet` is missing. */
