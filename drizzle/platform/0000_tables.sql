@@ -148,8 +148,7 @@ CREATE TABLE "platform"."sandbox_state" (
 CREATE TABLE "platform"."held_reports" (
 	"position" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "platform"."held_reports_position_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
 	"connection_id" text NOT NULL,
-	"report" text NOT NULL,
-	"at" bigint NOT NULL
+	"report" text NOT NULL
 );
 --> statement-breakpoint
 CREATE TABLE "platform"."network_sessions" (
@@ -159,7 +158,6 @@ CREATE TABLE "platform"."network_sessions" (
 	"cause" text,
 	"heals" boolean,
 	"outage_id" text,
-	"since" bigint NOT NULL,
 	"phone_on" boolean NOT NULL,
 	"blocked" text[] NOT NULL
 );

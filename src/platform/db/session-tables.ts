@@ -1,6 +1,6 @@
 import { bigint, boolean, index, text } from 'drizzle-orm/pg-core';
 import { connections } from './core-tables.ts';
-import { epochMs, platformSchema } from './platform-schema.ts';
+import { platformSchema } from './platform-schema.ts';
 
 /**
  * What the network knows of a connection and its owner's phone, apart from what the service shows. No row:
@@ -16,8 +16,6 @@ export const networkSessions = platformSchema.table('network_sessions', {
   cause: text('cause'),
   heals: boolean('heals'),
   outageId: text('outage_id'),
-  /** When the session came to stand as it does. */
-  since: epochMs('since').notNull(),
   phoneOn: boolean('phone_on').notNull(),
   blocked: text('blocked').array().notNull(),
 });
@@ -32,7 +30,6 @@ export const heldReports = platformSchema.table(
       .references(() => connections.id, { onDelete: 'cascade' }),
     /** JSON of the report. */
     report: text('report').notNull(),
-    at: epochMs('at').notNull(),
   },
   (table) => [index('held_reports_connection').on(table.connectionId, table.position)],
 );

@@ -8,15 +8,15 @@ export type HeldReport =
 
 /** Keeps reports for a connection, behind what is kept already. */
 export async function holdReports(
-  { tx, now }: StateChange,
+  { tx }: StateChange,
   connectionId: string,
   reports: readonly HeldReport[],
 ): Promise<void> {
   await tx.query(
-    `INSERT INTO platform.held_reports (connection_id, report, at)
-     SELECT $1, r.report, $3 FROM unnest($2::text[]) WITH ORDINALITY AS r (report, place)
+    `INSERT INTO platform.held_reports (connection_id, report)
+     SELECT $1, r.report FROM unnest($2::text[]) WITH ORDINALITY AS r (report, place)
      ORDER BY r.place`,
-    [connectionId, reports.map((report) => JSON.stringify(report)), now],
+    [connectionId, reports.map((report) => JSON.stringify(report))],
   );
 }
 

@@ -68,12 +68,11 @@ function fromRow(row: SessionRow | undefined): NetworkSession {
 async function write(change: StateChange, connectionId: string, alive: boolean): Promise<void> {
   await change.tx.query(
     `INSERT INTO platform.network_sessions
-       (connection_id, alive, credentials, cause, heals, outage_id, since, phone_on, blocked)
-     VALUES ($1, $2, $2, NULL, NULL, NULL, $3, true, '{}')
+       (connection_id, alive, credentials, cause, heals, outage_id, phone_on, blocked)
+     VALUES ($1, $2, $2, NULL, NULL, NULL, true, '{}')
      ON CONFLICT (connection_id) DO UPDATE SET alive = excluded.alive, credentials = excluded.credentials,
-       cause = NULL, heals = NULL, outage_id = NULL, since = excluded.since,
-       phone_on = network_sessions.phone_on OR excluded.alive`,
-    [connectionId, alive, change.now],
+       cause = NULL, heals = NULL, outage_id = NULL, phone_on = network_sessions.phone_on OR excluded.alive`,
+    [connectionId, alive],
   );
 }
 
@@ -116,9 +115,9 @@ export interface Break {
 export async function breakSession(change: StateChange, connectionId: string, broken: Break): Promise<void> {
   await change.tx.query(
     `UPDATE platform.network_sessions SET alive = false, credentials = $3, cause = $2, heals = $4, outage_id = $5,
-       since = $6, phone_on = phone_on AND $2 <> 'phone_off'
+       phone_on = phone_on AND $2 <> 'phone_off'
      WHERE connection_id = $1`,
-    [connectionId, broken.cause, broken.keepsCredentials, broken.heals, broken.outageId, change.now],
+    [connectionId, broken.cause, broken.keepsCredentials, broken.heals, broken.outageId],
   );
 }
 
@@ -130,9 +129,9 @@ export async function writePhone(
 ): Promise<void> {
   await change.tx.query(
     `INSERT INTO platform.network_sessions
-       (connection_id, alive, credentials, since, phone_on, blocked)
-     VALUES ($1, false, false, $2, $3, $4)
+       (connection_id, alive, credentials, phone_on, blocked)
+     VALUES ($1, false, false, $2, $3)
      ON CONFLICT (connection_id) DO UPDATE SET phone_on = excluded.phone_on, blocked = excluded.blocked`,
-    [connectionId, change.now, on, blocked],
+    [connectionId, on, blocked],
   );
 }
