@@ -45,15 +45,21 @@ function nameOf({ name }: Citation): string {
   return plain(name.join(': ').replace(/%[sdifjoO]|\$[a-z]\w*/g, '…'));
 }
 
-/** The tests of each rule, those that prove the fewest other rules first. */
+/** The tests of each rule: those over the wire before those of the contract, the most particular ones first. */
 function groupTests(citations: readonly Citation[]): (id: string) => string {
   const keyOf = ({ file, name }: Citation): string => [file, ...name].join('\n');
   const citedBy = Map.groupBy(citations, keyOf);
   const byRule = Map.groupBy(citations, ({ id }) => id);
+  const isOfContract = ({ file }: Citation): boolean => file.startsWith('test/contract/');
   const breadth = (citation: Citation): number => citedBy.get(keyOf(citation))?.length ?? 0;
   return (id) => {
     const tests = [...new Map(byRule.get(id)?.map((citation) => [keyOf(citation), citation])).values()];
-    const best = tests.toSorted((a, b) => breadth(a) - breadth(b) || (keyOf(a) < keyOf(b) ? -1 : 1));
+    const best = tests.toSorted(
+      (a, b) =>
+        Number(isOfContract(a)) - Number(isOfContract(b)) ||
+        breadth(a) - breadth(b) ||
+        (keyOf(a) < keyOf(b) ? -1 : 1),
+    );
     const named = best.slice(0, NAMED_TESTS).map((citation) => `[${nameOf(citation)}](../${citation.file})`);
     const others = best.length - named.length;
     return [...named, ...(others > 0 ? [`and ${others} more`] : [])].join('<br>');

@@ -389,7 +389,12 @@ describe('latency of a send', () => {
 
   test(
     'a retry meanwhile gets 409 with Retry-After, a later one the answer',
-    proves('messages.send.in-progress', 'errors.in_progress'),
+    proves(
+      'messages.send.in-progress',
+      'errors.in_progress',
+      'messages.send.latency-qr',
+      'service.qr.humanized',
+    ),
     async () => {
       const { clock, service, to, send } = await startSlowly();
       try {

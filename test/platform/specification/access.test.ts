@@ -34,7 +34,27 @@ describe('access', () => {
 
   test(
     'each scope allows its own calls and no other',
-    proves('scopes.read', 'scopes.send', 'scopes.events', 'scopes.manage', 'scopes.missing'),
+    proves(
+      'scopes.read',
+      'scopes.send',
+      'scopes.events',
+      'scopes.manage',
+      'scopes.missing',
+      'connections.list.scope',
+      'connections.create.scope',
+      'connections.get.scope',
+      'connections.delete.scope',
+      'connections.restart.scope',
+      'connections.logout.scope',
+      'connections.pairing-code.scope',
+      'account.get.scope',
+      'messages.list.scope',
+      'messages.send.scope',
+      'messages.read.scope',
+      'webhook.get.scope',
+      'webhook.put.scope',
+      'webhook.rotate.scope',
+    ),
     async () => {
       const { id: workspaceId } = await addWorkspace('standalone');
       const path = `/connections/${await addConnection(workspaceId, '447700900161')}`;
