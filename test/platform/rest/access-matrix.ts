@@ -116,6 +116,8 @@ export interface Caller {
   readonly revoked: boolean;
   readonly offList: boolean;
   readonly scopes: readonly Scope[];
+  /** Has no list of connections, so that only other workspaces are out of its reach. */
+  readonly wholeWorkspace?: boolean;
 }
 
 /** Status, body and challenge of an answer. */
