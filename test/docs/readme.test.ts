@@ -136,7 +136,7 @@ describe('README.md', () => {
     const steps = [...readProjectFile('.ci/run').matchAll(/^check '([^']+)' (.+?)(?: \|\| .*)?$/gm)];
     const commands = steps.map(([, , command]) => command);
     expect(commands[0]?.replace(' --no-audit --no-fund', '')).toBe('npm ci');
-    expect(commands.at(-1)).toBe('npm test');
+    expect(commands).toContain('npm test');
   }
 
   async function runBenchHelp({ text }: CodeBlock): Promise<void> {
@@ -210,6 +210,24 @@ describe('README.md', () => {
       ]),
     );
     expect(ran.find(({ line }) => line.includes('-X DELETE'))?.answer.rules).toEqual([]);
+  });
+
+  it('tells the truth about the number that pairs and breaks', () => {
+    const answersOf = (part: string): Answer[] =>
+      ran.filter(({ line }) => line.includes(part) && !line.includes('/scan')).map(({ answer }) => answer);
+    expect(ran.find(({ line }) => line.includes('/scan'))?.answer).toEqual({ ok: true });
+    const [paired, broken] = answersOf('4010/api/v1/connections/$NUMBER');
+    const id = variables['NUMBER'];
+    expect(paired.connection).toMatchObject({ id, status: 'connected', licenseStatus: 'trial' });
+    expect(broken.connection).toMatchObject({ id, status: 'disconnected' });
+    expect(answersOf('/clock/advance')[0].fired).toContainEqual(
+      expect.objectContaining({ what: 'outage.found' }),
+    );
+    expect(answersOf('/calls')[0].entries[0]).toMatchObject({
+      path: `/connections/${id}`,
+      status: 200,
+      trace: expect.arrayContaining([{ check: 'credential', passed: true }]),
+    });
   });
 
   it('tells the truth about the feed: nothing is skipped and nothing comes twice', () => {
