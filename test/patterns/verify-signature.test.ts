@@ -56,6 +56,7 @@ describe('verifySignature', () => {
 
   it.each(vectors.cases.map((entry) => [entry.name, entry] as const))(
     'answers as written: %s',
+    proves('delivery.verify.stale', 'limits.signature-freshness'),
     (_, entry) => {
       const check = verifySignature(toRequest(entry));
       expect(check.valid ? 'valid' : check.reason).toBe(entry.expect);

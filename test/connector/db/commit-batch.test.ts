@@ -315,7 +315,7 @@ describe('connections and their owners', () => {
 
   it(
     'follows connection events by their payload time, and tells each change once',
-    proves('delivery.order'),
+    proves('delivery.order', 'events.disconnected.drives'),
     async () => {
       const connection = newId();
       await commit({ connection: outage(connection, T0 + 1_000) });

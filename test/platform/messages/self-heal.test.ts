@@ -41,7 +41,7 @@ describe('a send that meets a session which does not work', () => {
 
   it(
     'waits for one that heals, then goes out, and nothing of the outage is told',
-    proves('messages.send.latency-heal', 'service.qr.self-heal'),
+    proves('messages.send.latency-heal', 'service.qr.self-heal', 'limits.send-humanization'),
     async () => {
       await breakSession('session_ageing', true);
       const sending = send();

@@ -116,7 +116,7 @@ describe('POST /messages/read', () => {
 
   it(
     'answers 404 for an outgoing message, one of another connection, a network id and no id at all',
-    proves('messages.read.incoming', 'messages.read.no-network-id'),
+    proves('messages.read.incoming', 'messages.read.no-network-id', 'choice.marked.unknown'),
     async () => {
       const stranger = await seed();
       const { outgoing, mark, unread, key, connectionId } = await seed();
