@@ -5,7 +5,7 @@ import type { z } from 'zod';
 import { createPlatform, type Platform, type PlatformPorts } from '../../src/platform/platform.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { type Database, openDatabase } from '../../src/runtime/database/database.ts';
-import { createLogger } from '../../src/runtime/logger/logger.ts';
+import { createLogger, type Logger } from '../../src/runtime/logger/logger.ts';
 import { checkAnswer } from './check-answer.ts';
 import { createTestDatabase } from './database.ts';
 import { ManualClock } from './manual-clock.ts';
@@ -48,6 +48,7 @@ export interface TestPlatformOptions {
   readonly sendsPerMinute?: number;
   readonly ports?: PlatformPorts;
   readonly trustedProxies?: readonly string[];
+  readonly logger?: Logger;
   /** Puts something between the platform and its database. */
   readonly wrapDatabase?: (database: Database) => Database;
 }
@@ -74,7 +75,7 @@ export async function startTestPlatform(options: TestPlatformOptions = {}): Prom
     createPlatform({
       database: options.wrapDatabase?.(database) ?? database,
       systemClock: clock,
-      logger: silentLogger,
+      logger: options.logger ?? silentLogger,
       baseUrls: () => ({ api: `${origin}/api/v1`, legacyApi: `${origin}/api/v1`, auth: origin }),
       sendScale,
       ...(sendsPerMinute === undefined ? {} : { sendsPerMinute }),

@@ -48,9 +48,11 @@ export function createCallServer(options: Options): CallServer {
 
   const failed = (error: unknown, trace: DecisionTrace, endpoint?: Endpoint): Answer => {
     trace.refuse(error);
-    const answer = answerOf(error, endpoint?.row.scope);
-    if (answer.status >= 500) logger.error({ err: error }, 'a call failed');
-    return answer;
+    // A 502 is an ordinary refusal: what the phone network declines is no failure of the service.
+    if (!(error instanceof PlatformError) || error.code === 'internal_error') {
+      logger.error({ err: error }, 'a call failed');
+    }
+    return answerOf(error, endpoint?.row.scope);
   };
 
   const answerCall = async (

@@ -43,7 +43,7 @@ function present(call: CallRecord, position: number): ApiCall {
     credential: credentialId,
     status,
     code,
-    ms,
+    ms: Math.round(ms * 10) / 10,
     trace: trace.map((step) => ({ ...step })),
     ...(faults.length === 0 ? {} : { faults: [...faults] }),
   };

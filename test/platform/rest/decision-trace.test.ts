@@ -1,17 +1,24 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { ApiFault } from '../../../src/platform/rest/api-faults.ts';
 import type { CallRecord } from '../../../src/platform/rest/call-record.ts';
+import { createLogger } from '../../../src/runtime/logger/logger.ts';
 import { seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
 
 describe('the record of a call', () => {
   let service: TestPlatform;
   let seeded: Awaited<ReturnType<typeof seedWorkspace>>;
   let records: CallRecord[] = [];
+  let logged: string[] = [];
   let faults: readonly ApiFault[] = [];
   /** Called when the service resolves the name of a webhook, which it does behind the gate. */
   let onLookup = async (): Promise<void> => undefined;
   beforeAll(async () => {
     service = await startTestPlatform({
+      logger: createLogger({
+        level: 'error',
+        name: 'test',
+        destination: { write: (line) => logged.push(line) },
+      }),
       ports: {
         onCall: (call) => records.push(call),
         apiFaults: { decide: () => faults },
@@ -26,6 +33,7 @@ describe('the record of a call', () => {
   afterAll(() => service.close());
   afterEach(() => {
     records = [];
+    logged = [];
     faults = [];
     onLookup = async () => undefined;
   });
@@ -193,6 +201,15 @@ describe('the record of a call', () => {
     await service.database.query('ALTER TABLE platform.messages_hidden RENAME TO messages');
     expect(traced()).toEqual(['credential', 'address', 'scope', 'shape']);
     expect(only()).toMatchObject({ status: 500, code: 'internal_error' });
+    expect(logged).toHaveLength(1);
+  });
+
+  it('of what the phone network declines is no error of the service, which logs none', async () => {
+    await service.platform.outages.begin(seeded.connectionId, { cause: 'zombie' });
+    const answer = await service.call('POST', '/messages', { key: seeded.key, body: body() });
+    await service.platform.outages.recover(seeded.connectionId);
+    expect([answer.status, answer.body]).toEqual([502, { error: 'send_failed' }]);
+    expect(logged).toEqual([]);
   });
 
   it('of a fault that answers has its name and no check', async () => {
