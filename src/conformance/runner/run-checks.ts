@@ -87,7 +87,9 @@ async function runCheck<Context>(check: Check<Context>, options: RunOptions<Cont
 
 function rejectWith(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+    const abort = (): void => reject(signal.reason);
+    if (signal.aborted) abort();
+    else signal.addEventListener('abort', abort, { once: true });
   });
 }
 

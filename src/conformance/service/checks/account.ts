@@ -2,8 +2,8 @@ import { Violation } from '../../runner/check.ts';
 import type { ServiceContext } from '../context.ts';
 import { listConnections, readConnections } from '../fixtures/connections.ts';
 import type { ServiceCheck } from '../inputs.ts';
-import { expectStatus } from '../judge.ts';
-import { demandShape, isObject } from '../shape.ts';
+import { isObject } from '../shape.ts';
+import { shapeCheck } from '../shape-check.ts';
 import { account } from '../spec-shapes.ts';
 
 const SECTION = 'Account (GET /account)';
@@ -21,17 +21,13 @@ function counts(json: unknown, part: string): Readonly<Record<string, number>> {
 
 /** `GET /account`. Implements `Account`. */
 export const accountChecks: readonly ServiceCheck[] = [
-  {
+  shapeCheck({
     id: 'account.shape',
     section: SECTION,
     rule: 'GET /account answers 200 with slots and connections, counted in integers.',
-    level: 'must',
-    async run(context, probe) {
-      const exchange = await readAccount(context);
-      expectStatus(exchange, 200);
-      demandShape(exchange, account, probe);
-    },
-  },
+    ask: readAccount,
+    shape: account,
+  }),
   {
     id: 'account.slots',
     section: SECTION,

@@ -1,9 +1,9 @@
 import { Skip, Violation } from '../../runner/check.ts';
 import { connectionOf, isLive, listedDetail } from '../fixtures/connections.ts';
 import type { ServiceCheck } from '../inputs.ts';
-import { expectEqual, expectRefusal, expectRefused, expectStatus } from '../judge.ts';
+import { expectEqual, expectRefusal, expectRefused } from '../judge.ts';
 import { HARMLESS, UNKNOWN_ID } from '../requests.ts';
-import { demandShape } from '../shape.ts';
+import { shapeCheck } from '../shape-check.ts';
 import { DETAIL_ALIASES, pairedDetail } from '../spec-shapes.ts';
 
 const SECTION = 'Connection detail';
@@ -11,17 +11,13 @@ const ON_UNKNOWN = HARMLESS.filter(({ path }) => path.includes(UNKNOWN_ID));
 
 /** `GET /connections/{id}`, and ids that are not there. Implements `Connection detail`. */
 export const connectionDetailChecks: readonly ServiceCheck[] = [
-  {
+  shapeCheck({
     id: 'connections.detail.shape',
     section: SECTION,
     rule: 'GET /connections/{id} answers 200 with every field of the table.',
-    level: 'must',
-    async run(context, probe) {
-      const { exchange } = await listedDetail(context);
-      expectStatus(exchange, 200);
-      demandShape(exchange, pairedDetail, probe);
-    },
-  },
+    ask: async (context) => (await listedDetail(context)).exchange,
+    shape: pairedDetail,
+  }),
   {
     id: 'connections.detail.aliases',
     section: 'Versioning',

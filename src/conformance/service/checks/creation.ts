@@ -17,6 +17,7 @@ import { codeOf, expectEqual, expectRefusal, expectStatus, nameAnswer } from '..
 import { readPng } from '../png.ts';
 import { LONG_KEY } from '../requests.ts';
 import { demandShape, isObject } from '../shape.ts';
+import { shapeCheck } from '../shape-check.ts';
 import { createdConnection } from '../spec-shapes.ts';
 
 const SECTION = 'Rules per endpoint, 2';
@@ -48,18 +49,15 @@ const totalOf = ({ json }: Exchange): number => {
 
 /** `POST /connections`. Implements `Rules per endpoint`, 2. */
 export const creationChecks: readonly ServiceCheck[] = [
-  {
+  shapeCheck({
     id: 'create.shape',
     section: 'Created connection',
     rule: 'POST /connections answers 201 with id, status connecting and a qr.',
-    level: 'must',
     needs: FULL,
-    async run(context, probe) {
-      const { exchange } = await firstCreation(context);
-      expectStatus(exchange, 201);
-      demandShape(exchange, createdConnection, probe);
-    },
-  },
+    ask: async (context) => (await firstCreation(context)).exchange,
+    status: 201,
+    shape: createdConnection,
+  }),
   {
     id: 'create.picture',
     section: SECTION,
@@ -72,18 +70,15 @@ export const creationChecks: readonly ServiceCheck[] = [
       if (typeof png === 'string') throw new Violation('a PNG that holds a code', png, exchange);
     },
   },
-  {
+  shapeCheck({
     id: 'create.no-body',
     section: 'Create request body',
     rule: 'The body of POST /connections is optional.',
-    level: 'must',
     needs: FULL,
-    async run(context, probe) {
-      const exchange = await plainCreation(context);
-      expectStatus(exchange, 201);
-      demandShape(exchange, createdConnection, probe);
-    },
-  },
+    ask: plainCreation,
+    status: 201,
+    shape: createdConnection,
+  }),
   {
     id: 'create.counted',
     section: 'Account (GET /account)',

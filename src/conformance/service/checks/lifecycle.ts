@@ -4,7 +4,7 @@ import { connectionOf } from '../fixtures/connections.ts';
 import { ownConnection, pollDetail, readDetail } from '../fixtures/own-connections.ts';
 import type { ServiceCheck } from '../inputs.ts';
 import { expectEqual, expectRefusal, expectRefused, expectStatus } from '../judge.ts';
-import { demandShape } from '../shape.ts';
+import { shapeCheck } from '../shape-check.ts';
 import { acknowledgement, restart } from '../spec-shapes.ts';
 
 const FULL = ['full'] as const;
@@ -44,18 +44,14 @@ async function demandPicture(context: ServiceContext): Promise<void> {
 
 /** Restart, logout and deletion of a connection of our own. Implements `Connection status`. */
 export const lifecycleChecks: readonly ServiceCheck[] = [
-  {
+  shapeCheck({
     id: 'restart.shape',
     section: 'Rules per endpoint, 5',
     rule: 'A restart answers 200 with the booleans ok and recreated.',
-    level: 'must',
     needs: FULL,
-    async run(context, probe) {
-      const exchange = await restarted(context);
-      expectStatus(exchange, 200);
-      demandShape(exchange, restart, probe);
-    },
-  },
+    ask: restarted,
+    shape: restart,
+  }),
   {
     id: 'restart.picture',
     section: 'Rules per endpoint, 5',
@@ -68,18 +64,14 @@ export const lifecycleChecks: readonly ServiceCheck[] = [
       await demandPicture(context);
     },
   },
-  {
+  shapeCheck({
     id: 'logout.shape',
     section: 'Rules per endpoint, 6',
     rule: 'A logout answers 200 { ok: true }.',
-    level: 'must',
     needs: FULL,
-    async run(context, probe) {
-      const exchange = await loggedOut(context);
-      expectStatus(exchange, 200);
-      demandShape(exchange, acknowledgement, probe);
-    },
-  },
+    ask: loggedOut,
+    shape: acknowledgement,
+  }),
   {
     id: 'logout.record',
     section: 'Rules per endpoint, 6',
@@ -115,18 +107,14 @@ export const lifecycleChecks: readonly ServiceCheck[] = [
       await demandPicture(context);
     },
   },
-  {
+  shapeCheck({
     id: 'delete.shape',
     section: 'Rules per endpoint, 4',
     rule: 'A deletion answers 200 { ok: true }.',
-    level: 'must',
     needs: FULL,
-    async run(context, probe) {
-      const exchange = await deleted(context);
-      expectStatus(exchange, 200);
-      demandShape(exchange, acknowledgement, probe);
-    },
-  },
+    ask: deleted,
+    shape: acknowledgement,
+  }),
   {
     id: 'delete.gone',
     section: 'Rules per endpoint, 4',

@@ -8,6 +8,7 @@ import { firstText, messageIdOf, SEND_TIMEOUT_MS, sendText } from '../fixtures/s
 import type { ServiceCheck } from '../inputs.ts';
 import { expectEqual, expectRefusal, expectStatus, nameAnswer, skipUnusable } from '../judge.ts';
 import { demandShape, demandValue, isObject } from '../shape.ts';
+import { shapeCheck } from '../shape-check.ts';
 import { message, sendAnswer } from '../spec-shapes.ts';
 
 const SECTION = 'Rules per endpoint, 10';
@@ -45,18 +46,14 @@ async function countText(context: ServiceContext, text: string): Promise<number>
 
 /** Sends that go out, to the recipient alone. Implements `Rules per endpoint`, 10. */
 export const sendChecks: readonly ServiceCheck[] = [
-  {
+  shapeCheck({
     ...SENDING,
     id: 'send.text.shape',
     section: 'Endpoints, 10',
     rule: 'A text is answered with 200 and messageId, waMessageId and status.',
-    level: 'must',
-    async run(context, probe) {
-      const { exchange } = await firstText(context);
-      expectStatus(exchange, 200);
-      demandShape(exchange, sendAnswer, probe);
-    },
-  },
+    ask: async (context) => (await firstText(context)).exchange,
+    shape: sendAnswer,
+  }),
   {
     ...SENDING,
     id: 'send.text.listed',
@@ -140,18 +137,14 @@ export const sendChecks: readonly ServiceCheck[] = [
       probe.note(`${early.length} of ${exchanges.length} came too early`);
     },
   },
-  {
+  shapeCheck({
     ...SENDING,
     id: 'send.media.shape',
     section: 'Media object',
     rule: 'A picture is answered with 200 and messageId, waMessageId and status.',
-    level: 'must',
-    async run(context, probe) {
-      const exchange = await picture(context);
-      expectStatus(exchange, 200);
-      demandShape(exchange, sendAnswer, probe);
-    },
-  },
+    ask: picture,
+    shape: sendAnswer,
+  }),
   {
     ...SENDING,
     id: 'send.media.network-id',

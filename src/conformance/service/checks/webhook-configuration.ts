@@ -3,8 +3,9 @@ import type { Exchange } from '../../runner/exchange.ts';
 import type { ServiceContext } from '../context.ts';
 import { webhookBefore } from '../fixtures/webhook.ts';
 import type { ServiceCheck } from '../inputs.ts';
-import { expectEqual, expectRefusal, expectStatus, nameAnswer } from '../judge.ts';
-import { demandShape, isObject } from '../shape.ts';
+import { expectEqual, expectRefusal, nameAnswer } from '../judge.ts';
+import { isObject } from '../shape.ts';
+import { shapeCheck } from '../shape-check.ts';
 import { EVENT_NAMES, webhook } from '../spec-shapes.ts';
 
 const SECTION = 'Rules per endpoint, 12 to 14';
@@ -87,17 +88,13 @@ function refusing(kind: string, what: string, urls: readonly string[]): ServiceC
 
 /** Reading the webhook, and addresses that it must not get. Implements `Webhook configuration`. */
 export const webhookConfigurationChecks: readonly ServiceCheck[] = [
-  {
+  shapeCheck({
     id: 'webhook.get.shape',
     section: 'Webhook configuration',
     rule: 'GET /webhook answers 200 with url, events and secretSet.',
-    level: 'must',
-    async run(context, probe) {
-      const exchange = await webhookBefore(context);
-      expectStatus(exchange, 200);
-      demandShape(exchange, webhook, probe);
-    },
-  },
+    ask: webhookBefore,
+    shape: webhook,
+  }),
   {
     id: 'webhook.get.no-secret',
     section: 'Webhook configuration',
