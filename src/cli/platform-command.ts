@@ -1,0 +1,59 @@
+import { createLifecycle } from '../runtime/lifecycle/lifecycle.ts';
+import { createLogger } from '../runtime/logger/logger.ts';
+import { readPortBase } from './command-line.ts';
+import { describeService } from './describe-loop.ts';
+import { portsFrom } from './ports.ts';
+import { runCommand } from './run-command.ts';
+import { runService } from './run-service.ts';
+import { openServerDatabase } from './server-database.ts';
+import { startOptions } from './start-options.ts';
+
+const SHUTDOWN_MS = 1_900;
+const REAL_PACE = 1;
+
+const COMMAND = {
+  name: 'npm run platform --',
+  summary: 'runs the service with its sandbox, for a connector of your own.',
+  options: {
+    json: { type: 'boolean', description: 'print one JSON line when ready; logs go to standard error' },
+    'port-base': {
+      type: 'string',
+      value: 'N',
+      description: 'listen on N, N+10 and N+11 (default 4000); 0 takes free ports',
+    },
+    'data-dir': { type: 'string', value: 'DIR', description: 'where data is kept (default .data)' },
+  },
+} as const;
+
+await runCommand(COMMAND, async ({ options, env, clock, print, warnOfTypo }) => {
+  const settings = startOptions(env, warnOfTypo);
+  const ports = portsFrom(readPortBase(options['port-base']));
+  const logger = createLogger({ level: settings.logLevel, name: 'platform', destination: 'stderr' });
+  const lifecycle = createLifecycle({ logger, clock, deadlineMs: SHUTDOWN_MS });
+  lifecycle.closeOnSignals();
+  try {
+    const server = await openServerDatabase({
+      url: settings.platformDatabaseUrl ?? settings.databaseUrl,
+      dataDir: String(options['data-dir'] ?? '.data'),
+      clock,
+      logger,
+    });
+    lifecycle.onClose('database server', () => server.close());
+    const service = await runService({
+      databaseUrl: server.url,
+      ports,
+      sendScale: REAL_PACE,
+      trustedProxies: settings.trustedProxies,
+      webhookSecret: settings.webhookSecret,
+      onTakenOver: () => void lifecycle.close().then(() => process.exit(1)),
+      clock,
+      logger,
+    });
+    lifecycle.onClose('service', () => service.close());
+    const info = service.sandbox.info();
+    print(options['json'] ? `${JSON.stringify(info)}\n` : describeService(info));
+  } catch (error) {
+    await lifecycle.close();
+    throw error;
+  }
+});

@@ -1,0 +1,77 @@
+import { join } from 'node:path';
+import { createLifecycle } from '../runtime/lifecycle/lifecycle.ts';
+import { createLogger } from '../runtime/logger/logger.ts';
+import { readPortBase } from './command-line.ts';
+import { describeLoop } from './describe-loop.ts';
+import { readLocalSecrets } from './local-secrets.ts';
+import { startLoop } from './loop.ts';
+import { portsFrom } from './ports.ts';
+import { runCommand } from './run-command.ts';
+import { checkLoop } from './self-check.ts';
+import { openServerDatabase } from './server-database.ts';
+import { startOptions } from './start-options.ts';
+
+const SHUTDOWN_MS = 1_900;
+/** A send takes a fraction of a second, so that nobody waits for a simulation. */
+const SEND_SCALE = 0.02;
+
+const COMMAND = {
+  name: 'npm start --',
+  summary: 'runs the whole loop: simulated network, service, sandbox and connector.',
+  options: {
+    json: { type: 'boolean', description: 'print one JSON line when ready; logs go to standard error' },
+    'port-base': {
+      type: 'string',
+      value: 'N',
+      description: 'listen on N, N+10, N+11 and N+20 (default 4000); 0 takes free ports',
+    },
+    'data-dir': {
+      type: 'string',
+      value: 'DIR',
+      description: 'where data and secrets are kept (default .data)',
+    },
+  },
+} as const;
+
+await runCommand(COMMAND, async ({ options, env, clock, print, warnOfTypo }) => {
+  const { databaseUrl, platformDatabaseUrl, logLevel, ...settings } = startOptions(env, warnOfTypo);
+  const ports = portsFrom(readPortBase(options['port-base']));
+  const dataDir = String(options['data-dir'] ?? '.data');
+  const logger = createLogger({ level: logLevel, name: 'start', destination: 'stderr' });
+  const lifecycle = createLifecycle({ logger, clock, deadlineMs: SHUTDOWN_MS });
+  lifecycle.closeOnSignals();
+  const say = (text: string): void => {
+    if (!options['json']) print(`${text}\n`);
+  };
+  try {
+    const beganAt = clock.elapsed();
+    const secrets = readLocalSecrets(join(dataDir, 'secrets.json'));
+    const server = await openServerDatabase({ url: databaseUrl, dataDir, clock, logger });
+    lifecycle.onClose('database server', () => server.close());
+    say(`database    ${server.note}`);
+    const loop = await startLoop({
+      ...settings,
+      connectorDatabaseUrl: server.url,
+      platformDatabaseUrl: platformDatabaseUrl?.reveal() ?? server.url,
+      ports,
+      secrets,
+      sendScale: SEND_SCALE,
+      onTakenOver: () => void lifecycle.close().then(() => process.exit(1)),
+      clock,
+      logger,
+    });
+    lifecycle.onClose('loop', () => loop.close());
+    const check = await checkLoop(loop.info(), clock);
+    say(
+      `self-check  by webhook: ${check.webhookMs} ms · webhook dropped, repaired by polling: ${check.repairMs} ms`,
+    );
+    say(
+      `ready       in ${((clock.elapsed() - beganAt) / 1000).toFixed(1)} s; Ctrl-C ends it, the data stays`,
+    );
+    const info = loop.info();
+    print(options['json'] ? `${JSON.stringify(info)}\n` : describeLoop(info, secrets));
+  } catch (error) {
+    await lifecycle.close();
+    throw error;
+  }
+});
