@@ -1,0 +1,165 @@
+/**
+ * The rule: a send is repeated only while that cannot send it twice.
+ *
+ * A refusal means that nothing went out. Some refusals pass with time, and the same send is repeated with the
+ * same idempotency key; the others are final. An answer that was lost says nothing: the message may be out.
+ * A text is then repeated with its key, and the service gives the first answer again. The key is documented for
+ * texts alone, so a file is never repeated blindly: whether it went out is looked up among the messages.
+ *
+ * The service forgets a key after 24 hours. No attempt is made later than 23 hours after the first one.
+ *
+ * The mistake that this prevents: a retry middleware that repeats a POST after a time-out, and a customer who
+ * gets the same message twice.
+ */
+
+/** What an error code means for a send. */
+export type SendRule =
+  /** Nothing went out, and the same send cannot succeed before somebody changes something. */
+  | { readonly next: 'reject' }
+  /** Nothing went out. Repeat after `Retry-After`, or after `firstMs`, doubling up to `longestMs`. */
+  | { readonly next: 'repeat'; readonly firstMs: number; readonly longestMs: number }
+  /** An earlier attempt is still under way: the message may be out. Repeat with the same key. */
+  | { readonly next: 'await'; readonly firstMs: number; readonly longestMs: number }
+  /** The service broke down on the way: as if there was no answer. */
+  | { readonly next: 'lost' };
+
+const second = 1_000;
+const minute = 60 * second;
+const hour = 60 * minute;
+
+const REJECT = { next: 'reject' } as const;
+
+/** A rule for each error code of the service. A code that is missing here is decided by its HTTP status. */
+export const SEND_POLICY = {
+  invalid_request: REJECT,
+  invalid_phone_number: REJECT,
+  invalid_webhook: REJECT,
+  text_or_media: REJECT,
+  idempotency_key_reuse: REJECT,
+  idempotency_key_invalid: REJECT,
+  invalid_key: REJECT,
+  addon_required: REJECT,
+  license_inactive: REJECT,
+  ip_not_allowed: REJECT,
+  insufficient_scope: REJECT,
+  forbidden_portal_kind: REJECT,
+  invalid_grant: REJECT,
+  already_connected: REJECT,
+  not_supported_for_provider: REJECT,
+  /** Of creating connections; a send that meets it is in the same position as with `in_progress`. */
+  idempotency_in_progress: { next: 'await', firstMs: second, longestMs: 30 * second },
+  in_progress: { next: 'await', firstMs: 5 * second, longestMs: 30 * second },
+  recipient_not_on_whatsapp: REJECT,
+  warmup_limited: { next: 'repeat', firstMs: 5 * minute, longestMs: 15 * minute },
+  rate_limited: { next: 'repeat', firstMs: 30 * second, longestMs: 5 * minute },
+  send_failed: { next: 'repeat', firstMs: 5 * second, longestMs: 5 * minute },
+  pairing_code_unavailable: REJECT,
+  /** The access token ran out: the next attempt takes a fresh one. */
+  invalid_token: { next: 'repeat', firstMs: second, longestMs: minute },
+  not_found: REJECT,
+  method_not_allowed: REJECT,
+  payload_too_large: REJECT,
+  internal_error: { next: 'lost' },
+} as const satisfies Readonly<Record<string, SendRule>>;
+
+/** The codes that are decided. */
+export type SendErrorCode = keyof typeof SEND_POLICY;
+
+/** How an attempt ended. */
+export type SendOutcome =
+  /** `stored` is false in the degraded case: delivered, and the service kept no record. */
+  | { readonly kind: 'accepted'; readonly stored: boolean }
+  | {
+      readonly kind: 'refused';
+      readonly status: number;
+      readonly code: string;
+      /** What `Retry-After` said, in milliseconds; null: nothing. */
+      readonly retryAfterMs: number | null;
+    }
+  /** No connection was made: the service has not heard of it. */
+  | { readonly kind: 'not_sent' }
+  /** No answer, or one that cannot be read. */
+  | { readonly kind: 'lost' };
+
+/** What is known of a send when its attempt ends. Times in epoch milliseconds. */
+export interface SendSituation {
+  readonly carries: 'text' | 'media';
+  /** Attempts so far, this one included. */
+  readonly attempts: number;
+  readonly firstAttemptAt: number;
+  readonly now: number;
+  /** The answer of an earlier attempt was lost, and no answer has settled it since. */
+  readonly inDoubt: boolean;
+  /** Between 0 and 1; spreads repeats. */
+  readonly random: number;
+}
+
+/** What comes next. `inDoubt` goes into the situation of the next attempt. */
+export type SendStep =
+  /** Certain: it went out and the service has it on record. */
+  | { readonly next: 'sent' }
+  /** Certain: it went out, and no record will ever show it. Never repeat it. */
+  | { readonly next: 'delivered_not_stored' }
+  /** Certain: nothing went out. */
+  | { readonly next: 'rejected' }
+  /** It may have gone out. Only a person may decide to send it again. */
+  | { readonly next: 'unknown' }
+  /** Attempt it again with the same key; what follows on the same connection waits behind it. */
+  | { readonly next: 'repeat'; readonly waitMs: number; readonly inDoubt: boolean }
+  /** Do not attempt it again. Look for it among the messages of the service. */
+  | { readonly next: 'look_up' };
+
+/** No attempt later than this after the first one: the service forgets the key after 24 hours. */
+export const LAST_ATTEMPT_AFTER_MS = 23 * hour;
+
+const AFTER_LOSS = { firstMs: 5 * second, longestMs: 5 * minute };
+
+/** Decides what follows an attempt. Pure. */
+export function decideSend(outcome: SendOutcome, situation: SendSituation): SendStep {
+  if (outcome.kind === 'accepted') return { next: outcome.stored ? 'sent' : 'delivered_not_stored' };
+  if (outcome.kind === 'lost') return afterLoss(situation);
+  if (outcome.kind === 'not_sent') return repeat(AFTER_LOSS, null, situation, situation.inDoubt);
+  const rule = ruleFor(outcome.code, outcome.status);
+  switch (rule.next) {
+    case 'reject':
+      return giveUp(situation.inDoubt);
+    case 'repeat':
+      return repeat(rule, outcome.retryAfterMs, situation, situation.inDoubt);
+    case 'await':
+      return repeat(rule, outcome.retryAfterMs, situation, true);
+    case 'lost':
+      return afterLoss(situation);
+  }
+}
+
+/** The rule for a code. One that is newer than this table goes by its status. */
+export function ruleFor(code: string, status: number): SendRule {
+  if (Object.hasOwn(SEND_POLICY, code)) return SEND_POLICY[code as SendErrorCode];
+  if (status === 429) return SEND_POLICY.rate_limited;
+  return status >= 500 || status === 408 ? { next: 'lost' } : REJECT;
+}
+
+/** What a send becomes when its time is over before it could be attempted again. */
+export function giveUp(inDoubt: boolean): { readonly next: 'rejected' | 'unknown' } {
+  // A refusal of this attempt says nothing of an earlier one whose answer was lost.
+  return { next: inDoubt ? 'unknown' : 'rejected' };
+}
+
+function afterLoss(situation: SendSituation): SendStep {
+  if (situation.carries === 'media') return { next: 'look_up' };
+  return repeat(AFTER_LOSS, null, situation, true);
+}
+
+function repeat(
+  { firstMs, longestMs }: { readonly firstMs: number; readonly longestMs: number },
+  askedMs: number | null,
+  situation: SendSituation,
+  inDoubt: boolean,
+): SendStep {
+  const { attempts, firstAttemptAt, now, random } = situation;
+  const own = Math.min(firstMs * 2 ** Math.min(attempts - 1, 20), longestMs);
+  // Never earlier than was asked for; up to a fifth more, so that many sends do not come back at once.
+  const waitMs = Math.round((askedMs ?? own) * (1 + random / 5));
+  if (now + waitMs > firstAttemptAt + LAST_ATTEMPT_AFTER_MS) return giveUp(inDoubt);
+  return { next: 'repeat', waitMs, inDoubt };
+}

@@ -1,0 +1,176 @@
+import fc from 'fast-check';
+import { describe, expect, expectTypeOf, it } from 'vitest';
+import type { ErrorCode } from '../../src/contract/service/errors.ts';
+import {
+  decideSend,
+  LAST_ATTEMPT_AFTER_MS,
+  ruleFor,
+  SEND_POLICY,
+  type SendErrorCode,
+  type SendOutcome,
+  type SendSituation,
+} from '../../src/patterns/send-policy.ts';
+
+const SECOND = 1_000;
+const HOUR = 3_600 * SECOND;
+const START = Date.UTC(2026, 0, 15, 12);
+
+const fresh: SendSituation = {
+  carries: 'text',
+  attempts: 1,
+  firstAttemptAt: START,
+  now: START,
+  inDoubt: false,
+  random: 0,
+};
+const media: SendSituation = { ...fresh, carries: 'media' };
+
+const refusal = (status: number, code: string, retryAfterMs: number | null = null): SendOutcome => ({
+  kind: 'refused',
+  status,
+  code,
+  retryAfterMs,
+});
+
+describe('the table', () => {
+  it('decides exactly the codes of the contract', () => {
+    expectTypeOf<SendErrorCode>().toEqualTypeOf<ErrorCode>();
+  });
+
+  it.each([
+    ['invalid_request', 400],
+    ['text_or_media', 400],
+    ['invalid_key', 401],
+    ['addon_required', 402],
+    ['license_inactive', 402],
+    ['ip_not_allowed', 403],
+    ['insufficient_scope', 403],
+    ['not_found', 404],
+    ['payload_too_large', 413],
+    ['recipient_not_on_whatsapp', 422],
+  ])('rejects after %s', (code, status) => {
+    expect(decideSend(refusal(status, code), fresh)).toEqual({ next: 'rejected' });
+  });
+
+  it.each([
+    ['warmup_limited', 429, 300 * SECOND],
+    ['rate_limited', 429, 30 * SECOND],
+    ['send_failed', 502, 5 * SECOND],
+    ['invalid_token', 401, SECOND],
+  ])('repeats after %s %i and %i ms, without doubt', (code, status, waitMs) => {
+    expect(decideSend(refusal(status, code), fresh)).toEqual({ next: 'repeat', waitMs, inDoubt: false });
+  });
+
+  it('repeats after in_progress, in doubt: the first attempt may be out', () => {
+    expect(decideSend(refusal(409, 'in_progress'), fresh)).toEqual({
+      next: 'repeat',
+      waitMs: 5 * SECOND,
+      inDoubt: true,
+    });
+  });
+
+  it.each([
+    [429, 'a_new_limit', SEND_POLICY.rate_limited],
+    [503, 'http_503', { next: 'lost' }],
+    [502, 'a_new_failure', { next: 'lost' }],
+    [408, 'http_408', { next: 'lost' }],
+    [409, 'a_new_conflict', { next: 'reject' }],
+    [302, 'http_302', { next: 'reject' }],
+    [400, 'constructor', { next: 'reject' }],
+  ])('decides %i %s by its status', (status, code, rule) => {
+    expect(ruleFor(code, status)).toEqual(rule);
+  });
+});
+
+describe('an answer', () => {
+  it('that was stored is sent, one that was not is never repeated', () => {
+    expect(decideSend({ kind: 'accepted', stored: true }, fresh)).toEqual({ next: 'sent' });
+    expect(decideSend({ kind: 'accepted', stored: false }, media)).toEqual({ next: 'delivered_not_stored' });
+  });
+
+  it('that was lost repeats a text in doubt, and looks a file up', () => {
+    expect(decideSend({ kind: 'lost' }, fresh)).toEqual({
+      next: 'repeat',
+      waitMs: 5 * SECOND,
+      inDoubt: true,
+    });
+    expect(decideSend({ kind: 'lost' }, media)).toEqual({ next: 'look_up' });
+    expect(decideSend(refusal(500, 'internal_error'), media)).toEqual({ next: 'look_up' });
+  });
+
+  it('that never came because nothing was sent leaves no doubt, not even for a file', () => {
+    expect(decideSend({ kind: 'not_sent' }, media)).toMatchObject({ next: 'repeat', inDoubt: false });
+  });
+});
+
+describe('doubt', () => {
+  it('makes a refusal unknown: it says nothing of the attempt before', () => {
+    expect(decideSend(refusal(402, 'license_inactive'), { ...fresh, inDoubt: true })).toEqual({
+      next: 'unknown',
+    });
+  });
+
+  it('stays over refusals that pass', () => {
+    expect(decideSend(refusal(502, 'send_failed'), { ...fresh, inDoubt: true })).toMatchObject({
+      inDoubt: true,
+    });
+  });
+});
+
+describe('the wait', () => {
+  it('doubles up to its bound', () => {
+    const waits = [1, 2, 3, 20, 5_000].map((attempts) => {
+      const step = decideSend(refusal(502, 'send_failed'), { ...fresh, attempts });
+      return step.next === 'repeat' ? step.waitMs / SECOND : step.next;
+    });
+    expect(waits).toEqual([5, 10, 20, 300, 300]);
+  });
+
+  it('is what the service asked for, and at most a fifth more', () => {
+    const asked = refusal(429, 'rate_limited', 7 * SECOND);
+    expect(decideSend(asked, fresh)).toMatchObject({ waitMs: 7 * SECOND });
+    expect(decideSend(asked, { ...fresh, random: 1 })).toMatchObject({ waitMs: 8.4 * SECOND });
+  });
+
+  it('ends 23 hours after the first attempt', () => {
+    const late = { ...fresh, now: START + 23 * HOUR - 4 * SECOND };
+    expect(decideSend(refusal(502, 'send_failed'), late)).toEqual({ next: 'rejected' });
+    expect(decideSend({ kind: 'lost' }, late)).toEqual({ next: 'unknown' });
+    const inTime = { ...fresh, now: START + 23 * HOUR - 5 * SECOND };
+    expect(decideSend(refusal(502, 'send_failed'), inTime)).toMatchObject({ next: 'repeat' });
+  });
+});
+
+describe('whatever happens', () => {
+  const outcome = fc.oneof(
+    fc.record({ kind: fc.constant('accepted' as const), stored: fc.boolean() }),
+    fc.record({
+      kind: fc.constant('refused' as const),
+      status: fc.integer({ min: 300, max: 599 }),
+      code: fc.oneof(fc.constantFrom(...Object.keys(SEND_POLICY)), fc.string()),
+      retryAfterMs: fc.option(fc.integer({ min: 0, max: 24 * HOUR })),
+    }),
+    fc.constantFrom({ kind: 'lost' } as const, { kind: 'not_sent' } as const),
+  );
+  const situation = fc.record({
+    carries: fc.constantFrom('text' as const, 'media' as const),
+    attempts: fc.integer({ min: 1, max: 10_000 }),
+    firstAttemptAt: fc.constant(START),
+    now: fc.integer({ min: START, max: START + 30 * HOUR }),
+    inDoubt: fc.boolean(),
+    random: fc.double({ min: 0, max: 1, noNaN: true }),
+  });
+
+  it('a lost file is not repeated, doubt is never dropped, and no attempt comes after 23 hours', () => {
+    fc.assert(
+      fc.property(outcome, situation, (end, before) => {
+        const step = decideSend(end, before);
+        if (end.kind === 'lost' && before.carries === 'media') expect(step.next).toBe('look_up');
+        if (step.next === 'rejected') expect(before.inDoubt).toBe(false);
+        if (step.next !== 'repeat') return;
+        expect(before.now + step.waitMs).toBeLessThanOrEqual(START + LAST_ATTEMPT_AFTER_MS);
+        if (before.inDoubt) expect(step.inDoubt).toBe(true);
+      }),
+    );
+  });
+});
