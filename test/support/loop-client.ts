@@ -18,12 +18,19 @@ function checkJson(url: string, method: string, answer: Response, body: unknown)
   checkAnswer(api, method, pathname.replace(base, ''), { status: answer.status, body, header });
 }
 
+function toBody(body: unknown): string | Uint8Array<ArrayBuffer> {
+  return body instanceof Uint8Array
+    ? new Uint8Array(body.buffer as ArrayBuffer, body.byteOffset, body.length)
+    : JSON.stringify(body);
+}
+
 /** Calls a JSON API; throws for any answer but a 2xx, and fails the test for one that no contract lists. */
 export async function callJson<Answer>(
   url: string,
   init: {
     readonly method?: string;
     readonly token?: string;
+    /** Sent as JSON; bytes are sent as they are. */
     readonly body?: unknown;
     readonly headers?: Readonly<Record<string, string>>;
   } = {},
@@ -35,7 +42,7 @@ export async function callJson<Answer>(
       ...(init.body === undefined ? {} : { 'content-type': 'application/json' }),
       ...init.headers,
     },
-    ...(init.body === undefined ? {} : { body: JSON.stringify(init.body) }),
+    ...(init.body === undefined ? {} : { body: toBody(init.body) }),
   });
   const text = await answer.text();
   if (!answer.ok) throw new Error(`${init.method ?? 'GET'} ${url} answered ${answer.status}: ${text}`);
