@@ -3,8 +3,9 @@ import { Skip } from '../runner/check.ts';
 import type { Clock } from '../runner/clock.ts';
 import { type CheckResult, runChecks } from '../runner/run-checks.ts';
 import { createContext, type ServiceContext } from './context.ts';
-import { findLock, type ServiceCheck, type ServiceInputs } from './inputs.ts';
+import type { ServiceInputs } from './inputs.ts';
 import { nameAnswer } from './judge.ts';
+import { findLock, type ServiceCheck } from './service-check.ts';
 import { SERVICE_CHECKS } from './suite.ts';
 import type { WebhookListener } from './webhook-listener.ts';
 

@@ -1,7 +1,7 @@
 import type { Exchange } from '../runner/exchange.ts';
 import type { ServiceContext } from './context.ts';
-import type { ServiceCheck } from './inputs.ts';
 import { expectStatus } from './judge.ts';
+import type { ServiceCheck } from './service-check.ts';
 import { demandShape, type Shape } from './shape.ts';
 
 /** A check of an answer by its status and its shape alone; a `must`. */

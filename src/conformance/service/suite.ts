@@ -17,7 +17,7 @@ import { sendChecks } from './checks/sends.ts';
 import { webhookConfigurationChecks } from './checks/webhook-configuration.ts';
 import { webhookRotationChecks, webhookSecretChecks } from './checks/webhook-secret.ts';
 import { wireChecks } from './checks/wire.ts';
-import type { ServiceCheck } from './inputs.ts';
+import type { ServiceCheck } from './service-check.ts';
 
 /**
  * Every check of the service, in the order in which they run: what only reads comes first, what deletes comes

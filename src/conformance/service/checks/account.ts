@@ -1,7 +1,7 @@
 import { Violation } from '../../runner/check.ts';
 import type { ServiceContext } from '../context.ts';
 import { listConnections, readConnections } from '../fixtures/connections.ts';
-import type { ServiceCheck } from '../inputs.ts';
+import type { ServiceCheck } from '../service-check.ts';
 import { isObject } from '../shape.ts';
 import { shapeCheck } from '../shape-check.ts';
 import { account } from '../spec-shapes.ts';

@@ -1,8 +1,8 @@
 import { Skip, Violation } from '../../runner/check.ts';
 import { connectionOf, isLive, listedDetail } from '../fixtures/connections.ts';
-import type { ServiceCheck } from '../inputs.ts';
 import { expectEqual, expectRefusal, expectRefused } from '../judge.ts';
 import { HARMLESS, UNKNOWN_ID } from '../requests.ts';
+import type { ServiceCheck } from '../service-check.ts';
 import { shapeCheck } from '../shape-check.ts';
 import { DETAIL_ALIASES, pairedDetail } from '../spec-shapes.ts';
 

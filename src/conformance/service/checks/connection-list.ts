@@ -1,7 +1,7 @@
 import { Violation } from '../../runner/check.ts';
 import { listConnections, readConnections, someConnections } from '../fixtures/connections.ts';
-import type { ServiceCheck } from '../inputs.ts';
 import { expectEqual, expectStatus } from '../judge.ts';
+import type { ServiceCheck } from '../service-check.ts';
 import { demandShape } from '../shape.ts';
 import { connectionList, LIST_ALIASES } from '../spec-shapes.ts';
 

@@ -12,10 +12,10 @@ import {
   plainCreation,
   requestConnection,
 } from '../fixtures/own-connections.ts';
-import type { ServiceCheck } from '../inputs.ts';
 import { codeOf, expectEqual, expectRefusal, expectStatus, nameAnswer } from '../judge.ts';
 import { readPng } from '../png.ts';
 import { LONG_KEY } from '../requests.ts';
+import type { ServiceCheck } from '../service-check.ts';
 import { demandShape, isObject } from '../shape.ts';
 import { shapeCheck } from '../shape-check.ts';
 import { createdConnection } from '../spec-shapes.ts';

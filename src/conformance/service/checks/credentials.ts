@@ -1,9 +1,9 @@
 import { Violation } from '../../runner/check.ts';
 import type { Exchange } from '../../runner/exchange.ts';
 import type { ServiceContext } from '../context.ts';
-import type { ServiceCheck } from '../inputs.ts';
 import { codeOf, expectStatus, nameAnswer } from '../judge.ts';
 import { HARMLESS, type HarmlessRequest } from '../requests.ts';
+import type { ServiceCheck } from '../service-check.ts';
 
 const UNKNOWN_KEY = 'no-service-ever-gave-out-this-key';
 const SECTION = 'Authentication';

@@ -8,8 +8,8 @@ import {
   rotatedDelivery,
 } from '../fixtures/deliveries.ts';
 import { messageIdOf, SEND_TIMEOUT_MS } from '../fixtures/sends.ts';
-import type { ServiceCheck } from '../inputs.ts';
 import { expectEqual } from '../judge.ts';
+import type { ServiceCheck } from '../service-check.ts';
 import { signDelivery } from '../signature.ts';
 import type { WebhookRequest } from '../webhook-listener.ts';
 

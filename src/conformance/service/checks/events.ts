@@ -3,8 +3,8 @@ import type { ServiceContext } from '../context.ts';
 import { acceptedDelivery, allDeliveries, lookAtDelivery, readEvent, reply } from '../fixtures/deliveries.ts';
 import { findMessage } from '../fixtures/messages.ts';
 import { messageIdOf, SEND_TIMEOUT_MS } from '../fixtures/sends.ts';
-import type { ServiceCheck } from '../inputs.ts';
 import { expectEqual } from '../judge.ts';
+import type { ServiceCheck } from '../service-check.ts';
 import { demandValue, isObject, lookAt } from '../shape.ts';
 import { payloads } from '../spec-shapes.ts';
 

@@ -3,9 +3,9 @@ import { secondWorkspace } from '../context.ts';
 import { readConnections, someConnections } from '../fixtures/connections.ts';
 import { askPage, readPage } from '../fixtures/messages.ts';
 import { ownConnection, readDetail } from '../fixtures/own-connections.ts';
-import type { ServiceCheck } from '../inputs.ts';
 import { expectEqual, expectRefused, expectStatus, nameAnswer } from '../judge.ts';
 import { NO_PHONE, UNKNOWN_ID } from '../requests.ts';
+import type { ServiceCheck } from '../service-check.ts';
 
 const SECTION = 'API keys';
 const SECOND = ['second-key'] as const;

@@ -2,9 +2,9 @@ import { Violation } from '../../runner/check.ts';
 import type { Exchange } from '../../runner/exchange.ts';
 import type { ServiceContext } from '../context.ts';
 import { readPage } from '../fixtures/messages.ts';
-import type { ServiceCheck } from '../inputs.ts';
 import { expectEqual, nameAnswer } from '../judge.ts';
 import { HARMLESS, UNKNOWN_ID } from '../requests.ts';
+import type { ServiceCheck } from '../service-check.ts';
 
 const SECTION = 'Versioning';
 const PLAIN_READS = ['/connections', '/account', '/webhook'];

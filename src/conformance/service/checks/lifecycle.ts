@@ -2,8 +2,8 @@ import { Violation } from '../../runner/check.ts';
 import type { ServiceContext } from '../context.ts';
 import { connectionOf } from '../fixtures/connections.ts';
 import { ownConnection, pollDetail, readDetail } from '../fixtures/own-connections.ts';
-import type { ServiceCheck } from '../inputs.ts';
 import { expectEqual, expectRefusal, expectRefused, expectStatus } from '../judge.ts';
+import type { ServiceCheck } from '../service-check.ts';
 import { shapeCheck } from '../shape-check.ts';
 import { acknowledgement, restart } from '../spec-shapes.ts';
 

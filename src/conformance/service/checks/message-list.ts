@@ -1,9 +1,9 @@
 import { Skip, Violation } from '../../runner/check.ts';
 import { listConnections, readConnections } from '../fixtures/connections.ts';
 import { askPage, newestPage, readPage, someMessages, walk } from '../fixtures/messages.ts';
-import type { ServiceCheck } from '../inputs.ts';
 import { expectEqual, expectRefusal, expectStatus } from '../judge.ts';
 import { UNKNOWN_ID } from '../requests.ts';
+import type { ServiceCheck } from '../service-check.ts';
 import { demandShape } from '../shape.ts';
 import { messagePage, messages } from '../spec-shapes.ts';
 

@@ -3,10 +3,10 @@ import type { Exchange } from '../../runner/exchange.ts';
 import type { ServiceContext } from '../context.ts';
 import { connectionOf, liveConnection } from '../fixtures/connections.ts';
 import { ownConnection, readDetail, spareConnection } from '../fixtures/own-connections.ts';
-import type { ServiceCheck } from '../inputs.ts';
 import { codeOf, expectEqual, expectRefusal, expectStatus, nameAnswer } from '../judge.ts';
 import { readPng } from '../png.ts';
 import { NO_PHONE, UNKNOWN_ID } from '../requests.ts';
+import type { ServiceCheck } from '../service-check.ts';
 import { demandShape, isObject } from '../shape.ts';
 import { DETAIL_ALIASES, pairingCode, pairingDetail } from '../spec-shapes.ts';
 

@@ -3,8 +3,8 @@ import type { Exchange } from '../../runner/exchange.ts';
 import type { ServiceContext } from '../context.ts';
 import { sendingConnection } from '../fixtures/connections.ts';
 import { firstText, messageIdOf, SEND_TIMEOUT_MS } from '../fixtures/sends.ts';
-import type { ServiceCheck } from '../inputs.ts';
 import { codeOf, expectEqual, expectRefusal, expectStatus, nameAnswer, skipUnusable } from '../judge.ts';
+import type { ServiceCheck } from '../service-check.ts';
 import { demandShape, isObject } from '../shape.ts';
 import { readReceipt } from '../spec-shapes.ts';
 

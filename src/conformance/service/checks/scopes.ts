@@ -1,8 +1,8 @@
 import { Skip, Violation } from '../../runner/check.ts';
 import { narrowKey, type ServiceContext } from '../context.ts';
-import type { ServiceCheck } from '../inputs.ts';
 import { codeOf, expectRefusal, nameAnswer } from '../judge.ts';
 import { HARMLESS, type HarmlessRequest, SCOPES, UNKNOWN_ID } from '../requests.ts';
+import type { ServiceCheck } from '../service-check.ts';
 
 function isAllowed(context: ServiceContext, scope: string): boolean {
   return context.inputs.narrowScopes?.includes(scope) ?? false;

@@ -2,9 +2,9 @@ import { Skip, Violation } from '../../runner/check.ts';
 import type { Exchange } from '../../runner/exchange.ts';
 import { NoAnswer } from '../../runner/http-client.ts';
 import type { ServiceContext } from '../context.ts';
-import type { ServiceCheck } from '../inputs.ts';
 import { codeOf, expectRefusal, expectRefused, nameAnswer, type Refusal } from '../judge.ts';
 import { NO_PHONE, UNKNOWN_ID } from '../requests.ts';
+import type { ServiceCheck } from '../service-check.ts';
 import { isObject } from '../shape.ts';
 
 const SECTION = 'Rules per endpoint, 10';

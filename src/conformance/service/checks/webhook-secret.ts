@@ -1,7 +1,7 @@
 import { Violation } from '../../runner/check.ts';
 import { rotateWebhook, secretOf, setWebhook, setWebhookAgain, webhookBefore } from '../fixtures/webhook.ts';
-import type { ServiceCheck } from '../inputs.ts';
 import { expectEqual, expectStatus } from '../judge.ts';
+import type { ServiceCheck } from '../service-check.ts';
 import { demandShape, isObject } from '../shape.ts';
 import { EVENT_NAMES, webhookRotated, webhookSet } from '../spec-shapes.ts';
 

@@ -1,9 +1,9 @@
 import { Skip, Violation } from '../../runner/check.ts';
 import type { Exchange } from '../../runner/exchange.ts';
 import type { ServiceContext } from '../context.ts';
-import type { ServiceCheck } from '../inputs.ts';
 import { codeOf, expectRefusal, nameAnswer } from '../judge.ts';
 import { UNKNOWN_ID } from '../requests.ts';
+import type { ServiceCheck } from '../service-check.ts';
 import { isObject, nameValue } from '../shape.ts';
 
 /** Each documented code and its status. */

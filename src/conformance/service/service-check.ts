@@ -1,0 +1,82 @@
+import { type Check, Skip } from '../runner/check.ts';
+import type { ServiceContext } from './context.ts';
+import type { ServiceInputs } from './inputs.ts';
+
+/** What a check cannot do without, beside an address and a key. */
+export type Need =
+  | 'full'
+  | 'second-key'
+  | 'narrow-key'
+  | 'legacy'
+  | 'recipient'
+  | 'absent-recipient'
+  | 'pairing-phone'
+  | 'webhook'
+  | 'reply';
+
+/** A check of the service. */
+export interface ServiceCheck extends Check<ServiceContext> {
+  /** None: reads, or is refused without a trace. */
+  readonly needs?: readonly Need[];
+}
+
+interface NeedDefinition {
+  readonly why: string;
+  readonly flag: string;
+  given(inputs: ServiceInputs): boolean;
+}
+
+const NEEDS: Readonly<Record<Need, NeedDefinition>> = {
+  full: {
+    why: 'would leave traces in the account',
+    flag: '--profile full',
+    given: ({ profile }) => profile === 'full',
+  },
+  'second-key': {
+    why: 'needs a key of another workspace',
+    flag: '--second-api-key',
+    given: ({ secondApiKey }) => secondApiKey !== undefined,
+  },
+  'narrow-key': {
+    why: 'needs a key with fewer scopes',
+    flag: '--narrow-api-key and --narrow-scopes',
+    given: ({ narrowApiKey, narrowScopes }) => narrowApiKey !== undefined && narrowScopes !== undefined,
+  },
+  legacy: {
+    why: 'needs the legacy address',
+    flag: '--legacy-base-url',
+    given: ({ legacyBaseUrl }) => legacyBaseUrl !== undefined,
+  },
+  recipient: {
+    why: 'needs a phone that may be written to',
+    flag: '--recipient',
+    given: ({ recipient }) => recipient !== undefined,
+  },
+  'absent-recipient': {
+    why: 'needs a number that is not on the network',
+    flag: '--absent-recipient',
+    given: ({ absentRecipient }) => absentRecipient !== undefined,
+  },
+  'pairing-phone': {
+    why: 'needs a phone that codes may be asked for',
+    flag: '--pairing-phone',
+    given: ({ pairingPhone }) => pairingPhone !== undefined,
+  },
+  webhook: {
+    why: 'needs a public address that leads here, and replaces the webhook of the account',
+    flag: '--webhook-url and --webhook-listen',
+    given: ({ webhookUrl }) => webhookUrl !== undefined,
+  },
+  reply: {
+    why: 'needs the recipient to write back',
+    flag: '--await-reply',
+    given: ({ awaitReplyMs }) => awaitReplyMs !== undefined,
+  },
+};
+
+/** Why a check cannot run with these inputs; undefined when it can. */
+export function findLock(check: ServiceCheck, inputs: ServiceInputs): Skip | undefined {
+  const missing = (check.needs ?? []).map((need) => NEEDS[need]).filter((need) => !need.given(inputs));
+  if (missing.length === 0) return undefined;
+  return new Skip(missing.map(({ why }) => why).join('; '), missing.map(({ flag }) => flag).join(', '));
+}
