@@ -117,6 +117,45 @@ CREATE TABLE "connector"."messages" (
 	CONSTRAINT "messages_pkey" PRIMARY KEY("id","connection_id")
 );
 --> statement-breakpoint
+CREATE TABLE "connector"."outbound" (
+	"id" text PRIMARY KEY NOT NULL,
+	"position" bigint GENERATED ALWAYS AS IDENTITY (sequence name "connector"."outbound_position_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
+	"account_id" text NOT NULL,
+	"connection_id" text NOT NULL,
+	"reference" text NOT NULL,
+	"digest" text NOT NULL,
+	"recipient" text NOT NULL,
+	"text" text,
+	"media_filename" text,
+	"media_mimetype" text,
+	"media_caption" text,
+	"media_digest" text,
+	"idempotency_key" text NOT NULL,
+	"state" text NOT NULL,
+	"message_id" text,
+	"attempts" integer DEFAULT 0 NOT NULL,
+	"attempt_id" text,
+	"first_attempt_at" bigint,
+	"last_attempt_at" bigint,
+	"lost_at" bigint,
+	"in_doubt" boolean DEFAULT false NOT NULL,
+	"last_error" text,
+	"next_attempt_at" bigint,
+	"created_at" bigint NOT NULL,
+	"updated_at" bigint NOT NULL,
+	CONSTRAINT "outbound_reference" UNIQUE("account_id","reference")
+);
+--> statement-breakpoint
+CREATE TABLE "connector"."outbound_media" (
+	"outbound_id" text PRIMARY KEY NOT NULL,
+	"bytes" "bytea" NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "connector"."senders" (
+	"owner" text PRIMARY KEY NOT NULL,
+	"expires_at" bigint NOT NULL
+);
+--> statement-breakpoint
 CREATE TABLE "connector"."coverage" (
 	"account_id" text PRIMARY KEY NOT NULL,
 	"watermark" bigint,
@@ -177,8 +216,12 @@ CREATE TABLE "connector"."sweeps" (
 	CONSTRAINT "sweeps_pkey" PRIMARY KEY("account_id","horizon")
 );
 --> statement-breakpoint
+ALTER TABLE "connector"."outbound_media" ADD CONSTRAINT "outbound_media_outbound_id_outbound_id_fk" FOREIGN KEY ("outbound_id") REFERENCES "connector"."outbound"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 CREATE INDEX "connections_account" ON "connector"."connections" USING btree ("account_id");--> statement-breakpoint
 CREATE UNIQUE INDEX "change_batches_seq" ON "connector"."change_batches" USING btree ("last_seq") WHERE "connector"."change_batches"."last_seq" is not null;--> statement-breakpoint
 CREATE INDEX "change_batches_unnumbered" ON "connector"."change_batches" USING btree ("id") WHERE "connector"."change_batches"."last_seq" is null;--> statement-breakpoint
 CREATE INDEX "messages_newest" ON "connector"."messages" USING btree ("connection_id","created_at" DESC NULLS FIRST,"id" DESC NULLS FIRST);--> statement-breakpoint
+CREATE INDEX "outbound_lane" ON "connector"."outbound" USING btree ("connection_id","position") WHERE "connector"."outbound"."state" in ('queued', 'sending');--> statement-breakpoint
+CREATE INDEX "outbound_message" ON "connector"."outbound" USING btree ("connection_id","message_id") WHERE "connector"."outbound"."message_id" is not null;--> statement-breakpoint
+CREATE INDEX "outbound_newest" ON "connector"."outbound" USING btree ("created_at" DESC NULLS FIRST,"id" DESC NULLS FIRST);--> statement-breakpoint
 CREATE INDEX "repairs_due" ON "connector"."repairs" USING btree ("account_id","observed_at");

@@ -6,4 +6,5 @@ export * from './account-tables.ts';
 export { connectorSchema } from './connector-schema.ts';
 export * from './feed-tables.ts';
 export * from './message-tables.ts';
+export * from './outbox-tables.ts';
 export * from './sync-tables.ts';

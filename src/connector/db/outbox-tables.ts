@@ -1,0 +1,72 @@
+import { sql } from 'drizzle-orm';
+import { bigint, boolean, customType, index, integer, text, unique, uniqueIndex } from 'drizzle-orm/pg-core';
+import type { OutboundState } from '../../contract/connector/outbound.ts';
+import { connectorSchema, epochMs } from './connector-schema.ts';
+
+const bytea = customType<{ data: Uint8Array }>({ dataType: () => 'bytea' });
+
+/**
+ * The sends of the CRM. The unfinished ones of a connection are its lane: they are sent one by one, in the order
+ * of `position`. A row changes under the lease of its lane, or while it is `queued`.
+ */
+export const outbound = connectorSchema.table(
+  'outbound',
+  {
+    id: text('id').primaryKey(),
+    position: bigint('position', { mode: 'number' }).generatedAlwaysAsIdentity().notNull(),
+    accountId: text('account_id').notNull(),
+    connectionId: text('connection_id').notNull(),
+    /** The CRM's own id, with a digest of what was to be sent under it. */
+    reference: text('reference').notNull(),
+    digest: text('digest').notNull(),
+    recipient: text('recipient').notNull(),
+    text: text('text'),
+    mediaFilename: text('media_filename'),
+    mediaMimetype: text('media_mimetype'),
+    mediaCaption: text('media_caption'),
+    /** SHA-256 of the bytes, in hex. */
+    mediaDigest: text('media_digest'),
+    idempotencyKey: text('idempotency_key').notNull(),
+    state: text('state').$type<OutboundState>().notNull(),
+    messageId: text('message_id'),
+    attempts: integer('attempts').notNull().default(0),
+    /** The attempt under way. Null while `sending`: its answer was lost, and the message is looked up. */
+    attemptId: text('attempt_id'),
+    /** With this idempotency key. */
+    firstAttemptAt: epochMs('first_attempt_at'),
+    lastAttemptAt: epochMs('last_attempt_at'),
+    /** When the answer of a file was lost: it is looked up from then on. */
+    lostAt: epochMs('lost_at'),
+    /** The answer of an attempt was lost, and none has settled it since. */
+    inDoubt: boolean('in_doubt').notNull().default(false),
+    lastError: text('last_error'),
+    nextAttemptAt: epochMs('next_attempt_at'),
+    createdAt: epochMs('created_at').notNull(),
+    updatedAt: epochMs('updated_at').notNull(),
+  },
+  (table) => [
+    unique('outbound_reference').on(table.accountId, table.reference),
+    index('outbound_lane')
+      .on(table.connectionId, table.position)
+      .where(sql`${table.state} in ('queued', 'sending')`),
+    /** Whether a message is the outcome of a send already. */
+    index('outbound_message')
+      .on(table.connectionId, table.messageId)
+      .where(sql`${table.messageId} is not null`),
+    index('outbound_newest').on(table.createdAt.desc().nullsFirst(), table.id.desc().nullsFirst()),
+  ],
+);
+
+/** The files of sends that may still need them. */
+export const outboundMedia = connectorSchema.table('outbound_media', {
+  outboundId: text('outbound_id')
+    .primaryKey()
+    .references(() => outbound.id, { onDelete: 'cascade' }),
+  bytes: bytea('bytes').notNull(),
+});
+
+/** Processes that send. One that has not renewed its row is gone, and its lanes are free. */
+export const senders = connectorSchema.table('senders', {
+  owner: text('owner').primaryKey(),
+  expiresAt: epochMs('expires_at').notNull(),
+});
