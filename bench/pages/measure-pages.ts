@@ -1,6 +1,5 @@
 import { coversWorkspace, pageQuery, readPage } from '../../src/platform/messages/read-page.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
-import type { Database } from '../../src/runtime/database/database.ts';
 import type { BenchContext } from '../context.ts';
 import { describeMismatches, type RowCheck } from '../report/row-check.ts';
 import { spreadOf } from '../report/statistics.ts';
@@ -30,7 +29,7 @@ export interface PagesResult {
 const SMALL_ROWS = 10_000;
 /** Reads before anything counts: the statement is prepared, its pages are in memory. */
 const WARM_UP_READS = 20;
-const READS_PER_ROUND = 50;
+const READS_PER_ROUND = 100;
 
 /** Fills a small and a large database, and reads the same pages of both in turn. */
 export async function measurePages(context: BenchContext): Promise<PagesResult> {
@@ -67,10 +66,11 @@ interface Side {
 
 async function compare(small: Side, large: Side, rounds: number): Promise<PageResult> {
   const times = { small: [] as number[], large: [] as number[] };
-  for (const { at, page } of [small, large]) await readOften(at.database, page, WARM_UP_READS);
+  await readInTurn(small, large, WARM_UP_READS);
   for (let round = 0; round < rounds; round += 1) {
-    times.small.push(await readOften(small.at.database, small.page, READS_PER_ROUND));
-    times.large.push(await readOften(large.at.database, large.page, READS_PER_ROUND));
+    const medians = await readInTurn(small, large, READS_PER_ROUND);
+    times.small.push(medians.small);
+    times.large.push(medians.large);
   }
   return {
     name: small.page.name,
@@ -79,15 +79,24 @@ async function compare(small: Side, large: Side, rounds: number): Promise<PageRe
   };
 }
 
-/** Reads a page again and again as the service does; answers the median of the times, in milliseconds. */
-async function readOften(database: Database, { range }: PageCase, reads: number): Promise<number> {
-  const times: number[] = [];
+/** Reads both pages as the service does, one after the other, again and again; the median of each in ms. */
+async function readInTurn(
+  small: Side,
+  large: Side,
+  reads: number,
+): Promise<{ small: number; large: number }> {
+  const times = { small: [] as number[], large: [] as number[] };
   for (let read = 0; read < reads; read += 1) {
-    const began = systemClock.elapsed();
-    await readPage(database, range);
-    times.push(systemClock.elapsed() - began);
+    times.small.push(await timeRead(small));
+    times.large.push(await timeRead(large));
   }
-  return spreadOf(times).median;
+  return { small: spreadOf(times.small).median, large: spreadOf(times.large).median };
+}
+
+async function timeRead({ at, page }: Side): Promise<number> {
+  const began = systemClock.elapsed();
+  await readPage(at.database, page.range);
+  return systemClock.elapsed() - began;
 }
 
 interface ExplainedPlan {

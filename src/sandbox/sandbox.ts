@@ -117,10 +117,10 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
   });
 
   const resetOnce = async (): Promise<SandboxInfo> => {
-    ports.faults.clear();
     ports.calls.clear();
     ports.hosts.clear();
     await platform.reset();
+    ports.faults.reset();
     tail.reset();
     await saveTunnels();
     seed = await plant();

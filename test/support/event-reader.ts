@@ -6,7 +6,7 @@ export interface EventReader<Event> {
   /** All events so far, in order. */
   readonly events: readonly Event[];
   /** Resolves with the first event, read or to come, that fits. Rejects when the stream ends before. */
-  find(fits: (event: Event) => boolean): Promise<Event>;
+  find(fits: (event: Event, place: number) => boolean): Promise<Event>;
   /** Resolves when the stream has ended. */
   readonly ended: Promise<void>;
   /** Takes no more bytes from the wire until `resume`. */
@@ -59,7 +59,7 @@ export async function readEvents<Event>(
       for (let seen = 0; ; ) {
         for (; seen < events.length; seen += 1) {
           const event = events[seen];
-          if (event !== undefined && fits(event)) return event;
+          if (event !== undefined && fits(event, seen)) return event;
         }
         if (over) throw new Error('the stream ended without the event');
         await new Promise<void>((resolve) => waiters.push(resolve));

@@ -16,10 +16,21 @@ export class WatchedClock extends ManualClock {
     return cancel;
   }
 
+  /** Forgets the timers that nobody waited for, so that the next test waits for its own. */
+  forget(): void {
+    this.#set.clear();
+  }
+
   /** Resolves when a timer of `ms` was set that no earlier call was told of. */
   async timerSet(ms: number): Promise<void> {
     const seen = this.#set.get(ms) ?? 0;
     if (seen > 0) this.#set.set(ms, seen - 1);
     else await new Promise<void>((tell) => this.#waiters.push({ ms, tell }));
+  }
+
+  /** Waits until something waits for `ms`, and lets them pass. */
+  async pass(ms: number): Promise<void> {
+    await this.timerSet(ms);
+    await this.advance(ms);
   }
 }

@@ -25,6 +25,8 @@ export interface FaultBoard {
   put(request: PutFaultsRequest): Faults;
   /** No rules, and the seed of the start. */
   clear(): Faults;
+  /** The same, for a service that begins anew: ids of events come again, so those of the past are forgotten. */
+  reset(): void;
 }
 
 /** The port's fault of an action; undefined for an action of another surface. */
@@ -141,6 +143,11 @@ export function createFaultBoard(): FaultBoard {
     clear() {
       seed = DEFAULT_SEED;
       return replace([]);
+    },
+    reset() {
+      seed = DEFAULT_SEED;
+      rules = [];
+      retired = [];
     },
   };
 }

@@ -60,10 +60,7 @@ const put = (url: string) =>
 /** Lets all three attempts of an event pass; answers how they ended. */
 const tellOnce = async (): Promise<(string | undefined)[]> => {
   await service.platform.messages.receive(seeded.connectionId, { from: '491700000009', text: 'hello' });
-  for (const ms of [500, 1_000]) {
-    await clock.timerSet(ms);
-    await clock.advance(ms);
-  }
+  for (const ms of [500, 1_000]) await clock.pass(ms);
   await service.platform.delivery.settle();
   const [delivery] = await service.platform.delivery.list({ limit: 1 });
   return delivery?.attempts.map(({ error }) => error) ?? [];

@@ -106,6 +106,14 @@ describe('a webhook rule', () => {
     expect(faults.webhook.decide(event(1), 3)).toHaveLength(1);
   });
 
+  it('forgets the lost events of the past in a reset, since their ids come again', () => {
+    const faults = board({ seed: 5, rules: [{ ...drop, per: 'event' }] });
+    expect(faults.webhook.decide(event(1), 1)).toHaveLength(1);
+    faults.reset();
+    expect(faults.webhook.decide(event(1), 2)).toEqual([]);
+    expect(faults.read()).toEqual({ seed: 1, rules: [] });
+  });
+
   it('draws the same for the same seed, in whatever order it is asked', () => {
     const request = { seed: 9, rules: [{ ...drop, probability: 0.3 }] };
     const ask = (ids: number[]) => {

@@ -1,40 +1,33 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Receiver, startReceiver } from '../../support/receiver.ts';
-import { WatchedClock } from '../../support/watched-clock.ts';
-import { startTestSandbox, type TestSandbox } from '../fixture.ts';
+import { createHmac } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import type { ReceivedRequest } from '../../support/receiver.ts';
+import { useHookedSandbox } from '../hooked-sandbox.ts';
 
-describe('faults, put over HTTP', () => {
-  let test: TestSandbox;
-  let receiver: Receiver;
-  let clock: WatchedClock;
-  let connectionId: string;
+const hook = useHookedSandbox();
 
-  beforeEach(async () => {
-    clock = new WatchedClock();
-    [test, receiver] = await Promise.all([startTestSandbox({ clock }), startReceiver()]);
-    await test.call('PUT', '/hosts/crm.example.com', { target: receiver.origin });
-    const { seed } = test.sandbox;
-    await test.service.call('PUT', '/webhook', {
-      key: seed.apiKey,
-      body: { url: 'https://crm.example.com/' },
-    });
-    const { body } = await test.service.call('GET', '/connections', { key: seed.apiKey });
-    const { connections } = body as { connections: { id: string; provider: string }[] };
-    connectionId = connections.find(({ provider }) => provider === 'qr')?.id ?? '';
-  });
+const put = (rules: object[], seed?: number) =>
+  hook.call('PUT', '/faults', { rules, ...(seed === undefined ? {} : { seed }) });
+const hits = async (): Promise<number[]> =>
+  (await hook.call('GET', '/faults')).body.rules.map((rule: { hits: number }) => rule.hits);
+const settle = () => hook.service.platform.delivery.settle();
+const attempts = async () => (await hook.call('GET', '/deliveries?limit=1')).body.entries[0].attempts;
+const idOf = (request: ReceivedRequest | undefined): string =>
+  JSON.parse(request?.body.toString() ?? '{}').message?.id;
+const send = (to: string) =>
+  hook.api('POST', '/messages', { connectionId: hook.connectionId, to, text: 'hello' });
+const received = async (phone: string): Promise<unknown[]> =>
+  (await hook.call('GET', `/contacts/${phone}/messages`)).body.entries;
 
-  afterEach(async () => {
-    await test.close();
-    await receiver.close();
-  });
+function isSigned(request: ReceivedRequest | undefined): boolean {
+  const [timestamp] = request?.headers['x-service-timestamp'] ?? [];
+  const hmac = createHmac('sha256', hook.secret)
+    .update(`${timestamp}.`)
+    .update(request?.body ?? '');
+  return request?.headers['x-service-signature']?.[0] === `sha256=${hmac.digest('hex')}`;
+}
 
-  const api = (method: string, path: string, body?: unknown) =>
-    test.service.call(method, path, {
-      key: test.sandbox.seed.apiKey,
-      ...(body === undefined ? {} : { body }),
-    });
-  const put = (rules: object[]) => test.call('PUT', '/faults', { rules });
-  const write = () => test.call('POST', '/contacts/491700000009/messages', { connectionId, text: 'hello' });
+describe('faults of webhooks, put over HTTP', () => {
+  const onFirst = (action: object) => put([{ id: 'fault', match: { surface: 'webhook' }, action, first: 1 }]);
 
   it('answer the rules with their hits', async () => {
     const rule = {
@@ -43,91 +36,231 @@ describe('faults, put over HTTP', () => {
       action: { type: 'duplicate', times: 2 },
       first: 1,
     };
-    const { status, body } = await test.call('PUT', '/faults', { seed: 3, rules: [rule] });
+    const { status, body } = await put([rule], 3);
     expect({ status, body }).toEqual({ status: 200, body: { seed: 3, rules: [{ ...rule, hits: 0 }] } });
-    await write();
-    await write();
-    await test.service.platform.delivery.settle();
-    expect(receiver.requests).toHaveLength(4);
-    expect((await test.call('GET', '/faults')).body.rules[0].hits).toBe(1);
-    expect((await test.call('DELETE', '/faults')).body).toEqual({ seed: 1, rules: [] });
+    await hook.write();
+    await hook.write();
+    await settle();
+    expect(hook.receiver.requests).toHaveLength(4);
+    expect(await hits()).toEqual([1]);
+    expect((await hook.call('DELETE', '/faults')).body).toEqual({ seed: 1, rules: [] });
   });
 
-  it('name themselves in the attempts that they touched', async () => {
-    await put([{ id: 'lossy', match: { surface: 'webhook' }, action: { type: 'drop' }, first: 1 }]);
-    await write();
-    await clock.timerSet(500);
-    await clock.advance(500);
-    await test.service.platform.delivery.settle();
-    const { body } = await test.call('GET', '/deliveries');
-    expect(body.entries[0]).toMatchObject({
-      outcome: 'delivered',
-      attempts: [{ error: 'dropped', faults: ['lossy'] }, { status: 200 }],
-    });
+  it('drop: the attempt never leaves, and names the rule', async () => {
+    await onFirst({ type: 'drop' });
+    await hook.write();
+    await hook.clock.pass(500);
+    await settle();
+    expect(await attempts()).toMatchObject([{ error: 'dropped', faults: ['fault'] }, { status: 200 }]);
+    expect(hook.receiver.requests).toHaveLength(1);
   });
 
-  it('lose an event with all of its attempts, and the ledger knows it all the same', async () => {
+  it('drop of an event: all of its attempts are lost, and the ledger knows it all the same', async () => {
     await put([
       { id: 'lost', match: { surface: 'webhook' }, action: { type: 'drop' }, probability: 1, per: 'event' },
     ]);
-    const { body: written } = await write();
-    await clock.timerSet(500);
-    await clock.advance(500);
-    await clock.timerSet(1_000);
-    await clock.advance(1_000);
-    await test.service.platform.delivery.settle();
-    expect(receiver.requests).toHaveLength(0);
-    expect((await test.call('GET', '/deliveries')).body.entries[0].outcome).toBe('dropped');
-    expect((await test.call('GET', '/ledger')).body.entries).toMatchObject([
+    const { body: written } = await hook.write();
+    await hook.clock.pass(500);
+    await hook.clock.pass(1_000);
+    await settle();
+    expect(hook.receiver.requests).toHaveLength(0);
+    expect((await hook.call('GET', '/deliveries')).body.entries[0].outcome).toBe('dropped');
+    expect((await hook.call('GET', '/ledger')).body.entries).toMatchObject([
       { seq: 1, messageId: written.messageId },
     ]);
-    expect((await test.call('GET', '/faults')).body.rules[0].hits).toBe(1);
+    expect(await hits()).toEqual([1]);
   });
 
-  it('answer a call with a status, and leave the next one alone', async () => {
+  it('delay: the attempt leaves later, as it was signed', async () => {
+    await onFirst({ type: 'delay', ms: 7_000 });
+    await hook.write();
+    await hook.clock.timerSet(7_000);
+    const signedAt = hook.clock.now();
+    await hook.clock.advance(6_999);
+    expect(hook.receiver.requests).toHaveLength(0);
+    await hook.clock.advance(1);
+    await settle();
+    expect(hook.receiver.requests[0]?.headers['x-service-timestamp']).toEqual([String(signedAt)]);
+  });
+
+  it('reorder: another event overtakes the first', async () => {
+    await onFirst({ type: 'reorder' });
+    const { body: first } = await hook.write();
+    await hook.clock.timerSet(2_000);
+    const { body: second } = await hook.write();
+    await settle();
+    expect(hook.receiver.requests.map(idOf)).toEqual([second.messageId, first.messageId]);
+  });
+
+  it.each(['tamper_body', 'tamper_signature'])('%s: what arrives is not what was signed', async (type) => {
+    await onFirst({ type });
+    hook.receiver.script({ status: 401 });
+    await hook.write();
+    await hook.clock.pass(500);
+    await settle();
+    expect(hook.receiver.requests.map(isSigned)).toEqual([false, true]);
+    const [tampered, whole] = hook.receiver.requests;
+    expect(tampered?.body.equals(whole?.body ?? Buffer.alloc(0))).toBe(type === 'tamper_signature');
+  });
+
+  it.each([
+    ['six minutes unless told', {}, 360_000],
+    ['as long as told', { byMs: 3_600_000 }, 3_600_000],
+  ])('stale_timestamp: signed validly, for a time that is past: %s', async (_what, fields, byMs) => {
+    await onFirst({ type: 'stale_timestamp', ...fields });
+    await hook.write();
+    await settle();
+    const [stale] = hook.receiver.requests;
+    expect(stale?.headers['x-service-timestamp']).toEqual([String(hook.clock.now() - byMs)]);
+    expect(isSigned(stale)).toBe(true);
+  });
+
+  it('truncate: the connection ends in the middle of the body', async () => {
+    await onFirst({ type: 'truncate' });
+    await hook.write();
+    await hook.receiver.received(1);
+    await hook.clock.pass(500);
+    await settle();
+    expect(hook.receiver.requests.map(({ complete }) => complete)).toEqual([false, true]);
+  });
+
+  it('slow: the second half of the body comes later', async () => {
+    await onFirst({ type: 'slow', ms: 3_000 });
+    await hook.write();
+    await hook.clock.pass(3_000);
+    await settle();
+    expect(hook.receiver.requests.map(isSigned)).toEqual([true]);
+    expect(await attempts()).toMatchObject([{ status: 200, ms: 3_000, faults: ['fault'] }]);
+  });
+
+  it('draw the same for the same seed, and otherwise for another', async () => {
+    const outcomes = async (seed: number): Promise<string> => {
+      await hook.call('POST', '/reset');
+      hook.clock.forget();
+      const rule = { match: { surface: 'webhook' }, action: { type: 'drop' }, probability: 0.5 };
+      await put([{ id: 'lossy', ...rule }], seed);
+      await hook.call('PUT', '/hosts/crm.example.com', { target: hook.receiver.origin });
+      await hook.api('PUT', '/webhook', { url: 'https://crm.example.com/' });
+      const { body } = await hook.api('GET', '/connections');
+      const { connections } = body as { connections: { id: string; provider: string }[] };
+      const [connection] = connections.filter(({ provider }) => provider === 'qr');
+      await hook.service.platform.messages.receiveMany(
+        connection?.id ?? '',
+        Array.from({ length: 40 }, () => ({ from: '491700000009', text: 'hello' })),
+      );
+      // Whatever is lost is tried again by the clock: only the first attempts are compared.
+      const { body: list } = await hook.call('GET', '/deliveries');
+      return list.entries
+        .map((entry: { attempts: { error?: string }[] }) => entry.attempts[0]?.error ?? 'sent')
+        .join();
+    };
+    const first = await outcomes(7);
+    expect(first).toContain('dropped');
+    expect(first).toContain('sent');
+    expect(await outcomes(7)).toBe(first);
+    expect(await outcomes(8)).not.toBe(first);
+  });
+});
+
+describe('faults of the API, put over HTTP', () => {
+  it('status: answers in place of the service, and leaves the next call alone', async () => {
     const action = { type: 'status', code: 429, error: 'rate_limited', retryAfter: 7 };
     await put([{ id: 'busy', match: { surface: 'api', path: '/messages' }, action, first: 1 }]);
-    const key = test.sandbox.seed.apiKey;
-    const refused = await test.service.call('GET', '/messages', { key, faulted: true });
+    const refused = await hook.api('GET', '/messages', undefined, { faulted: true });
     expect({ status: refused.status, body: refused.body }).toEqual({
       status: 429,
       body: { error: 'rate_limited' },
     });
     expect(refused.headers.get('retry-after')).toBe('7');
-    expect((await api('GET', '/messages')).status).toBe(200);
+    expect((await hook.api('GET', '/messages')).status).toBe(200);
   });
 
-  it('reset a call before it is handled', async () => {
+  it('look at the path, with a star for whatever follows', async () => {
+    const action = { type: 'status', code: 503 };
     await put([
-      { id: 'cut', match: { surface: 'api', method: 'POST' }, action: { type: 'reset' }, first: 1 },
+      { id: 'below', match: { surface: 'api', path: '/connections/*' }, action },
+      { id: 'all of it', match: { surface: 'api', path: '/webhook*', method: 'POST' }, action },
     ]);
-    const body = { connectionId, to: '491700000002', text: 'hello' };
-    await expect(api('POST', '/messages', body)).rejects.toThrow();
-    expect((await test.call('GET', '/contacts/491700000002/messages')).body.entries).toEqual([]);
+    const status = async (method: string, path: string): Promise<number> =>
+      (await hook.api(method, path, undefined, { faulted: true })).status;
+    expect(await status('GET', '/connections')).toBe(200);
+    expect(await status('GET', `/connections/${hook.connectionId}`)).toBe(503);
+    expect(await status('GET', '/webhook')).toBe(200);
+    expect(await status('POST', '/webhook/rotate')).toBe(503);
+    expect(await hits()).toEqual([1, 1]);
   });
 
-  it('handle a call and lose its answer', async () => {
-    await put([
-      { id: 'lost', match: { surface: 'api', method: 'POST' }, action: { type: 'lost_answer' }, first: 1 },
-    ]);
-    const body = { connectionId, to: '491700000002', text: 'hello' };
-    await expect(api('POST', '/messages', body)).rejects.toThrow();
-    expect((await test.call('GET', '/contacts/491700000002/messages')).body.entries).toHaveLength(1);
+  it('reset: ends the connection before the call is handled', async () => {
+    const match = { surface: 'api', method: 'POST' };
+    await put([{ id: 'cut', match, action: { type: 'reset' }, first: 1 }]);
+    await expect(send('491700000002')).rejects.toThrow();
+    expect(await received('491700000002')).toEqual([]);
   });
 
-  it('deliver a send that is not stored', async () => {
+  it('lost_answer: handles the call and ends the connection', async () => {
+    const match = { surface: 'api', method: 'POST' };
+    await put([{ id: 'lost', match, action: { type: 'lost_answer' }, first: 1 }]);
+    await expect(send('491700000002')).rejects.toThrow();
+    expect(await received('491700000002')).toHaveLength(1);
+  });
+
+  it('not_persisted: delivers a send that is not stored', async () => {
     await put([{ id: 'gone', match: { surface: 'api' }, action: { type: 'not_persisted' }, first: 1 }]);
-    const sent = await api('POST', '/messages', { connectionId, to: '491700000002', text: 'hello' });
-    expect(sent).toMatchObject({ status: 200, body: { messageId: null, persisted: false } });
-    expect((await test.call('GET', '/contacts/491700000002/messages')).body.entries).toHaveLength(1);
+    expect(await send('491700000002')).toMatchObject({
+      status: 200,
+      body: { messageId: null, persisted: false },
+    });
+    expect(await received('491700000002')).toHaveLength(1);
   });
 
-  it('hold a call before it is handled', async () => {
-    await put([{ id: 'slow', match: { surface: 'api' }, action: { type: 'delay', ms: 4_000 }, first: 1 }]);
-    const held = api('GET', '/messages');
-    await clock.timerSet(4_000);
-    expect((await api('GET', '/messages')).status).toBe(200);
-    await clock.advance(4_000);
+  it('delay: holds a call before it is handled, and no other', async () => {
+    const action = { type: 'delay', ms: 4_000 };
+    await put([{ id: 'slow', match: { surface: 'api' }, action, first: 1 }]);
+    const held = hook.api('GET', '/messages');
+    await hook.clock.timerSet(4_000);
+    expect((await hook.api('GET', '/messages')).status).toBe(200);
+    await hook.clock.advance(4_000);
     expect((await held).status).toBe(200);
+  });
+});
+
+describe('rules that are none', () => {
+  const rule = { id: 'a', match: { surface: 'webhook' }, action: { type: 'drop' } };
+
+  it.each([
+    ['a field of the body', { rules: [], sed: 1 }, 'sed'],
+    ['a field of a rule', { rules: [{ ...rule, chance: 1 }] }, 'rules.0.chance'],
+    [
+      'a field of the match',
+      { rules: [{ ...rule, match: { surface: 'webhook', path: '/' } }] },
+      'rules.0.match.path',
+    ],
+    ['a field of the action', { rules: [{ ...rule, action: { type: 'drop', ms: 1 } }] }, 'rules.0.action.ms'],
+    ['the surface', { rules: [{ ...rule, match: { surface: 'wire' } }] }, 'rules.0.match.surface'],
+    ['an event', { rules: [{ ...rule, match: { surface: 'webhook', event: 'x' } }] }, 'rules.0.match.event'],
+    ['the type of an action', { rules: [{ ...rule, action: { type: 'explode' } }] }, 'rules.0.action.type'],
+    [
+      'an action of another surface',
+      { rules: [{ ...rule, action: { type: 'lost_answer' } }] },
+      'rules.0.action.type',
+    ],
+    ['what an action needs', { rules: [{ ...rule, action: { type: 'delay' } }] }, 'rules.0.action.ms'],
+    [
+      'a star in the middle',
+      { rules: [{ id: 'a', match: { surface: 'api', path: '/a*b' }, action: { type: 'reset' } }] },
+      'rules.0.match.path',
+    ],
+    [
+      '`first` beside `probability`',
+      { rules: [{ ...rule, first: 1, probability: 1 }] },
+      'rules.0.probability',
+    ],
+    ['a probability past 1', { rules: [{ ...rule, probability: 1.1 }] }, 'rules.0.probability'],
+    ['an id that is there twice', { rules: [rule, rule] }, 'rules'],
+  ])('are refused with the name of the field: %s', async (_what, body, field) => {
+    await put([{ ...rule, id: 'kept' }]);
+    const answer = await hook.call('PUT', '/faults', body);
+    expect(answer).toMatchObject({ status: 400, body: { error: 'invalid_request', field } });
+    expect((await hook.call('GET', '/faults')).body.rules).toMatchObject([{ id: 'kept' }]);
   });
 });
