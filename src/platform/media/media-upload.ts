@@ -45,13 +45,21 @@ function decode(base64: string): Buffer | null {
  */
 export function openUpload(db: Queryable, turns: Turns, id: string): MediaUpload {
   const hash = createHash('sha256');
-  const chunk = Buffer.allocUnsafe(CHUNK_CHARACTERS);
+  let chunk = Buffer.alloc(0);
   let filled = 0;
   let fault: string | null = null;
   let characters = 0;
   let bytes = 0;
   let place = 0;
   let isPadded = false;
+
+  /** Room for `size` characters. Grows with the file: most are small, and some bodies begin many. */
+  const makeRoom = (size: number): void => {
+    if (size <= chunk.length) return;
+    const larger = Buffer.allocUnsafe(Math.min(Math.max(size, 2 * chunk.length), CHUNK_CHARACTERS));
+    chunk.copy(larger);
+    chunk = larger;
+  };
 
   const store = async (): Promise<void> => {
     const base64 = chunk.toString('latin1', 0, filled);
@@ -81,6 +89,7 @@ export function openUpload(db: Queryable, turns: Turns, id: string): MediaUpload
       }
       for (let at = 0; at < base64.length && fault === null; ) {
         const taken = base64.subarray(at, at + CHUNK_CHARACTERS - filled);
+        makeRoom(filled + taken.length);
         chunk.set(taken, filled);
         filled += taken.length;
         at += taken.length;

@@ -8,6 +8,9 @@ import { JsonSplitter } from '../media/split-json.ts';
 import { PlatformError } from '../platform-error.ts';
 import { endedEarly, parseJson, requirePlain } from './read-body.ts';
 
+/** How much of a body that is too large is read to its end: a client that still writes would miss the answer. */
+const DISCARDED_BYTES = 2 * ASSUMPTIONS.bodyBytes.value.send;
+
 /** Where the file is in the body of a send. */
 const FILE_PATH = ['media', 'data'];
 
@@ -36,6 +39,7 @@ class SendBodyReader {
   readonly #splitter = new JsonSplitter(FILE_PATH);
   readonly #rest: Buffer[] = [];
   #restBytes = 0;
+  #bytes = 0;
   #leave: (() => void) | null = null;
   #upload: MediaUpload | null = null;
 
@@ -43,7 +47,11 @@ class SendBodyReader {
     this.#reading = reading;
   }
 
+  /** Takes the next piece; those of a body that is too large come to nothing. */
   async take(chunk: Buffer): Promise<void> {
+    this.#bytes += chunk.length;
+    if (this.#bytes > DISCARDED_BYTES) throw new PlatformError('payload_too_large');
+    if (this.#isTooLarge()) return;
     for (const part of this.#splitter.split(chunk)) {
       if (part.kind === 'rest') this.#keep(part.bytes);
       else if (part.kind === 'begin') await this.#begin();
@@ -52,6 +60,7 @@ class SendBodyReader {
   }
 
   async end(): Promise<SendBody> {
+    if (this.#isTooLarge()) throw new PlatformError('payload_too_large');
     const bytes = Buffer.concat(this.#rest);
     const value = bytes.length === 0 ? undefined : parseJson(bytes);
     const file = (await this.#upload?.finish()) ?? null;
@@ -72,11 +81,15 @@ class SendBodyReader {
     this.#keep(Buffer.from(this.mark));
   }
 
+  #isTooLarge(): boolean {
+    const { send, other } = ASSUMPTIONS.bodyBytes.value;
+    return this.#bytes > send || this.#restBytes > other;
+  }
+
   /** Copied, or a few bytes would keep the whole piece of the request in memory. */
   #keep(bytes: Buffer): void {
     this.#restBytes += bytes.length;
-    if (this.#restBytes > ASSUMPTIONS.bodyBytes.value.other) throw new PlatformError('payload_too_large');
-    this.#rest.push(Buffer.from(bytes));
+    if (!this.#isTooLarge()) this.#rest.push(Buffer.from(bytes));
   }
 }
 
@@ -87,18 +100,14 @@ class SendBodyReader {
  */
 export async function readSendBody(request: IncomingMessage, reading: Reading): Promise<SendBody> {
   requirePlain(request);
-  const limit = ASSUMPTIONS.bodyBytes.value.send;
-  if (Number(request.headers['content-length'] ?? 0) > limit) throw new PlatformError('payload_too_large');
+  if (Number(request.headers['content-length'] ?? 0) > DISCARDED_BYTES) {
+    throw new PlatformError('payload_too_large');
+  }
   const reader = new SendBodyReader(reading);
-  let bytes = 0;
   // The stream must outlive a refusal in its midst: the answer goes over the same socket.
   const chunks: AsyncIterable<Buffer> = request.iterator({ destroyOnReturn: false });
   try {
-    for await (const chunk of chunks) {
-      bytes += chunk.length;
-      if (bytes > limit) throw new PlatformError('payload_too_large');
-      await reader.take(chunk);
-    }
+    for await (const chunk of chunks) await reader.take(chunk);
     return await reader.end();
   } catch (error) {
     if (request.errored !== null && !(error instanceof PlatformError)) throw endedEarly(error);
