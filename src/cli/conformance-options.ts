@@ -37,6 +37,17 @@ export const SERVICE_COMMAND = {
       value: 'LIST',
       description: 'the scopes that it has, with commas between',
     },
+    'barred-api-key': {
+      type: 'string',
+      value: 'KEY',
+      description: 'key whose address list leaves this machine out',
+    },
+    'portal-api-key': { type: 'string', value: 'KEY', description: 'key of a portal-owned workspace' },
+    'lapsed-connection': {
+      type: 'string',
+      value: 'ID',
+      description: 'a connection whose licence or add-on has lapsed',
+    },
     'legacy-base-url': { type: 'string', value: 'URL', description: 'legacy address: identical answers' },
     'webhook-url': {
       type: 'string',
@@ -101,6 +112,9 @@ export function readConformanceOptions(options: CommandOptions, env: Environment
     secondApiKey: word('second-api-key'),
     narrowApiKey: word('narrow-api-key'),
     narrowScopes: splitList(word('narrow-scopes')),
+    barredApiKey: word('barred-api-key'),
+    portalApiKey: word('portal-api-key'),
+    lapsedConnectionId: word('lapsed-connection'),
     legacyBaseUrl: readUrl('legacy-base-url', word('legacy-base-url'), ['http:', 'https:']),
     connectionId: word('connection'),
     recipient: readDigits('recipient', word('recipient')),

@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
+import type { ServiceInputs } from '../../src/conformance/service/inputs.ts';
 import type { Breakage, PassingAnswer, PassingRequest } from './broken-proxy.ts';
 
 /** A rule that is broken, and the check that must say so. */
 export interface BrokenRule {
   readonly what: string;
   readonly found: string;
-  readonly breakage: () => Breakage;
+  readonly breakage: (inputs: ServiceInputs) => Breakage;
 }
 
 const is = (request: PassingRequest, method: string, path: RegExp): boolean =>
@@ -500,16 +501,57 @@ export const BROKEN_RULES: readonly BrokenRule[] = [
     breakage: succeeding('POST', /^\/messages\/read$/, ({ body }) => void delete body.marked),
   },
   {
+    what: 'an address list that nobody looks at',
+    found: 'address.refused',
+    breakage: refusing('ip_not_allowed', (answer) => {
+      Object.assign(answer, json(200, { connections: [] }));
+    }),
+  },
+  {
+    what: 'an address that is merely claimed',
+    found: 'address.forwarded',
+    breakage: replacing('GET', LIST, ({ headers }) =>
+      headers['x-forwarded-for'] === '10.0.0.1' ? json(200, { connections: [] }) : undefined,
+    ),
+  },
+  {
+    what: 'a new connection in a portal',
+    found: 'portal.create',
+    breakage: refusing('forbidden_portal_kind', (answer) => {
+      Object.assign(answer, json(201, { connection: { id: 'new', status: 'connecting' } }));
+    }),
+  },
+  {
+    what: 'a lapsed connection in the list',
+    found: 'licence.hidden',
+    breakage: ({ lapsedConnectionId }) =>
+      succeeding('GET', LIST, ({ body }) => body.connections.push({ id: lapsedConnectionId }))(),
+  },
+  {
+    what: 'another status for a lapsed licence',
+    found: 'licence.send',
+    breakage: refusing('license_inactive', (answer) => {
+      answer.status = 403;
+    }),
+  },
+  {
     what: 'a page in place of an error body',
     found: 'wire.error-body',
-    breakage: answering('GET', /nothing-here/, (answer) => {
+    breakage: refusing('invalid_request', (answer) => {
+      answer.body = '<h1>Bad request</h1>';
+    }),
+  },
+  {
+    what: 'a page in place of a generic error',
+    found: 'wire.generic-errors',
+    breakage: refusing('not_found', (answer) => {
       answer.body = '<h1>Not found</h1>';
     }),
   },
   {
     what: 'a wrong content type',
     found: 'wire.json',
-    breakage: answering('GET', /nothing-here/, ({ headers }) => {
+    breakage: succeeding('GET', LIST, ({ headers }) => {
       headers['content-type'] = 'text/plain';
     }),
   },

@@ -32,9 +32,8 @@ export async function makeGradedWorkspace(
   const number = String(workspaces).padStart(3, '0');
   const sandbox = <Answer>(method: string, path: string, body?: unknown): Promise<Answer> =>
     callJson<Answer>(`${service.info.sandboxUrl}/sandbox/v1${path}`, { method, body });
-  const makeWorkspace = async () =>
-    (await sandbox<{ workspace: { id: string } }>('POST', '/workspaces', { kind: 'standalone', slots: 9 }))
-      .workspace.id;
+  const makeWorkspace = async (kind = 'standalone') =>
+    (await sandbox<{ workspace: { id: string } }>('POST', '/workspaces', { kind, slots: 9 })).workspace.id;
   const makeKey = async (id: string, body: unknown = {}) =>
     (await sandbox<{ key: string }>('POST', `/workspaces/${id}/api-keys`, body)).key;
   const pair = async (id: string, provider: string, phoneNumber: string) =>
@@ -50,6 +49,8 @@ export async function makeGradedWorkspace(
   const connectionId = await pair(own, 'qr', `49151000${number}`);
   await pair(own, 'cloud_api', `49152000${number}`);
   await pair(other, 'qr', `49153000${number}`);
+  const lapsedConnectionId = await pair(own, 'qr', `49154000${number}`);
+  await sandbox('PUT', `/connections/${lapsedConnectionId}/licence`, { status: 'expired' });
   for (let index = 0; index < MESSAGES; index++) {
     const body = { connectionId, text: `Message ${index}` };
     await sandbox('POST', `/contacts/${RECIPIENT}/messages`, body);
@@ -73,6 +74,9 @@ export async function makeGradedWorkspace(
       secondApiKey: await makeKey(other),
       narrowApiKey: await makeKey(own, { scopes: ['messaging.read'] }),
       narrowScopes: ['messaging.read'],
+      barredApiKey: await makeKey(own, { ipAllowlist: ['203.0.113.7'] }),
+      portalApiKey: await makeKey(await makeWorkspace('crm_portal')),
+      lapsedConnectionId,
       legacyBaseUrl: service.info.legacyBaseUrl,
       recipient: RECIPIENT,
       absentRecipient: ABSENT,

@@ -51,9 +51,14 @@ export function createContext(options: ContextOptions): ServiceContext {
   const { inputs, clock, listener } = options;
   const journal = createJournal();
   const secrets = createSecretBook();
-  secrets.add(inputs.apiKey, 'API key');
-  if (inputs.secondApiKey !== undefined) secrets.add(inputs.secondApiKey, 'second API key');
-  if (inputs.narrowApiKey !== undefined) secrets.add(inputs.narrowApiKey, 'narrow API key');
+  const keys: Readonly<Record<string, string | undefined>> = {
+    'API key': inputs.apiKey,
+    'second API key': inputs.secondApiKey,
+    'narrow API key': inputs.narrowApiKey,
+    'barred API key': inputs.barredApiKey,
+    'portal API key': inputs.portalApiKey,
+  };
+  for (const [name, key] of Object.entries(keys)) if (key !== undefined) secrets.add(key, name);
   const pace = createPace(clock, options.paceMs);
   const once = createOnce();
   const undos: (() => Promise<unknown>)[] = [];

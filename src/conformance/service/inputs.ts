@@ -13,6 +13,12 @@ export interface ServiceInputs {
   /** A key of the same workspace with fewer scopes, and which ones it has. */
   readonly narrowApiKey?: string;
   readonly narrowScopes?: readonly string[];
+  /** A key whose address list leaves out the address that this runs at. */
+  readonly barredApiKey?: string;
+  /** A key of a portal-owned workspace. */
+  readonly portalApiKey?: string;
+  /** A connection of this workspace whose licence or add-on has lapsed. */
+  readonly lapsedConnectionId?: string;
   readonly legacyBaseUrl?: string;
   /** The connection to send from; the first live one unless told. */
   readonly connectionId?: string;

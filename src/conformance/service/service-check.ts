@@ -7,6 +7,9 @@ export type Need =
   | 'full'
   | 'second-key'
   | 'narrow-key'
+  | 'barred-key'
+  | 'portal-key'
+  | 'lapsed-connection'
   | 'legacy'
   | 'recipient'
   | 'absent-recipient'
@@ -41,6 +44,21 @@ const NEEDS: Readonly<Record<Need, NeedDefinition>> = {
     why: 'needs a key with fewer scopes',
     flag: '--narrow-api-key and --narrow-scopes',
     given: ({ narrowApiKey, narrowScopes }) => narrowApiKey !== undefined && narrowScopes !== undefined,
+  },
+  'barred-key': {
+    why: 'needs a key that may not be used from here',
+    flag: '--barred-api-key',
+    given: ({ barredApiKey }) => barredApiKey !== undefined,
+  },
+  'portal-key': {
+    why: 'needs a key of a portal-owned workspace',
+    flag: '--portal-api-key',
+    given: ({ portalApiKey }) => portalApiKey !== undefined,
+  },
+  'lapsed-connection': {
+    why: 'needs a connection without a licence',
+    flag: '--lapsed-connection',
+    given: ({ lapsedConnectionId }) => lapsedConnectionId !== undefined,
   },
   legacy: {
     why: 'needs the legacy address',

@@ -1,3 +1,4 @@
+import { accessChecks } from './checks/access.ts';
 import { accountChecks } from './checks/account.ts';
 import { connectionDetailChecks } from './checks/connection-detail.ts';
 import { connectionListChecks } from './checks/connection-list.ts';
@@ -36,6 +37,7 @@ export const SERVICE_CHECKS: readonly ServiceCheck[] = [
   ...creationChecks,
   ...pairingChecks,
   ...isolationChecks,
+  ...accessChecks,
   ...lifecycleChecks,
   ...sendChecks,
   ...receiptChecks,

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { Skip, Violation } from '../../runner/check.ts';
+import { Violation } from '../../runner/check.ts';
 import type { Exchange } from '../../runner/exchange.ts';
 import type { ServiceContext } from '../context.ts';
 import { secondWorkspace } from '../context.ts';
-import { connectionOf, listConnections, readConnections } from '../fixtures/connections.ts';
+import { connectionOf, readConnections } from '../fixtures/connections.ts';
 import {
   firstCreation,
   idOf,
@@ -12,7 +12,7 @@ import {
   plainCreation,
   requestConnection,
 } from '../fixtures/own-connections.ts';
-import { codeOf, expectEqual, expectRefusal, expectStatus, nameAnswer } from '../judge.ts';
+import { expectEqual, expectRefusal, expectStatus, nameAnswer } from '../judge.ts';
 import { readPng } from '../png.ts';
 import { LONG_KEY } from '../requests.ts';
 import type { ServiceCheck } from '../service-check.ts';
@@ -233,21 +233,6 @@ export const creationChecks: readonly ServiceCheck[] = [
       if (idOf(exchange) === (await ownConnection(context))) {
         throw new Violation('a connection of its own', 'that of the other workspace', exchange);
       }
-    },
-  },
-  {
-    id: 'create.portal',
-    section: 'What the service does, 3',
-    rule: 'A portal workspace answers 403 forbidden_portal_kind to POST /connections.',
-    level: 'must',
-    needs: FULL,
-    async run(context) {
-      await listConnections(context);
-      const exchange = await context.api.request('POST', '/connections', {
-        headers: { 'idempotency-key': LONG_KEY },
-      });
-      if (codeOf(exchange) !== 'forbidden_portal_kind') throw new Skip('the workspace is no portal');
-      expectRefusal(exchange, { status: 403, code: 'forbidden_portal_kind' });
     },
   },
 ];

@@ -32,7 +32,9 @@ const STATUS_OF: Readonly<Record<string, number>> = {
   pairing_code_unavailable: 502,
 };
 
-const isRefusal = ({ status }: Exchange): boolean => status >= 400;
+/** Refusals whose bodies the specification leaves open: those that any web server gives. */
+const GENERIC = [401, 403, 404, 405, 413, 500, 501, 503];
+const isGeneric = ({ status }: Exchange): boolean => GENERIC.includes(status);
 
 /** All exchanges of the run that a rule speaks of. @throws Skip when there is none */
 function seen(context: ServiceContext, holds: (exchange: Exchange) => boolean): readonly Exchange[] {
@@ -42,6 +44,23 @@ function seen(context: ServiceContext, holds: (exchange: Exchange) => boolean): 
 }
 
 const place = ({ method, path }: Exchange): string => `${method} ${path.split('?')[0]}`;
+
+function demandJson(exchanges: readonly Exchange[]): void {
+  for (const exchange of exchanges) {
+    const type = exchange.headers.get('content-type') ?? 'none';
+    if (!/^application\/json\b/i.test(type) || exchange.json === undefined) {
+      throw new Violation('application/json', `${place(exchange)}: ${type}`, exchange);
+    }
+  }
+}
+
+function demandErrors(exchanges: readonly Exchange[]): void {
+  for (const exchange of exchanges) {
+    if (codeOf(exchange) === undefined) {
+      throw new Violation('{ error: <code> }', `${place(exchange)}: ${nameValue(exchange.json)}`, exchange);
+    }
+  }
+}
 
 /** What holds for every answer; looks back at the whole run. Implements `Errors` and `Endpoints`. */
 export const wireChecks: readonly ServiceCheck[] = [
@@ -91,12 +110,7 @@ export const wireChecks: readonly ServiceCheck[] = [
     rule: 'Every answer is JSON and says so in Content-Type.',
     level: 'must',
     async run(context) {
-      for (const exchange of seen(context, ({ status }) => status !== 204)) {
-        const type = exchange.headers.get('content-type') ?? 'none';
-        if (!/^application\/json\b/i.test(type) || exchange.json === undefined) {
-          throw new Violation('application/json', `${place(exchange)}: ${type}`, exchange);
-        }
-      }
+      demandJson(seen(context, (exchange) => !isGeneric(exchange)));
     },
   },
   {
@@ -105,15 +119,18 @@ export const wireChecks: readonly ServiceCheck[] = [
     rule: 'Every refusal is an object with a string error.',
     level: 'must',
     async run(context) {
-      for (const exchange of seen(context, isRefusal)) {
-        if (codeOf(exchange) === undefined) {
-          throw new Violation(
-            '{ error: <code> }',
-            `${place(exchange)}: ${nameValue(exchange.json)}`,
-            exchange,
-          );
-        }
-      }
+      demandErrors(seen(context, (exchange) => exchange.status >= 400 && !isGeneric(exchange)));
+    },
+  },
+  {
+    id: 'wire.generic-errors',
+    section: 'Errors',
+    rule: 'Refusals that any web server gives have the same body: JSON with a string error.',
+    level: 'reading',
+    async run(context) {
+      const generic = seen(context, isGeneric);
+      demandJson(generic);
+      demandErrors(generic);
     },
   },
   {
@@ -167,8 +184,9 @@ export const wireChecks: readonly ServiceCheck[] = [
     rule: 'No answer repeats the key that was asked with.',
     level: 'should',
     async run(context) {
-      const { apiKey, secondApiKey, narrowApiKey } = context.inputs;
-      const keys = [apiKey, secondApiKey, narrowApiKey].filter((key) => key !== undefined);
+      const { apiKey, secondApiKey, narrowApiKey, barredApiKey, portalApiKey } = context.inputs;
+      const given = [apiKey, secondApiKey, narrowApiKey, barredApiKey, portalApiKey];
+      const keys = given.filter((key) => key !== undefined);
       for (const exchange of context.journal.exchanges) {
         if (keys.some((key) => exchange.text.includes(key))) {
           throw new Violation('an answer without it', place(exchange), exchange);
