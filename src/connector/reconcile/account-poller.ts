@@ -2,10 +2,10 @@ import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
-import { type Account, openCredential, readAccount } from '../accounts/account-store.ts';
+import { type Account, readAccount } from '../accounts/account-store.ts';
+import { clientOf } from '../accounts/credential-source.ts';
 import { holdLease } from '../leases/hold-lease.ts';
 import type { Lease } from '../leases/lease.ts';
-import { createServiceClient, type ServiceClient } from '../service-client/service-client.ts';
 import { backOff, failureCode, isRefusedCredential } from './back-off.ts';
 import { type PageBudget, PollSuperseded } from './poll-context.ts';
 import { type PolledCycle, runPollCycle } from './poll-cycle.ts';
@@ -159,17 +159,6 @@ async function noteFailure(
     refusedCredentialVersion: refused ? account.credentialVersion : null,
   });
   return refused ? { kind: 'refused' } : { kind: 'failed', error, retryAt: now + waitMs, asked };
-}
-
-/** A client with the credential as it is stored now. */
-export function clientOf(
-  options: Pick<AccountPollerOptions, 'database' | 'keyRing' | 'clock'>,
-  account: Account,
-): ServiceClient {
-  const { database, keyRing, clock } = options;
-  const token = async (): Promise<string> => (await openCredential(database, keyRing, account.id)) ?? '';
-  let opened: Promise<string> | undefined;
-  return createServiceClient({ baseUrl: account.baseUrl ?? '', token: () => (opened ??= token()), clock });
 }
 
 async function readRegisteredAt(database: Database, subscriptionId: string): Promise<number | null> {

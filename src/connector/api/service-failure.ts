@@ -1,0 +1,40 @@
+import type { Queryable } from '../../runtime/database/database.ts';
+import { type Account, readAccounts } from '../accounts/account-store.ts';
+import { NoCredential } from '../accounts/credential-source.ts';
+import { ServiceError, ServiceRefusal } from '../service-client/service-errors.ts';
+import { ApiError, invalid, notFound } from './api-error.ts';
+
+/** Without a `Retry-After` of the service, a caller that was limited may come back after this. */
+const DEFAULT_WAIT_MS = 5_000;
+
+/**
+ * What a failed call to the service is to the caller of the API: `rate_limited`, `service_refused` with the
+ * service's code in the message, or `service_unreachable`. Anything else is handed back as it is.
+ */
+export function describeServiceFailure(error: unknown): unknown {
+  if (error instanceof NoCredential) return invalid('accountId', error.message);
+  if (!(error instanceof ServiceError)) return error;
+  if (error.status === 429) {
+    const wait = error.retryAfterMs ?? DEFAULT_WAIT_MS;
+    return new ApiError('rate_limited', 'The service asks to wait; see Retry-After.', wait);
+  }
+  if (error instanceof ServiceRefusal && !error.mayHaveActed) {
+    return new ApiError('service_refused', `The service refuses the call: ${error.code}.`);
+  }
+  return new ApiError('service_unreachable', `The service does not answer: ${error.code}.`);
+}
+
+/**
+ * The account that a call concerns. Throws an `ApiError`: `not_found` for an unknown one, `account_required`
+ * when none was named and there are several.
+ */
+export async function chooseAccount(db: Queryable, accountId: string | undefined): Promise<Account> {
+  const accounts = await readAccounts(db);
+  const [only, ...others] = accounts;
+  if (accountId === undefined && others.length > 0) {
+    throw new ApiError('account_required', 'accountId: there are several accounts; say which.');
+  }
+  const chosen = accountId === undefined ? only : accounts.find(({ id }) => id === accountId);
+  if (chosen === undefined) throw notFound('account');
+  return chosen;
+}
