@@ -1,4 +1,5 @@
 import { createServer } from 'node:http';
+import { listenOnFreePort } from '../process/listen.ts';
 import { serveParent } from '../process/serve-parent.ts';
 
 /** The simplest receiver there is: reads a request, counts it by path, answers 200. */
@@ -19,15 +20,7 @@ const server = createServer((request, response) => {
   });
 });
 
-function listen(): Promise<{ port: number }> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      if (typeof address === 'object' && address !== null) resolve({ port: address.port });
-      else reject(new Error('no port'));
-    });
-  });
-}
-
-serveParent({ listen, counts: async () => counts } satisfies ReceiverCommands);
+serveParent({
+  listen: () => listenOnFreePort(server),
+  counts: async () => counts,
+} satisfies ReceiverCommands);

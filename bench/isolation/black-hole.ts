@@ -1,4 +1,5 @@
 import { createServer } from 'node:net';
+import { listenOnFreePort } from '../process/listen.ts';
 import { serveParent } from '../process/serve-parent.ts';
 
 /** A receiver that takes every connection and all it is sent, and never answers. */
@@ -19,15 +20,4 @@ const server = createServer((socket) => {
   });
 });
 
-function listen(): Promise<{ port: number }> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      if (typeof address === 'object' && address !== null) resolve({ port: address.port });
-      else reject(new Error('no port'));
-    });
-  });
-}
-
-serveParent({ listen, open: async () => open } satisfies BlackHoleCommands);
+serveParent({ listen: () => listenOnFreePort(server), open: async () => open } satisfies BlackHoleCommands);

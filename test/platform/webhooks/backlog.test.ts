@@ -1,19 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { Backlog, type BacklogLimits, Fifo, type Ready } from '../../../src/platform/webhooks/backlog.ts';
-import type { RecordedEvent } from '../../../src/platform/webhooks/ledger.ts';
+import { recordedEvent } from './recorded-event.ts';
 
-function ready(id: number, bytes = 10): Ready {
-  const event: RecordedEvent = {
-    id,
-    workspaceId: 'cworkspace',
-    connectionId: 'cconnection',
-    messageId: null,
-    event: 'message.received',
-    status: null,
-    at: 0,
-    body: Buffer.alloc(bytes),
-  };
-  return { id, eventId: id, createdAt: 0, event };
+function ready(id: number, bytes?: number): Ready {
+  return { id, eventId: id, createdAt: 0, event: recordedEvent(id, bytes) };
 }
 
 function backlogOf(limits: BacklogLimits) {

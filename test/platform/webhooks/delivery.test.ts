@@ -1,8 +1,8 @@
-import { createHmac } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { recordEvents } from '../../../src/platform/webhooks/ledger.ts';
 import { proves } from '../../support/proves.ts';
 import { startReceiver } from '../../support/receiver.ts';
+import { isSignedWith } from '../../support/signed-request.ts';
 import { HOOK, HOST, receivedEvent, shareDatabase, useHook, WORKSPACE } from './fixture.ts';
 
 const start = Date.UTC(2026, 0, 15, 12);
@@ -32,10 +32,7 @@ describe('delivery', () => {
       expect(request?.headers['host']).toEqual([HOST]);
       expect(request?.headers['content-type']).toEqual(['application/json']);
       expect(request?.headers['x-service-timestamp']).toEqual([String(start)]);
-      const hmac = createHmac('sha256', hook.secret)
-        .update(`${start}.${JSON.stringify(event.payload)}`)
-        .digest('hex');
-      expect(request?.headers['x-service-signature']).toEqual([`sha256=${hmac}`]);
+      expect(isSignedWith(hook.secret, request)).toBe(true);
     },
   );
 
@@ -209,10 +206,7 @@ describe('delivery', () => {
       await hook.fixture.emit(event);
       const [request] = await hook.receiver.received(1);
       await hook.fixture.delivery.settle();
-      const hmac = createHmac('sha256', rotated.secret)
-        .update(`${start}.${JSON.stringify(event.payload)}`)
-        .digest('hex');
-      expect(request?.headers['x-service-signature']).toEqual([`sha256=${hmac}`]);
+      expect(isSignedWith(rotated.secret, request)).toBe(true);
       expect(rotated.secret).not.toBe(hook.secret);
     },
   );
@@ -228,6 +222,37 @@ describe('delivery', () => {
       await hook.fixture.delivery.settle();
       expect(hook.receiver.requests).toHaveLength(0);
       expect(moved.requests).toHaveLength(1);
+      await moved.close();
+    },
+  );
+
+  it(
+    'sends the retries of an event as they were signed, to where it went first, whatever is set meanwhile',
+    proves('webhook.rotate.at-once', 'webhook.config.moves', 'delivery.identical'),
+    async () => {
+      const moved = await startReceiver();
+      hook.fixture.tunnels.set('moved.example.com', moved.origin);
+      hook.receiver.script({ status: 500 }, { status: 500 });
+      await hook.fixture.emit(receivedEvent('cmessage1'));
+      await hook.fixture.clock.timerSet(500);
+      const rotated = await hook.fixture.configuration.rotate(WORKSPACE);
+      await hook.fixture.clock.advance(500);
+      await hook.fixture.clock.timerSet(1_000);
+      const put = await hook.fixture.configuration.put(WORKSPACE, 'https://moved.example.com/');
+      await hook.fixture.emit(receivedEvent('cmessage2'));
+      await hook.fixture.clock.advance(1_000);
+      await hook.fixture.delivery.settle();
+
+      const [first, second, third] = hook.receiver.requests;
+      expect(second).toEqual(first);
+      expect(third).toEqual(first);
+      expect(hook.receiver.requests).toHaveLength(3);
+      expect(isSignedWith(hook.secret, first)).toBe(true);
+      expect(moved.requests).toHaveLength(1);
+      expect([rotated.secret, put.secret].map((secret) => isSignedWith(secret, moved.requests[0]))).toEqual([
+        false,
+        true,
+      ]);
       await moved.close();
     },
   );
@@ -331,11 +356,7 @@ describe('delivery', () => {
       const [first, again] = hook.receiver.requests;
       expect(again?.body).toEqual(first?.body);
       expect(again?.headers['x-service-timestamp']).toEqual([String(start + 600_000)]);
-      const hmac = createHmac('sha256', rotated.secret)
-        .update(`${start + 600_000}.`)
-        .update(first?.body ?? '')
-        .digest('hex');
-      expect(again?.headers['x-service-signature']).toEqual([`sha256=${hmac}`]);
+      expect(isSignedWith(rotated.secret, again)).toBe(true);
     });
 
     it('alters one byte of the body, or the signature, or the timestamp, and nothing else', async () => {

@@ -1,21 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { DoubtfulEvents } from '../../../src/platform/webhooks/doubtful-events.ts';
-import type { RecordedEvent } from '../../../src/platform/webhooks/ledger.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { silent } from './fixture.ts';
-
-function event(id: number): RecordedEvent {
-  return {
-    id,
-    workspaceId: 'cworkspace',
-    connectionId: 'cconnection',
-    messageId: null,
-    event: 'message.received',
-    status: null,
-    at: 0,
-    body: Buffer.from('{}'),
-  };
-}
+import { recordedEvent } from './recorded-event.ts';
 
 /** Doubts about events of which a test says which are in the ledger. */
 function doubting() {
@@ -33,7 +20,7 @@ function doubting() {
         state.failures -= 1;
         throw new Error('the database is away');
       }
-      return ids.filter((id) => ledger.has(id)).map(event);
+      return ids.filter((id) => ledger.has(id)).map((id) => recordedEvent(id));
     },
   });
   return { ledger, delivered, state, clock, doubts };
@@ -43,7 +30,7 @@ describe('events of a commit without an answer', () => {
   it('are delivered at once when they are in the ledger, and looked for no more', async () => {
     const { ledger, delivered, clock, doubts } = doubting();
     for (const id of [1, 2]) ledger.add(id);
-    doubts.add([event(1), event(2)]);
+    doubts.add([recordedEvent(1), recordedEvent(2)]);
     await doubts.idle();
     expect(delivered).toEqual([1, 2]);
     expect(clock.pending).toBe(0);
@@ -52,7 +39,7 @@ describe('events of a commit without an answer', () => {
   it('are delivered once each when the commit arrives late', async () => {
     const { ledger, delivered, clock, doubts } = doubting();
     ledger.add(1);
-    doubts.add([event(1), event(2)]);
+    doubts.add([recordedEvent(1), recordedEvent(2)]);
     await doubts.idle();
     ledger.add(2);
     await clock.advance(60_000);
@@ -61,7 +48,7 @@ describe('events of a commit without an answer', () => {
 
   it('are given up when they do not come', async () => {
     const { delivered, state, clock, doubts } = doubting();
-    doubts.add([event(1)]);
+    doubts.add([recordedEvent(1)]);
     await clock.advance(3_600_000);
     expect(delivered).toEqual([]);
     expect(state.looks).toBe(4);
@@ -72,18 +59,18 @@ describe('events of a commit without an answer', () => {
     const { ledger, delivered, state, clock, doubts } = doubting();
     state.failures = 100;
     ledger.add(1);
-    doubts.add([event(1)]);
+    doubts.add([recordedEvent(1)]);
     await clock.advance(600_000);
     expect(delivered).toEqual([1]);
   });
 
   it('are forgotten by a reset, a look under way included', async () => {
     const { ledger, delivered, clock, doubts } = doubting();
-    doubts.add([event(1)]);
+    doubts.add([recordedEvent(1)]);
     await doubts.idle();
     ledger.add(1);
     ledger.add(2);
-    doubts.add([event(2)]);
+    doubts.add([recordedEvent(2)]);
     doubts.clear();
     await clock.advance(60_000);
     expect(delivered).toEqual([]);

@@ -1,7 +1,6 @@
-import { createHmac } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import type { DeliveryRecord } from '../../../src/platform/webhooks/delivery-record.ts';
-import type { ReceivedRequest } from '../../support/receiver.ts';
+import { isSignedWith } from '../../support/signed-request.ts';
 import { receivedEvent, shareDatabase, useHook, WORKSPACE } from './fixture.ts';
 
 const start = Date.UTC(2026, 0, 15, 12);
@@ -11,12 +10,6 @@ shareDatabase();
 describe('a delivery that is held', () => {
   const hook = useHook(() => ({ limits: { attempts: 1 } }));
 
-  const signedWith = (secret: string, request: ReceivedRequest | undefined): boolean => {
-    const [timestamp] = request?.headers['x-service-timestamp'] ?? [];
-    const body = request?.body.toString();
-    const hmac = createHmac('sha256', secret).update(`${timestamp}.${body}`).digest('hex');
-    return request?.headers['x-service-signature']?.[0] === `sha256=${hmac}`;
-  };
   const newest = async (): Promise<DeliveryRecord> => {
     const [delivery] = await hook.fixture.delivery.list({ limit: 1 });
     if (delivery === undefined) throw new Error('there is no delivery');
@@ -110,7 +103,7 @@ describe('a delivery that is held', () => {
     const [, , released] = hook.receiver.requests;
     expect(JSON.parse(released?.body.toString() ?? '').message.id).toBe('cheld');
     expect(released?.headers['x-service-timestamp']).toEqual([String(start + 60_000)]);
-    expect(signedWith(secret, released)).toBe(true);
+    expect(isSignedWith(secret, released)).toBe(true);
   });
 
   it('can be sent again by hand meanwhile, and stays held', async () => {

@@ -1,7 +1,7 @@
-import { createHmac } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import type { WebhookFault } from '../../../src/platform/webhooks/webhook-faults.ts';
 import type { ReceivedRequest } from '../../support/receiver.ts';
+import { isSignedWith } from '../../support/signed-request.ts';
 import { receivedEvent, shareDatabase, useHook } from './fixture.ts';
 
 const start = Date.UTC(2026, 0, 15, 12);
@@ -19,14 +19,7 @@ describe('a fault of one attempt', () => {
     faults = (_id, attempt) => (attempt === 1 ? [fault] : []);
   };
   const attempts = async () => (await hook.fixture.delivery.list({ limit: 1 }))[0]?.attempts;
-  const isValid = (request: ReceivedRequest | undefined): boolean => {
-    const [timestamp] = request?.headers['x-service-timestamp'] ?? [];
-    const hmac = createHmac('sha256', hook.secret)
-      .update(`${timestamp}.`)
-      .update(request?.body ?? '')
-      .digest('hex');
-    return request?.headers['x-service-signature']?.[0] === `sha256=${hmac}`;
-  };
+  const isValid = (request: ReceivedRequest | undefined): boolean => isSignedWith(hook.secret, request);
   const retry = async () => {
     await hook.fixture.pass(500);
     await hook.fixture.delivery.settle();

@@ -1,6 +1,6 @@
-import { createHmac } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import type { ReceivedRequest } from '../../support/receiver.ts';
+import { isSignedWith } from '../../support/signed-request.ts';
 import { useHookedSandbox } from '../hooked-sandbox.ts';
 
 const hook = useHookedSandbox();
@@ -18,13 +18,7 @@ const send = (to: string) =>
 const received = async (phone: string): Promise<unknown[]> =>
   (await hook.call('GET', `/contacts/${phone}/messages`)).body.entries;
 
-function isSigned(request: ReceivedRequest | undefined): boolean {
-  const [timestamp] = request?.headers['x-service-timestamp'] ?? [];
-  const hmac = createHmac('sha256', hook.secret)
-    .update(`${timestamp}.`)
-    .update(request?.body ?? '');
-  return request?.headers['x-service-signature']?.[0] === `sha256=${hmac.digest('hex')}`;
-}
+const isSigned = (request: ReceivedRequest | undefined): boolean => isSignedWith(hook.secret, request);
 
 describe('faults of webhooks, put over HTTP', () => {
   const onFirst = (action: object) => put([{ id: 'fault', match: { surface: 'webhook' }, action, first: 1 }]);
