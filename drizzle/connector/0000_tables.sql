@@ -6,9 +6,11 @@ CREATE TABLE "connector"."accounts" (
 	"kind" text NOT NULL,
 	"base_url" text,
 	"sealed_credential" text,
+	"credential_digest" text,
 	"credential_version" bigint DEFAULT 1 NOT NULL,
 	"subscription_id" text NOT NULL,
-	"created_at" bigint NOT NULL
+	"created_at" bigint NOT NULL,
+	CONSTRAINT "accounts_credential_digest_unique" UNIQUE("credential_digest")
 );
 --> statement-breakpoint
 CREATE TABLE "connector"."connections" (
@@ -55,6 +57,8 @@ CREATE TABLE "connector"."subscriptions" (
 	"previous_accept_until" bigint,
 	"rotation_pending_owner" text,
 	"rotation_pending_at" bigint,
+	"rotation_call_at" bigint,
+	"rotation_compromised" boolean DEFAULT false NOT NULL,
 	"registered_url" text,
 	"registered_at" bigint
 );
@@ -154,6 +158,18 @@ CREATE TABLE "connector"."outbound_media" (
 CREATE TABLE "connector"."senders" (
 	"owner" text PRIMARY KEY NOT NULL,
 	"expires_at" bigint NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "connector"."quotas" (
+	"account_id" text PRIMARY KEY NOT NULL,
+	"slots_total" integer NOT NULL,
+	"slots_used" integer NOT NULL,
+	"slots_available" integer NOT NULL,
+	"next_expiry" bigint,
+	"connections_total" integer NOT NULL,
+	"connections_connected" integer NOT NULL,
+	"connections_need_reconnect" integer NOT NULL,
+	"read_at" bigint NOT NULL
 );
 --> statement-breakpoint
 CREATE TABLE "connector"."coverage" (

@@ -9,6 +9,8 @@ export const accounts = connectorSchema.table('accounts', {
   baseUrl: text('base_url'),
   /** Null: receives webhooks only and never calls the service. */
   sealedCredential: text('sealed_credential'),
+  /** SHA-256 of an API key: sealed values of one key differ, and one key must not make two accounts. */
+  credentialDigest: text('credential_digest').unique(),
   /** Changes with the credential, so that a refused one is not tried again until then. */
   credentialVersion: bigint('credential_version', { mode: 'number' }).notNull().default(1),
   subscriptionId: text('subscription_id').notNull(),
@@ -37,6 +39,10 @@ export const subscriptions = connectorSchema.table('subscriptions', {
   /** Set before a call that replaces the secret, cleared with the new secret. */
   rotationPendingOwner: text('rotation_pending_owner'),
   rotationPendingAt: epochMs('rotation_pending_at'),
+  /** No call that may void the secret goes out before then; what is signed later is in doubt until the end. */
+  rotationCallAt: epochMs('rotation_call_at'),
+  /** The secret that is being replaced is known to somebody else: it has no time of grace. */
+  rotationCompromised: boolean('rotation_compromised').notNull().default(false),
   registeredUrl: text('registered_url'),
   registeredAt: epochMs('registered_at'),
 });

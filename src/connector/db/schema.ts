@@ -7,4 +7,5 @@ export { connectorSchema } from './connector-schema.ts';
 export * from './feed-tables.ts';
 export * from './message-tables.ts';
 export * from './outbox-tables.ts';
+export * from './quota-tables.ts';
 export * from './sync-tables.ts';
