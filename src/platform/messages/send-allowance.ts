@@ -14,7 +14,7 @@ export interface Allowance {
   giveBack(): void;
 }
 
-/** How many sends a connection may make. All in virtual time. */
+/** How many sends a connection's number may make. All in virtual time. */
 export interface SendAllowances {
   /**
    * Counts a send. Throws `warmup_limited` for a new `qr` number that has reached its cap of the hour, and
@@ -103,12 +103,14 @@ export function createSendAllowances({ database, clock, sendsPerMinute }: Option
   };
 
   const find = (connection: Connection, now: number): Promise<SendTimes> => {
-    const known = counted.get(connection.id);
+    // By number: one that was deleted and paired again is no other.
+    const key = `${connection.workspaceId} ${connection.phoneNumber}`;
+    const known = counted.get(key);
     if (known !== undefined) return known;
     const loading = load(connection, now);
-    counted.set(connection.id, loading);
+    counted.set(key, loading);
     // What could not be read is read by the next send.
-    loading.catch(() => counted.delete(connection.id));
+    loading.catch(() => counted.delete(key));
     return loading;
   };
 

@@ -7,7 +7,7 @@ const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 /** Of the first, second and third day. */
 const CAPS = [30, 60, 120] as const;
-const SENDS_PER_MINUTE = 200;
+const SENDS_PER_MINUTE = 135;
 let nextPhone = 4915400000000;
 const newPhone = (): string => String(nextPhone++);
 
@@ -22,11 +22,14 @@ describe('how much a connection may send', () => {
 
   /** A workspace whose number pairs now for the first time, or paired some time ago. */
   async function seed(warmupUntil: number | null) {
-    const seeded = await seedWorkspace(service, { phoneNumber: newPhone() });
-    await service.database.query('UPDATE platform.connections SET warmup_until = $2 WHERE id = $1', [
-      seeded.connectionId,
-      warmupUntil,
-    ]);
+    const phoneNumber = newPhone();
+    const seeded = await seedWorkspace(service, { phoneNumber });
+    const warmUp = (connectionId: string) =>
+      service.database.query('UPDATE platform.connections SET warmup_until = $2 WHERE id = $1', [
+        connectionId,
+        warmupUntil,
+      ]);
+    await warmUp(seeded.connectionId);
     const to = newPhone();
     const send = (more: object = {}) =>
       service.call('POST', '/messages', {
@@ -37,7 +40,7 @@ describe('how much a connection may send', () => {
       const answers = await Promise.all(Array.from({ length: count }, () => send()));
       return Map.groupBy(answers, ({ status }) => status);
     };
-    return { ...seeded, to, send, statuses };
+    return { ...seeded, phoneNumber, warmUp, to, send, statuses };
   }
   const newNumber = () => seed(service.platform.time.now() + 3 * DAY);
 
@@ -76,6 +79,18 @@ describe('how much a connection may send', () => {
     expect((await statuses(30)).get(200)).toHaveLength(20);
   });
 
+  it('a new number that is deleted and paired again has sent what it has sent', async () => {
+    const { key, workspaceId, connectionId, phoneNumber, warmUp, send, statuses } = await newNumber();
+    await statuses(30);
+    expect((await service.call('DELETE', `/connections/${connectionId}`, { key })).status).toBe(200);
+    const { id } = await service.platform.connections.createPaired(workspaceId, {
+      provider: 'qr',
+      phoneNumber,
+    });
+    await warmUp(id);
+    expect((await send({ connectionId: id })).body).toEqual({ error: 'warmup_limited' });
+  });
+
   it('a refused send does not count, nor does a repeat that gets the first answer', async () => {
     const { send, statuses } = await newNumber();
     const nobody = newPhone();
@@ -88,13 +103,13 @@ describe('how much a connection may send', () => {
 
   it('a number with a past has no cap of that kind', proves('service.cloud-api.no-warmup'), async () => {
     const { statuses, workspaceId, key } = await seed(null);
-    expect((await statuses(130)).get(200)).toHaveLength(130);
+    expect((await statuses(40)).get(200)).toHaveLength(40);
     const { id } = await service.platform.connections.createPaired(workspaceId, {
       provider: 'cloud_api',
       phoneNumber: newPhone(),
     });
     const answers = await Promise.all(
-      Array.from({ length: 130 }, () =>
+      Array.from({ length: 40 }, () =>
         service.call('POST', '/messages', { key, body: { connectionId: id, to: newPhone(), text: 'hi' } }),
       ),
     );
