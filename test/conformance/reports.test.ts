@@ -17,7 +17,13 @@ const exchange: Exchange = {
   status: 200,
   headers: new Headers({ 'content-type': 'application/json', 'www-authenticate': 'very-secret', date: 'x' }),
   text: '{}',
-  json: { text: 'Private words', secret: 'whsec', qr: `data:image/png;base64,${'A'.repeat(99)}`, id: 'c1' },
+  json: {
+    text: 'Private words',
+    mediaUrl: 'https://x.example/file',
+    secret: 'whsec',
+    qr: `data:image/png;base64,${'A'.repeat(99)}`,
+    id: 'c1',
+  },
   ms: 12.4,
 };
 
@@ -50,7 +56,7 @@ describe('evidence', () => {
       requestBody: '{"to":"447700900301","text":"<13 characters>"}',
       status: 200,
       headers: { 'content-type': 'application/json', 'www-authenticate': '<API key>' },
-      body: '{"text":"<13 characters>","secret":"<5 characters>","qr":"<image/png, 121 characters>","id":"c1"}',
+      body: '{"text":"<13 characters>","mediaUrl":"<22 characters>","secret":"<5 characters>","qr":"<image/png, 121 characters>","id":"c1"}',
       ms: 12,
     });
   });

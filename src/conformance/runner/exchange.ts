@@ -37,7 +37,17 @@ const SHOWN_HEADERS = [
 ];
 const LONGEST_BODY = 1200;
 /** Values that say nothing about a rule, and much about people. */
-const PRIVATE_FIELDS = new Set(['text', 'caption', 'label', 'name', 'secret', 'code']);
+const PRIVATE_FIELDS = new Set([
+  'text',
+  'caption',
+  'label',
+  'name',
+  'secret',
+  'code',
+  // Who has the address has the file.
+  'mediaUrl',
+  'media_url',
+]);
 const LONG_VALUE = 200;
 
 /** Prepares an exchange for a report. `hide` removes credentials from a text. */

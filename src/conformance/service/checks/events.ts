@@ -1,7 +1,7 @@
 import { type Probe, Skip, Violation } from '../../runner/check.ts';
 import type { ServiceContext } from '../context.ts';
 import { acceptedDelivery, allDeliveries, lookAtDelivery, readEvent, reply } from '../fixtures/deliveries.ts';
-import { findMessage } from '../fixtures/messages.ts';
+import { demandMessage } from '../fixtures/messages.ts';
 import { messageIdOf, SEND_TIMEOUT_MS } from '../fixtures/sends.ts';
 import { expectEqual } from '../judge.ts';
 import type { ServiceCheck } from '../service-check.ts';
@@ -120,8 +120,7 @@ export const eventChecks: readonly ServiceCheck[] = [
       lookAtDelivery(context, request);
       const told = readEvent(request);
       const id = String(told?.message['id']);
-      const found = await findMessage(context, id);
-      if (found === undefined) throw new Violation(`a message ${id}`, 'none among the newest 100');
+      const found = await demandMessage(context, id);
       expectEqual('direction', 'incoming', found.fields['direction']);
       expectEqual('connectionId', told?.connectionId, found.fields['connectionId']);
       if (found.fields['text'] !== told?.message['text']) throw new Violation('the same text', 'another one');

@@ -3,7 +3,7 @@ import { Skip, Violation } from '../../runner/check.ts';
 import type { Exchange } from '../../runner/exchange.ts';
 import type { ServiceContext } from '../context.ts';
 import { liveConnection, sendingConnection } from '../fixtures/connections.ts';
-import { askPage, findMessage, readPage } from '../fixtures/messages.ts';
+import { askPage, demandMessage, findMessage, readPage } from '../fixtures/messages.ts';
 import { firstText, messageIdOf, SEND_TIMEOUT_MS, sendText } from '../fixtures/sends.ts';
 import { expectEqual, expectRefusal, expectStatus, nameAnswer, skipUnusable } from '../judge.ts';
 import type { ServiceCheck } from '../service-check.ts';
@@ -63,8 +63,7 @@ export const sendChecks: readonly ServiceCheck[] = [
     async run(context, probe) {
       const sent = await firstText(context);
       const id = messageIdOf(sent.exchange);
-      const found = await findMessage(context, id);
-      if (found === undefined) throw new Violation(`a message ${id}`, 'none among the newest 100');
+      const found = await demandMessage(context, id);
       demandValue(found.fields, message, probe);
       const { direction, text, connectionId, mediaUrl } = found.fields;
       expectEqual('direction', 'outgoing', direction);
@@ -166,9 +165,7 @@ export const sendChecks: readonly ServiceCheck[] = [
     rule: 'A picture is listed with its media type and with the id of its send.',
     level: 'must',
     async run(context, probe) {
-      const id = messageIdOf(await picture(context));
-      const found = await findMessage(context, id);
-      if (found === undefined) throw new Violation(`a message ${id}`, 'none among the newest 100');
+      const found = await demandMessage(context, messageIdOf(await picture(context)));
       demandValue(found.fields, message, probe);
       expectEqual('mediaType', 'image/png', found.fields['mediaType']);
     },
