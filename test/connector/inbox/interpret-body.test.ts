@@ -45,33 +45,38 @@ const disconnectedEvent = {
 };
 
 describe('reading a verified body', () => {
-  it('takes an incoming message', () => {
-    expect(read(receivedEvent)).toEqual({
-      kind: 'message',
-      event: 'message.received',
-      message: {
-        connectionId: 'connection-1',
-        messageId: 'message-1',
-        accountId: 'account-1',
-        source: 'webhook',
-        direction: 'incoming',
-        peer: '15551234567',
-        text: 'Hello',
-        mediaUrl: 'https://media.example/1',
-        mediaType: 'image/png',
-        status: null,
-        errorMessage: null,
-        waMessageId: 'wa-1',
-        createdAt: 1_768_478_400_000,
-        webhookSeen: WEBHOOK_SEEN.received,
-      },
-    });
-  });
+  it(
+    'takes an incoming message',
+    proves('events.received.dedupe', 'messages.item.waMessageId.no-join'),
+    () => {
+      expect(read(receivedEvent)).toEqual({
+        kind: 'message',
+        event: 'message.received',
+        message: {
+          connectionId: 'connection-1',
+          messageId: 'message-1',
+          accountId: 'account-1',
+          source: 'webhook',
+          direction: 'incoming',
+          peer: '15551234567',
+          text: 'Hello',
+          mediaUrl: 'https://media.example/1',
+          mediaType: 'image/png',
+          status: null,
+          errorMessage: null,
+          waMessageId: 'wa-1',
+          createdAt: 1_768_478_400_000,
+          webhookSeen: WEBHOOK_SEEN.received,
+        },
+      });
+    },
+  );
 
-  it('takes a status of an outgoing message', () => {
+  it('takes a status of an outgoing message', proves('messages.item.waMessageId.no-join'), () => {
     expect(read(statusEvent)).toMatchObject({
       kind: 'message',
       message: {
+        messageId: 'message-1',
         direction: 'outgoing',
         status: 'delivered',
         peer: null,

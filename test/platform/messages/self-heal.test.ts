@@ -58,7 +58,7 @@ describe('a send that meets a session which does not work', () => {
 
   it(
     'waits for one that ages about two and a half minutes at most, then fails and frees its key',
-    proves('errors.send_failed'),
+    proves('errors.send_failed', 'messages.send.latency-heal'),
     async () => {
       await breakSession('session_ageing');
       const sending = send();
