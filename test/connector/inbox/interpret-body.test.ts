@@ -26,7 +26,7 @@ const receivedEvent = {
 const statusEvent = {
   event: 'message.status',
   connection_id: 'connection-1',
-  message: { id: 'message-1', wa_id: null, status: 'delivered', timestamp: 1_768_478_400_000 },
+  message: { id: 'message-1', wa_id: 'wa-1', status: 'delivered', timestamp: 1_768_478_400_000 },
 };
 const disconnectedEvent = {
   event: 'connection.disconnected',
