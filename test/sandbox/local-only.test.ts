@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { EndpointDefinition } from '../../src/contract/endpoint.ts';
 import { SANDBOX_ENDPOINTS } from '../../src/contract/sandbox/endpoints.ts';
 import { startTestSandbox, type TestSandbox } from './fixture.ts';
 
@@ -164,6 +165,18 @@ describe('the control API answers', () => {
       for (const method of allowed) served.push(`${method} ${path}`);
     }
     expect(described.sort()).toEqual(served.sort());
+  });
+
+  it('nobody but this machine, and no other type than JSON, at every address', async () => {
+    for (const { method, path } of Object.values<EndpointDefinition>(SANDBOX_ENDPOINTS)) {
+      const url = path.replace(/\{\w+\}/g, 'x');
+      const status = async (headers: Record<string, string>, body?: string): Promise<number> =>
+        (await test.call(method, url, body, headers)).status;
+      expect(await status({ host: 'evil.example.com' }), path).toBe(403);
+      expect(await status({ origin: 'https://evil.example.com' }), path).toBe(403);
+      if (method === 'GET' || method === 'DELETE') continue;
+      expect(await status({ 'content-type': 'text/plain' }, '{}'), path).toBe(415);
+    }
   });
 
   it('nothing where only a later part of the service will', async () => {

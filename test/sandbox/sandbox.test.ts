@@ -406,6 +406,52 @@ describe('a reset', () => {
     await test.close();
   });
 
+  it('leaves no row behind that the seed does not make', async () => {
+    const test = await startTestSandbox();
+    const { database } = test.service;
+    const tables = await database.query<{ name: string }>(
+      `SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'platform'`,
+    );
+    const countRows = async () => {
+      const counts: Record<string, number> = {};
+      for (const { name } of tables) {
+        const [row] = await database.query<{ count: number }>(
+          `SELECT count(*)::integer AS count FROM platform."${name}"`,
+        );
+        counts[name] = row?.count ?? 0;
+      }
+      return counts;
+    };
+    const call = (method: string, path: string, body: object, headers = {}) =>
+      test.service.call(method, path, { key: test.sandbox.seed.apiKey, body, headers });
+
+    await test.call('POST', '/reset');
+    const fresh = await countRows();
+    const { body } = await test.service.call('GET', '/connections', { key: test.sandbox.seed.apiKey });
+    const { connections } = body as { connections: { id: string; provider: string }[] };
+    const connectionId = connections.find(({ provider }) => provider === 'qr')?.id ?? '';
+    const media = { filename: 'a.txt', mimetype: 'text/plain', data: 'aGVsbG8=' };
+    const to = '491700000002';
+    await call('POST', '/connections', { label: 'new' }, { 'Idempotency-Key': 'k' });
+    await call('POST', '/messages', { connectionId, to, text: 'hello', idempotencyKey: 'k' });
+    await call('POST', '/messages', { connectionId, to, media });
+    await test.call('POST', `/contacts/${to}/messages`, { connectionId, media });
+    await test.call('PUT', `/contacts/${to}`, { readAfterMs: null });
+    await test.call('POST', `/connections/${connectionId}/phone`, { blocked: [to] });
+    await test.call('POST', `/connections/${connectionId}/outage`, { cause: 'zombie' });
+    await test.call('POST', `/contacts/491700000003/messages`, { connectionId, text: 'kept' });
+    await test.service.platform.delivery.settle();
+    await call('PUT', '/webhook', { url: HOOK });
+    const played = await countRows();
+    const grown = Object.keys(played).filter((name) => (played[name] ?? 0) > (fresh[name] ?? 0));
+    expect(grown.length).toBeGreaterThan(6);
+
+    await test.call('POST', '/reset');
+    expect(await countRows()).toEqual(fresh);
+    expect((await test.call('GET', '/calls')).body).toEqual({ entries: [] });
+    await test.close();
+  });
+
   it('asked for several times at once, runs one after the other', async () => {
     const test = await startTestSandbox();
     const answers = await Promise.all(Array.from({ length: 4 }, () => test.call('POST', '/reset')));
