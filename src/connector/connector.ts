@@ -6,7 +6,7 @@ import type { Logger } from '../runtime/logger/logger.ts';
 import { createMetrics } from '../runtime/metrics/metrics.ts';
 import type { Queues } from '../runtime/queue/queues.ts';
 import type { KeyRing } from '../runtime/sealing/key-ring.ts';
-import { FIRST_ACCOUNT_ID, FIRST_SUBSCRIPTION_ID } from './accounts/account-store.ts';
+import { type Account, FIRST_ACCOUNT_ID, FIRST_SUBSCRIPTION_ID } from './accounts/account-store.ts';
 import { ensureFirstAccount } from './accounts/first-account.ts';
 import { createRegistrar, type Registrar, type RegistrarOptions } from './accounts/registrar.ts';
 import { resealSecrets } from './accounts/reseal.ts';
@@ -16,6 +16,9 @@ import { createChangesRouter } from './feed/changes-router.ts';
 import { createFeed } from './feed/feed.ts';
 import { createInboxKeeper } from './inbox/inbox-keeper.ts';
 import { createReceiver } from './inbox/receiver.ts';
+import { openSendingClient } from './outbox/open-client.ts';
+import { createOutbox } from './outbox/outbox.ts';
+import { createOutboxMetrics } from './outbox/outbox-metrics.ts';
 import { createPollMetrics } from './reconcile/poll-metrics.ts';
 import { askForFullSweep } from './reconcile/poll-state.ts';
 import { createReconciler } from './reconcile/reconciler.ts';
@@ -77,6 +80,21 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
 
   const feed = createFeed({ database, clock, logger });
   const keeper = createInboxKeeper({ database, clock, logger, retentionDays: options.inboxRetentionDays });
+  // A process that was not told of the service does not call it, even if another one stored its key.
+  const mayUse = (account: Account): boolean =>
+    account.id !== FIRST_ACCOUNT_ID || options.service !== undefined;
+  const outbox = createOutbox({
+    database,
+    queues,
+    clock,
+    logger,
+    owner,
+    random,
+    metrics: createOutboxMetrics(metrics),
+    sends: role !== 'web',
+    clientFor: (accountId) => openSendingClient({ database, keyRing, clock, mayUse }, accountId),
+    onCommitted: () => feed.nudge(),
+  });
   const reconciler = createReconciler({
     database,
     queues,
@@ -88,8 +106,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     metrics: createPollMetrics(metrics),
     intervalMs: options.reconcileIntervalMs,
     onCommitted: () => feed.nudge(),
-    // A process that was not told of the service does not call it, even if another one stored its key.
-    polls: (account) => account.id !== FIRST_ACCOUNT_ID || options.service !== undefined,
+    polls: mayUse,
   });
   const subscriptions = createSubscriptionSecrets({
     database,
@@ -124,7 +141,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     const changes = createChangesRouter({ feed, clock });
     const { apiToken } = options;
     return {
-      app: createWebApp({ ...probes, apiToken, receiver, feed, changes, reconciler }),
+      app: createWebApp({ ...probes, apiToken, receiver, feed, changes, reconciler, outbox }),
       receiver,
       changes,
     };
@@ -137,18 +154,20 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
       await keeper.keep();
       keeper.start();
       await registrar?.attempt();
+      await outbox.start();
       if (role !== 'web') await reconciler.start();
     },
     endStreams: () => web?.changes.endStreams(),
     async settle() {
       await web?.receiver.settle();
       await reconciler.settle();
+      await outbox.settle();
       await feed.settle();
     },
     async close() {
       web?.changes.endStreams();
       await web?.receiver.close();
-      await Promise.all([reconciler.close(), registrar?.close(), keeper.close()]);
+      await Promise.all([reconciler.close(), outbox.close(), registrar?.close(), keeper.close()]);
       await feed.close();
     },
   };

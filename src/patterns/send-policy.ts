@@ -112,7 +112,7 @@ export type SendStep =
 /** No attempt later than this after the first one: the service forgets the key after 24 hours. */
 export const LAST_ATTEMPT_AFTER_MS = 23 * hour;
 
-const AFTER_LOSS = { firstMs: 5 * second, longestMs: 5 * minute };
+const AFTER_LOSS = { firstMs: second, longestMs: 5 * minute };
 
 /** Decides what follows an attempt. Pure. */
 export function decideSend(outcome: SendOutcome, situation: SendSituation): SendStep {

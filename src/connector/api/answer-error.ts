@@ -28,7 +28,7 @@ function toRefusal(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   if (isConnectionFailure(error)) return new ApiError('unavailable', meaning('unavailable'), RETRY_AFTER_MS);
   const { status, type } = readHttpError(error);
-  if (status === 413) return new ApiError('payload_too_large', 'The body is larger than 64 KiB.');
+  if (status === 413) return new ApiError('payload_too_large', 'The body is larger than this address takes.');
   if (type?.startsWith('encoding.') === true) return invalid('body', 'must not be compressed');
   if (status !== undefined && status < 500)
     return invalid(type === undefined ? 'path' : 'body', 'cannot be read');

@@ -2,10 +2,15 @@ import { json, type NextFunction, type Request, type Response, Router } from 'ex
 import { CONNECTOR_ENDPOINTS, type ConnectorEndpointName } from '../../contract/connector/endpoints.ts';
 import type { EndpointDefinition } from '../../contract/endpoint.ts';
 import { buildConnectorOpenApi } from '../../contract/openapi.ts';
+import { LIMITS } from '../../contract/service/limits.ts';
 import type { Operations } from './operations.ts';
 import { readId, readInput } from './read-input.ts';
 
 const LARGEST_BODY_BYTES = 64 * 1024;
+/** Where a body may be larger: a file in base64, and what stands around it. */
+const LARGER_BODY_BYTES: Partial<Record<ConnectorEndpointName, number>> = {
+  queueMessage: LIMITS.mediaBase64Characters + LARGEST_BODY_BYTES,
+};
 
 /** The operation of any endpoint, seen from the router: what it gets was read by the endpoint's own schemas. */
 type AnyOperation = (call: { id: string; query: unknown; body: unknown }) => Promise<unknown>;
@@ -22,9 +27,14 @@ export function routeOperations(operations: Operations): Router {
     const handle = handlerOf(endpoint, operation as AnyOperation);
     const method = endpoint.method.toLowerCase() as 'get' | 'post' | 'put' | 'delete';
     if (endpoint.body === undefined) router[method](path, handle);
-    else router[method](path, json({ limit: LARGEST_BODY_BYTES, inflate: false, type: () => true }), handle);
+    else router[method](path, parseBody(name as ConnectorEndpointName), handle);
   }
   return router;
+}
+
+function parseBody(name: ConnectorEndpointName) {
+  const limit = LARGER_BODY_BYTES[name] ?? LARGEST_BODY_BYTES;
+  return json({ limit, inflate: false, type: () => true });
 }
 
 function handlerOf(endpoint: EndpointDefinition, operation: AnyOperation) {

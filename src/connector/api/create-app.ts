@@ -9,6 +9,7 @@ import type { Queues } from '../../runtime/queue/queues.ts';
 import type { ChangesRouter } from '../feed/changes-router.ts';
 import type { Feed } from '../feed/feed.ts';
 import type { Receiver } from '../inbox/receiver.ts';
+import type { Outbox } from '../outbox/outbox.ts';
 import type { Reconciler } from '../reconcile/reconciler.ts';
 import { listAccounts } from './accounts.ts';
 import { answerError } from './answer-error.ts';
@@ -17,6 +18,7 @@ import { checkToken } from './check-token.ts';
 import { getConnection, listConnections, mapCustomer } from './connections.ts';
 import { getMessage, listMessages } from './messages.ts';
 import type { Operations } from './operations.ts';
+import { cancelOutbound, getOutbound, listOutbound, queueMessage, retryOutbound } from './outbound.ts';
 import { healthz, readyz, serveMetrics } from './probes.ts';
 import { getSync, syncNow } from './sync.ts';
 
@@ -44,6 +46,7 @@ export interface WebParts extends ProbeParts {
   readonly feed: Feed;
   readonly changes: ChangesRouter;
   readonly reconciler: Reconciler;
+  readonly outbox: Outbox;
 }
 
 /** Serves webhooks and the API. */
@@ -76,8 +79,9 @@ export function createWorkerApp(parts: ProbeParts): Express {
   return app;
 }
 
-function createOperations({ database, clock, reconciler, feed }: WebParts) {
+function createOperations({ database, clock, reconciler, feed, outbox }: WebParts) {
   const sync = { database, clock, reconciler, settleFeed: () => feed.settle() };
+  const sends = { database, clock, wake: outbox.wake, onChanged: () => feed.nudge() };
   return {
     listAccounts: listAccounts(database),
     listConnections: listConnections(database),
@@ -85,6 +89,11 @@ function createOperations({ database, clock, reconciler, feed }: WebParts) {
     mapCustomer: mapCustomer({ database, clock, onChanged: () => feed.nudge() }),
     listMessages: listMessages(database),
     getMessage: getMessage(database),
+    queueMessage: queueMessage(sends),
+    listOutbound: listOutbound(database),
+    getOutbound: getOutbound(database),
+    cancelOutbound: cancelOutbound(sends),
+    retryOutbound: retryOutbound(sends),
     getSync: getSync(sync),
     syncNow: syncNow(sync),
   } satisfies Operations;

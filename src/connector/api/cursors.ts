@@ -12,6 +12,7 @@ export function encodeCursor(key: readonly (string | number)[]): string {
 /** Sort keys of the lists. */
 export const MESSAGE_KEY = z.tuple([z.int(), z.string().max(255), z.string().max(255)]);
 export const CONNECTION_KEY = z.tuple([z.string().max(255)]);
+export const OUTBOUND_KEY = z.tuple([z.int(), z.string().max(255)]);
 export const ACCOUNT_KEY = z.tuple([z.int(), z.string().max(255)]);
 
 /** Reads a cursor of ours; null when there is none. Throws an `ApiError` for anything else. */

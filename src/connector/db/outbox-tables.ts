@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { bigint, boolean, customType, index, integer, text, unique, uniqueIndex } from 'drizzle-orm/pg-core';
+import { bigint, boolean, customType, index, integer, text, unique } from 'drizzle-orm/pg-core';
 import type { OutboundState } from '../../contract/connector/outbound.ts';
 import { connectorSchema, epochMs } from './connector-schema.ts';
 

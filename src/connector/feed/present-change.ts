@@ -1,5 +1,6 @@
 import type { Change, ConnectionChangeData, MessageChangeData } from '../../contract/connector/changes.ts';
 import type { MessageStatus } from '../../contract/service/statuses.ts';
+import { presentOutbound, type StoredOutbound } from '../outbox/stored-outbound.ts';
 
 /** A row of `connector.changes` with its number. Times are epoch ms, in `data` too. */
 export interface StoredChange {
@@ -45,6 +46,12 @@ export function presentChange(row: StoredChange): Change {
     }
     case 'connection.updated':
       return { ...head, type: row.type, data: presentConnection(row) };
+    case 'outbound.updated': {
+      const ofMessage = row.message_id === null ? {} : { messageId: row.message_id };
+      // Written by the statements of the outbox alone.
+      const data = presentOutbound(row.data as unknown as StoredOutbound);
+      return { ...head, type: row.type, ...ofMessage, data };
+    }
     default:
       throw new TypeError('the feed holds a change of a type that this version does not know');
   }

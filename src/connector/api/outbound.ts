@@ -1,0 +1,142 @@
+import { randomUUID } from 'node:crypto';
+import type { Outbound } from '../../contract/connector/outbound.ts';
+import { LAST_ATTEMPT_AFTER_MS } from '../../patterns/send-policy.ts';
+import type { Clock } from '../../runtime/clock/clock.ts';
+import type { Database, Queryable } from '../../runtime/database/database.ts';
+import { queueSend } from '../outbox/queue-send.ts';
+import {
+  OUTBOUND_COLUMNS,
+  presentOutbound,
+  type StoredOutbound,
+  tellOutbound,
+} from '../outbox/stored-outbound.ts';
+import { ApiError, notFound } from './api-error.ts';
+import { cutPage, decodeCursor, OUTBOUND_KEY } from './cursors.ts';
+import type { Operation } from './operations.ts';
+
+export interface OutboundOptions {
+  readonly database: Database;
+  readonly clock: Clock;
+  /** A lane has something to do. */
+  readonly wake: (connectionId: string) => Promise<void>;
+  /** Told when a change was written. */
+  readonly onChanged: () => void;
+}
+
+/** `POST /v1/messages`: committed before it is queued. The same reference again is the same send. */
+export function queueMessage(options: OutboundOptions): Operation<'queueMessage'> {
+  const { database, clock, wake, onChanged } = options;
+  return async ({ body }) => {
+    const queued = await queueSend(database, body, clock.now());
+    if (queued.kind === 'no_connection') throw notFound('connection');
+    if (queued.kind === 'reused') {
+      throw new ApiError('reference_reused', 'The reference was used before, with another body.');
+    }
+    if (queued.isNew) {
+      onChanged();
+      // Not waited for: the send is committed, and a queue that is away must not keep the CRM.
+      void wake(body.connectionId);
+    }
+    return { outboundId: queued.outboundId };
+  };
+}
+
+const LIST = `
+  select ${OUTBOUND_COLUMNS} from connector.outbound o
+   where ($1::text is null or o.state = $1) and ($2::text is null or o.connection_id = $2)
+     and ($3::text is null or o.account_id = $3)
+     and ($4::bigint is null or (o.created_at, o.id) < ($4, $5::text))
+   order by o.created_at desc, o.id desc limit $6::integer`;
+
+/** `GET /v1/outbound`: newest first. */
+export function listOutbound(database: Database): Operation<'listOutbound'> {
+  return async ({ query }) => {
+    const [createdAt, id] = decodeCursor(OUTBOUND_KEY, query.cursor) ?? [null, null];
+    const { state = null, connectionId = null, accountId = null } = query;
+    const params = [state, connectionId, accountId, createdAt, id, query.limit + 1];
+    const rows = await database.query<StoredOutbound>(LIST, params);
+    const { page, nextCursor, hasMore } = cutPage(rows, query.limit, (row) => [row.createdAt, row.id]);
+    return { outbound: page.map(presentOutbound), nextCursor, hasMore };
+  };
+}
+
+/** `GET /v1/outbound/{id}`. */
+export function getOutbound(database: Database): Operation<'getOutbound'> {
+  return async ({ id }) => await readOutbound(database, id);
+}
+
+const CANCEL = `
+WITH cancelled AS (
+  UPDATE connector.outbound o SET state = 'cancelled', next_attempt_at = NULL, updated_at = $2::bigint
+   WHERE o.id = $1 AND o.state = 'queued' AND NOT o.in_doubt
+  RETURNING o.*
+),
+emptied AS (
+  DELETE FROM connector.outbound_media f USING cancelled c WHERE f.outbound_id = c.id
+),
+${tellOutbound('cancelled', 'api', '$2::bigint')}
+SELECT connection_id AS "connectionId" FROM cancelled`;
+
+/** `DELETE /v1/outbound/{id}`: only while it is queued, and no lost answer says that it may be out already. */
+export function cancelOutbound(options: OutboundOptions): Operation<'cancelOutbound'> {
+  const { database, clock } = options;
+  return async ({ id }) => {
+    const [cancelled] = await database.query<{ connectionId: string }>(CANCEL, [id, clock.now()]);
+    return await answerMoved(options, id, cancelled, 'not_cancellable');
+  };
+}
+
+/*
+ * A key that the service has forgotten by now protects from nothing, so a late retry gets a fresh one. It goes to
+ * the end of its lane: what was queued meanwhile has been waiting longer.
+ */
+const RETRY = `
+WITH retried AS (
+  UPDATE connector.outbound o
+     SET state = 'queued', position = DEFAULT, next_attempt_at = $2::bigint, updated_at = $2::bigint, lost_at = NULL,
+         idempotency_key = CASE WHEN o.first_attempt_at < $3::bigint THEN $4 ELSE o.idempotency_key END,
+         in_doubt = o.in_doubt AND o.first_attempt_at >= $3::bigint,
+         first_attempt_at = CASE WHEN o.first_attempt_at < $3::bigint THEN NULL ELSE o.first_attempt_at END
+   WHERE o.id = $1 AND o.state IN ('unknown', 'rejected')
+  RETURNING o.*
+),
+${tellOutbound('retried', 'api', '$2::bigint')}
+SELECT connection_id AS "connectionId" FROM retried`;
+
+/** `POST /v1/outbound/{id}/retry`: on the word of an operator, who takes it that an `unknown` one may be out. */
+export function retryOutbound(options: OutboundOptions): Operation<'retryOutbound'> {
+  const { database, clock } = options;
+  return async ({ id }) => {
+    const now = clock.now();
+    const params = [id, now, now - LAST_ATTEMPT_AFTER_MS, randomUUID()];
+    const [retried] = await database.query<{ connectionId: string }>(RETRY, params);
+    return await answerMoved(options, id, retried, 'not_retryable');
+  };
+}
+
+const REFUSALS = {
+  not_cancellable: 'Only a send that is queued, and cannot be out already, can be cancelled.',
+  not_retryable: 'Only an unknown or rejected send can be tried again.',
+} as const;
+
+async function answerMoved(
+  { database, wake, onChanged }: OutboundOptions,
+  id: string,
+  moved: { readonly connectionId: string } | undefined,
+  refusal: keyof typeof REFUSALS,
+): Promise<Outbound> {
+  const outbound = await readOutbound(database, id);
+  if (moved === undefined) throw new ApiError(refusal, REFUSALS[refusal]);
+  onChanged();
+  void wake(moved.connectionId);
+  return outbound;
+}
+
+async function readOutbound(db: Queryable, id: string): Promise<Outbound> {
+  const [row] = await db.query<StoredOutbound>(
+    `select ${OUTBOUND_COLUMNS} from connector.outbound o where o.id = $1`,
+    [id],
+  );
+  if (row === undefined) throw notFound('send');
+  return presentOutbound(row);
+}

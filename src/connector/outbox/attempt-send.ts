@@ -1,0 +1,150 @@
+import { randomUUID } from 'node:crypto';
+import type { SendMessageRequest } from '../../contract/service/messages.ts';
+import type { ReadSend } from '../../contract/service/read-answers.ts';
+import { messageStatus } from '../../contract/service/statuses.ts';
+import { decideSend, type SendOutcome, type SendStep } from '../../patterns/send-policy.ts';
+import type { MessageFacts } from '../db/facts.ts';
+import type { Lease } from '../leases/lease.ts';
+import type { ServiceClient } from '../service-client/service-client.ts';
+import { ServiceError, ServiceRefusal } from '../service-client/service-errors.ts';
+import type { LaneContext } from './lane-context.ts';
+import { beginAttempt, type LaneSend, readFile, type Written } from './lane-store.ts';
+import { type Ending, settle } from './settle.ts';
+
+/** Makes one attempt and commits how it ended. Throws what the database throws; the attempt then counts as lost. */
+export async function attemptSend(
+  context: LaneContext,
+  lease: Lease,
+  send: LaneSend,
+  client: ServiceClient,
+  signal: AbortSignal,
+): Promise<Written> {
+  if (send.mediaDigest === null) return await attempt(context, lease, send, client, null, signal);
+  return await context.fileSlots.run(async () => {
+    const bytes = await readFile(context.database, send.id);
+    return await attempt(context, lease, send, client, bytes, signal);
+  });
+}
+
+async function attempt(
+  context: LaneContext,
+  lease: Lease,
+  send: LaneSend,
+  client: ServiceClient,
+  bytes: Uint8Array | null,
+  signal: AbortSignal,
+): Promise<Written> {
+  const { database, clock, metrics } = context;
+  // A file may have waited for its slot.
+  if (signal.aborted) return 'lost';
+  const attemptId = randomUUID();
+  const startedAt = clock.now();
+  const begun = await beginAttempt(database, lease, { outboundId: send.id, attemptId, now: startedAt });
+  if (begun !== 'done') return begun;
+  context.onCommitted();
+  const tried: LaneSend = {
+    ...send,
+    attemptId,
+    attempts: send.attempts + 1,
+    firstAttemptAt: send.firstAttemptAt ?? startedAt,
+    lastAttemptAt: startedAt,
+  };
+  const before = clock.elapsed();
+  const ending = await call(client, toRequest(send, bytes), context.calls);
+  metrics.seconds.observe((clock.elapsed() - before) / 1_000);
+  metrics.attempts.inc({ outcome: ending.outcome.kind });
+  return await settle(context, lease, tried, {
+    step: decide(context, tried, ending.outcome),
+    errorCode: ending.errorCode,
+    ...(ending.answer === null ? {} : { message: toFacts(tried, ending.answer) }),
+  });
+}
+
+/** An attempt whose process is gone has lost its answer. Its wait counts from when it began. */
+export async function settleAbandoned(context: LaneContext, lease: Lease, send: LaneSend): Promise<Written> {
+  context.metrics.attempts.inc({ outcome: 'abandoned' });
+  const step = decide(context, send, { kind: 'lost' });
+  return await settle(context, lease, send, {
+    step,
+    errorCode: 'abandoned',
+    since: send.lastAttemptAt ?? context.clock.now(),
+  });
+}
+
+function decide({ clock, random }: LaneContext, send: LaneSend, outcome: SendOutcome): SendStep {
+  const now = clock.now();
+  return decideSend(outcome, {
+    carries: send.mediaDigest === null ? 'text' : 'media',
+    attempts: send.attempts,
+    firstAttemptAt: send.firstAttemptAt ?? now,
+    now,
+    inDoubt: send.inDoubt,
+    random: random(),
+  });
+}
+
+interface CallEnding extends Pick<Ending, 'errorCode'> {
+  readonly outcome: SendOutcome;
+  readonly answer: ReadSend | null;
+}
+
+async function call(
+  client: ServiceClient,
+  request: SendMessageRequest,
+  signal: AbortSignal,
+): Promise<CallEnding> {
+  try {
+    const answer = await client.sendMessage(request, signal);
+    return { outcome: { kind: 'accepted', stored: answer.persisted }, errorCode: null, answer };
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+    return { outcome: readOutcome(error), errorCode: error.code, answer: null };
+  }
+}
+
+function readOutcome(error: ServiceError): SendOutcome {
+  if (error instanceof ServiceRefusal) {
+    const { status, code, retryAfterMs } = error;
+    return { kind: 'refused', status, code, retryAfterMs };
+  }
+  return { kind: error.mayHaveActed ? 'lost' : 'not_sent' };
+}
+
+function toRequest(send: LaneSend, bytes: Uint8Array | null): SendMessageRequest {
+  const { connectionId, to, idempotencyKey, mediaFilename, mediaMimetype, mediaCaption } = send;
+  const head = { connectionId, to, idempotencyKey };
+  if (bytes === null) return { ...head, text: send.text ?? '' };
+  return {
+    ...head,
+    media: {
+      filename: mediaFilename ?? '',
+      mimetype: mediaMimetype ?? '',
+      data: Buffer.from(bytes).toString('base64'),
+      ...(mediaCaption === null ? {} : { caption: mediaCaption }),
+    },
+  };
+}
+
+/**
+ * What a send knows of its message. Of a file it names no field that the service may show otherwise. The time
+ * stands in until a poll brings the service's own: that of the attempt, so that no event of the message is older.
+ */
+function toFacts(send: LaneSend, answer: ReadSend): MessageFacts | undefined {
+  if (answer.messageId === null || !answer.persisted) return undefined;
+  return {
+    connectionId: send.connectionId,
+    messageId: answer.messageId,
+    accountId: send.accountId,
+    source: 'send',
+    direction: 'outgoing',
+    peer: send.to,
+    text: send.text,
+    mediaUrl: null,
+    mediaType: null,
+    status: messageStatus.safeParse(answer.status).data ?? 'sent',
+    errorMessage: null,
+    waMessageId: answer.waMessageId,
+    createdAt: (send.inDoubt ? send.firstAttemptAt : send.lastAttemptAt) ?? 0,
+    webhookSeen: 0,
+  };
+}

@@ -1,0 +1,31 @@
+import type { Clock } from '../../runtime/clock/clock.ts';
+import type { Database } from '../../runtime/database/database.ts';
+import type { Logger } from '../../runtime/logger/logger.ts';
+import type { SendingClient } from './open-client.ts';
+import type { OutboxMetrics } from './outbox-metrics.ts';
+import type { Slots } from './slots.ts';
+
+/** Fetches the file behind an address of the service, through the check of addresses. Throws when it cannot. */
+export type FetchFile = (url: string, signal: AbortSignal) => Promise<Uint8Array>;
+
+/** What the lanes of a process share. */
+export interface LaneContext {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: OutboxMetrics;
+  /** Names this process among all. */
+  readonly owner: string;
+  /** Between 0 and 1; spreads repeats. */
+  readonly random: () => number;
+  /** A client with the credential of an account, opened. Throws when the credential cannot be had now. */
+  readonly clientFor: (accountId: string) => Promise<SendingClient>;
+  /** Absent: files cannot be compared, so a file whose answer was lost stays unknown. */
+  readonly fetchFile?: FetchFile | undefined;
+  /** How many files are in memory at a time. */
+  readonly fileSlots: Slots;
+  /** Aborts when calls under way are to be given up. They may outlive the wish to stop for a while. */
+  readonly calls: AbortSignal;
+  /** Told after each write that the feed should show. */
+  readonly onCommitted: () => void;
+}

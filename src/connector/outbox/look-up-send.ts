@@ -1,0 +1,143 @@
+import type { SendStep } from '../../patterns/send-policy.ts';
+import type { MessageFacts } from '../db/facts.ts';
+import type { Lease } from '../leases/lease.ts';
+import type { PolledMessage } from '../service-client/polled.ts';
+import type { ServiceClient } from '../service-client/service-client.ts';
+import { ServiceError } from '../service-client/service-errors.ts';
+import type { LaneContext } from './lane-context.ts';
+import { type LaneSend, lookAgainAt, readClaimed, type Written } from './lane-store.ts';
+import { sha256 } from './queue-send.ts';
+import { settle } from './settle.ts';
+
+/** A file whose answer was lost is looked for this long. */
+export const LOOK_UP_MS = 4 * 60_000;
+const LOOK_EVERY_MS = 5_000;
+/** How far the clocks of the service and of this machine may lie apart. */
+const CLOCKS_APART_MS = 60_000;
+const PAGE_SIZE = 100;
+const MOST_PAGES = 5;
+/** More messages than this that look alike are never told apart. */
+const MOST_FETCHED = 3;
+
+/**
+ * Looks once among the messages of the service for a file whose answer was lost. It was sent if exactly one
+ * outgoing message of its connection, created since and the outcome of no other send, has its type, its caption
+ * and its bytes. After four minutes it is unknown.
+ */
+export async function lookUpSend(
+  context: LaneContext,
+  lease: Lease,
+  send: LaneSend,
+  client: ServiceClient,
+  signal: AbortSignal,
+): Promise<Written> {
+  const { database, clock, logger } = context;
+  const found = await findMessage(context, send, client, signal).catch((error: unknown) => {
+    if (!(error instanceof ServiceError)) throw error;
+    logger.warn({ err: error, outboundId: send.id }, 'a send could not be looked up; trying again');
+    return null;
+  });
+  if (found !== null) return await end(context, lease, send, { next: 'sent' }, toFacts(send, found));
+  if (clock.now() >= (send.lostAt ?? 0) + LOOK_UP_MS) {
+    return await end(context, lease, send, { next: 'unknown' });
+  }
+  await lookAgainAt(database, lease, send.id, clock.now() + LOOK_EVERY_MS);
+  return 'done';
+}
+
+function end(
+  context: LaneContext,
+  lease: Lease,
+  send: LaneSend,
+  step: SendStep,
+  message?: MessageFacts,
+): Promise<Written> {
+  return settle(context, lease, send, { step, errorCode: null, message });
+}
+
+async function findMessage(
+  context: LaneContext,
+  send: LaneSend,
+  client: ServiceClient,
+  signal: AbortSignal,
+): Promise<PolledMessage | null> {
+  const listed = await listSince(client, send, signal);
+  const alike = listed.filter((message) => looksLike(message, send));
+  if (alike.length === 0) return null;
+  const ids = alike.map((message) => message.id);
+  const claimed = await readClaimed(context.database, send.connectionId, ids);
+  const free = alike.filter((message) => !claimed.has(message.id));
+  if (free.length > MOST_FETCHED) return null;
+  const same: PolledMessage[] = [];
+  for (const message of free) {
+    const digest = await readDigest(context, message, signal);
+    // One that cannot be read may be the one: then none is certain.
+    if (digest === null) return null;
+    if (digest === send.mediaDigest) same.push(message);
+  }
+  const [only, another] = same;
+  return another === undefined ? (only ?? null) : null;
+}
+
+async function listSince(
+  client: ServiceClient,
+  send: LaneSend,
+  signal: AbortSignal,
+): Promise<readonly PolledMessage[]> {
+  const since = (send.lastAttemptAt ?? 0) - CLOCKS_APART_MS;
+  const listed: PolledMessage[] = [];
+  let cursor: string | null = null;
+  for (let pages = 0; pages < MOST_PAGES; pages += 1) {
+    const query = { connectionId: send.connectionId, limit: PAGE_SIZE, cursor };
+    const page = await client.listMessages(query, signal);
+    listed.push(...page.items.filter((message) => message.createdAt >= since));
+    const last = page.items.at(-1);
+    if (!page.hasMore || (last !== undefined && last.createdAt < since)) break;
+    cursor = page.nextCursor;
+  }
+  return listed;
+}
+
+function looksLike(message: PolledMessage, send: LaneSend): boolean {
+  return (
+    message.connectionId === send.connectionId &&
+    message.direction === 'outgoing' &&
+    message.mediaType === send.mediaMimetype &&
+    (message.text ?? '') === (send.mediaCaption ?? '') &&
+    message.createdAt <= (send.lostAt ?? 0) + LOOK_UP_MS + CLOCKS_APART_MS
+  );
+}
+
+async function readDigest(
+  { fetchFile, fileSlots, logger }: LaneContext,
+  { id, mediaUrl }: PolledMessage,
+  signal: AbortSignal,
+): Promise<string | null> {
+  if (fetchFile === undefined || mediaUrl === null) return null;
+  try {
+    return await fileSlots.run(async () => sha256(await fetchFile(mediaUrl, signal)));
+  } catch (error) {
+    logger.warn({ err: error, messageId: id }, 'the file of a message could not be read');
+    return null;
+  }
+}
+
+/** What the send adds to the message. The poll of messages brings the rest. */
+function toFacts(send: LaneSend, found: PolledMessage): MessageFacts {
+  return {
+    connectionId: send.connectionId,
+    messageId: found.id,
+    accountId: send.accountId,
+    source: 'send',
+    direction: 'outgoing',
+    peer: send.to,
+    text: found.text,
+    mediaUrl: found.mediaUrl,
+    mediaType: found.mediaType,
+    status: found.status,
+    errorMessage: found.errorMessage,
+    waMessageId: found.waMessageId,
+    createdAt: found.createdAt,
+    webhookSeen: 0,
+  };
+}

@@ -1,0 +1,18 @@
+import type { Metrics } from '../../runtime/metrics/metrics.ts';
+
+export type OutboxMetrics = ReturnType<typeof createOutboxMetrics>;
+
+const SECONDS = [0.1, 0.5, 1, 2, 5, 10, 20, 60, 120, 200];
+
+/** The figures of sending. Made once per process. */
+export function createOutboxMetrics(metrics: Metrics) {
+  return {
+    attempts: metrics.counter('connector_send_attempts_total', 'Attempts to send, by how they ended.', [
+      'outcome',
+    ]),
+    seconds: metrics.histogram('connector_send_seconds', 'How long attempts to send took.', SECONDS),
+    settled: metrics.counter('connector_sends_settled_total', 'Sends that came to an end, by their state.', [
+      'state',
+    ]),
+  };
+}

@@ -1,0 +1,86 @@
+import { createHash, randomUUID } from 'node:crypto';
+import type { QueueMessageRequest } from '../../contract/connector/messages.ts';
+import type { Database } from '../../runtime/database/database.ts';
+import { tellOutbound } from './stored-outbound.ts';
+
+/**
+ * What became of a request to send: `queued` now or before, `reused` when its reference stands for another send,
+ * `no_connection` when none is known by that id.
+ */
+export type Queued =
+  | { readonly kind: 'queued'; readonly outboundId: string; readonly isNew: boolean }
+  | { readonly kind: 'reused' }
+  | { readonly kind: 'no_connection' };
+
+const INSERT = `
+WITH owner AS (SELECT c.account_id FROM connector.connections c WHERE c.connection_id = $2),
+placed AS (
+  INSERT INTO connector.outbound
+    (id, account_id, connection_id, reference, digest, recipient, text, media_filename, media_mimetype,
+     media_caption, media_digest, idempotency_key, state, next_attempt_at, created_at, updated_at)
+  SELECT $1, owner.account_id, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'queued', $12::bigint, $12::bigint,
+         $12::bigint
+    FROM owner
+  ON CONFLICT (account_id, reference) DO NOTHING
+  RETURNING *
+),
+filed AS (
+  INSERT INTO connector.outbound_media (outbound_id, bytes)
+  SELECT p.id, $13::bytea FROM placed p WHERE p.media_digest IS NOT NULL
+),
+${tellOutbound('placed', 'api', '$12::bigint')}
+SELECT (SELECT account_id FROM owner) AS "accountId", EXISTS (SELECT FROM placed) AS "isNew"`;
+
+/** A file takes its time on the way to the database. */
+const DEADLINE_MS = 30_000;
+
+/**
+ * Commits a send under the CRM's own reference, with a fresh idempotency key for the service. The same request
+ * again, also after a lost answer, is the same send. Throws as `query` does.
+ */
+export async function queueSend(
+  database: Database,
+  request: QueueMessageRequest,
+  now: number,
+): Promise<Queued> {
+  const { connectionId, reference, to, text, media } = request;
+  const bytes = media === undefined ? null : Buffer.from(media.data, 'base64');
+  const mediaDigest = bytes === null ? null : sha256(bytes);
+  const { filename = null, mimetype = null, caption = null } = media ?? {};
+  const digest = sha256(
+    JSON.stringify([connectionId, to, text ?? null, filename, mimetype, caption, mediaDigest]),
+  );
+  const id = randomUUID();
+  const [row] = await database.query<{ accountId: string | null; isNew: boolean }>(
+    INSERT,
+    [
+      id,
+      connectionId,
+      reference,
+      digest,
+      to,
+      text ?? null,
+      filename,
+      mimetype,
+      caption,
+      mediaDigest,
+      randomUUID(),
+      now,
+      bytes,
+    ],
+    { deadlineMs: DEADLINE_MS },
+  );
+  if (row === undefined || row.accountId === null) return { kind: 'no_connection' };
+  if (row.isNew) return { kind: 'queued', outboundId: id, isNew: true };
+  const [known] = await database.query<{ id: string; digest: string }>(
+    'select id, digest from connector.outbound where account_id = $1 and reference = $2',
+    [row.accountId, reference],
+  );
+  if (known?.digest !== digest) return { kind: 'reused' };
+  return { kind: 'queued', outboundId: known.id, isNew: false };
+}
+
+/** SHA-256 in hex. */
+export function sha256(data: string | Uint8Array): string {
+  return createHash('sha256').update(data).digest('hex');
+}

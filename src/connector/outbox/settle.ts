@@ -1,0 +1,84 @@
+import type { OutboundState } from '../../contract/connector/outbound.ts';
+import type { SendStep } from '../../patterns/send-policy.ts';
+import { isConnectionFailure } from '../../runtime/database/database.ts';
+import type { MessageFacts } from '../db/facts.ts';
+import type { Lease } from '../leases/lease.ts';
+import type { LaneContext } from './lane-context.ts';
+import { type LaneSend, type Settlement, settleSend, type Written } from './lane-store.ts';
+
+/** How an attempt or a look-up ended. */
+export interface Ending {
+  readonly step: SendStep;
+  /** Code of the refusal or failure; null after a success. */
+  readonly errorCode: string | null;
+  /** The message that it became. */
+  readonly message?: MessageFacts | undefined;
+  /** When the wait before a repeat began, epoch ms. Default: now. */
+  readonly since?: number;
+}
+
+/** Waits between tries to commit what the service has answered. Beyond them the answer counts as lost. */
+const TRIES_MS = [50, 200, 1_000, 2_000, 5_000];
+
+/**
+ * Commits how a send stands. An answer is worth more than a moment of the database: a failing one is tried again
+ * for some seconds. Repeating it is safe, since it settles one attempt once.
+ */
+export async function settle(
+  context: LaneContext,
+  lease: Lease,
+  send: LaneSend,
+  ending: Ending,
+): Promise<Written> {
+  const { database, clock, metrics, logger } = context;
+  const settlement = toSettlement(send, ending, clock.now());
+  for (const waitMs of [...TRIES_MS, null]) {
+    try {
+      const written = await settleSend(database, lease, settlement, clock.now(), ending.message);
+      context.onCommitted();
+      if (written === 'done' && isOver(settlement.state)) metrics.settled.inc({ state: settlement.state });
+      return written;
+    } catch (error) {
+      if (waitMs === null || !isConnectionFailure(error)) throw error;
+      logger.warn(
+        { err: error, outboundId: send.id },
+        'the answer of a send could not be stored; trying again',
+      );
+      await clock.sleep(waitMs);
+    }
+  }
+  return 'lost';
+}
+
+function isOver(state: OutboundState): boolean {
+  return state !== 'queued' && state !== 'sending';
+}
+
+function toSettlement(send: LaneSend, { step, errorCode, message, since }: Ending, now: number): Settlement {
+  const base = {
+    outboundId: send.id,
+    attemptId: send.attemptId,
+    messageId: message?.messageId ?? null,
+    lastError: errorCode,
+    nextAttemptAt: null,
+    lostAt: null,
+    inDoubt: send.inDoubt,
+  };
+  switch (step.next) {
+    case 'sent':
+    case 'delivered_not_stored':
+      return { ...base, state: step.next, inDoubt: false };
+    case 'rejected':
+    case 'unknown':
+      return { ...base, state: step.next };
+    case 'repeat':
+      return {
+        ...base,
+        state: 'queued',
+        nextAttemptAt: Math.max(now, (since ?? now) + step.waitMs),
+        inDoubt: step.inDoubt,
+      };
+    case 'look_up':
+      return { ...base, state: 'sending', lostAt: now, nextAttemptAt: now, inDoubt: true };
+  }
+}
