@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import type { RawDelivery } from './batch.ts';
 import { type FoldedConnection, rankConnectionEvent } from './fold-connections.ts';
 import type { FoldedMessage } from './fold-facts.ts';
@@ -10,7 +11,7 @@ function sparse<Value>(values: readonly (Value | null)[]): readonly (Value | nul
   return values.every((value) => value === null) ? [] : values;
 }
 
-/** Deliveries for `inputDeliveries`: eleven columns, the credits, and all bodies as one value. */
+/** Deliveries for `inputDeliveries`: eleven columns and the credits. Their bodies follow as one value. */
 export function deliveryColumns(deliveries: readonly RawDelivery[], credits: readonly number[]): unknown[] {
   let end = 0;
   const starts = deliveries.map((delivery) => {
@@ -31,8 +32,13 @@ export function deliveryColumns(deliveries: readonly RawDelivery[], credits: rea
     sparse(deliveries.map((delivery) => delivery.outcome ?? null)),
     sparse(deliveries.map((delivery) => toStorableText(delivery.reason ?? null))),
     credits,
-    Buffer.concat(deliveries.map((delivery) => delivery.body)),
   ];
+}
+
+/** All bodies in a row: text if they are UTF-8 that Postgres takes for text, which has no NUL. */
+export function joinBodies(deliveries: readonly RawDelivery[]): string | Buffer {
+  const bodies = Buffer.concat(deliveries.map((delivery) => delivery.body));
+  return isUtf8(bodies) && !bodies.includes(0) ? bodies.toString('utf8') : bodies;
 }
 
 /** Messages for `inputMessages`. */

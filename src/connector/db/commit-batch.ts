@@ -1,7 +1,7 @@
 import type { MessageStatus } from '../../contract/service/statuses.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import type { Batch, BatchResult, DeliveryOutcome, RawDelivery } from './batch.ts';
-import { connectionColumns, deliveryColumns, messageColumns } from './batch-columns.ts';
+import { connectionColumns, deliveryColumns, joinBodies, messageColumns } from './batch-columns.ts';
 import { CHANGE } from './change-mask.ts';
 import type { ConnectionEventFacts, MessageFacts } from './facts.ts';
 import { foldConnections } from './fold-connections.ts';
@@ -29,8 +29,10 @@ export async function commitBatch(
   );
   const events = standing.size > 0;
   const deliveryCredits = creditDeliveries(deliveries, told, credits, standing);
+  const bodies = joinBodies(deliveries);
   const params = [
     ...deliveryColumns(deliveries, deliveryCredits),
+    bodies,
     ...messageColumns(messages),
     ...connectionColumns(connections, events),
     batch.now,
@@ -39,7 +41,12 @@ export async function commitBatch(
     ...(batch.also?.params ?? []),
   ];
   const [row] = await db.query<ResultRow>(
-    mergeStatement({ events, fenced: batch.fence !== undefined, also: batch.also }),
+    mergeStatement({
+      events,
+      fenced: batch.fence !== undefined,
+      utf8: typeof bodies === 'string',
+      also: batch.also,
+    }),
     params,
     options,
   );

@@ -22,14 +22,18 @@ export interface MergeTerms {
   readonly events: boolean;
 }
 
-/** Deliveries for the raw log. Their bodies are one value, cut apart here: an array of them is slow to read. */
-export function inputDeliveries(params: ParamNumbers, where: string): string {
+/**
+ * Deliveries for the raw log. Their bodies are one value, cut apart here: an array of them is slow to read. UTF-8
+ * is sent as it is, anything else as hexadecimal digits, which are twice as long.
+ */
+export function inputDeliveries(params: ParamNumbers, where: string, utf8: boolean): string {
   const columns = params.take(
     ...['text[]', 'text[]', 'bigint[]', 'bigint[]', 'integer[]', 'integer[]'],
     ...['text[]', 'text[]', 'text[]', 'text[]', 'text[]', 'smallint[]'],
   );
+  const bodies = utf8 ? `(SELECT convert_to(${params.take('text')}, 'UTF8'))` : params.take('bytea');
   return `input_deliveries AS (
-  SELECT d.*, substring(${params.take('bytea')} FROM d.starts_at FOR d.bytes) AS body
+  SELECT d.*, substring(${bodies} FROM d.starts_at FOR d.bytes) AS body
     FROM unnest(${columns})
       WITH ORDINALITY
       AS d(subscription_id, account_id, received_at, signed_at, starts_at, bytes, event, connection_id, message_id,

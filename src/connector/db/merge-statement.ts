@@ -25,6 +25,8 @@ export interface MergeShape {
   readonly events: boolean;
   /** A lease must still be held. */
   readonly fenced: boolean;
+  /** The bodies are UTF-8. */
+  readonly utf8: boolean;
   readonly also: ExtraCtes | undefined;
 }
 
@@ -37,7 +39,7 @@ const MOST_TEXTS = 64;
  * are any), then the time, the source, lease and fence if it is fenced, and the extra ones.
  */
 export function mergeStatement(shape: MergeShape): string {
-  const key = `${shape.events} ${shape.fenced} ${shape.also?.ctes ?? ''}`;
+  const key = `${shape.events} ${shape.fenced} ${shape.utf8} ${shape.also?.ctes ?? ''}`;
   const known = texts.get(key);
   if (known !== undefined) return known;
   const text = compose(shape);
@@ -45,11 +47,11 @@ export function mergeStatement(shape: MergeShape): string {
   return text;
 }
 
-function compose({ events, fenced, also }: MergeShape): string {
+function compose({ events, fenced, utf8, also }: MergeShape): string {
   const params = new ParamNumbers();
   const where = fenced ? '\n   WHERE EXISTS (SELECT FROM guard)' : '';
   const inputs = [
-    inputDeliveries(params, where),
+    inputDeliveries(params, where, utf8),
     inputMessages(params, where),
     inputConnections(params, where, events),
   ];

@@ -19,8 +19,8 @@ export interface Sequencer {
   close(): Promise<void>;
 }
 
-/** Runs begin no closer than this, so that under load one of them numbers many commits. */
-const SPACING_MS = 20;
+/** Runs begin no closer than this, so that under load one of them, and its flush, serves many commits. */
+const SPACING_MS = 50;
 /** Batches of changes that one statement numbers. */
 const MOST = 1_000;
 

@@ -436,6 +436,27 @@ describe('the raw log', () => {
       },
     ]);
   });
+
+  it.each([
+    ['text of several bytes a character', ['\ufeff{"a":"Grüße 👋"}', '{}', '"\uffff\u{10ffff}"', '']],
+    ['text with a NUL', ['{"a":"Grüße\0"}', '{}']],
+    ['what is no UTF-8', [Buffer.from([0xc3, 0x28, 0xed, 0xa0, 0x80]), '{"a":"ü"}']],
+  ])('keeps bodies of %s apart, byte by byte', async (_, written) => {
+    const bodies = written.map((body) => Buffer.from(body));
+    await commitBatch(database, {
+      now: T0,
+      deliveries: bodies.map((body) => ({
+        subscriptionId: 's',
+        accountId: ACCOUNT,
+        receivedAt: T0,
+        signedAt: T0,
+        body,
+        event: null,
+        outcome: 'unknown_event',
+      })),
+    });
+    expect((await readLog(database)).map(({ body }) => body)).toEqual(bodies);
+  });
 });
 
 describe('a fenced batch', () => {

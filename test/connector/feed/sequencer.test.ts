@@ -158,7 +158,7 @@ describe('numbering changes', () => {
     sequencer.nudge();
     sequencer.nudge();
     expect(runs).toBe(2);
-    await clock.advance(20);
+    await clock.advance(50);
     await sequencer.close();
     expect(runs).toBe(3);
     expect(heard).toEqual([1, 1, 2]);
