@@ -75,16 +75,14 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
   const { platform, ports, database, connector } = options;
   const storedSeed = storeValue(database, 'seed', sandboxSeed);
   const storedTunnels = storeValue(database, 'tunnels', tunnels);
+  /** Stands while a reset is under way: the next start ends one that was cut short. */
+  const emptying = storeValue(database, 'emptying', z.literal(true));
 
   const plant = async (): Promise<SandboxSeed> => {
     const planted = await createSeed(platform);
     await storedSeed.save(planted);
     return planted;
   };
-
-  let seed = (await storedSeed.load()) ?? (await plant());
-  ports.seeded(seed.workspaceId);
-  for (const { host, target } of (await storedTunnels.load()) ?? []) ports.hosts.put(host, target);
 
   const { events } = ports;
   const tail = new LedgerTail({
@@ -108,6 +106,22 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
 
   const saveTunnels = (): Promise<void> => storedTunnels.save(ports.hosts.list());
 
+  const emptyAndPlant = async (): Promise<SandboxSeed> => {
+    await emptying.save(true);
+    await platform.reset();
+    ports.faults.reset();
+    tail.reset();
+    await saveTunnels();
+    const planted = await plant();
+    await emptying.forget();
+    return planted;
+  };
+
+  const stored = (await emptying.load()) === null ? await storedSeed.load() : await emptyAndPlant();
+  let seed = stored ?? (await plant());
+  ports.seeded(seed.workspaceId);
+  for (const { host, target } of (await storedTunnels.load()) ?? []) ports.hosts.put(host, target);
+
   const info = (): SandboxInfo => ({
     ...options.addresses(),
     connectorToken: connector?.token ?? null,
@@ -119,11 +133,7 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
   const resetOnce = async (): Promise<SandboxInfo> => {
     ports.calls.clear();
     ports.hosts.clear();
-    await platform.reset();
-    ports.faults.reset();
-    tail.reset();
-    await saveTunnels();
-    seed = await plant();
+    seed = await emptyAndPlant();
     ports.seeded(seed.workspaceId);
     await connector?.reset(seed);
     return info();

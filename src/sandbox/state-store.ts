@@ -6,6 +6,7 @@ export interface StoredValue<Value> {
   /** Null when none was saved, or one that no longer fits. */
   load(): Promise<Value | null>;
   save(value: Value): Promise<void>;
+  forget(): Promise<void>;
 }
 
 /** A named value in the sandbox's own table, as JSON of a shape. */
@@ -28,6 +29,9 @@ export function storeValue<Schema extends z.ZodType>(
          ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
         [name, JSON.stringify(value)],
       );
+    },
+    async forget() {
+      await database.query('DELETE FROM platform.sandbox_state WHERE name = $1', [name]);
     },
   };
 }
