@@ -237,6 +237,7 @@ CREATE UNIQUE INDEX "licences_connection" ON "platform"."licences" USING btree (
 CREATE INDEX "messages_workspace" ON "platform"."messages" USING btree ("workspace_id","position");--> statement-breakpoint
 CREATE INDEX "messages_connection" ON "platform"."messages" USING btree ("connection_id","position");--> statement-breakpoint
 CREATE INDEX "messages_chat" ON "platform"."messages" USING btree ("connection_id","peer","position") WHERE "platform"."messages"."direction" = 'incoming';--> statement-breakpoint
+CREATE INDEX "messages_files" ON "platform"."messages" USING btree ("connection_id") WHERE "platform"."messages"."media_id" is not null;--> statement-breakpoint
 CREATE INDEX "messages_media" ON "platform"."messages" USING btree ("media_id") WHERE "platform"."messages"."media_id" is not null;--> statement-breakpoint
 CREATE UNIQUE INDEX "sends_key" ON "platform"."sends" USING btree ("workspace_id","key_hash") WHERE "platform"."sends"."key_hash" is not null;--> statement-breakpoint
 CREATE INDEX "sends_in_progress" ON "platform"."sends" USING btree ("message_id") WHERE "platform"."sends"."answer" is null;--> statement-breakpoint

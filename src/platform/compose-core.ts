@@ -1,4 +1,5 @@
 import { outageTimers } from './connections/health/outage-timers.ts';
+import { purgeTimers } from './connections/purge-messages.ts';
 import { catchUpTimers, throughSessions } from './network/hold-reports.ts';
 import type { NetworkReports, PhoneNetwork } from './network/network.ts';
 import { createSimulatedNetwork, networkTimers } from './network/simulated-network.ts';
@@ -77,6 +78,7 @@ export function composeCore(
     ...networkTimers(throughSessions(reports)),
     ...catchUpTimers(reports),
     ...outageTimers,
+    ...purgeTimers,
   };
   const runner = createTimerRunner({
     database,

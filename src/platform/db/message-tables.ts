@@ -33,6 +33,7 @@ export const messages = platformSchema.table(
     index('messages_chat')
       .on(table.connectionId, table.peer, table.position)
       .where(sql`${table.direction} = 'incoming'`),
+    index('messages_files').on(table.connectionId).where(sql`${table.mediaId} is not null`),
     index('messages_media').on(table.mediaId).where(sql`${table.mediaId} is not null`),
   ],
 );

@@ -13,11 +13,16 @@ interface MessageRow extends Standing {
   wa_message_id: string | null;
 }
 
-/** Locks the outgoing messages among these ids, in the order of ids so that two writers never deadlock. */
+/**
+ * Locks the outgoing messages among these ids, in the order of ids so that two writers never deadlock. Those of a
+ * deleted connection that are still to be removed count as gone.
+ */
 async function lockOutgoing({ tx }: StateChange, ids: readonly string[]): Promise<Map<string, MessageRow>> {
   const rows = await tx.query<MessageRow>(
-    `SELECT id, connection_id, status, receipts, wa_message_id FROM platform.messages
-     WHERE id = ANY($1::text[]) AND direction = 'outgoing' ORDER BY id FOR UPDATE`,
+    `SELECT id, connection_id, status, receipts, wa_message_id FROM platform.messages m
+     WHERE id = ANY($1::text[]) AND direction = 'outgoing'
+       AND EXISTS (SELECT 1 FROM platform.connections c WHERE c.id = m.connection_id)
+     ORDER BY id FOR UPDATE`,
     [ids],
   );
   return new Map(rows.map((row) => [row.id, row]));

@@ -1,0 +1,73 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
+
+/** More than one transaction removes of each kind. */
+const TEXTS = 12_000;
+const FILES = 60;
+
+let service: TestPlatform;
+beforeAll(async () => {
+  service = await startTestPlatform();
+});
+afterAll(() => service.close());
+
+const count = async (table: string, condition: string, params: readonly unknown[]): Promise<number> => {
+  const rows = await service.database.query<{ total: number }>(
+    `SELECT count(*)::int AS total FROM platform.${table} WHERE ${condition}`,
+    params,
+  );
+  return rows[0]?.total ?? -1;
+};
+
+/** Outgoing messages `<name>1` and on, some with a file. */
+async function fill(
+  name: string,
+  { workspaceId, connectionId }: { workspaceId: string; connectionId: string },
+) {
+  await service.database.query(
+    `INSERT INTO platform.messages (id, workspace_id, connection_id, direction, peer, text, media_id,
+       media_type, status, receipts, created_at)
+     SELECT $3 || n, $1, $2, 'outgoing', '4915800000001', 'x', CASE WHEN n <= $5 THEN $3 || n END, NULL, 'sent', 1, $6
+     FROM generate_series(1, $4::int + $5::int) AS n`,
+    [workspaceId, connectionId, name, TEXTS, FILES, service.platform.time.now()],
+  );
+  await service.database.query(
+    `INSERT INTO platform.media_chunks (media_id, place, bytes)
+     SELECT $1 || n, 0, 'x' FROM generate_series(1, $2::int) AS n`,
+    [name, FILES],
+  );
+}
+
+it('a deletion hides all messages at once and removes them bit by bit, those of no other connection', async () => {
+  const gone = await seedWorkspace(service);
+  const kept = await seedWorkspace(service);
+  await fill('gone', gone);
+  await fill('kept', kept);
+  const deleted = await service.call('DELETE', `/connections/${gone.connectionId}`, { key: gone.key });
+  expect(deleted.status).toBe(200);
+  const left = await count('messages', 'connection_id = $1', [gone.connectionId]);
+  expect(left).toBeGreaterThan(0);
+  expect(left).toBeLessThan(TEXTS);
+  expect((await service.call('GET', '/messages', { key: gone.key })).body).toMatchObject({ messages: [] });
+  const [message] = await service.database.query<{ id: string }>(
+    'SELECT id FROM platform.messages WHERE connection_id = $1 LIMIT 1',
+    [gone.connectionId],
+  );
+  const moved = service.platform.messages.setStatus(message?.id ?? '', 'read');
+  await expect(moved).rejects.toMatchObject({ code: 'not_found' });
+
+  await service.platform.settle();
+  expect(await count('messages', 'connection_id = $1', [gone.connectionId])).toBe(0);
+  expect(await count('media_chunks', `media_id LIKE 'gone%'`, [])).toBe(0);
+  expect(await count('messages', 'connection_id = $1', [kept.connectionId])).toBe(TEXTS + FILES);
+  expect(await count('media_chunks', `media_id LIKE 'kept%'`, [])).toBe(FILES);
+});
+
+it('a removal that a stop has interrupted goes on after the next start', async () => {
+  const gone = await seedWorkspace(service);
+  await fill('late', gone);
+  await service.call('DELETE', `/connections/${gone.connectionId}`, { key: gone.key });
+  await service.restart();
+  await service.platform.settle();
+  expect(await count('messages', 'connection_id = $1', [gone.connectionId])).toBe(0);
+});
