@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { JsonSplitter } from '../../../src/platform/media/split-json.ts';
 
@@ -45,6 +46,34 @@ describe('a JSON text that comes in pieces', () => {
     const marked = JSON.parse(whole.rest, (_key, value) => (value === '@' ? strings.at(-1) : value));
     if (strings.length === 1) expect(marked).toEqual(JSON.parse(json));
     for (const size of SIZES) expect(takeApart(json, size)).toEqual(whole);
+  });
+
+  it('of any shape and in any pieces: the rest with the strings in their place is the text', () => {
+    const noise = fc.jsonValue({ depthSize: 'small', maxDepth: 4 });
+    const text = fc.string({ unit: 'grapheme', maxLength: 30 });
+    const around = fc.dictionary(fc.constantFrom('to', 'media', 'data', 'x"y', 'é\\'), noise, { maxKeys: 4 });
+    const bodies = fc.tuple(around, around, text).map(([outer, inner, data]) => ({
+      ...outer,
+      media: { ...inner, data },
+      last: outer,
+    }));
+    fc.assert(
+      fc.property(
+        bodies,
+        fc.integer({ min: 1, max: 40 }),
+        fc.integer({ min: 0, max: 3 }),
+        (body, size, indent) => {
+          const { taken, rest } = takeApart(JSON.stringify(body, null, indent), size);
+          expect(taken).toEqual([body.media.data]);
+          const { media } = JSON.parse(rest);
+          expect(media.data).toBe('@');
+          expect({ ...JSON.parse(rest), media: { ...media, data: body.media.data } }).toEqual(
+            JSON.parse(JSON.stringify(body)),
+          );
+        },
+      ),
+      { numRuns: 300 },
+    );
   });
 
   it('what is no JSON leaves a rest that is none', () => {
