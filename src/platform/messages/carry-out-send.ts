@@ -51,6 +51,16 @@ export function createSendCarrier({ database, changeState, gate, network, logger
     return answer;
   };
 
+  /** Stores what a lost send came to; where its connection is gone it was sent all the same. */
+  const complete = async (entry: JournalEntry, accepted: Accepted): Promise<void> => {
+    try {
+      await changeState((change) => storeSend(change, network, entry, accepted));
+    } catch (error) {
+      if (!(error instanceof PlatformError) || error.code !== 'not_found') throw error;
+      await leaveUnstored(entry, accepted);
+    }
+  };
+
   return {
     accept: (message, signal) =>
       twice(() =>
@@ -79,7 +89,7 @@ export function createSendCarrier({ database, changeState, gate, network, logger
       for (const entry of entries) {
         const taken = accepted.get(entry.messageId);
         if (taken === undefined) await freeSend(database, entry.messageId);
-        else await changeState((change) => storeSend(change, network, entry, taken));
+        else await complete(entry, taken);
       }
       return entries.length;
     },

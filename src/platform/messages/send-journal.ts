@@ -133,7 +133,18 @@ export async function readUnanswered(db: Queryable, messageIds?: readonly string
   }));
 }
 
+const FORGOTTEN_AT_ONCE = 10_000;
+
 /** Forgets answers whose keys are free again. */
 export async function forgetExpiredSends(db: Queryable, now: number): Promise<void> {
-  await db.query('DELETE FROM platform.sends WHERE answer IS NOT NULL AND expires_at <= $1', [now]);
+  for (;;) {
+    const forgotten = await db.query(
+      `DELETE FROM platform.sends WHERE message_id IN (
+         SELECT message_id FROM platform.sends WHERE answer IS NOT NULL AND expires_at <= $1 LIMIT $2
+         FOR UPDATE SKIP LOCKED)
+       RETURNING message_id`,
+      [now, FORGOTTEN_AT_ONCE],
+    );
+    if (forgotten.length < FORGOTTEN_AT_ONCE) return;
+  }
 }

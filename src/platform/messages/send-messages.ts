@@ -69,6 +69,9 @@ export interface Sender {
   idle(): Promise<void>;
 }
 
+/** How often answers whose keys are free again are forgotten, virtual time. */
+const FORGET_EVERY_MS = 60_000;
+
 export function createSender(options: Options): Sender {
   const { database, gate, clock, wait, changeState, network, logger, random } = options;
   const timing = createSendTiming(options.sendScale);
@@ -77,6 +80,7 @@ export function createSender(options: Options): Sender {
   /** Every send of this process by its message id; a held key whose send is not here is a lost one. */
   const underWay = new Map<string, Promise<SendMessageAnswer>>();
   let patience = new AbortController();
+  let forgottenAt = clock.now();
 
   /** Waits as long as a person types, and for the session to heal. The session works afterwards. */
   const waitLikeAPerson = async (
@@ -94,8 +98,14 @@ export function createSender(options: Options): Sender {
     if (ms > 0 || met !== 'works') await changeState((change) => endWait(change, id));
   };
 
+  const forgetExpired = async (): Promise<void> => {
+    forgottenAt = clock.now();
+    await forgetExpiredSends(database, forgottenAt);
+  };
+
   /** The answer of the first send with the key, or null when this one holds it now. */
   const claim = async (entry: JournalEntry, key: string | null): Promise<SendMessageAnswer | null> => {
+    if (clock.now() - forgottenAt >= FORGET_EVERY_MS) await gate.shared(forgetExpired);
     for (;;) {
       const claimed = await gate.shared(() => claimSend(database, entry, key, clock.now()));
       if (claimed.outcome === 'claimed') return null;
@@ -180,7 +190,7 @@ export function createSender(options: Options): Sender {
     },
 
     async recover() {
-      await forgetExpiredSends(database, clock.now());
+      await forgetExpired();
       const total = await carrier.clearUp();
       if (total > 0) logger.info({ total }, 'sends of an earlier start were completed or freed');
     },

@@ -104,6 +104,22 @@ describe('a send whose process died', () => {
     expect(await service.database.query('SELECT 1 FROM platform.sends')).toEqual([]);
   });
 
+  test('and by a later send, so that they do not pile up until then', async () => {
+    await send('today');
+    await service.platform.time.advance({ ms: 86_400_000 });
+    await send();
+    expect(await service.database.query('SELECT 1 FROM platform.sends')).toEqual([]);
+  });
+
+  test('whose connection was deleted keeps no start from coming up', async () => {
+    await reachNetwork(await begin('lost'));
+    await service.call('DELETE', `/connections/${seeded.connectionId}`, { key: seeded.key });
+    await service.restart();
+    expect(await service.database.query('SELECT 1 FROM platform.sends WHERE answer IS NULL')).toEqual([]);
+    expect(await service.database.query('SELECT 1 FROM platform.messages')).toEqual([]);
+    expect((await send('lost')).status).toBe(404);
+  });
+
   test('a key outlives its day while its send has no answer', async () => {
     const entry = await begin('slow');
     const again = { ...entry, messageId: newIdentifier() };
