@@ -19,6 +19,8 @@ async function keepStill({ tx }: StateChange, connectionIds: readonly string[]):
 }
 
 interface Reach {
+  /** Null for an unknown connection. */
+  readonly workspaceId: string | null;
   /** A number that has paired is on the network, and out of the service's reach for now. */
   readonly held: boolean;
   readonly blocked: readonly string[];
@@ -26,13 +28,13 @@ interface Reach {
 
 async function readReach({ tx }: StateChange, connectionId: string): Promise<Reach> {
   const [row] = await tx.query<Reach>(
-    `SELECT s.blocked, c.phone_number IS NOT NULL AND (NOT s.alive OR EXISTS (
+    `SELECT c.workspace_id AS "workspaceId", s.blocked, c.phone_number IS NOT NULL AND (NOT s.alive OR EXISTS (
        SELECT 1 FROM platform.held_reports h WHERE h.connection_id = c.id)) AS held
      FROM platform.connections c JOIN platform.network_sessions s ON s.connection_id = c.id
      WHERE c.id = $1`,
     [connectionId],
   );
-  return row ?? { held: false, blocked: [] };
+  return row ?? { workspaceId: null, held: false, blocked: [] };
 }
 
 /**
@@ -45,9 +47,11 @@ export async function passInbound<Message extends Omit<InboundMessage, 'connecti
   connectionId: string,
   messages: readonly Message[],
 ): Promise<readonly Message[]> {
-  const { blocked, held } = await readReach(change, connectionId);
+  const { workspaceId, blocked, held } = await readReach(change, connectionId);
   const heard = messages.filter(({ from }) => !blocked.includes(from));
-  if (heard.length === 0 || !held) return heard;
+  if (heard.length === 0 || !held || workspaceId === null) return heard;
+  // First, since the session may work by now, and what passes is stored under this lock.
+  await lockWorkspace(change.tx, workspaceId);
   await keepStill(change, [connectionId]);
   if (!(await readReach(change, connectionId)).held) return heard;
   await holdReports(

@@ -29,6 +29,31 @@ describe('while a session does not work', () => {
     return entries.filter((entry) => entry.connectionId === connectionId);
   }
 
+  test('a message in the moment of a recovery and a restart then do not wait for each other for ever', async () => {
+    const { key, workspaceId, connectionId } = await seedWorkspace(service);
+    await service.platform.outages.begin(connectionId, { cause: 'zombie' });
+    const recovery = service.database.transaction(async (tx) => {
+      await tx.query('SELECT 1 FROM platform.workspaces WHERE id = $1 FOR NO KEY UPDATE', [workspaceId]);
+      await tx.query('SELECT 1 FROM platform.connections WHERE id = $1 FOR UPDATE', [connectionId]);
+      const written = writes(connectionId, 'now');
+      const restarted = service.call('POST', `/connections/${connectionId}/restart`, { key });
+      for (let waiting = 0; waiting < 2; ) {
+        const rows = await service.database.query(
+          "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()",
+        );
+        waiting = rows.length;
+      }
+      await tx.query('UPDATE platform.network_sessions SET alive = true WHERE connection_id = $1', [
+        connectionId,
+      ]);
+      return { written, restarted };
+    });
+    const { written, restarted } = await recovery;
+    expect((await restarted).status).toBe(200);
+    await expect(written).resolves.toHaveProperty('messageId');
+    expect(await listed(key)).toHaveLength(1);
+  });
+
   test.each(['session_lost', 'zombie'] as const)(
     'what people write is kept (%s), and arrives in its order once the session works again',
     proves('choice.outage.messages'),
