@@ -1,6 +1,5 @@
 import type express from 'express';
 import { z } from 'zod';
-import type { SandboxEndpointName } from '../contract/sandbox/endpoints.ts';
 import type { SandboxInfo } from '../contract/sandbox/info.ts';
 import type { Platform } from '../platform/platform.ts';
 import type { Clock } from '../runtime/clock/clock.ts';
@@ -10,16 +9,14 @@ import { createSandboxApp, SANDBOX_PREFIX } from './app.ts';
 import { accessEndpoints } from './endpoints/access-endpoints.ts';
 import { callEndpoints } from './endpoints/call-endpoints.ts';
 import { clockEndpoints } from './endpoints/clock-endpoints.ts';
-import { deliveryEndpoints, presentEntry } from './endpoints/delivery-endpoints.ts';
+import { deliveryEndpoints } from './endpoints/delivery-endpoints.ts';
 import { faultEndpoints } from './endpoints/fault-endpoints.ts';
 import { hostEndpoints } from './endpoints/host-endpoints.ts';
 import { outageEndpoints } from './endpoints/outage-endpoints.ts';
 import { pairingEndpoints } from './endpoints/pairing-endpoints.ts';
 import { peopleEndpoints } from './endpoints/people-endpoints.ts';
 import { toIso } from './endpoints/times.ts';
-import { changedByCall, changedByEndpoint } from './events/changed-lists.ts';
-import { clockEvent, createEventStreams } from './events/event-streams.ts';
-import { LedgerTail } from './events/ledger-tail.ts';
+import { followService } from './events/follow-service.ts';
 import type { SandboxPorts } from './sandbox-ports.ts';
 import { createSeed, type SandboxSeed, sandboxSeed } from './seed.ts';
 import { storeValue } from './state-store.ts';
@@ -65,9 +62,6 @@ export interface Sandbox {
   endStreams(): void;
 }
 
-/** Endpoints after which those who follow are told the time. */
-const MOVES_CLOCK: readonly SandboxEndpointName[] = ['reset', 'advanceClock', 'freezeClock', 'runClock'];
-
 const tunnels = z.array(z.object({ host: z.string(), target: z.string() }));
 
 /** Finds the seed and the tunnels of an earlier start, or makes them. */
@@ -84,25 +78,7 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
     return planted;
   };
 
-  const { events } = ports;
-  const tail = new LedgerTail({
-    ledger: platform.ledger,
-    clock: options.clock,
-    logger: options.logger,
-    onEntry: (entry) => events.publish(() => ({ type: 'ledger', entry: presentEntry(entry) })),
-  });
-  ports.onLedger(() => tail.nudge());
-  ports.calls.onEntry((entry) => {
-    events.publish(() => ({ type: 'call', entry }));
-    events.changed(...changedByCall(entry));
-  });
-  const streams = createEventStreams({ hub: events, tail, time: platform.time, clock: options.clock });
-
-  /** Tells those who follow what a call of the control API has changed. */
-  const tellServed = (name: SandboxEndpointName): void => {
-    events.changed(...changedByEndpoint(name));
-    if (MOVES_CLOCK.includes(name)) events.publish(() => clockEvent(platform.time));
-  };
+  const followed = followService({ platform, ports, clock: options.clock, logger: options.logger });
 
   const saveTunnels = (): Promise<void> => storedTunnels.save(ports.hosts.list());
 
@@ -110,7 +86,7 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
     await emptying.save(true);
     await platform.reset();
     ports.faults.reset();
-    tail.reset();
+    followed.reset();
     await saveTunnels();
     const planted = await plant();
     await emptying.forget();
@@ -169,14 +145,14 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
         ...callEndpoints(ports.calls),
         ...hostEndpoints(ports.hosts, saveTunnels),
       },
-      streams: { streamEvents: streams.handle },
-      onServed: tellServed,
+      streams: { streamEvents: followed.streams.handle },
+      onServed: followed.served,
     }),
     get seed() {
       return seed;
     },
     info,
     reset,
-    endStreams: streams.end,
+    endStreams: followed.streams.end,
   };
 }
