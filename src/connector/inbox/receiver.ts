@@ -28,7 +28,7 @@ export const RECEIVER_LIMITS: ReceiverLimits = {
   bodyBytes: MIB,
   commitDeadlineMs: 2_500,
   inFlight: 2,
-  overlapItems: 32,
+  overlapItems: 24,
   overlapAfterMs: 50,
   batchItems: 256,
   batchBytes: 4 * MIB,
