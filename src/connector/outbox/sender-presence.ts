@@ -25,6 +25,7 @@ export interface SenderPresence {
   stop(): Promise<void>;
 }
 
+const LONGEST_QUERY_MS = 10_000;
 const FORGET_AFTER_MS = 60 * 60_000;
 
 export function createSenderPresence(options: PresenceOptions): SenderPresence {
@@ -42,7 +43,7 @@ export function createSenderPresence(options: PresenceOptions): SenderPresence {
        insert into connector.senders (owner, expires_at) values ($1, $2::bigint)
        on conflict (owner) do update set expires_at = excluded.expires_at`,
       [owner, now + ttlMs, now - FORGET_AFTER_MS],
-      { deadlineMs: ttlMs },
+      { deadlineMs: Math.min(ttlMs, LONGEST_QUERY_MS) },
     );
     renewedAt = begun;
   }

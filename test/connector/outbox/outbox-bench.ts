@@ -1,0 +1,157 @@
+import { randomUUID } from 'node:crypto';
+import { createOutbox, type Outbox, type OutboxOptions } from '../../../src/connector/outbox/outbox.ts';
+import { createOutboxMetrics } from '../../../src/connector/outbox/outbox-metrics.ts';
+import { queueSend } from '../../../src/connector/outbox/queue-send.ts';
+import {
+  OUTBOUND_COLUMNS,
+  presentOutbound,
+  type StoredOutbound,
+} from '../../../src/connector/outbox/stored-outbound.ts';
+import type { PolledMessage } from '../../../src/connector/service-client/polled.ts';
+import { createServiceClient } from '../../../src/connector/service-client/service-client.ts';
+import type { Outbound } from '../../../src/contract/connector/outbound.ts';
+import type { SendMessageRequest } from '../../../src/contract/service/messages.ts';
+import type { ReadSend } from '../../../src/contract/service/read-answers.ts';
+import type { Database } from '../../../src/runtime/database/database.ts';
+import { createMetrics } from '../../../src/runtime/metrics/metrics.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { ACCOUNT, openConnectorDatabase, silentLogger } from '../support/event-fixtures.ts';
+import { ManualQueues } from '../support/manual-queues.ts';
+
+/** What the service does with a send: an answer, or something thrown. */
+export type Answer = (body: SendMessageRequest, signal: AbortSignal) => ReadSend | Promise<ReadSend>;
+
+export const PICTURE = Buffer.from('bytes of a picture');
+
+export function sentAs(messageId: string): ReadSend {
+  return { messageId, waMessageId: null, status: 'sent', persisted: true };
+}
+
+/** A database with connections, a clock that stands still, and a service whose answers a test scripts. */
+export class OutboxBench {
+  readonly clock = new ManualClock();
+  readonly queues = new ManualQueues();
+  /** Every body that reached the service, in order. */
+  readonly calls: SendMessageRequest[] = [];
+  /** What `GET /messages` shows. */
+  listed: PolledMessage[] = [];
+  /** Files by their address. */
+  files = new Map<string, Uint8Array>();
+  /** Asked for each send. */
+  answer: Answer = (_body) => sentAs(`m${this.calls.length}`);
+  readonly database: Database;
+  readonly #close: () => Promise<void>;
+  #outboxes: Outbox[] = [];
+
+  private constructor(database: Database, close: () => Promise<void>) {
+    this.database = database;
+    this.#close = close;
+  }
+
+  static async open(): Promise<OutboxBench> {
+    const { database, close } = await openConnectorDatabase(8);
+    return new OutboxBench(database, close);
+  }
+
+  async addConnection(connectionId = `c${randomUUID()}`): Promise<string> {
+    await this.database.query(
+      `insert into connector.connections (connection_id, account_id, listed_at, version, updated_at)
+       values ($1, $2, 0, 1, 0)`,
+      [connectionId, ACCOUNT],
+    );
+    return connectionId;
+  }
+
+  /** A process that sends; it begins to when it is started. */
+  process(options: Partial<OutboxOptions> = {}): Outbox {
+    const real = createServiceClient({
+      baseUrl: 'http://unused.example',
+      token: () => '',
+      clock: this.clock,
+    });
+    const client = {
+      ...real,
+      sendMessage: async (body: SendMessageRequest, signal?: AbortSignal) => {
+        this.calls.push(body);
+        return await this.answer(body, signal ?? new AbortController().signal);
+      },
+      listMessages: async () => ({ items: this.listed, nextCursor: null, hasMore: false, misfits: [] }),
+    };
+    const outbox = createOutbox({
+      database: this.database,
+      queues: this.queues,
+      clock: this.clock,
+      logger: silentLogger,
+      metrics: createOutboxMetrics(createMetrics()),
+      owner: randomUUID(),
+      random: () => 0,
+      sends: true,
+      clientFor: async () => client,
+      fetchFile: async (url) => {
+        const file = this.files.get(url);
+        if (file === undefined) throw new Error('no such file');
+        return file;
+      },
+      onCommitted: () => undefined,
+      // Longer than any test moves its clock at once: signs of life need the database, which no clock moves.
+      presenceMs: 30 * 24 * 3_600_000,
+      ...options,
+    });
+    this.#outboxes.push(outbox);
+    return outbox;
+  }
+
+  async queueText(connectionId: string, text: string, reference: string = randomUUID()): Promise<string> {
+    return await this.#queue({ connectionId, to: '447700900201', text, reference });
+  }
+
+  async queueFile(connectionId: string, caption?: string): Promise<string> {
+    const data = PICTURE.toString('base64');
+    const media = {
+      filename: 'a.png',
+      mimetype: 'image/png',
+      data,
+      ...(caption === undefined ? {} : { caption }),
+    };
+    return await this.#queue({ connectionId, to: '447700900201', media, reference: randomUUID() });
+  }
+
+  async #queue(request: Parameters<typeof queueSend>[1]): Promise<string> {
+    const queued = await queueSend(this.database, request, this.clock.now());
+    if (queued.kind !== 'queued') throw new Error(`the send was not queued: ${queued.kind}`);
+    return queued.outboundId;
+  }
+
+  async read(outboundId: string): Promise<Outbound> {
+    const [row] = await this.database.query<StoredOutbound>(
+      `select ${OUTBOUND_COLUMNS} from connector.outbound o where id = $1`,
+      [outboundId],
+    );
+    if (row === undefined) throw new Error('no such send');
+    return presentOutbound(row);
+  }
+
+  /** The states that the feed told of a send, in order. */
+  async told(outboundId: string): Promise<string[]> {
+    const rows = await this.database.query<{ state: string }>(
+      `select data->>'state' as state from connector.changes
+        where type = 'outbound.updated' and data->>'id' = $1 order by batch, position`,
+      [outboundId],
+    );
+    return rows.map((row) => row.state);
+  }
+
+  /** Ends the processes of one test, and what they left to be done. */
+  async stopAll(): Promise<void> {
+    await Promise.all(this.#outboxes.map((outbox) => outbox.close()));
+    this.#outboxes = [];
+    await this.database.query(
+      `update connector.outbound set state = 'cancelled' where state in ('queued', 'sending')`,
+    );
+  }
+
+  async close(): Promise<void> {
+    await this.stopAll();
+    await this.#close();
+  }
+}
