@@ -60,6 +60,7 @@ export const SERVICE_COMMAND = {
       value: 'SECONDS',
       description: 'wait for the recipient to write back',
     },
+    patient: { type: 'boolean', description: 'also what takes half a minute' },
     only: {
       type: 'string',
       value: 'LIST',
@@ -121,6 +122,7 @@ export function readConformanceOptions(options: CommandOptions, env: Environment
     absentRecipient: readDigits('absent-recipient', word('absent-recipient')),
     pairingPhone: readDigits('pairing-phone', word('pairing-phone')),
     webhookUrl: readUrl('webhook-url', webhookUrl, ['https:']),
+    patient: options['patient'] === true ? true : undefined,
     awaitReplyMs: awaitReply === undefined ? undefined : 1000 * readNumber('await-reply', awaitReply),
   });
   const baseUrl = readUrl('base-url', needed('base-url', env['SERVICE_BASE_URL']), ['http:', 'https:']);

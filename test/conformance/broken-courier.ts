@@ -1,5 +1,6 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { closeServer } from './graded-service.ts';
 
 /** A delivery on its way to the listener. */
@@ -225,6 +226,12 @@ export const BROKEN_DELIVERIES: readonly BrokenDelivery[] = [
       }
       return 200;
     },
+  },
+  {
+    what: 'an attempt that is given up too soon',
+    found: 'delivery.timeout',
+    courier: (parcel, handOver) =>
+      Promise.race([handOver(parcel).then(({ status }) => status), systemClock.sleep(1_000).then(() => 504)]),
   },
   {
     what: 'an event again after its success',

@@ -85,7 +85,7 @@ describe('a report', () => {
     expect(text).toContain('≠ other.one  differs from our reading: Somewhere');
     expect(text).toContain('expected  this & that');
     expect(text).toContain('request   POST /messages?key=<API key>');
-    expect(text).toContain('--profile full: 1 checks');
+    expect(text).toContain('--profile full: 1 check\n');
     expect(text).toContain('left behind: connection c1');
     expect(text).toContain(
       'The service violates the specification: 1 kept, 1 violated, 1 advised, 1 differ, 1 skipped.',

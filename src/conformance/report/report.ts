@@ -5,6 +5,7 @@ import type { CheckResult } from '../runner/run-checks.ts';
 export interface Report {
   /** Changes when a field changes its meaning. */
   readonly version: 1;
+  /** What was graded, in a word. */
   readonly suite: string;
   readonly target: string;
   readonly profile: string;
@@ -63,8 +64,8 @@ const CONCLUSIONS: Readonly<Record<Verdict, string>> = {
 };
 
 /** The conclusion in a few words. */
-export function nameVerdict({ verdict }: Report): string {
-  return `The service ${CONCLUSIONS[verdict]}`;
+export function nameVerdict({ suite, verdict }: Report): string {
+  return `The ${suite} ${CONCLUSIONS[verdict]}`;
 }
 
 /** The conclusion as one line, with its figures. */

@@ -18,7 +18,7 @@ export function writeText(report: Report): string {
   const lines = [
     ...told.flatMap(describe),
     ...describeSkips(results),
-    ...(report.notRun.length > 0 ? [`not run: ${report.notRun.length} checks`, ''] : []),
+    ...(report.notRun.length > 0 ? [`not run: ${countChecks(report.notRun.length)}`, ''] : []),
     ...report.leftBehind.map((what) => `left behind: ${what}`),
     conclude(report),
   ];
@@ -54,6 +54,10 @@ function describeEvidence(evidence: Evidence): readonly string[] {
 function describeSkips(results: readonly CheckResult[]): readonly string[] {
   const locked = results.filter(({ result, unlock }) => result === 'skip' && unlock !== undefined);
   const byOption = Map.groupBy(locked, ({ unlock }) => unlock);
-  const lines = [...byOption].map(([option, of]) => `  ${option}: ${of.length} checks`);
+  const lines = [...byOption].map(([option, of]) => `  ${option}: ${countChecks(of.length)}`);
   return lines.length === 0 ? [] : ['skipped, until given', ...lines, ''];
+}
+
+function countChecks(count: number): string {
+  return count === 1 ? '1 check' : `${count} checks`;
 }

@@ -30,6 +30,8 @@ export interface ServiceInputs {
   readonly pairingPhone?: string;
   /** Public HTTPS address that leads to the listener. */
   readonly webhookUrl?: string;
+  /** True: also what takes half a minute each. */
+  readonly patient?: boolean;
   /** How long to wait for the recipient to write back. */
   readonly awaitReplyMs?: number;
 }

@@ -15,7 +15,8 @@ export type Need =
   | 'absent-recipient'
   | 'pairing-phone'
   | 'webhook'
-  | 'reply';
+  | 'reply'
+  | 'patience';
 
 /** A check of the service. */
 export interface ServiceCheck extends Check<ServiceContext> {
@@ -89,6 +90,11 @@ const NEEDS: Readonly<Record<Need, NeedDefinition>> = {
     why: 'needs the recipient to write back',
     flag: '--await-reply',
     given: ({ awaitReplyMs }) => awaitReplyMs !== undefined,
+  },
+  patience: {
+    why: 'takes half a minute',
+    flag: '--patient',
+    given: ({ patient }) => patient === true,
   },
 };
 

@@ -31,7 +31,7 @@ export async function startWebhookListener(options: {
       const given = incoming.headersDistinct as Record<string, string[]>;
       const answeredAt = clock.elapsed();
       requests.push({ at, answeredAt, receivedAt, method, path, headers: given, body, json, status });
-      response.writeHead(status, headers).end();
+      if (status !== 0) response.writeHead(status, headers).end();
       for (const look of waiting) look();
     });
   });

@@ -14,12 +14,13 @@ export interface WebhookRequest {
   readonly body: Buffer;
   /** The parsed body; undefined when it is no JSON. */
   readonly json: unknown;
-  /** The status it was answered with. */
+  /** The status it was answered with; 0 where it was not answered. */
   readonly status: number;
 }
 
 /** What a request gets. */
 export interface WebhookAnswer {
+  /** 0: no answer at all, the connection stays open. */
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
 }

@@ -6,6 +6,7 @@ import {
   readEvent,
   refusedDelivery,
   rotatedDelivery,
+  unansweredDelivery,
 } from '../fixtures/deliveries.ts';
 import { messageIdOf, SEND_TIMEOUT_MS } from '../fixtures/sends.ts';
 import { expectEqual } from '../judge.ts';
@@ -176,6 +177,26 @@ export const deliveryChecks: readonly ServiceCheck[] = [
         if (!(gap >= wanted / 2 && gap <= wanted + 10_000)) {
           throw new Violation(`about ${wanted} ms before attempt ${index + 2}`, `${Math.round(gap)} ms`);
         }
+      }
+    },
+  },
+  {
+    needs: [...NEEDS, 'patience'],
+    timeoutMs: SEND_TIMEOUT_MS,
+    id: 'delivery.timeout',
+    section: SECTION,
+    rule: 'An attempt that is not answered for 10 s is a failure, and the next one follows.',
+    level: 'must',
+    async run(context, probe) {
+      const attempts = await unansweredDelivery(context);
+      for (const attempt of attempts) lookAtDelivery(context, attempt);
+      const [first, second] = attempts;
+      if (first === undefined || second === undefined) throw new Violation('a second attempt', 'none');
+      const seconds = (second.at - first.at) / 1000;
+      probe.note(`waited ${seconds.toFixed(1)} s`);
+      // A machine that is busy sees an attempt late; a time-out of another order is no accident.
+      if (seconds < 5 || seconds > 30) {
+        throw new Violation('a second attempt after about 10.5 s', `after ${seconds.toFixed(1)} s`);
       }
     },
   },
