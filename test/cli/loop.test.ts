@@ -4,7 +4,9 @@ import { createServer } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { startLoop } from '../../src/cli/loop.ts';
 import { portsFrom } from '../../src/cli/ports.ts';
+import { sandboxEvent } from '../../src/contract/sandbox/calls.ts';
 import { createTestDatabase } from '../support/database.ts';
+import { readEvents } from '../support/event-reader.ts';
 import { loopOptions, startTestLoop, type TestLoop } from '../support/loop.ts';
 import { callJson, createLoopClient } from '../support/loop-client.ts';
 import { proves } from '../support/proves.ts';
@@ -45,6 +47,18 @@ describe('the loop', () => {
       expect(JSON.stringify(delivery?.headers).toLowerCase()).toContain('"x-service-signature":"sha256=');
     },
   );
+
+  it('streams what happens, and ends the stream cleanly when it closes', async () => {
+    const { client, loop } = test;
+    const url = `${loop.info().sandboxUrl}/sandbox/v1/events`;
+    const reader = await readEvents(url, (data) => sandboxEvent.parse(data));
+    const messageId = await client.write(connectionId, 'Hello');
+    await reader.find((event) => event.type === 'ledger' && event.entry.messageId === messageId);
+    await reader.find((event) => event.type === 'delivery' && event.entry.outcome === 'delivered');
+    await loop.close();
+    await reader.ended;
+    expect(reader.answer.complete).toBe(true);
+  });
 
   it('repairs a dropped webhook by polling', proves('delivery.reconcile'), async () => {
     const { client, loop } = test;
