@@ -29,16 +29,27 @@ export const isolationChecks: readonly ServiceCheck[] = [
   {
     id: 'isolation.detail',
     section: SECTION,
-    rule: 'A connection of another workspace cannot be read, and is answered like one that is not there.',
+    rule: 'A connection of another workspace cannot be read.',
     level: 'must',
     needs: SECOND,
     async run(context) {
       const [{ id }] = await someConnections(context);
-      const client = secondWorkspace(context);
-      const foreign = await client.request('GET', `/connections/${id}`);
+      const foreign = await secondWorkspace(context).request('GET', `/connections/${id}`);
       expectRefused(foreign, 'a foreign connection');
+    },
+  },
+  {
+    id: 'isolation.detail.same',
+    section: 'Errors',
+    rule: 'A connection of another workspace is answered like one that is not there.',
+    level: 'reading',
+    needs: SECOND,
+    async run(context) {
+      const [{ id }] = await someConnections(context);
+      const client = secondWorkspace(context);
       const unknown = await client.request('GET', `/connections/${UNKNOWN_ID}`);
-      expectEqual('the answer to an unknown id', nameAnswer(unknown), nameAnswer(foreign), foreign);
+      const foreign = await client.request('GET', `/connections/${id}`);
+      expectEqual('the answer', nameAnswer(unknown), nameAnswer(foreign), foreign);
     },
   },
   {

@@ -1,6 +1,6 @@
 import { Skip, Violation } from '../../runner/check.ts';
 import { listConnections, readConnections } from '../fixtures/connections.ts';
-import { askPage, newestPage, readPage, someMessages, walk } from '../fixtures/messages.ts';
+import { askPage, isLast, newestPage, readPage, someMessages, walk } from '../fixtures/messages.ts';
 import { expectEqual, expectRefusal, expectStatus } from '../judge.ts';
 import { UNKNOWN_ID } from '../requests.ts';
 import type { ServiceCheck } from '../service-check.ts';
@@ -133,21 +133,23 @@ export const messageListChecks: readonly ServiceCheck[] = [
       const expected = whole.slice(from, from + ids.length);
       const missed = expected.find((id) => !ids.includes(id));
       if (missed !== undefined) throw new Violation(`pages of ${limit} that show ${missed}`, 'it is skipped');
-      const short = walked.at(-1)?.nextCursor === undefined && from + ids.length < whole.length;
+      const short = isLast(walked.at(-1)) && from + ids.length < whole.length;
       if (short) throw new Violation(`${whole.length - from} messages`, `the walk ends after ${ids.length}`);
     },
   },
   {
     id: 'messages.has-more',
     section: SECTION,
-    rule: 'hasMore is true exactly while there is a next cursor, and then the next page has messages.',
+    rule: 'While hasMore is true there is a next cursor, and the next page has messages.',
     level: 'must',
     async run(context) {
       const { messages: shown } = await someMessages(context);
       const limit = Math.max(1, Math.floor(shown.length / 4));
       const pages = await walk(context, limit, MOST_PAGES);
       for (const [index, { hasMore, nextCursor, messages: of, exchange }] of pages.entries()) {
-        expectEqual('hasMore', nextCursor !== undefined, hasMore, exchange);
+        if (hasMore === true && nextCursor === undefined) {
+          throw new Violation('a nextCursor', 'none, and hasMore true', exchange);
+        }
         if (index > 0 && of.length === 0)
           throw new Violation('a page with messages', 'an empty one', exchange);
       }
@@ -160,7 +162,7 @@ export const messageListChecks: readonly ServiceCheck[] = [
     level: 'reading',
     async run(context) {
       const last = (await walk(context, 100, MOST_PAGES)).at(-1);
-      if (last === undefined || last.nextCursor !== undefined) {
+      if (last === undefined || !isLast(last)) {
         throw new Skip('the account has more messages than this looks at');
       }
       const json = last.exchange.json as Readonly<Record<string, unknown>>;

@@ -146,7 +146,7 @@ export const sendRefusalChecks: readonly ServiceCheck[] = [
     id: 'send.media.base64',
     section: 'Media object',
     rule: 'Data that is no base64 is answered with 400 invalid_request.',
-    level: 'must',
+    level: 'should',
     run: (context) =>
       expectEach(context, [{ ...without(SEND, 'text'), media: { ...MEDIA, data: 'not base64!' } }], {
         status: 400,
