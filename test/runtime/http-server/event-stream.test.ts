@@ -1,0 +1,66 @@
+import { once } from 'node:events';
+import { createServer, request, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type EventStream, openEventStream } from '../../../src/runtime/http-server/event-stream.ts';
+import { readEvents } from '../../support/event-reader.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+
+describe('an answer of server-sent events', () => {
+  let server: Server;
+  let url: string;
+  let clock: ManualClock;
+  let ending: AbortController;
+  let asked: Promise<ServerResponse>;
+
+  beforeEach(async () => {
+    clock = new ManualClock();
+    ending = new AbortController();
+    const { promise, resolve } = Promise.withResolvers<ServerResponse>();
+    asked = promise;
+    server = createServer((_request, response) => resolve(response)).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  });
+
+  afterEach(async () => {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  });
+
+  const open = async (): Promise<EventStream> =>
+    openEventStream(await asked, { clock, ending: ending.signal });
+
+  it('is over at once for a reader who left before it was opened', async () => {
+    const leaving = request(url).on('error', () => undefined);
+    leaving.end();
+    const response = await asked;
+    leaving.destroy();
+    await once(response, 'close');
+    const stream = await open();
+    expect(stream.over.aborted).toBe(true);
+    expect(stream.write('data: 1\n\n')).toBeUndefined();
+    expect(clock.pending).toBe(0);
+  });
+
+  it('is over when the reader leaves, and leaves no timer', async () => {
+    const [stream, reader] = await Promise.all([open(), readEvents(url, (data) => data)]);
+    stream.write('data: 1\n\n');
+    await reader.find((data) => data === 1);
+    reader.close();
+    if (!stream.over.aborted) await once(stream.over, 'abort');
+    expect(clock.pending).toBe(0);
+  });
+
+  it('is over, for the reader too, when it is ended from this side, and takes nothing more', async () => {
+    const [stream, reader] = await Promise.all([open(), readEvents(url, (data) => data)]);
+    stream.write('data: "last"\n\n');
+    ending.abort();
+    stream.write('data: "too late"\n\n');
+    stream.end();
+    await reader.ended;
+    expect(reader.events).toEqual(['last']);
+    expect(reader.answer.complete).toBe(true);
+    expect(clock.pending).toBe(0);
+  });
+});
