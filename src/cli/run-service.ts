@@ -12,8 +12,11 @@ import { migrateSchema } from './server-database.ts';
 /** The public host under which the service reaches the attached connector. It leads nowhere else. */
 const CONNECTOR_HOST = 'connector.example.com';
 
-/** A file of 16 MB may take its time on a slow line; clients wait as long for a send. */
-const API_LIMITS = { requestTimeoutMs: LIMITS.sendClientTimeoutMs };
+/**
+ * A file of 16 MB may take its time on a slow line, and clients wait as long for a send. Where many come in at once,
+ * a process that gets little processor reads the headers of the others late.
+ */
+const API_LIMITS = { headersTimeoutMs: 30_000, requestTimeoutMs: LIMITS.sendClientTimeoutMs };
 
 export interface RunServiceOptions {
   readonly databaseUrl: string;

@@ -9,7 +9,7 @@ import { createTurns, type Turns } from './turns.ts';
 /** Pieces written to the database at once; the other sessions are left to everyone else. */
 const WRITES_AT_ONCE = 4;
 /** Files that come in at once; each holds about a piece in memory. The next ones wait in their sockets. */
-const UPLOADS_AT_ONCE = 64;
+const UPLOADS_AT_ONCE = 32;
 const CLEAR_UP_DEADLINE_MS = 60_000;
 
 /** The files of messages. */

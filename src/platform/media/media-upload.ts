@@ -8,6 +8,8 @@ import type { Turns } from './turns.ts';
 export const CHUNK_BYTES = 384 * 1024;
 const CHUNK_CHARACTERS = (CHUNK_BYTES / 3) * 4;
 const PADDING = /={0,2}$/;
+/** Many large files at once keep a disk busy, and their clients wait for minutes. */
+const CHUNK_DEADLINE_MS = 60_000;
 
 /** A file that comes in as base64, piece by piece. Never more than a chunk of it is in memory. */
 export interface MediaUpload {
@@ -25,6 +27,7 @@ async function insertChunk(db: Queryable, id: string, place: number, base64: str
     `INSERT INTO platform.media_chunks (media_id, place, bytes)
      SELECT $1, $2, decode($3, 'base64') FROM set_config('synchronous_commit', 'off', true)`,
     [id, place, base64],
+    { deadlineMs: CHUNK_DEADLINE_MS },
   );
 }
 
