@@ -65,6 +65,13 @@ export type MediaObject = z.infer<typeof mediaObject>;
 /** Message of the issue that stands for the error `text_or_media`. */
 export const TEXT_OR_MEDIA = 'text_or_media';
 
+/** True for a body with both, whatever else is wrong with it: that says more than the first bad field. */
+function hasBoth(body: unknown): boolean {
+  const has = (key: string): boolean =>
+    typeof body === 'object' && body !== null && Reflect.get(body, key) !== undefined;
+  return has('text') && has('media');
+}
+
 /** Body of `POST /messages`. Implements `10. POST /messages body`. */
 export const sendMessageRequest = z
   .object({
@@ -79,7 +86,10 @@ export const sendMessageRequest = z
       .optional()
       .describe('A UUID per logical send. In the body, not in a header.'),
   })
-  .refine((body) => (body.text === undefined) !== (body.media === undefined), TEXT_OR_MEDIA)
+  .refine((body) => (body.text === undefined) !== (body.media === undefined), {
+    message: TEXT_OR_MEDIA,
+    when: ({ value, issues }) => issues.length === 0 || hasBoth(value),
+  })
   .meta({ oneOf: [{ required: ['text'] }, { required: ['media'] }] });
 export type SendMessageRequest = z.infer<typeof sendMessageRequest>;
 

@@ -15,7 +15,10 @@ const fieldCodes: ReadonlyMap<string, ErrorCode> = new Map<string, ErrorCode>([
 export function describeRefusal(error: z.ZodError): ErrorBody {
   const issue = error.issues[0];
   if (issue === undefined) return { error: 'invalid_request', field: 'body' };
-  if (issue.path.length === 0 && issue.message === TEXT_OR_MEDIA) return { error: 'text_or_media' };
+  const isUndecided = error.issues.some(
+    ({ path, message }) => path.length === 0 && message === TEXT_OR_MEDIA,
+  );
+  if (isUndecided) return { error: 'text_or_media' };
   const field = issue.path.join('.') || 'body';
   const code = fieldCodes.get(field);
   if (code !== undefined) return { error: code };

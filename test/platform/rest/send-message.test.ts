@@ -169,7 +169,8 @@ describe('POST /messages', () => {
     async () => {
       const { key, connectionId } = await seedWorkspace(service);
       const media = { filename: 'a.png', mimetype: 'image/png', data: 'AAAA' };
-      for (const content of [{ text: 'hello', media }, {}]) {
+      const broken = { text: '', media: { filename: 'a.png', data: '!' } };
+      for (const content of [{ text: 'hello', media }, broken, {}]) {
         const answer = await send(key, { connectionId, to: newPhone(), ...content });
         expect([answer.status, answer.body]).toEqual([400, { error: 'text_or_media' }]);
       }
