@@ -1,5 +1,6 @@
 import { coversWorkspace, pageQuery, readPage } from '../../src/platform/messages/read-page.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
+import type { BenchArguments } from '../arguments.ts';
 import type { BenchContext } from '../context.ts';
 import { describeMismatches, type RowCheck } from '../report/row-check.ts';
 import { spreadOf } from '../report/statistics.ts';
@@ -29,7 +30,7 @@ export interface PagesResult {
 const SMALL_ROWS = 10_000;
 /** Reads before anything counts: the statement is prepared, its pages are in memory. */
 const WARM_UP_READS = 20;
-const READS_PER_ROUND = 100;
+const READS_PER_SECOND = 20;
 
 /** Fills a small and a large database, and reads the same pages of both in turn. */
 export async function measurePages(context: BenchContext): Promise<PagesResult> {
@@ -51,7 +52,7 @@ export async function measurePages(context: BenchContext): Promise<PagesResult> 
       if (other === undefined) throw new Error(`no page to compare with ${one.name}`);
       progress(one.name);
       broken.push(...(await check(small, one)), ...(await check(large, other)));
-      pages.push(await compare({ at: small, page: one }, { at: large, page: other }, args.rounds));
+      pages.push(await compare({ at: small, page: one }, { at: large, page: other }, args));
     }
     return { rows: { small: small.rows, large: large.rows }, pages, broken };
   } finally {
@@ -59,16 +60,19 @@ export async function measurePages(context: BenchContext): Promise<PagesResult> 
   }
 }
 
+type Rounds = Pick<BenchArguments, 'rounds' | 'seconds'>;
+
 interface Side {
   readonly at: FilledDatabase;
   readonly page: PageCase;
 }
 
-async function compare(small: Side, large: Side, rounds: number): Promise<PageResult> {
+async function compare(small: Side, large: Side, { rounds, seconds }: Rounds): Promise<PageResult> {
+  const reads = Math.ceil(seconds * READS_PER_SECOND);
   const times = { small: [] as number[], large: [] as number[] };
   await readInTurn(small, large, WARM_UP_READS);
   for (let round = 0; round < rounds; round += 1) {
-    const medians = await readInTurn(small, large, READS_PER_ROUND);
+    const medians = await readInTurn(small, large, reads);
     times.small.push(medians.small);
     times.large.push(medians.large);
   }

@@ -81,7 +81,7 @@ describe('delivery', { timeout: GENEROUS_MS }, () => {
 
 describe('isolation and pages', { timeout: GENEROUS_MS }, () => {
   it('deliver every event beside a black hole, and find on every page what belongs there', async () => {
-    const small = ['--seconds', '0.5', '--rounds', '1', '--rows', '12000'];
+    const small = ['--seconds', '0.3', '--rounds', '1', '--rows', '12000'];
     const { broken, isolation, pages } = await benchReport('isolation', 'pages', ...small);
 
     expect(broken).toEqual([]);
