@@ -5,14 +5,16 @@ import { serveParent } from '../process/serve-parent.ts';
 /** A receiver that takes every connection and all it is sent, and never answers. */
 export type BlackHoleCommands = {
   listen(input: Record<string, never>): Promise<{ port: number }>;
-  /** Connections that are open now. */
-  open(input: Record<string, never>): Promise<number>;
+  /** The most connections that were open at once since the last call. */
+  held(input: Record<string, never>): Promise<number>;
 };
 
 let open = 0;
+let most = 0;
 
 const server = createServer((socket) => {
   open += 1;
+  most = Math.max(most, open);
   socket.resume();
   socket.on('error', () => undefined);
   socket.once('close', () => {
@@ -20,4 +22,10 @@ const server = createServer((socket) => {
   });
 });
 
-serveParent({ listen: () => listenOnFreePort(server), open: async () => open } satisfies BlackHoleCommands);
+async function held(): Promise<number> {
+  const told = most;
+  most = open;
+  return told;
+}
+
+serveParent({ listen: () => listenOnFreePort(server), held } satisfies BlackHoleCommands);

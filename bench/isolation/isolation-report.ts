@@ -7,7 +7,7 @@ import type { PacedResult } from './two-accounts.ts';
 export interface IsolationReport {
   readonly ratios: readonly Ratio[];
   readonly accounts: readonly AccountFigures[];
-  /** Connections that the black hole held. */
+  /** The most connections that the black hole held at once. */
   readonly held: Spread;
   readonly rows: readonly RowCheck[];
 }

@@ -11,7 +11,7 @@ export interface IsolationResult {
   readonly alone: readonly PacedResult[];
   /** The receiver of its neighbour takes connections and never answers. */
   readonly beside: readonly PacedResult[];
-  /** Connections that the black hole held in each round. */
+  /** The most connections that the black hole held at once in each round. */
   readonly held: readonly number[];
   readonly rows: readonly RowCheck[];
   readonly broken: readonly string[];
@@ -59,7 +59,7 @@ export async function measureIsolation(context: BenchContext): Promise<Isolation
         await postgres.checkpoint();
         service.results.push(await deliver(service, count));
       }
-      held.push(await hole.ask('open', {}));
+      held.push(await hole.ask('held', {}));
       const [left, right] = [alone.results.at(-1)?.p99Ms, beside.results.at(-1)?.p99Ms];
       progress(
         `round ${round + 1} of ${args.rounds}: p99 ${left?.toFixed(1)} ms alone, ${right?.toFixed(1)} ms`,
