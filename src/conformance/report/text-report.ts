@@ -40,9 +40,12 @@ function describe(result: CheckResult): readonly string[] {
 }
 
 function describeEvidence(evidence: Evidence): readonly string[] {
-  const { request, requestBody, status, headers, body } = evidence;
+  const { request, requestHeaders, requestBody, status, headers, body } = evidence;
   return [
     `request   ${request}`,
+    ...Object.entries(requestHeaders)
+      .filter(([name]) => name !== 'content-type')
+      .map(([name, value]) => `          ${name}: ${value}`),
     ...(requestBody === undefined ? [] : [`          ${requestBody}`]),
     `answer    ${status} ${Object.entries(headers)
       .map(([name, value]) => `${name}: ${value}`)

@@ -41,6 +41,8 @@ export interface WebhookListener {
   close(): Promise<void>;
 }
 
+const TOLD_HEADERS = /^(?:content-type|x-.+)$/;
+
 /** A delivery as evidence: what came in, and the status that it was answered with. */
 export function describeDelivery(request: WebhookRequest): Exchange {
   const { method, path, status, at, answeredAt } = request;
@@ -49,7 +51,9 @@ export function describeDelivery(request: WebhookRequest): Exchange {
     method,
     path,
     requestHeaders: Object.fromEntries(
-      Object.entries(request.headers).map(([name, values]) => [name, values.join(' and ')]),
+      Object.entries(request.headers)
+        .filter(([name]) => TOLD_HEADERS.test(name))
+        .map(([name, values]) => [name, values.join(' and ')]),
     ),
     requestBody: request.body.toString(),
     status,

@@ -208,7 +208,7 @@ export const deliveryChecks: readonly ServiceCheck[] = [
     level: 'should',
     async run(context) {
       await refusedDelivery(context);
-      const taken = (await allDeliveries(context)).filter(({ status }) => status < 300);
+      const taken = (await allDeliveries(context)).filter(({ status }) => status >= 200 && status < 300);
       const seen = new Set<string>();
       for (const request of taken) {
         lookAtDelivery(context, request);
