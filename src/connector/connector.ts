@@ -6,9 +6,10 @@ import type { Logger } from '../runtime/logger/logger.ts';
 import { createMetrics } from '../runtime/metrics/metrics.ts';
 import type { Queues } from '../runtime/queue/queues.ts';
 import type { KeyRing } from '../runtime/sealing/key-ring.ts';
-import { type Account, FIRST_ACCOUNT_ID, FIRST_SUBSCRIPTION_ID } from './accounts/account-store.ts';
+import { type Account, FIRST_ACCOUNT_ID } from './accounts/account-store.ts';
+import { createAccounts } from './accounts/accounts.ts';
 import { ensureFirstAccount } from './accounts/first-account.ts';
-import { createRegistrar, type Registrar, type RegistrarOptions } from './accounts/registrar.ts';
+import { measureQuotas } from './accounts/quota.ts';
 import { resealSecrets } from './accounts/reseal.ts';
 import { createSubscriptionSecrets } from './accounts/subscription-secrets.ts';
 import { createWebApp, createWorkerApp } from './api/create-app.ts';
@@ -22,7 +23,6 @@ import { createOutboxMetrics } from './outbox/outbox-metrics.ts';
 import { createPollMetrics } from './reconcile/poll-metrics.ts';
 import { askForFullSweep } from './reconcile/poll-state.ts';
 import { createReconciler } from './reconcile/reconciler.ts';
-import { createServiceClient } from './service-client/service-client.ts';
 
 export interface ConnectorOptions {
   readonly database: Database;
@@ -41,6 +41,8 @@ export interface ConnectorOptions {
   readonly webhookSecret?: string;
   readonly reconcileIntervalMs: number;
   readonly inboxRetentionDays: number;
+  /** From announcing the rotation of a secret to the call. Default: until every process knows of it. */
+  readonly rotationSettleMs?: number;
   /** Between 0 and 1; spreads retries. Default: `Math.random`. */
   readonly random?: () => number;
 }
@@ -78,6 +80,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
   const resealed = await resealSecrets(database, keyRing);
   if (resealed > 0) logger.info({ count: resealed }, 'stored secrets were sealed with the new key');
 
+  measureQuotas(metrics, database);
   const feed = createFeed({ database, clock, logger });
   const keeper = createInboxKeeper({ database, clock, logger, retentionDays: options.inboxRetentionDays });
   // A process that was not told of the service does not call it, even if another one stored its key.
@@ -112,18 +115,27 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     database,
     keyRing,
     clock,
-    onAbandonedRotation: () => void registrar?.attempt(),
+    onAbandonedRotation: (subscriptionId) => accounts.nudge(subscriptionId),
   });
   await subscriptions.load();
-  const registrar = createConfiguredRegistrar(options, {
+  const accounts = createAccounts({
+    database,
+    keyRing,
+    clock,
+    logger,
     owner,
     random,
-    onIssued: async () => {
+    publicUrl: options.webhookPublicUrl,
+    settleMs: options.rotationSettleMs,
+    mayUse,
+    onIssued: async (accountId) => {
       await subscriptions.load();
       // Deliveries that were signed with another secret may have been refused meanwhile.
-      await askForFullSweep(database, FIRST_ACCOUNT_ID);
-      await reconciler.pollSoon(FIRST_ACCOUNT_ID);
+      await askForFullSweep(database, accountId);
+      await reconciler.pollSoon(accountId);
     },
+    polling: reconciler,
+    polls: role !== 'web',
   });
   const probes = { database, queues, clock, logger, metrics };
   const web = role === 'worker' ? null : createWebSide();
@@ -140,8 +152,21 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     });
     const changes = createChangesRouter({ feed, clock });
     const { apiToken } = options;
+    // What the environment names comes back with the next start, so it is not for the API to remove.
+    const isConfigured = (id: string): boolean =>
+      id === FIRST_ACCOUNT_ID && (options.service ?? options.webhookSecret) !== undefined;
     return {
-      app: createWebApp({ ...probes, apiToken, receiver, feed, changes, reconciler, outbox }),
+      app: createWebApp({
+        ...probes,
+        apiToken,
+        receiver,
+        feed,
+        changes,
+        reconciler,
+        outbox,
+        accounts,
+        isConfigured,
+      }),
       receiver,
       changes,
     };
@@ -153,7 +178,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
       feed.start();
       await keeper.keep();
       keeper.start();
-      await registrar?.attempt();
+      await accounts.start();
       await outbox.start();
       if (role !== 'web') await reconciler.start();
     },
@@ -167,25 +192,8 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     async close() {
       web?.changes.endStreams();
       await web?.receiver.close();
-      await Promise.all([reconciler.close(), outbox.close(), registrar?.close(), keeper.close()]);
+      await Promise.all([reconciler.close(), outbox.close(), accounts.close(), keeper.close()]);
       await feed.close();
     },
   };
-}
-
-function createConfiguredRegistrar(
-  { database, clock, logger, keyRing, service, webhookPublicUrl }: ConnectorOptions,
-  parts: Pick<RegistrarOptions, 'random' | 'onIssued'> & { readonly owner: string },
-): Registrar | undefined {
-  if (service === undefined || webhookPublicUrl === undefined) return undefined;
-  const { owner, random, onIssued } = parts;
-  return createRegistrar({
-    keeper: { database, clock, logger, owner },
-    keyRing,
-    client: createServiceClient({ baseUrl: service.baseUrl, token: () => service.apiKey, clock }),
-    subscriptionId: FIRST_SUBSCRIPTION_ID,
-    url: webhookPublicUrl,
-    random,
-    onIssued,
-  });
 }

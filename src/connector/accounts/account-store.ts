@@ -16,10 +16,13 @@ export interface Account {
   readonly credentialVersion: number;
   readonly subscriptionId: string;
   readonly createdAt: number;
+  /** When its slots were last read; null: never. */
+  readonly quotaReadAt: number | null;
 }
 
 const COLUMNS = `id, kind, base_url as "baseUrl", sealed_credential is not null as "hasCredential",
-  credential_version as "credentialVersion", subscription_id as "subscriptionId", created_at as "createdAt"`;
+  credential_version as "credentialVersion", subscription_id as "subscriptionId", created_at as "createdAt",
+  (select read_at from connector.quotas where account_id = id) as "quotaReadAt"`;
 
 /** All accounts, the oldest first. */
 export async function readAccounts(db: Queryable): Promise<Account[]> {

@@ -8,6 +8,7 @@ import {
   FIRST_SUBSCRIPTION_ID,
   secretContext,
 } from './account-store.ts';
+import { AccountExists, digestOf, findByKey } from './add-account.ts';
 
 export interface FirstAccountOptions {
   readonly database: Database;
@@ -23,7 +24,8 @@ export interface FirstAccountOptions {
  * Brings the account that the configuration names into the database, with its subscription. Safe to run in
  * every process at once: what is there already stays untouched.
  * Throws a `SealingError` when a stored secret was sealed with a key that is not in the ring. It is not
- * overwritten then, since the other processes may well be able to open it.
+ * overwritten then, since the other processes may well be able to open it. Throws `AccountExists` when the API
+ * key was added as another account through the API.
  */
 export async function ensureFirstAccount(options: FirstAccountOptions): Promise<void> {
   const { database, clock, service, webhookSecret } = options;
@@ -53,11 +55,18 @@ async function storeCredential(
   const context = credentialContext(FIRST_ACCOUNT_ID);
   const known = await opensTo(keyRing, stored?.sealed ?? null, context, service.apiKey);
   if (known && stored?.baseUrl === service.baseUrl) return;
+  const owner = await findByKey(database, service.apiKey);
+  if (owner !== null && owner !== FIRST_ACCOUNT_ID) throw new AccountExists(owner);
   await database.query(
     `update connector.accounts
-     set base_url = $2, sealed_credential = $3, credential_version = credential_version + 1
+     set base_url = $2, sealed_credential = $3, credential_digest = $4, credential_version = credential_version + 1
      where id = $1`,
-    [FIRST_ACCOUNT_ID, service.baseUrl, await keyRing.seal(service.apiKey, context)],
+    [
+      FIRST_ACCOUNT_ID,
+      service.baseUrl,
+      await keyRing.seal(service.apiKey, context),
+      digestOf(service.apiKey),
+    ],
   );
 }
 
@@ -80,7 +89,8 @@ async function storeConfiguredSecret(
     `update connector.subscriptions
      set sealed_secret = $2, sealed_configured_secret = $2, secret_version = secret_version + 1,
          sealed_previous_secret = null, previous_max_timestamp = null, previous_accept_until = null,
-         rotation_pending_owner = null, rotation_pending_at = null, registered_at = $3
+         rotation_pending_owner = null, rotation_pending_at = null, rotation_call_at = null,
+         rotation_compromised = false, registered_at = $3
      where id = $1 and sealed_configured_secret is not distinct from $4`,
     [FIRST_SUBSCRIPTION_ID, await keyRing.seal(secret, context), now, stored?.sealed ?? null],
   );

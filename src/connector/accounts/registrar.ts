@@ -1,5 +1,7 @@
-import { ServiceRefusal } from '../service-client/service-errors.ts';
-import { LeaseLost, type RegisterOptions, registerWebhook } from './register-webhook.ts';
+import type { ServiceClient } from '../service-client/service-client.ts';
+import { ServiceError } from '../service-client/service-errors.ts';
+import { type RegisterOptions, registerWebhook, rotateSecret } from './register-webhook.ts';
+import { LeaseLost, type Replaced } from './replace-secret.ts';
 
 const FIRST_RETRY_MS = 5_000;
 const LONGEST_RETRY_MS = 5 * 60_000;
@@ -17,10 +19,16 @@ export interface Registrar {
   readonly state: RegistrationState;
   /** Registers, or joins the attempt under way. Resolves after one attempt, whatever became of it. */
   attempt(): Promise<void>;
+  /** The same, unless an attempt was made within the last seconds. For whoever asks often. */
+  nudge(): void;
+  /** Rotates the secret, see `rotateSecret`. When it fails in doubt, it is settled in the background. */
+  rotate(compromised: boolean): Promise<Replaced | null>;
   close(): Promise<void>;
 }
 
-export interface RegistrarOptions extends Omit<RegisterOptions, 'signal'> {
+export interface RegistrarOptions extends Omit<RegisterOptions, 'signal' | 'client'> {
+  /** Asked before each attempt, for the credential may have changed. */
+  readonly client: () => ServiceClient;
   /** Told when the service issued a new secret, before the attempt ends. A failure of it is logged. */
   readonly onIssued: () => Promise<void>;
   /** Between 0 and 1; spreads the retries of several processes. */
@@ -37,7 +45,15 @@ export function createRegistrar(options: RegistrarOptions): Registrar {
   let state: RegistrationState = { state: 'pending', errorCode: null };
   let failures = 0;
   let running: Promise<void> | null = null;
+  let rotating: Promise<unknown> | null = null;
+  let attemptedAt = Number.NEGATIVE_INFINITY;
   let cancelRetry = (): void => {};
+
+  const attemptOptions = (): RegisterOptions => ({
+    ...options,
+    client: options.client(),
+    signal: closing.signal,
+  });
 
   function retryIn(ms: number): void {
     cancelRetry();
@@ -46,11 +62,12 @@ export function createRegistrar(options: RegistrarOptions): Registrar {
 
   async function run(): Promise<void> {
     try {
-      const outcome = await registerWebhook({ ...options, signal: closing.signal });
+      const outcome = await registerWebhook(attemptOptions());
       if (outcome === 'busy') return retryIn(BUSY_RETRY_MS);
       failures = 0;
       state = { state: 'registered', errorCode: null };
-      logger.info({ subscriptionId: options.subscriptionId, outcome, url: options.url }, 'webhook in place');
+      const { subscriptionId, url } = options;
+      if (url !== null) logger.info({ subscriptionId, outcome, url }, 'webhook in place');
       if (outcome === 'registered') await announce();
     } catch (error) {
       if (closing.signal.aborted) return;
@@ -84,9 +101,22 @@ export function createRegistrar(options: RegistrarOptions): Registrar {
   function attempt(): Promise<void> {
     cancelRetry();
     running ??= run().finally(() => {
+      attemptedAt = clock.elapsed();
       running = null;
     });
     return running;
+  }
+
+  async function rotate(compromised: boolean): Promise<Replaced | null> {
+    try {
+      const replaced = await rotateSecret(attemptOptions(), compromised);
+      if (replaced !== null) await announce();
+      return replaced;
+    } catch (error) {
+      const inDoubt = error instanceof LeaseLost || (error instanceof ServiceError && error.mayHaveActed);
+      if (inDoubt && !closing.signal.aborted) retryIn(FIRST_RETRY_MS);
+      throw error;
+    }
   }
 
   return {
@@ -94,16 +124,24 @@ export function createRegistrar(options: RegistrarOptions): Registrar {
       return state;
     },
     attempt,
+    nudge() {
+      if (clock.elapsed() - attemptedAt >= BUSY_RETRY_MS) void attempt();
+    },
+    rotate(compromised) {
+      const work = rotate(compromised);
+      rotating = Promise.allSettled([rotating, work]);
+      return work;
+    },
     async close() {
       closing.abort();
       cancelRetry();
-      await running;
+      await Promise.all([running, rotating]);
     },
   };
 }
 
 function errorCode(error: unknown): string {
-  if (error instanceof ServiceRefusal) return error.code;
+  if (error instanceof ServiceError) return error.code;
   if (error instanceof LeaseLost) return 'lease_lost';
   return error instanceof Error ? error.name : 'unknown';
 }

@@ -5,20 +5,24 @@ import type { Subscription, SubscriptionSecret, SubscriptionSecrets } from '../i
 import { secretContext } from './account-store.ts';
 
 /** Beyond this age what is in memory is used, and read again in the background. */
-const FRESH_MS = 5_000;
-/** Beyond this age it is read again first: another process may have withdrawn a compromised secret. */
-const STALE_MS = 15_000;
+const FRESH_MS = 1_000;
+/**
+ * Nothing older than this is used: beyond it secrets are read again first. So whoever marks a secret as being
+ * replaced, and waits this long, knows that every process has seen the mark.
+ */
+export const OLDEST_SECRETS_MS = 2_000;
 /** Failed verifications cost one read in this time, however many there are. */
 const READ_SPACING_MS = 250;
 /** A request waits for a secret that is being replaced, below the 10 s after which its sender gives up. */
 const HOLD_MS = 7_000;
-/** A replacement that takes longer has lost its owner; its registration is due again. */
+/** A replacement that takes longer may have lost its owner, whose lease has run out by then. */
+const OWNER_GONE_MS = 10_000;
+/** Nobody waits for a replacement that is older. */
 const PENDING_MS = 30_000;
-const MOST_WAITING = 200;
+const MOST_WAITING = 2_000;
+const MOST_WAITING_BYTES = 32 * 1024 * 1024;
 /** An id that is not known is not looked for again within this time. */
 const UNKNOWN_MS = 1_000;
-/** A request may have read the secrets this long before its signature is checked: its body takes 15 s at most. */
-const LATE_CHECK_MS = 20_000;
 
 export interface SubscriptionSecretsOptions {
   readonly database: Database;
@@ -30,9 +34,8 @@ export interface SubscriptionSecretsOptions {
 
 interface Entry {
   readonly row: SecretRow;
+  /** The same object as long as nothing about its secrets changes. */
   readonly subscription: Subscription;
-  /** On the monotonic clock: when this process saw the secrets change. */
-  readonly changedAt: number;
 }
 
 /** The secrets in memory, read again when they are old or seem to be. */
@@ -43,8 +46,8 @@ export interface CachedSubscriptionSecrets extends SubscriptionSecrets {
 
 /**
  * Keeps the signing secrets of all subscriptions in memory. A secret may be replaced by another process at
- * any moment, and the old one is void at once, so a failed verification reads again and, while a replacement
- * is under way, waits for it. Implements `Rules per endpoint`, 12-14.
+ * any moment, and the old one is void at once, so nothing old is used, a failed verification reads again and,
+ * while a replacement is under way, waits for it. Implements `Rules per endpoint`, 12-14.
  */
 export function createSubscriptionSecrets(options: SubscriptionSecretsOptions): CachedSubscriptionSecrets {
   const { database, keyRing, clock } = options;
@@ -54,12 +57,13 @@ export function createSubscriptionSecrets(options: SubscriptionSecretsOptions): 
   let reading: Promise<void> | null = null;
   let queued: Promise<void> | null = null;
   let waiting = 0;
+  let waitingBytes = 0;
 
   async function load(): Promise<void> {
     const begun = clock.elapsed();
     triedAt = begun;
     const rows = await database.query<SecretRow>(SELECT);
-    const opened = await Promise.all(rows.map((row) => openEntry(keyRing, row, entries.get(row.id), clock)));
+    const opened = await Promise.all(rows.map((row) => openEntry(keyRing, row, entries.get(row.id))));
     entries = new Map(opened.map((entry) => [entry.row.id, entry]));
     readAt = begun;
   }
@@ -91,18 +95,20 @@ export function createSubscriptionSecrets(options: SubscriptionSecretsOptions): 
     return lookUp(subscriptionId)?.subscription ?? null;
   }
 
-  async function waitForNewer(subscriptionId: string): Promise<boolean> {
+  async function waitForNewer(known: Subscription, fits: (newer: Subscription) => boolean): Promise<boolean> {
     const deadline = clock.elapsed() + HOLD_MS;
+    let seen = known.secrets;
     while (clock.elapsed() < deadline) {
       await readAgain();
-      const entry = entries.get(subscriptionId);
+      const entry = entries.get(known.subscriptionId);
       if (entry === undefined) return false;
-      if (clock.elapsed() - entry.changedAt < LATE_CHECK_MS) return true;
-      if (entry.row.pendingAt === null) return false;
-      if (clock.now() - entry.row.pendingAt > PENDING_MS) {
-        options.onAbandonedRotation?.(subscriptionId);
-        return false;
-      }
+      const { row, subscription } = entry;
+      if (subscription.secrets !== seen && fits(subscription)) return true;
+      seen = subscription.secrets;
+      if (row.pendingAt === null) return false;
+      const age = clock.now() - row.pendingAt;
+      if (age > OWNER_GONE_MS) options.onAbandonedRotation?.(row.id);
+      if (age > PENDING_MS) return false;
     }
     return false;
   }
@@ -113,19 +119,21 @@ export function createSubscriptionSecrets(options: SubscriptionSecretsOptions): 
       const age = clock.elapsed() - readAt;
       const entry = lookUp(subscriptionId);
       if (entry === undefined && age < UNKNOWN_MS) return null;
-      if (entry === undefined || age > STALE_MS) return findAfterRead(subscriptionId);
+      if (entry === undefined || age > OLDEST_SECRETS_MS) return findAfterRead(subscriptionId);
       if (age > FRESH_MS) void readAgain().catch(() => undefined);
       return entry.subscription;
     },
-    async refresh(subscriptionId) {
-      if (waiting >= MOST_WAITING) return false;
+    async awaitNewer(known, bytes, fits) {
+      if (waiting >= MOST_WAITING || waitingBytes + bytes > MOST_WAITING_BYTES) return false;
       waiting += 1;
+      waitingBytes += bytes;
       try {
-        return await waitForNewer(subscriptionId);
+        return await waitForNewer(known, fits);
       } catch {
         return false;
       } finally {
         waiting -= 1;
+        waitingBytes -= bytes;
       }
     },
   };
@@ -140,26 +148,23 @@ interface SecretRow {
   readonly previousMaxTimestamp: number | null;
   readonly previousAcceptUntil: number | null;
   readonly pendingAt: number | null;
+  readonly callAt: number | null;
 }
 
 const SELECT = `select id, account_id as "accountId", is_first as "isFirst", sealed_secret as sealed,
   sealed_previous_secret as "sealedPrevious",
   previous_max_timestamp as "previousMaxTimestamp", previous_accept_until as "previousAcceptUntil",
-  rotation_pending_at as "pendingAt"
+  rotation_pending_at as "pendingAt", rotation_call_at as "callAt"
   from connector.subscriptions`;
 
-async function openEntry(
-  keyRing: KeyRing,
-  row: SecretRow,
-  known: Entry | undefined,
-  clock: Clock,
-): Promise<Entry> {
-  if (known !== undefined && sameSecrets(known.row, row)) {
-    return { ...known, row };
-  }
+async function openEntry(keyRing: KeyRing, row: SecretRow, known: Entry | undefined): Promise<Entry> {
+  if (known !== undefined && sameSecrets(known.row, row)) return { ...known, row };
   const context = secretContext(row.id);
   const secrets: SubscriptionSecret[] = [];
-  if (row.sealed !== null) secrets.push({ secret: await keyRing.open(row.sealed, context) });
+  if (row.sealed !== null) {
+    const doubt = row.callAt === null ? {} : { doubtfulAfter: row.callAt };
+    secrets.push({ secret: await keyRing.open(row.sealed, context), ...doubt });
+  }
   if (row.sealedPrevious !== null && row.previousMaxTimestamp !== null && row.previousAcceptUntil !== null) {
     secrets.push({
       secret: await keyRing.open(row.sealedPrevious, context),
@@ -167,8 +172,7 @@ async function openEntry(
       acceptUntil: row.previousAcceptUntil,
     });
   }
-  const subscription = { subscriptionId: row.id, accountId: row.accountId ?? '', secrets };
-  return { row, subscription, changedAt: known === undefined ? Number.NEGATIVE_INFINITY : clock.elapsed() };
+  return { row, subscription: { subscriptionId: row.id, accountId: row.accountId ?? '', secrets } };
 }
 
 function sameSecrets(a: SecretRow, b: SecretRow): boolean {
@@ -176,6 +180,7 @@ function sameSecrets(a: SecretRow, b: SecretRow): boolean {
     a.sealed === b.sealed &&
     a.sealedPrevious === b.sealedPrevious &&
     a.previousMaxTimestamp === b.previousMaxTimestamp &&
-    a.previousAcceptUntil === b.previousAcceptUntil
+    a.previousAcceptUntil === b.previousAcceptUntil &&
+    a.callAt === b.callAt
   );
 }

@@ -1,41 +1,88 @@
-import type { AccountKind, AccountState, ConnectorAccount } from '../../contract/connector/accounts.ts';
+import type { ConnectorAccount } from '../../contract/connector/accounts.ts';
+import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
+import { type AccountRow, listAccountRows, readAccountRow } from '../accounts/account-rows.ts';
+import type { Accounts } from '../accounts/accounts.ts';
+import { AccountExists } from '../accounts/add-account.ts';
+import { UnknownCredential } from '../accounts/registrations.ts';
+import { LeaseLost } from '../accounts/replace-secret.ts';
 import { toIso, toIsoOrNull } from '../iso-time.ts';
+import { ApiError, invalid, notFound } from './api-error.ts';
 import { ACCOUNT_KEY, cutPage, decodeCursor } from './cursors.ts';
 import type { Operation } from './operations.ts';
+import { chooseAccount, describeServiceFailure } from './service-failure.ts';
 
-interface AccountRow {
-  readonly id: string;
-  readonly kind: AccountKind;
-  readonly baseUrl: string | null;
-  readonly hasCredential: boolean;
-  readonly refused: boolean;
-  readonly subscriptionId: string;
-  readonly isFirst: boolean;
-  readonly registeredUrl: string | null;
-  readonly registeredAt: number | null;
-  readonly createdAt: number;
+const RETRY_AFTER_MS = 5_000;
+
+export interface AccountOperations {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly accounts: Accounts;
+  /** The environment names this account. */
+  readonly isConfigured: (accountId: string) => boolean;
 }
 
-const SELECT = `
-  select a.id, a.kind, a.base_url as "baseUrl", a.sealed_credential is not null as "hasCredential",
-         coalesce(p.refused_credential_version = a.credential_version, false) as refused,
-         a.subscription_id as "subscriptionId", coalesce(s.is_first, false) as "isFirst",
-         s.registered_url as "registeredUrl", s.registered_at as "registeredAt", a.created_at as "createdAt"
-    from connector.accounts a
-    left join connector.subscriptions s on s.id = a.subscription_id
-    left join connector.poll_states p on p.account_id = a.id
-   where $1::bigint is null or (a.created_at, a.id) > ($1::bigint, $2::text)
-   order by a.created_at, a.id limit $3::integer`;
-
 /** `GET /v1/accounts`, the oldest first. Credentials are never shown. */
-export function listAccounts(database: Database): Operation<'listAccounts'> {
+export function listAccounts({ database, clock }: AccountOperations): Operation<'listAccounts'> {
   return async ({ query }) => {
-    const [createdAt, id] = decodeCursor(ACCOUNT_KEY, query.cursor) ?? [null, null];
-    const rows = await database.query<AccountRow>(SELECT, [createdAt, id, query.limit + 1]);
+    const after = decodeCursor(ACCOUNT_KEY, query.cursor);
+    const rows = await listAccountRows(database, { after, limit: query.limit + 1, now: clock.now() });
     const { page, nextCursor, hasMore } = cutPage(rows, query.limit, (row) => [row.createdAt, row.id]);
     return { accounts: page.map(present), nextCursor, hasMore };
   };
+}
+
+/** `POST /v1/accounts`: kept once the service has taken the key. */
+export function addAccount(options: AccountOperations): Operation<'addAccount'> {
+  const { database, clock, accounts } = options;
+  return async ({ body }) => {
+    const id = await accounts.add(body).catch((error: unknown) => {
+      if (error instanceof AccountExists)
+        throw new ApiError('account_exists', `The key belongs to the account ${error.accountId}.`);
+      throw describeServiceFailure(error);
+    });
+    const row = await readAccountRow(database, id, clock.now());
+    if (row === null) throw notFound('account');
+    return present(row);
+  };
+}
+
+/** `DELETE /v1/accounts/{id}`. Its messages stay. */
+export function removeAccount({ accounts, isConfigured }: AccountOperations): Operation<'removeAccount'> {
+  return async ({ id }) => {
+    if (isConfigured(id)) {
+      throw new ApiError('account_configured', 'The environment names this account; remove it there.');
+    }
+    if (!(await accounts.remove(id))) throw notFound('account');
+    return { ok: true };
+  };
+}
+
+/** `POST /v1/webhook/rotate`: answers once the new secret is in place. */
+export function rotateSecret({ database, accounts }: AccountOperations): Operation<'rotateSecret'> {
+  return async ({ body }) => {
+    const { id } = await chooseAccount(database, body?.accountId);
+    const replaced = await accounts.rotate(id, body?.compromised === true).catch((error: unknown) => {
+      throw describeRotationFailure(error);
+    });
+    if (replaced === null) {
+      throw new ApiError(
+        'rotation_in_progress',
+        'The secret is being registered or rotated right now.',
+        RETRY_AFTER_MS,
+      );
+    }
+    const { at, previousAcceptedUntil } = replaced;
+    return { rotatedAt: toIso(at), previousAcceptedUntil: toIsoOrNull(previousAcceptedUntil) };
+  };
+}
+
+function describeRotationFailure(error: unknown): unknown {
+  if (error instanceof UnknownCredential) return invalid('accountId', error.message);
+  if (error instanceof LeaseLost) {
+    return new ApiError('unavailable', 'Another process took over and rotates again.', RETRY_AFTER_MS);
+  }
+  return describeServiceFailure(error);
 }
 
 function present(row: AccountRow): ConnectorAccount {
@@ -49,11 +96,35 @@ function present(row: AccountRow): ConnectorAccount {
     webhookPath: row.isFirst ? path : `${path}/${row.subscriptionId}`,
     webhookUrl: row.registeredUrl,
     webhookRegisteredAt: row.registeredUrl === null ? null : toIsoOrNull(row.registeredAt),
+    secretInDoubt: row.inDoubt,
+    quota: presentQuota(row),
+    endingLicenses: row.endingLicenses.map(({ connectionId, licenseExpires }) => ({
+      connectionId,
+      licenseExpires: toIso(licenseExpires),
+    })),
     createdAt: toIso(row.createdAt),
   };
 }
 
-function judgeState(row: AccountRow): AccountState {
+function presentQuota({ quota }: AccountRow): ConnectorAccount['quota'] {
+  if (quota === null) return null;
+  return {
+    readAt: toIso(quota.readAt),
+    slots: {
+      total: quota.slotsTotal,
+      used: quota.slotsUsed,
+      available: quota.slotsAvailable,
+      nextExpiry: toIsoOrNull(quota.nextExpiry),
+    },
+    connections: {
+      total: quota.connectionsTotal,
+      connected: quota.connectionsConnected,
+      needsReconnect: quota.connectionsNeedReconnect,
+    },
+  };
+}
+
+function judgeState(row: AccountRow): ConnectorAccount['state'] {
   if (!row.hasCredential) return 'webhook_only';
   if (!row.refused) return 'active';
   return row.kind === 'oauth' ? 'reauth_required' : 'credential_refused';

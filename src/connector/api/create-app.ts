@@ -6,12 +6,13 @@ import type { Database } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { Metrics } from '../../runtime/metrics/metrics.ts';
 import type { Queues } from '../../runtime/queue/queues.ts';
+import type { Accounts } from '../accounts/accounts.ts';
 import type { ChangesRouter } from '../feed/changes-router.ts';
 import type { Feed } from '../feed/feed.ts';
 import type { Receiver } from '../inbox/receiver.ts';
 import type { Outbox } from '../outbox/outbox.ts';
 import type { Reconciler } from '../reconcile/reconciler.ts';
-import { listAccounts } from './accounts.ts';
+import { addAccount, listAccounts, removeAccount, rotateSecret } from './accounts.ts';
 import { answerError } from './answer-error.ts';
 import { refuseUnrouted, routeOperations, serveOpenApi } from './api-router.ts';
 import { checkToken } from './check-token.ts';
@@ -47,6 +48,9 @@ export interface WebParts extends ProbeParts {
   readonly changes: ChangesRouter;
   readonly reconciler: Reconciler;
   readonly outbox: Outbox;
+  readonly accounts: Accounts;
+  /** The environment names this account. */
+  readonly isConfigured: (accountId: string) => boolean;
 }
 
 /** Serves webhooks and the API. */
@@ -79,11 +83,15 @@ export function createWorkerApp(parts: ProbeParts): Express {
   return app;
 }
 
-function createOperations({ database, clock, reconciler, feed, outbox }: WebParts) {
+function createOperations(parts: WebParts) {
+  const { database, clock, reconciler, feed, outbox } = parts;
   const sync = { database, clock, reconciler, settleFeed: () => feed.settle() };
   const sends = { database, clock, wake: outbox.wake, onChanged: () => feed.nudge() };
   return {
-    listAccounts: listAccounts(database),
+    listAccounts: listAccounts(parts),
+    addAccount: addAccount(parts),
+    removeAccount: removeAccount(parts),
+    rotateSecret: rotateSecret(parts),
     listConnections: listConnections(database),
     getConnection: getConnection(database),
     mapCustomer: mapCustomer({ database, clock, onChanged: () => feed.nudge() }),

@@ -7,9 +7,11 @@ const TIMESTAMP = HEADERS.timestamp.toLowerCase();
 const SIGNATURE = HEADERS.signature.toLowerCase();
 
 /**
- * Checks a delivery against the secrets of its subscription. When none fits, the secrets are read again: a
- * rotation may just have replaced them. A previous secret is good only for what was signed before the
- * rotation, and only for a while. Implements `Delivery and signature`.
+ * Checks a delivery against the secrets of its subscription. When none fits, they are read again: a rotation
+ * may just have replaced them. A previous secret is good only for what was signed before the rotation, and
+ * only for a while. What was signed with the secret of before while a rotation is under way waits for its
+ * outcome; without one it is refused. Implements `Delivery and signature`, and of `Rules per endpoint` 12-14
+ * that a rotation voids the old secret at once.
  */
 export async function checkSignature(
   request: IncomingMessage,
@@ -27,11 +29,13 @@ export async function checkSignature(
       now: now(),
     });
 
-  const first = check(subscription.secrets);
-  if (first.valid || first.reason !== 'wrong_signature') return first;
-  if (!(await subscriptions.refresh(subscription.subscriptionId))) return first;
-  const renewed = await subscriptions.find(subscription.subscriptionId);
-  return renewed === null ? first : check(renewed.secrets);
+  let latest = check(subscription.secrets);
+  if (latest.valid || latest.reason !== 'wrong_signature') return latest;
+  await subscriptions.awaitNewer(subscription, body.length, (newer) => {
+    latest = check(newer.secrets);
+    return latest.valid;
+  });
+  return latest;
 }
 
 type Signed = Omit<Parameters<typeof verifySignature>[0], 'secrets'>;
@@ -40,7 +44,7 @@ function verifyWithin(secrets: Subscription['secrets'], signed: Signed): Signatu
   const good = secrets.filter(({ acceptUntil }) => acceptUntil === undefined || signed.now <= acceptUntil);
   const check = verifySignature({ ...signed, secrets: good.map(({ secret }) => secret) });
   if (!check.valid) return check;
-  const { maxTimestamp } = good[check.secret] ?? {};
-  const tooNew = maxTimestamp !== undefined && check.timestamp > maxTimestamp;
+  const { maxTimestamp = Infinity, doubtfulAfter = Infinity } = good[check.secret] ?? {};
+  const tooNew = check.timestamp > Math.min(maxTimestamp, doubtfulAfter);
   return tooNew ? { valid: false, reason: 'wrong_signature' } : check;
 }

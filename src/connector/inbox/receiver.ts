@@ -109,12 +109,14 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     request: IncomingMessage,
     path: { readonly subscriptionId?: string },
   ): Promise<Refusal | undefined> {
-    const subscription = await subscriptions.find(path.subscriptionId);
-    if (subscription === null) return 'unknown_subscription';
+    if ((await subscriptions.find(path.subscriptionId)) === null) return 'unknown_subscription';
     const body = await readRawBody(request, limits.bodyBytes);
     if (body.kind !== 'read') return body.kind;
     open += 1;
     try {
+      // Asked again, since a body may take its time and a secret may be replaced meanwhile.
+      const subscription = await subscriptions.find(path.subscriptionId);
+      if (subscription === null) return 'unknown_subscription';
       const { subscriptionId, accountId } = subscription;
       const signature = await checkSignature(request, body.bytes, subscription, subscriptions, () =>
         clock.now(),

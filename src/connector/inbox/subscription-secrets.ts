@@ -5,6 +5,8 @@ export interface SubscriptionSecret {
   readonly maxTimestamp?: number;
   /** Good until then on our clock, epoch ms. Absent: no end. */
   readonly acceptUntil?: number;
+  /** It is being replaced: whether it is good for later signed timestamps is not known yet. */
+  readonly doubtfulAfter?: number;
 }
 
 /** A webhook path's subscription as the receiver needs it. */
@@ -16,11 +18,15 @@ export interface Subscription {
 
 /** Where the receiver finds secrets. Answers from memory: it is asked for each delivery. */
 export interface SubscriptionSecrets {
-  /** By the id in the path; undefined asks for the first subscription. Null: there is none such. */
+  /**
+   * By the id in the path; undefined asks for the first subscription. Null: there is none such. What it
+   * answers is a few seconds old at most, so ask right before the check.
+   */
   find(subscriptionId?: string): Promise<Subscription | null> | Subscription | null;
   /**
-   * A verification failed: a newer secret may be stored. Reads it again, no more often than it can afford.
-   * True when the secrets changed, so that checking again makes sense.
+   * No secret of `known` fits, or the one that fits is in doubt. Reads again, no more often than it can
+   * afford, and asks `fits` of each newer state; waits while a secret is being replaced. False when none did
+   * in time. `bytes` is what the waiting request holds in memory.
    */
-  refresh(subscriptionId: string): Promise<boolean>;
+  awaitNewer(known: Subscription, bytes: number, fits: (newer: Subscription) => boolean): Promise<boolean>;
 }

@@ -4,6 +4,7 @@ import type { Logger } from '../../runtime/logger/logger.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
 import { type Account, readAccount } from '../accounts/account-store.ts';
 import { clientOf } from '../accounts/credential-source.ts';
+import { refreshQuota } from '../accounts/quota.ts';
 import { holdLease } from '../leases/hold-lease.ts';
 import type { Lease } from '../leases/lease.ts';
 import { backOff, failureCode, isRefusedCredential } from './back-off.ts';
@@ -121,6 +122,7 @@ async function pollUnderLease(
       onCommitted,
     };
     const cycle = await runPollCycle(context, state, { fullSweep });
+    await refreshQuota(options, client, account, signal);
     metrics.backOff.set({ account: accountId }, 0);
     metrics.lastGood.set({ account: accountId }, clock.now() / 1_000);
     metrics.seconds.observe({ outcome: 'good' }, (clock.elapsed() - begun) / 1_000);

@@ -1,5 +1,5 @@
 import type { Queues } from '../../runtime/queue/queues.ts';
-import { readAccounts } from '../accounts/account-store.ts';
+import { type Account, readAccounts } from '../accounts/account-store.ts';
 import { type AccountPollerOptions, type PollOutcome, pollAccount } from './account-poller.ts';
 import type { PageBudget } from './poll-context.ts';
 import { askForFullSweep } from './poll-state.ts';
@@ -26,8 +26,12 @@ export interface ReconcilerOptions extends AccountPollerOptions {
 }
 
 export interface Reconciler {
-  /** Begins to poll every account, once per period over all processes. */
+  /** Takes part in the polling of every account: once per period over all processes. */
   start(): Promise<void>;
+  /** Has an account polled from now on, soon for the first time. Rejects when the queue does not take it. */
+  begin(account: Account): Promise<void>;
+  /** Ends the polling of an account in all processes. */
+  end(accountId: string): Promise<void>;
   /** Polls soon: an event told of something that only a poll can confirm. Never rejects. */
   pollSoon(accountId: string): Promise<void>;
   /** Polls now and resolves when no gap is left, or when that is not to be had. */
@@ -42,6 +46,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
   const { database, queues, logger, clock } = options;
   const closing = new AbortController();
   const underWay = new Set<Promise<unknown>>();
+  const begun = new Set<string>();
   const running = new Map<string, Promise<SyncOutcome>>();
   const queued = new Map<string, Promise<SyncOutcome>>();
 
@@ -90,9 +95,17 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
     return work;
   }
 
+  async function begin(account: Account): Promise<void> {
+    if (begun.has(account.id) || !options.polls(account)) return;
+    const { id } = account;
+    await askForFullSweep(database, id);
+    await queues.schedule(QUEUE, id, { accountId: id }, { everyMs: options.intervalMs, jitter: JITTER });
+    begun.add(id);
+    await wake(id, 'start', 0);
+  }
+
   return {
     async start() {
-      const accounts = (await readAccounts(database)).filter(options.polls);
       queues.work(
         QUEUE,
         async (data, signal) => {
@@ -101,11 +114,12 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
         },
         { concurrency: CONCURRENCY },
       );
-      for (const { id } of accounts) {
-        await askForFullSweep(database, id);
-        await queues.schedule(QUEUE, id, { accountId: id }, { everyMs: options.intervalMs, jitter: JITTER });
-        await wake(id, 'start', 0);
-      }
+      for (const account of await readAccounts(database)) await begin(account);
+    },
+    begin,
+    async end(accountId) {
+      begun.delete(accountId);
+      await queues.unschedule(QUEUE, accountId);
     },
     pollSoon: (accountId) => wake(accountId, 'event', EVENT_DELAY_MS),
     syncNow(accountId) {

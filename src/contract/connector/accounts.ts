@@ -15,6 +15,23 @@ export const ACCOUNT_STATES = ['active', 'webhook_only', 'credential_refused', '
 const accountState = z.enum(ACCOUNT_STATES);
 export type AccountState = z.infer<typeof accountState>;
 
+const count = z.int().min(0);
+
+/** What the service's `GET /account` told last. */
+const accountQuota = z.object({
+  readAt: dateTime,
+  slots: z.object({
+    total: count,
+    used: count,
+    available: count,
+    nextExpiry: dateTime.nullable().describe('Renew before this date; null while no number has paired.'),
+  }),
+  connections: z.object({ total: count, connected: count, needsReconnect: count }),
+});
+
+/** A valid licence that ends within seven days. */
+const endingLicense = z.object({ connectionId: identifier, licenseExpires: dateTime });
+
 /** A credential of a service that this connector integrates. The credential itself is never shown. */
 export const connectorAccount = z.object({
   id: accountId,
@@ -25,6 +42,11 @@ export const connectorAccount = z.object({
   webhookPath: z.string().describe('Path of its webhook at this connector.'),
   webhookUrl: z.string().nullable().describe('Registered at the service; null: none by this connector.'),
   webhookRegisteredAt: dateTime.nullable(),
+  secretInDoubt: z
+    .boolean()
+    .describe('Its signing secret is being replaced, and nobody knows yet which holds.'),
+  quota: accountQuota.nullable().describe('Null until it was read; read every few minutes.'),
+  endingLicenses: z.array(endingLicense).describe('The soonest first, 100 at most.'),
   createdAt: dateTime,
 });
 export type ConnectorAccount = z.infer<typeof connectorAccount>;
@@ -34,8 +56,14 @@ export type ConnectorAccountList = z.infer<typeof connectorAccountList>;
 
 /** Body of `POST /v1/accounts`. */
 export const addAccountRequest = z.strictObject({
-  baseUrl: z.url({ protocol: /^https?$/ }).max(2048),
-  apiKey: z.string().min(1).max(4096),
+  baseUrl: z
+    .url({ protocol: /^https?$/ })
+    .max(2048)
+    .regex(/^[^@?#]*$/, 'must hold no credentials, query or fragment'),
+  apiKey: z
+    .string()
+    .max(4096)
+    .regex(/^[\x21-\x7e]+$/, 'must be printable ASCII characters without spaces'),
 });
 export type AddAccountRequest = z.infer<typeof addAccountRequest>;
 

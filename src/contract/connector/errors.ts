@@ -13,6 +13,8 @@ export const CONNECTOR_ERRORS = {
   not_cancellable: { status: 409, meaning: 'The send is no longer queued.' },
   not_retryable: { status: 409, meaning: 'Only an `unknown` or `rejected` send can be tried again.' },
   account_exists: { status: 409, meaning: 'This credential belongs to an account already.' },
+  account_configured: { status: 409, meaning: 'The environment names this account; remove it there.' },
+  rotation_in_progress: { status: 409, meaning: 'The secret is being registered or rotated right now.' },
   payload_too_large: { status: 413, meaning: 'The body is larger than the connector takes.' },
   internal_error: { status: 500, meaning: 'The connector failed; the log says more.' },
   service_refused: { status: 502, meaning: 'The service refused the call; `message` holds its code.' },

@@ -33,7 +33,12 @@ export const SYNC_ENDPOINTS = {
     summary: 'Adds an account by its API key.',
     body: { schema: addAccountRequest, required: true },
     answers: [{ status: 201, description: 'Added.', schema: connectorAccount }],
-    errors: [...API_ERRORS, ...BODY_ERRORS, 'account_exists', 'service_refused', 'service_unreachable'],
+    errors: [
+      ...API_ERRORS,
+      ...BODY_ERRORS,
+      'account_exists',
+      ...SERVICE_CALL_ERRORS.filter((code) => code !== 'account_required'),
+    ],
   },
   startGrant: {
     method: 'POST',
@@ -62,7 +67,7 @@ export const SYNC_ENDPOINTS = {
     path: '/v1/accounts/{id}',
     summary: 'Removes an account and its credential.',
     answers: [{ status: 200, description: 'Removed.', schema: acknowledgement }],
-    errors: [...API_ERRORS, 'not_found'],
+    errors: [...API_ERRORS, 'not_found', 'account_configured'],
   },
   listChanges: {
     method: 'GET',

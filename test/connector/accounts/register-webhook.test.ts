@@ -1,8 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { FIRST_SUBSCRIPTION_ID, secretContext } from '../../../src/connector/accounts/account-store.ts';
 import { ensureFirstAccount } from '../../../src/connector/accounts/first-account.ts';
-import { LeaseLost, registerWebhook } from '../../../src/connector/accounts/register-webhook.ts';
+import { registerWebhook } from '../../../src/connector/accounts/register-webhook.ts';
 import { createRegistrar } from '../../../src/connector/accounts/registrar.ts';
+import { LeaseLost } from '../../../src/connector/accounts/replace-secret.ts';
 import { createServiceClient } from '../../../src/connector/service-client/service-client.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
 import { createKeyRing, generateSealingKey } from '../../../src/runtime/sealing/key-ring.ts';
@@ -42,6 +43,7 @@ function options(owner = 'p1', url = URL_A) {
     client: createServiceClient({ baseUrl: service.baseUrl, token: () => 'key-1', clock }),
     subscriptionId: FIRST_SUBSCRIPTION_ID,
     url,
+    settleMs: 0,
   };
 }
 const register = (owner?: string, url?: string) => registerWebhook(options(owner, url));
@@ -206,7 +208,8 @@ describe('a registration that does not get through', () => {
 });
 
 describe('the registrar', () => {
-  const create = (onIssued = async () => {}) => createRegistrar({ ...options(), random: () => 1, onIssued });
+  const create = (onIssued = async () => {}) =>
+    createRegistrar({ ...options(), client: () => options().client, random: () => 1, onIssued });
 
   it('tells that a secret was issued, once', async () => {
     let issued = 0;
@@ -228,9 +231,9 @@ describe('the registrar', () => {
     await clock.timerSet(5_000);
     await clock.advance(5_000);
     await registrar.attempt();
-    await clock.timerSet(20_000);
+    await clock.timerSet(10_000);
     service.fault = () => undefined;
-    await clock.advance(20_000);
+    await clock.advance(10_000);
     await registrar.attempt();
     expect(registrar.state.state).toBe('registered');
     await registrar.close();

@@ -22,7 +22,8 @@ const PATHS = {
   '/healthz': ['get'],
   '/readyz': ['get'],
   '/metrics': ['get'],
-  '/v1/accounts': ['get'],
+  '/v1/accounts': ['get', 'post'],
+  '/v1/accounts/{id}': ['delete'],
   '/v1/changes': ['get'],
   '/v1/changes/stream': ['get'],
   '/v1/connections': ['get'],
@@ -34,6 +35,7 @@ const PATHS = {
   '/v1/outbound/{id}': ['delete', 'get'],
   '/v1/outbound/{id}/retry': ['post'],
   '/v1/sync': ['get', 'post'],
+  '/v1/webhook/rotate': ['post'],
 };
 
 let world: ConnectorWorld;
@@ -352,13 +354,14 @@ describe('the document', () => {
     expect(listed).toEqual(PATHS);
   });
 
-  it('lists none that answers 404 or 405', async () => {
+  it('lists none that is not there', async () => {
     for (const [path, methods] of Object.entries(PATHS)) {
       if (path.endsWith('stream')) continue;
       for (const method of methods) {
         const real = path.replace('{id}', 'c1').replace('/messages/c1', `/messages/${expectedIds[0]}`);
         const answer = await running.ask(method.toUpperCase(), real.replace('{subscriptionId}', 'default'));
-        expect([path, method, answer.status]).not.toEqual([path, method, expect.toBeOneOf([404, 405])]);
+        const unrouted = answer.status === 405 || answer.body['message'] === 'No such address.';
+        expect([path, method, unrouted]).toEqual([path, method, false]);
       }
     }
   });

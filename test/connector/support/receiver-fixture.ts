@@ -36,13 +36,14 @@ export class FixedSecrets implements SubscriptionSecrets {
     return this.subscriptions.find((entry) => entry.subscriptionId === wanted) ?? null;
   }
 
-  refresh(): Promise<boolean> {
+  awaitNewer(known: Subscription, _bytes: number, fits: (newer: Subscription) => boolean): Promise<boolean> {
     this.refreshes += 1;
     const { refreshed } = this;
     if (refreshed === undefined) return Promise.resolve(false);
     this.subscriptions = refreshed;
     this.refreshed = undefined;
-    return Promise.resolve(true);
+    const newer = this.find(known.subscriptionId);
+    return Promise.resolve(newer !== null && fits(newer));
   }
 }
 

@@ -93,6 +93,7 @@ export class ConnectorWorld {
       reconcileIntervalMs: 45_000,
       inboxRetentionDays: 30,
       random: () => 0,
+      rotationSettleMs: 0,
       ...options,
     });
     const server = createServer(connector.app);

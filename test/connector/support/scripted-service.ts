@@ -48,6 +48,10 @@ export class ScriptedService {
   requests: ServiceRequest[] = [];
   webhook: { url: string; secret: string } | null = null;
   pageSize = 100;
+  account = {
+    slots: { total: 5, used: 2, available: 3, nextExpiry: '2026-02-01T00:00:00.000Z' as string | null },
+    connections: { total: 2, connected: 2, needsReconnect: 0 },
+  };
   /** `Date` of its answers; null: none. */
   date: number | null = null;
   /** Called before each request is answered. */
@@ -151,6 +155,12 @@ export class ScriptedService {
       case 'PUT /webhook':
         this.webhook = { url: String(JSON.parse(body).url), secret: `secret-${++this.#secrets}` };
         return { status: 200, body: { ...this.webhook, events: [] } };
+      case 'POST /webhook/rotate':
+        if (this.webhook === null) return { status: 400, body: { error: 'invalid_webhook' } };
+        this.webhook = { ...this.webhook, secret: `secret-${++this.#secrets}` };
+        return { status: 200, body: { secret: this.webhook.secret } };
+      case 'GET /account':
+        return { status: 200, body: this.account };
       default:
         return { status: 404, body: { error: 'not_found' } };
     }

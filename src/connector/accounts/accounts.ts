@@ -1,0 +1,107 @@
+import type { Clock } from '../../runtime/clock/clock.ts';
+import type { Database } from '../../runtime/database/database.ts';
+import type { Logger } from '../../runtime/logger/logger.ts';
+import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
+import { type Account, readAccount } from './account-store.ts';
+import { createAccountWatch } from './account-watch.ts';
+import { addAccount } from './add-account.ts';
+import { createRegistrations, type Registrations } from './registrations.ts';
+import { removeAccount } from './remove-account.ts';
+
+export interface AccountsOptions {
+  readonly database: Database;
+  readonly keyRing: KeyRing;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Names this process among all. */
+  readonly owner: string;
+  readonly random: () => number;
+  /** Public address of the receiver; undefined: webhooks are registered by hand. */
+  readonly publicUrl: string | undefined;
+  /** From announcing the rotation of a secret to the call. */
+  readonly settleMs: number | undefined;
+  /** Whether this process may use the credential of an account. */
+  readonly mayUse: (account: Account) => boolean;
+  /** Told when an account has a new signing secret. */
+  readonly onIssued: (accountId: string) => Promise<void>;
+  /** Has an account polled by whichever processes poll. */
+  readonly polling: {
+    begin(account: Account): Promise<void>;
+    end(accountId: string): Promise<void>;
+  };
+  /** This process polls by itself what other processes add. */
+  readonly polls: boolean;
+}
+
+/** The accounts of this connector, each with its own credential, schedule, webhook path and secret. */
+export interface Accounts extends Pick<Registrations, 'nudge' | 'rotate'> {
+  /** Registers webhooks, and follows what other processes add and remove. */
+  start(): Promise<void>;
+  /**
+   * Adds an account, registers its webhook and has it polled. Resolves with its id once it is kept and one
+   * attempt to register was made. Throws what `addAccount` throws.
+   */
+  add(service: { readonly baseUrl: string; readonly apiKey: string }): Promise<string>;
+  /** Removes an account and ends what is done for it, see `removeAccount`. False when there is none such. */
+  remove(accountId: string): Promise<boolean>;
+  close(): Promise<void>;
+}
+
+/** Puts together what is done for accounts. */
+export function createAccounts(options: AccountsOptions): Accounts {
+  const { database, keyRing, clock, logger, owner, random, polling } = options;
+  const registrations = createRegistrations({
+    keeper: { database, clock, logger, owner },
+    keyRing,
+    publicUrl: options.publicUrl ?? null,
+    mayUse: options.mayUse,
+    onIssued: options.onIssued,
+    random,
+    settleMs: options.settleMs,
+  });
+  let started = false;
+  const watch = createAccountWatch({
+    database,
+    clock,
+    logger,
+    onPresent: async (account) => {
+      await registrations.add(account);
+      if (started && options.polls) await polling.begin(account);
+    },
+    onGone: async (accountId) => {
+      await registrations.remove(accountId);
+      await polling.end(accountId);
+    },
+    onLooked: () => registrations.nudgeAbandoned(),
+  });
+
+  return {
+    async start() {
+      await watch.start();
+      started = true;
+    },
+    async add(service) {
+      const id = await addAccount({ database, keyRing, clock }, service);
+      const account = await readAccount(database, id);
+      // From here on it is kept: what fails now is made up for by the next look of some process.
+      await watch.look().catch((err: unknown) => {
+        logger.warn({ err, accountId: id }, 'an account was added, and is taken up later');
+      });
+      if (account !== null && !options.polls) await polling.begin(account);
+      return id;
+    },
+    async remove(accountId) {
+      if (!(await removeAccount(database, accountId, clock.now()))) return false;
+      await watch.look().catch((err: unknown) => {
+        logger.warn({ err, accountId }, 'an account was removed, and is let go of later');
+      });
+      return true;
+    },
+    nudge: registrations.nudge,
+    rotate: registrations.rotate,
+    async close() {
+      await watch.close();
+      await registrations.close();
+    },
+  };
+}

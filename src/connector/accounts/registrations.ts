@@ -1,0 +1,121 @@
+import type { Database } from '../../runtime/database/database.ts';
+import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
+import type { LeaseKeeper } from '../leases/hold-lease.ts';
+import { type Account, FIRST_SUBSCRIPTION_ID } from './account-store.ts';
+import { clientOf } from './credential-source.ts';
+import { createRegistrar, type Registrar } from './registrar.ts';
+import type { Replaced } from './replace-secret.ts';
+
+/** A replacement that takes longer may have lost its owner, whose lease has run out by then. */
+const OWNER_GONE_MS = 10_000;
+
+export interface RegistrationsOptions {
+  readonly keeper: LeaseKeeper;
+  readonly keyRing: KeyRing;
+  /** Public address of the receiver without an id; null: webhooks are registered by hand. */
+  readonly publicUrl: string | null;
+  /** Whether this process may use the credential of an account. */
+  readonly mayUse: (account: Account) => boolean;
+  /** Told when an account has a new secret. */
+  readonly onIssued: (accountId: string) => Promise<void>;
+  readonly random: () => number;
+  readonly settleMs?: number | undefined;
+}
+
+/** The webhooks of all accounts, and their secrets. */
+export interface Registrations {
+  /** Looks after the webhook of an account from now on, or again with its new credential. One attempt, then resolves. */
+  add(account: Account): Promise<void>;
+  remove(accountId: string): Promise<void>;
+  /** The secret of a subscription is in doubt for long: whoever was replacing it may be gone. */
+  nudge(subscriptionId: string): void;
+  /** Does the same for every subscription that is in doubt. Throws what the database throws. */
+  nudgeAbandoned(): Promise<void>;
+  /** Rotates, see `Registrar.rotate`. Throws `UnknownCredential` when this process cannot call for it. */
+  rotate(accountId: string, compromised: boolean): Promise<Replaced | null>;
+  close(): Promise<void>;
+}
+
+/** This process has no credential of the account. */
+export class UnknownCredential extends Error {
+  override readonly name = 'UnknownCredential';
+
+  constructor() {
+    super('this connector has no credential of the account');
+  }
+}
+
+interface Registered {
+  readonly subscriptionId: string;
+  readonly registrar: Registrar;
+}
+
+/** Registers the webhook of each account at its own path, and rotates secrets. */
+export function createRegistrations(options: RegistrationsOptions): Registrations {
+  const { keeper, keyRing, publicUrl, mayUse, onIssued, random, settleMs } = options;
+  const { database, clock } = keeper;
+  const byAccount = new Map<string, Registered>();
+
+  function registrarOf(account: Account): Registrar {
+    const { id, subscriptionId } = account;
+    return createRegistrar({
+      keeper,
+      keyRing,
+      client: () => clientOf({ database, keyRing, clock }, account),
+      subscriptionId,
+      url: publicUrl === null ? null : webhookUrl(publicUrl, subscriptionId),
+      settleMs,
+      random,
+      onIssued: () => onIssued(id),
+    });
+  }
+
+  function nudge(subscriptionId: string): void {
+    for (const each of byAccount.values()) {
+      if (each.subscriptionId === subscriptionId) each.registrar.nudge();
+    }
+  }
+
+  return {
+    async add(account) {
+      // The webhook of a grant is set on its app, and its secret with it.
+      if (account.kind !== 'api_key' || !account.hasCredential || !mayUse(account)) return;
+      const registrar = byAccount.get(account.id)?.registrar ?? registrarOf(account);
+      byAccount.set(account.id, { subscriptionId: account.subscriptionId, registrar });
+      await registrar.attempt();
+    },
+    async remove(accountId) {
+      const registered = byAccount.get(accountId);
+      byAccount.delete(accountId);
+      await registered?.registrar.close();
+    },
+    nudge,
+    async nudgeAbandoned() {
+      for (const id of await readAbandoned(database, clock.now() - OWNER_GONE_MS)) nudge(id);
+    },
+    async rotate(accountId, compromised) {
+      const registered = byAccount.get(accountId);
+      if (registered === undefined) throw new UnknownCredential();
+      return await registered.registrar.rotate(compromised);
+    },
+    async close() {
+      await Promise.all([...byAccount.values()].map(({ registrar }) => registrar.close()));
+    },
+  };
+}
+
+/** The first subscription is served at the address itself, the others below it. */
+function webhookUrl(publicUrl: string, subscriptionId: string): string {
+  if (subscriptionId === FIRST_SUBSCRIPTION_ID) return publicUrl;
+  const url = new URL(publicUrl);
+  url.pathname = `${url.pathname.replace(/\/+$/, '')}/${encodeURIComponent(subscriptionId)}`;
+  return url.href;
+}
+
+async function readAbandoned(database: Database, before: number): Promise<string[]> {
+  const rows = await database.query<{ id: string }>(
+    'select id from connector.subscriptions where rotation_pending_at < $1',
+    [before],
+  );
+  return rows.map(({ id }) => id);
+}

@@ -1,0 +1,37 @@
+import type { Database } from '../../runtime/database/database.ts';
+
+/** What belongs to an account alone and is worth nothing without it, by its `account_id`. */
+const TABLES = ['coverage', 'poll_states', 'gaps', 'sweeps', 'repairs', 'repair_totals', 'quotas'] as const;
+
+/**
+ * Forgets an account, its credential and its webhook path. Messages, connections and changes stay, they are
+ * the CRM's history; its connections are hidden, and another account that lists one of them takes it over.
+ * Whoever polls or registers for it loses the lease, so nothing is written for it afterwards.
+ * False when there is no such account. Throws what the database throws.
+ */
+export async function removeAccount(database: Database, accountId: string, now: number): Promise<boolean> {
+  return await database.transaction(async (tx) => {
+    const [account] = await tx.query<{ subscriptionId: string }>(
+      'delete from connector.accounts where id = $1 returning subscription_id as "subscriptionId"',
+      [accountId],
+    );
+    if (account === undefined) return false;
+    await tx.query(
+      'update connector.leases set fence = fence + 1, expires_at = 0 where name = any($1::text[])',
+      [[`poll:${accountId}`, `registration:${account.subscriptionId}`]],
+    );
+    await tx.query('delete from connector.subscriptions where id = $1 and account_id = $2', [
+      account.subscriptionId,
+      accountId,
+    ]);
+    for (const table of TABLES) {
+      await tx.query(`delete from connector.${table} where account_id = $1`, [accountId]);
+    }
+    await tx.query(
+      `update connector.connections set listed_at = null, visible = false, version = version + 1, updated_at = $2
+       where account_id = $1`,
+      [accountId, now],
+    );
+    return true;
+  });
+}
