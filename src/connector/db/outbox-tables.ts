@@ -16,16 +16,16 @@ export const outbound = connectorSchema.table(
     position: bigint('position', { mode: 'number' }).generatedAlwaysAsIdentity().notNull(),
     accountId: text('account_id').notNull(),
     connectionId: text('connection_id').notNull(),
-    /** The CRM's own id, with a digest of what was to be sent under it. */
+    /** The CRM's own id, with a fingerprint of what was to be sent under it. */
     reference: text('reference').notNull(),
-    digest: text('digest').notNull(),
+    fingerprint: text('fingerprint').notNull(),
     recipient: text('recipient').notNull(),
     text: text('text'),
     mediaFilename: text('media_filename'),
     mediaMimetype: text('media_mimetype'),
     mediaCaption: text('media_caption'),
     /** SHA-256 of the bytes, in hex. */
-    mediaDigest: text('media_digest'),
+    mediaFingerprint: text('media_fingerprint'),
     idempotencyKey: text('idempotency_key').notNull(),
     state: text('state').$type<OutboundState>().notNull(),
     messageId: text('message_id'),

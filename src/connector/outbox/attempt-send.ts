@@ -19,7 +19,7 @@ export async function attemptSend(
   client: ServiceClient,
   signal: AbortSignal,
 ): Promise<Written> {
-  if (send.mediaDigest === null) return await attempt(context, lease, send, client, null, signal);
+  if (send.mediaFingerprint === null) return await attempt(context, lease, send, client, null, signal);
   return await context.fileSlots.run(async () => {
     const bytes = await readFile(context.database, send.id);
     return await attempt(context, lease, send, client, bytes, signal);
@@ -74,7 +74,7 @@ export async function settleAbandoned(context: LaneContext, lease: Lease, send: 
 function decide({ clock, random }: LaneContext, send: LaneSend, outcome: SendOutcome): SendStep {
   const now = clock.now();
   return decideSend(outcome, {
-    carries: send.mediaDigest === null ? 'text' : 'media',
+    carries: send.mediaFingerprint === null ? 'text' : 'media',
     attempts: send.attempts,
     firstAttemptAt: send.firstAttemptAt ?? now,
     now,

@@ -16,7 +16,7 @@ export interface LaneSend {
   readonly mediaFilename: string | null;
   readonly mediaMimetype: string | null;
   readonly mediaCaption: string | null;
-  readonly mediaDigest: string | null;
+  readonly mediaFingerprint: string | null;
   readonly idempotencyKey: string;
   readonly state: OutboundState;
   readonly attempts: number;
@@ -31,7 +31,7 @@ export interface LaneSend {
 
 const COLUMNS = `o.id, o.account_id as "accountId", o.connection_id as "connectionId", o.recipient as "to",
   o.text, o.media_filename as "mediaFilename", o.media_mimetype as "mediaMimetype",
-  o.media_caption as "mediaCaption", o.media_digest as "mediaDigest", o.idempotency_key as "idempotencyKey",
+  o.media_caption as "mediaCaption", o.media_fingerprint as "mediaFingerprint", o.idempotency_key as "idempotencyKey",
   o.state, o.attempts, o.attempt_id as "attemptId", o.first_attempt_at as "firstAttemptAt",
   o.last_attempt_at as "lastAttemptAt", o.lost_at as "lostAt", o.in_doubt as "inDoubt",
   o.next_attempt_at as "nextAttemptAt"`;

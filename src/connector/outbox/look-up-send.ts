@@ -6,7 +6,7 @@ import type { ServiceClient } from '../service-client/service-client.ts';
 import { ServiceError } from '../service-client/service-errors.ts';
 import type { LaneContext } from './lane-context.ts';
 import { type LaneSend, lookAgainAt, readClaimed, type Written } from './lane-store.ts';
-import { sha256 } from './queue-send.ts';
+import { fingerprintOf } from './queue-send.ts';
 import { settle } from './settle.ts';
 
 /** A file whose answer was lost is looked for this long. */
@@ -70,10 +70,10 @@ async function findMessage(
   if (free.length > MOST_FETCHED) return null;
   const same: PolledMessage[] = [];
   for (const message of free) {
-    const digest = await readDigest(context, message, signal);
+    const fingerprint = await readFingerprint(context, message, signal);
     // One that cannot be read may be the one: then none is certain.
-    if (digest === null) return null;
-    if (digest === send.mediaDigest) same.push(message);
+    if (fingerprint === null) return null;
+    if (fingerprint === send.mediaFingerprint) same.push(message);
   }
   const [only, another] = same;
   return another === undefined ? (only ?? null) : null;
@@ -108,14 +108,14 @@ function looksLike(message: PolledMessage, send: LaneSend): boolean {
   );
 }
 
-async function readDigest(
+async function readFingerprint(
   { fetchFile, fileSlots, logger }: LaneContext,
   { id, mediaUrl }: PolledMessage,
   signal: AbortSignal,
 ): Promise<string | null> {
   if (fetchFile === undefined || mediaUrl === null) return null;
   try {
-    return await fileSlots.run(async () => sha256(await fetchFile(mediaUrl, signal)));
+    return await fileSlots.run(async () => fingerprintOf(await fetchFile(mediaUrl, signal)));
   } catch (error) {
     logger.warn({ err: error, messageId: id }, 'the file of a message could not be read');
     return null;

@@ -16,8 +16,8 @@ const INSERT = `
 WITH owner AS (SELECT c.account_id FROM connector.connections c WHERE c.connection_id = $2),
 placed AS (
   INSERT INTO connector.outbound
-    (id, account_id, connection_id, reference, digest, recipient, text, media_filename, media_mimetype,
-     media_caption, media_digest, idempotency_key, state, next_attempt_at, created_at, updated_at)
+    (id, account_id, connection_id, reference, fingerprint, recipient, text, media_filename, media_mimetype,
+     media_caption, media_fingerprint, idempotency_key, state, next_attempt_at, created_at, updated_at)
   SELECT $1, owner.account_id, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'queued', $12::bigint, $12::bigint,
          $12::bigint
     FROM owner
@@ -26,7 +26,7 @@ placed AS (
 ),
 filed AS (
   INSERT INTO connector.outbound_media (outbound_id, bytes)
-  SELECT p.id, $13::bytea FROM placed p WHERE p.media_digest IS NOT NULL
+  SELECT p.id, $13::bytea FROM placed p WHERE p.media_fingerprint IS NOT NULL
 ),
 ${tellOutbound('placed', 'api', '$12::bigint')}
 SELECT (SELECT account_id FROM owner) AS "accountId", EXISTS (SELECT FROM placed) AS "isNew"`;
@@ -45,10 +45,10 @@ export async function queueSend(
 ): Promise<Queued> {
   const { connectionId, reference, to, text, media } = request;
   const bytes = media === undefined ? null : Buffer.from(media.data, 'base64');
-  const mediaDigest = bytes === null ? null : sha256(bytes);
+  const mediaFingerprint = bytes === null ? null : fingerprintOf(bytes);
   const { filename = null, mimetype = null, caption = null } = media ?? {};
-  const digest = sha256(
-    JSON.stringify([connectionId, to, text ?? null, filename, mimetype, caption, mediaDigest]),
+  const fingerprint = fingerprintOf(
+    JSON.stringify([connectionId, to, text ?? null, filename, mimetype, caption, mediaFingerprint]),
   );
   const id = randomUUID();
   const [row] = await database.query<{ accountId: string | null; isNew: boolean }>(
@@ -57,13 +57,13 @@ export async function queueSend(
       id,
       connectionId,
       reference,
-      digest,
+      fingerprint,
       to,
       text ?? null,
       filename,
       mimetype,
       caption,
-      mediaDigest,
+      mediaFingerprint,
       randomUUID(),
       now,
       bytes,
@@ -72,15 +72,15 @@ export async function queueSend(
   );
   if (row === undefined || row.accountId === null) return { kind: 'no_connection' };
   if (row.isNew) return { kind: 'queued', outboundId: id, isNew: true };
-  const [known] = await database.query<{ id: string; digest: string }>(
-    'select id, digest from connector.outbound where account_id = $1 and reference = $2',
+  const [known] = await database.query<{ id: string; fingerprint: string }>(
+    'select id, fingerprint from connector.outbound where account_id = $1 and reference = $2',
     [row.accountId, reference],
   );
-  if (known?.digest !== digest) return { kind: 'reused' };
+  if (known?.fingerprint !== fingerprint) return { kind: 'reused' };
   return { kind: 'queued', outboundId: known.id, isNew: false };
 }
 
 /** SHA-256 in hex. */
-export function sha256(data: string | Uint8Array): string {
+export function fingerprintOf(data: string | Uint8Array): string {
   return createHash('sha256').update(data).digest('hex');
 }
