@@ -1,0 +1,151 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { Outbound } from '../../../src/contract/connector/outbound.ts';
+import { LIMITS } from '../../../src/contract/service/limits.ts';
+import { startTestLoop, type TestLoop } from '../../support/loop.ts';
+import { type Caller, createCaller } from '../../support/read-lists.ts';
+
+const PHONE = '447700900201';
+
+let running: TestLoop;
+let connector: Caller;
+let sandbox: Caller;
+let connectionId: string;
+
+beforeAll(async () => {
+  running = await startTestLoop();
+  const { connectorUrl, connectorToken, sandboxUrl } = running.loop.info();
+  connector = createCaller(connectorUrl ?? '', connectorToken ?? '');
+  sandbox = createCaller(`${sandboxUrl}/sandbox/v1`);
+  connectionId = await running.client.qrConnection();
+  await connector('POST', '/v1/sync', {});
+});
+afterEach(() => sandbox('DELETE', '/faults'));
+afterAll(() => running.close());
+
+async function queue(content: object, reference: string = randomUUID()): Promise<string> {
+  const body = { connectionId, to: PHONE, reference, ...content };
+  return (await connector<{ outboundId: string }>('POST', '/v1/messages', body)).outboundId;
+}
+
+const read = (id: string) => connector<Outbound>('GET', `/v1/outbound/${id}`);
+
+/** The service refuses every send from now on. */
+const refuseSends = (code: number, error: string, retryAfter?: number) =>
+  sandbox('PUT', '/faults', {
+    rules: [
+      {
+        id: 'refused',
+        match: { surface: 'api', method: 'POST', path: '/messages' },
+        action: { type: 'status', code, error, ...(retryAfter === undefined ? {} : { retryAfter }) },
+      },
+    ],
+  });
+
+interface Received {
+  readonly text: string | null;
+  readonly media?: { readonly sha256: string };
+}
+
+async function received(): Promise<readonly Received[]> {
+  return (await sandbox<{ entries: Received[] }>('GET', `/contacts/${PHONE}/messages`)).entries;
+}
+
+describe('a queued send', () => {
+  it('is sent, becomes a message of the connector, and is told in the feed', async () => {
+    const id = await queue({ text: 'Good morning' });
+    await running.loop.settle();
+    const outbound = await read(id);
+    expect(outbound).toMatchObject({ state: 'sent', attempts: 1, lastError: null, nextAttemptAt: null });
+    const messageId = outbound.messageId ?? expect.fail('no message');
+    const message = await connector('GET', `/v1/messages/${messageId}`);
+    expect(message).toMatchObject({ direction: 'outgoing', peer: PHONE, text: 'Good morning' });
+    expect((await received()).filter(({ text }) => text === 'Good morning')).toHaveLength(1);
+    const changes = (await running.client.changes()).filter(({ data }) => data['id'] === id);
+    expect(changes.map(({ type, data }) => [type, data['state']])).toEqual([
+      ['outbound.updated', 'queued'],
+      ['outbound.updated', 'sending'],
+      ['outbound.updated', 'sent'],
+    ]);
+    expect(changes.at(-1)?.messageId).toBe(messageId);
+  });
+
+  it('is one send for one reference, and a reference stands for one body', async () => {
+    const first = await queue({ text: 'once' }, 'crm-7');
+    expect(await queue({ text: 'once' }, 'crm-7')).toBe(first);
+    await expect(queue({ text: 'twice' }, 'crm-7')).rejects.toThrow(/answered 409: .*reference_reused/);
+  });
+
+  it.each([
+    ['an unknown connection', { text: 'x', connectionId: 'nowhere' }, /404: .*not_found/],
+    ['neither text nor file', {}, /400: .*invalid_request/],
+    [
+      'both',
+      { text: 'x', media: { filename: 'a', mimetype: 'a/b', data: 'AAAA' } },
+      /400: .*invalid_request/,
+    ],
+    ['a recipient with a plus', { text: 'x', to: '+447700900201' }, /400: .*invalid_request.*to/],
+    ['a text of 4097 characters', { text: 'x'.repeat(4_097) }, /400: .*invalid_request.*text/],
+    ['a file that is not base64', { media: { filename: 'a', mimetype: 'a/b', data: '***' } }, /400/],
+  ])('is not taken with %s', async (_what, content, refusal) => {
+    await expect(queue(content)).rejects.toThrow(refusal);
+  });
+
+  it('may carry a file of 16 MB', { timeout: 120_000 }, async () => {
+    const bytes = Buffer.alloc((LIMITS.mediaBase64Characters / 4) * 3, 'file');
+    const media = { filename: 'large.bin', mimetype: 'application/pdf', data: bytes.toString('base64') };
+    const id = await queue({ media });
+    await running.loop.settle();
+    expect(await read(id)).toMatchObject({ state: 'sent', media: { filename: 'large.bin', caption: null } });
+    const sha256 = createHash('sha256').update(bytes).digest('hex');
+    expect((await received()).filter((each) => each.media?.sha256 === sha256)).toHaveLength(1);
+  });
+});
+
+describe('an operator', () => {
+  it('cancels what is queued, and nothing else', async () => {
+    await refuseSends(429, 'rate_limited', 600);
+    const id = await queue({ text: 'never' });
+    await running.loop.settle();
+    const waiting = await read(id);
+    expect(waiting).toMatchObject({ state: 'queued', attempts: 1, lastError: 'rate_limited' });
+    expect(waiting.nextAttemptAt).not.toBeNull();
+    expect(await connector('DELETE', `/v1/outbound/${id}`)).toMatchObject({ id, state: 'cancelled' });
+    await expect(connector('DELETE', `/v1/outbound/${id}`)).rejects.toThrow(/409: .*not_cancellable/);
+    await expect(connector('DELETE', '/v1/outbound/nothing')).rejects.toThrow(/404/);
+    await running.loop.settle();
+    expect((await received()).filter(({ text }) => text === 'never')).toEqual([]);
+  });
+
+  it('tries a rejected send again, and nothing that was sent', async () => {
+    await refuseSends(402, 'license_inactive');
+    const id = await queue({ text: 'again' });
+    await running.loop.settle();
+    expect(await read(id)).toMatchObject({ state: 'rejected', lastError: 'license_inactive' });
+    await sandbox('DELETE', '/faults');
+    expect(await connector('POST', `/v1/outbound/${id}/retry`)).toMatchObject({ id, state: 'queued' });
+    await running.loop.settle();
+    expect(await read(id)).toMatchObject({ state: 'sent', attempts: 2 });
+    await expect(connector('POST', `/v1/outbound/${id}/retry`)).rejects.toThrow(/409: .*not_retryable/);
+    expect((await received()).filter(({ text }) => text === 'again')).toHaveLength(1);
+  });
+
+  it('sees sends page by page, newest first, by state and connection', async () => {
+    await refuseSends(422, 'recipient_not_on_whatsapp');
+    const ids: string[] = [];
+    for (const text of ['1', '2', '3']) ids.push(await queue({ text }));
+    await running.loop.settle();
+    const shown: string[] = [];
+    for (let cursor = ''; ; ) {
+      const page = await connector<{ outbound: Outbound[]; nextCursor: string | null }>(
+        'GET',
+        `/v1/outbound?state=rejected&connectionId=${connectionId}&limit=2${cursor}`,
+      );
+      shown.push(...page.outbound.map(({ id }) => id));
+      if (page.nextCursor === null) break;
+      cursor = `&cursor=${encodeURIComponent(page.nextCursor)}`;
+    }
+    expect(new Set(shown)).toEqual(new Set(ids));
+    expect(shown).toHaveLength(3);
+  });
+});
