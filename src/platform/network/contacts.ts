@@ -43,8 +43,8 @@ export interface Contacts {
   /** Absent fields keep what they are. */
   put(phone: string, behaviour: Partial<ContactBehaviour>): Promise<ContactBehaviour>;
   get(phone: string): Promise<ContactBehaviour>;
-  /** Everything the network took over for that phone, oldest first: a double send shows as two. */
-  received(phone: string): Promise<PhoneMessage[]>;
+  /** What the network took over for that phone, oldest first: a double send shows as two. All, or a part. */
+  received(phone: string, part?: { readonly skip: number; readonly limit: number }): Promise<PhoneMessage[]>;
 }
 
 interface ContactRow {
@@ -128,12 +128,12 @@ export function createContacts(database: Queryable, changeState: ChangeState): C
         return next;
       }),
 
-    async received(phone) {
+    async received(phone, part) {
       const rows = await database.query<PhoneMessageRow>(
         `SELECT p.message_id, p.connection_id, p.sender, p.text, p.at, f.filename, f.mimetype, f.bytes, f.sha256
          FROM platform.phone_messages p LEFT JOIN platform.media f ON f.id = p.media_id
-         WHERE p.phone = $1 ORDER BY p.position`,
-        [phone],
+         WHERE p.phone = $1 ORDER BY p.position OFFSET $2 LIMIT $3`,
+        [phone, part?.skip ?? 0, part?.limit ?? null],
       );
       return rows.map(toPhoneMessage);
     },

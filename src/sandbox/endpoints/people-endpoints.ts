@@ -26,11 +26,9 @@ export function peopleEndpoints({ contacts, messages }: Platform) {
     },
 
     async listContactMessages({ param, query: { limit, cursor } }) {
-      const received = await contacts.received(readPhone(param('phone')));
-      const from = cursor === undefined ? 0 : readCursor(cursor);
-      const numbered = received
-        .slice(from)
-        .map((message, index) => ({ message, position: from + index + 1 }));
+      const skip = cursor === undefined ? 0 : readCursor(cursor);
+      const received = await contacts.received(readPhone(param('phone')), { skip, limit: limit + 1 });
+      const numbered = received.map((message, index) => ({ message, position: skip + index + 1 }));
       return pageOf(
         numbered,
         limit,
