@@ -22,7 +22,8 @@ export interface SentEvent {
 }
 
 export interface LoadSenderOptions {
-  readonly secret: string;
+  /** Asked once for each event, as it is signed. */
+  readonly secret: string | (() => string);
   readonly clock: Clock;
   /** Addresses that the event's copy goes to; each gets a delivery of its own. Asked before each attempt. */
   readonly targets: (event: LoadEvent, attempt: number) => readonly string[];
@@ -74,7 +75,8 @@ export function createLoadSender(options: LoadSenderOptions): LoadSender {
   const retrying = new Set<Promise<SentEvent>>();
 
   async function deliverCopy(event: LoadEvent, lane: number, onRetry: () => void): Promise<SentEvent> {
-    const headers = signDelivery(event.body, secret, clock.now());
+    const key = typeof secret === 'string' ? secret : secret();
+    const headers = signDelivery(event.body, key, clock.now());
     const attempts: Attempt[] = [];
     let acknowledged = false;
     for (const waitMs of WAITS_MS) {
