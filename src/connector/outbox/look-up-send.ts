@@ -2,7 +2,7 @@ import type { SendStep } from '../../patterns/send-policy.ts';
 import type { MessageFacts } from '../db/facts.ts';
 import type { Lease } from '../leases/lease.ts';
 import type { PolledMessage } from '../service-client/polled.ts';
-import type { ServiceClient } from '../service-client/service-client.ts';
+import { SEND_DEADLINE_MS, type ServiceClient } from '../service-client/service-client.ts';
 import { ServiceError } from '../service-client/service-errors.ts';
 import type { LaneContext } from './lane-context.ts';
 import { type LaneSend, lookAgainAt, readClaimed, type Written } from './lane-store.ts';
@@ -10,7 +10,7 @@ import { fingerprintOf } from './queue-send.ts';
 import { settle } from './settle.ts';
 
 /** A file whose answer was lost is looked for this long. */
-export const LOOK_UP_MS = 4 * 60_000;
+const LOOK_UP_MS = 4 * 60_000;
 const LOOK_EVERY_MS = 5_000;
 /** How far the clocks of the service and of this machine may lie apart. */
 const CLOCKS_APART_MS = 60_000;
@@ -92,10 +92,11 @@ async function listSince(
     const page = await client.listMessages(query, signal);
     listed.push(...page.items.filter((message) => message.createdAt >= since));
     const last = page.items.at(-1);
-    if (!page.hasMore || (last !== undefined && last.createdAt < since)) break;
+    if (!page.hasMore || (last !== undefined && last.createdAt < since)) return listed;
     cursor = page.nextCursor;
   }
-  return listed;
+  // There may be another one further down, so none of these is certain.
+  return [];
 }
 
 function looksLike(message: PolledMessage, send: LaneSend): boolean {
@@ -104,7 +105,7 @@ function looksLike(message: PolledMessage, send: LaneSend): boolean {
     message.direction === 'outgoing' &&
     message.mediaType === send.mediaMimetype &&
     (message.text ?? '') === (send.mediaCaption ?? '') &&
-    message.createdAt <= (send.lostAt ?? 0) + LOOK_UP_MS + CLOCKS_APART_MS
+    message.createdAt <= (send.lastAttemptAt ?? 0) + SEND_DEADLINE_MS + CLOCKS_APART_MS
   );
 }
 

@@ -258,6 +258,30 @@ describe('a process that is gone', () => {
     expect(await bench.read(id)).toMatchObject({ state: 'sent', messageId: 'taken-over' });
   });
 
+  it('gives a call up eight seconds after it was told to stop, and leaves the send in doubt', async () => {
+    const connectionId = await bench.addConnection();
+    const id = await bench.queueText(connectionId, 'slow');
+    const called = Promise.withResolvers<void>();
+    bench.answer = (_body, signal) =>
+      new Promise((_resolve, reject) => {
+        signal.addEventListener('abort', () => reject(new ServiceUnreachable('aborted')));
+        called.resolve();
+      });
+    const stopping = await running();
+    const settled = stopping.settle();
+    await called.promise;
+    const closed = stopping.close();
+    await bench.clock.advance(7_999);
+    expect(await bench.read(id)).toMatchObject({ state: 'sending' });
+    await bench.clock.advance(1);
+    await Promise.all([closed, settled]);
+    expect(await bench.read(id)).toMatchObject({ state: 'queued', lastError: 'aborted' });
+    bench.answer = () => sentAs(`later-${connectionId}`);
+    await sendAll(await running(), 2);
+    expect(await bench.read(id)).toMatchObject({ state: 'sent', attempts: 2 });
+    expect(new Set(bench.calls.map((call) => call.idempotencyKey)).size).toBe(1);
+  });
+
   it('gives its lanes back when it stops in order', async () => {
     const connectionId = await bench.addConnection();
     const first = await running();
@@ -320,6 +344,7 @@ describe('a file', () => {
       seen('other-caption', { connectionId, text: 'see' }),
       seen('incoming', { connectionId, text: 'look', direction: 'incoming' }),
       seen('too-old', { connectionId, text: 'look', createdAt: bench.clock.now() - 2 * 60_000 }),
+      seen('too-new', { connectionId, text: 'look', createdAt: bench.clock.now() + 5 * 60_000 }),
     ];
     for (const { id: name } of others) bench.files.set(`https://files.example/${name}`, PICTURE);
     bench.files.set('https://files.example/other-bytes', Buffer.from('other'));
