@@ -3,7 +3,6 @@ import { later, section } from './requirement.ts';
 const TOOL_SERVER = 'The tool server is not built yet.';
 const OAUTH = 'OAuth is not built yet.';
 const CONNECTOR_PAIRS = 'The connector does not pair yet.';
-const CONNECTOR_SENDS = 'The connector does not send yet.';
 
 /** Part 4: the rules of each endpoint. */
 export const ENDPOINT_RULES = [
@@ -96,7 +95,7 @@ export const ENDPOINT_RULES = [
     'messages.send.text': '`text` has at most 4096 characters.',
     'messages.send.media': '`media` is a media object.',
     'messages.send.key-in-body': '`idempotencyKey` stands in the body and is optional.',
-    'messages.send.key-uuid': later('A client gives each logical send a UUID of its own.', CONNECTOR_SENDS),
+    'messages.send.key-uuid': 'A client gives each logical send a UUID of its own.',
     'messages.send.both': 'Both of `text` and `media` answer 400 `text_or_media`.',
     'messages.send.one': 'A send has exactly one of `text` and `media`.',
     'messages.send.id-joins': '`messageId` is the `id` in `GET /messages` and the `message.id` of webhooks.',
@@ -104,17 +103,14 @@ export const ENDPOINT_RULES = [
     'messages.send.wa-media': 'A media send may name the network id `wa_message_id`.',
     'messages.send.degraded':
       'Delivered and not stored answers 200 with `messageId` null and `persisted` false.',
-    'messages.send.degraded-no-retry': later(
-      'A client does not repeat a send that was delivered and not stored.',
-      CONNECTOR_SENDS,
-    ),
+    'messages.send.degraded-no-retry': 'A client does not repeat a send that was delivered and not stored.',
     'messages.send.retry': 'A repeat with the same `idempotencyKey` sends once.',
     'messages.send.in-progress': 'While the first send runs, a repeat answers 409 `in_progress`.',
     'messages.send.latency-qr': 'A `qr` send takes 1 to 7 s.',
     'messages.send.latency-long': 'A long text takes up to about 20 s.',
     'messages.send.latency-heal': 'A send that waits for the session to heal takes up to about 2.5 minutes.',
     'messages.send.latency-cloud-api': 'A `cloud_api` send takes about 1 s.',
-    'messages.send.client-timeout': later('A client waits at least 180 s for a send.', CONNECTOR_SENDS),
+    'messages.send.client-timeout': 'A client waits at least 180 s for a send.',
   }),
   ...section('POST /messages/read', {
     'messages.read.connection-required': '`connectionId` is always required.',

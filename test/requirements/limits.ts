@@ -13,10 +13,7 @@ export const LIMITS = section('Limits', {
   'limits.qr-rotation': 'A pairing picture is good for about 20 s.',
   'limits.webhook-retries': 'A delivery has 3 attempts (0, 500 ms, 1 s) of 10 s each.',
   'limits.signature-freshness': 'A signature is fresh for about 5 minutes.',
-  'limits.send-timeout': later(
-    'A client waits at least 180 s for a `qr` send.',
-    'The connector does not send yet.',
-  ),
+  'limits.send-timeout': 'A client waits at least 180 s for a `qr` send.',
   'limits.send-humanization': 'A `qr` send takes 1 to 7 s, and about 2.5 minutes while a session heals.',
   'limits.warmup': 'A new `qr` number is capped by the hour for 72 hours.',
   'limits.warmup-figures': 'Hourly figures are not shown; ours are named in one place and hold.',

@@ -4,6 +4,7 @@ import type { PolledMessage } from '../../../src/connector/service-client/polled
 import { ServiceRefusal, ServiceUnreachable } from '../../../src/connector/service-client/service-errors.ts';
 import { ERROR_CODES, ERRORS } from '../../../src/contract/service/errors.ts';
 import { decideSend } from '../../../src/patterns/send-policy.ts';
+import { proves } from '../../support/proves.ts';
 import { OutboxBench, PICTURE, sentAs } from './outbox-bench.ts';
 
 const HOUR = 3_600_000;
@@ -74,30 +75,38 @@ describe('queueing', () => {
 });
 
 describe('a lane', () => {
-  it('sends in order, one at a time, with a key for each send', async () => {
-    const [one, two] = [await bench.addConnection(), await bench.addConnection()];
-    const open = new Map<string, number>();
-    const both = Promise.withResolvers<void>();
-    bench.answer = async ({ connectionId, text }) => {
-      open.set(connectionId, (open.get(connectionId) ?? 0) + 1);
-      expect(open.get(connectionId)).toBe(1);
-      if (open.size === 2) both.resolve();
-      // Neither gets its first answer before both lanes have called.
-      await both.promise;
-      open.set(connectionId, 0);
-      return sentAs(`m-${connectionId}-${text}`);
-    };
-    for (const text of ['1', '2', '3']) {
-      await bench.queueText(one, text);
-      await bench.queueText(two, text);
-    }
-    await sendAll(await running());
-    for (const connectionId of [one, two]) {
-      const texts = bench.calls.filter((call) => call.connectionId === connectionId).map(({ text }) => text);
-      expect(texts).toEqual(['1', '2', '3']);
-    }
-    expect(new Set(bench.calls.map((call) => call.idempotencyKey)).size).toBe(6);
-  });
+  it(
+    'sends in order, one at a time, with a UUID as key of each send',
+    proves('messages.send.key-uuid'),
+    async () => {
+      const [one, two] = [await bench.addConnection(), await bench.addConnection()];
+      const open = new Map<string, number>();
+      const both = Promise.withResolvers<void>();
+      bench.answer = async ({ connectionId, text }) => {
+        open.set(connectionId, (open.get(connectionId) ?? 0) + 1);
+        expect(open.get(connectionId)).toBe(1);
+        if (open.size === 2) both.resolve();
+        // Neither gets its first answer before both lanes have called.
+        await both.promise;
+        open.set(connectionId, 0);
+        return sentAs(`m-${connectionId}-${text}`);
+      };
+      for (const text of ['1', '2', '3']) {
+        await bench.queueText(one, text);
+        await bench.queueText(two, text);
+      }
+      await sendAll(await running());
+      for (const connectionId of [one, two]) {
+        const texts = bench.calls
+          .filter((call) => call.connectionId === connectionId)
+          .map(({ text }) => text);
+        expect(texts).toEqual(['1', '2', '3']);
+      }
+      expect(new Set(bench.calls.map((call) => call.idempotencyKey)).size).toBe(6);
+      const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+      expect(bench.calls.filter(({ idempotencyKey }) => !uuid.test(idempotencyKey ?? ''))).toEqual([]);
+    },
+  );
 
   it('is run by one of two processes', async () => {
     const connectionId = await bench.addConnection();
@@ -219,7 +228,7 @@ describe('a lost answer', () => {
     expect(await bench.read(id)).toMatchObject({ state: 'unknown', lastError: 'license_inactive' });
   });
 
-  it('that was not stored is never repeated', async () => {
+  it('that was not stored is never repeated', proves('messages.send.degraded-no-retry'), async () => {
     const connectionId = await bench.addConnection();
     const id = await bench.queueText(connectionId, 'once');
     bench.answer = () => ({ messageId: null, waMessageId: null, status: 'sent', persisted: false });

@@ -7,6 +7,7 @@ import {
   ServiceRefusal,
 } from '../../../src/connector/service-client/service-errors.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
+import { proves } from '../../support/proves.ts';
 
 const origin = 'https://service.example';
 const clock = new ManualClock();
@@ -121,17 +122,21 @@ describe('a send', () => {
     expect(await client.sendMessage(text)).toMatchObject({ messageId: null, persisted: false });
   });
 
-  it('waits for 200 s and no longer, and may have acted by then', async () => {
-    service().post('/api/v1/messages').reply(silence);
-    let over = false;
-    const sending = failure(client.sendMessage(text)).finally(() => {
-      over = true;
-    });
-    await clock.advance(199_999);
-    expect(over).toBe(false);
-    await clock.advance(1);
-    expect(await sending).toMatchObject({ code: 'deadline', mayHaveActed: true, status: null });
-  });
+  it(
+    'waits for 200 s and no longer, and may have acted by then',
+    proves('messages.send.client-timeout', 'limits.send-timeout'),
+    async () => {
+      service().post('/api/v1/messages').reply(silence);
+      let over = false;
+      const sending = failure(client.sendMessage(text)).finally(() => {
+        over = true;
+      });
+      await clock.advance(199_999);
+      expect(over).toBe(false);
+      await clock.advance(1);
+      expect(await sending).toMatchObject({ code: 'deadline', mayHaveActed: true, status: null });
+    },
+  );
 
   it.each([502, 503, 409, 429])('is never repeated by itself: %i costs one request', async (status) => {
     let requests = 0;
