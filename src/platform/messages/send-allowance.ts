@@ -32,12 +32,18 @@ interface Options {
   readonly sendsPerMinute: number;
 }
 
-/** The cap of the hour for a number that warms up until `warmupUntil`; null: it is over. */
-export function warmupCap(warmupUntil: number | null, now: number): number | null {
+/** A step of a warm-up: so many sends in an hour until it ends, at a virtual time; the next one lets more through. */
+interface WarmupStep {
+  readonly perHour: number;
+  readonly endsAt: number;
+}
+
+/** The step of a number that warms up until `warmupUntil`; null: it is over. */
+export function warmupStep(warmupUntil: number | null, now: number): WarmupStep | null {
   if (warmupUntil === null || now >= warmupUntil) return null;
-  const age = now - (warmupUntil - LIMITS.warmupMs);
-  const step = ASSUMPTIONS.warmupCaps.value.find(({ untilMs }) => age < untilMs);
-  return step?.perHour ?? null;
+  const began = warmupUntil - LIMITS.warmupMs;
+  const step = ASSUMPTIONS.warmupCaps.value.find(({ untilMs }) => now < began + untilMs);
+  return step === undefined ? null : { perHour: step.perHour, endsAt: began + step.untilMs };
 }
 
 /** Times of sends, oldest first, of the last hour. */
@@ -97,7 +103,7 @@ export function createSendAllowances({ database, clock, sendsPerMinute }: Option
 
   const load = async ({ id, warmupUntil }: Connection, now: number): Promise<SendTimes> => {
     const times = new SendTimes();
-    if (warmupCap(warmupUntil, now) === null) return times;
+    if (warmupStep(warmupUntil, now) === null) return times;
     for (const at of await readLastHour(database, id, now)) times.add(at);
     return times;
   };
@@ -118,10 +124,12 @@ export function createSendAllowances({ database, clock, sendsPerMinute }: Option
     async take(connection) {
       const times = await find(connection, clock.now());
       const now = clock.now();
-      const cap = warmupCap(connection.warmupUntil, now);
-      times.forgetUntil(now - (cap === null ? MINUTE_MS : HOUR_MS));
-      const warm = cap === null ? null : times.roomAt(cap, HOUR_MS, now);
-      if (cap !== null && warm !== null) refuse('warmup_limited', cap, 'hour', warm, now);
+      const step = warmupStep(connection.warmupUntil, now);
+      times.forgetUntil(now - (step === null ? MINUTE_MS : HOUR_MS));
+      const warm = step === null ? null : times.roomAt(step.perHour, HOUR_MS, now);
+      if (step !== null && warm !== null) {
+        refuse('warmup_limited', step.perHour, 'hour', Math.min(warm, step.endsAt), now);
+      }
       const calm = times.roomAt(sendsPerMinute, MINUTE_MS, now);
       if (calm !== null) refuse('rate_limited', sendsPerMinute, 'minute', calm, now);
       times.add(now);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { warmupCap } from '../../../src/platform/messages/send-allowance.ts';
+import { warmupStep } from '../../../src/platform/messages/send-allowance.ts';
 import { seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
 
@@ -153,7 +153,7 @@ describe('how much a connection may send', () => {
     [3 * DAY - 1, 120],
     [3 * DAY, null],
   ])('%d ms after pairing the cap is %s', (age, cap) => {
-    expect(warmupCap(3 * DAY, age)).toBe(cap);
-    expect(warmupCap(null, age)).toBeNull();
+    expect(warmupStep(3 * DAY, age)?.perHour ?? null).toBe(cap);
+    expect(warmupStep(null, age)).toBeNull();
   });
 });
