@@ -46,15 +46,17 @@ async function findLatest(db: Queryable, connectionId: string, phone: string): P
 
 /** Marks what is not read yet; answers how many that were. Rows are locked in one order. */
 async function markUnread(db: Queryable, condition: string, params: readonly unknown[]): Promise<number> {
-  const marked = await db.query(
+  const [marked] = await db.query<{ count: number }>(
     `WITH unread AS (
        SELECT id FROM platform.messages
-       WHERE ${condition} AND direction = 'incoming' AND status <> 'read' ORDER BY position FOR UPDATE)
-     UPDATE platform.messages m SET status = 'read', receipts = m.receipts | ${RECEIPT_BITS.read}
-     FROM unread WHERE m.id = unread.id RETURNING m.id`,
+       WHERE ${condition} AND direction = 'incoming' AND status <> 'read' ORDER BY position FOR UPDATE),
+     marked AS (
+       UPDATE platform.messages m SET status = 'read', receipts = m.receipts | ${RECEIPT_BITS.read}
+       FROM unread WHERE m.id = unread.id RETURNING 1)
+     SELECT count(*)::int AS count FROM marked`,
     params,
   );
-  return marked.length;
+  return marked?.count ?? 0;
 }
 
 /**
