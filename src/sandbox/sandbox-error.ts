@@ -36,7 +36,8 @@ export function refuseInput(error: z.ZodError): SandboxError {
 function refusePlatform(error: PlatformError): Refusal {
   const { code, field, hint } = error;
   const { meaning, statuses } = ERRORS[code];
-  const message = hint ?? meaning;
+  // Here nobody asks with a credential.
+  const message = code === 'not_found' ? SANDBOX_ERRORS.not_found.meaning : (hint ?? meaning);
   return {
     status: statuses[0],
     body: {

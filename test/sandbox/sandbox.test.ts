@@ -129,7 +129,8 @@ describe('the sandbox', () => {
 
     it('cannot write to a connection that is not there', async () => {
       const { status, body } = await write('cnothing');
-      expect({ status, error: body.error }).toEqual({ status: 404, error: 'not_found' });
+      const message = 'No such address, or nothing with this id.';
+      expect({ status, body }).toEqual({ status: 404, body: { error: 'not_found', message } });
     });
 
     it('move an outgoing message by hand', async () => {
