@@ -47,6 +47,8 @@ export class ScriptedService {
   messages: ServiceMessage[] = [];
   requests: ServiceRequest[] = [];
   webhook: { url: string; secret: string } | null = null;
+  /** Secrets are this and a number. */
+  secretPrefix = 'secret-';
   pageSize = 100;
   account = {
     slots: { total: 5, used: 2, available: 3, nextExpiry: '2026-02-01T00:00:00.000Z' as string | null },
@@ -153,11 +155,11 @@ export class ScriptedService {
           body: { url: this.webhook?.url ?? null, events: [], secretSet: this.webhook !== null },
         };
       case 'PUT /webhook':
-        this.webhook = { url: String(JSON.parse(body).url), secret: `secret-${++this.#secrets}` };
+        this.webhook = { url: String(JSON.parse(body).url), secret: `${this.secretPrefix}${++this.#secrets}` };
         return { status: 200, body: { ...this.webhook, events: [] } };
       case 'POST /webhook/rotate':
         if (this.webhook === null) return { status: 400, body: { error: 'invalid_webhook' } };
-        this.webhook = { ...this.webhook, secret: `secret-${++this.#secrets}` };
+        this.webhook = { ...this.webhook, secret: `${this.secretPrefix}${++this.#secrets}` };
         return { status: 200, body: { secret: this.webhook.secret } };
       case 'GET /account':
         return { status: 200, body: this.account };
