@@ -1,0 +1,147 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { PolledMessage } from '../../../src/connector/service-client/polled.ts';
+import type { Outbound } from '../../../src/contract/connector/outbound.ts';
+import type { Database, Queryable } from '../../../src/runtime/database/database.ts';
+import { OutboxBench, PICTURE } from './outbox-bench.ts';
+
+let bench: OutboxBench;
+beforeAll(async () => {
+  bench = await OutboxBench.open();
+});
+afterEach(() => bench.stopAll());
+afterAll(() => bench.close());
+
+/** The process ends before a statement is sent, or after it had its effect and before the answer came. */
+type Moment = 'before' | 'after';
+
+/** A database of a process that dies at its statement number `at`; it does nothing more from then on. */
+function dyingDatabase(database: Database, at: number, moment: Moment) {
+  let statements = 0;
+  let dead = false;
+  const die = (): never => {
+    dead = true;
+    throw new Error('the process is gone');
+  };
+  async function step<T>(run: () => Promise<T>): Promise<T> {
+    statements += 1;
+    if (dead || (statements === at && moment === 'before')) die();
+    const result = await run();
+    if (dead || statements === at) die();
+    return result;
+  }
+  const queryableOn = (db: Queryable): Queryable => ({
+    query: (text, params, options) => step(() => db.query(text, params, options)),
+  });
+  const dying: Database = Object.assign(Object.create(database), {
+    ...queryableOn(database),
+    // The commit is a step of its own.
+    transaction: <T>(work: (tx: Queryable) => Promise<T>) =>
+      step(() => database.transaction((tx) => work(queryableOn(tx)))),
+  });
+  return {
+    database: dying,
+    get died() {
+      return dead;
+    },
+  };
+}
+
+/** Every file and text that reached a phone, by idempotency key: the service remembers texts only. */
+const phones = new Map<string, string[]>();
+
+function acceptSends(): void {
+  const answered = new Map<string, string>();
+  bench.answer = ({ connectionId, idempotencyKey = '', text, media }) => {
+    const known = answered.get(idempotencyKey);
+    const messageId = known ?? `m${answered.size}-${idempotencyKey}`;
+    if (known === undefined) {
+      phones.set(connectionId, [...(phones.get(connectionId) ?? []), text ?? media?.filename ?? '']);
+      bench.listed = [...bench.listed, shown(messageId, connectionId, text ?? null)];
+      bench.files.set(`https://files.example/${messageId}`, PICTURE);
+      if (text !== undefined) answered.set(idempotencyKey, messageId);
+    }
+    return { messageId, waMessageId: null, status: 'sent', persisted: true };
+  };
+}
+
+function shown(id: string, connectionId: string, text: string | null): PolledMessage {
+  return {
+    id,
+    connectionId,
+    direction: 'outgoing',
+    text,
+    mediaUrl: text === null ? `https://files.example/${id}` : null,
+    mediaType: text === null ? 'image/png' : null,
+    status: 'sent',
+    errorMessage: null,
+    waMessageId: null,
+    createdAt: bench.clock.now(),
+  };
+}
+
+/** Kills the sender at its statement number `at`, and lets another one finish. Resolves with what became of it. */
+async function survive(
+  queue: (connectionId: string) => Promise<string>,
+  at: number,
+  moment: Moment,
+): Promise<{ outbound: Outbound; received: readonly string[]; died: boolean }> {
+  const connectionId = await bench.addConnection();
+  acceptSends();
+  const id = await queue(connectionId);
+  const dying = dyingDatabase(bench.database, at, moment);
+  const owner = `dying-${at}-${moment}-${connectionId}`;
+  const first = bench.process({ owner, database: dying.database });
+  await first.start().catch(() => undefined);
+  await first.settle().catch(() => undefined);
+  await bench.database.query('delete from connector.senders where owner = $1', [owner]);
+  const { died } = dying;
+  const second = bench.process();
+  await second.start();
+  for (let looks = 0; looks < 3; looks += 1) {
+    await second.settle();
+    await bench.clock.advance(2 * 60_000);
+  }
+  await second.settle();
+  await second.close();
+  return { outbound: await bench.read(id), received: phones.get(connectionId) ?? [], died };
+}
+
+/** All steps of a process, until one lives to the end. */
+async function atEachStep(
+  queue: (connectionId: string) => Promise<string>,
+  check: (result: Awaited<ReturnType<typeof survive>>, where: string) => void,
+): Promise<number> {
+  for (let at = 1; ; at += 1) {
+    let died = false;
+    for (const moment of ['before', 'after'] as const) {
+      const result = await survive(queue, at, moment);
+      check(result, `${moment} statement ${at}`);
+      died ||= result.died;
+    }
+    if (!died) return at - 1;
+  }
+}
+
+describe('a sender that is killed at each of its statements', { timeout: 120_000 }, () => {
+  it('sends a text exactly once', async () => {
+    const steps = await atEachStep(
+      (connectionId) => bench.queueText(connectionId, 'once'),
+      ({ outbound, received }, where) => {
+        expect(outbound.state, where).toBe('sent');
+        expect(received, where).toEqual(['once']);
+      },
+    );
+    expect(steps).toBeGreaterThan(8);
+  });
+
+  it('sends a file at most once, and finds out that it did', async () => {
+    const steps = await atEachStep(
+      (connectionId) => bench.queueFile(connectionId),
+      ({ outbound, received }, where) => {
+        expect(received.length, where).toBeLessThanOrEqual(1);
+        expect(outbound.state, where).toBe(received.length === 1 ? 'sent' : 'unknown');
+      },
+    );
+    expect(steps).toBeGreaterThan(8);
+  });
+});
