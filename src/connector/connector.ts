@@ -17,6 +17,7 @@ import { createChangesRouter } from './feed/changes-router.ts';
 import { createFeed } from './feed/feed.ts';
 import { createInboxKeeper } from './inbox/inbox-keeper.ts';
 import { createReceiver } from './inbox/receiver.ts';
+import { createOwnFileFetch } from './outbox/fetch-own-file.ts';
 import { openSendingClient } from './outbox/open-client.ts';
 import { createOutbox } from './outbox/outbox.ts';
 import { createOutboxMetrics } from './outbox/outbox-metrics.ts';
@@ -96,6 +97,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     metrics: createOutboxMetrics(metrics),
     sends: role !== 'web',
     clientFor: (accountId) => openSendingClient({ database, keyRing, clock, mayUse }, accountId),
+    fetchFile: createOwnFileFetch({ database, clock }),
     onCommitted: () => feed.nudge(),
   });
   const reconciler = createReconciler({

@@ -5,7 +5,7 @@ import type { SendingClient } from './open-client.ts';
 import type { OutboxMetrics } from './outbox-metrics.ts';
 import type { Slots } from './slots.ts';
 
-/** Fetches the file behind an address of the service, through the check of addresses. Throws when it cannot. */
+/** Fetches the file of a message, if its address may be trusted. Throws when it cannot. */
 export type FetchFile = (url: string, signal: AbortSignal) => Promise<Uint8Array>;
 
 /** What the lanes of a process share. */
