@@ -13,6 +13,7 @@ export class ManualQueues implements Queues {
   schedules: { key: string; everyMs: number; jitter: number }[] = [];
   handlers = new Map<string, JobHandler>();
   failing = false;
+  readonly #waiting = new Map<string, (() => void)[]>();
 
   wake(_queue: string, data: JobData, options: { jobId?: string; delayMs?: number } = {}): Promise<void> {
     if (this.failing) return Promise.reject(new Error('the store is away'));
@@ -27,7 +28,14 @@ export class ManualQueues implements Queues {
     options: { everyMs: number; jitter: number },
   ): Promise<void> {
     this.schedules.push({ key, ...options });
+    for (const tell of this.#waiting.get(key) ?? []) tell();
     return Promise.resolve();
+  }
+
+  /** Resolves when a schedule of this key was declared. */
+  async scheduled(key: string): Promise<void> {
+    if (this.schedules.some((schedule) => schedule.key === key)) return;
+    await new Promise<void>((tell) => this.#waiting.set(key, [...(this.#waiting.get(key) ?? []), tell]));
   }
 
   unschedule(_queue: string, key: string): Promise<void> {

@@ -34,7 +34,7 @@ export interface RunningConnector {
     options?: { body?: unknown; token?: string | null; raw?: string },
   ): Promise<Answer>;
   /** Delivers an event as the service does, signed with this secret. */
-  deliver(event: object, secret: string, signedAt?: number): Promise<Answer>;
+  deliver(event: object, secret: string, signedAt?: number, path?: string): Promise<Answer>;
   /** Does the polls that were asked for, until none is left. */
   runPolls(): Promise<void>;
   stop(): Promise<void>;
@@ -156,12 +156,12 @@ function drive(
         }),
       );
     },
-    async deliver(event, secret, signedAt = clock.now()) {
+    async deliver(event, secret, signedAt = clock.now(), path = '/webhooks/messaging') {
       const body = JSON.stringify(event);
       const timestamp = String(signedAt);
       const signature = createHmac('sha256', secret).update(`${timestamp}.${body}`).digest('hex');
       const headers = { 'x-service-timestamp': timestamp, 'x-service-signature': `sha256=${signature}` };
-      return await read(await fetch(`${url}/webhooks/messaging`, { method: 'POST', headers, body }));
+      return await read(await fetch(`${url}${path}`, { method: 'POST', headers, body }));
     },
     async runPolls() {
       for (let wake = queues.wakes.shift(); wake !== undefined; wake = queues.wakes.shift()) {

@@ -1,0 +1,214 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { FIRST_SUBSCRIPTION_ID, secretContext } from '../../../src/connector/accounts/account-store.ts';
+import { ensureFirstAccount } from '../../../src/connector/accounts/first-account.ts';
+import { registerWebhook, rotateSecret } from '../../../src/connector/accounts/register-webhook.ts';
+import { createServiceClient } from '../../../src/connector/service-client/service-client.ts';
+import type { Database } from '../../../src/runtime/database/database.ts';
+import { createKeyRing, generateSealingKey } from '../../../src/runtime/sealing/key-ring.ts';
+import { WatchedClock } from '../../support/watched-clock.ts';
+import { openConnectorDatabase, silentLogger } from '../support/event-fixtures.ts';
+import { ScriptedService } from '../support/scripted-service.ts';
+
+const URL_A = 'https://crm.example/webhooks/messaging';
+const keyRing = createKeyRing([generateSealingKey()]);
+let opened: Awaited<ReturnType<typeof openConnectorDatabase>>;
+let database: Database;
+let clock: WatchedClock;
+let service: ScriptedService;
+
+beforeAll(async () => {
+  opened = await openConnectorDatabase();
+  database = opened.database;
+});
+afterAll(() => opened.close());
+beforeEach(async () => {
+  await database.query('truncate connector.accounts, connector.subscriptions, connector.leases');
+  clock = new WatchedClock();
+  service = await ScriptedService.start();
+  await ensureFirstAccount({
+    database,
+    keyRing,
+    clock,
+    service: { baseUrl: service.baseUrl, apiKey: 'key-1' },
+  });
+  await registerWebhook(options());
+});
+afterEach(() => service.close());
+
+const options = (settleMs = 0, url: string | null = URL_A) => ({
+  keeper: { database, clock, logger: silentLogger, owner: 'p1' },
+  keyRing,
+  client: createServiceClient({ baseUrl: service.baseUrl, token: () => 'key-1', clock }),
+  subscriptionId: FIRST_SUBSCRIPTION_ID,
+  url,
+  settleMs,
+});
+const rotate = (compromised = false, settleMs = 0) => rotateSecret(options(settleMs), compromised);
+const rotations = (): number => service.countRequests('/webhook/rotate');
+const inRotation = (fault: NonNullable<ReturnType<ScriptedService['fault']>>, times = 1): void => {
+  let left = times;
+  service.fault = ({ path }) => (path === '/webhook/rotate' && left-- > 0 ? fault : undefined);
+};
+
+interface Stored {
+  readonly sealed: string | null;
+  readonly previous: string | null;
+  readonly maxTimestamp: number | null;
+  readonly acceptUntil: number | null;
+  readonly pending: string | null;
+  readonly callAt: number | null;
+  readonly compromised: boolean;
+}
+
+async function stored() {
+  const [row] = await database.query<Stored>(
+    `select sealed_secret as sealed, sealed_previous_secret as previous, previous_max_timestamp as "maxTimestamp",
+            previous_accept_until as "acceptUntil", rotation_pending_owner as pending,
+            rotation_call_at as "callAt", rotation_compromised as compromised
+     from connector.subscriptions`,
+  );
+  if (row === undefined) return expect.fail('no subscription');
+  const open = async (sealed: string | null) =>
+    sealed === null ? null : await keyRing.open(sealed, secretContext(FIRST_SUBSCRIPTION_ID));
+  return { ...row, sealed: await open(row.sealed), previous: await open(row.previous) };
+}
+
+const UNMARKED = { pending: null, callAt: null, compromised: false };
+const mark = (at: number, compromised = false) =>
+  database.query(
+    `update connector.subscriptions set rotation_pending_owner = 'dead', rotation_pending_at = $1,
+       rotation_call_at = $1, rotation_compromised = $2`,
+    [at, compromised],
+  );
+
+describe('a rotation', () => {
+  it('stores the new secret, and keeps the old one for what was signed before', async () => {
+    const first = service.webhook?.secret;
+    service.date = clock.now() + 400;
+    expect(await rotate()).toEqual({ at: clock.now(), previousAcceptedUntil: clock.now() + 35_000 });
+    expect(service.webhook?.secret).not.toBe(first);
+    expect(await stored()).toEqual({
+      sealed: service.webhook?.secret,
+      previous: first,
+      maxTimestamp: clock.now(),
+      acceptUntil: clock.now() + 35_000,
+      ...UNMARKED,
+    });
+  });
+
+  it.each([
+    ['our clock is behind', 90_123, 90_000 + 999],
+    ['our clock is ahead', -90_123, -91_000 + 999],
+  ])('takes the end of the old secret from the service when %s', async (_what, ahead, expected) => {
+    service.date = clock.now() + ahead;
+    await rotate();
+    expect((await stored()).maxTimestamp).toBe(clock.now() + expected);
+  });
+
+  it('of a secret that is compromised keeps nothing of it', async () => {
+    await rotate();
+    expect(await rotate(true)).toEqual({ at: clock.now(), previousAcceptedUntil: null });
+    expect(await stored()).toEqual({
+      sealed: service.webhook?.secret,
+      previous: null,
+      maxTimestamp: null,
+      acceptUntil: null,
+      ...UNMARKED,
+    });
+  });
+
+  it('is announced two seconds before the call, so that every process knows of it', async () => {
+    const begun = clock.now();
+    const rotating = rotateSecret({ ...options(), settleMs: undefined }, false);
+    await clock.timerSet(2_000);
+    expect(await stored()).toMatchObject({ pending: expect.stringMatching(/^p1\//), callAt: begun + 2_000 });
+    expect(rotations()).toBe(0);
+    await clock.advance(2_000);
+    expect(await rotating).toMatchObject({ at: begun + 2_000 });
+    expect(rotations()).toBe(1);
+  });
+
+  it('is not begun while another process is at it', async () => {
+    const reached = Promise.withResolvers<void>();
+    const gate = Promise.withResolvers<void>();
+    service.onRequest = async () => {
+      reached.resolve();
+      await gate.promise;
+    };
+    const first = rotate();
+    await reached.promise;
+    expect(await rotate()).toBeNull();
+    gate.resolve();
+    expect(await first).not.toBeNull();
+    expect(rotations()).toBe(1);
+  });
+});
+
+describe('a rotation that does not get through', () => {
+  it.each([
+    ['refused', { status: 429, body: { error: 'rate_limited' } }, 'rate_limited'],
+    ['declined', { status: 400, body: { error: 'invalid_webhook' } }, 'invalid_webhook'],
+  ])('changes nothing when it is %s', async (_what, fault, code) => {
+    const before = await stored();
+    inRotation(fault);
+    await expect(rotate()).rejects.toMatchObject({ code });
+    expect(await stored()).toEqual(before);
+  });
+
+  it('is made again at once when its answer is lost, and ends the old secret at the first call', async () => {
+    const first = service.webhook?.secret;
+    let calls = 0;
+    service.onRequest = async ({ path }) => {
+      if (path !== '/webhook/rotate') return;
+      calls += 1;
+      if (calls === 2) await clock.advance(300);
+    };
+    inRotation('reset');
+    const begun = clock.now();
+    const rotating = rotate();
+    await clock.pass(0);
+    expect(await rotating).toMatchObject({ at: begun + 300 });
+    expect(await stored()).toMatchObject({ previous: first, maxTimestamp: begun, ...UNMARKED });
+  });
+
+  it('stays marked when nobody knows, and the next registration replaces the secret', async () => {
+    inRotation({ status: 500, body: { error: 'internal_error' } }, 5);
+    const failed = expect(rotate()).rejects.toMatchObject({ code: 'internal_error' });
+    for (const wait of [0, 250, 1_000, 2_000]) await clock.pass(wait);
+    await failed;
+    expect((await stored()).pending).toMatch(/^p1\//);
+    expect(await registerWebhook(options())).toBe('registered');
+    expect(await stored()).toMatchObject({ sealed: service.webhook?.secret, ...UNMARKED });
+  });
+});
+
+describe('a rotation that somebody else left unfinished', () => {
+  it('is made again, and the old secret ends where that one began', async () => {
+    const first = service.webhook?.secret;
+    const callAt = clock.now() - 20_000;
+    await mark(callAt);
+    expect(await registerWebhook(options())).toBe('registered');
+    expect(await stored()).toMatchObject({ previous: first, maxTimestamp: callAt, ...UNMARKED });
+  });
+
+  it('is made again by a rotation where the webhook was registered by hand', async () => {
+    await mark(clock.now() - 20_000);
+    expect(await registerWebhook(options(0, null))).toBe('registered');
+    expect(rotations()).toBe(1);
+    expect(await registerWebhook(options(0, null))).toBe('unchanged');
+    expect(rotations()).toBe(1);
+  });
+
+  it('stays compromised', async () => {
+    await mark(clock.now() - 20_000, true);
+    await registerWebhook(options());
+    expect(await stored()).toMatchObject({ previous: null, acceptUntil: null, ...UNMARKED });
+  });
+
+  it('stays unfinished while the service refuses', async () => {
+    await mark(clock.now() - 20_000);
+    service.fault = () => ({ status: 401, body: { error: 'invalid_key' } });
+    await expect(registerWebhook(options())).rejects.toMatchObject({ code: 'invalid_key' });
+    expect(await stored()).toMatchObject({ pending: expect.any(String), callAt: clock.now() - 20_000 });
+  });
+});

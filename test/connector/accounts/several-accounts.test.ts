@@ -1,0 +1,208 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { connectorAccount, connectorAccountList } from '../../../src/contract/connector/accounts.ts';
+import { ConnectorWorld, type RunningConnector, WEBHOOK_URL } from '../support/running-connector.ts';
+import { ScriptedService, type ServiceMessage } from '../support/scripted-service.ts';
+
+const KEY = 'key-of-the-second';
+let world: ConnectorWorld;
+let running: RunningConnector;
+let second: ScriptedService;
+
+beforeAll(async () => {
+  world = await ConnectorWorld.open();
+  world.service.addConnection('c1');
+  running = await world.start();
+});
+afterAll(() => world.close());
+beforeEach(async () => {
+  await world.clock.advance(1_000);
+  second = await ScriptedService.start();
+  second.secretPrefix = 'of-the-second-';
+  second.apiKeys.clear();
+  second.apiKeys.add(KEY);
+  second.addConnection('c2');
+});
+afterEach(async () => {
+  for (const { id } of await listed()) if (id !== 'default') await remove(id);
+  await second.close();
+});
+
+const add = (body: object = { baseUrl: second.baseUrl, apiKey: KEY }) =>
+  running.ask('POST', '/v1/accounts', { body });
+const remove = (id: string) => running.ask('DELETE', `/v1/accounts/${id}`);
+const listed = async (connector = running) =>
+  connectorAccountList.parse((await connector.ask('GET', '/v1/accounts')).body).accounts;
+
+async function added() {
+  const answer = await add();
+  expect(answer.status).toBe(201);
+  return connectorAccount.strict().parse(answer.body);
+}
+
+let number = 0;
+/** A message of the second service, with an id that no other test uses. */
+function arrive(): ServiceMessage {
+  number += 1;
+  return second.addMessage('c2', world.clock.now(), { id: `arrived-${number}` });
+}
+
+function received(message: ServiceMessage): object {
+  const { id, text, createdAt: timestamp } = message;
+  const content = {
+    id,
+    wa_id: null,
+    from: '15551234567',
+    text,
+    media_url: null,
+    media_type: null,
+    timestamp,
+  };
+  return { event: 'message.received', connection_id: message.connectionId, message: content };
+}
+
+describe('an account that is added', () => {
+  it('is shown with its slots and a webhook path of its own, which the service delivers to', async () => {
+    const account = await added();
+    expect(account).toMatchObject({
+      kind: 'api_key',
+      baseUrl: second.baseUrl,
+      state: 'active',
+      webhookPath: `/webhooks/messaging/${account.subscriptionId}`,
+      webhookUrl: `${WEBHOOK_URL}/${account.subscriptionId}`,
+      secretInDoubt: false,
+      quota: {
+        slots: { total: 5, used: 2, available: 3, nextExpiry: '2026-02-01T00:00:00.000Z' },
+        connections: { total: 2, connected: 2, needsReconnect: 0 },
+      },
+    });
+    expect(second.webhook?.url).toBe(account.webhookUrl);
+    expect(world.service.webhook?.url).toBe(WEBHOOK_URL);
+    expect((await listed()).map(({ id }) => id)).toEqual(['default', account.id]);
+    expect((await running.ask('GET', '/metrics')).body['text']).toContain(
+      `connector_slots{account="${account.id}",state="available"} 3`,
+    );
+  });
+
+  it('is kept only when the service takes its key', async () => {
+    const refused = await add({ baseUrl: second.baseUrl, apiKey: 'wrong' });
+    expect([refused.status, refused.body['error']]).toEqual([502, 'service_refused']);
+    expect(refused.body['message']).toContain('invalid_key');
+    second.fault = () => ({ status: 429, body: { error: 'rate_limited' }, headers: { 'retry-after': '7' } });
+    const limited = await add();
+    expect([limited.status, limited.headers.get('retry-after')]).toEqual([429, '7']);
+    second.fault = () => 'reset';
+    expect((await add()).body['error']).toBe('service_unreachable');
+    expect(await listed()).toHaveLength(1);
+  });
+
+  it('is refused when the key is there already, or cannot be one', async () => {
+    const { id } = await added();
+    const again = await add();
+    expect([again.status, again.body['error']]).toEqual([409, 'account_exists']);
+    expect(again.body['message']).toContain(id);
+    expect((await add({ baseUrl: world.service.baseUrl, apiKey: 'key-1' })).status).toBe(409);
+    const asked = second.requests.length;
+    for (const body of [
+      { baseUrl: second.baseUrl, apiKey: 'two words' },
+      { baseUrl: second.baseUrl.replace('http://', 'http://user:password@'), apiKey: 'k' },
+      { baseUrl: 'ftp://service.example', apiKey: 'k' },
+      { baseUrl: second.baseUrl },
+    ]) {
+      expect((await add(body)).status).toBe(400);
+    }
+    expect(second.requests).toHaveLength(asked);
+  });
+
+  it('is made once by two requests at the same time', async () => {
+    const answers = await Promise.all([add(), add()]);
+    expect(answers.map(({ status }) => status).sort()).toEqual([201, 409]);
+    expect(await listed()).toHaveLength(2);
+  });
+
+  it('takes deliveries at its own path, signed with its own secret', async () => {
+    const account = await added();
+    const message = arrive();
+    const secret = second.webhook?.secret ?? '';
+    const deliver = (path: string, key: string) => running.deliver(received(message), key, undefined, path);
+    // A failed check reads secrets again, four times a second at most.
+    await world.clock.advance(1_000);
+    expect((await deliver('/webhooks/messaging', secret)).status).toBe(401);
+    await world.clock.advance(1_000);
+    expect((await deliver(account.webhookPath, world.secret)).status).toBe(401);
+    expect((await deliver(account.webhookPath, secret)).status).toBe(200);
+    expect((await running.ask('GET', `/v1/messages/${message.id}`)).body['connectionId']).toBe('c2');
+  });
+
+  it('is polled with its own key by every process, from then on', async () => {
+    const other = await world.start();
+    const { id } = await added();
+    const message = arrive();
+    expect(running.queues.schedules).toContainEqual({ key: id, everyMs: 45_000, jitter: 0.1 });
+    expect(other.queues.schedules.map(({ key }) => key)).not.toContain(id);
+    await world.clock.advance(10_000);
+    await other.queues.scheduled(id);
+    await other.queues.run('reconcile', { accountId: id });
+    expect((await running.ask('GET', `/v1/messages/${message.id}`)).body['firstSeenBy']).toBe('poll');
+    await other.stop();
+  });
+
+  it('has to be named where a call concerns one account', async () => {
+    const { id } = await added();
+    const rotate = (body: object) => running.ask('POST', '/v1/webhook/rotate', { body });
+    expect((await rotate({})).body['error']).toBe('account_required');
+    expect((await rotate({ accountId: 'none' })).status).toBe(404);
+    const before = world.secret;
+    expect((await rotate({ accountId: id })).status).toBe(200);
+    expect(world.secret).toBe(before);
+  });
+});
+
+describe('an account that is removed', () => {
+  it('is gone with its key, its path and its polls, and its messages stay', async () => {
+    const account = await added();
+    const message = arrive();
+    await running.ask('POST', '/v1/sync', { body: { accountId: account.id } });
+    expect((await remove(account.id)).body).toEqual({ ok: true });
+    expect(await listed()).toHaveLength(1);
+    expect((await remove(account.id)).status).toBe(404);
+    expect(running.queues.schedules.map(({ key }) => key)).not.toContain(account.id);
+    const asked = second.requests.length;
+    await running.queues.run('reconcile', { accountId: account.id });
+    expect(second.requests).toHaveLength(asked);
+    await world.clock.advance(3_000);
+    const secret = second.webhook?.secret ?? '';
+    const late = await running.deliver(received(message), secret, undefined, account.webhookPath);
+    expect(late.status).toBe(404);
+    expect((await running.ask('GET', `/v1/messages/${message.id}`)).status).toBe(200);
+    expect((await running.ask('GET', '/v1/connections/c2')).body).toMatchObject({ visible: false });
+  });
+
+  it('leaves its connections to the next one that lists them', async () => {
+    const first = await added();
+    await running.ask('POST', '/v1/sync', { body: { accountId: first.id } });
+    await remove(first.id);
+    const next = await added();
+    await running.ask('POST', '/v1/sync', { body: { accountId: next.id } });
+    expect((await running.ask('GET', '/v1/connections/c2')).body).toMatchObject({
+      accountId: next.id,
+      visible: true,
+    });
+  });
+
+  it('gets nothing more written by a poll that was under way', async () => {
+    const { id } = await added();
+    second.addMessage('c2', world.clock.now(), { id: 'too-late' });
+    second.onRequest = async ({ path }) => {
+      if (path === '/messages') await remove(id);
+    };
+    await running.queues.run('reconcile', { accountId: id });
+    expect((await running.ask('GET', '/v1/messages/too-late')).status).toBe(404);
+    expect(await listed()).toHaveLength(1);
+  });
+
+  it('is not the one that the environment names', async () => {
+    const answer = await remove('default');
+    expect([answer.status, answer.body['error']]).toEqual([409, 'account_configured']);
+    expect(await listed()).toHaveLength(1);
+  });
+});
