@@ -155,7 +155,10 @@ export class ScriptedService {
           body: { url: this.webhook?.url ?? null, events: [], secretSet: this.webhook !== null },
         };
       case 'PUT /webhook':
-        this.webhook = { url: String(JSON.parse(body).url), secret: `${this.secretPrefix}${++this.#secrets}` };
+        this.webhook = {
+          url: String(JSON.parse(body).url),
+          secret: `${this.secretPrefix}${++this.#secrets}`,
+        };
         return { status: 200, body: { ...this.webhook, events: [] } };
       case 'POST /webhook/rotate':
         if (this.webhook === null) return { status: 400, body: { error: 'invalid_webhook' } };
