@@ -152,8 +152,11 @@ describe('an account that is added', () => {
     expect((await rotate({})).body['error']).toBe('account_required');
     expect((await rotate({ accountId: 'none' })).status).toBe(404);
     const before = world.secret;
+    running.queues.wakes = [];
     expect((await rotate({ accountId: id })).status).toBe(200);
     expect(world.secret).toBe(before);
+    // A poll follows, which repairs what nobody could verify meanwhile.
+    expect(running.queues.wakes).toMatchObject([{ data: { accountId: id } }]);
   });
 });
 

@@ -320,6 +320,26 @@ describe('a secret that was replaced', () => {
     await clock.advance(1);
     expect((await old(before)).status).toBe(401);
   });
+
+  it('is in doubt from the call on, and what it signs then waits for the outcome', async () => {
+    const { secrets } = held;
+    const acceptUntil = clock.now() + 1_000;
+    const doubtful = [{ ...FIRST, secrets: [{ secret: 'old', doubtfulAfter: before }] }];
+    const outcome = (maxTimestamp: number) => [
+      { ...FIRST, secrets: [{ secret: 'new' }, { secret: 'old', maxTimestamp, acceptUntil }] },
+    ];
+    const old = async (timestamp: number, refreshed?: typeof secrets.refreshed) => {
+      secrets.subscriptions = doubtful;
+      secrets.refreshed = refreshed;
+      return (await deliver(held.server, receivedBody(), { secret: 'old', timestamp })).status;
+    };
+    expect(await old(before)).toBe(200);
+    expect(secrets.refreshes).toBe(0);
+    expect(await old(before + 1)).toBe(401);
+    expect(await old(before + 1, outcome(before + 1))).toBe(200);
+    expect(await old(before + 1, outcome(before))).toBe(401);
+    expect(secrets.refreshes).toBe(3);
+  });
 });
 
 describe('a sender that goes away', () => {
