@@ -9,7 +9,7 @@ import type { ServiceClient } from '../service-client/service-client.ts';
 import { ServiceError, ServiceRefusal } from '../service-client/service-errors.ts';
 import type { LaneContext } from './lane-context.ts';
 import { beginAttempt, type LaneSend, readFile, type Written } from './lane-store.ts';
-import { type Ending, settle } from './settle.ts';
+import { type Ending, giveUpSend, settle } from './settle.ts';
 
 /** Makes one attempt and commits how it ended. Throws what the database throws; the attempt then counts as lost. */
 export async function attemptSend(
@@ -22,6 +22,7 @@ export async function attemptSend(
   if (send.mediaFingerprint === null) return await attempt(context, lease, send, client, null, signal);
   return await context.fileSlots.run(async () => {
     const bytes = await readFile(context.database, send.id);
+    if (bytes === null) return await giveUpSend(context, lease, send, 'file_forgotten');
     return await attempt(context, lease, send, client, bytes, signal);
   });
 }

@@ -1,4 +1,5 @@
 import type { Queues } from '../../runtime/queue/queues.ts';
+import { keepForgettingFiles } from './forget-files.ts';
 import type { LaneContext } from './lane-context.ts';
 import { heldByLiving } from './lane-lease.ts';
 import { type LaneEnd, runLane } from './run-lane.ts';
@@ -68,6 +69,7 @@ export function createOutbox(options: OutboxOptions): Outbox {
   const running = new Map<string, Promise<LaneEnd>>();
   let started = false;
   let cancelSweep = (): void => undefined;
+  let stopForgetting = (): Promise<void> => Promise.resolve();
   let sweeping: Promise<void> = Promise.resolve();
 
   /** The run of a lane in this process: one at a time. */
@@ -140,6 +142,7 @@ export function createOutbox(options: OutboxOptions): Outbox {
         },
         { concurrency: CONCURRENCY },
       );
+      stopForgetting = keepForgettingFiles({ database, clock, logger });
       await sweep();
       sweepLater();
     },
@@ -155,7 +158,7 @@ export function createOutbox(options: OutboxOptions): Outbox {
       closing.abort();
       cancelSweep();
       const cancel = clock.after(GRACE_MS, () => givingUp.abort(), { keepAlive: true });
-      await sweeping;
+      await Promise.all([sweeping, stopForgetting()]);
       await Promise.allSettled(running.values());
       cancel();
       if (started) await presence.stop();

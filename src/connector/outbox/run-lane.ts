@@ -1,11 +1,11 @@
-import { giveUp, LAST_ATTEMPT_AFTER_MS } from '../../patterns/send-policy.ts';
+import { LAST_ATTEMPT_AFTER_MS } from '../../patterns/send-policy.ts';
 import { type Lease, releaseLease } from '../leases/lease.ts';
 import { attemptSend, settleAbandoned } from './attempt-send.ts';
 import type { LaneContext } from './lane-context.ts';
 import { takeLane } from './lane-lease.ts';
 import { type LaneSend, readHead, type Written } from './lane-store.ts';
 import { lookUpSend } from './look-up-send.ts';
-import { settle } from './settle.ts';
+import { giveUpSend } from './settle.ts';
 
 /**
  * Where a lane stands when its run ends:
@@ -86,19 +86,10 @@ async function takeStep(
     head.state === 'queued' &&
     head.firstAttemptAt !== null &&
     context.clock.now() > head.firstAttemptAt + LAST_ATTEMPT_AFTER_MS;
-  if (isOver) return await giveItUp(context, lease, head, null);
+  if (isOver) return await giveUpSend(context, lease, head, null);
   const client = await context.clientFor(head.accountId);
   if (client === 'elsewhere') return 'lost';
-  if (client === 'gone') return await giveItUp(context, lease, head, 'account_removed');
+  if (client === 'gone') return await giveUpSend(context, lease, head, 'account_removed');
   if (head.state === 'sending') return await lookUpSend(context, lease, head, client, signal);
   return await attemptSend(context, lease, head, client, signal);
-}
-
-function giveItUp(
-  context: LaneContext,
-  lease: Lease,
-  head: LaneSend,
-  errorCode: string | null,
-): Promise<Written> {
-  return settle(context, lease, head, { step: giveUp(head.inDoubt), errorCode });
 }

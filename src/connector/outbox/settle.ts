@@ -1,5 +1,5 @@
 import type { OutboundState } from '../../contract/connector/outbound.ts';
-import type { SendStep } from '../../patterns/send-policy.ts';
+import { giveUp, type SendStep } from '../../patterns/send-policy.ts';
 import { isConnectionFailure } from '../../runtime/database/database.ts';
 import type { MessageFacts } from '../db/facts.ts';
 import type { Lease } from '../leases/lease.ts';
@@ -48,6 +48,16 @@ export async function settle(
     }
   }
   return 'lost';
+}
+
+/** Ends a send that is not attempted any more: nothing went out, unless an earlier answer was lost. */
+export function giveUpSend(
+  context: LaneContext,
+  lease: Lease,
+  send: LaneSend,
+  errorCode: string | null,
+): Promise<Written> {
+  return settle(context, lease, send, { step: giveUp(send.inDoubt), errorCode });
 }
 
 function isOver(state: OutboundState): boolean {

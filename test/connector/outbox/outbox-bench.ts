@@ -39,18 +39,20 @@ export class OutboxBench {
   files = new Map<string, Uint8Array>();
   /** Asked for each send. */
   answer: Answer = (_body) => sentAs(`m${this.calls.length}`);
+  readonly databaseUrl: string;
   readonly database: Database;
   readonly #close: () => Promise<void>;
   #outboxes: Outbox[] = [];
 
-  private constructor(database: Database, close: () => Promise<void>) {
+  private constructor(databaseUrl: string, database: Database, close: () => Promise<void>) {
+    this.databaseUrl = databaseUrl;
     this.database = database;
     this.#close = close;
   }
 
   static async open(): Promise<OutboxBench> {
-    const { database, close } = await openConnectorDatabase(8);
-    return new OutboxBench(database, close);
+    const { url, database, close } = await openConnectorDatabase(8);
+    return new OutboxBench(url, database, close);
   }
 
   async addConnection(connectionId = `c${randomUUID()}`): Promise<string> {

@@ -403,6 +403,27 @@ describe('a file', () => {
     expect(await bench.read(second)).toMatchObject({ state: 'unknown' });
   });
 
+  it('of a rejected send is kept for a week, and a retry without it sends nothing', async () => {
+    const connectionId = await bench.addConnection();
+    const id = await bench.queueFile(connectionId);
+    bench.answer = () => refuse('license_inactive', 402);
+    const outbox = await running();
+    await outbox.settle();
+    const kept = () =>
+      bench.database.query('select from connector.outbound_media where outbound_id = $1', [id]);
+    await bench.clock.advance(6 * 24 * HOUR);
+    await (await running()).close();
+    expect(await kept()).toHaveLength(1);
+    await bench.clock.advance(2 * 24 * HOUR);
+    await (await running()).close();
+    expect(await kept()).toEqual([]);
+    await bench.database.query(`update connector.outbound set state = 'queued' where id = $1`, [id]);
+    const calls = bench.calls.length;
+    await (await running()).settle();
+    expect(await bench.read(id)).toMatchObject({ state: 'rejected' });
+    expect(bench.calls).toHaveLength(calls);
+  });
+
   it('that never reached the service is simply sent again', async () => {
     const connectionId = await bench.addConnection();
     const id = await bench.queueFile(connectionId);
