@@ -9,6 +9,7 @@ import {
 } from '../../../src/connector/outbox/stored-outbound.ts';
 import type { PolledMessage } from '../../../src/connector/service-client/polled.ts';
 import { createServiceClient } from '../../../src/connector/service-client/service-client.ts';
+import { ServiceRefusal, ServiceUnreachable } from '../../../src/connector/service-client/service-errors.ts';
 import type { Outbound } from '../../../src/contract/connector/outbound.ts';
 import type { SendMessageRequest } from '../../../src/contract/service/messages.ts';
 import type { ReadSend } from '../../../src/contract/service/read-answers.ts';
@@ -27,6 +28,16 @@ export function sentAs(messageId: string): ReadSend {
   return { messageId, waMessageId: null, status: 'sent', persisted: true };
 }
 
+/** The service refuses with this code. */
+export function refuse(code: string, status = 502): never {
+  throw new ServiceRefusal({ status, code, retryAfterMs: null });
+}
+
+/** The answer of the service is lost. */
+export function lose(): never {
+  throw new ServiceUnreachable('network');
+}
+
 /** A database with connections, a clock that stands still, and a service whose answers a test scripts. */
 export class OutboxBench {
   readonly clock = new ManualClock();
@@ -36,7 +47,7 @@ export class OutboxBench {
   /** What `GET /messages` shows. */
   listed: PolledMessage[] = [];
   /** Files by their address. */
-  files = new Map<string, Uint8Array>();
+  readonly files = new Map<string, Uint8Array>();
   /** Asked for each send. */
   answer: Answer = (_body) => sentAs(`m${this.calls.length}`);
   readonly databaseUrl: string;
@@ -103,6 +114,22 @@ export class OutboxBench {
     return outbox;
   }
 
+  /** A process that has begun to send. */
+  async running(): Promise<Outbox> {
+    const outbox = this.process();
+    await outbox.start();
+    return outbox;
+  }
+
+  /** Runs what is due, as often as time is moved to the next attempt. */
+  async sendAll(outbox: Outbox, times = 1): Promise<void> {
+    await outbox.settle();
+    for (let step = 1; step < times; step += 1) {
+      await this.clock.advance(5 * 60_000);
+      await outbox.settle();
+    }
+  }
+
   async queueText(connectionId: string, text: string, reference: string = randomUUID()): Promise<string> {
     return await this.#queue({ connectionId, to: '447700900201', text, reference });
   }
@@ -141,6 +168,14 @@ export class OutboxBench {
       [outboundId],
     );
     return rows.map((row) => row.state);
+  }
+
+  /** The service begins anew: no calls, no messages, every send is sent. */
+  forget(): void {
+    this.calls.length = 0;
+    this.listed = [];
+    this.files.clear();
+    this.answer = () => sentAs(`m${randomUUID()}`);
   }
 
   /** Ends the processes of one test, and what they left to be done. */

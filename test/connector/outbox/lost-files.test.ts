@@ -1,0 +1,151 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { PolledMessage } from '../../../src/connector/service-client/polled.ts';
+import { ServiceUnreachable } from '../../../src/connector/service-client/service-errors.ts';
+import { lose, OutboxBench, PICTURE, refuse, sentAs } from './outbox-bench.ts';
+
+const HOUR = 3_600_000;
+
+let bench: OutboxBench;
+beforeAll(async () => {
+  bench = await OutboxBench.open();
+});
+afterAll(() => bench.close());
+beforeEach(() => bench.forget());
+afterEach(() => bench.stopAll());
+
+describe('a file', () => {
+  const seen = (id: string, values: Partial<PolledMessage> = {}): PolledMessage => ({
+    id,
+    connectionId: 'c',
+    direction: 'outgoing',
+    text: null,
+    mediaUrl: `https://files.example/${id}`,
+    mediaType: 'image/png',
+    status: 'delivered',
+    errorMessage: null,
+    waMessageId: null,
+    createdAt: bench.clock.now(),
+    ...values,
+  });
+
+  async function loseOne(caption?: string) {
+    const connectionId = await bench.addConnection();
+    const id = await bench.queueFile(connectionId, caption);
+    bench.answer = lose;
+    const outbox = await bench.running();
+    await outbox.settle();
+    return { connectionId, id, outbox };
+  }
+
+  it('is sent with its bytes, and its bytes are kept no longer than they are needed', async () => {
+    const connectionId = await bench.addConnection();
+    const id = await bench.queueFile(connectionId, 'look');
+    await bench.sendAll(await bench.running());
+    expect(bench.calls[0]?.media).toEqual({
+      filename: 'a.png',
+      mimetype: 'image/png',
+      data: PICTURE.toString('base64'),
+      caption: 'look',
+    });
+    expect(await bench.read(id)).toMatchObject({
+      state: 'sent',
+      media: { filename: 'a.png', caption: 'look' },
+    });
+    const files = await bench.database.query('select from connector.outbound_media where outbound_id = $1', [
+      id,
+    ]);
+    expect(files).toEqual([]);
+  });
+
+  it('whose answer was lost is found by its type, its caption and its bytes', async () => {
+    const { connectionId, id, outbox } = await loseOne('look');
+    const others = [
+      seen('other-bytes', { connectionId, text: 'look' }),
+      seen('other-type', { connectionId, text: 'look', mediaType: 'image/jpeg' }),
+      seen('other-caption', { connectionId, text: 'see' }),
+      seen('incoming', { connectionId, text: 'look', direction: 'incoming' }),
+      seen('too-old', { connectionId, text: 'look', createdAt: bench.clock.now() - 2 * 60_000 }),
+      seen('too-new', { connectionId, text: 'look', createdAt: bench.clock.now() + 5 * 60_000 }),
+    ];
+    for (const { id: name } of others) bench.files.set(`https://files.example/${name}`, PICTURE);
+    bench.files.set('https://files.example/other-bytes', Buffer.from('other'));
+    bench.listed = others;
+    await bench.clock.advance(5_000);
+    await outbox.settle();
+    expect(await bench.read(id)).toMatchObject({ state: 'sending', attempts: 1, nextAttemptAt: null });
+
+    bench.listed = [...others, seen('mine', { connectionId, text: 'look' })];
+    bench.files.set('https://files.example/mine', PICTURE);
+    await bench.clock.advance(5_000);
+    await outbox.settle();
+    expect(await bench.read(id)).toMatchObject({ state: 'sent', messageId: 'mine', attempts: 1 });
+    expect(bench.calls).toHaveLength(1);
+  });
+
+  it.each([
+    ['of which two look the same', ['a', 'b'], ['a', 'b']],
+    ['that cannot be compared', ['a'], []],
+    ['that is not there', [], []],
+  ])('%s is unknown after four minutes, and frees its lane', async (_what, shown, readable) => {
+    const { connectionId, id, outbox } = await loseOne();
+    const next = await bench.queueText(connectionId, 'next');
+    bench.answer = () => sentAs(`after-${connectionId}`);
+    bench.listed = shown.map((name) => seen(`${name}-${connectionId}`, { connectionId }));
+    for (const name of readable) bench.files.set(`https://files.example/${name}-${connectionId}`, PICTURE);
+    await bench.clock.advance(3 * 60_000);
+    await outbox.settle();
+    expect(await bench.read(id)).toMatchObject({ state: 'sending' });
+    await bench.clock.advance(60_000);
+    await outbox.settle();
+    expect(await bench.read(id)).toMatchObject({ state: 'unknown', attempts: 1 });
+    expect(await bench.read(next)).toMatchObject({ state: 'sent' });
+  });
+
+  it('is not found in a message that another send became', async () => {
+    const { connectionId, outbox } = await loseOne();
+    bench.listed = [seen('shared', { connectionId })];
+    bench.files.set('https://files.example/shared', PICTURE);
+    await bench.clock.advance(5_000);
+    await outbox.settle();
+    bench.answer = lose;
+    const second = await bench.queueFile(connectionId);
+    await outbox.settle();
+    await bench.clock.advance(4 * 60_000);
+    await outbox.settle();
+    expect(await bench.read(second)).toMatchObject({ state: 'unknown' });
+  });
+
+  it('of a rejected send is kept for a week, and a retry without it sends nothing', async () => {
+    const connectionId = await bench.addConnection();
+    const id = await bench.queueFile(connectionId);
+    bench.answer = () => refuse('license_inactive', 402);
+    const outbox = await bench.running();
+    await outbox.settle();
+    const kept = () =>
+      bench.database.query('select from connector.outbound_media where outbound_id = $1', [id]);
+    await bench.clock.advance(6 * 24 * HOUR);
+    await (await bench.running()).close();
+    expect(await kept()).toHaveLength(1);
+    await bench.clock.advance(2 * 24 * HOUR);
+    await (await bench.running()).close();
+    expect(await kept()).toEqual([]);
+    await bench.database.query(`update connector.outbound set state = 'queued' where id = $1`, [id]);
+    const calls = bench.calls.length;
+    await (await bench.running()).settle();
+    expect(await bench.read(id)).toMatchObject({ state: 'rejected' });
+    expect(bench.calls).toHaveLength(calls);
+  });
+
+  it('that never reached the service is simply sent again', async () => {
+    const connectionId = await bench.addConnection();
+    const id = await bench.queueFile(connectionId);
+    bench.answer = () => {
+      throw new ServiceUnreachable('connect');
+    };
+    const outbox = await bench.running();
+    await outbox.settle();
+    bench.answer = () => sentAs('at-last');
+    await bench.sendAll(outbox, 2);
+    expect(await bench.read(id)).toMatchObject({ state: 'sent', messageId: 'at-last' });
+  });
+});
