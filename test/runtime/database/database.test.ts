@@ -177,7 +177,13 @@ describe('database', () => {
       }));
 
     it('is kept by the server too, should we not be there any more', async () => {
-      const short = openDatabase({ url: test.url, name: 'test', deadlineMs: 29_000, clock: systemClock, logger });
+      const short = openDatabase({
+        url: test.url,
+        name: 'test',
+        deadlineMs: 29_000,
+        clock: systemClock,
+        logger,
+      });
       const [row] = await short.query("select current_setting('statement_timeout') as value");
       expect(row).toEqual({ value: '30s' });
       await short.close();
