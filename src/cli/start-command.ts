@@ -11,7 +11,8 @@ import { checkLoop } from './self-check.ts';
 import { openServerDatabase } from './server-database.ts';
 import { startOptions } from './start-options.ts';
 
-const SHUTDOWN_MS = 1_900;
+/** It takes a fraction of a second; a machine that is short of processors must not turn that into a failure. */
+const SHUTDOWN_MS = 5_000;
 /** A send takes a fraction of a second, so that nobody waits for a simulation. */
 const SEND_SCALE = 0.02;
 
