@@ -7,8 +7,10 @@ export default defineConfig({
     globalSetup: ['test/support/global-setup.ts'],
     // Many tests wait for processes and sockets, so two share even a small machine well.
     maxWorkers: Math.max(2, availableParallelism() - 1),
-    testTimeout: 30_000,
+    testTimeout: 60_000,
     hookTimeout: 60_000,
+    // A busy machine is slow, not wrong: what is waited for may take its time.
+    expect: { poll: { timeout: 20_000, interval: 20 } },
     reporters: process.env['CI']
       ? ['default', ['json', { outputFile: '.data/test-report.json' }]]
       : ['default'],
