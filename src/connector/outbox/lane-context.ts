@@ -1,9 +1,9 @@
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
+import type { Turns } from '../../runtime/turns/turns.ts';
 import type { SendingClient } from './open-client.ts';
 import type { OutboxMetrics } from './outbox-metrics.ts';
-import type { Slots } from './slots.ts';
 
 /** Fetches the file of a message, if its address may be trusted. Throws when it cannot. */
 export type FetchFile = (url: string, signal: AbortSignal) => Promise<Uint8Array>;
@@ -23,7 +23,7 @@ export interface LaneContext {
   /** Absent: files cannot be compared, so a file whose answer was lost stays unknown. */
   readonly fetchFile?: FetchFile | undefined;
   /** How many files are in memory at a time. */
-  readonly fileSlots: Slots;
+  readonly fileSlots: Turns;
   /** Aborts when calls under way are to be given up. They may outlive the wish to stop for a while. */
   readonly calls: AbortSignal;
   /** Told after each write that the feed should show. */

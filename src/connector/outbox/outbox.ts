@@ -1,10 +1,10 @@
 import type { Queues } from '../../runtime/queue/queues.ts';
+import { createTurns } from '../../runtime/turns/turns.ts';
 import { keepForgettingFiles } from './forget-files.ts';
 import type { LaneContext } from './lane-context.ts';
 import { heldByLiving } from './lane-lease.ts';
 import { type LaneEnd, runLane } from './run-lane.ts';
 import { createSenderPresence } from './sender-presence.ts';
-import { createSlots } from './slots.ts';
 
 const QUEUE = 'outbox';
 /** Lanes that a process runs at a time: mostly they wait for the service. */
@@ -58,7 +58,7 @@ export function createOutbox(options: OutboxOptions): Outbox {
   const { database, queues, clock, logger, owner, sends } = options;
   const closing = new AbortController();
   const givingUp = new AbortController();
-  const context: LaneContext = { ...options, fileSlots: createSlots(FILES), calls: givingUp.signal };
+  const context: LaneContext = { ...options, fileSlots: createTurns(FILES), calls: givingUp.signal };
   const presence = createSenderPresence({
     database,
     clock,

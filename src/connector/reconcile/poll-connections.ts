@@ -1,6 +1,6 @@
+import { retryOnce } from '../../runtime/database/retry-once.ts';
 import { mergeConnections, readKnownVersions } from './merge-connections.ts';
 import { OVERLAP_MS, type PollContext, PollSuperseded } from './poll-context.ts';
-import { retryOnce } from './retry-once.ts';
 
 /** Ids of the connections that the service listed. */
 export type VisibleConnections = ReadonlySet<string>;

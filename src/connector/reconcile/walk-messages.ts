@@ -5,12 +5,12 @@ import {
   walkCoverage,
   walkGap,
 } from '../../patterns/reconcile-walk.ts';
+import { retryOnce } from '../../runtime/database/retry-once.ts';
 import { CHANGE } from '../db/change-mask.ts';
 import type { PolledMessage } from '../service-client/polled.ts';
 import { ServiceRefusal } from '../service-client/service-errors.ts';
 import { OVERLAP_MS, PAGE_SIZE, type PollContext, PollSuperseded } from './poll-context.ts';
 import { coverageChange, type GapKind, type Progress, type ProgressChange } from './progress.ts';
-import { retryOnce } from './retry-once.ts';
 import { storePage } from './store-page.ts';
 
 /** How far a walk of the coverage came. */

@@ -1,10 +1,10 @@
 import type { Queryable } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
+import { createTurns, type Turns } from '../../runtime/turns/turns.ts';
 import { ASSUMPTIONS } from '../assumptions.ts';
 import type { DomainClock } from '../time/domain-clock.ts';
 import type { MediaFile } from './media-file.ts';
 import { CHUNK_BYTES, type MediaUpload, openUpload } from './media-upload.ts';
-import { createTurns, type Turns } from './turns.ts';
 
 /** Pieces written to the database at once; the other sessions are left to everyone else. */
 const WRITES_AT_ONCE = 4;

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { LIMITS } from '../../contract/service/limits.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
+import type { Turns } from '../../runtime/turns/turns.ts';
 import type { StoredBytes } from './media-file.ts';
-import type { Turns } from './turns.ts';
 
 /** Size of every piece of a file but its last. */
 export const CHUNK_BYTES = 384 * 1024;

@@ -1,6 +1,6 @@
 import type { SendMessageAnswer } from '../../contract/service/messages.ts';
 import type { Database } from '../../runtime/database/database.ts';
-import { isConnectionFailure } from '../../runtime/database/errors.ts';
+import { retryOnce } from '../../runtime/database/retry-once.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { Accepted, OutboundMessage, PhoneNetwork } from '../network/network.ts';
 import { PlatformError } from '../platform-error.ts';
@@ -35,15 +35,6 @@ export interface SendCarrier {
   clearUp(messageIds?: readonly string[]): Promise<number>;
 }
 
-async function twice<T>(attempt: () => Promise<T>): Promise<T> {
-  try {
-    return await attempt();
-  } catch (error) {
-    if (isConnectionFailure(error)) return attempt();
-    throw error;
-  }
-}
-
 export function createSendCarrier({ database, changeState, gate, network, logger }: Options): SendCarrier {
   const leaveUnstored: SendCarrier['leaveUnstored'] = async (entry, { waMessageId }) => {
     const answer = sentAnswer(entry, { messageId: null, waMessageId });
@@ -63,7 +54,7 @@ export function createSendCarrier({ database, changeState, gate, network, logger
 
   return {
     accept: (message, signal) =>
-      twice(() =>
+      retryOnce(() =>
         gate.shared(() => {
           if (signal.aborted) throw new PlatformError('send_failed');
           return network.accept(message);
@@ -73,7 +64,7 @@ export function createSendCarrier({ database, changeState, gate, network, logger
 
     async store(entry, accepted) {
       try {
-        return await twice(() => changeState((change) => storeSend(change, network, entry, accepted)));
+        return await retryOnce(() => changeState((change) => storeSend(change, network, entry, accepted)));
       } catch (error) {
         logger.error(
           { err: error, messageId: entry.messageId },

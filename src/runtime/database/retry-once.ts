@@ -1,4 +1,4 @@
-import { isConnectionFailure } from '../../runtime/database/database.ts';
+import { isConnectionFailure } from './database.ts';
 
 /**
  * Runs a statement once more when the database gave it up for a reason that lies outside of it: a lost

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { createTurns } from '../../../src/platform/media/turns.ts';
+import { createTurns } from '../../../src/runtime/turns/turns.ts';
 
 it('lets two in at once and the others in their order, failed ones included', async () => {
   const turns = createTurns(2);
