@@ -232,6 +232,18 @@ CREATE TABLE "connector"."sweeps" (
 	CONSTRAINT "sweeps_pkey" PRIMARY KEY("account_id","horizon")
 );
 --> statement-breakpoint
+CREATE TABLE "connector"."receiver_tallies" (
+	"hour" bigint NOT NULL,
+	"subscription_id" text NOT NULL,
+	"kind" text NOT NULL,
+	"count" bigint NOT NULL,
+	"last_at" bigint NOT NULL,
+	"total_ms" bigint NOT NULL,
+	"least_ms" bigint NOT NULL,
+	"most_ms" bigint NOT NULL,
+	CONSTRAINT "receiver_tallies_pkey" PRIMARY KEY("hour","subscription_id","kind")
+);
+--> statement-breakpoint
 ALTER TABLE "connector"."outbound_media" ADD CONSTRAINT "outbound_media_outbound_id_outbound_id_fk" FOREIGN KEY ("outbound_id") REFERENCES "connector"."outbound"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 CREATE INDEX "connections_account" ON "connector"."connections" USING btree ("account_id");--> statement-breakpoint
 CREATE UNIQUE INDEX "change_batches_seq" ON "connector"."change_batches" USING btree ("last_seq") WHERE "connector"."change_batches"."last_seq" is not null;--> statement-breakpoint

@@ -15,8 +15,10 @@ import { createSubscriptionSecrets } from './accounts/subscription-secrets.ts';
 import { createWebApp, createWorkerApp } from './api/create-app.ts';
 import { createChangesRouter } from './feed/changes-router.ts';
 import { createFeed } from './feed/feed.ts';
+import type { ChangeHandlers } from './handover/handlers.ts';
 import { createInboxKeeper } from './inbox/inbox-keeper.ts';
 import { createReceiver } from './inbox/receiver.ts';
+import { createReceiverTally } from './inbox/receiver-tally.ts';
 import { createOwnFileFetch } from './outbox/fetch-own-file.ts';
 import { openSendingClient } from './outbox/open-client.ts';
 import { createOutbox } from './outbox/outbox.ts';
@@ -42,6 +44,8 @@ export interface ConnectorOptions {
   readonly webhookSecret?: string;
   readonly reconcileIntervalMs: number;
   readonly inboxRetentionDays: number;
+  /** The CRM's own code, called with each change. Not called in role `web`. */
+  readonly handlers?: ChangeHandlers | undefined;
   /** From announcing the rotation of a secret to the call. Default: until every process knows of it. */
   readonly rotationSettleMs?: number;
   /** Between 0 and 1; spreads retries. Default: `Math.random`. */
@@ -143,12 +147,14 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
   const web = role === 'worker' ? null : createWebSide();
 
   function createWebSide() {
+    const tally = createReceiverTally({ database, clock, logger });
     const receiver = createReceiver({
       database,
       subscriptions,
       clock,
       logger,
       metrics,
+      tally,
       onCommitted: () => feed.nudge(),
       onConnectionEvent: (accountId) => void reconciler.pollSoon(accountId),
     });
@@ -170,6 +176,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
         isConfigured,
       }),
       receiver,
+      tally,
       changes,
     };
   }
@@ -180,6 +187,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
       feed.start();
       await keeper.keep();
       keeper.start();
+      web?.tally.start();
       await accounts.start();
       await outbox.start();
       if (role !== 'web') await reconciler.start();
@@ -194,7 +202,13 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     async close() {
       web?.changes.endStreams();
       await web?.receiver.close();
-      await Promise.all([reconciler.close(), outbox.close(), accounts.close(), keeper.close()]);
+      await Promise.all([
+        reconciler.close(),
+        outbox.close(),
+        accounts.close(),
+        keeper.close(),
+        web?.tally.close(),
+      ]);
       await feed.close();
     },
   };

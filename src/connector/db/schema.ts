@@ -9,3 +9,4 @@ export * from './message-tables.ts';
 export * from './outbox-tables.ts';
 export * from './quota-tables.ts';
 export * from './sync-tables.ts';
+export * from './tally-tables.ts';

@@ -8,6 +8,8 @@ export interface ReceiverMetrics {
   refused(reason: Refusal): void;
   /** A valid signature, signed `ms` before our clock; negative: after it. */
   signedAgo(ms: number): void;
+  /** A delivery was committed and answered so long after its headers were read. */
+  answeredIn(ms: number): void;
   committed(result: BatchResult, deliveries: readonly RawDelivery[]): void;
   commitFailed(kind: 'retried' | 'split' | 'given_up'): void;
   /** Times one commit; call what it returns when it is over. */
@@ -44,6 +46,11 @@ export function createReceiverMetrics(metrics: Metrics, waiting: () => number): 
     'How long a batch took to commit, retries included.',
     COMMIT_SECONDS,
   );
+  const answerSeconds = metrics.histogram(
+    'connector_webhook_answer_seconds',
+    'From the headers of a delivery to its answer, of those that were taken; the sender gives up after 10 s.',
+    COMMIT_SECONDS,
+  );
   const batchSize = metrics.histogram(
     'connector_webhook_batch_size',
     'Deliveries that were committed together.',
@@ -61,6 +68,7 @@ export function createReceiverMetrics(metrics: Metrics, waiting: () => number): 
   return {
     refused: (reason) => refused.inc({ reason }),
     signedAgo: (ms) => skew.observe(ms / 1000),
+    answeredIn: (ms) => answerSeconds.observe(ms / 1000),
     committed(result, batch) {
       batchSize.observe(batch.length);
       for (const [outcome, count] of countOutcomes(result)) deliveries.inc({ outcome }, count);

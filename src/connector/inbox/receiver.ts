@@ -1,8 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { HEADERS } from '../../contract/service/headers.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { Metrics } from '../../runtime/metrics/metrics.ts';
+import { FIRST_SUBSCRIPTION_ID } from '../accounts/account-store.ts';
 import type { BatchResult, RawDelivery } from '../db/batch.ts';
 import { answerRefusal, answerTaken } from './answers.ts';
 import { checkSignature } from './check-signature.ts';
@@ -11,6 +13,7 @@ import { type CommitQueueLimits, createCommitQueue } from './commit-queue.ts';
 import { interpretBody } from './interpret-body.ts';
 import { readRawBody } from './read-raw-body.ts';
 import { createReceiverMetrics } from './receiver-metrics.ts';
+import { type ReceiverTally, SLOW_MS } from './receiver-tally.ts';
 import { REFUSALS, type Refusal } from './refusals.ts';
 import type { SubscriptionSecrets } from './subscription-secrets.ts';
 import { readWebhookPath } from './webhook-path.ts';
@@ -22,6 +25,7 @@ export interface ReceiverLimits extends CommitQueueLimits {
 }
 
 const MIB = 1024 * 1024;
+const OUT_OF_WINDOW: ReadonlySet<Refusal> = new Set(['stale_timestamp', 'future_timestamp']);
 
 /** The limits a receiver has unless told otherwise. */
 export const RECEIVER_LIMITS: ReceiverLimits = {
@@ -43,6 +47,8 @@ export interface ReceiverOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
+  /** Counts what comes, for people who look for a cause afterwards. */
+  readonly tally?: ReceiverTally;
   readonly limits?: Partial<ReceiverLimits>;
   /** Told after each commit: the feed's nudge. */
   readonly onCommitted?: () => void;
@@ -125,6 +131,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       const signedAt = signature.timestamp;
       const receivedAt = clock.now();
       metrics.signedAgo(receivedAt - signedAt);
+      options.tally?.note(subscriptionId, 'age', receivedAt - signedAt);
       const told = interpretBody(body.bytes, { accountId, signedAt });
       if (told.kind === 'not_an_event') return 'not_an_event';
       const { kind, ...content } = told;
@@ -142,8 +149,10 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       next();
       return;
     }
-    const refuse = (refusal: Refusal): void => {
+    const begun = clock.elapsed();
+    const refuse = (refusal: Refusal, subscriptionId = ''): void => {
       metrics.refused(refusal);
+      options.tally?.note(subscriptionId, refusal, OUT_OF_WINDOW.has(refusal) ? ageOf(request, clock) : 0);
       logger.debug({ reason: refusal }, 'a request to the webhook receiver was refused');
       const { code, message } = REFUSALS[refusal];
       answerRefusal(response, code, message);
@@ -151,8 +160,18 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     if (request.method !== 'POST') refuse('method');
     else if (path === null) refuse('unknown_subscription');
     else {
+      // Where a path was refused as unknown, anybody may have made it up.
+      const idOf = (refusal?: Refusal): string =>
+        refusal === 'unknown_subscription' ? '' : (path.subscriptionId ?? FIRST_SUBSCRIPTION_ID);
       receive(request, path).then(
-        (refusal) => (refusal === undefined ? answerTaken(response) : refuse(refusal)),
+        (refusal) => {
+          if (refusal !== undefined) return refuse(refusal, idOf(refusal));
+          answerTaken(response);
+          const ms = clock.elapsed() - begun;
+          metrics.answeredIn(ms);
+          options.tally?.note(idOf(), 'taken', ms);
+          if (ms > SLOW_MS) options.tally?.note(idOf(), 'slow', ms);
+        },
         (err: unknown) => {
           logger.error({ err }, 'a delivery could not be taken');
           refuse('unavailable');
@@ -174,4 +193,10 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       await settle();
     },
   };
+}
+
+/** How long ago a request claims to have been signed, in milliseconds. Nothing vouches for it. */
+function ageOf(request: IncomingMessage, clock: Clock): number {
+  const [timestamp] = request.headersDistinct[HEADERS.timestamp.toLowerCase()] ?? [];
+  return clock.now() - Number(timestamp);
 }

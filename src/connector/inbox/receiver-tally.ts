@@ -1,0 +1,141 @@
+import type { Clock } from '../../runtime/clock/clock.ts';
+import type { Database } from '../../runtime/database/database.ts';
+import type { Logger } from '../../runtime/logger/logger.ts';
+import type { Refusal } from './refusals.ts';
+
+/**
+ * What is counted: each refusal by its reason (of a timestamp that is out of the window, the milliseconds are its
+ * age), `taken` with the milliseconds to the answer, `slow` for those of them that came near the sender's limit,
+ * and `age` with the milliseconds since a valid signature was made.
+ */
+export type TallyKind = Refusal | 'taken' | 'slow' | 'age';
+
+/** Counts what the receiver meets, for people who look for a cause afterwards. */
+export interface ReceiverTally {
+  /** `subscriptionId` is empty where none was named or known. Costs no more than adding to a number. */
+  note(subscriptionId: string, kind: TallyKind, ms?: number): void;
+  /** Begins to add to the database what was counted. */
+  start(): void;
+  /** Adds what is left. Never rejects. */
+  close(): Promise<void>;
+}
+
+/** The sender gives up after 10 s: an answer that took longer than this came near. */
+export const SLOW_MS = 5_000;
+
+const HOUR_MS = 3_600_000;
+const KEPT_MS = 48 * HOUR_MS;
+const EVERY_MS = 15_000;
+const LONGEST_QUERY_MS = 2_000;
+
+interface Tally {
+  readonly hour: number;
+  readonly subscriptionId: string;
+  readonly kind: TallyKind;
+  count: number;
+  lastAt: number;
+  totalMs: number;
+  leastMs: number;
+  mostMs: number;
+}
+
+const ADD = `
+INSERT INTO connector.receiver_tallies AS t
+  (hour, subscription_id, kind, count, last_at, total_ms, least_ms, most_ms)
+SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[],
+                     $8::bigint[]) AS a(hour, subscription_id, kind, count, last_at, total_ms, least_ms, most_ms)
+ ORDER BY a.hour, a.subscription_id, a.kind
+ON CONFLICT (hour, subscription_id, kind) DO UPDATE
+   SET count = t.count + excluded.count, last_at = greatest(t.last_at, excluded.last_at),
+       total_ms = t.total_ms + excluded.total_ms, least_ms = least(t.least_ms, excluded.least_ms),
+       most_ms = greatest(t.most_ms, excluded.most_ms)`;
+
+/**
+ * Counts in memory and adds the sums to the database every 15 s, if there are any. What a killed process had not
+ * added is lost, and a lost answer of the database may count twice: this is evidence, not truth.
+ */
+export function createReceiverTally(options: {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}): ReceiverTally {
+  const { database, clock, logger } = options;
+  let tallies = new Map<string, Tally>();
+  let cleanedHour = 0;
+  let closed = false;
+  let cancel = (): void => undefined;
+  let adding: Promise<void> = Promise.resolve();
+
+  function note(subscriptionId: string, kind: TallyKind, ms = 0): void {
+    const now = clock.now();
+    const hour = now - (now % HOUR_MS);
+    const key = `${hour} ${kind} ${subscriptionId}`;
+    const rounded = Math.round(ms);
+    const tally = tallies.get(key);
+    if (tally === undefined) {
+      const first = { totalMs: rounded, leastMs: rounded, mostMs: rounded };
+      tallies.set(key, { hour, subscriptionId, kind, count: 1, lastAt: now, ...first });
+      return;
+    }
+    tally.count += 1;
+    tally.lastAt = now;
+    tally.totalMs += rounded;
+    if (rounded < tally.leastMs) tally.leastMs = rounded;
+    if (rounded > tally.mostMs) tally.mostMs = rounded;
+  }
+
+  async function add(): Promise<void> {
+    if (tallies.size === 0) return;
+    const rows = [...tallies.values()];
+    tallies = new Map();
+    try {
+      await addTallies(database, rows);
+      if (!closed) await forgetOld();
+    } catch (err) {
+      logger.debug({ err, count: rows.length }, 'counts of the receiver were not added');
+    }
+  }
+
+  /** Once in an hour. */
+  async function forgetOld(): Promise<void> {
+    const hour = clock.now() - (clock.now() % HOUR_MS);
+    if (hour === cleanedHour) return;
+    await database.query('DELETE FROM connector.receiver_tallies WHERE hour < $1::bigint', [hour - KEPT_MS], {
+      deadlineMs: LONGEST_QUERY_MS,
+    });
+    cleanedHour = hour;
+  }
+
+  function addLater(): void {
+    if (closed) return;
+    cancel = clock.after(EVERY_MS, () => {
+      adding = add().finally(addLater);
+    });
+  }
+
+  return {
+    note,
+    start: addLater,
+    async close() {
+      closed = true;
+      cancel();
+      await adding;
+      await add();
+    },
+  };
+}
+
+async function addTallies(database: Database, rows: readonly Tally[]): Promise<void> {
+  const column = <Key extends keyof Tally>(key: Key): Tally[Key][] => rows.map((row) => row[key]);
+  const params = [
+    column('hour'),
+    column('subscriptionId'),
+    column('kind'),
+    column('count'),
+    column('lastAt'),
+    column('totalMs'),
+    column('leastMs'),
+    column('mostMs'),
+  ];
+  await database.query(ADD, params, { deadlineMs: LONGEST_QUERY_MS });
+}
