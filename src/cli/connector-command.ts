@@ -1,8 +1,7 @@
-import { createLifecycle } from '../runtime/lifecycle/lifecycle.ts';
-import { createLogger } from '../runtime/logger/logger.ts';
 import { connectorOptions } from './connector-options.ts';
 import { runCommand } from './run-command.ts';
 import { runConnector } from './run-connector.ts';
+import { serveUntilStopped } from './serve-until-stopped.ts';
 import { openServerDatabase } from './server-database.ts';
 
 /** Long enough for a send in progress to be noted down; a container gives 15 s. */
@@ -23,14 +22,14 @@ const COMMAND = {
 
 await runCommand(COMMAND, async ({ options, env, clock, print, warnOfTypo }) => {
   const { databaseUrl, logLevel, ...settings } = connectorOptions(env, warnOfTypo);
-  const logger = createLogger({
+  const serving = {
     level: logLevel,
     name: 'connector',
     destination: options['json'] ? 'stderr' : 'stdout',
-  });
-  const lifecycle = createLifecycle({ logger, clock, deadlineMs: SHUTDOWN_MS });
-  lifecycle.closeOnSignals();
-  try {
+    clock,
+    shutdownMs: SHUTDOWN_MS,
+  } as const;
+  await serveUntilStopped(serving, async ({ logger, lifecycle }) => {
     const store = await openServerDatabase({
       url: databaseUrl,
       dataDir: String(options['data-dir'] ?? '.data'),
@@ -42,8 +41,5 @@ await runCommand(COMMAND, async ({ options, env, clock, print, warnOfTypo }) => 
     lifecycle.onClose('connector', () => connector.close());
     if (options['json']) print(`${JSON.stringify({ connectorUrl: connector.url })}\n`);
     else logger.info({ url: connector.url, role: settings.role }, 'connector ready');
-  } catch (error) {
-    await lifecycle.close();
-    throw error;
-  }
+  });
 });

@@ -1,10 +1,9 @@
-import { createLifecycle } from '../runtime/lifecycle/lifecycle.ts';
-import { createLogger } from '../runtime/logger/logger.ts';
 import { readPortBase } from './command-line.ts';
 import { describeService } from './describe-loop.ts';
 import { portsFrom } from './ports.ts';
 import { runCommand } from './run-command.ts';
 import { runService } from './run-service.ts';
+import { serveUntilStopped } from './serve-until-stopped.ts';
 import { openServerDatabase } from './server-database.ts';
 import { startOptions } from './start-options.ts';
 
@@ -29,10 +28,9 @@ const COMMAND = {
 await runCommand(COMMAND, async ({ options, env, clock, print, warnOfTypo }) => {
   const settings = startOptions(env, warnOfTypo);
   const ports = portsFrom(readPortBase(options['port-base']));
-  const logger = createLogger({ level: settings.logLevel, name: 'platform', destination: 'stderr' });
-  const lifecycle = createLifecycle({ logger, clock, deadlineMs: SHUTDOWN_MS });
-  lifecycle.closeOnSignals();
-  try {
+  const { logLevel: level } = settings;
+  const serving = { level, name: 'platform', destination: 'stderr', clock, shutdownMs: SHUTDOWN_MS } as const;
+  await serveUntilStopped(serving, async ({ logger, lifecycle }) => {
     const server = await openServerDatabase({
       url: settings.platformDatabaseUrl ?? settings.databaseUrl,
       dataDir: String(options['data-dir'] ?? '.data'),
@@ -53,8 +51,5 @@ await runCommand(COMMAND, async ({ options, env, clock, print, warnOfTypo }) => 
     lifecycle.onClose('service', () => service.close());
     const info = service.sandbox.info();
     print(options['json'] ? `${JSON.stringify(info)}\n` : describeService(info));
-  } catch (error) {
-    await lifecycle.close();
-    throw error;
-  }
+  });
 });

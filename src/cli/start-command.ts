@@ -1,6 +1,4 @@
 import { join } from 'node:path';
-import { createLifecycle } from '../runtime/lifecycle/lifecycle.ts';
-import { createLogger } from '../runtime/logger/logger.ts';
 import { readPortBase } from './command-line.ts';
 import { describeLoop } from './describe-loop.ts';
 import { readLocalSecrets } from './local-secrets.ts';
@@ -8,6 +6,7 @@ import { startLoop } from './loop.ts';
 import { portsFrom } from './ports.ts';
 import { runCommand } from './run-command.ts';
 import { checkLoop } from './self-check.ts';
+import { serveUntilStopped } from './serve-until-stopped.ts';
 import { openServerDatabase } from './server-database.ts';
 import { startOptions } from './start-options.ts';
 
@@ -38,13 +37,17 @@ await runCommand(COMMAND, async ({ options, env, clock, print, warnOfTypo }) => 
   const { databaseUrl, platformDatabaseUrl, logLevel, ...settings } = startOptions(env, warnOfTypo);
   const ports = portsFrom(readPortBase(options['port-base']));
   const dataDir = String(options['data-dir'] ?? '.data');
-  const logger = createLogger({ level: logLevel, name: 'start', destination: 'stderr' });
-  const lifecycle = createLifecycle({ logger, clock, deadlineMs: SHUTDOWN_MS });
-  lifecycle.closeOnSignals();
   const say = (text: string): void => {
     if (!options['json']) print(`${text}\n`);
   };
-  try {
+  const serving = {
+    level: logLevel,
+    name: 'start',
+    destination: 'stderr',
+    clock,
+    shutdownMs: SHUTDOWN_MS,
+  } as const;
+  await serveUntilStopped(serving, async ({ logger, lifecycle }) => {
     const beganAt = clock.elapsed();
     const secrets = readLocalSecrets(join(dataDir, 'secrets.json'));
     const server = await openServerDatabase({ url: databaseUrl, dataDir, clock, logger });
@@ -71,8 +74,5 @@ await runCommand(COMMAND, async ({ options, env, clock, print, warnOfTypo }) => 
     );
     const info = loop.info();
     print(options['json'] ? `${JSON.stringify(info)}\n` : describeLoop(info, secrets));
-  } catch (error) {
-    await lifecycle.close();
-    throw error;
-  }
+  });
 });

@@ -1,0 +1,36 @@
+import type { Clock } from '../runtime/clock/clock.ts';
+import { createLifecycle, type Lifecycle } from '../runtime/lifecycle/lifecycle.ts';
+import { createLogger, type Logger, type LoggerOptions } from '../runtime/logger/logger.ts';
+
+export interface ServeOptions extends LoggerOptions {
+  readonly clock: Clock;
+  /** The longest that the shutdown may take. */
+  readonly shutdownMs: number;
+}
+
+/** What a command has in hand while it serves. */
+export interface Serving {
+  readonly logger: Logger;
+  /** What is started registers here how it is closed. */
+  readonly lifecycle: Lifecycle;
+}
+
+/**
+ * Starts what a command serves, and lets it serve until a signal ends the process.
+ * @throws what `start` throws; everything that it had registered is closed then.
+ */
+export async function serveUntilStopped(
+  options: ServeOptions,
+  start: (serving: Serving) => Promise<void>,
+): Promise<void> {
+  const { clock, shutdownMs } = options;
+  const logger = createLogger(options);
+  const lifecycle = createLifecycle({ logger, clock, deadlineMs: shutdownMs });
+  lifecycle.closeOnSignals();
+  try {
+    await start({ logger, lifecycle });
+  } catch (error) {
+    await lifecycle.close();
+    throw error;
+  }
+}
