@@ -32,6 +32,7 @@ CREATE TABLE "connector"."connections" (
 	"customer_ref" text,
 	"visible" boolean DEFAULT true NOT NULL,
 	"last_visible_at" bigint,
+	"deleted_at" bigint,
 	"last_event_at" bigint,
 	"last_event_rank" smallint,
 	"version" bigint DEFAULT 1 NOT NULL,
@@ -61,6 +62,21 @@ CREATE TABLE "connector"."subscriptions" (
 	"rotation_compromised" boolean DEFAULT false NOT NULL,
 	"registered_url" text,
 	"registered_at" bigint
+);
+--> statement-breakpoint
+CREATE TABLE "connector"."creations" (
+	"id" text PRIMARY KEY NOT NULL,
+	"account_id" text NOT NULL,
+	"request_key" text,
+	"label" text,
+	"idempotency_key" text NOT NULL,
+	"first_attempt_at" bigint,
+	"unsettled" integer DEFAULT 0 NOT NULL,
+	"connection_id" text,
+	"last_error" text,
+	"next_attempt_at" bigint,
+	"created_at" bigint NOT NULL,
+	CONSTRAINT "creations_request" UNIQUE("account_id","request_key")
 );
 --> statement-breakpoint
 CREATE TABLE "connector"."change_batches" (

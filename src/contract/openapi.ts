@@ -5,6 +5,7 @@ import { CONNECTOR_ENDPOINTS, type ConnectorEndpointName } from './connector/end
 import { CONNECTOR_ERRORS, connectorErrorBody } from './connector/errors.ts';
 import * as connectorMessages from './connector/messages.ts';
 import * as connectorOutbound from './connector/outbound.ts';
+import * as connectorPairing from './connector/pairing.ts';
 import * as connectorSync from './connector/sync.ts';
 import type { EndpointDefinition } from './endpoint.ts';
 import { buildDocument } from './openapi/build.ts';
@@ -91,6 +92,7 @@ export function buildConnectorOpenApi(options: OpenApiOptions<ConnectorEndpointN
       serviceEvents,
       connectorAccounts,
       connectorConnections,
+      connectorPairing,
       connectorMessages,
       connectorOutbound,
       connectorChanges,

@@ -26,6 +26,7 @@ interface ConnectionRow {
   readonly visible: boolean;
   readonly lastContactAt: number | null;
   readonly customerRef: string | null;
+  readonly deletedAt: number | null;
   readonly updatedAt: number;
 }
 
@@ -35,17 +36,18 @@ const SELECT = `
          c.tier, c.status, c.needs_reconnect as "needsReconnect", c.reason, c.is_default as "isDefault",
          c.profile_pic_url as "profilePicUrl", c.license_valid as "licenseValid",
          c.license_status as "licenseStatus", c.license_expires as "licenseExpires", c.visible,
-         c.customer_ref as "customerRef", c.updated_at as "updatedAt",
+         c.customer_ref as "customerRef", c.deleted_at as "deletedAt", c.updated_at as "updatedAt",
          (select max(m.created_at) from connector.messages m where m.connection_id = c.connection_id)
            as "lastContactAt"
     from connector.connections c`;
 
-/** `GET /v1/connections`, by id. */
+/** `GET /v1/connections`, by id. Deleted ones are left out: messages still lead to them. */
 export function listConnections(database: Database): Operation<'listConnections'> {
   return async ({ query }) => {
     const [after] = decodeCursor(CONNECTION_KEY, query.cursor) ?? [null];
     const rows = await database.query<ConnectionRow>(
       `${SELECT} where ($1::text is null or c.connection_id > $1) and ($2::text is null or c.account_id = $2)
+          and c.deleted_at is null
        order by c.connection_id limit $3::integer`,
       [after, query.accountId ?? null, query.limit + 1],
     );
@@ -99,12 +101,14 @@ function present(row: ConnectionRow): ConnectorConnection {
     health: judgeHealth(row),
     licenseExpires: toIsoOrNull(row.licenseExpires),
     lastContactAt: toIsoOrNull(row.lastContactAt),
+    deletedAt: toIsoOrNull(row.deletedAt),
     updatedAt: toIso(row.updatedAt),
   };
 }
 
 /** Licences go by what the service says of them, never by a date and our clock. */
 function judgeHealth(row: ConnectionRow): ConnectionHealth {
+  if (row.deletedAt !== null) return 'deleted';
   if (!row.visible) return 'hidden';
   if (row.licenseValid === false) return 'unlicensed';
   if (row.status === 'connecting') return 'connecting';

@@ -75,6 +75,8 @@ export const connections = connectorSchema.table(
     customerRef: text('customer_ref'),
     visible: boolean('visible').notNull().default(true),
     lastVisibleAt: epochMs('last_visible_at'),
+    /** When it was deleted, or the service knew it no longer. A listing that shows it again takes it back. */
+    deletedAt: epochMs('deleted_at'),
     /** Payload time of the last connection event that was applied, and its rank among equals. */
     lastEventAt: epochMs('last_event_at'),
     lastEventRank: smallint('last_event_rank'),

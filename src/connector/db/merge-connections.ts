@@ -5,7 +5,8 @@ export const CONNECTION_DATA = `jsonb_build_object('phoneNumber', c.phone_number
          'provider', c.provider, 'tier', c.tier, 'status', c.status, 'needsReconnect', c.needs_reconnect,
          'licenseValid', c.license_valid, 'licenseStatus', c.license_status,
          'licenseExpires', c.license_expires, 'reason', c.reason, 'isDefault', c.is_default,
-         'profilePicUrl', c.profile_pic_url, 'customerRef', c.customer_ref, 'visible', c.visible)`;
+         'profilePicUrl', c.profile_pic_url, 'customerRef', c.customer_ref, 'visible', c.visible,
+         'deletedAt', c.deleted_at)`;
 
 /** The same of a connection that only a message has named; a reader takes an absent field for null. */
 const NAMED_ONLY = `'{"visible": true}'::jsonb`;

@@ -75,10 +75,11 @@ function presentMessage(row: StoredChange, id: string): MessageChangeData {
 
 /** `data` as `CONNECTION_DATA` of the merge writes it; what is absent is not known. */
 function presentConnection({ data, connection_id, account_id, at }: StoredChange): ConnectionChangeData {
-  const stored = (data ?? {}) as Partial<Omit<ConnectionChangeData, 'licenseExpires'>> & {
+  const stored = (data ?? {}) as Partial<Omit<ConnectionChangeData, 'licenseExpires' | 'deletedAt'>> & {
     readonly licenseExpires?: number | null;
+    readonly deletedAt?: number | null;
   };
-  const { licenseExpires = null } = stored;
+  const { licenseExpires = null, deletedAt = null } = stored;
   return {
     id: connection_id,
     accountId: account_id,
@@ -96,6 +97,7 @@ function presentConnection({ data, connection_id, account_id, at }: StoredChange
     licenseExpires: licenseExpires === null ? null : toIso(licenseExpires),
     visible: stored.visible ?? true,
     customerRef: stored.customerRef ?? null,
+    deletedAt: deletedAt === null ? null : toIso(deletedAt),
     updatedAt: toIso(at),
   };
 }

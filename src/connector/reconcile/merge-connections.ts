@@ -92,7 +92,7 @@ kept AS (
      SET (${TOLD.join(', ')}) = ROW(${filled.join(', ')}),
          reason = CASE WHEN excluded.needs_reconnect IS DISTINCT FROM false THEN c.reason END,
          account_id = excluded.account_id, listed_at = coalesce(c.listed_at, excluded.listed_at),
-         visible = true, version = c.version + 1, updated_at = excluded.updated_at
+         visible = true, deleted_at = NULL, version = c.version + 1, updated_at = excluded.updated_at
    WHERE (c.account_id = excluded.account_id OR c.listed_at IS NULL)
      AND c.version = (SELECT l.version FROM listed l WHERE l.connection_id = excluded.connection_id)
      AND (c.listed_at IS NULL OR NOT c.visible

@@ -1,9 +1,5 @@
-import {
-  acknowledgement,
-  createdConnectionAnswer,
-  pairingCodeAnswer,
-  restartAnswer,
-} from '../service/connections.ts';
+import { acknowledgement, restartAnswer } from '../service/connections.ts';
+import { HEADERS } from '../service/headers.ts';
 import { readReceiptAnswer } from '../service/messages.ts';
 import * as connections from './connections.ts';
 import {
@@ -12,8 +8,10 @@ import {
   type ConnectorEndpoint,
   SERVICE_CALL_ERRORS,
 } from './connector-endpoint.ts';
+import { accountQuery } from './lists.ts';
+import { pairingEvent } from './pairing.ts';
 
-const callErrors = [...API_ERRORS, ...SERVICE_CALL_ERRORS, 'not_found'] as const;
+const callErrors = [...API_ERRORS, ...SERVICE_CALL_ERRORS, 'invalid_request', 'not_found'] as const;
 
 /** The mirror of the connections, and what the CRM does with them. */
 export const CONNECTION_ENDPOINTS = {
@@ -44,14 +42,40 @@ export const CONNECTION_ENDPOINTS = {
     method: 'POST',
     path: '/v1/connections',
     summary: 'Creates a connection at the service, once, however often the call is repeated inside.',
+    requestHeaders: [
+      {
+        name: HEADERS.idempotencyKey,
+        description:
+          "The CRM's own key, at most 255 characters: the same request again answers the same connection.",
+      },
+    ],
     body: { schema: connections.createConnectorConnectionRequest, required: false },
-    answers: [{ status: 201, description: 'Created.', schema: createdConnectionAnswer }],
-    errors: [...API_ERRORS, ...BODY_ERRORS, ...SERVICE_CALL_ERRORS, 'forbidden_portal_kind', 'invalid_grant'],
+    answers: [
+      { status: 201, description: 'Created.', schema: connections.createdConnectorConnection },
+      {
+        status: 200,
+        description: 'Created before, by the same key.',
+        schema: connections.createdConnectorConnection,
+        headers: [{ name: HEADERS.idempotencyReplayed, description: '`true`.', required: true }],
+      },
+    ],
+    errors: [
+      ...API_ERRORS,
+      ...BODY_ERRORS,
+      ...SERVICE_CALL_ERRORS,
+      'not_found',
+      'forbidden_portal_kind',
+      'invalid_grant',
+      'idempotency_key_reused',
+      'idempotency_in_progress',
+      'creation_unknown',
+    ],
   },
   deleteConnection: {
     method: 'DELETE',
     path: '/v1/connections/{id}',
-    summary: 'Deletes a connection at the service, for good.',
+    summary: 'Deletes a connection at the service, for good. A repeat is fine.',
+    query: accountQuery,
     answers: [{ status: 200, description: 'Deleted.', schema: acknowledgement }],
     errors: callErrors,
   },
@@ -59,6 +83,7 @@ export const CONNECTION_ENDPOINTS = {
     method: 'POST',
     path: '/v1/connections/{id}/restart',
     summary: 'Restarts the session of a connection.',
+    query: accountQuery,
     answers: [{ status: 200, description: 'Restarted.', schema: restartAnswer }],
     errors: callErrors,
   },
@@ -66,6 +91,7 @@ export const CONNECTION_ENDPOINTS = {
     method: 'POST',
     path: '/v1/connections/{id}/logout',
     summary: 'Logs the session of a connection out.',
+    query: accountQuery,
     answers: [{ status: 200, description: 'Logged out.', schema: acknowledgement }],
     errors: callErrors,
   },
@@ -73,12 +99,13 @@ export const CONNECTION_ENDPOINTS = {
     method: 'GET',
     path: '/v1/connections/{id}/pairing',
     summary: 'Streams each fresh pairing picture until the connection is connected.',
+    query: accountQuery,
     answers: [
       {
         status: 200,
-        description: 'Server-sent events; the data of each is the status and the picture.',
+        description: 'Server-sent events, told apart by `type`. Comments are heartbeats.',
         contentType: 'text/event-stream',
-        schema: connections.pairingEvent,
+        schema: pairingEvent,
       },
     ],
     errors: [...callErrors, 'not_supported_for_provider'],
@@ -87,11 +114,12 @@ export const CONNECTION_ENDPOINTS = {
     method: 'POST',
     path: '/v1/connections/{id}/pairing-code',
     summary: 'Asks for a code that the owner types in place of scanning.',
+    query: accountQuery,
     body: { schema: connections.connectorPairingCodeRequest, required: true },
-    answers: [{ status: 200, description: 'A new code.', schema: pairingCodeAnswer }],
+    answers: [{ status: 200, description: 'A new code.', schema: connections.connectorPairingCode }],
     errors: [
       ...callErrors,
-      ...BODY_ERRORS,
+      'payload_too_large',
       'invalid_phone_number',
       'already_connected',
       'not_supported_for_provider',
@@ -104,6 +132,6 @@ export const CONNECTION_ENDPOINTS = {
     summary: 'Marks messages as read.',
     body: { schema: connections.connectorReadReceiptRequest, required: true },
     answers: [{ status: 200, description: 'Marked.', schema: readReceiptAnswer }],
-    errors: [...callErrors, ...BODY_ERRORS, 'addon_required', 'license_inactive'],
+    errors: [...callErrors, 'payload_too_large', 'addon_required', 'license_inactive'],
   },
 } as const satisfies Readonly<Record<string, ConnectorEndpoint>>;

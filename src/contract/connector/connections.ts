@@ -5,7 +5,8 @@ import { accountId, listOf, pageQuery } from './lists.ts';
 /**
  * The one word that a dashboard needs of a connection:
  * `working`, `connecting`, `needs_reconnect` (its owner must pair it), `disconnected`, `unlicensed` (the
- * licence lapsed), `hidden` (the service lists it no longer), `unknown` (known by events alone).
+ * licence lapsed), `hidden` (the service lists it no longer), `deleted` (the service knows it no longer), `unknown` (known
+ * by events alone).
  */
 export const CONNECTION_HEALTH = [
   'working',
@@ -14,6 +15,7 @@ export const CONNECTION_HEALTH = [
   'disconnected',
   'unlicensed',
   'hidden',
+  'deleted',
   'unknown',
 ] as const;
 const connectionHealth = z.enum(CONNECTION_HEALTH);
@@ -39,6 +41,9 @@ export const connectorConnection = z.object({
   visible: z.boolean().describe('Whether the last poll listed it.'),
   lastContactAt: dateTime.nullable().describe('When its newest message was created.'),
   customerRef: z.string().nullable(),
+  deletedAt: dateTime
+    .nullable()
+    .describe('When it was deleted, or the service said that it knows none such.'),
   updatedAt: dateTime,
 });
 export type ConnectorConnection = z.infer<typeof connectorConnection>;
@@ -64,15 +69,25 @@ export const createConnectorConnectionRequest = z.strictObject({
 });
 export type CreateConnectorConnectionRequest = z.infer<typeof createConnectorConnectionRequest>;
 
-/** Body of `POST /v1/connections/{id}/pairing-code`. */
-export const connectorPairingCodeRequest = z.strictObject({ phoneNumber: phoneDigits });
-
-/** Data of one event of `GET /v1/connections/{id}/pairing`: a fresh picture, until `connected`. */
-export const pairingEvent = z.object({
-  status: z.string(),
-  qr: z.string().nullable().describe('Data URI of a PNG; null once connected.'),
+/** Answer of `POST /v1/connections`. */
+export const createdConnectorConnection = z.object({
+  connection: z.object({
+    id: identifier,
+    status: z.string().nullable(),
+    qr: z.string().nullable().describe('Stale within seconds: open the stream of pictures.'),
+  }),
+  slotsAvailable: z.int().nullable().describe('Before it was created; null when it could not be read.'),
+  warning: z.string().nullable().describe('For people, when it will have no active licence.'),
 });
-export type PairingEvent = z.infer<typeof pairingEvent>;
+export type CreatedConnectorConnection = z.infer<typeof createdConnectorConnection>;
+
+/** Body of `POST /v1/connections/{id}/pairing-code`. Passed on as it is: the service checks the number. */
+export const connectorPairingCodeRequest = z.strictObject({
+  phoneNumber: z.string().max(255).describe('International digits, no `+`.'),
+});
+
+/** Answer of `POST /v1/connections/{id}/pairing-code`. */
+export const connectorPairingCode = z.object({ code: z.string().describe('Shown to the owner as it is.') });
 
 /** Body of `POST /v1/read-receipts`. */
 export const connectorReadReceiptRequest = z

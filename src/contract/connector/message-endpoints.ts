@@ -24,7 +24,7 @@ export const MESSAGE_ENDPOINTS = {
     path: '/v1/messages/{id}/media',
     summary: 'Fetches the file of a message, as an attachment.',
     answers: [{ status: 200, description: 'The bytes.', contentType: 'application/octet-stream' }],
-    errors: [...API_ERRORS, 'not_found', 'service_unreachable', 'service_refused'],
+    errors: [...API_ERRORS, 'not_found', 'no_media', 'media_gone', 'media_refused', 'service_unreachable'],
   },
   getMessageTrace: {
     method: 'GET',
