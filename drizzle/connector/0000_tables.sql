@@ -113,6 +113,39 @@ CREATE TABLE "connector"."feed" (
 	"last_seq" bigint NOT NULL
 );
 --> statement-breakpoint
+CREATE TABLE "connector"."dead_letters" (
+	"seq" bigint PRIMARY KEY NOT NULL,
+	"connection_id" text NOT NULL,
+	"batch" bigint NOT NULL,
+	"position" integer NOT NULL,
+	"attempts" integer NOT NULL,
+	"last_error" text NOT NULL,
+	"at" bigint NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "connector"."handover" (
+	"only" boolean PRIMARY KEY DEFAULT true NOT NULL,
+	"feed_id" text NOT NULL,
+	"cursor" bigint NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "connector"."handover_lanes" (
+	"connection_id" text PRIMARY KEY NOT NULL,
+	"waiting" integer NOT NULL,
+	"set_aside" integer DEFAULT 0 NOT NULL,
+	"due_at" bigint,
+	"run_fence" bigint
+);
+--> statement-breakpoint
+CREATE TABLE "connector"."handover_queue" (
+	"connection_id" text NOT NULL,
+	"seq" bigint NOT NULL,
+	"batch" bigint NOT NULL,
+	"position" integer NOT NULL,
+	"attempts" integer DEFAULT 0 NOT NULL,
+	CONSTRAINT "handover_queue_pkey" PRIMARY KEY("connection_id","seq")
+);
+--> statement-breakpoint
 CREATE TABLE "connector"."messages" (
 	"connection_id" text NOT NULL,
 	"id" text NOT NULL,

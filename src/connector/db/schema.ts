@@ -6,6 +6,7 @@ export * from './account-tables.ts';
 export { connectorSchema } from './connector-schema.ts';
 export * from './creation-tables.ts';
 export * from './feed-tables.ts';
+export * from './handover-tables.ts';
 export * from './message-tables.ts';
 export * from './outbox-tables.ts';
 export * from './quota-tables.ts';
