@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
+import { invoke } from './invocation.ts';
 
 /** An option of a command: `--name` or `--name VALUE`. */
 interface OptionDefinition {
@@ -11,6 +12,7 @@ interface OptionDefinition {
 
 /** What a command is called, says of itself, and takes. */
 export interface CommandDefinition {
+  /** Its word, as in `COMMANDS`, and the words that always follow it. */
   readonly name: string;
   readonly summary: string;
   readonly options: Readonly<Record<string, OptionDefinition>>;
@@ -42,7 +44,9 @@ export function helpText(command: CommandDefinition): string {
   );
   const width = Math.max(...rows.map(([left]) => left.length));
   const lines = rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`);
-  return [`${command.name}: ${command.summary}`, '', ...lines, ''].join('\n');
+  const [word = '', ...words] = command.name.split(' ');
+  const usage = invoke(word, [...words, '[options]'].join(' '));
+  return [`${usage}: ${command.summary}`, '', ...lines, ''].join('\n');
 }
 
 /**

@@ -1,11 +1,12 @@
 import { PROFILES, type Profile, type ServiceInputs } from '../conformance/service/inputs.ts';
 import type { Environment } from '../runtime/config/read-settings.ts';
 import { type CommandOptions, UsageError } from './command-line.ts';
+import { COMMANDS } from './commands.ts';
 
 /** What `npm run conformance -- service` says of itself and takes. */
 export const SERVICE_COMMAND = {
-  name: 'npm run conformance -- service',
-  summary: 'grades an implementation of the service, over the wire alone.',
+  name: 'conformance service',
+  summary: COMMANDS.conformance,
   options: {
     'base-url': {
       type: 'string',

@@ -1,3 +1,4 @@
+import { COMMANDS } from './commands.ts';
 import { connectorOptions } from './connector-options.ts';
 import { runCommand } from './run-command.ts';
 import { runConnector } from './run-connector.ts';
@@ -8,8 +9,8 @@ import { openServerDatabase } from './server-database.ts';
 const SHUTDOWN_MS = 10_000;
 
 const COMMAND = {
-  name: 'npm run connector --',
-  summary: 'runs the connector alone, against the service that the settings name.',
+  name: 'connector',
+  summary: COMMANDS.connector,
   options: {
     json: { type: 'boolean', description: 'print one JSON line, {"connectorUrl"}, when ready' },
     'data-dir': {

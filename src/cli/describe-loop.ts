@@ -1,4 +1,5 @@
 import type { SandboxInfo } from '../contract/sandbox/info.ts';
+import { invoke } from './invocation.ts';
 import type { LocalSecrets } from './local-secrets.ts';
 
 /** Where the service is reached, and by which key: a line for each. */
@@ -14,7 +15,7 @@ ${info.connectorUrl === null ? '' : `connector   ${info.connectorUrl}\n`}API key
 export function describeLoop(info: SandboxInfo, secrets: LocalSecrets): string {
   return `
 ${describeService(info)}
-# .env for a connector of your own (npm run connector)
+# .env for a connector of your own (${invoke('connector')})
 SERVICE_BASE_URL=${info.baseUrl}
 SERVICE_API_KEY=${info.apiKey}
 CONNECTOR_API_TOKEN=${secrets.connectorToken}

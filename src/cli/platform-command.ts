@@ -1,4 +1,5 @@
 import { readPortBase } from './command-line.ts';
+import { COMMANDS } from './commands.ts';
 import { describeService } from './describe-loop.ts';
 import { portsFrom } from './ports.ts';
 import { runCommand } from './run-command.ts';
@@ -12,8 +13,8 @@ const SHUTDOWN_MS = 5_000;
 const REAL_PACE = 1;
 
 const COMMAND = {
-  name: 'npm run platform --',
-  summary: 'runs the service with its sandbox, for a connector of your own.',
+  name: 'platform',
+  summary: COMMANDS.platform,
   options: {
     json: { type: 'boolean', description: 'print one JSON line when ready; logs go to standard error' },
     'port-base': {

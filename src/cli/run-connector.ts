@@ -1,4 +1,5 @@
 import { createConnector } from '../connector/connector.ts';
+import type { ChangeHandlers } from '../connector/handover/handlers.ts';
 import type { Clock } from '../runtime/clock/clock.ts';
 import { openDatabase } from '../runtime/database/database.ts';
 import { startHttpServer } from '../runtime/http-server/http-server.ts';
@@ -20,6 +21,8 @@ export interface RunConnectorOptions {
   readonly webhookSecret?: string | undefined;
   readonly reconcileIntervalMs: number;
   readonly inboxRetentionDays: number;
+  /** The CRM's own code, called with each change. */
+  readonly handlers?: ChangeHandlers | undefined;
   /** Called once the receiver can be reached, before it is registered with the service. */
   readonly onListening?: (url: string) => void;
   readonly clock: Clock;
@@ -69,6 +72,7 @@ export async function runConnector(options: RunConnectorOptions): Promise<Runnin
       inboxRetentionDays: options.inboxRetentionDays,
       ...(options.service === undefined ? {} : { service: options.service }),
       ...(options.webhookPublicUrl === undefined ? {} : { webhookPublicUrl: options.webhookPublicUrl }),
+      ...(options.handlers === undefined ? {} : { handlers: options.handlers }),
       ...(options.webhookSecret === undefined ? {} : { webhookSecret: options.webhookSecret }),
     });
     closers.push(() => connector.close());

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { readPortBase } from './command-line.ts';
+import { COMMANDS } from './commands.ts';
 import { describeLoop } from './describe-loop.ts';
 import { readLocalSecrets } from './local-secrets.ts';
 import { startLoop } from './loop.ts';
@@ -16,8 +17,8 @@ const SHUTDOWN_MS = 5_000;
 const SEND_SCALE = 0.02;
 
 const COMMAND = {
-  name: 'npm start --',
-  summary: 'runs the whole loop: simulated network, service, sandbox and connector.',
+  name: 'start',
+  summary: COMMANDS.start,
   options: {
     json: { type: 'boolean', description: 'print one JSON line when ready; logs go to standard error' },
     'port-base': {

@@ -42,6 +42,13 @@ export const FOLDERS: Readonly<Record<string, FolderRule>> = {
   },
 };
 
+/** What the package is imported by. It only names what others hold. */
+export const PACKAGE_INDEX = 'src/index.ts';
+const PACKAGE_INDEX_RULE: FolderRule = {
+  folders: ['cli', 'connector', 'contract', 'runtime'],
+  packages: /^$/,
+};
+
 const KEYWORD = /\b(?:from|import)\s*(?:\(\s*)?$/;
 
 /** The imports of a file: static, dynamic, of types and of re-exports. */
@@ -67,8 +74,9 @@ function folderOf(path: string): string | undefined {
 
 /** Why an import is not allowed; undefined when it is. */
 export function judgeImport(found: Import): string | undefined {
-  const from = folderOf(found.from);
-  const rule = from === undefined ? undefined : FOLDERS[from];
+  const isIndex = found.from === PACKAGE_INDEX;
+  const from = isIndex ? 'index.ts' : folderOf(found.from);
+  const rule = isIndex ? PACKAGE_INDEX_RULE : FOLDERS[from ?? ''];
   if (from === undefined || rule === undefined) return `src/${from ?? ''} is no folder of the architecture`;
   if (found.target === undefined) {
     const allowed = rule.packages === undefined || rule.packages.test(found.specifier);

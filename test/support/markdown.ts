@@ -10,7 +10,7 @@ export interface CodeBlock {
 
 /** The Markdown files of the project, relative to its folder. */
 export function listMarkdown(): readonly string[] {
-  const exclude = ['node_modules/**', '.data/**', '**/node_modules/**'];
+  const exclude = ['node_modules/**', '.data/**', 'dist/**', '**/node_modules/**'];
   return globSync('**/*.md', { cwd: ROOT, exclude }).sort();
 }
 

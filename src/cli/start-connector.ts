@@ -1,0 +1,108 @@
+import type { ChangeHandlers } from '../connector/handover/handlers.ts';
+import { systemClock } from '../runtime/clock/system-clock.ts';
+import { ConfigurationError } from '../runtime/config/configuration-error.ts';
+import { readEnvironment } from '../runtime/config/read-environment.ts';
+import type { Environment } from '../runtime/config/read-settings.ts';
+import { createLifecycle } from '../runtime/lifecycle/lifecycle.ts';
+import { createLogger } from '../runtime/logger/logger.ts';
+import { connectorOptions } from './connector-options.ts';
+import { runConnector } from './run-connector.ts';
+import { openServerDatabase } from './server-database.ts';
+
+/** As long as the command takes at most. */
+const SHUTDOWN_MS = 10_000;
+
+/** Where log lines go: pino and `console` fit. A line holds allow-listed fields and no secret. */
+export interface ConnectorLogger {
+  debug(fields: object, message: string): void;
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}
+
+export interface StartConnectorOptions {
+  /**
+   * The settings, by the names of `.env.example`. Default: the variables of the process and, below them, the
+   * file `.env` in the working directory.
+   */
+  readonly env?: Readonly<Record<string, string | undefined>> | undefined;
+  /** Called with each change. In its place `CONNECTOR_HANDLERS` may name a module. */
+  readonly handlers?: ChangeHandlers | undefined;
+  /** Default: JSON lines on standard output. `LOG_LEVEL` says how much in either case. */
+  readonly logger?: ConnectorLogger | undefined;
+  /** Where a Postgres of its own keeps its data when `DATABASE_URL` is not set. Default `.data`. */
+  readonly dataDir?: string | undefined;
+}
+
+/** A connector that runs inside this process. */
+export interface StartedConnector {
+  /** Where it listens: `/webhooks/messaging`, `/v1`, `/healthz`, `/readyz`, `/metrics`. */
+  readonly url: string;
+  /** Answers what was asked, finishes what was begun, ends. Call it on SIGTERM. Further calls join the first. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts a connector inside this process, as the command `connector` does, and brings its database to the
+ * newest migration. Takes no signals and never ends the process: that is for the program around it.
+ * @throws ConfigurationError naming every setting that is wrong or missing; otherwise what prevented the start.
+ * What was opened is closed again.
+ */
+export async function startConnector(options: StartConnectorOptions = {}): Promise<StartedConnector> {
+  const { handlers, dataDir = '.data' } = options;
+  const env = options.env ?? readEnvironment(process.cwd(), process.env);
+  const typos: string[] = [];
+  const { databaseUrl, logLevel, ...settings } = connectorOptions(env, (found, meant) => {
+    typos.push(`The variable ${found} is no setting. Did you mean ${meant}?`);
+  });
+  if (handlers !== undefined) refuseSecondHandlers(env);
+  const clock = systemClock;
+  const destination = options.logger === undefined ? 'stdout' : passOnTo(options.logger);
+  const logger = createLogger({ level: logLevel, name: 'connector', destination });
+  const lifecycle = createLifecycle({ logger, clock, deadlineMs: SHUTDOWN_MS });
+  for (const typo of typos) logger.warn(typo);
+  try {
+    const store = await openServerDatabase({ url: databaseUrl, dataDir, clock, logger });
+    lifecycle.onClose('database server', () => store.close());
+    const connector = await runConnector({ ...settings, handlers, databaseUrl: store.url, clock, logger });
+    lifecycle.onClose('connector', () => connector.close());
+    return { url: connector.url, stop: () => lifecycle.close() };
+  } catch (error) {
+    await lifecycle.close();
+    throw error;
+  }
+}
+
+/** Two of them would share the changes in a way that nobody meant. */
+function refuseSecondHandlers(env: Environment): void {
+  if (!env['CONNECTOR_HANDLERS']) return;
+  throw new ConfigurationError([
+    {
+      setting: 'CONNECTOR_HANDLERS',
+      problem: 'names a module, but handlers were given in code as well; remove one of the two.',
+    },
+  ]);
+}
+
+const METHOD = {
+  trace: 'debug',
+  debug: 'debug',
+  info: 'info',
+  warn: 'warn',
+  error: 'error',
+  fatal: 'error',
+} as const;
+
+/** The lines of our own logger, whose fields are allow-listed, taken apart for another one. */
+function passOnTo(logger: ConnectorLogger): { write(line: string): void } {
+  return {
+    write(line) {
+      const { level, msg, time, ...fields } = JSON.parse(line) as {
+        readonly level: keyof typeof METHOD;
+        readonly msg?: string;
+        readonly time: string;
+      };
+      logger[METHOD[level]](fields, msg ?? '');
+    },
+  };
+}
