@@ -1,12 +1,12 @@
 import type { Clock } from '../runtime/clock/clock.ts';
 import type { Database } from '../runtime/database/database.ts';
 import type { Logger } from '../runtime/logger/logger.ts';
+import type { HostLookup } from '../runtime/public-network/host-lookup.ts';
 import type { ApiFaults } from './rest/api-faults.ts';
 import type { OnCall } from './rest/call-record.ts';
 import type { StoredTimer } from './time/timers.ts';
 import type { WebhookSecrets } from './webhooks/configuration.ts';
 import type { DeliveryRecord } from './webhooks/delivery-record.ts';
-import type { HostLookup } from './webhooks/host-lookup.ts';
 import type { RecordedEvent } from './webhooks/ledger.ts';
 import type { TunnelHosts } from './webhooks/tunnel-hosts.ts';
 import type { WebhookFaults } from './webhooks/webhook-faults.ts';

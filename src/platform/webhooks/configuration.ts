@@ -3,12 +3,12 @@ import { isIP } from 'node:net';
 import { EVENT_TYPES, type EventType } from '../../contract/service/events.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
+import { type HostLookup, lookupHost, lookupWithin } from '../../runtime/public-network/host-lookup.ts';
+import { isPublicAddress } from '../../runtime/public-network/public-address.ts';
 import { ASSUMPTIONS } from '../assumptions.ts';
 import type { Check } from '../checks.ts';
 import { passed } from '../decision-trace.ts';
 import { PlatformError } from '../platform-error.ts';
-import { type HostLookup, lookupHost, lookupWithin } from './host-lookup.ts';
-import { isPublicAddress } from './public-address.ts';
 import type { TunnelHosts } from './tunnel-hosts.ts';
 import { hostOf, parseWebhookUrl } from './webhook-url.ts';
 

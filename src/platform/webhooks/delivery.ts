@@ -2,15 +2,16 @@ import { LIMITS } from '../../contract/service/limits.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
+import type { Sockets } from '../../runtime/public-network/connect-public.ts';
+import { type HostLookup, lookupHost } from '../../runtime/public-network/host-lookup.ts';
 import { ASSUMPTIONS } from '../assumptions.ts';
 import type { LaneLimits } from './account-lane.ts';
 import { AccountLanes } from './account-lanes.ts';
 import { clearWebhookTables } from './clear-tables.ts';
 import type { WebhookConfiguration } from './configuration.ts';
-import { connectReceiver, type Sockets } from './connect-receiver.ts';
+import { connectReceiver } from './connect-receiver.ts';
 import { DeliveryLog } from './delivery-log.ts';
 import type { DeliveryRecord } from './delivery-record.ts';
-import { type HostLookup, lookupHost } from './host-lookup.ts';
 import { loadEvents, type RecordedEvent } from './ledger.ts';
 import {
   type DeliveryFilter,

@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:https';
 import { type AddressInfo, connect as openTcp } from 'node:net';
 import { connect as openTls } from 'node:tls';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Sockets } from '../../../src/platform/webhooks/connect-receiver.ts';
+import type { Sockets } from '../../../src/runtime/public-network/connect-public.ts';
 import { TEST_CERTIFICATE } from '../../support/tls-certificate.ts';
 import {
   createWebhookFixture,

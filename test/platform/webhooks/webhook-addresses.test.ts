@@ -2,10 +2,10 @@ import type { LookupAddress } from 'node:dns';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { readAddressVectors } from '../../support/address-vectors.ts';
 import { seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
 import { WatchedClock } from '../../support/watched-clock.ts';
-import { readAddressVectors } from './address-vectors.ts';
 
 const vectors = readAddressVectors();
 const clock = new WatchedClock();

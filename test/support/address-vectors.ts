@@ -12,6 +12,6 @@ const vectors = z.strictObject({
 
 /** Addresses written by hand; `{port}` stands for the port of whoever listens. */
 export function readAddressVectors(): z.infer<typeof vectors> {
-  const file = new URL('../../vectors/webhook-addresses.json', import.meta.url);
+  const file = new URL('../vectors/webhook-addresses.json', import.meta.url);
   return vectors.parse(JSON.parse(readFileSync(file, 'utf8')));
 }

@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, Socket, type TcpNetConnectOpts } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import {
-  type ConnectReceiverOptions,
-  connectReceiver,
-} from '../../../src/platform/webhooks/connect-receiver.ts';
+  type ConnectPublicOptions,
+  connectPublic,
+} from '../../../src/runtime/public-network/connect-public.ts';
 import { WatchedClock } from '../../support/watched-clock.ts';
 
 const publicAddresses: LookupAddress[] = [
@@ -19,7 +19,7 @@ interface Opened {
 }
 
 /** Connects with sockets that only say where they would have gone. */
-function dial(url: string, options: Partial<ConnectReceiverOptions> & { connects?: boolean } = {}) {
+function dial(url: string, options: Partial<ConnectPublicOptions> & { connects?: boolean } = {}) {
   const opened: Opened[] = [];
   const clock = new WatchedClock();
   const open = (kind: Opened['kind']) => (socketOptions: Opened['options']) => {
@@ -29,8 +29,7 @@ function dial(url: string, options: Partial<ConnectReceiverOptions> & { connects
       setImmediate(() => socket.emit(kind === 'tcp' ? 'connect' : 'secureConnect'));
     return socket;
   };
-  const connect = connectReceiver({
-    hosts: { target: () => undefined },
+  const connect = connectPublic({
     lookup: async () => publicAddresses,
     clock,
     deadlineMs: 10_000,
@@ -46,7 +45,7 @@ function dial(url: string, options: Partial<ConnectReceiverOptions> & { connects
   return { opened, clock, done };
 }
 
-describe('the connection to a receiver', () => {
+describe('a connection to the public internet', () => {
   it('goes by TLS to the addresses that were checked, under the name of the host', async () => {
     const { opened, done } = dial('https://hooks.example.com/');
     expect(await done).toBeInstanceOf(Socket);
@@ -79,14 +78,20 @@ describe('the connection to a receiver', () => {
     expect(opened[0]?.options).not.toHaveProperty('servername');
   });
 
-  it.each(['https://127.0.0.1/', 'https://10.0.0.1/', 'https://[::1]/', 'https://[::ffff:10.0.0.1]/'])(
-    'opens no socket to %s',
-    async (url) => {
-      const { opened, done } = dial(url);
-      expect(await done).toMatchObject({ code: 'ADDRESS_REFUSED' });
-      expect(opened).toEqual([]);
-    },
-  );
+  it.each([
+    'https://127.0.0.1/',
+    'https://10.0.0.1/',
+    'https://[::1]/',
+    'https://[::ffff:10.0.0.1]/',
+    'https://[::127.0.0.1]/',
+    'https://2130706433/',
+    'https://0x7f.1/',
+    'https://017700000001/',
+  ])('opens no socket to %s', async (url) => {
+    const { opened, done } = dial(url);
+    expect(await done).toMatchObject({ code: 'ADDRESS_REFUSED' });
+    expect(opened).toEqual([]);
+  });
 
   it('opens no socket to a name that leads to a private address by now', async () => {
     const lookup = async () => [...publicAddresses, { address: '192.168.0.7', family: 4 }];
@@ -101,9 +106,22 @@ describe('the connection to a receiver', () => {
     expect(opened).toEqual([]);
   });
 
-  it('goes by plain TCP to the target of a tunnel, whatever the name resolves to', async () => {
-    const { opened, done } = dial('https://hooks.example.com/', {
-      hosts: { target: (host) => (host === 'hooks.example.com' ? 'http://127.0.0.1:4020' : undefined) },
+  it('goes by plain TCP where the scheme says so, to checked addresses alone', async () => {
+    const { opened, done } = dial('http://files.example.com/');
+    expect(await done).toBeInstanceOf(Socket);
+    expect(opened).toMatchObject([{ kind: 'tcp', options: { host: 'files.example.com', port: 80 } }]);
+    expect(opened[0]?.options.lookup).toBeTypeOf('function');
+    const refused = dial('http://10.0.0.1/');
+    expect(await refused.done).toMatchObject({ code: 'ADDRESS_REFUSED' });
+    expect(refused.opened).toEqual([]);
+  });
+
+  it('takes a detour without asking where the name leads', async () => {
+    const { opened, done } = dial('https://hooks.example.com./', {
+      detour: ({ host, port, tls }) =>
+        host === 'hooks.example.com' && port === 443 && tls
+          ? { host: '127.0.0.1', port: 4_020, tls: false }
+          : undefined,
       lookup: () => Promise.reject(new Error('asked')),
     });
     expect(await done).toBeInstanceOf(Socket);
@@ -135,8 +153,8 @@ describe('the connection to a receiver', () => {
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;
     await new Promise((resolve) => server.close(resolve));
-    const connect = connectReceiver({
-      hosts: { target: () => `http://127.0.0.1:${port}` },
+    const connect = connectPublic({
+      detour: () => ({ host: '127.0.0.1', port, tls: false }),
       lookup: async () => publicAddresses,
       clock: new WatchedClock(),
       deadlineMs: 10_000,

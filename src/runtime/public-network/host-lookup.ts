@@ -1,6 +1,6 @@
 import type { LookupAddress } from 'node:dns';
 import { lookup as systemLookup } from 'node:dns';
-import type { Clock } from '../../runtime/clock/clock.ts';
+import type { Clock } from '../clock/clock.ts';
 
 /** Resolves a name to all of its addresses; rejects when it does not resolve. */
 export type HostLookup = (host: string) => Promise<readonly LookupAddress[]>;

@@ -9,7 +9,6 @@ const HOSTS_OF_CLOUDS = ['168.63.129.16'];
  * Whether an address lies on the public internet: unicast by the special-purpose registries, after an
  * IPv4-mapped address was unwrapped. IPv4-compatible (`::/96`), translated (`64:ff9b::/96`), tunnelled (6to4,
  * Teredo) and scoped addresses are not public.
- * Implements `Rules per endpoint, 12-14`: a publicly reachable host.
  */
 export function isPublicAddress(address: string): boolean {
   if (address.includes('%') || !ipaddr.isValid(address)) return false;
