@@ -1,12 +1,8 @@
+import { findSupervisor } from '../runtime/supervisor/supervised.ts';
 import { COMMANDS } from './commands.ts';
 import { connectorOptions } from './connector-options.ts';
 import { runCommand } from './run-command.ts';
-import { runConnector } from './run-connector.ts';
-import { serveUntilStopped } from './serve-until-stopped.ts';
-import { openServerDatabase } from './server-database.ts';
-
-/** Long enough for a send in progress to be noted down; a container gives 15 s. */
-const SHUTDOWN_MS = 10_000;
+import { readProcesses, superviseConnector } from './supervise-connector.ts';
 
 const COMMAND = {
   name: 'connector',
@@ -18,29 +14,26 @@ const COMMAND = {
       value: 'DIR',
       description: 'where a Postgres of its own keeps its data (default .data)',
     },
+    processes: {
+      type: 'string',
+      value: 'N',
+      description:
+        'run N processes on the one port; SIGHUP replaces them one by one, a crashed one is replaced',
+    },
   },
 } as const;
 
-await runCommand(COMMAND, async ({ options, env, clock, print, warnOfTypo }) => {
-  const { databaseUrl, logLevel, ...settings } = connectorOptions(env, warnOfTypo);
-  const serving = {
-    level: logLevel,
-    name: 'connector',
-    destination: options['json'] ? 'stderr' : 'stdout',
-    clock,
-    shutdownMs: SHUTDOWN_MS,
-  } as const;
-  await serveUntilStopped(serving, async ({ logger, lifecycle }) => {
-    const store = await openServerDatabase({
-      url: databaseUrl,
-      dataDir: String(options['data-dir'] ?? '.data'),
-      clock,
-      logger,
-    });
-    lifecycle.onClose('database server', () => store.close());
-    const connector = await runConnector({ ...settings, databaseUrl: store.url, clock, logger });
-    lifecycle.onClose('connector', () => connector.close());
-    if (options['json']) print(`${JSON.stringify({ connectorUrl: connector.url })}\n`);
-    else logger.info({ url: connector.url, role: settings.role }, 'connector ready');
-  });
+await runCommand(COMMAND, async (context) => {
+  const { options, env, warnOfTypo } = context;
+  const processes = readProcesses(options['processes']);
+  const supervised = findSupervisor();
+  // The supervisor has told it already.
+  const settings = connectorOptions(env, supervised === undefined ? warnOfTypo : () => undefined);
+  if (processes !== undefined && supervised === undefined) {
+    await superviseConnector(context, settings, processes);
+    return;
+  }
+  // Only here: a supervisor serves nothing, and has no use for what it takes to serve.
+  const { serveConnector } = await import('./serve-connector.ts');
+  await serveConnector(context, settings, supervised);
 });

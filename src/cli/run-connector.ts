@@ -4,6 +4,7 @@ import type { Clock } from '../runtime/clock/clock.ts';
 import { openDatabase } from '../runtime/database/database.ts';
 import { startHttpServer } from '../runtime/http-server/http-server.ts';
 import type { Logger } from '../runtime/logger/logger.ts';
+import type { Metrics } from '../runtime/metrics/metrics.ts';
 import { openQueues } from '../runtime/queue/open-queues.ts';
 import { createKeyRing } from '../runtime/sealing/key-ring.ts';
 import { migrateSchema } from './server-database.ts';
@@ -25,6 +26,8 @@ export interface RunConnectorOptions {
   readonly handlers?: ChangeHandlers | undefined;
   /** Called once the receiver can be reached, before it is registered with the service. */
   readonly onListening?: (url: string) => void;
+  /** What is measured, and what `GET /metrics` shows. Default: metrics of this connector's own. */
+  readonly metrics?: Metrics | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -71,6 +74,7 @@ export async function runConnector(options: RunConnectorOptions): Promise<Runnin
       reconcileIntervalMs: options.reconcileIntervalMs,
       inboxRetentionDays: options.inboxRetentionDays,
       ...(options.service === undefined ? {} : { service: options.service }),
+      ...(options.metrics === undefined ? {} : { metrics: options.metrics }),
       ...(options.webhookPublicUrl === undefined ? {} : { webhookPublicUrl: options.webhookPublicUrl }),
       ...(options.handlers === undefined ? {} : { handlers: options.handlers }),
       ...(options.webhookSecret === undefined ? {} : { webhookSecret: options.webhookSecret }),

@@ -1,11 +1,13 @@
 import type { Clock } from '../runtime/clock/clock.ts';
-import { createLifecycle, type Lifecycle } from '../runtime/lifecycle/lifecycle.ts';
+import { createLifecycle, type Lifecycle, type StopSignal } from '../runtime/lifecycle/lifecycle.ts';
 import { createLogger, type Logger, type LoggerOptions } from '../runtime/logger/logger.ts';
 
 export interface ServeOptions extends LoggerOptions {
   readonly clock: Clock;
   /** The longest that the shutdown may take. */
   readonly shutdownMs: number;
+  /** Default: SIGINT and SIGTERM. */
+  readonly stopSignals?: readonly StopSignal[];
 }
 
 /** What a command has in hand while it serves. */
@@ -26,7 +28,7 @@ export async function serveUntilStopped(
   const { clock, shutdownMs } = options;
   const logger = createLogger(options);
   const lifecycle = createLifecycle({ logger, clock, deadlineMs: shutdownMs });
-  lifecycle.closeOnSignals();
+  lifecycle.closeOnSignals(options.stopSignals);
   try {
     await start({ logger, lifecycle });
   } catch (error) {

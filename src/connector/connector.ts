@@ -3,7 +3,7 @@ import type { RequestListener } from 'node:http';
 import type { Clock } from '../runtime/clock/clock.ts';
 import type { Database } from '../runtime/database/database.ts';
 import type { Logger } from '../runtime/logger/logger.ts';
-import { createMetrics } from '../runtime/metrics/metrics.ts';
+import { createMetrics, type Metrics } from '../runtime/metrics/metrics.ts';
 import type { Queues } from '../runtime/queue/queues.ts';
 import type { KeyRing } from '../runtime/sealing/key-ring.ts';
 import { type Account, FIRST_ACCOUNT_ID } from './accounts/account-store.ts';
@@ -48,6 +48,8 @@ export interface ConnectorOptions {
   readonly handlers?: ChangeHandlers | undefined;
   /** From announcing the rotation of a secret to the call. Default: until every process knows of it. */
   readonly rotationSettleMs?: number;
+  /** What is measured, and what `GET /metrics` shows. Default: metrics of this process. */
+  readonly metrics?: Metrics;
   /** Between 0 and 1; spreads retries. Default: `Math.random`. */
   readonly random?: () => number;
 }
@@ -74,7 +76,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
   const { database, queues, clock, logger, keyRing, role } = options;
   const random = options.random ?? Math.random;
   const owner = randomUUID();
-  const metrics = createMetrics({ processMetrics: true });
+  const metrics = options.metrics ?? createMetrics({ processMetrics: true });
   await ensureFirstAccount({
     database,
     keyRing,

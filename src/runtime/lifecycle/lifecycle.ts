@@ -13,13 +13,18 @@ export interface Lifecycle {
    * and the next one runs. Further calls join the first.
    */
   close(): Promise<void>;
+  /** Runs `close` and ends the process: with 0, or with 1 when a step failed. */
+  exit(): Promise<never>;
   /**
-   * SIGINT and SIGTERM run `close` and end the process with 0, or 1 when a step failed. A second signal ends it
-   * at once, unless it only repeats the first one (see `ECHO_MS`). An unhandled rejection or exception is
-   * logged and ends it with 1.
+   * SIGINT and SIGTERM, or those of them that are given, run `exit`. A second signal ends the process at once,
+   * unless it only repeats the first one (see `ECHO_MS`). An unhandled rejection or exception is logged and ends
+   * it with 1.
    */
-  closeOnSignals(): void;
+  closeOnSignals(signals?: readonly StopSignal[]): void;
 }
+
+/** The signals that ask a process to end. */
+export type StopSignal = keyof typeof SIGNALS;
 
 interface Step {
   readonly name: string;
@@ -81,14 +86,19 @@ export function createLifecycle(options: {
     return closing;
   }
 
-  function closeOnSignals(): void {
-    for (const [signal, number] of Object.entries(SIGNALS)) {
+  async function exit(): Promise<never> {
+    await close();
+    process.exit(failed ? 1 : 0);
+  }
+
+  function closeOnSignals(signals: readonly StopSignal[] = ['SIGINT', 'SIGTERM']): void {
+    for (const signal of signals) {
       process.on(signal, () => {
         if (first?.signal === signal && clock.elapsed() - first.at < ECHO_MS) return;
-        if (closing !== undefined) process.exit(128 + number);
+        if (closing !== undefined) process.exit(128 + SIGNALS[signal]);
         first = { signal, at: clock.elapsed() };
         logger.info({ signal }, 'stopping');
-        void close().then(() => process.exit(failed ? 1 : 0));
+        void exit();
       });
     }
     const crash = (kind: string) => (err: unknown) => {
@@ -105,6 +115,7 @@ export function createLifecycle(options: {
       else void run({ name, close: step });
     },
     close,
+    exit,
     closeOnSignals,
   };
 }

@@ -146,6 +146,7 @@ const FIELDS: ReadonlyMap<string, Serializer> = new Map<string, Serializer>([
       'pages',
       'pid',
       'port',
+      'process',
       'repaired',
       'retryAfterMs',
       'rows',

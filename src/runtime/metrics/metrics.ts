@@ -26,9 +26,15 @@ export interface Metrics {
   render(): Promise<{ contentType: string; text: string }>;
 }
 
-/** Makes an empty set of metrics; `processMetrics` adds memory, event loop and garbage collection. */
-export function createMetrics(options: { readonly processMetrics?: boolean } = {}): Metrics {
+/**
+ * Makes an empty set of metrics. `processMetrics` adds memory, event loop and garbage collection; `labels` stand at
+ * every value, so that one process can be told from another.
+ */
+export function createMetrics(
+  options: { readonly processMetrics?: boolean; readonly labels?: Readonly<Record<string, string>> } = {},
+): Metrics {
   const registry = new Registry();
+  registry.setDefaultLabels({ ...options.labels });
   if (options.processMetrics === true) collectDefaultMetrics({ register: registry });
   const registers = [registry];
 

@@ -1,0 +1,55 @@
+import { extname, join } from 'node:path';
+import { createClusterProcesses } from '../runtime/supervisor/cluster-processes.ts';
+import { createSupervisor } from '../runtime/supervisor/supervisor.ts';
+import { UsageError } from './command-line.ts';
+import type { ConnectorOptions } from './connector-options.ts';
+import type { CommandContext } from './run-command.ts';
+import { serveUntilStopped } from './serve-until-stopped.ts';
+
+const MOST_PROCESSES = 64;
+/** A process has 10 s to end; one that is short of processor may miss its own deadline by a little. */
+const DRAIN_MS = 15_000;
+const SHUTDOWN_MS = 20_000;
+/** The command beside this file, as a source or as what it was compiled to. */
+const SCRIPT = join(import.meta.dirname, `connector${extname(import.meta.filename)}`);
+
+/**
+ * How many processes `--processes` asks for; undefined without it.
+ * @throws UsageError
+ */
+export function readProcesses(value: string | boolean | undefined): number | undefined {
+  if (value === undefined) return undefined;
+  const count = typeof value === 'string' && /^\d{1,2}$/.test(value) ? Number(value) : 0;
+  if (count >= 1 && count <= MOST_PROCESSES) return count;
+  throw new UsageError(`--processes takes a number from 1 to ${MOST_PROCESSES}, not "${String(value)}".`);
+}
+
+/**
+ * Runs several connector processes on one port until a signal ends them. SIGHUP replaces them one by one; each new
+ * one reads its settings afresh. One that crashes is replaced.
+ */
+export async function superviseConnector(
+  { options, clock, print }: CommandContext,
+  { logLevel: level, role }: ConnectorOptions,
+  count: number,
+): Promise<void> {
+  const destination = options['json'] ? 'stderr' : 'stdout';
+  const serving = { level, name: 'supervisor', destination, clock, shutdownMs: SHUTDOWN_MS } as const;
+  await serveUntilStopped(serving, async ({ logger, lifecycle }) => {
+    const processes = createClusterProcesses({ script: SCRIPT, words: process.argv.slice(2), clock });
+    const { launch } = processes;
+    const supervisor = createSupervisor({ count, launch, drainMs: DRAIN_MS, clock, logger });
+    lifecycle.onClose('processes', async () => {
+      if (!(await supervisor.stop())) throw new Error('a process did not end as it should');
+    });
+    process.on('SIGHUP', () => void supervisor.roll());
+    await supervisor.start();
+    const url = processes.url();
+    if (options['json']) print(`${JSON.stringify({ connectorUrl: url })}\n`);
+    else
+      logger.info(
+        { url, role, count, pid: process.pid },
+        'all processes ready; SIGHUP replaces them one by one',
+      );
+  });
+}

@@ -1,0 +1,93 @@
+import cluster, { type Worker } from 'node:cluster';
+import { once } from 'node:events';
+import type { Clock } from '../clock/clock.ts';
+import { mergeMetrics } from './merge-metrics.ts';
+import { type FromProcess, type FromSupervisor, isMessage, NUMBER_VARIABLE } from './messages.ts';
+import type { ProcessEnd, SupervisedProcess } from './supervisor.ts';
+
+export interface ClusterOptions {
+  /** The script that each process runs, and its words. */
+  readonly script: string;
+  readonly words: readonly string[];
+  readonly clock: Clock;
+}
+
+/** Processes that share the ports which they listen on. */
+export interface ClusterProcesses {
+  launch(number: number): SupervisedProcess;
+  /** Where the processes listen, once one of them is ready. */
+  url(): string | undefined;
+}
+
+/** A process that is too busy to tell its metrics is left out. */
+const METRICS_MS = 2_000;
+
+/**
+ * Prepares Node's `cluster`: this process holds the ports and hands each new connection to a process in turn, so a
+ * port stays open, with all that wait on it, while any process listens. Each process runs `script`.
+ */
+export function createClusterProcesses(options: ClusterOptions): ClusterProcesses {
+  const { clock } = options;
+  cluster.setupPrimary({ exec: options.script, args: [...options.words], windowsHide: true });
+  const serving = new Map<Worker, number>();
+  const asked = new Map<number, (text: string) => void>();
+  let requests = 0;
+  let url: string | undefined;
+
+  /** Resolves with the metrics of one process; with nothing when it does not answer in time. */
+  function ask(worker: Worker): Promise<string> {
+    requests += 1;
+    const request = requests;
+    return new Promise((resolve) => {
+      const done = (text: string): void => {
+        cancel();
+        asked.delete(request);
+        resolve(text);
+      };
+      const cancel = clock.after(METRICS_MS, () => done(''));
+      asked.set(request, done);
+      tell(worker, { says: 'own metrics wanted', request });
+    });
+  }
+
+  async function showMetrics(to: Worker, request: number): Promise<void> {
+    const inOrder = [...serving].sort(([, a], [, b]) => a - b);
+    const texts = await Promise.all(inOrder.map(([worker]) => ask(worker)));
+    tell(to, { says: 'metrics', request, text: mergeMetrics(texts) });
+  }
+
+  return {
+    launch(number) {
+      const worker = cluster.fork({ [NUMBER_VARIABLE]: String(number) });
+      const ready = Promise.withResolvers<void>();
+      worker.on('message', (message: unknown) => {
+        if (!isMessage<FromProcess>(message)) return;
+        if (message.says === 'ready') {
+          url = message.url;
+          // Of two with one number the newer one counts: the other one is about to end.
+          for (const [older, its] of serving) if (its === number) serving.delete(older);
+          serving.set(worker, number);
+          ready.resolve();
+        } else if (message.says === 'metrics wanted') void showMetrics(worker, message.request);
+        else asked.get(message.request)?.(message.text);
+      });
+      // A channel that breaks is followed by the end of the process, which is told there.
+      worker.on('error', () => undefined);
+      const ended = once(worker, 'exit').then(([code, signal]) => (signal ?? code) as ProcessEnd);
+      void ended.then(() => serving.delete(worker));
+      return {
+        pid: worker.process.pid,
+        ready: ready.promise,
+        ended,
+        drain: () => tell(worker, { says: 'drain' }),
+        kill: () => void worker.process.kill('SIGKILL'),
+      };
+    },
+    url: () => url,
+  };
+}
+
+function tell(worker: Worker, message: FromSupervisor): void {
+  // One that has just died is told nothing; the callback takes the error.
+  if (worker.isConnected()) worker.send(message, () => undefined);
+}

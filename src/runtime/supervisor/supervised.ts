@@ -1,0 +1,94 @@
+import cluster, { type Worker } from 'node:cluster';
+import type { Clock } from '../clock/clock.ts';
+import type { Metrics } from '../metrics/metrics.ts';
+import { type FromProcess, type FromSupervisor, isMessage, NUMBER_VARIABLE } from './messages.ts';
+
+/** What a process has of the supervisor that started it. */
+export interface Supervised {
+  /** Its number, from 1. The process that replaces it has the same one. */
+  readonly number: number;
+  /** Tells that this process serves. */
+  ready(url: string): void;
+  /** Calls `drain` once, when this process is asked to end or the supervisor is gone. */
+  onDrain(drain: () => void): void;
+  /** Metrics that show those of all processes; `own`, when the supervisor does not answer. */
+  shareMetrics(own: Metrics, clock: Clock): Metrics;
+}
+
+/** The supervisor waits 2 s for each process. */
+const METRICS_MS = 4_000;
+const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
+
+/** What this process has of its supervisor; undefined for a process that runs alone. */
+export function findSupervisor(): Supervised | undefined {
+  const { worker } = cluster;
+  return worker === undefined ? undefined : joinSupervisor(worker);
+}
+
+function joinSupervisor(worker: Worker): Supervised {
+  // Ctrl-C in a terminal and the end of a terminal reach every process. The supervisor decides what they mean.
+  process.on('SIGINT', () => undefined);
+  process.on('SIGHUP', () => undefined);
+  return {
+    number: Number(process.env[NUMBER_VARIABLE]),
+    ready: (url) => tell(worker, { says: 'ready', url }),
+    onDrain(drain) {
+      let asked = false;
+      const once = (): void => {
+        if (!asked) drain();
+        asked = true;
+      };
+      worker.on('message', (message: unknown) => {
+        if (isMessage<FromSupervisor>(message) && message.says === 'drain') once();
+      });
+      worker.once('disconnect', () => {
+        // Otherwise Node ends this process at once, and the requests that it answers with it.
+        worker.exitedAfterDisconnect = true;
+        once();
+      });
+    },
+    shareMetrics: (own, clock) => shareMetrics(worker, own, clock),
+  };
+}
+
+function shareMetrics(worker: Worker, own: Metrics, clock: Clock): Metrics {
+  const asked = new Map<number, (text: string | undefined) => void>();
+  let requests = 0;
+  worker.on('message', (message: unknown) => {
+    if (!isMessage<FromSupervisor>(message)) return;
+    if (message.says === 'metrics') asked.get(message.request)?.(message.text);
+    if (message.says === 'own metrics wanted') void answer(message.request);
+  });
+
+  async function answer(request: number): Promise<void> {
+    const { text } = await own.render().catch(() => ({ text: '' }));
+    tell(worker, { says: 'own metrics', request, text });
+  }
+
+  function askForAll(): Promise<string | undefined> {
+    requests += 1;
+    const request = requests;
+    return new Promise((resolve) => {
+      const done = (text: string | undefined): void => {
+        cancel();
+        asked.delete(request);
+        resolve(text);
+      };
+      const cancel = clock.after(METRICS_MS, () => done(undefined));
+      asked.set(request, done);
+      tell(worker, { says: 'metrics wanted', request });
+    });
+  }
+
+  return {
+    ...own,
+    async render() {
+      const text = await askForAll();
+      return text === undefined ? await own.render() : { contentType: CONTENT_TYPE, text };
+    },
+  };
+}
+
+function tell(worker: Worker, message: FromProcess): void {
+  if (worker.isConnected()) worker.send(message, undefined, () => undefined);
+}
