@@ -1,8 +1,12 @@
 import { enableCompileCache } from 'node:module';
 import { fileURLToPath } from 'node:url';
+import { RUNS_SOURCES } from './invocation.ts';
 
 /** Beside the packages, not in the system's folder for temporary files, where others could leave code for us. */
-const FOLDER = fileURLToPath(new URL('../../node_modules/.cache/compiled/', import.meta.url));
+const BESIDE_PACKAGES = RUNS_SOURCES
+  ? '../../node_modules/.cache/compiled/'
+  : '../../../.cache/messaging-connector/';
+const FOLDER = fileURLToPath(new URL(BESIDE_PACKAGES, import.meta.url));
 
 /**
  * Keeps the compiled code of everything that is imported from now on for the next start, which saves it a third

@@ -1,5 +1,5 @@
 /** The sources run from the repository; the package holds what they were compiled to. */
-const RUNS_SOURCES = import.meta.filename.endsWith('.ts');
+export const RUNS_SOURCES = import.meta.filename.endsWith('.ts');
 
 /**
  * How a person runs a command of this project: through npm's scripts in the repository, through the package's
