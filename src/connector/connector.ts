@@ -16,6 +16,8 @@ import { createWebApp, createWorkerApp } from './api/create-app.ts';
 import { createChangesRouter } from './feed/changes-router.ts';
 import { createFeed } from './feed/feed.ts';
 import type { ChangeHandlers } from './handover/handlers.ts';
+import { createHandover } from './handover/handover.ts';
+import { createHandoverMetrics, measureHandover } from './handover/handover-metrics.ts';
 import { createInboxKeeper } from './inbox/inbox-keeper.ts';
 import { createReceiver } from './inbox/receiver.ts';
 import { createReceiverTally } from './inbox/receiver-tally.ts';
@@ -88,6 +90,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
   if (resealed > 0) logger.info({ count: resealed }, 'stored secrets were sealed with the new key');
 
   measureQuotas(metrics, database);
+  measureHandover(metrics, database, clock);
   const feed = createFeed({ database, clock, logger });
   const keeper = createInboxKeeper({ database, clock, logger, retentionDays: options.inboxRetentionDays });
   // A process that was not told of the service does not call it, even if another one stored its key.
@@ -105,6 +108,17 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     clientFor: (accountId) => openSendingClient({ database, keyRing, clock, mayUse }, accountId),
     fetchFile: createOwnFileFetch({ database, clock }),
     onCommitted: () => feed.nudge(),
+  });
+  const handover = createHandover({
+    database,
+    queues,
+    clock,
+    logger,
+    owner,
+    random,
+    metrics: createHandoverMetrics(metrics),
+    feed,
+    handlers: role === 'web' ? undefined : options.handlers,
   });
   const reconciler = createReconciler({
     database,
@@ -174,6 +188,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
         changes,
         reconciler,
         outbox,
+        handover,
         accounts,
         isConfigured,
       }),
@@ -192,6 +207,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
       web?.tally.start();
       await accounts.start();
       await outbox.start();
+      await handover.start();
       if (role !== 'web') await reconciler.start();
     },
     endStreams: () => web?.changes.endStreams(),
@@ -200,6 +216,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
       await reconciler.settle();
       await outbox.settle();
       await feed.settle();
+      await handover.settle();
     },
     async close() {
       web?.changes.endStreams();

@@ -9,6 +9,7 @@ import type { Queues } from '../../runtime/queue/queues.ts';
 import type { Accounts } from '../accounts/accounts.ts';
 import type { ChangesRouter } from '../feed/changes-router.ts';
 import type { Feed } from '../feed/feed.ts';
+import type { Handover } from '../handover/handover.ts';
 import type { Receiver } from '../inbox/receiver.ts';
 import type { Outbox } from '../outbox/outbox.ts';
 import type { Reconciler } from '../reconcile/reconciler.ts';
@@ -17,6 +18,7 @@ import { answerError } from './answer-error.ts';
 import { refuseUnrouted, routeOperations, serveOpenApi } from './api-router.ts';
 import { checkToken } from './check-token.ts';
 import { getConnection, listConnections, mapCustomer } from './connections.ts';
+import { listDeadLetters, removeLetter, replayLetter } from './dead-letters.ts';
 import { getMessage, listMessages } from './messages.ts';
 import type { Operations } from './operations.ts';
 import { cancelOutbound, getOutbound, listOutbound, queueMessage, retryOutbound } from './outbound.ts';
@@ -48,6 +50,7 @@ export interface WebParts extends ProbeParts {
   readonly changes: ChangesRouter;
   readonly reconciler: Reconciler;
   readonly outbox: Outbox;
+  readonly handover: Pick<Handover, 'wake'>;
   readonly accounts: Accounts;
   /** The environment names this account. */
   readonly isConfigured: (accountId: string) => boolean;
@@ -102,6 +105,9 @@ function createOperations(parts: WebParts) {
     getOutbound: getOutbound(database),
     cancelOutbound: cancelOutbound(sends),
     retryOutbound: retryOutbound(sends),
+    listDeadLetters: listDeadLetters(database),
+    replayDeadLetter: replayLetter({ database, wake: parts.handover.wake }),
+    removeDeadLetter: removeLetter(database),
     getSync: getSync(sync),
     syncNow: syncNow(sync),
   } satisfies Operations;

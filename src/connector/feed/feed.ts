@@ -25,6 +25,8 @@ export interface Feed {
    * resolves. Rejects with what `take` throws. A failing database is waited for.
    */
   subscribe(after: number, take: TakeChanges, signal: AbortSignal, filter?: ChangeFilter): Promise<void>;
+  /** Tells the highest `seq`, now and then, and soon after it rose. Returns a function that ends it. */
+  watch(onPosition: (lastSeq: number) => void): () => void;
   /** Changes were committed by this process: number them soon. Returns at once. */
   nudge(): void;
   /** Begins looking for what other processes commit, and for what a dead one left without a number. */
@@ -46,6 +48,7 @@ const IDLE_MS = 1_000;
 export function createFeed(options: FeedOptions): Feed {
   const { database, clock, logger } = options;
   const ending = new AbortController();
+  const watchers = new Set<(lastSeq: number) => void>();
   let started = false;
   let failing = false;
   let cancelLook = (): void => undefined;
@@ -57,6 +60,7 @@ export function createFeed(options: FeedOptions): Feed {
   function advance(lastSeq: number): void {
     failing = false;
     live.advance(lastSeq);
+    for (const tell of watchers) tell(lastSeq);
   }
 
   function noteFailure(err: unknown): void {
@@ -78,7 +82,8 @@ export function createFeed(options: FeedOptions): Feed {
   function scheduleLook(): void {
     if (!started || ending.signal.aborted) return;
     cancelLook();
-    cancelLook = clock.after(live.listeners > 0 ? LISTENING_MS : IDLE_MS, () => {
+    const somebodyListens = live.listeners > 0 || watchers.size > 0;
+    cancelLook = clock.after(somebodyListens ? LISTENING_MS : IDLE_MS, () => {
       looking = look().finally(scheduleLook);
     });
   }
@@ -90,6 +95,11 @@ export function createFeed(options: FeedOptions): Feed {
       const subscription = live.subscribe(after, take, signal, filter);
       scheduleLook();
       return subscription;
+    },
+    watch(onPosition) {
+      watchers.add(onPosition);
+      scheduleLook();
+      return () => void watchers.delete(onPosition);
     },
     nudge: () => sequencer.nudge(),
     start() {

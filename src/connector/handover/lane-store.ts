@@ -1,0 +1,172 @@
+import type { Queryable } from '../../runtime/database/database.ts';
+import { CHANGE_COLUMNS, type StoredChange } from '../feed/present-change.ts';
+import type { Lease } from '../leases/lease.ts';
+
+/** A run that holds the lane of a connection. Every write names its fence, so one that was replaced writes nothing. */
+export interface Run {
+  readonly connectionId: string;
+  readonly fence: number;
+}
+
+/** A change in the queue of its connection. */
+export interface QueuedChange {
+  readonly stored: StoredChange;
+  /** Calls that failed. */
+  readonly attempts: number;
+}
+
+/** A lane as a run finds it. */
+export interface OpenedLane {
+  /** When its first change may be called, epoch ms. Null: nothing waits. Later than now: the run did not begin. */
+  readonly dueAt: number | null;
+  /** The run before ended without a word, mostly with its process: the first change may be why. */
+  readonly wasLeft: boolean;
+  /** The first changes of the queue, in order. */
+  readonly changes: readonly QueuedChange[];
+}
+
+const OPEN = `
+WITH before AS MATERIALIZED (
+  SELECT l.due_at, l.run_fence FROM connector.handover_lanes l WHERE l.connection_id = $1
+     AND EXISTS (SELECT FROM connector.leases s WHERE s.name = $3 AND s.fence = $2::bigint) FOR UPDATE OF l
+),
+opened AS (
+  UPDATE connector.handover_lanes l SET run_fence = $2::bigint FROM before b
+   WHERE l.connection_id = $1 AND b.due_at <= $4::bigint
+)
+SELECT b.due_at, b.run_fence IS NOT NULL AND b.run_fence <> $2::bigint AS was_left, q.*
+  FROM before b LEFT JOIN LATERAL (
+    SELECT n.seq, n.attempts, ${CHANGE_COLUMNS}
+      FROM (SELECT * FROM connector.handover_queue w WHERE w.connection_id = $1 AND b.due_at <= $4::bigint
+             ORDER BY w.seq LIMIT $5::integer) n
+      JOIN connector.changes c ON c.batch = n.batch AND c.position = n.position
+     ORDER BY n.seq) q ON true`;
+
+interface OpenRow extends Omit<StoredChange, 'seq'> {
+  readonly due_at: number | null;
+  readonly was_left: boolean;
+  readonly seq: number | null;
+  readonly attempts: number;
+}
+
+/**
+ * Begins a run when the lane is due, or goes on with it, and reads up to `limit` of its changes. Null: there is no
+ * such lane, or somebody else holds it by now.
+ */
+export async function openLane(
+  db: Queryable,
+  lease: Lease,
+  {
+    connectionId,
+    now,
+    limit,
+  }: { readonly connectionId: string; readonly now: number; readonly limit: number },
+): Promise<OpenedLane | null> {
+  const rows = await db.query<OpenRow>(OPEN, [connectionId, lease.fence, lease.name, now, limit]);
+  const [first] = rows;
+  if (first === undefined) return null;
+  const changes = rows.flatMap(({ seq, attempts, ...row }) =>
+    seq === null ? [] : [{ stored: { ...row, seq }, attempts }],
+  );
+  return { dueAt: first.due_at, wasLeft: first.was_left, changes };
+}
+
+/** How many changes wait on the lane after a step; null when another run has it by now. */
+export type Step = number | null;
+
+/** The lane steps over its change `$3`: with the last one it is empty, and the run is over. */
+const STEP = `
+WITH stepped AS (
+  UPDATE connector.handover_lanes l
+     SET waiting = l.waiting - 1, set_aside = l.set_aside + $4::integer,
+         due_at = CASE WHEN l.waiting > 1 THEN l.due_at END,
+         run_fence = CASE WHEN l.waiting > 1 THEN l.run_fence END
+   WHERE l.connection_id = $1 AND l.run_fence = $2::bigint
+  RETURNING waiting
+),
+gone AS (
+  DELETE FROM connector.handover_queue q
+   WHERE q.connection_id = $1 AND q.seq = $3::bigint AND EXISTS (SELECT FROM stepped)
+  RETURNING q.*
+)`;
+
+/** The handler has taken the change: commits it. */
+export async function noteTaken(db: Queryable, run: Run, seq: number): Promise<Step> {
+  return readStep(
+    await db.query(`${STEP} SELECT waiting FROM stepped`, [run.connectionId, run.fence, seq, 0]),
+  );
+}
+
+const SET_ASIDE = `${STEP},
+kept AS (
+  INSERT INTO connector.dead_letters (seq, connection_id, batch, position, attempts, last_error, at)
+  SELECT g.seq, g.connection_id, g.batch, g.position, $5::integer, $6, $7::bigint FROM gone g
+)
+SELECT waiting FROM stepped`;
+
+/** The handler could not take the change: the connection goes on without it, and it is kept as a dead letter. */
+export async function setAside(
+  db: Queryable,
+  run: Run,
+  letter: { readonly seq: number; readonly attempts: number; readonly error: string; readonly now: number },
+): Promise<Step> {
+  const { seq, attempts, error, now } = letter;
+  return readStep(await db.query(SET_ASIDE, [run.connectionId, run.fence, seq, 1, attempts, error, now]));
+}
+
+/** The handler failed: the connection waits until `dueAt`, and the run is over. False when another run has it. */
+export async function noteFailure(
+  db: Queryable,
+  run: Run,
+  failure: { readonly seq: number; readonly attempts: number; readonly dueAt: number },
+): Promise<boolean> {
+  const rows = await db.query(
+    `WITH ended AS (
+       UPDATE connector.handover_lanes SET due_at = $4::bigint, run_fence = NULL
+        WHERE connection_id = $1 AND run_fence = $2::bigint RETURNING connection_id),
+     counted AS (
+       UPDATE connector.handover_queue SET attempts = $5::integer
+        WHERE connection_id = $1 AND seq = $3::bigint AND EXISTS (SELECT FROM ended))
+     SELECT FROM ended`,
+    [run.connectionId, run.fence, failure.seq, failure.dueAt, failure.attempts],
+  );
+  return rows.length > 0;
+}
+
+/** The run ends with changes left, and none of them is to blame. */
+export async function endRun(db: Queryable, run: Run): Promise<void> {
+  await db.query(
+    'UPDATE connector.handover_lanes SET run_fence = NULL WHERE connection_id = $1 AND run_fence = $2::bigint',
+    [run.connectionId, run.fence],
+  );
+}
+
+/** When the lane's first change may be called, epoch ms; null when nothing waits. */
+export async function readDueAt(db: Queryable, connectionId: string): Promise<number | null> {
+  const [row] = await db.query<{ dueAt: number | null }>(
+    'SELECT due_at AS "dueAt" FROM connector.handover_lanes WHERE connection_id = $1',
+    [connectionId],
+  );
+  return row?.dueAt ?? null;
+}
+
+/** Lanes that are due and that nobody holds, those that wait longest first. */
+export async function readDueLanes(db: Queryable, now: number, limit: number): Promise<readonly string[]> {
+  const rows = await db.query<{ connectionId: string }>(
+    `SELECT l.connection_id AS "connectionId" FROM connector.handover_lanes l
+      WHERE l.due_at <= $1::bigint AND NOT EXISTS (
+        SELECT FROM connector.leases s WHERE s.name = 'handover:' || l.connection_id AND s.expires_at > $1::bigint)
+      ORDER BY l.due_at LIMIT $2::integer`,
+    [now, limit],
+  );
+  return rows.map((row) => row.connectionId);
+}
+
+/** Name of the lease of a connection's lane. */
+export function laneName(connectionId: string): string {
+  return `handover:${connectionId}`;
+}
+
+function readStep([row]: readonly object[]): Step {
+  return (row as { readonly waiting: number } | undefined)?.waiting ?? null;
+}

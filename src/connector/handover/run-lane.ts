@@ -1,0 +1,169 @@
+import { presentChange } from '../feed/present-change.ts';
+import { holdLease } from '../leases/hold-lease.ts';
+import type { Lease } from '../leases/lease.ts';
+import { waitAfter } from './back-off.ts';
+import { callHandler } from './call-handler.ts';
+import { describeFailure, findPlace } from './describe-failure.ts';
+import type { LaneContext } from './lane-context.ts';
+import {
+  endRun,
+  laneName,
+  noteFailure,
+  noteTaken,
+  openLane,
+  type QueuedChange,
+  type Run,
+  readDueAt,
+  setAside,
+} from './lane-store.ts';
+
+/**
+ * Where a lane stands when its run ends:
+ * - `empty`: nothing is left.
+ * - `waiting`: its first change failed and is not due before `until`, epoch ms.
+ * - `more`: others get their turn; go on soon.
+ * - `busy`: another process has it.
+ * - `stopped`: another process took over, or this one stops.
+ */
+export type LaneEnd =
+  | { readonly kind: 'waiting'; readonly until: number }
+  | { readonly kind: 'empty' | 'more' | 'busy' | 'stopped' };
+
+const ATTEMPTS = 12;
+const DEADLINE_MS = 30_000;
+/** How long others wait for a process that died. */
+const LEASE_MS = 15_000;
+/** Changes of one run, so that a long lane does not keep its place for ever. */
+const MOST_CHANGES = 50;
+
+/**
+ * Hands over what is due on a connection, one change after the other, under the lease of its lane. Each step is
+ * committed before the next change is called, so a process that dies repeats one change of a connection at most.
+ * Throws what the database throws.
+ */
+export async function runLane(context: LaneContext, connectionId: string): Promise<LaneEnd> {
+  const { database, clock, closing } = context;
+  for (;;) {
+    const held = await holdLease(context, { name: laneName(connectionId), ttlMs: LEASE_MS }, (lease, lost) =>
+      runHeld(context, lease, connectionId, lost),
+    );
+    if (!held.held) return { kind: 'busy' };
+    const { value: end } = held;
+    if (end.kind !== 'empty') return end;
+    // What came while the lane was held met a busy lane: look again, now that it is free.
+    const dueAt = await readDueAt(database, connectionId);
+    if (dueAt === null || dueAt > clock.now() || closing.aborted) return end;
+  }
+}
+
+async function runHeld(
+  context: LaneContext,
+  lease: Lease,
+  connectionId: string,
+  lost: AbortSignal,
+): Promise<LaneEnd> {
+  const run = { connectionId, fence: lease.fence };
+  const stop = AbortSignal.any([lost, context.givingUp]);
+  for (let left = MOST_CHANGES; left > 0; ) {
+    const now = context.clock.now();
+    const lane = await openLane(context.database, lease, { connectionId, now, limit: left });
+    if (lane === null) return { kind: 'stopped' };
+    if (lane.dueAt === null) return { kind: 'empty' };
+    if (lane.dueAt > now) return { kind: 'waiting', until: lane.dueAt };
+    const [first] = lane.changes;
+    if (first === undefined) break;
+    if (lane.wasLeft) return await blameFirst(context, run, first);
+    for (const change of lane.changes) {
+      const end = await handOver(context, run, change, stop);
+      if (end !== 'next') return end;
+    }
+    left -= lane.changes.length;
+  }
+  await endRun(context.database, run);
+  return { kind: 'more' };
+}
+
+/** Calls the handler with one change and commits what became of it. `next`: there are more on the lane. */
+async function handOver(
+  context: LaneContext,
+  run: Run,
+  { stored, attempts }: QueuedChange,
+  stop: AbortSignal,
+): Promise<LaneEnd | 'next'> {
+  const { database, clock, metrics, handlers, keyOf } = context;
+  const { seq } = stored;
+  if (context.closing.aborted) {
+    await endRun(database, run);
+    return { kind: 'stopped' };
+  }
+  const beganAt = clock.elapsed();
+  const end = await callHandler(
+    handlers,
+    presentChange(stored),
+    { key: keyOf(seq), attempt: attempts + 1 },
+    { clock, deadlineMs: handlers.deadlineMs ?? DEADLINE_MS, stop },
+  );
+  metrics.calls.inc({ result: end.kind });
+  metrics.seconds.observe((clock.elapsed() - beganAt) / 1_000);
+  switch (end.kind) {
+    case 'taken':
+      return readStep(await noteTaken(database, run, seq));
+    case 'stopped':
+      await endRun(database, run);
+      return { kind: 'stopped' };
+    case 'failed':
+    case 'late':
+      return await noteEnd(context, run, { stored, attempts }, end.error);
+  }
+}
+
+/** One more call of the change has failed: it comes again later, or is set aside. */
+async function noteEnd(
+  context: LaneContext,
+  run: Run,
+  { stored: { seq }, attempts }: QueuedChange,
+  thrown: unknown,
+): Promise<LaneEnd | 'next'> {
+  const { database, clock, logger, handlers, keyOf } = context;
+  const now = clock.now();
+  const failed = attempts + 1;
+  const error = describeFailure(thrown);
+  const told = {
+    err: thrown,
+    location: findPlace(thrown) ?? undefined,
+    connectionId: run.connectionId,
+    changeId: keyOf(seq),
+    attempt: failed,
+  };
+  if (failed >= (handlers.attempts ?? ATTEMPTS)) {
+    const step = await setAside(database, run, { seq, attempts: failed, error, now });
+    if (step !== null) logger.error(told, 'the handler could not take a change; it is a dead letter now');
+    return readStep(step);
+  }
+  const delayMs = waitAfter(failed, context.random());
+  logger.warn({ ...told, delayMs }, 'the handler failed; the change comes again, its connection waits');
+  const noted = await noteFailure(database, run, { seq, attempts: failed, dueAt: now + delayMs });
+  return noted ? { kind: 'waiting', until: now + delayMs } : { kind: 'stopped' };
+}
+
+/** The process that was here died. It may have been the first change that killed it, so that counts as a call. */
+async function blameFirst(context: LaneContext, run: Run, first: QueuedChange): Promise<LaneEnd> {
+  const end = await noteEnd(context, run, first, new ProcessEnded());
+  if (end !== 'next') return end;
+  await endRun(context.database, run);
+  return { kind: 'more' };
+}
+
+/** Told in place of what a handler threw whose process died. */
+class ProcessEnded extends Error {
+  override readonly name = 'ProcessEnded';
+
+  constructor() {
+    super('the process ended while it handed over');
+  }
+}
+
+function readStep(waiting: number | null): LaneEnd | 'next' {
+  if (waiting === null) return { kind: 'stopped' };
+  return waiting === 0 ? { kind: 'empty' } : 'next';
+}
