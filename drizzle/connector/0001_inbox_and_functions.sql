@@ -14,10 +14,15 @@ CREATE TABLE "connector"."inbox" (
 	"message_id" text,
 	"outcome" text NOT NULL,
 	"reason" text,
-	"change_mask" smallint NOT NULL
+	"change_mask" smallint NOT NULL,
+	"change_batch" bigint,
+	"secret_version" integer
 ) PARTITION BY RANGE ("received_at");
 --> statement-breakpoint
 CREATE TABLE "connector"."inbox_default" PARTITION OF "connector"."inbox" DEFAULT;
+--> statement-breakpoint
+-- The deliveries of a message in their order, day by day. The only index of the log: it costs about a tenth of a merge.
+CREATE INDEX "inbox_message" ON "connector"."inbox" ("message_id", "received_at") WHERE "message_id" IS NOT NULL;
 --> statement-breakpoint
 -- Room on each page for the status updates of a message to stay on it.
 ALTER TABLE "connector"."messages" SET (fillfactor = 80);

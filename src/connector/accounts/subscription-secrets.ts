@@ -144,6 +144,7 @@ interface SecretRow {
   readonly accountId: string | null;
   readonly isFirst: boolean;
   readonly sealed: string | null;
+  readonly version: number;
   readonly sealedPrevious: string | null;
   readonly previousMaxTimestamp: number | null;
   readonly previousAcceptUntil: number | null;
@@ -151,7 +152,7 @@ interface SecretRow {
   readonly callAt: number | null;
 }
 
-const SELECT = `select id, account_id as "accountId", is_first as "isFirst", sealed_secret as sealed,
+const SELECT = `select id, account_id as "accountId", is_first as "isFirst", sealed_secret as sealed, secret_version as version,
   sealed_previous_secret as "sealedPrevious",
   previous_max_timestamp as "previousMaxTimestamp", previous_accept_until as "previousAcceptUntil",
   rotation_pending_at as "pendingAt", rotation_call_at as "callAt"
@@ -163,11 +164,12 @@ async function openEntry(keyRing: KeyRing, row: SecretRow, known: Entry | undefi
   const secrets: SubscriptionSecret[] = [];
   if (row.sealed !== null) {
     const doubt = row.callAt === null ? {} : { doubtfulAfter: row.callAt };
-    secrets.push({ secret: await keyRing.open(row.sealed, context), ...doubt });
+    secrets.push({ secret: await keyRing.open(row.sealed, context), version: row.version, ...doubt });
   }
   if (row.sealedPrevious !== null && row.previousMaxTimestamp !== null && row.previousAcceptUntil !== null) {
     secrets.push({
       secret: await keyRing.open(row.sealedPrevious, context),
+      version: row.version - 1,
       maxTimestamp: row.previousMaxTimestamp,
       acceptUntil: row.previousAcceptUntil,
     });
@@ -177,6 +179,7 @@ async function openEntry(keyRing: KeyRing, row: SecretRow, known: Entry | undefi
 
 function sameSecrets(a: SecretRow, b: SecretRow): boolean {
   return (
+    a.version === b.version &&
     a.sealed === b.sealed &&
     a.sealedPrevious === b.sealedPrevious &&
     a.previousMaxTimestamp === b.previousMaxTimestamp &&

@@ -11,7 +11,7 @@ function sparse<Value>(values: readonly (Value | null)[]): readonly (Value | nul
   return values.every((value) => value === null) ? [] : values;
 }
 
-/** Deliveries for `inputDeliveries`: eleven columns and the credits. Their bodies follow as one value. */
+/** Deliveries for `inputDeliveries`: twelve columns and the credits. Their bodies follow as one value. */
 export function deliveryColumns(deliveries: readonly RawDelivery[], credits: readonly number[]): unknown[] {
   let end = 0;
   const starts = deliveries.map((delivery) => {
@@ -27,12 +27,17 @@ export function deliveryColumns(deliveries: readonly RawDelivery[], credits: rea
     starts,
     deliveries.map((delivery) => delivery.body.length),
     deliveries.map((delivery) => toStorableText(delivery.event)),
-    deliveries.map((delivery) => delivery.message?.connectionId ?? delivery.connection?.connectionId ?? null),
-    deliveries.map((delivery) => delivery.message?.messageId ?? null),
+    deliveries.map(connectionOf),
+    deliveries.map((delivery) => delivery.message?.messageId ?? delivery.names?.messageId ?? null),
     sparse(deliveries.map((delivery) => delivery.outcome ?? null)),
     sparse(deliveries.map((delivery) => toStorableText(delivery.reason ?? null))),
+    sparse(deliveries.map((delivery) => delivery.secretVersion ?? null)),
     credits,
   ];
+}
+
+function connectionOf({ message, connection, names }: RawDelivery): string | null {
+  return (message ?? connection ?? names)?.connectionId ?? null;
 }
 
 /** All bodies in a row: text if they are UTF-8 that Postgres takes for text, which has no NUL. */

@@ -9,6 +9,8 @@ export interface RawDelivery {
   readonly receivedAt: number;
   /** The signed timestamp header, epoch ms. */
   readonly signedAt: number;
+  /** Which secret of the subscription fits its signature. */
+  readonly secretVersion?: number;
   readonly body: Uint8Array;
   /** The value of `event`, as far as it could be read. */
   readonly event: string | null;
@@ -17,6 +19,8 @@ export interface RawDelivery {
   readonly connection?: ConnectionEventFacts;
   readonly outcome?: 'unknown_event' | 'misfit' | 'unmergeable';
   readonly reason?: string;
+  /** What a delivery without facts is about, as far as it could be read: it is found by its message. */
+  readonly names?: { readonly connectionId: string | null; readonly messageId: string | null };
 }
 
 /** What became of a delivery, as the raw log keeps it. */
@@ -45,6 +49,8 @@ export interface Batch {
   /** Facts beside those of the deliveries, in any order; the batch folds them. */
   readonly messages?: readonly MessageFacts[];
   readonly fence?: Fence;
+  /** Which walk or command brought facts that no delivery told. Kept with the changes that it makes. */
+  readonly via?: string;
   readonly also?: ExtraCtes;
 }
 

@@ -37,12 +37,14 @@ export async function commitBatch(
     ...connectionColumns(connections, events),
     batch.now,
     deliveries.length > 0 ? 'webhook' : (messages[0]?.source ?? 'poll'),
+    ...(batch.via === undefined ? [] : [batch.via]),
     ...(batch.fence === undefined ? [] : [batch.fence.lease, batch.fence.fence]),
     ...(batch.also?.params ?? []),
   ];
   const [row] = await db.query<ResultRow>(
     mergeStatement({
       events,
+      via: batch.via !== undefined,
       fenced: batch.fence !== undefined,
       utf8: typeof bodies === 'string',
       also: batch.also,

@@ -19,6 +19,8 @@ export const changes = connectorSchema.table(
     connectionId: text('connection_id').notNull(),
     messageId: text('message_id'),
     source: text('source').$type<'webhook' | 'poll' | 'send' | 'api'>().notNull(),
+    /** Of a change of a message that no delivery brought: the walk or the command that did. */
+    via: text('via'),
     /** Of a change of a message: the row after it; of a status change, the two statuses alone. */
     status: messageStatusEnum('status'),
     previousStatus: messageStatusEnum('previous_status'),
@@ -33,7 +35,14 @@ export const changes = connectorSchema.table(
     /** Of any other change. */
     data: jsonb('data'),
   },
-  (table) => [primaryKey({ name: 'changes_pkey', columns: [table.batch, table.position] })],
+  (table) => [
+    primaryKey({ name: 'changes_pkey', columns: [table.batch, table.position] }),
+    /** For the trace of a message, and of the sends behind it. */
+    index('changes_message').on(table.messageId).where(sql`${table.messageId} is not null`),
+    index('changes_outbound')
+      .on(sql`(${table.data} ->> 'id')`)
+      .where(sql`${table.type} = 'outbound.updated'`),
+  ],
 );
 
 /**

@@ -14,7 +14,8 @@ function dayOf(ms: number): { readonly name: string; readonly from: number; read
   return { name, from, to: from + DAY_MS };
 }
 
-async function listPartitions(db: Queryable): Promise<string[]> {
+/** Names of the partitions of the inbox, the default one included. */
+export async function listInboxPartitions(db: Queryable): Promise<string[]> {
   const rows = await db.query<{ name: string }>(
     `SELECT c.relname AS name FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
       WHERE i.inhparent = 'connector.inbox'::regclass`,
@@ -28,7 +29,7 @@ async function listPartitions(db: Queryable): Promise<string[]> {
  * the default partition move over. Throws as `query` does; partitions made before the failure stay.
  */
 export async function makeInboxPartitions(database: Database, now: number, ahead: number): Promise<number> {
-  const present = new Set(await listPartitions(database));
+  const present = new Set(await listInboxPartitions(database));
   const days = Array.from({ length: ahead + 1 }, (_, offset) => dayOf(now + offset * DAY_MS));
   let made = 0;
   for (const day of days.filter(({ name }) => !present.has(name))) {
@@ -42,7 +43,7 @@ export async function makeInboxPartitions(database: Database, now: number, ahead
 
 async function makePartition(tx: Queryable, { name, from, to }: ReturnType<typeof dayOf>): Promise<boolean> {
   await tx.query('SELECT pg_advisory_xact_lock($1)', [LOCK]);
-  if ((await listPartitions(tx)).includes(name)) return false;
+  if ((await listInboxPartitions(tx)).includes(name)) return false;
   await tx.query(`CREATE TABLE connector.${name} (LIKE connector.inbox INCLUDING DEFAULTS)`);
   // From here on nothing can reach the default partition, so no row of the day is left in it.
   await tx.query('LOCK TABLE connector.inbox_default IN ACCESS EXCLUSIVE MODE');
@@ -64,7 +65,7 @@ async function makePartition(tx: Queryable, { name, from, to }: ReturnType<typeo
  * Resolves with the number of dropped partitions.
  */
 export async function dropInboxPartitions(database: Database, before: number): Promise<number> {
-  const old = (await listPartitions(database)).filter((name) => endOf(name) <= before);
+  const old = (await listInboxPartitions(database)).filter((name) => endOfPartition(name) <= before);
   for (const name of old) {
     await database.transaction(async (tx) => {
       await tx.query('SELECT pg_advisory_xact_lock($1)', [LOCK]);
@@ -77,8 +78,8 @@ export async function dropInboxPartitions(database: Database, before: number): P
   return old.length;
 }
 
-/** When the day of a partition ends; never for one that is not a day. */
-function endOf(name: string): number {
+/** When the day of a partition ends, epoch ms; never (`Infinity`) for one that is not a day. */
+export function endOfPartition(name: string): number {
   const [, year, month, day] = NAME.exec(name) ?? [];
   if (year === undefined) return Number.POSITIVE_INFINITY;
   return Date.UTC(Number(year), Number(month) - 1, Number(day)) + DAY_MS;

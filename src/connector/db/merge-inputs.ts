@@ -20,6 +20,8 @@ export interface MergeTerms {
   readonly source: string;
   /** Whether connection events are among the facts. */
   readonly events: boolean;
+  /** What brought polled facts: the walk. NULL for others. */
+  readonly via: string;
 }
 
 /**
@@ -29,7 +31,7 @@ export interface MergeTerms {
 export function inputDeliveries(params: ParamNumbers, where: string, utf8: boolean): string {
   const columns = params.take(
     ...['text[]', 'text[]', 'bigint[]', 'bigint[]', 'integer[]', 'integer[]'],
-    ...['text[]', 'text[]', 'text[]', 'text[]', 'text[]', 'smallint[]'],
+    ...['text[]', 'text[]', 'text[]', 'text[]', 'text[]', 'integer[]', 'smallint[]'],
   );
   const bodies = utf8 ? `(SELECT convert_to(${params.take('text')}, 'UTF8'))` : params.take('bytea');
   return `input_deliveries AS (
@@ -37,7 +39,7 @@ export function inputDeliveries(params: ParamNumbers, where: string, utf8: boole
     FROM unnest(${columns})
       WITH ORDINALITY
       AS d(subscription_id, account_id, received_at, signed_at, starts_at, bytes, event, connection_id, message_id,
-           outcome, reason, credit, position)${where}
+           outcome, reason, secret_version, credit, position)${where}
 )`;
 }
 

@@ -2,23 +2,23 @@ import type { MergeTerms } from './merge-inputs.ts';
 import { tellChanges } from './tell-changes.ts';
 
 /** CTEs of `tellChanges`: what the CRM is told. A status change tells the status alone, the others the whole row. */
-export function insertedChanges({ now, source, events }: MergeTerms): string {
+export function insertedChanges({ now, source, via, events }: MergeTerms): string {
   const moved = `
   UNION ALL
-  SELECT 'connection.updated', ${now}, c.account_id, c.connection_id, NULL, ${source}, c.data,
+  SELECT 'connection.updated', ${now}, c.account_id, c.connection_id, NULL, ${source}, NULL, c.data,
          NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
     FROM moved c`;
   const whole = (column: string): string => `CASE kind.bit WHEN 2 THEN NULL ELSE m.${column} END`;
   return tellChanges({
     made: ['merged', 'made', ...(events ? ['moved'] : [])],
-    columns: `type, at, account_id, connection_id, message_id, source, data, status, previous_status, direction,
+    columns: `type, at, account_id, connection_id, message_id, source, via, data, status, previous_status, direction,
     peer, text, media_url, media_type, error_message, created_at, first_seen_by`,
-    rows: `SELECT 'connection.updated', ${now}, c.account_id, c.connection_id, NULL, ${source}, c.data,
+    rows: `SELECT 'connection.updated', ${now}, c.account_id, c.connection_id, NULL, ${source}, NULL, c.data,
          NULL::connector.message_status, NULL::connector.message_status, NULL, NULL, NULL, NULL, NULL, NULL,
          NULL::bigint, NULL
     FROM made c WHERE c.is_new${events ? moved : ''}
   UNION ALL
-  SELECT kind.type, ${now}, m.account_id, m.connection_id, m.id, ${source}, NULL, m.status, m.previous_status,
+  SELECT kind.type, ${now}, m.account_id, m.connection_id, m.id, ${source}, ${via}, NULL, m.status, m.previous_status,
          ${[
            'direction',
            'peer',
@@ -38,7 +38,10 @@ export function insertedChanges({ now, source, events }: MergeTerms): string {
   });
 }
 
-/** CTE `logged`: the raw log, each delivery with what became of it and the changes that it is credited with. */
+/**
+ * CTE `logged`: the raw log, each delivery with what became of it, the changes that it is credited with and the
+ * batch in which the CRM is told of them.
+ */
 export function loggedDeliveries({ events }: MergeTerms): string {
   const effect = events ? 'coalesce(m.change_mask, e.change_mask, 0)' : 'coalesce(m.change_mask, 0)';
   const connectionEffects = `
@@ -49,14 +52,15 @@ export function loggedDeliveries({ events }: MergeTerms): string {
   return `logged AS (
   INSERT INTO connector.inbox
     (received_at, subscription_id, account_id, signed_at, body, event, connection_id, message_id, outcome, reason,
-     change_mask)
+     change_mask, change_batch, secret_version)
   SELECT d.received_at, d.subscription_id, d.account_id, d.signed_at, d.body, d.event, d.connection_id,
          d.message_id,
          CASE WHEN d.outcome IS NOT NULL THEN d.outcome
               WHEN o.account_id IS DISTINCT FROM d.account_id THEN 'foreign'
               WHEN ${effect} & d.credit & 7 <> 0 THEN 'merged'
               ELSE 'unchanged' END,
-         d.reason, ${effect} & d.credit
+         d.reason, ${effect} & d.credit,
+         CASE WHEN ${effect} & d.credit & 7 <> 0 THEN (SELECT b.id FROM batch b) END, d.secret_version
     FROM input_deliveries d
     LEFT JOIN owners o ON o.connection_id = d.connection_id
     LEFT JOIN merged m ON m.connection_id = d.connection_id AND m.id = d.message_id AND m.account_id = d.account_id${events ? connectionEffects : ''}

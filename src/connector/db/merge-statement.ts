@@ -23,6 +23,8 @@ import { insertedChanges, loggedDeliveries } from './merge-outputs.ts';
 export interface MergeShape {
   /** Connection events are among the facts. */
   readonly events: boolean;
+  /** It is kept what brought the facts. */
+  readonly via: boolean;
   /** A lease must still be held. */
   readonly fenced: boolean;
   /** The bodies are UTF-8. */
@@ -36,10 +38,10 @@ const MOST_TEXTS = 64;
 /**
  * The statement's text; the same shape gives the same text, so that it is prepared once. Its parameters are the
  * columns of deliveries and their bodies, of messages and of connections (with those of their events if there
- * are any), then the time, the source, lease and fence if it is fenced, and the extra ones.
+ * are any), then the time, the source, what brought them, lease and fence if it is fenced, and the extra ones.
  */
 export function mergeStatement(shape: MergeShape): string {
-  const key = `${shape.events} ${shape.fenced} ${shape.utf8} ${shape.also?.ctes ?? ''}`;
+  const key = `${shape.events} ${shape.via} ${shape.fenced} ${shape.utf8} ${shape.also?.ctes ?? ''}`;
   const known = texts.get(key);
   if (known !== undefined) return known;
   const text = compose(shape);
@@ -47,7 +49,7 @@ export function mergeStatement(shape: MergeShape): string {
   return text;
 }
 
-function compose({ events, fenced, utf8, also }: MergeShape): string {
+function compose({ events, via, fenced, utf8, also }: MergeShape): string {
   const params = new ParamNumbers();
   const where = fenced ? '\n   WHERE EXISTS (SELECT FROM guard)' : '';
   const inputs = [
@@ -55,7 +57,12 @@ function compose({ events, fenced, utf8, also }: MergeShape): string {
     inputMessages(params, where),
     inputConnections(params, where, events),
   ];
-  const terms = { now: params.take('bigint'), source: params.take('text'), events };
+  const terms = {
+    now: params.take('bigint'),
+    source: params.take('text'),
+    via: via ? params.take('text') : 'NULL',
+    events,
+  };
   const ctes = [
     ...(fenced ? [guard(params)] : []),
     ...inputs,

@@ -1,3 +1,4 @@
+import { sql } from 'drizzle-orm';
 import { boolean, index, primaryKey, smallint, text } from 'drizzle-orm/pg-core';
 import { connectorSchema, epochMs } from './connector-schema.ts';
 
@@ -50,6 +51,16 @@ export const messages = connectorSchema.table(
       table.connectionId,
       table.createdAt.desc().nullsFirst(),
       table.id.desc().nullsFirst(),
+    ),
+    /** A conversation, and one direction, without the rest of the connection. */
+    index('messages_peer')
+      .on(table.connectionId, table.peer, table.createdAt.desc().nullsFirst(), table.id)
+      .where(sql`${table.peer} is not null`),
+    index('messages_direction').on(
+      table.connectionId,
+      table.direction,
+      table.createdAt.desc().nullsFirst(),
+      table.id,
     ),
   ],
 );

@@ -1,10 +1,15 @@
 import type { IncomingMessage } from 'node:http';
 import { HEADERS } from '../../contract/service/headers.ts';
-import { type SignatureCheck, verifySignature } from '../../patterns/verify-signature.ts';
+import { type SignatureRefusal, verifySignature } from '../../patterns/verify-signature.ts';
 import type { Subscription, SubscriptionSecrets } from './subscription-secrets.ts';
 
 const TIMESTAMP = HEADERS.timestamp.toLowerCase();
 const SIGNATURE = HEADERS.signature.toLowerCase();
+
+/** Valid: when it was signed (epoch milliseconds), and with which secret of the subscription. */
+export type SignatureCheck =
+  | { readonly valid: true; readonly timestamp: number; readonly secretVersion: number | undefined }
+  | { readonly valid: false; readonly reason: SignatureRefusal };
 
 /**
  * Checks a delivery against the secrets of its subscription. When none fits, they are read again: a rotation
@@ -44,7 +49,8 @@ function verifyWithin(secrets: Subscription['secrets'], signed: Signed): Signatu
   const good = secrets.filter(({ acceptUntil }) => acceptUntil === undefined || signed.now <= acceptUntil);
   const check = verifySignature({ ...signed, secrets: good.map(({ secret }) => secret) });
   if (!check.valid) return check;
-  const { maxTimestamp = Infinity, doubtfulAfter = Infinity } = good[check.secret] ?? {};
+  const { maxTimestamp = Infinity, doubtfulAfter = Infinity, version } = good[check.secret] ?? {};
   const tooNew = check.timestamp > Math.min(maxTimestamp, doubtfulAfter);
-  return tooNew ? { valid: false, reason: 'wrong_signature' } : check;
+  if (tooNew) return { valid: false, reason: 'wrong_signature' };
+  return { valid: true, timestamp: check.timestamp, secretVersion: version };
 }

@@ -16,6 +16,9 @@ export interface CommitDeliveriesOptions {
   readonly onFailed?: (kind: 'retried' | 'split' | 'given_up') => void;
 }
 
+/** No id of an event is longer. */
+const LONGEST_ID = 255;
+
 /** SQLSTATE classes that blame the data: cardinality, data, integrity, and a program limit such as a key's size. */
 const DATA_CLASSES: ReadonlySet<string> = new Set(['21', '22', '23', '54']);
 
@@ -87,7 +90,16 @@ function blamesData(error: unknown): boolean {
 }
 
 function withoutFacts(delivery: RawDelivery, error: unknown): RawDelivery {
-  const { subscriptionId, accountId, receivedAt, signedAt, body, event } = delivery;
+  const { message, connection, ...raw } = delivery;
   const reason = `refused by the database: ${sqlState(error) ?? 'a value that cannot be written'}`;
-  return { subscriptionId, accountId, receivedAt, signedAt, body, event, outcome: 'unmergeable', reason };
+  const names = {
+    connectionId: shortId((message ?? connection)?.connectionId),
+    messageId: shortId(message?.messageId),
+  };
+  return { ...raw, names, outcome: 'unmergeable', reason };
+}
+
+/** An id that no index refuses; a longer one may be what the database has refused. */
+function shortId(id: string | undefined): string | null {
+  return id === undefined || id.length > LONGEST_ID ? null : id;
 }

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import {
   type ParsedConnectionConnected,
   type ParsedConnectionDisconnected,
@@ -7,6 +8,8 @@ import {
   parseWebhookEvent,
 } from '../../contract/service/parse-event.ts';
 import { type ConnectionEventFacts, type MessageFacts, WEBHOOK_SEEN } from '../db/facts.ts';
+
+const PRINTABLE = /^[\x21-\x7e]+$/;
 
 /** What a verified body tells. */
 export type Interpretation =
@@ -18,6 +21,8 @@ export type Interpretation =
       readonly event: string;
       readonly outcome: 'unknown_event' | 'misfit';
       readonly reason?: string;
+      /** What it is about, as far as it can be read. */
+      readonly names?: { readonly connectionId: string | null; readonly messageId: string | null };
     }
   | { readonly kind: 'not_an_event' };
 
@@ -33,17 +38,41 @@ export interface DeliveryContext {
  * bytes themselves. Never throws. Implements `Events`: unknown fields and event types are ignored.
  */
 export function interpretBody(body: Buffer, context: DeliveryContext): Interpretation {
-  const parsed = parseWebhookEvent(parseJson(body));
+  const json = parseJson(body);
+  const parsed = parseWebhookEvent(json);
   switch (parsed.kind) {
     case 'known':
       return interpretEvent(parsed.event, context);
     case 'unknown':
-      return { kind: 'kept', event: parsed.type, outcome: 'unknown_event' };
+      return { kind: 'kept', event: parsed.type, outcome: 'unknown_event', ...readNames(json) };
     case 'misfit':
-      return { kind: 'kept', event: parsed.type, outcome: 'misfit', reason: parsed.reason };
+      return {
+        kind: 'kept',
+        event: parsed.type,
+        outcome: 'misfit',
+        reason: parsed.reason,
+        ...readNames(json),
+      };
     case 'not_an_event':
       return parsed;
   }
+}
+
+const named = z.object({
+  connection_id: z.string().max(255).regex(PRINTABLE).nullable().catch(null),
+  message: z
+    .object({ id: z.string().max(255).regex(PRINTABLE) })
+    .nullable()
+    .catch(null),
+});
+
+/** The ids in a body that is kept for its own sake: a trace finds it by them. */
+function readNames(json: unknown): Pick<Interpretation & { readonly kind: 'kept' }, 'names'> {
+  const read = named.safeParse(json);
+  if (!read.success) return {};
+  const { connection_id: connectionId, message } = read.data;
+  if (connectionId === null && message === null) return {};
+  return { names: { connectionId, messageId: message?.id ?? null } };
 }
 
 function parseJson(body: Buffer): unknown {

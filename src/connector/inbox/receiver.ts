@@ -128,14 +128,23 @@ export function createReceiver(options: ReceiverOptions): Receiver {
         clock.now(),
       );
       if (!signature.valid) return signature.reason;
-      const signedAt = signature.timestamp;
+      const { timestamp: signedAt, secretVersion } = signature;
       const receivedAt = clock.now();
       metrics.signedAgo(receivedAt - signedAt);
       options.tally?.note(subscriptionId, 'age', receivedAt - signedAt);
       const told = interpretBody(body.bytes, { accountId, signedAt });
       if (told.kind === 'not_an_event') return 'not_an_event';
       const { kind, ...content } = told;
-      const delivery = { subscriptionId, accountId, receivedAt, signedAt, body: body.bytes, ...content };
+      const verified = secretVersion === undefined ? {} : { secretVersion };
+      const delivery = {
+        subscriptionId,
+        accountId,
+        receivedAt,
+        signedAt,
+        ...verified,
+        body: body.bytes,
+        ...content,
+      };
       return (await queue.add(delivery, body.bytes.length)) ? undefined : 'unavailable';
     } finally {
       open -= 1;

@@ -1,6 +1,8 @@
 /** A signing secret and how long it is good. */
 export interface SubscriptionSecret {
   readonly secret: string | Uint8Array;
+  /** Rises with each secret of the subscription; kept with what it has signed. */
+  readonly version?: number;
   /** Good for signed timestamps up to this one, epoch ms. Absent: no end. */
   readonly maxTimestamp?: number;
   /** Good until then on our clock, epoch ms. Absent: no end. */

@@ -31,12 +31,19 @@ export async function storePage(
   return await commitBatch(db, {
     now,
     messages: messages.map((message) => toFacts(accountId, message)),
+    via: nameWalk(change),
     fence: { lease: lease.name, fence: lease.fence },
     also: {
       ctes: CTES,
       params: [...progressParams(accountId, now, change), accountId, now, registeredAt],
     },
   });
+}
+
+/** What a trace calls the walk that brought a page. */
+function nameWalk({ kind, saved, closed }: ProgressChange): string {
+  const slot = saved[0]?.slot ?? closed[0];
+  return kind === 'sweep' && slot !== undefined ? `sweep:${slot}` : kind;
 }
 
 /** The ladder is that of what was sent from here; what the service shows for an incoming message is no part of it. */
