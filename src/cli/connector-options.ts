@@ -8,9 +8,11 @@ import { connectorSettings } from './settings.ts';
 /** What `npm run connector` reads from its environment. */
 export type ConnectorOptions = Omit<
   RunConnectorOptions,
-  'databaseUrl' | 'clock' | 'logger' | 'onListening'
+  'databaseUrl' | 'handlers' | 'clock' | 'logger' | 'onListening'
 > & {
   readonly databaseUrl: Secret | undefined;
+  /** The module with the handlers; undefined in role `web`, which calls none. */
+  readonly handlersModule: string | undefined;
   readonly logLevel: LogLevel;
 };
 
@@ -76,5 +78,6 @@ export function connectorOptions(
     webhookSecret: settings.WEBHOOK_SECRET?.reveal(),
     reconcileIntervalMs: settings.RECONCILE_INTERVAL_MS,
     inboxRetentionDays: settings.INBOX_RETENTION_DAYS,
+    handlersModule: settings.CONNECTOR_ROLE === 'web' ? undefined : settings.CONNECTOR_HANDLERS,
   };
 }

@@ -1,3 +1,4 @@
+import type { ChangeHandlers } from '../connector/handover/handlers.ts';
 import type { SandboxInfo } from '../contract/sandbox/info.ts';
 import type { Clock } from '../runtime/clock/clock.ts';
 import { openDatabase } from '../runtime/database/database.ts';
@@ -19,6 +20,8 @@ export interface LoopOptions {
   readonly sendScale: number;
   readonly reconcileIntervalMs: number;
   readonly inboxRetentionDays: number;
+  /** The CRM's own code, called with each change. */
+  readonly handlers?: ChangeHandlers | undefined;
   /** Called when another process took the service's database over; this one must end. */
   readonly onTakenOver: () => void;
   readonly clock: Clock;
@@ -74,6 +77,7 @@ export async function startLoop(options: LoopOptions): Promise<Loop> {
       webhookPublicUrl: service.webhookUrl,
       reconcileIntervalMs: options.reconcileIntervalMs,
       inboxRetentionDays: options.inboxRetentionDays,
+      handlers: options.handlers,
       onListening: (url) => service.attach(url),
       clock,
       logger: logger.child({ component: 'connector' }),

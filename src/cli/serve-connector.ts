@@ -1,18 +1,22 @@
+import type { Clock } from '../runtime/clock/clock.ts';
 import { createMetrics } from '../runtime/metrics/metrics.ts';
 import type { Supervised } from '../runtime/supervisor/supervised.ts';
 import type { ConnectorOptions } from './connector-options.ts';
+import { loadHandlers } from './load-handlers.ts';
 import type { CommandContext } from './run-command.ts';
 import { runConnector } from './run-connector.ts';
 import { serveUntilStopped } from './serve-until-stopped.ts';
 import { openServerDatabase } from './server-database.ts';
 
 /** Long enough for a send in progress to be noted down; a container gives 15 s. */
-export const SHUTDOWN_MS = 10_000;
+const SHUTDOWN_MS = 10_000;
+/** Of a process that leaves its port to others. */
+const DRAIN_MS = 4_000;
 
 /** Runs one connector process until it is asked to end: alone, or as one of a supervisor's. */
 export async function serveConnector(
   { options, clock, print }: CommandContext,
-  { databaseUrl, logLevel, ...settings }: ConnectorOptions,
+  { databaseUrl, logLevel, handlersModule, ...settings }: ConnectorOptions,
   supervised: Supervised | undefined,
 ): Promise<void> {
   const serving = {
@@ -21,14 +25,15 @@ export async function serveConnector(
     destination: options['json'] ? 'stderr' : 'stdout',
     clock,
     shutdownMs: SHUTDOWN_MS,
-    // The supervisor hears a Ctrl-C, too.
-    ...(supervised === undefined ? {} : { stopSignals: ['SIGTERM'] as const }),
+    ...(supervised === undefined ? {} : { stopSignals: [] }),
   } as const;
   await serveUntilStopped(serving, async ({ logger, lifecycle }) => {
     supervised?.onDrain(() => {
       logger.info({ pid: process.pid }, 'stopping, as the supervisor asks');
       void lifecycle.exit();
     });
+    // First of all: what is wrong with it is quickly told, and needs nothing else.
+    const handlers = await loadHandlers(handlersModule);
     const store = await openServerDatabase({
       url: databaseUrl,
       dataDir: String(options['data-dir'] ?? '.data'),
@@ -38,9 +43,8 @@ export async function serveConnector(
     lifecycle.onClose('database server', () => store.close());
     const connector = await runConnector({
       ...settings,
-      ...(supervised === undefined
-        ? {}
-        : { metrics: supervised.shareMetrics(ownMetrics(supervised), clock) }),
+      handlers,
+      ...(supervised === undefined ? {} : besideOthers(supervised, clock)),
       databaseUrl: store.url,
       clock,
       logger,
@@ -53,6 +57,9 @@ export async function serveConnector(
   });
 }
 
-function ownMetrics({ number }: Supervised) {
-  return createMetrics({ processMetrics: true, labels: { process: String(number) } });
+/** What is different for a process that shares its port. */
+function besideOthers(supervised: Supervised, clock: Clock) {
+  const labels = { process: String(supervised.number) };
+  const own = createMetrics({ processMetrics: true, labels });
+  return { metrics: supervised.shareMetrics(own, clock), drainMs: DRAIN_MS };
 }

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { readPortBase } from './command-line.ts';
 import { COMMANDS } from './commands.ts';
 import { describeLoop } from './describe-loop.ts';
+import { loadHandlers } from './load-handlers.ts';
 import { readLocalSecrets } from './local-secrets.ts';
 import { startLoop } from './loop.ts';
 import { portsFrom } from './ports.ts';
@@ -35,7 +36,10 @@ const COMMAND = {
 } as const;
 
 await runCommand(COMMAND, async ({ options, env, clock, print, warnOfTypo }) => {
-  const { databaseUrl, platformDatabaseUrl, logLevel, ...settings } = startOptions(env, warnOfTypo);
+  const { databaseUrl, platformDatabaseUrl, logLevel, handlersModule, ...settings } = startOptions(
+    env,
+    warnOfTypo,
+  );
   const ports = portsFrom(readPortBase(options['port-base']));
   const dataDir = String(options['data-dir'] ?? '.data');
   const say = (text: string): void => {
@@ -50,6 +54,7 @@ await runCommand(COMMAND, async ({ options, env, clock, print, warnOfTypo }) => 
   } as const;
   await serveUntilStopped(serving, async ({ logger, lifecycle }) => {
     const beganAt = clock.elapsed();
+    const handlers = await loadHandlers(handlersModule);
     const secrets = readLocalSecrets(join(dataDir, 'secrets.json'));
     const server = await openServerDatabase({ url: databaseUrl, dataDir, clock, logger });
     lifecycle.onClose('database server', () => server.close());
@@ -58,6 +63,7 @@ await runCommand(COMMAND, async ({ options, env, clock, print, warnOfTypo }) => 
       ...settings,
       connectorDatabaseUrl: server.url,
       platformDatabaseUrl: platformDatabaseUrl?.reveal() ?? server.url,
+      handlers,
       ports,
       secrets,
       sendScale: SEND_SCALE,
@@ -73,6 +79,8 @@ await runCommand(COMMAND, async ({ options, env, clock, print, warnOfTypo }) => 
     say(
       `ready       in ${((clock.elapsed() - beganAt) / 1000).toFixed(1)} s; Ctrl-C ends it, the data stays`,
     );
+    if (handlersModule !== undefined)
+      say(`handlers    onChange of ${handlersModule} is called with each change`);
     const info = loop.info();
     print(options['json'] ? `${JSON.stringify(info)}\n` : describeLoop(info, secrets));
   });

@@ -6,6 +6,7 @@ import type { Environment } from '../runtime/config/read-settings.ts';
 import { createLifecycle } from '../runtime/lifecycle/lifecycle.ts';
 import { createLogger } from '../runtime/logger/logger.ts';
 import { connectorOptions } from './connector-options.ts';
+import { loadHandlers } from './load-handlers.ts';
 import { runConnector } from './run-connector.ts';
 import { openServerDatabase } from './server-database.ts';
 
@@ -49,13 +50,14 @@ export interface StartedConnector {
  * What was opened is closed again.
  */
 export async function startConnector(options: StartConnectorOptions = {}): Promise<StartedConnector> {
-  const { handlers, dataDir = '.data' } = options;
+  const { dataDir = '.data' } = options;
   const env = options.env ?? readEnvironment(process.cwd(), process.env);
   const typos: string[] = [];
-  const { databaseUrl, logLevel, ...settings } = connectorOptions(env, (found, meant) => {
+  const { databaseUrl, logLevel, handlersModule, ...settings } = connectorOptions(env, (found, meant) => {
     typos.push(`The variable ${found} is no setting. Did you mean ${meant}?`);
   });
-  if (handlers !== undefined) refuseSecondHandlers(env);
+  if (options.handlers !== undefined) refuseSecondHandlers(env);
+  const handlers = options.handlers ?? (await loadHandlers(handlersModule));
   const clock = systemClock;
   const destination = options.logger === undefined ? 'stdout' : passOnTo(options.logger);
   const logger = createLogger({ level: logLevel, name: 'connector', destination });
@@ -66,6 +68,7 @@ export async function startConnector(options: StartConnectorOptions = {}): Promi
     lifecycle.onClose('database server', () => store.close());
     const connector = await runConnector({ ...settings, handlers, databaseUrl: store.url, clock, logger });
     lifecycle.onClose('connector', () => connector.close());
+    logger.info({ url: connector.url, role: settings.role }, 'connector ready');
     return { url: connector.url, stop: () => lifecycle.close() };
   } catch (error) {
     await lifecycle.close();

@@ -13,6 +13,8 @@ export interface StartOptions {
   readonly webhookSecret: string | undefined;
   readonly reconcileIntervalMs: number;
   readonly inboxRetentionDays: number;
+  /** The module with the handlers. */
+  readonly handlersModule: string | undefined;
   readonly logLevel: LogLevel;
 }
 
@@ -44,6 +46,7 @@ export function startOptions(env: Environment, warn: (found: string, meant: stri
     webhookSecret: settings.WEBHOOK_SECRET?.reveal(),
     reconcileIntervalMs: settings.RECONCILE_INTERVAL_MS,
     inboxRetentionDays: settings.INBOX_RETENTION_DAYS,
+    handlersModule: settings.CONNECTOR_HANDLERS,
     logLevel: env['LOG_LEVEL'] ? settings.LOG_LEVEL : 'warn',
   };
 }

@@ -3,6 +3,7 @@ import type { Queues } from '../../runtime/queue/queues.ts';
 import { createTurns } from '../../runtime/turns/turns.ts';
 import type { Feed } from '../feed/feed.ts';
 import { changeKey } from './change-key.ts';
+import { checkHandlers } from './check-handlers.ts';
 import { beginHandover } from './distribute.ts';
 import { createDistributor } from './distributor.ts';
 import type { ChangeHandlers } from './handlers.ts';
@@ -42,10 +43,14 @@ const MOVING: ReadonlySet<LaneEnd['kind']> = new Set(['empty', 'waiting', 'more'
 /**
  * Calls the CRM's handler with each change. Everything that is to be done stands in the database: a cursor gives
  * the changes of the feed to the queues of their connections, and each connection's lane takes them from there.
- * Jobs only say which lane to look at, and a sweep finds the lanes whose job was lost.
+ * Jobs only say which lane to look at, and a sweep finds the lanes whose job was lost. Throws a TypeError for
+ * handlers that are none.
  */
 export function createHandover(options: HandoverOptions): Handover {
   const { database, queues, clock, logger, feed, handlers } = options;
+  const checked = handlers === undefined ? undefined : checkHandlers(handlers);
+  if (checked !== undefined && 'problem' in checked)
+    throw new TypeError(`the given object ${checked.problem}`);
   const closing = new AbortController();
   const givingUp = new AbortController();
   const turns = createTurns(CONCURRENCY);

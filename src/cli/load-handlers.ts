@@ -1,0 +1,41 @@
+import { statSync } from 'node:fs';
+import { pathToFileURL } from 'node:url';
+import { checkHandlers } from '../connector/handover/check-handlers.ts';
+import { findPlace } from '../connector/handover/describe-failure.ts';
+import type { ChangeHandlers } from '../connector/handover/handlers.ts';
+import { ConfigurationError } from '../runtime/config/configuration-error.ts';
+
+const LONGEST_MESSAGE = 500;
+
+/**
+ * Loads the module that `CONNECTOR_HANDLERS` names, an absolute path; undefined for none. What counts is its
+ * default export where that is an object, otherwise what it exports by name.
+ * @throws ConfigurationError when there is no such module, when it throws, or when it has no `onChange`.
+ */
+export async function loadHandlers(path: string | undefined): Promise<ChangeHandlers | undefined> {
+  if (path === undefined) return undefined;
+  if (statSync(path, { throwIfNoEntry: false })?.isFile() !== true) throw wrong(`found no module at ${path}`);
+  const exported = await importModule(path);
+  const { default: whole } = exported;
+  const checked = checkHandlers(typeof whole === 'object' && whole !== null ? whole : exported);
+  if ('problem' in checked) throw wrong(`${path} ${checked.problem}`);
+  return checked.handlers;
+}
+
+async function importModule(path: string): Promise<{ readonly default?: unknown }> {
+  try {
+    return await import(pathToFileURL(path).href);
+  } catch (error) {
+    throw wrong(`${path} could not be loaded: ${describe(error)}`);
+  }
+}
+
+/** For the terminal of whoever wrote the module: in full, and with the line. */
+function describe(thrown: unknown): string {
+  const place = findPlace(thrown);
+  return `${String(thrown).slice(0, LONGEST_MESSAGE)}${place === null ? '' : ` (${place})`}`;
+}
+
+function wrong(problem: string): ConfigurationError {
+  return new ConfigurationError([{ setting: 'CONNECTOR_HANDLERS', problem }]);
+}
