@@ -26,6 +26,11 @@ export interface RunConnectorOptions {
   readonly handlers?: ChangeHandlers | undefined;
   /** Called once the receiver can be reached, before it is registered with the service. */
   readonly onListening?: (url: string) => void;
+  /**
+   * How long requests that are open at the end may take. Default: short, since senders are refused meanwhile; more
+   * where another process listens on the same port.
+   */
+  readonly drainMs?: number | undefined;
   /** What is measured, and what `GET /metrics` shows. Default: metrics of this connector's own. */
   readonly metrics?: Metrics | undefined;
   readonly clock: Clock;
@@ -89,7 +94,7 @@ export async function runConnector(options: RunConnectorOptions): Promise<Runnin
       clock,
       logger,
     });
-    closers.push(() => server.drain());
+    closers.push(() => server.drain(options.drainMs));
     options.onListening?.(server.url);
     await connector.start();
     return { url: server.url, settle: () => connector.settle(), close };

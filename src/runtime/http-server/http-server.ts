@@ -59,7 +59,8 @@ const DRAIN_DEADLINE_MS = 500;
 /** A request may be on its way on a connection that looks idle; this long it is waited for. */
 const IDLE_GRACE_MS = 100;
 /** A client that was just accepted is about to send its request; one that gets no processor takes longer. */
-const SILENT_GRACE_MS = 400;
+const SILENT_SHARE = 0.8;
+const LONGEST_SILENT_GRACE_MS = 2_000;
 /** Under a load that never pauses, connections are accepted this much longer, and for this many turns. */
 const ACCEPT_MS = 50;
 const ACCEPT_TURNS = 256;
@@ -182,7 +183,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
       clock.after(Math.min(graceMs, deadlineMs), () => void afterReads(close));
     const timers = [
       closeAfter(IDLE_GRACE_MS, () => server.closeIdleConnections()),
-      closeAfter(SILENT_GRACE_MS, () => closeSilent(sockets)),
+      closeAfter(Math.min(deadlineMs * SILENT_SHARE, LONGEST_SILENT_GRACE_MS), () => closeSilent(sockets)),
       clock.after(deadlineMs, () => {
         if (open.size > 0)
           options.logger.warn({ count: open.size, deadlineMs }, 'cut off requests at the deadline');

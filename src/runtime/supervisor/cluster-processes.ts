@@ -60,10 +60,12 @@ export function createClusterProcesses(options: ClusterOptions): ClusterProcesse
     launch(number) {
       const worker = cluster.fork({ [NUMBER_VARIABLE]: String(number) });
       const ready = Promise.withResolvers<void>();
+      let isReady = false;
       worker.on('message', (message: unknown) => {
         if (!isMessage<FromProcess>(message)) return;
         if (message.says === 'ready') {
           url = message.url;
+          isReady = true;
           // Of two with one number the newer one counts: the other one is about to end.
           for (const [older, its] of serving) if (its === number) serving.delete(older);
           serving.set(worker, number);
@@ -79,7 +81,11 @@ export function createClusterProcesses(options: ClusterOptions): ClusterProcesse
         pid: worker.process.pid,
         ready: ready.promise,
         ended,
-        drain: () => tell(worker, { says: 'drain' }),
+        drain() {
+          tell(worker, { says: 'drain' });
+          // One that is still loading does not listen yet, and has nothing to finish.
+          if (!isReady) worker.process.kill('SIGTERM');
+        },
         kill: () => void worker.process.kill('SIGKILL'),
       };
     },

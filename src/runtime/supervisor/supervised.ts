@@ -9,7 +9,7 @@ export interface Supervised {
   readonly number: number;
   /** Tells that this process serves. */
   ready(url: string): void;
-  /** Calls `drain` once, when this process is asked to end or the supervisor is gone. */
+  /** Calls `drain` once this process is asked to end, by its supervisor or a signal, or its supervisor is gone. */
   onDrain(drain: () => void): void;
   /** Metrics that show those of all processes; `own`, when the supervisor does not answer. */
   shareMetrics(own: Metrics, clock: Clock): Metrics;
@@ -29,24 +29,21 @@ function joinSupervisor(worker: Worker): Supervised {
   // Ctrl-C in a terminal and the end of a terminal reach every process. The supervisor decides what they mean.
   process.on('SIGINT', () => undefined);
   process.on('SIGHUP', () => undefined);
+  const asked = Promise.withResolvers<void>();
+  // A service manager may tell every process what it tells the supervisor: both mean the same.
+  process.on('SIGTERM', () => asked.resolve());
+  worker.on('message', (message: unknown) => {
+    if (isMessage<FromSupervisor>(message) && message.says === 'drain') asked.resolve();
+  });
+  worker.once('disconnect', () => {
+    // Otherwise Node ends this process at once, and the requests that it answers with it.
+    worker.exitedAfterDisconnect = true;
+    asked.resolve();
+  });
   return {
     number: Number(process.env[NUMBER_VARIABLE]),
     ready: (url) => tell(worker, { says: 'ready', url }),
-    onDrain(drain) {
-      let asked = false;
-      const once = (): void => {
-        if (!asked) drain();
-        asked = true;
-      };
-      worker.on('message', (message: unknown) => {
-        if (isMessage<FromSupervisor>(message) && message.says === 'drain') once();
-      });
-      worker.once('disconnect', () => {
-        // Otherwise Node ends this process at once, and the requests that it answers with it.
-        worker.exitedAfterDisconnect = true;
-        once();
-      });
-    },
+    onDrain: (drain) => void asked.promise.then(drain),
     shareMetrics: (own, clock) => shareMetrics(worker, own, clock),
   };
 }

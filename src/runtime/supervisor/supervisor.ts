@@ -95,6 +95,7 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
     }),
   );
   const alive = new Set<SupervisedProcess>();
+  const starting = new Set<SupervisedProcess>();
   const started = Promise.withResolvers<void>();
   let lastRoll: Promise<unknown> = started.promise;
   let nextRoll: Promise<boolean> | undefined;
@@ -111,9 +112,13 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
     if (stopping !== undefined) throw new ProcessNotReady('the supervisor is stopping');
     const launched = launch(slot.number);
     alive.add(launched);
+    starting.add(launched);
     void launched.ended.then(() => alive.delete(launched));
     const end = await withinMs(READY_MS, Promise.race([launched.ready, launched.ended]), 'late');
-    if (end === undefined) return launched;
+    if (end === undefined) {
+      starting.delete(launched);
+      return launched;
+    }
     launched.kill();
     const why =
       end === 'late' ? `did not serve within ${READY_MS / 1000} s` : `ended with ${describeEnd(end)}`;
@@ -228,7 +233,13 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
 
   async function stopAll(): Promise<boolean> {
     for (const slot of slots) slot.cancelRetry();
-    const ends = await Promise.all([...alive].map(end));
-    return ends.every((how) => how === 0);
+    const ends = await Promise.all(
+      [...alive].map(async (each) => {
+        // One that has not come to serve has nothing to finish; however it ends is well.
+        const unborn = starting.has(each);
+        return (await end(each)) === 0 || unborn;
+      }),
+    );
+    return !ends.includes(false);
   }
 }
