@@ -12,7 +12,7 @@ export function writeSchedule(everyMs: number, jitter: number): string {
     throw new TypeError('A schedule runs every 1 ms or more.');
   if (!(jitter >= 0 && jitter <= 0.9))
     throw new TypeError('The jitter of a schedule is a fraction from 0 to 0.9.');
-  return `every ${everyMs} jitter ${Math.round(jitter * JITTER_STEPS)}`;
+  return `every ${everyMs} jitter ${Math.floor(jitter * JITTER_STEPS)}`;
 }
 
 /**

@@ -16,6 +16,7 @@ describe('the next run of a schedule', () => {
           expect(interval).toBeLessThanOrEqual(everyMs * (1 + jitter) + 1);
         },
       ),
+      { examples: [[86_400_000, 0.000_000_5, 0]] },
     );
   });
 
