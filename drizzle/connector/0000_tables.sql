@@ -74,6 +74,7 @@ CREATE TABLE "connector"."creations" (
 	"first_attempt_at" bigint,
 	"unsettled" integer DEFAULT 0 NOT NULL,
 	"connection_id" text,
+	"slots_available" integer,
 	"last_error" text,
 	"next_attempt_at" bigint,
 	"created_at" bigint NOT NULL,
@@ -297,13 +298,13 @@ CREATE TABLE "connector"."receiver_tallies" (
 --> statement-breakpoint
 ALTER TABLE "connector"."outbound_media" ADD CONSTRAINT "outbound_media_outbound_id_outbound_id_fk" FOREIGN KEY ("outbound_id") REFERENCES "connector"."outbound"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 CREATE INDEX "connections_account" ON "connector"."connections" USING btree ("account_id");--> statement-breakpoint
+CREATE INDEX "creations_due" ON "connector"."creations" USING btree ("next_attempt_at") WHERE "connector"."creations"."next_attempt_at" is not null;--> statement-breakpoint
 CREATE UNIQUE INDEX "change_batches_seq" ON "connector"."change_batches" USING btree ("last_seq") WHERE "connector"."change_batches"."last_seq" is not null;--> statement-breakpoint
 CREATE INDEX "change_batches_unnumbered" ON "connector"."change_batches" USING btree ("id") WHERE "connector"."change_batches"."last_seq" is null;--> statement-breakpoint
 CREATE INDEX "changes_message" ON "connector"."changes" USING btree ("message_id") WHERE "connector"."changes"."message_id" is not null;--> statement-breakpoint
 CREATE INDEX "changes_outbound" ON "connector"."changes" USING btree (("data" ->> 'id')) WHERE "connector"."changes"."type" = 'outbound.updated';--> statement-breakpoint
-CREATE INDEX "messages_newest" ON "connector"."messages" USING btree ("connection_id","created_at" DESC NULLS FIRST,"id" DESC NULLS FIRST);--> statement-breakpoint
+CREATE INDEX "messages_newest" ON "connector"."messages" USING btree ("connection_id","direction","created_at" DESC NULLS FIRST,"id");--> statement-breakpoint
 CREATE INDEX "messages_peer" ON "connector"."messages" USING btree ("connection_id","peer","created_at" DESC NULLS FIRST,"id") WHERE "connector"."messages"."peer" is not null;--> statement-breakpoint
-CREATE INDEX "messages_direction" ON "connector"."messages" USING btree ("connection_id","direction","created_at" DESC NULLS FIRST,"id");--> statement-breakpoint
 CREATE INDEX "outbound_lane" ON "connector"."outbound" USING btree ("connection_id","position") WHERE "connector"."outbound"."state" in ('queued', 'sending');--> statement-breakpoint
 CREATE INDEX "outbound_message" ON "connector"."outbound" USING btree ("connection_id","message_id") WHERE "connector"."outbound"."message_id" is not null;--> statement-breakpoint
 CREATE INDEX "outbound_newest" ON "connector"."outbound" USING btree ("created_at" DESC NULLS FIRST,"id" DESC NULLS FIRST);--> statement-breakpoint

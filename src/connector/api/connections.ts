@@ -37,8 +37,11 @@ const SELECT = `
          c.profile_pic_url as "profilePicUrl", c.license_valid as "licenseValid",
          c.license_status as "licenseStatus", c.license_expires as "licenseExpires", c.visible,
          c.customer_ref as "customerRef", c.deleted_at as "deletedAt", c.updated_at as "updatedAt",
-         (select max(m.created_at) from connector.messages m where m.connection_id = c.connection_id)
-           as "lastContactAt"
+         greatest(
+           (select max(m.created_at) from connector.messages m
+             where m.connection_id = c.connection_id and m.direction = 'incoming'),
+           (select max(m.created_at) from connector.messages m
+             where m.connection_id = c.connection_id and m.direction = 'outgoing')) as "lastContactAt"
     from connector.connections c`;
 
 /** `GET /v1/connections`, by id. Deleted ones are left out: messages still lead to them. */

@@ -29,26 +29,11 @@ const COLUMNS = `m.id, m.connection_id as "connectionId", m.direction, m.peer, m
   m.media_type as "mediaType", m.status, m.error_message as "errorMessage", m.created_at as "createdAt",
   m.first_seen_by as "firstSeenBy", c.customer_ref as "customerRef"`;
 
-// Each connection gives its newest messages from its own index, and the newest of all are taken from these.
-const LIST = `
-  select ${COLUMNS}
-    from connector.connections c
-   cross join lateral (
-     select * from connector.messages m
-      where m.connection_id = c.connection_id
-        and ($1::text is null or m.peer = $1) and ($2::text is null or m.direction = $2)
-        and ($3::bigint is null
-             or (m.created_at <= $3 and (m.created_at < $3 or (m.id, m.connection_id) > ($4::text, $5::text))))
-      order by m.created_at desc, m.id
-      limit $6::integer) m
-   where ($7::text is null or c.connection_id = $7) and ($8::text is null or c.account_id = $8)
-   order by m.created_at desc, m.id, m.connection_id
-   limit $6::integer`;
-
 /** `GET /v1/messages`: newest first. */
 export function listMessages(database: Database): Operation<'listMessages'> {
   return async ({ query }) => {
-    const rows = await database.query<MessageRow>(LIST, listParams(query));
+    const { text, params } = listStatement(query);
+    const rows = await database.query<MessageRow>(text, params);
     const { page, nextCursor, hasMore } = cutPage(rows, query.limit, (row) => [
       row.createdAt,
       row.id,
@@ -58,18 +43,39 @@ export function listMessages(database: Database): Operation<'listMessages'> {
   };
 }
 
-function listParams(query: ListConnectorMessagesQuery): unknown[] {
-  const [createdAt, id, connectionId] = decodeCursor(MESSAGE_KEY, query.cursor) ?? [null, null, null];
-  return [
-    query.peer ?? null,
-    query.direction ?? null,
-    createdAt,
-    id,
-    connectionId,
-    query.limit + 1,
-    query.connectionId ?? null,
-    query.accountId ?? null,
-  ];
+/**
+ * The statement for a page: each connection gives its newest messages from an index of its own, of a conversation or
+ * of each direction, and the newest of all are taken from these. What a query does not ask for is not in the text:
+ * an index serves no condition that may be absent.
+ */
+export function listStatement(query: ListConnectorMessagesQuery): { text: string; params: unknown[] } {
+  const params: unknown[] = [query.limit + 1, query.connectionId ?? null, query.accountId ?? null];
+  const take = (value: unknown, type: string): string => `$${params.push(value)}::${type}`;
+  const { peer, direction } = query;
+  const conditions: string[] = [];
+  if (peer !== undefined) conditions.push(`m.peer = ${take(peer, 'text')}`);
+  if (direction !== undefined) conditions.push(`m.direction = ${take(direction, 'text')}`);
+  const both = peer === undefined && direction === undefined;
+  if (both) conditions.push('m.direction = d.direction');
+  const cursor = decodeCursor(MESSAGE_KEY, query.cursor);
+  if (cursor !== null) {
+    const [createdAt, id, connectionId] = cursor;
+    const at = take(createdAt, 'bigint');
+    const key = `(${take(id, 'text')}, ${take(connectionId, 'text')})`;
+    conditions.push(`m.created_at <= ${at}`, `(m.created_at < ${at} or (m.id, m.connection_id) > ${key})`);
+  }
+  const text = `
+  select ${COLUMNS}
+    from connector.connections c${both ? "\n   cross join (values ('incoming'), ('outgoing')) d(direction)" : ''}
+   cross join lateral (
+     select * from connector.messages m
+      where m.connection_id = c.connection_id and ${conditions.join(' and ')}
+      order by m.created_at desc, m.id
+      limit $1::integer) m
+   where ($2::text is null or c.connection_id = $2) and ($3::text is null or c.account_id = $3)
+   order by m.created_at desc, m.id, m.connection_id
+   limit $1::integer`;
+  return { text, params };
 }
 
 /** `GET /v1/messages/{id}`. */

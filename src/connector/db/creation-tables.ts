@@ -1,4 +1,5 @@
-import { integer, text, unique } from 'drizzle-orm/pg-core';
+import { sql } from 'drizzle-orm';
+import { index, integer, text, unique } from 'drizzle-orm/pg-core';
 import { connectorSchema, epochMs } from './connector-schema.ts';
 
 /**
@@ -20,10 +21,15 @@ export const creations = connectorSchema.table(
     /** Attempts that may have created it: begun, and not ended with a refusal. */
     unsettled: integer('unsettled').notNull().default(0),
     connectionId: text('connection_id'),
+    /** Free slots before it was created; null: not known. */
+    slotsAvailable: integer('slots_available'),
     lastError: text('last_error'),
     /** When it is attempted again by itself; null: not at all. */
     nextAttemptAt: epochMs('next_attempt_at'),
     createdAt: epochMs('created_at').notNull(),
   },
-  (table) => [unique('creations_request').on(table.accountId, table.requestKey)],
+  (table) => [
+    unique('creations_request').on(table.accountId, table.requestKey),
+    index('creations_due').on(table.nextAttemptAt).where(sql`${table.nextAttemptAt} is not null`),
+  ],
 );

@@ -47,20 +47,16 @@ export const messages = connectorSchema.table(
   (table) => [
     /** The id first: messages are also looked up by it alone. */
     primaryKey({ name: 'messages_pkey', columns: [table.id, table.connectionId] }),
+    /** The newest of each direction. Who wants both reads both and takes the newest of all. */
     index('messages_newest').on(
-      table.connectionId,
-      table.createdAt.desc().nullsFirst(),
-      table.id.desc().nullsFirst(),
-    ),
-    /** A conversation, and one direction, without the rest of the connection. */
-    index('messages_peer')
-      .on(table.connectionId, table.peer, table.createdAt.desc().nullsFirst(), table.id)
-      .where(sql`${table.peer} is not null`),
-    index('messages_direction').on(
       table.connectionId,
       table.direction,
       table.createdAt.desc().nullsFirst(),
       table.id,
     ),
+    /** A conversation, without the rest of the connection. */
+    index('messages_peer')
+      .on(table.connectionId, table.peer, table.createdAt.desc().nullsFirst(), table.id)
+      .where(sql`${table.peer} is not null`),
   ],
 );

@@ -1,7 +1,7 @@
 import type { AccountSync, ConnectionSync, WebhookHealth } from '../../contract/connector/sync.ts';
 import { reachedTop } from '../../patterns/reconcile-walk.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
-import type { Database } from '../../runtime/database/database.ts';
+import type { Queryable } from '../../runtime/database/database.ts';
 import { readAccounts } from '../accounts/account-store.ts';
 import { toIso, toIsoOrNull } from '../iso-time.ts';
 import { IS_OPEN, WIDEST_MS } from './open-statuses.ts';
@@ -10,7 +10,7 @@ import { type Progress, readProgress } from './progress.ts';
 
 /** What polling repaired this long ago no longer says anything about webhooks today. */
 const LATELY_MS = 24 * 60 * 60_000;
-/** Of how many of the newest messages of a connection it is asked whether a webhook told of them. */
+/** Of how many of the newest messages of a connection and a direction it is asked whether a webhook told of them. */
 const SAMPLE = 100;
 
 interface ConnectionRow {
@@ -42,11 +42,15 @@ const CONNECTIONS = `
     left join lateral (
       select max(case when n.first_seen_by = 'webhook' then n.first_seen_at else n.updated_at end)
                filter (where n.webhook_seen <> 0) as last_at
-        from (select * from connector.messages m where m.connection_id = c.connection_id
-               order by m.created_at desc limit ${SAMPLE}) n) w on true
+        from (values ('incoming'), ('outgoing')) d(direction)
+       cross join lateral (
+         select * from connector.messages m
+          where m.connection_id = c.connection_id and m.direction = d.direction
+          order by m.created_at desc limit ${SAMPLE}) n) w on true
     left join lateral (
       select count(*) as conflicts from connector.messages m
-       where m.connection_id = c.connection_id and m.created_at >= $2::bigint and m.status_conflict) k on true
+       where m.connection_id = c.connection_id and m.direction = 'outgoing'
+         and m.created_at >= $2::bigint and m.status_conflict) k on true
    where c.account_id = $1 order by c.connection_id`;
 
 /**
@@ -54,7 +58,7 @@ const CONNECTIONS = `
  * does not exist.
  */
 export async function reportSync(
-  options: { readonly database: Database; readonly clock: Clock },
+  options: { readonly database: Queryable; readonly clock: Clock },
   accountId: string | undefined,
 ): Promise<AccountSync[] | undefined> {
   const accounts = await readAccounts(options.database);
@@ -66,7 +70,7 @@ export async function reportSync(
 }
 
 async function reportAccount(
-  { database, clock }: { readonly database: Database; readonly clock: Clock },
+  { database, clock }: { readonly database: Queryable; readonly clock: Clock },
   accountId: string,
 ): Promise<AccountSync> {
   const state = await readPollState(database, accountId);

@@ -134,8 +134,8 @@ describe('finding secrets', () => {
     const secrets = create();
     await storeSecret('s2', 1_800_000_000_000);
     expect((await secrets.find())?.secrets).toEqual([
-      { secret: 's2' },
-      { secret: 's1', maxTimestamp: 1_800_000_000_000, acceptUntil: 1_800_000_000_000 },
+      { secret: 's2', version: 2 },
+      { secret: 's1', version: 1, maxTimestamp: 1_800_000_000_000, acceptUntil: 1_800_000_000_000 },
     ]);
   });
 });
@@ -144,7 +144,7 @@ describe('a secret that is being replaced', () => {
   it('is in doubt for what is signed after the call may have gone out', async () => {
     const secrets = create();
     await markPending(1_700, 2_500);
-    expect((await secrets.find())?.secrets).toEqual([{ secret: 's1', doubtfulAfter: 2_500 }]);
+    expect((await secrets.find())?.secrets).toEqual([{ secret: 's1', version: 1, doubtfulAfter: 2_500 }]);
   });
 });
 
