@@ -1,0 +1,232 @@
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readProcesses } from '../../src/cli/supervise-connector.ts';
+import { systemClock } from '../../src/runtime/clock/system-clock.ts';
+import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
+import { findFreePort } from '../support/connector-process.ts';
+import { type DataFolder, makeDataFolder } from '../support/data-folder.ts';
+import { createTestDatabase } from '../support/database.ts';
+import { planLoad } from '../support/load-plan.ts';
+import { createLoadSender, type LoadSender } from '../support/load-sender.ts';
+import { ROOT, type SpawnedCommand, spawnCommand } from '../support/spawn-command.ts';
+
+const SLOW_MS = 180_000;
+const SECRET = 'whsec_of_a_supervisor';
+const SEED = 4_711;
+const PACE = { burst: 4, everyMs: 20 };
+const env = {
+  CONNECTOR_SEALING_KEYS: generateSealingKey(),
+  CONNECTOR_PORT: '0',
+  WEBHOOK_SECRET: SECRET,
+};
+
+function supervise(words: readonly string[], more: Readonly<Record<string, string>>, cwd?: string) {
+  const command = [join(ROOT, 'src/cli/connector.ts'), ...words];
+  return spawnCommand('node', command, {
+    env: { ...env, ...more },
+    ...(cwd === undefined ? {} : { cwd }),
+  });
+}
+
+/** To the supervisor alone; `signal` of the command reaches all its processes. */
+function tell(command: SpawnedCommand, signal: NodeJS.Signals): void {
+  if (command.pid === undefined) throw new Error('the supervisor did not start');
+  process.kill(command.pid, signal);
+}
+
+interface LogLine {
+  readonly name: string;
+  readonly msg: string;
+  readonly level: string;
+  readonly pid?: number;
+  readonly url?: string;
+}
+
+function readLog(command: SpawnedCommand): LogLine[] {
+  return command
+    .stdout()
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => JSON.parse(line));
+}
+
+describe('npm run connector -- --processes 2, on a Postgres of its own', () => {
+  let folder: DataFolder;
+  let place: string;
+  let command: SpawnedCommand;
+  let url: string;
+  let sender: LoadSender;
+
+  const settings = (lines: readonly string[]): Promise<void> =>
+    writeFile(join(place, '.env'), lines.join('\n'));
+  const logged = (msg: RegExp): LogLine[] => readLog(command).filter((line) => msg.test(line.msg));
+  const untilLogged = (msg: RegExp, times: number): Promise<void> =>
+    expect.poll(() => logged(msg).length, { timeout: SLOW_MS }).toBe(times);
+  const status = async (token: string): Promise<number> =>
+    (await fetch(`${url}/v1/messages`, { headers: { authorization: `Bearer ${token}` } })).status;
+
+  beforeAll(async () => {
+    folder = await makeDataFolder();
+    place = await mkdtemp(join(tmpdir(), 'test-supervisor-'));
+    await settings(['CONNECTOR_API_TOKEN=first']);
+    command = supervise(['--processes', '2', '--data-dir', folder.path], {}, place);
+    url = JSON.parse(await command.said(/all processes ready/)).url;
+    sender = createLoadSender({
+      secret: SECRET,
+      clock: systemClock,
+      // A client whose idle connection is closed at the moment in which it is used has to try again.
+      keepAlive: false,
+      targets: () => [`${url}/webhooks/messaging`],
+    });
+  }, SLOW_MS);
+
+  afterAll(async () => {
+    sender.close();
+    await command.kill();
+    await folder.remove(command.stdout());
+    await rm(place, { recursive: true });
+  }, SLOW_MS);
+
+  it('says in each line which process speaks', () => {
+    expect(new Set(readLog(command).map(({ name }) => name))).toEqual(
+      new Set(['supervisor', 'connector-1', 'connector-2']),
+    );
+  });
+
+  it('shows the metrics of both processes, whichever of them is asked', async () => {
+    for (let ask = 0; ask < 4; ask += 1) {
+      const answer = await fetch(`${url}/metrics`, { headers: { connection: 'close' } });
+      expect(answer.headers.get('content-type')).toContain('text/plain; version=0.0.4');
+      const text = await answer.text();
+      expect(text.match(/^process_start_time_seconds\{process="\d"\}/gm)).toEqual([
+        'process_start_time_seconds{process="1"}',
+        'process_start_time_seconds{process="2"}',
+      ]);
+      expect(text.match(/^# TYPE process_start_time_seconds /gm)).toHaveLength(1);
+    }
+  });
+
+  it(
+    'replaces both on SIGHUP with no refused webhook, and reads .env anew',
+    async () => {
+      expect(await status('first')).toBe(200);
+      const over = new AbortController();
+      const load = sender.run(planLoad({ seed: SEED, messages: 60_000, startAt: 0 }), PACE, over.signal);
+      await settings(['CONNECTOR_API_TOKEN=second']);
+      tell(command, 'SIGHUP');
+      await untilLogged(/all processes replaced/, 1);
+      over.abort();
+      await load;
+
+      expect(sender.sent.length).toBeGreaterThan(50);
+      const refused = sender.sent
+        .flatMap(({ attempts }) => attempts)
+        .filter((attempt) => attempt.status !== 200);
+      expect(refused).toEqual([]);
+      expect(logged(/connector ready/)).toHaveLength(4);
+      expect([await status('first'), await status('second')]).toEqual([401, 200]);
+    },
+    SLOW_MS,
+  );
+
+  it(
+    'stops a roll-out at settings that are wrong, says which, and goes on as it was',
+    async () => {
+      await settings(['CONNECTOR_API_TOKEN=third', 'RECONCILE_INTERVAL_MS=5']);
+      tell(command, 'SIGHUP');
+      await untilLogged(/roll-out stopped/, 1);
+      expect(await status('second')).toBe(200);
+      await settings(['CONNECTOR_API_TOKEN=second']);
+    },
+    SLOW_MS,
+  );
+
+  it(
+    'replaces a process that is killed',
+    async () => {
+      const [victim] = logged(/connector ready/).slice(-1);
+      process.kill(victim?.pid ?? Number.NaN, 'SIGKILL');
+      await untilLogged(/a process takes the place of the one that ended/, 1);
+      expect(logged(/a process ended by itself/)).toMatchObject([
+        { name: 'supervisor', level: 'error', pid: victim?.pid, outcome: 'SIGKILL' },
+      ]);
+      expect(await status('second')).toBe(200);
+    },
+    SLOW_MS,
+  );
+
+  it(
+    'ends with 0 on a SIGTERM that reaches all its processes, and the last one stops Postgres',
+    async () => {
+      command.signal('SIGTERM');
+      const { code, stderr } = await command.ended;
+      expect(code).toBe(0);
+      expect(stderr.match(/RECONCILE_INTERVAL_MS/g)).toHaveLength(1);
+      expect(logged(/embedded Postgres stopped/)).toHaveLength(1);
+      expect(logged(/a process ended by itself/)).toHaveLength(1);
+      expect(logged(/did not end in time|step of the shutdown failed/)).toEqual([]);
+    },
+    SLOW_MS,
+  );
+});
+
+describe('a supervisor', () => {
+  it(
+    'that is killed leaves no process behind, and they end in order',
+    async () => {
+      const database = await createTestDatabase();
+      const more = { DATABASE_URL: database.url, CONNECTOR_API_TOKEN: 'token' };
+      const command = supervise(['--processes', '1'], more);
+      await command.said(/all processes ready/);
+      tell(command, 'SIGKILL');
+      // Resolves when the last process that writes to it is gone.
+      await command.ended;
+      expect(readLog(command).at(-1)).toMatchObject({
+        name: 'connector-1',
+        msg: expect.stringMatching(/^stopping/),
+      });
+      await database.drop();
+    },
+    SLOW_MS,
+  );
+
+  it(
+    'whose first process cannot start tells why once, and ends with 1',
+    async () => {
+      const port = await findFreePort();
+      const holder = createServer().listen(port, '127.0.0.1');
+      await once(holder, 'listening');
+      const database = await createTestDatabase();
+      const { code, stderr } = await supervise(['--processes', '3', '--json'], {
+        DATABASE_URL: database.url,
+        CONNECTOR_API_TOKEN: 'token',
+        CONNECTOR_PORT: String(port),
+        LOG_LEVEL: 'warn',
+      }).ended;
+      expect(code).toBe(1);
+      expect(stderr.match(/the port is in use/g)).toHaveLength(1);
+      expect(stderr).toContain('process 1 ended with exit code 1 before it was ready');
+      holder.close();
+      await database.drop();
+    },
+    SLOW_MS,
+  );
+
+  it('refuses wrong settings before it starts a process', async () => {
+    const { code, stderr } = await supervise(['--processes', '2'], {}).ended;
+    expect(code).toBe(2);
+    expect(stderr.match(/CONNECTOR_API_TOKEN/g)).toHaveLength(1);
+  });
+
+  it.each(['0', '65', '-1', '2.5', 'two', ''])('refuses %j processes', (value) => {
+    expect(() => readProcesses(value)).toThrow('--processes takes a number from 1 to 64');
+  });
+
+  it('takes 1 to 64 processes', () => {
+    expect([undefined, '1', '64'].map(readProcesses)).toEqual([undefined, 1, 64]);
+  });
+});
