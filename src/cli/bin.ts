@@ -7,6 +7,7 @@ const RUN: Readonly<Record<CommandName, () => Promise<unknown>>> = {
   start: () => import('./start.ts'),
   connector: () => import('./connector.ts'),
   platform: () => import('./platform.ts'),
+  doctor: () => import('./doctor.ts'),
   conformance: () => import('./conformance.ts'),
 };
 

@@ -105,7 +105,7 @@ export function createRegistrations(options: RegistrationsOptions): Registration
 }
 
 /** The first subscription is served at the address itself, the others below it. */
-function webhookUrl(publicUrl: string, subscriptionId: string): string {
+export function webhookUrl(publicUrl: string, subscriptionId: string): string {
   if (subscriptionId === FIRST_SUBSCRIPTION_ID) return publicUrl;
   const url = new URL(publicUrl);
   url.pathname = `${url.pathname.replace(/\/+$/, '')}/${encodeURIComponent(subscriptionId)}`;

@@ -1,4 +1,4 @@
-import type { Database } from '../../runtime/database/database.ts';
+import type { Database, Queryable } from '../../runtime/database/database.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
 import { credentialContext, secretContext } from './account-store.ts';
 
@@ -9,6 +9,29 @@ const SEALED_COLUMNS = [
   { table: 'subscriptions', column: 'sealed_previous_secret', context: secretContext },
   { table: 'subscriptions', column: 'sealed_configured_secret', context: secretContext },
 ] as const;
+
+/** A sealed value as it is stored. */
+export interface SealedValue {
+  /** Of its row: an account or a subscription. */
+  readonly id: string;
+  /** What it is, for people. */
+  readonly what: string;
+  readonly context: string;
+  readonly sealed: string;
+}
+
+/** Every sealed value there is. Throws as `query` does. */
+export async function listSealed(db: Queryable): Promise<SealedValue[]> {
+  const values: SealedValue[] = [];
+  for (const { table, column, context } of SEALED_COLUMNS) {
+    const rows = await db.query<{ id: string; sealed: string }>(
+      `select id, ${column} as sealed from connector.${table} where ${column} is not null order by id`,
+    );
+    const what = column.replace('sealed_', '').replaceAll('_', ' ');
+    values.push(...rows.map(({ id, sealed }) => ({ id, what, context: context(id), sealed })));
+  }
+  return values;
+}
 
 /**
  * Seals anew, with the first key of the ring, whatever another key sealed, and resolves with how many values

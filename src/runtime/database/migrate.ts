@@ -28,7 +28,8 @@ const CONNECT_DEADLINE_MS = 10_000;
 const LOCK_SPACE = 7_204_115;
 const SCHEMA_NAME = /^[a-z_][a-z0-9_]{0,62}$/;
 
-interface Applied {
+/** A migration as the database remembers it. */
+export interface AppliedMigration {
   readonly created_at: number;
   readonly hash: string;
 }
@@ -64,7 +65,8 @@ export async function migrateDatabase(options: MigrationOptions): Promise<{ appl
   }
 }
 
-function readMigrations(folder: string, schema: string): MigrationMeta[] {
+/** The migrations of a folder, in order. Throws `MigrationFailed` when there are none. */
+export function readMigrations(folder: string, schema: string): MigrationMeta[] {
   if (!SCHEMA_NAME.test(schema))
     throw new MigrationFailed('the schema name must be a plain lower-case identifier');
   if (!existsSync(join(folder, 'meta', '_journal.json'))) {
@@ -92,14 +94,14 @@ async function applyAll(
     [],
     'objects',
   );
-  const pending = findPending(migrations, rows as Applied[], schema);
+  const pending = findPending(migrations, rows as AppliedMigration[], schema);
   for (const migration of pending) await applyOne(scope, migration, schema);
   return pending.length;
 }
 
 function findPending(
   migrations: readonly MigrationMeta[],
-  applied: readonly Applied[],
+  applied: readonly AppliedMigration[],
   schema: string,
 ): readonly MigrationMeta[] {
   const known = new Map(migrations.map((migration) => [migration.folderMillis, migration]));

@@ -1,0 +1,100 @@
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type ExamineOptions, examine } from '../connector/doctor/examine.ts';
+import type { DoctorSettings } from '../connector/doctor/facts.ts';
+import type { Report } from '../connector/doctor/finding.ts';
+import type { Clock } from '../runtime/clock/clock.ts';
+import { type Database, openDatabase } from '../runtime/database/database.ts';
+import { findEmbeddedPostgres } from '../runtime/database/embedded/find-running.ts';
+import { createLogger } from '../runtime/logger/logger.ts';
+import { packageVersion } from './command-line.ts';
+import { lookAtSettings } from './doctor/look-at-settings.ts';
+import { countVerdicts, writeReports } from './doctor/write-reports.ts';
+import { runCommand } from './run-command.ts';
+
+const EXIT = { well: 0, wrong: 1, couldNotLook: 2 } as const;
+const MIGRATIONS = join(fileURLToPath(new URL('../../drizzle/', import.meta.url)), 'connector');
+const POOL_SIZE = 2;
+const QUERY_MS = 8_000;
+
+const COMMAND = {
+  name: 'doctor',
+  summary:
+    'looks at settings, database, queues, service and the running connector, says what is wrong and what to do. ' +
+    'Changes nothing. Ends with 0 when all is well, 1 when something is wrong, 2 when it could not look.',
+  options: {
+    json: { type: 'boolean', description: 'print one JSON line, {"well", "counts", "reports"}' },
+    'data-dir': {
+      type: 'string',
+      value: 'DIR',
+      description: 'where a Postgres of its own keeps its data (default .data)',
+    },
+  },
+} as const;
+
+await runCommand(COMMAND, async ({ options, env, clock, print }) => {
+  try {
+    const { settings, reports } = lookAtSettings(env);
+    const store = await findStore(settings, String(options['data-dir'] ?? '.data'), clock);
+    const found = await examine({ ...store, settings, clock, migrations: MIGRATIONS });
+    await store.database?.close();
+    const all = [...reports, ...found];
+    const counts = countVerdicts(all);
+    const broken = all.some((report) => report.broken === true);
+    if (options['json']) {
+      const at = new Date(clock.now()).toISOString();
+      print(
+        `${JSON.stringify({ well: counts.problem === 0 && !broken, version: packageVersion(), at, counts, reports: all })}\n`,
+      );
+    } else print(writeReports(all));
+    process.exitCode = verdictOf(counts.problem, broken || !lookedAnywhere(all));
+  } catch (error) {
+    process.stderr.write(
+      `Nothing was looked at: ${error instanceof Error ? error.message : String(error)}\n`,
+    );
+    process.exitCode = EXIT.couldNotLook;
+  }
+});
+
+function verdictOf(problems: number, couldNotLook: boolean): number {
+  if (problems > 0) return EXIT.wrong;
+  return couldNotLook ? EXIT.couldNotLook : EXIT.well;
+}
+
+/** Without a database nearly everything stays unknown, whatever else is well. */
+function lookedAnywhere(reports: readonly Report[]): boolean {
+  return reports.some(({ check, verdict }) => check === 'database' && verdict !== 'not_checked');
+}
+
+type Store = Pick<ExamineOptions, 'whyNoDatabase'> & { readonly database: Database | null };
+
+/** The database of the settings, or the embedded one when it runs. Nothing is started. */
+async function findStore(settings: DoctorSettings, dataDir: string, clock: Clock): Promise<Store> {
+  if (settings.databaseUrl !== undefined) return { database: open(settings.databaseUrl, clock) };
+  const found = await findEmbeddedPostgres(dataDir);
+  switch (found.kind) {
+    case 'running':
+      return { database: open(found.url, clock) };
+    case 'stopped':
+      return {
+        database: null,
+        whyNoDatabase: `DATABASE_URL is not set, and the Postgres in ${found.location} does not run: no process of the connector does. Start it, and look again.`,
+      };
+    case 'absent':
+      return {
+        database: null,
+        whyNoDatabase: `DATABASE_URL is not set, and there is no data in ${dataDir}. Run this where the connector runs, with its .env.`,
+      };
+  }
+}
+
+function open(url: string, clock: Clock): Database {
+  return openDatabase({
+    url,
+    name: 'connector-doctor',
+    poolSize: POOL_SIZE,
+    deadlineMs: QUERY_MS,
+    clock,
+    logger: createLogger({ level: 'silent', name: 'doctor' }),
+  });
+}

@@ -1,0 +1,101 @@
+import { statSync } from 'node:fs';
+import type { DoctorSettings } from '../../connector/doctor/facts.ts';
+import { ok, problem, type Report, warning } from '../../connector/doctor/finding.ts';
+import { ConfigurationError, type ConfigurationProblem } from '../../runtime/config/configuration-error.ts';
+import { type Environment, readSettings } from '../../runtime/config/read-settings.ts';
+import { connectorOptions } from '../connector-options.ts';
+import { oldestNode, refuseOldNode } from '../node-version.ts';
+import { connectorSettings } from '../settings.ts';
+
+/** What the settings say, as far as they can be read, and what is wrong with them. */
+export interface LookedAtSettings {
+  readonly settings: DoctorSettings;
+  readonly reports: readonly Report[];
+}
+
+const SETTINGS = { check: 'settings', title: 'settings' } as const;
+
+/** Reads the settings as the connector does. One that is wrong counts as not set, so that the rest can be looked at. */
+export function lookAtSettings(env: Environment): LookedAtSettings {
+  const typos: string[] = [];
+  const problems = findProblems(env, (found, meant) =>
+    typos.push(`${found} is no setting. Did you mean ${meant}?`),
+  );
+  const wrong = new Set(problems.map(({ setting }) => setting));
+  const readable = Object.fromEntries(Object.entries(env).filter(([name]) => !wrong.has(name)));
+  const settings = readSettings(connectorSettings(readable), readable);
+  const { SERVICE_BASE_URL: baseUrl, SERVICE_API_KEY: apiKey, CONNECTOR_HANDLERS: handlers } = settings;
+  if (handlers !== undefined && statSync(handlers, { throwIfNoEntry: false })?.isFile() !== true) {
+    problems.push({ setting: 'CONNECTOR_HANDLERS', problem: `found no file at ${handlers}. Correct it.` });
+  }
+  return {
+    settings: {
+      databaseUrl: settings.DATABASE_URL?.reveal(),
+      redisUrl: settings.REDIS_URL?.reveal(),
+      host: settings.CONNECTOR_HOST,
+      port: settings.CONNECTOR_PORT,
+      apiToken: settings.CONNECTOR_API_TOKEN?.reveal(),
+      sealingKeys: (settings.CONNECTOR_SEALING_KEYS ?? []).map((key) => key.reveal()),
+      service:
+        baseUrl === undefined || apiKey === undefined ? undefined : { baseUrl, apiKey: apiKey.reveal() },
+      webhookPublicUrl: settings.WEBHOOK_PUBLIC_URL,
+      handlersModule: handlers,
+      reconcileIntervalMs: settings.RECONCILE_INTERVAL_MS,
+      inboxRetentionDays: settings.INBOX_RETENTION_DAYS,
+    },
+    reports: [lookAtNode(), report(problems, typos)],
+  };
+}
+
+/** Every problem: what the connector names at once, and what it would name next. */
+function findProblems(
+  env: Environment,
+  warn: (found: string, meant: string) => void,
+): ConfigurationProblem[] {
+  const found: ConfigurationProblem[] = [];
+  let readable = env;
+  for (let told = warn; ; told = () => undefined) {
+    try {
+      connectorOptions(readable, told);
+      return found;
+    } catch (error) {
+      if (!(error instanceof ConfigurationError)) throw error;
+      const fresh = error.problems.filter(({ setting }) => !found.some((known) => known.setting === setting));
+      if (fresh.length === 0) return found;
+      found.push(...fresh);
+      const wrong = new Set(fresh.map(({ setting }) => setting));
+      readable = Object.fromEntries(Object.entries(readable).filter(([name]) => !wrong.has(name)));
+    }
+  }
+}
+
+function report(problems: readonly ConfigurationProblem[], typos: readonly string[]): Report {
+  if (problems.length > 0) {
+    return {
+      ...SETTINGS,
+      ...problem(
+        problems.length === 1
+          ? 'A setting is wrong: no process starts with it.'
+          : `${problems.length} settings are wrong: no process starts with them.`,
+        {
+          evidence: [...problems.map((each) => `${each.setting}: ${each.problem}`), ...typos],
+          advice: [
+            'Correct them in .env of the working directory, or in the environment; .env.example names them all.',
+          ],
+        },
+      ),
+    };
+  }
+  if (typos.length > 0) {
+    return { ...SETTINGS, ...warning('A variable looks like a mistyped setting.', { evidence: typos }) };
+  }
+  return { ...SETTINGS, ...ok('The settings can be used.') };
+}
+
+function lookAtNode(): Report {
+  const about = { check: 'node', title: 'version of Node' } as const;
+  const version = process.versions.node;
+  const refusal = refuseOldNode(version, oldestNode());
+  if (refusal === undefined) return { ...about, ...ok(`Node ${version} is new enough.`) };
+  return { ...about, ...problem(`Node ${version} is too old.`, { advice: [refusal] }) };
+}

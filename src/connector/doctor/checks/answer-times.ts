@@ -1,0 +1,49 @@
+import { LIMITS } from '../../../contract/service/limits.ts';
+import type { StoreFacts } from '../facts.ts';
+import { type Check, notChecked, ok, problem, warning } from '../finding.ts';
+import { readTallies } from '../read-tallies.ts';
+import { ago, count, span } from '../wording.ts';
+
+const LATELY_MS = 3_600_000;
+
+/** Deliveries are answered well before the sender gives up. Implements `Delivery and signature`: time-out. */
+export const answerTimes: Check<StoreFacts> = {
+  id: 'answers',
+  title: 'how fast deliveries are answered',
+  async look({ database, clock }) {
+    const now = clock.now();
+    const tallies = await readTallies(database, now - LATELY_MS, null);
+    const taken = tallies.get('taken');
+    const unavailable = tallies.get('unavailable');
+    const slow = tallies.get('slow');
+    if (taken === undefined && unavailable === undefined)
+      return notChecked('Nothing was delivered in the last hour.');
+    const evidence: string[] = [];
+    if (taken !== undefined) {
+      evidence.push(
+        `In the last hour ${count(taken.count, 'delivery was', 'deliveries were')} taken, in ${span(taken.totalMs / taken.count)} on average and ${span(taken.mostMs)} at most; the service waits ${span(LIMITS.webhookAttemptTimeoutMs)}.`,
+      );
+    }
+    if (unavailable !== undefined) {
+      evidence.push(
+        `${count(unavailable.count, 'was', 'were')} answered 503, the last ${ago(unavailable.lastAt, now)}: the database did not take ${unavailable.count === 1 ? 'it' : 'them'} in time.`,
+      );
+    }
+    const advice = [
+      'Look at the database: its load, its disk, locks that are held (pg_stat_activity), the network to it.',
+      'connector_webhook_commit_seconds shows the commits; add web processes only if the processor of these is full.',
+    ];
+    const late = slow !== undefined && slow.mostMs >= LIMITS.webhookAttemptTimeoutMs;
+    if (late || isRecent(unavailable?.lastAt, now)) {
+      return problem('Deliveries fail, because they are not answered in time.', { evidence, advice });
+    }
+    if (slow !== undefined || unavailable !== undefined) {
+      return warning('Some answers came near the limit of the sender.', { evidence, advice });
+    }
+    return ok('Deliveries are answered quickly.', { evidence });
+  },
+};
+
+function isRecent(at: number | undefined, now: number): boolean {
+  return at !== undefined && now - at < 10 * 60_000;
+}

@@ -1,0 +1,57 @@
+import { FIRST_ACCOUNT_ID } from '../../accounts/account-store.ts';
+import { digestOf } from '../../accounts/add-account.ts';
+import type { StoreFacts } from '../facts.ts';
+import { type Check, notChecked, ok, problem, warning } from '../finding.ts';
+
+/** The account of the settings is the one that is stored: a change of the settings takes a restart. */
+export const configuredAccount: Check<StoreFacts> = {
+  id: 'account',
+  title: 'account of the settings',
+  async look({ settings, database }) {
+    const accounts = await database.query<{ id: string; baseUrl: string | null; digest: string | null }>(
+      'select id, base_url as "baseUrl", credential_digest as digest from connector.accounts',
+    );
+    const { service } = settings;
+    if (service === undefined) {
+      return accounts.length > 0
+        ? ok(
+            `SERVICE_BASE_URL is not set; ${accounts.length === 1 ? 'one account is' : `${accounts.length} accounts are`} stored.`,
+          )
+        : warning('There is no account: nothing is polled and nothing registered.', {
+            advice: [
+              'Set SERVICE_BASE_URL and SERVICE_API_KEY and restart, or add an account by POST /v1/accounts.',
+            ],
+          });
+    }
+    const first = accounts.find(({ id }) => id === FIRST_ACCOUNT_ID);
+    if (first === undefined) {
+      return warning('The account of the settings is not stored yet.', {
+        advice: ['Start, or restart, the connector: it takes up the account at start.'],
+      });
+    }
+    const digest = digestOf(service.apiKey);
+    const other = accounts.find((account) => account.digest === digest && account.id !== FIRST_ACCOUNT_ID);
+    if (other !== undefined) {
+      return problem(
+        'SERVICE_API_KEY belongs to an account that was added through the API: no process can start.',
+        {
+          evidence: [`It is the key of the account ${other.id}.`],
+          advice: [
+            `Remove that account (DELETE /v1/accounts/${other.id}), or remove SERVICE_API_KEY and SERVICE_BASE_URL.`,
+          ],
+        },
+      );
+    }
+    const changed = [
+      ...(first.digest === digest ? [] : ['SERVICE_API_KEY']),
+      ...(first.baseUrl === service.baseUrl ? [] : ['SERVICE_BASE_URL']),
+    ];
+    if (changed.length === 0) return ok('The stored account is that of the settings.');
+    if (first.digest === null) return notChecked('The stored account has no credential yet.');
+    return warning(`${changed.join(' and ')} changed since the connector was started.`, {
+      advice: [
+        'Restart every process of the connector, or run this command with the settings that they have.',
+      ],
+    });
+  },
+};

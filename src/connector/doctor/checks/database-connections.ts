@@ -1,0 +1,54 @@
+import type { StoreFacts } from '../facts.ts';
+import { type Check, ok, problem, warning } from '../finding.ts';
+
+/** Of one process, at most: its pool, and what the queues on Postgres take beside it. */
+const PER_PROCESS = 10;
+const PER_PROCESS_WITH_QUEUES = 18;
+const IDLE_MS = 60_000;
+
+interface Connections {
+  readonly allowed: number;
+  readonly used: number;
+  readonly ours: number;
+  readonly idleInTransaction: number;
+}
+
+/** The server has connections left for another process, and none of them holds locks for long. */
+export const databaseConnections: Check<StoreFacts> = {
+  id: 'connections',
+  title: 'connections to the database',
+  async look({ database, settings, clock }) {
+    const [row] = await database.query<Connections>(
+      `select current_setting('max_connections')::integer
+                - current_setting('superuser_reserved_connections')::integer as allowed,
+              count(*) filter (where backend_type = 'client backend') as used,
+              count(*) filter (where application_name like 'connector-%' or application_name like 'messaging-connector%') as ours,
+              count(*) filter (where datname = current_database() and state like 'idle in transaction%'
+                                 and extract(epoch from state_change) * 1000 < $1::bigint) as "idleInTransaction"
+         from pg_stat_activity`,
+      [clock.now() - IDLE_MS],
+    );
+    if (row === undefined) return ok('Nothing to tell.');
+    const each = settings.redisUrl === undefined ? PER_PROCESS_WITH_QUEUES : PER_PROCESS;
+    const evidence = [
+      `${row.used} of ${row.allowed} connections are in use, ${row.ours} of them by connectors; a process takes up to ${each}.`,
+    ];
+    if (row.allowed - row.used < each) {
+      return problem('The database has hardly a connection left.', {
+        evidence,
+        advice: [
+          'Raise max_connections, run fewer processes, or put pgbouncer in front (transaction mode, ?prepare=false in DATABASE_URL).',
+        ],
+      });
+    }
+    if (row.idleInTransaction > 0) {
+      return warning('Somebody holds a transaction open and does nothing in it.', {
+        evidence: [...evidence, `${row.idleInTransaction} for more than a minute.`],
+        advice: [
+          "Look for it: select pid, usename, application_name, query from pg_stat_activity where state like 'idle in transaction%'.",
+        ],
+      });
+    }
+    return ok('The database has connections left.', { evidence });
+  },
+};

@@ -1,0 +1,68 @@
+import type { Queryable } from '../../../runtime/database/database.ts';
+import type { StoreFacts } from '../facts.ts';
+import { type Check, ok, problem } from '../finding.ts';
+import { some } from '../wording.ts';
+
+interface Rights {
+  readonly role: string;
+  readonly readOnly: boolean;
+  readonly replica: boolean;
+  readonly createsTables: boolean;
+  readonly ownsInbox: boolean;
+  readonly refused: readonly string[];
+}
+
+/** The user may read and write the tables, make the inbox's partition of each day, and drop old ones. */
+export const databaseRights: Check<StoreFacts> = {
+  id: 'rights',
+  title: 'rights in the database',
+  async look({ database }) {
+    const rights = await readRights(database);
+    if (rights.replica || rights.readOnly) {
+      return problem('The database takes no writes.', {
+        evidence: [
+          rights.replica ? 'The server is a replica in recovery.' : 'default_transaction_read_only is on.',
+        ],
+        advice: [
+          'Let DATABASE_URL lead to the primary. Deliveries are answered 503 until then, and polling catches up.',
+        ],
+      });
+    }
+    const evidence: string[] = [];
+    if (rights.refused.length > 0) evidence.push(`No full access to ${some(rights.refused)}.`);
+    if (!rights.createsTables) evidence.push('No right to create in the schema connector.');
+    if (!rights.ownsInbox) evidence.push('The table connector.inbox belongs to another user.');
+    if (evidence.length === 0) return ok('The user may do what the connector needs.');
+    return problem(`The user ${rights.role} lacks rights that the connector needs.`, {
+      evidence,
+      advice: [
+        `Give it what is there: REASSIGN OWNED BY the_owner TO "${rights.role}" (as the owner or a superuser), or use the owner in DATABASE_URL.`,
+        'Partitions of the inbox are made and dropped every day, and only the owner of the table may do that.',
+      ],
+    });
+  },
+};
+
+async function readRights(db: Queryable): Promise<Rights> {
+  const [row] = await db.query<Omit<Rights, 'refused'>>(
+    `select current_user as role, pg_is_in_recovery() as replica,
+            current_setting('transaction_read_only') = 'on' as "readOnly",
+            has_schema_privilege('connector', 'CREATE') as "createsTables",
+            pg_has_role((select relowner from pg_class where oid = 'connector.inbox'::regclass), 'USAGE') as "ownsInbox"`,
+  );
+  const refused = await db.query<{ name: string }>(
+    `select c.relname as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
+      where n.nspname = 'connector' and c.relkind in ('r', 'p')
+        and not (has_table_privilege(c.oid, 'SELECT') and has_table_privilege(c.oid, 'INSERT')
+                 and has_table_privilege(c.oid, 'UPDATE') and has_table_privilege(c.oid, 'DELETE'))
+      order by c.relname`,
+  );
+  return {
+    role: row?.role ?? '',
+    replica: row?.replica === true,
+    readOnly: row?.readOnly === true,
+    createsTables: row?.createsTables === true,
+    ownsInbox: row?.ownsInbox === true,
+    refused: refused.map(({ name }) => name),
+  };
+}

@@ -1,0 +1,44 @@
+import { reportSync } from '../../reconcile/sync-report.ts';
+import type { AccountFacts } from '../facts.ts';
+import { type Check, notChecked, ok, problem, warning } from '../finding.ts';
+import { ago, count, some } from '../wording.ts';
+
+/** Webhooks bring what polling finds: the health of the webhook lane, as `GET /v1/sync` tells it. */
+export const missedEvents: Check<AccountFacts> = {
+  id: 'missed-events',
+  title: 'events that polling had to find',
+  async look({ account, database, clock }) {
+    const [report] = (await reportSync({ database, clock }, account.id)) ?? [];
+    if (report === undefined) return notChecked('The account is gone.');
+    const now = clock.now();
+    const { webhookHealth, repaired, lastWebhookAt } = report;
+    const touched = report.connections.filter(({ webhookHealth: health }) => health === webhookHealth);
+    const evidence = [
+      `In all, polling found ${count(repaired.messages, 'message')} and ${count(repaired.statuses, 'status', 'statuses')} that no webhook had brought 40 s later.`,
+      `The last webhook came ${ago(lastWebhookAt === null ? null : Date.parse(lastWebhookAt), now)}.`,
+    ];
+    const which = `Connections: ${some(touched.map(({ connectionId }) => connectionId))}.`;
+    const advice = [
+      'Nothing is lost: polling brings it, but later. See the webhook, its address and the signatures for the cause.',
+      'If those are well, events are dropped on the way: look at the proxy for answers other than 2xx, and at restarts.',
+    ];
+    switch (webhookHealth) {
+      case 'silent':
+        return problem('No webhook arrives, although polls find messages.', {
+          evidence: [...evidence, which],
+          advice,
+        });
+      case 'lossy':
+        return warning('Some events of the last 24 h never arrived.', {
+          evidence: [...evidence, which],
+          advice,
+        });
+      case 'healthy':
+        return ok('Webhooks bring what polling finds.', { evidence });
+      case 'unknown':
+        return notChecked(
+          'There is nothing to judge by yet: no webhook came, and polling had nothing to repair.',
+        );
+    }
+  },
+};

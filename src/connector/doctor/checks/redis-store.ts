@@ -1,0 +1,89 @@
+import { inspectRedis, type RedisState } from '../../../runtime/queue/inspect-redis.ts';
+import { explainUnreachable } from '../explain-unreachable.ts';
+import type { Facts } from '../facts.ts';
+import { type Check, type Finding, notChecked, ok, problem, warning } from '../finding.ts';
+
+/** BullMQ asks for this one, and recommends the other. */
+const OLDEST = [5, 0];
+const RECOMMENDED = [6, 2];
+const FULL = 0.8;
+
+/** Redis answers, is new enough, and evicts nothing. A wiped one costs a delay, an evicting one loses wake-ups. */
+export const redisStore: Check<Facts> = {
+  id: 'redis',
+  title: 'Redis of the queues',
+  async look({ settings, clock }) {
+    if (settings.redisUrl === undefined)
+      return notChecked('REDIS_URL is not set: the queues are on Postgres.');
+    const inspected = await inspectRedis(settings.redisUrl, clock);
+    if (inspected.kind === 'unreachable') return explainSilence(inspected.hosts, inspected.error);
+    const findings = inspected.servers.map(judgeServer);
+    const worst = findings.find(({ verdict }) => verdict === 'problem');
+    return worst ?? findings.find(({ verdict }) => verdict === 'warning') ?? findings;
+  },
+};
+
+function explainSilence(hosts: string, error: unknown): Finding {
+  const text = error instanceof Error ? error.message : '';
+  if (/NOAUTH|WRONGPASS|invalid password|NOPERM/i.test(text)) {
+    return problem('Redis refuses the user or the password of REDIS_URL.', {
+      evidence: [`Redis at ${hosts}.`],
+      advice: ['Correct user and password in REDIS_URL; special characters in them are percent-encoded.'],
+    });
+  }
+  const { says, advice } = explainUnreachable(error, hosts);
+  return problem(`Redis cannot be used. ${says}`, {
+    evidence: [`REDIS_URL names ${hosts}.`],
+    advice: [
+      advice,
+      'Deliveries are still taken and stored. Polls and sends are woken late or not at all until it is back.',
+    ],
+  });
+}
+
+function judgeServer(server: RedisState): Finding {
+  const { hosts, version, policy, usedBytes, maxBytes } = server;
+  const memory =
+    maxBytes > 0
+      ? `${megabytes(usedBytes)} of ${megabytes(maxBytes)} used`
+      : `${megabytes(usedBytes)} used, no limit`;
+  const evidence = [`Redis ${version} at ${hosts}: maxmemory-policy ${policy}, ${memory}.`];
+  if (policy !== 'noeviction') {
+    return problem(`Redis may drop queued work: its maxmemory-policy is ${policy}.`, {
+      evidence,
+      advice: [
+        'redis-cli CONFIG SET maxmemory-policy noeviction, and lastingly in redis.conf or in the parameters of your provider.',
+        'No process starts with another policy.',
+      ],
+    });
+  }
+  if (isOlder(version, OLDEST)) {
+    return problem(`Redis ${version} is too old for the queues: 5.0 is needed.`, {
+      evidence,
+      advice: ['Upgrade Redis, or remove REDIS_URL: the same queues then are on Postgres.'],
+    });
+  }
+  if (maxBytes > 0 && usedBytes > FULL * maxBytes) {
+    return warning('Redis is nearly full; once it is, it takes no jobs.', {
+      evidence,
+      advice: ['Raise maxmemory, and see what else fills it: the connector keeps small wake-up calls only.'],
+    });
+  }
+  if (isOlder(version, RECOMMENDED)) {
+    return warning(`Redis ${version} works, but 6.2 or newer is recommended.`, {
+      evidence,
+      advice: ['Upgrade Redis.'],
+    });
+  }
+  return ok('Redis answers, and evicts nothing.', { evidence });
+}
+
+function isOlder(version: string, than: readonly number[]): boolean {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  const [needed = 0, neededMinor = 0] = than;
+  return major < needed || (major === needed && minor < neededMinor);
+}
+
+function megabytes(bytes: number): string {
+  return `${(bytes / 1_048_576).toFixed(1)} MB`;
+}

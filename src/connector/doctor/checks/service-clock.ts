@@ -1,0 +1,70 @@
+import { SIGNATURE_WINDOW_MS } from '../../../patterns/verify-signature.ts';
+import type { ServiceFacts } from '../facts.ts';
+import { type Check, notChecked, ok, problem, warning } from '../finding.ts';
+import { readTallies } from '../read-tallies.ts';
+import { count, span } from '../wording.ts';
+
+/** Of the window of five minutes this much is for the way, retries included; the rest is for clocks. */
+const UNEASY_MS = 30_000;
+
+/**
+ * How far the clocks of the service and of this machine are apart: from the `Date` of an answer, and from the
+ * timestamps of signed deliveries. Implements `Delivery and signature`: replay guard.
+ */
+export const serviceClock: Check<ServiceFacts> = {
+  id: 'clock',
+  title: 'clock of this machine against the service',
+  async look({ account, service, database, clock }) {
+    const asked = await service.connections();
+    const ahead = asked.ok ? asked.aheadMs : null;
+    const ages = database === null ? null : await readAges(database, account.subscriptionId, clock.now());
+    const evidence: string[] = [];
+    if (ahead !== null) evidence.push(`By the Date of its answer, the service's clock ${comparison(ahead)}.`);
+    if (ages !== null) {
+      evidence.push(
+        `${count(ages.count, 'signed delivery', 'signed deliveries')} of the last 2 h ` +
+          `${ages.count === 1 ? 'was' : 'were'} ${span(ages.least)}${ages.least < 0 ? ' in the future' : ''} ` +
+          `to ${span(ages.most)}${ages.most < 0 ? ' in the future' : ''} old on our clock.`,
+      );
+    }
+    const skew = furthest([ahead, ages === null ? null : -ages.least]);
+    if (skew === null) return notChecked('The service sends no Date, and no signed delivery came lately.');
+    const margin = SIGNATURE_WINDOW_MS - Math.abs(skew);
+    evidence.push(
+      margin > 0
+        ? `A delivery is refused when the difference passes 5 min: ${span(margin)} are left.`
+        : 'A delivery is refused when the difference passes 5 min.',
+    );
+    const advice = [
+      'Set the clock of this machine by NTP (timedatectl set-ntp true; chronyc tracking shows how it goes).',
+      'If it is right, it is the clock of the service that is wrong: tell its operators.',
+    ];
+    if (margin <= 0)
+      return problem('The clocks are so far apart that every delivery is refused.', { evidence, advice });
+    if (Math.abs(skew) > UNEASY_MS) return warning('The clocks are apart.', { evidence, advice });
+    return ok('The clocks agree.', { evidence });
+  },
+};
+
+async function readAges(
+  database: Parameters<typeof readTallies>[0],
+  subscriptionId: string,
+  now: number,
+): Promise<{ readonly count: number; readonly least: number; readonly most: number } | null> {
+  const tallies = await readTallies(database, now - 2 * 3_600_000, subscriptionId);
+  const age = tallies.get('age');
+  return age === undefined ? null : { count: age.count, least: age.leastMs, most: age.mostMs };
+}
+
+/** An age is never below the difference of the clocks, so the least one tells most. */
+function furthest(values: readonly (number | null)[]): number | null {
+  return values.reduce<number | null>(
+    (found, value) => (value !== null && Math.abs(value) >= Math.abs(found ?? 0) ? value : found),
+    null,
+  );
+}
+
+function comparison(ahead: number): string {
+  if (Math.abs(ahead) <= 1_500) return 'agrees with ours';
+  return `is ${span(ahead)} ${ahead > 0 ? 'ahead of' : 'behind'} ours`;
+}

@@ -1,0 +1,132 @@
+import type { Queryable } from '../../../runtime/database/database.ts';
+import type { TallyKind } from '../../inbox/receiver-tally.ts';
+import type { AccountFacts } from '../facts.ts';
+import { type Check, type Finding, notChecked, ok, problem, warning } from '../finding.ts';
+import { readTallies, type Tallied } from '../read-tallies.ts';
+import { ago, count, span } from '../wording.ts';
+
+const LATELY_MS = 24 * 3_600_000;
+
+type Tallies = ReadonlyMap<TallyKind, Tallied>;
+
+/**
+ * Deliveries carry good signatures. A wrong secret, a wrong clock and a stranger look alike from far and are told
+ * apart here. Implements `Delivery and signature`.
+ */
+export const signatures: Check<AccountFacts> = {
+  id: 'signatures',
+  title: 'signatures of deliveries',
+  async look({ account, database, clock }) {
+    const now = clock.now();
+    const tallies = await readTallies(database, now - LATELY_MS, account.subscriptionId);
+    const secret = await readSecretState(database, account.subscriptionId);
+    if (!secret.hasSecret) {
+      return problem('There is no signing secret, so every delivery is refused.', {
+        evidence: describeAll(tallies, now),
+        advice: ['Set WEBHOOK_PUBLIC_URL, so that the connector registers its webhook, or WEBHOOK_SECRET.'],
+      });
+    }
+    const taken = tallies.get('taken');
+    const evidence = describeAll(tallies, now);
+    if (isWorse(tallies.get('wrong_signature'), taken)) return explainWrongSecret(evidence);
+    const late = tallies.get('stale_timestamp');
+    const early = tallies.get('future_timestamp');
+    if (isWorse(late, taken) || isWorse(early, taken)) return explainClock(evidence, late, early);
+    const failed = [...FAILURES].filter((kind) => tallies.has(kind));
+    if (taken === undefined && failed.length === 0) return notChecked('Nothing was delivered in 24 h.');
+    if (taken === undefined || failed.length === 0) {
+      return taken === undefined
+        ? warning('Strangers post to the webhook, and the service does not.', {
+            evidence,
+            advice: [STRANGERS],
+          })
+        : ok('Every delivery was signed well.', { evidence });
+    }
+    return ok(
+      'The last deliveries were signed well; what was refused before is no longer so, or is not the service.',
+      {
+        evidence,
+      },
+    );
+  },
+};
+
+const FAILURES = [
+  'wrong_signature',
+  'stale_timestamp',
+  'future_timestamp',
+  'missing_header',
+  'malformed_timestamp',
+  'malformed_signature',
+] as const;
+
+const NAMES: Readonly<Record<(typeof FAILURES)[number], string>> = {
+  wrong_signature: 'with a wrong signature',
+  stale_timestamp: 'with a timestamp more than 5 min old',
+  future_timestamp: 'with a timestamp more than 5 min ahead',
+  missing_header: 'without signature headers',
+  malformed_timestamp: 'with a malformed timestamp',
+  malformed_signature: 'with a malformed signature',
+};
+
+const STRANGERS =
+  'Requests without signature headers come from scanners, tests and this command; the service always signs.';
+
+/** It goes on: the last failure is younger than the last success, or there is none. */
+function isWorse(failed: Tallied | undefined, taken: Tallied | undefined): boolean {
+  return failed !== undefined && (taken === undefined || failed.lastAt > taken.lastAt);
+}
+
+function explainWrongSecret(evidence: string[]): Finding {
+  return problem('Deliveries are refused: they are signed with another secret than the stored one.', {
+    evidence,
+    advice: [
+      'If WEBHOOK_SECRET is set, put the secret there that the service showed last, and restart.',
+      'Otherwise somebody registered or rotated the webhook elsewhere, which voids our secret: see the webhook above. A rotation gets a good one: curl -X POST …/v1/webhook/rotate with the API token, body {}.',
+      'Polling brings what was refused; nothing is lost.',
+    ],
+  });
+}
+
+function explainClock(evidence: string[], late: Tallied | undefined, early: Tallied | undefined): Finding {
+  const worst = early ?? late;
+  const off = worst === undefined ? '' : ` by about ${span(Math.abs(worst.leastMs))}`;
+  return problem(
+    early === undefined
+      ? `Deliveries are refused as too old${off}: our clock is ahead, or old deliveries are sent again.`
+      : `Deliveries are refused as being ahead of our clock${off}.`,
+    {
+      evidence,
+      advice: [
+        'Compare the clocks (see the clock below) and set this machine by NTP: timedatectl set-ntp true.',
+        'If the clocks agree, somebody sends old deliveries again: a proxy that retries, or an attacker. They are refused rightly.',
+      ],
+    },
+  );
+}
+
+function describeAll(tallies: Tallies, now: number): string[] {
+  const lines: string[] = [];
+  const taken = tallies.get('taken');
+  lines.push(
+    taken === undefined
+      ? 'In 24 h no delivery was taken.'
+      : `In 24 h ${count(taken.count, 'delivery was', 'deliveries were')} taken, the last ${ago(taken.lastAt, now)}.`,
+  );
+  for (const kind of FAILURES) {
+    const failed = tallies.get(kind);
+    if (failed === undefined) continue;
+    lines.push(
+      `${count(failed.count, 'was', 'were')} refused ${NAMES[kind]}, the last ${ago(failed.lastAt, now)}.`,
+    );
+  }
+  return lines;
+}
+
+async function readSecretState(db: Queryable, subscriptionId: string): Promise<{ hasSecret: boolean }> {
+  const [row] = await db.query<{ hasSecret: boolean }>(
+    'select sealed_secret is not null as "hasSecret" from connector.subscriptions where id = $1',
+    [subscriptionId],
+  );
+  return row ?? { hasSecret: false };
+}

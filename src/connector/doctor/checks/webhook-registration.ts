@@ -1,0 +1,101 @@
+import { scrubUrl } from '../../../runtime/logger/scrub-text.ts';
+import { isRefusal } from '../../service-client/service-errors.ts';
+import type { ServiceFacts } from '../facts.ts';
+import { type Check, type Finding, notChecked, ok, problem, warning } from '../finding.ts';
+import { ago } from '../wording.ts';
+
+/** A replacement of a secret takes seconds. */
+const LONG_PENDING_MS = 60_000;
+
+interface Stored {
+  readonly hasSecret: boolean;
+  readonly registeredUrl: string | null;
+  readonly registeredAt: number | null;
+  readonly pendingAt: number | null;
+}
+
+/**
+ * The service delivers to this connector, and its secret is at hand. Implements `Webhook configuration`: one URL
+ * per account, and setting it again moves the endpoint.
+ */
+export const webhookRegistration: Check<ServiceFacts> = {
+  id: 'webhook',
+  title: 'webhook as the service has it',
+  async look(facts) {
+    const asked = await facts.service.webhook();
+    if (!asked.ok) {
+      return isRefusal(asked.error, 'insufficient_scope')
+        ? notChecked('The credential lacks the scope messaging.events.')
+        : notChecked(`The service did not tell its webhook: ${asked.error.code}.`);
+    }
+    const stored = await readStored(facts);
+    const { url, secretSet } = asked.value;
+    return judgeUrl(facts, url, stored) ?? judgeSecret(facts, secretSet, stored, url ?? '');
+  },
+};
+
+function judgeUrl(facts: ServiceFacts, url: string | null, stored: Stored | null): Finding | undefined {
+  const { webhookUrl } = facts.account;
+  const at = url === null ? 'nowhere' : scrubUrl(url);
+  if (url === null) {
+    return problem('The service has no webhook of this account: it delivers nothing.', {
+      evidence: webhookUrl === null ? [] : [`It should deliver to ${scrubUrl(webhookUrl)}.`],
+      advice:
+        webhookUrl === null
+          ? ['Set WEBHOOK_PUBLIC_URL and restart the connector: it registers that address.']
+          : ['Restart the connector: it registers its webhook at start. Its log tells when that fails.'],
+    });
+  }
+  if (webhookUrl === null) {
+    return notChecked(
+      `WEBHOOK_PUBLIC_URL is not set, so nobody can say whether ${at}, where the service delivers, is right.`,
+    );
+  }
+  if (url === webhookUrl) return undefined;
+  const before = stored?.registeredUrl === webhookUrl;
+  const evidence = [`The service delivers to ${at}.`, `WEBHOOK_PUBLIC_URL leads to ${scrubUrl(webhookUrl)}.`];
+  if (before)
+    evidence.push(
+      `This connector registered its own address ${ago(stored.registeredAt, facts.clock.now())}.`,
+    );
+  return problem('The service delivers to another address than this connector.', {
+    evidence,
+    advice: [
+      before
+        ? 'Somebody registered another address with the same account since; there is one per account. Find out who: a second deployment, a colleague, a test.'
+        : 'WEBHOOK_PUBLIC_URL was changed and the connector has not registered it yet, or could not.',
+      'To take the webhook back, restart the connector. Whoever has it now loses it.',
+    ],
+  });
+}
+
+function judgeSecret(facts: ServiceFacts, secretSet: boolean, stored: Stored | null, url: string): Finding {
+  if (stored === null) return ok('The service delivers to this connector.', { evidence: [scrubUrl(url)] });
+  const evidence = [`${scrubUrl(url)}, registered ${ago(stored.registeredAt, facts.clock.now())}.`];
+  if (!secretSet || !stored.hasSecret) {
+    return problem('The webhook is registered, but its signing secret is not at hand.', {
+      evidence,
+      advice: ['Restart the connector: it registers the webhook anew and gets a secret.'],
+    });
+  }
+  if (stored.pendingAt !== null && facts.clock.now() - stored.pendingAt > LONG_PENDING_MS) {
+    return warning('A replacement of the signing secret was begun and has not ended.', {
+      evidence: [...evidence, `It was begun ${ago(stored.pendingAt, facts.clock.now())}.`],
+      advice: [
+        'A running connector settles it within a minute. If none runs, start one; its log tells what fails.',
+      ],
+    });
+  }
+  return ok('The service delivers to this connector.', { evidence });
+}
+
+async function readStored({ database, account }: ServiceFacts): Promise<Stored | null> {
+  if (database === null) return null;
+  const [row] = await database.query<Stored>(
+    `select sealed_secret is not null as "hasSecret", registered_url as "registeredUrl",
+            registered_at as "registeredAt", rotation_pending_at as "pendingAt"
+       from connector.subscriptions where id = $1`,
+    [account.subscriptionId],
+  );
+  return row ?? null;
+}

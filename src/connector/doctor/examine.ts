@@ -1,0 +1,189 @@
+import type { Clock } from '../../runtime/clock/clock.ts';
+import type { Database, Queryable } from '../../runtime/database/database.ts';
+import { DatabaseUnavailable } from '../../runtime/database/database.ts';
+import { inspectMigrations } from '../../runtime/database/inspect-migrations.ts';
+import { judgeMigrations } from './checks/migrations.ts';
+import { isShut } from './checks/service-answers.ts';
+import { type AccountToExamine, listAccountsToExamine } from './examined-accounts.ts';
+import type { DoctorSettings, PublicReach } from './facts.ts';
+import { type Check, notChecked, ok, problem, type Report } from './finding.ts';
+import { runCheck, skipChecks } from './run-check.ts';
+import { createServiceCalls } from './service-calls.ts';
+import { ACCOUNT_CHECKS, PLAIN_CHECKS, SERVICE_CHECKS, STORE_CHECKS, WORK_CHECKS } from './tables.ts';
+
+export interface ExamineOptions {
+  readonly settings: DoctorSettings;
+  readonly clock: Clock;
+  /** A pool that nothing was asked of yet; null: there is none, for the reason given. */
+  readonly database: Database | null;
+  readonly whyNoDatabase?: string;
+  /** Folder of the connector's migrations. */
+  readonly migrations: string;
+  readonly reach?: PublicReach;
+}
+
+const DATABASE: Check<Database> = {
+  id: 'database',
+  title: 'the database answers',
+  async look(database) {
+    const [row] = await database.query<{ version: string; name: string }>(
+      `select current_setting('server_version') as version, current_database() as name`,
+    );
+    return ok(`Postgres ${row?.version.split(' ')[0]} answers, database ${row?.name}.`);
+  },
+};
+
+const SCHEMA_ID = { check: 'migrations', title: 'tables and migrations' } as const;
+const NO_TABLES = 'The tables of this version are not there.';
+
+/**
+ * Looks for every known cause, and reports in the order of the tables. Changes nothing, neither here nor at the
+ * service. Never rejects.
+ */
+export async function examine(options: ExamineOptions): Promise<Report[]> {
+  const { settings, clock } = options;
+  const reports: Report[] = [];
+  const reached = await reachDatabase(options);
+  reports.push(...reached.reports);
+  const { database } = reached;
+  const why = database === null ? reached.why : '';
+  const store = async (checks: typeof STORE_CHECKS): Promise<void> => {
+    if (database === null) return void reports.push(...skipChecks(checks, why));
+    for (const check of checks) {
+      reports.push(...(await runCheck(check, (signal) => ({ settings, clock, signal, database }), clock)));
+    }
+  };
+  await store(STORE_CHECKS);
+  for (const check of PLAIN_CHECKS) {
+    reports.push(...(await runCheck(check, (signal) => ({ settings, clock, signal }), clock)));
+  }
+  reports.push(...(await examineAccounts(options, database, why)));
+  await store(WORK_CHECKS);
+  return reports;
+}
+
+interface Reached {
+  readonly database: Queryable | null;
+  readonly why: string;
+  readonly reports: readonly Report[];
+}
+
+/** The database once it answers and has the tables of this version. */
+async function reachDatabase({
+  database,
+  clock,
+  whyNoDatabase,
+  migrations,
+}: ExamineOptions): Promise<Reached> {
+  const about = { check: DATABASE.id, title: DATABASE.title };
+  const none = (why: string, reports: readonly Report[]): Reached => ({
+    database: null,
+    why,
+    reports: [...reports, ...(reports.length === 1 ? [{ ...SCHEMA_ID, ...notChecked(why) }] : [])],
+  });
+  if (database === null)
+    return none('There is no database to look at.', [{ ...about, ...notChecked(whyNoDatabase ?? '') }]);
+  const answered = await runCheck(explained(DATABASE), () => database, clock);
+  if (answered.some(({ verdict }) => verdict !== 'ok'))
+    return none('The database cannot be asked.', answered);
+  const schema: Check<Database> = {
+    id: SCHEMA_ID.check,
+    title: SCHEMA_ID.title,
+    look: async (db) =>
+      judgeMigrations(await inspectMigrations(db, { folder: migrations, schema: 'connector' })),
+  };
+  const tables = await runCheck(schema, () => database, clock);
+  const current = tables.every(({ verdict }) => verdict === 'ok');
+  const reports = [...answered, ...tables];
+  return current ? { database, why: '', reports } : none(NO_TABLES, reports);
+}
+
+/** Failures to connect say themselves what to do. */
+function explained(check: Check<Database>): Check<Database> {
+  return {
+    ...check,
+    look: async (database) => {
+      try {
+        return await check.look(database);
+      } catch (error) {
+        if (!(error instanceof DatabaseUnavailable)) throw error;
+        const [what = '', ...advice] = error.message.split(': ');
+        return problem(`${capitalized(what)}.`, {
+          evidence: [`It failed as ${error.reason}${error.code === undefined ? '' : ` (${error.code})`}.`],
+          advice: advice.length === 0 ? [] : [`${capitalized(advice.join(': '))}.`],
+        });
+      }
+    },
+  };
+}
+
+function capitalized(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+async function examineAccounts(
+  options: ExamineOptions,
+  database: Queryable | null,
+  why: string,
+): Promise<Report[]> {
+  const { settings } = options;
+  let listed: Awaited<ReturnType<typeof listAccountsToExamine>>;
+  try {
+    listed = await listAccountsToExamine(settings, database);
+  } catch {
+    return skipChecks([...SERVICE_CHECKS, ...ACCOUNT_CHECKS], 'The accounts could not be read.');
+  }
+  if (listed.accounts.length === 0) {
+    return skipChecks([...SERVICE_CHECKS, ...ACCOUNT_CHECKS], 'There is no account.');
+  }
+  const reports: Report[] = [];
+  for (const account of listed.accounts) {
+    reports.push(...(await examineService(options, account, database)));
+    reports.push(...(await examineStored(options, account, database, why)));
+  }
+  if (listed.left > 0) {
+    reports.push({
+      check: 'service',
+      title: 'the service answers',
+      ...notChecked(`${listed.left} more accounts were not looked at; GET /v1/sync tells of them.`),
+    });
+  }
+  return reports;
+}
+
+async function examineService(
+  { settings, clock, reach = {} }: ExamineOptions,
+  { account, apiKey, whyNone }: AccountToExamine,
+  database: Queryable | null,
+): Promise<Report[]> {
+  if (apiKey === null || account.baseUrl === null) return skipChecks(SERVICE_CHECKS, whyNone, account.id);
+  const service = createServiceCalls({ baseUrl: account.baseUrl, apiKey, clock });
+  const reports: Report[] = [];
+  for (const [index, check] of SERVICE_CHECKS.entries()) {
+    const facts = (signal: AbortSignal) => ({ settings, clock, signal, account, service, database, reach });
+    reports.push(...(await runCheck(check, facts, clock, account.id)));
+    const shut = index === 0 && reports.some(isShut);
+    if (!shut) continue;
+    const rest = SERVICE_CHECKS.slice(1).filter(({ id }) => id !== 'webhook-address');
+    reports.push(...skipChecks(rest, 'The service could not be asked.', account.id));
+    const address = SERVICE_CHECKS.filter(({ id }) => id === 'webhook-address');
+    for (const own of address) reports.push(...(await runCheck(own, facts, clock, account.id)));
+    break;
+  }
+  return reports;
+}
+
+async function examineStored(
+  { settings, clock }: ExamineOptions,
+  { account }: AccountToExamine,
+  database: Queryable | null,
+  why: string,
+): Promise<Report[]> {
+  if (database === null) return skipChecks(ACCOUNT_CHECKS, why, account.id);
+  const reports: Report[] = [];
+  for (const check of ACCOUNT_CHECKS) {
+    const facts = (signal: AbortSignal) => ({ settings, clock, signal, account, database });
+    reports.push(...(await runCheck(check, facts, clock, account.id)));
+  }
+  return reports;
+}

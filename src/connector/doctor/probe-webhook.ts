@@ -1,0 +1,63 @@
+import { request } from 'node:https';
+import { TLSSocket } from 'node:tls';
+import type { PublicReach } from './facts.ts';
+
+/** What an unsigned request to the webhook's address was answered. */
+export interface ProbedWebhook {
+  readonly status: number;
+  /** The `error` of a JSON body; null when there is none. */
+  readonly error: string | null;
+  readonly location: string | null;
+  /** When the certificate ends, epoch milliseconds; null when that is not known. */
+  readonly certificateEndsAt: number | null;
+}
+
+const LARGEST_BODY = 4_096;
+
+/**
+ * Posts an empty, unsigned request, as nobody who knows the secret would. Follows no redirect, as the service
+ * does not. Throws what the network throws.
+ */
+export function probeWebhook(url: string, reach: PublicReach, signal: AbortSignal): Promise<ProbedWebhook> {
+  return new Promise((resolve, reject) => {
+    const asking = request(url, {
+      method: 'POST',
+      signal,
+      agent: false,
+      headers: { 'content-length': 0, 'user-agent': 'messaging-connector doctor' },
+      ...(reach.ca === undefined ? {} : { ca: reach.ca }),
+      ...(reach.lookup === undefined ? {} : { lookup: reach.lookup }),
+    });
+    asking.on('error', reject);
+    asking.on('response', (response) => {
+      const certificate =
+        response.socket instanceof TLSSocket
+          ? Date.parse(response.socket.getPeerCertificate().valid_to)
+          : NaN;
+      let text = '';
+      response.on('error', reject);
+      response.on('data', (chunk: Buffer) => {
+        if (text.length < LARGEST_BODY) text += chunk.toString('latin1');
+      });
+      response.on('end', () => {
+        resolve({
+          status: response.statusCode ?? 0,
+          error: errorOf(text),
+          location: response.headers.location ?? null,
+          certificateEndsAt: Number.isNaN(certificate) ? null : certificate,
+        });
+      });
+    });
+    asking.end();
+  });
+}
+
+function errorOf(text: string): string | null {
+  try {
+    const body: unknown = JSON.parse(text);
+    const error: unknown = typeof body === 'object' && body !== null ? Reflect.get(body, 'error') : null;
+    return typeof error === 'string' ? error : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,57 @@
+import type { Clock } from '../../runtime/clock/clock.ts';
+import { describeError } from '../../runtime/logger/describe-error.ts';
+import { type Check, type Finding, notChecked, type Report } from './finding.ts';
+
+/** Longest for one check; those of the service ask several times. */
+const DEADLINE_MS = 12_000;
+
+/** Runs a check within its deadline. Never rejects: a check that breaks or hangs is reported as not checked. */
+export async function runCheck<Facts>(
+  check: Check<Facts>,
+  factsWith: (signal: AbortSignal) => Facts,
+  clock: Clock,
+  accountId?: string,
+): Promise<Report[]> {
+  const { id, title } = check;
+  const about = { check: id, title, ...(accountId === undefined ? {} : { accountId }) };
+  const late = new AbortController();
+  let cancel = (): void => undefined;
+  const deadline = new Promise<Finding>((resolve) => {
+    cancel = clock.after(
+      DEADLINE_MS,
+      () => {
+        late.abort();
+        // What listens to the signal may still say more than that it took too long.
+        cancel = clock.after(500, () => resolve(notChecked('It took too long to look.')), {
+          keepAlive: true,
+        });
+      },
+      { keepAlive: true },
+    );
+  });
+  try {
+    const told = await Promise.race([check.look(factsWith(late.signal)), deadline]);
+    const findings = Array.isArray(told) ? (told as readonly Finding[]) : [told as Finding];
+    return findings.map((finding) => ({
+      ...about,
+      ...finding,
+      ...(late.signal.aborted ? { broken: true } : {}),
+    }));
+  } catch (error) {
+    const { type, code, message } = describeError(error);
+    const says = `Looking failed: ${message === '' ? type : message}${code === undefined ? '' : ` (${code})`}`;
+    return [{ ...about, ...notChecked(says), broken: true }];
+  } finally {
+    cancel();
+  }
+}
+
+/** Says of each check why nobody looked. */
+export function skipChecks(checks: readonly Check<never>[], why: string, accountId?: string): Report[] {
+  return checks.map(({ id, title }) => ({
+    check: id,
+    title,
+    ...(accountId === undefined ? {} : { accountId }),
+    ...notChecked(why),
+  }));
+}

@@ -1,0 +1,90 @@
+import {
+  type ReadConnectionListItem,
+  readConnectionList,
+  readWebhook,
+} from '../../contract/service/read-answers.ts';
+import type { Clock } from '../../runtime/clock/clock.ts';
+import { createServiceCaller, type ServiceAnswer, type ServiceCall } from '../service-client/call-service.ts';
+import { ServiceAnswerUnreadable, ServiceError, ServiceRefusal } from '../service-client/service-errors.ts';
+
+const DEADLINE_MS = 8_000;
+/** The id of no connection: whoever may ask for one is told that it does not exist. */
+const NO_CONNECTION = 'doctor-asks-for-none';
+
+/** An answer with how long it took, in milliseconds, and how far the service's clock is ahead of ours. */
+export interface Timed<T> {
+  readonly value: T;
+  readonly ms: number;
+  /** In milliseconds, within half a second and half of `ms`; null when the answer has no `Date`. */
+  readonly aheadMs: number | null;
+}
+
+/** What became of a call: its answer, or the error that the client throws. */
+export type Asked<T> =
+  | ({ readonly ok: true } & Timed<T>)
+  | { readonly ok: false; readonly error: ServiceError };
+
+/** Calls that change nothing at the service. Each is made once, however many checks ask for it. */
+export interface ServiceCalls {
+  /** `GET /connections`: `messaging.read`. */
+  connections(): Promise<Asked<readonly ReadConnectionListItem[]>>;
+  /** `GET /webhook`: `messaging.events`. */
+  webhook(): Promise<Asked<ReturnType<typeof readWebhook>>>;
+  /** `GET /connections/{id}` of none: `messaging.manage`. True unless the scope is refused, null when unknown. */
+  mayManage(): Promise<boolean | null>;
+  /** `POST /messages/read` of no connection, which nobody can carry out: `messaging.send`. */
+  maySend(): Promise<boolean | null>;
+}
+
+/** Makes the calls for one credential. */
+export function createServiceCalls(options: {
+  readonly baseUrl: string;
+  readonly apiKey: string;
+  readonly clock: Clock;
+}): ServiceCalls {
+  const { baseUrl, apiKey, clock } = options;
+  const call = createServiceCaller({ baseUrl, token: () => apiKey, clock });
+
+  async function ask<T>(
+    request: Pick<ServiceCall, 'method' | 'path' | 'body'>,
+    read: (body: unknown) => T,
+  ): Promise<Asked<T>> {
+    const begun = clock.elapsed();
+    try {
+      const answer = await call({ ...request, deadlineMs: DEADLINE_MS });
+      const ms = clock.elapsed() - begun;
+      return { ok: true, value: read(answer.body), ms, aheadMs: aheadBy(answer, clock.now() - ms / 2) };
+    } catch (error) {
+      if (error instanceof ServiceError) return { ok: false, error };
+      // A body that no schema reads.
+      return { ok: false, error: new ServiceAnswerUnreadable('its body has another shape') };
+    }
+  }
+
+  async function hasScope(request: Pick<ServiceCall, 'method' | 'path' | 'body'>): Promise<boolean | null> {
+    const asked = await ask(request, () => undefined);
+    if (asked.ok) return true;
+    if (!(asked.error instanceof ServiceRefusal)) return null;
+    if (asked.error.code === 'insufficient_scope') return false;
+    return asked.error.status === 400 || asked.error.status === 404 ? true : null;
+  }
+
+  const once = <T>(work: () => Promise<T>): (() => Promise<T>) => {
+    let made: Promise<T> | undefined;
+    return () => (made ??= work());
+  };
+
+  return {
+    connections: once(() =>
+      ask({ method: 'get', path: 'connections' }, (body) => readConnectionList(body).items),
+    ),
+    webhook: once(() => ask({ method: 'get', path: 'webhook' }, readWebhook)),
+    mayManage: once(() => hasScope({ method: 'get', path: `connections/${NO_CONNECTION}` })),
+    maySend: once(() => hasScope({ method: 'post', path: 'messages/read', body: {} })),
+  };
+}
+
+/** `Date` is cut to the second: half a second is the best guess for the rest. */
+function aheadBy({ date }: ServiceAnswer, ours: number): number | null {
+  return date === null ? null : date + 500 - ours;
+}
