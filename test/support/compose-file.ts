@@ -12,7 +12,8 @@ const service = z.object({
   env_file: z.string().optional(),
   environment: z.record(z.string(), z.string()).optional(),
   ports: z.array(z.string()).optional(),
-  healthcheck,
+  volumes: z.array(z.string()).optional(),
+  healthcheck: healthcheck.optional(),
 });
 const composeFile = z.object({ services: z.record(z.string(), service) });
 
