@@ -75,13 +75,24 @@ export function openWalk<Item extends { createdAt: number }>(
   const reached = reachedTop(coverage);
   const floor = reached === null ? null : reached - overlapMs;
   const gap: Gap = { top: null, floor, cursor: null, nextTop: newest(page.items), restarts: 0 };
-  const next = advance(gap, null, page);
+  const next = isIdle(coverage, page, overlapMs) ? null : advance(gap, null, page);
   if (next === null) return raiseReached(coverage, gap.nextTop);
   // Only the oldest gap is ever worked on. A younger one is untouched, and the new walk, opened above it,
   // takes over its floor: a catch-up of any length keeps two gaps, not one per period.
   const untouched = coverage.gaps.length > 1 ? coverage.gaps.at(-1) : undefined;
   if (untouched === undefined) return { ...coverage, gaps: [...coverage.gaps, next] };
   return { ...coverage, gaps: [...coverage.gaps.slice(0, -1), { ...next, floor: untouched.floor }] };
+}
+
+/** Nothing is open, nothing is newer than what was seen, and the page reaches below it: mostly a poll ends here. */
+function isIdle(
+  { gaps, watermark }: Coverage,
+  { items }: Page<{ createdAt: number }>,
+  overlapMs: number,
+): boolean {
+  const [top, bottom] = [newest(items), oldest(items)];
+  if (gaps.length > 0 || watermark === null || top === null || bottom === null) return false;
+  return top <= watermark && bottom < watermark - overlapMs;
 }
 
 /** Coverage after one more page of the oldest gap. */

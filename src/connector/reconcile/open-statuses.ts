@@ -1,4 +1,5 @@
 import type { Queryable } from '../../runtime/database/database.ts';
+import type { Moment } from './progress.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -20,21 +21,6 @@ export const HORIZONS: readonly Horizon[] = [
 ];
 
 export const WIDEST_MS = 7 * DAY;
-
-/** An instant on our clock and on the service's, which may run apart. */
-export interface Moment {
-  readonly at: number;
-  readonly reference: number;
-}
-
-/** When each horizon was last swept. */
-export async function readSweeps(db: Queryable, accountId: string): Promise<ReadonlyMap<string, Moment>> {
-  const rows = await db.query<Moment & { horizon: string }>(
-    `select horizon, last_at as at, last_reference as reference from connector.sweeps where account_id = $1`,
-    [accountId],
-  );
-  return new Map(rows.map((row) => [row.horizon, row]));
-}
 
 /**
  * The widest horizon that is due: its time has passed on either clock. The narrowest always is.

@@ -11,6 +11,12 @@ export const OVERLAP_MS = 5 * 60_000;
 /** Largest page that the service gives. */
 export const PAGE_SIZE = 100;
 
+/**
+ * Pages that are read and not yet stored, at most: the next ones are asked for while the last ones are stored, and
+ * a statement stores several. A poll that is killed reads so many again, and one more.
+ */
+export const READ_AHEAD = 8;
+
 /** How many pages one cycle may read of each kind of gap. */
 export interface PageBudget {
   readonly coverage: number;

@@ -41,11 +41,13 @@ export async function runPollCycle(
   const since = Math.min(reference, state.lastGoodReference ?? reference);
   const sweep = await sweepStatuses(context, {
     open: progress.sweeps,
+    swept: progress.swept,
     walk,
     reference,
     fullSince: full ? since : null,
   });
-  await noteRepairs(context);
+  // What this poll brings is judged by a later one.
+  if (progress.repairsWait) await noteRepairs(context);
   const { unresolved } = sweep;
   await noteGood(database, lease, accountId, { now: clock.now(), reference, swept: full, unresolved });
   return {

@@ -15,6 +15,16 @@ export interface Progress {
   readonly coverage: Coverage;
   readonly visibility: readonly SlottedGap[];
   readonly sweeps: readonly SlottedGap[];
+  /** When each horizon of open statuses was last swept. */
+  readonly swept: ReadonlyMap<string, Moment>;
+  /** Something that polling brought waits to be judged. */
+  readonly repairsWait: boolean;
+}
+
+/** An instant on our clock and on the service's, which may run apart. */
+export interface Moment {
+  readonly at: number;
+  readonly reference: number;
 }
 
 interface GapRow extends Gap {
@@ -22,17 +32,27 @@ interface GapRow extends Gap {
   readonly slot: string;
 }
 
+interface ProgressRow {
+  readonly watermark: number | null;
+  readonly gaps: readonly GapRow[] | null;
+  readonly swept: readonly (Moment & { readonly horizon: string })[] | null;
+  readonly repairsWait: boolean;
+}
+
+// One statement, since most polls have nothing else to do.
+const READ = `
+  select (select watermark from connector.coverage where account_id = $1) as watermark,
+         (select json_agg(g order by g.kind, g.opened_at, g.slot)
+            from (select kind, slot, top, floor, cursor, next_top as "nextTop", restarts, opened_at
+                    from connector.gaps where account_id = $1) g) as gaps,
+         (select json_agg(json_build_object('horizon', horizon, 'at', last_at, 'reference', last_reference))
+            from connector.sweeps where account_id = $1) as swept,
+         exists (select from connector.repairs where account_id = $1) as "repairsWait"`;
+
 /** Reads the progress of an account. */
 export async function readProgress(db: Queryable, accountId: string): Promise<Progress> {
-  const [row] = await db.query<{ watermark: number | null }>(
-    'select watermark from connector.coverage where account_id = $1',
-    [accountId],
-  );
-  const gaps = await db.query<GapRow>(
-    `select kind, slot, top, floor, cursor, next_top as "nextTop", restarts
-     from connector.gaps where account_id = $1 order by kind, opened_at, slot`,
-    [accountId],
-  );
+  const [row] = await db.query<ProgressRow>(READ, [accountId]);
+  const gaps = row?.gaps ?? [];
   const ofKind = (kind: GapKind): SlottedGap[] =>
     gaps
       .filter((gap) => gap.kind === kind)
@@ -45,6 +65,8 @@ export async function readProgress(db: Queryable, accountId: string): Promise<Pr
     coverage: { watermark: row?.watermark ?? null, gaps: covering.map(({ gap }) => gap) },
     visibility: ofKind('visibility'),
     sweeps: ofKind('sweep'),
+    swept: new Map((row?.swept ?? []).map(({ horizon, ...moment }) => [horizon, moment])),
+    repairsWait: row?.repairsWait ?? false,
   };
 }
 

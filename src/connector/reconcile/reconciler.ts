@@ -9,14 +9,14 @@ const QUEUE = 'reconcile';
 const JITTER = 0.1;
 const CONCURRENCY = 4;
 
-/** At 0.1 s for a page this is some seconds: others of the process get their turn, and it is renewed at once. */
-const PERIOD_BUDGET: PageBudget = { coverage: 40, visibility: 20, sweep: 40 };
+/** At 0.1 s for a page this is ten seconds: others of the process get their turn, and it is renewed at once. */
+const PERIOD_BUDGET: PageBudget = { coverage: 100, visibility: 20, sweep: 40 };
 const WHOLE_BUDGET: PageBudget = { coverage: 1_000_000, visibility: 1_000_000, sweep: 1_000_000 };
 
 /** Events come in bunches; one poll looks after all of a second. */
 const EVENT_DELAY_MS = 1_000;
-/** It is catching up: go on without waiting for the period. */
-const CONTINUE_DELAY_MS = 1_000;
+/** It is catching up: go on as soon as others had their turn. */
+const CONTINUE_DELAY_MS = 0;
 /** The poll that is under way may have listed before the event: look again when it should be over. */
 const BUSY_DELAY_MS = 3_000;
 

@@ -5,11 +5,10 @@ import {
   HORIZONS,
   type Horizon,
   horizonsWithin,
-  readSweeps,
   WIDEST_MS,
 } from './open-statuses.ts';
 import type { PollContext } from './poll-context.ts';
-import { gapChange, type SlottedGap } from './progress.ts';
+import { gapChange, type Progress, type SlottedGap } from './progress.ts';
 import { type CoverageWalk, storeProgress, walkOneGap } from './walk-messages.ts';
 
 /** The slot of a sweep over all horizons at once, after a start or a failure. */
@@ -18,6 +17,7 @@ const FULL = 'full';
 export interface SweepRequest {
   /** Sweeps that an earlier cycle left open. */
   readonly open: readonly SlottedGap[];
+  readonly swept: Progress['swept'];
   readonly walk: CoverageWalk;
   /** Service time now, as well as it can be told. */
   readonly reference: number;
@@ -64,7 +64,7 @@ async function planSweep(context: PollContext, request: SweepRequest): Promise<P
   const { database, accountId } = context;
   const { reference, fullSince } = request;
   const now = { at: context.clock.now(), reference };
-  const horizon = dueHorizon(await readSweeps(database, accountId), now);
+  const horizon = dueHorizon(request.swept, now);
   const chosen = fullSince === null ? horizon : HORIZONS.at(-1);
   if (chosen === undefined) return null;
   const slot = fullSince === null ? chosen.name : FULL;
@@ -74,7 +74,8 @@ async function planSweep(context: PollContext, request: SweepRequest): Promise<P
   noteOpen(context, chosen, found.open);
   const countsUnresolved = chosen.ageMs === WIDEST_MS;
   if (found.oldest === null || wasJustRead(request.walk, found.oldest)) {
-    await noteSwept(context, slot, reference);
+    // The narrowest horizon is due with every poll, whenever it was swept last.
+    if (chosen.everyMs > 0) await noteSwept(context, slot, reference);
     return { slot, gap: null, countsUnresolved };
   }
   const gap = { top: null, floor: found.oldest, cursor: null, nextTop: reference, restarts: 0 };

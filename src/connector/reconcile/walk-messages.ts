@@ -1,4 +1,5 @@
 import {
+  type Coverage,
   type Gap,
   type ReadResult,
   reachedTop,
@@ -9,7 +10,8 @@ import { retryOnce } from '../../runtime/database/retry-once.ts';
 import { CHANGE } from '../db/change-mask.ts';
 import type { PolledMessage } from '../service-client/polled.ts';
 import { ServiceRefusal } from '../service-client/service-errors.ts';
-import { OVERLAP_MS, PAGE_SIZE, type PollContext, PollSuperseded } from './poll-context.ts';
+import { createPageBelt } from './page-belt.ts';
+import { OVERLAP_MS, PAGE_SIZE, type PollContext, PollSuperseded, READ_AHEAD } from './poll-context.ts';
 import { coverageChange, type GapKind, type Progress, type ProgressChange } from './progress.ts';
 import { storePage } from './store-page.ts';
 
@@ -30,15 +32,14 @@ export interface CoverageWalk {
 /** Walks from the newest page down to what was seen, oldest gaps included. Throws as a poll does. */
 export async function walkAccount(context: PollContext, progress: Progress): Promise<CoverageWalk> {
   const before = progress.coverage;
-  const result = await walkCoverage(
-    before,
-    {
-      read: (cursor) => readPage(context, { cursor, kind: 'coverage' }),
-      commit: (items, coverage) => commitPage(context, items, coverageChange(coverage)),
-    },
-    { overlapMs: OVERLAP_MS, maxPages: context.budget.coverage },
+  const belt = createPageBelt<Coverage>(
+    (items, coverage) => commitPages(context, items, coverageChange(coverage)),
+    READ_AHEAD,
   );
-  if (result.outcome === 'superseded') throw new PollSuperseded();
+  const request = { kind: 'coverage', belt: belt.signal } as const;
+  const io = { read: (cursor: string | null) => readPage(context, { ...request, cursor }), commit: belt.put };
+  const options = { overlapMs: OVERLAP_MS, maxPages: context.budget.coverage };
+  const result = await belt.carry(walkCoverage(before, io, options));
   const { watermark } = result.progress;
   const reached = reachedTop(result.progress);
   context.metrics.coverageLag.set(
@@ -67,33 +68,33 @@ export async function walkOneGap(
   walk: GapWalk,
 ): Promise<{ closed: boolean; pages: number }> {
   const { connectionId, kind, maxPages } = walk;
-  const result = await walkGap(
-    walk.gap,
-    {
-      read: (cursor) =>
-        readPage(context, { cursor, kind, ...(connectionId === undefined ? {} : { connectionId }) }),
-      commit: (items, gap) => commitPage(context, items, walk.change(gap)),
-    },
-    { maxPages },
+  const belt = createPageBelt<Gap | null>(
+    (items, gap) => commitPages(context, items, walk.change(gap)),
+    READ_AHEAD,
   );
-  if (result.outcome === 'superseded') throw new PollSuperseded();
+  const request = { kind, belt: belt.signal, ...(connectionId === undefined ? {} : { connectionId }) };
+  const io = { read: (cursor: string | null) => readPage(context, { ...request, cursor }), commit: belt.put };
+  const result = await belt.carry(walkGap(walk.gap, io, { maxPages }));
   return { closed: result.outcome === 'closed', pages: result.pages };
 }
 
 /** Stores progress that comes with no page. */
 export async function storeProgress(context: PollContext, change: ProgressChange): Promise<void> {
-  if (!(await commitPage(context, [], change))) throw new PollSuperseded();
+  if (!(await commitPages(context, [], change))) throw new PollSuperseded();
 }
 
 interface PageRequest {
   readonly cursor: string | null;
   readonly kind: GapKind;
   readonly connectionId?: string;
+  /** Aborts when the page would not be stored. */
+  readonly belt: AbortSignal;
 }
 
 async function readPage(context: PollContext, request: PageRequest): Promise<ReadResult<PolledMessage>> {
-  const { client, signal, metrics, logger, accountId } = context;
+  const { client, metrics, logger, accountId } = context;
   const { cursor, kind, connectionId } = request;
+  const signal = AbortSignal.any([context.signal, request.belt]);
   try {
     const page = await client.listMessages({ connectionId, cursor, limit: PAGE_SIZE }, signal);
     metrics.pages.inc({ kind });
@@ -114,7 +115,7 @@ function isLostCursor(error: unknown): boolean {
   return error instanceof ServiceRefusal && error.status === 400 && (error.field ?? 'cursor') === 'cursor';
 }
 
-async function commitPage(
+async function commitPages(
   context: PollContext,
   items: readonly PolledMessage[],
   change: ProgressChange,
