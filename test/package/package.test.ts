@@ -1,0 +1,301 @@
+import { createHmac, randomBytes } from 'node:crypto';
+import { globSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { COMMANDS } from '../../src/cli/commands.ts';
+import { systemClock } from '../../src/runtime/clock/system-clock.ts';
+import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { readBlocks, readProjectFile } from '../support/markdown.ts';
+import { type Ended, ROOT, spawnCommand } from '../support/spawn-command.ts';
+
+const INSTALL_MS = 240_000;
+const SLOW_MS = 90_000;
+const WEBHOOK_SECRET = 'registered-by-hand';
+
+/** Where npm finds its registry, when that is told by variables. */
+const NPM_ENV = Object.fromEntries(
+  Object.entries(process.env).flatMap(([name, value]) =>
+    value !== undefined &&
+    /^(?:npm_config_(?:registry|cache|userconfig|cafile)|(?:https?|no)_proxy)$/i.test(name)
+      ? [[name, value] as const]
+      : [],
+  ),
+);
+
+/** The package that an import of a compiled file names. */
+const PACKAGE_IMPORT =
+  /(?:^(?:import|export)\b.* from |^import |\bimport\()'(?!node:|\.)((?:@[\w.-]+\/)?[\w.-]+)/gm;
+
+interface Manifest {
+  readonly version: string;
+  readonly dependencies: Readonly<Record<string, string>>;
+}
+
+/** What a stranger has: an empty folder, and the packed file installed into it. */
+let folder: string;
+let installed: string;
+let database: TestDatabase;
+
+/** Runs a command in the stranger's folder, whose `node` is the one of the project. */
+function inFolder(
+  command: string,
+  words: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): ReturnType<typeof spawnCommand> {
+  return spawnCommand(command, words, { cwd: folder, env: { ...NPM_ENV, ...env } });
+}
+
+const bin = (words: readonly string[], env?: Readonly<Record<string, string>>): Promise<Ended> =>
+  inFolder(join(folder, 'node_modules/.bin/messaging-connector'), words, env).ended;
+
+async function mustSucceed(command: ReturnType<typeof spawnCommand>): Promise<void> {
+  const { code, stdout, stderr } = await command.ended;
+  if (code !== 0) throw new Error(`ended with ${code}\n${stdout}\n${stderr}`);
+}
+
+beforeAll(async () => {
+  const base = mkdtempSync(join(tmpdir(), 'package-'));
+  folder = join(base, 'stranger');
+  installed = join(folder, 'node_modules/messaging-connector');
+  mkdirSync(folder);
+  database = await createTestDatabase();
+  await mustSucceed(spawnCommand('npm', ['pack', '--pack-destination', base], { cwd: ROOT, env: NPM_ENV }));
+  const [file = ''] = globSync('*.tgz', { cwd: base });
+  // Without the optional packages, the Postgres that they bring included: the test has one.
+  const words = [
+    'install',
+    join(base, file),
+    '--omit=optional',
+    '--prefer-offline',
+    '--no-audit',
+    '--no-fund',
+  ];
+  await mustSucceed(inFolder('npm', words));
+}, INSTALL_MS);
+
+afterAll(async () => {
+  await database?.drop();
+  if (folder !== undefined) rmSync(join(folder, '..'), { recursive: true, force: true });
+});
+
+describe('the packed file', () => {
+  const files = (): readonly string[] =>
+    globSync('**/*', { cwd: installed, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => join(entry.parentPath, entry.name).slice(installed.length + 1))
+      .concat(readdirSync(installed).filter((name) => name.startsWith('.')));
+
+  it('holds what was built, the migrations and the papers, and nothing else', () => {
+    const tops = [
+      '.env.example',
+      'CHANGELOG.md',
+      'LICENSE',
+      'README.md',
+      'dist',
+      'docs',
+      'drizzle',
+      'package.json',
+    ];
+    expect(readdirSync(installed).sort()).toEqual(tops.sort());
+    const allowed = [
+      /^dist\/index\.(?:js|d\.ts)$/,
+      /^dist\/(?:cli|conformance|connector|contract|patterns|platform|runtime|sandbox)\/.+\.(?:js|d\.ts)$/,
+      /^dist\/vectors\/[\w-]+\.(?:json|md)$/,
+      /^docs\/[\w-]+\.(?:md|json)$/,
+      /^drizzle\/(?:connector|platform)\/(?:\w+\.sql|meta\/_journal\.json)$/,
+    ];
+    const others = files().filter((file) => file.includes('/') && !allowed.some((rule) => rule.test(file)));
+    expect(others).toEqual([]);
+    expect(files().length).toBeGreaterThan(500);
+  });
+
+  it('names no folder of the machine that built it', () => {
+    const telling = files().filter((file) => readFileSync(join(installed, file), 'utf8').includes(ROOT));
+    expect(telling).toEqual([]);
+  });
+
+  it('needs its dependencies and nothing that only its makers have', () => {
+    const { dependencies } = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8')) as Manifest;
+    const modules = files().filter((name) => name.endsWith('.js'));
+    const used = modules.flatMap((file) => {
+      const source = readFileSync(join(installed, file), 'utf8');
+      return [...source.matchAll(PACKAGE_IMPORT)].map(([, name = '']) => name);
+    });
+    expect([...new Set(used)].sort()).toEqual(Object.keys(dependencies).sort());
+  });
+
+  it('holds the vectors as they are in the repository', async () => {
+    for (const name of ['signature', 'message-status', 'reconcile-walk', 'webhook-addresses']) {
+      const shipped = readFileSync(join(installed, `dist/vectors/${name}.json`), 'utf8');
+      expect(shipped).toBe(readProjectFile(`test/vectors/${name}.json`));
+    }
+  });
+});
+
+describe('the program messaging-connector', () => {
+  it('lists its commands', async () => {
+    const { code, stdout } = await inFolder('npx', ['messaging-connector', '--help']).ended;
+    expect(code).toBe(0);
+    for (const name of Object.keys(COMMANDS)) expect(stdout).toMatch(new RegExp(`^  ${name} +\\w`, 'm'));
+  });
+
+  it('explains each of them by the words that a stranger types', async () => {
+    const answers = await Promise.all(
+      Object.keys(COMMANDS).map(async (name) => ({ name, ...(await bin([name, '--help'])) })),
+    );
+    for (const { name, code, stdout, stderr } of answers) {
+      expect({ name, code, stderr }).toEqual({ name, code: 0, stderr: '' });
+      expect(stdout).toMatch(new RegExp(`^npx messaging-connector ${name} .*: \\w`));
+    }
+  });
+
+  it('tells its version, and refuses a command that there is not', async () => {
+    const { version } = JSON.parse(readProjectFile('package.json')) as Manifest;
+    const [told, wrong, none] = await Promise.all([bin(['--version']), bin(['conector']), bin([])]);
+    expect(told.stdout).toBe(`${version}\n`);
+    expect(wrong).toMatchObject({ code: 2, stdout: '' });
+    expect(wrong.stderr).toContain('There is no command "conector".');
+    expect(none).toMatchObject({ code: 2, stdout: '' });
+    expect(none.stderr).toContain('A command is missing.');
+  });
+
+  it('names the settings that are missing, and ends with 2', async () => {
+    const { code, stderr } = await bin(['connector']);
+    expect(code).toBe(2);
+    expect(stderr).toContain('CONNECTOR_API_TOKEN: found nothing');
+    expect(stderr).toContain('CONNECTOR_SEALING_KEYS: found nothing');
+  });
+
+  it('says on an older Node what is wrong', async () => {
+    const older = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.20.2' } })`;
+    const NODE_OPTIONS = `--import data:text/javascript,${encodeURIComponent(older)}`;
+    const { code, stdout, stderr } = await bin(['connector'], { NODE_OPTIONS });
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toMatch(/^messaging-connector needs Node 22\.19 or newer, and this is Node 20\.20\.2 /);
+  });
+});
+
+describe('a program that imports messaging-connector', () => {
+  const secrets = {
+    CONNECTOR_API_TOKEN: randomBytes(24).toString('base64url'),
+    CONNECTOR_SEALING_KEYS: generateSealingKey(),
+    WEBHOOK_SECRET,
+  };
+  const settings = () => ({ DATABASE_URL: database.url, CONNECTOR_PORT: '0', ...secrets });
+
+  /** A delivery as the service would make it, signed here by hand. */
+  async function deliver(url: string, id: string, text: string): Promise<number> {
+    const timestamp = String(systemClock.now());
+    const body = JSON.stringify({
+      event: 'message.received',
+      connection_id: 'connection1',
+      message: {
+        id,
+        wa_id: null,
+        from: '447700900201',
+        text,
+        media_url: null,
+        media_type: null,
+        timestamp: 1_767_225_600_000,
+      },
+    });
+    const hmac = createHmac('sha256', WEBHOOK_SECRET).update(`${timestamp}.${body}`).digest('hex');
+    const headers = { 'X-Service-Timestamp': timestamp, 'X-Service-Signature': `sha256=${hmac}` };
+    const answer = await fetch(`${url}/webhooks/messaging`, { method: 'POST', headers, body });
+    return answer.status;
+  }
+
+  it(
+    'in JavaScript, as the README has it, is called for a signed webhook and ends by itself',
+    async () => {
+      const [example] = readBlocks(readProjectFile('README.md')).filter(({ language }) => language === 'js');
+      writeFileSync(join(folder, 'crm.mjs'), String(example?.text));
+      const program = inFolder('node', ['crm.mjs'], settings());
+      const { url } = JSON.parse(await program.said(/"connector ready"/)) as { url: string };
+      expect(await deliver(url, 'message1', 'To JavaScript')).toBe(200);
+      expect(await program.said(/message\.created/)).toMatch(/^\S+ message\.created$/);
+      program.signal('SIGTERM');
+      expect((await program.ended).code).toBe(0);
+    },
+    SLOW_MS,
+  );
+
+  it(
+    'in TypeScript compiles under strict rules, and is called with what the types say',
+    async () => {
+      writeFileSync(join(folder, 'crm.mts'), TYPED_PROGRAM);
+      writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(STRICT));
+      const compiled = await inFolder('tsc', ['-p', '.']).ended;
+      expect({ code: compiled.code, stdout: compiled.stdout }).toEqual({ code: 0, stdout: '' });
+
+      const program = inFolder('node', ['out/crm.mjs'], settings());
+      const { url } = JSON.parse(await program.said(/"url"/)) as { url: string };
+      expect(await deliver(url, 'message2', 'To TypeScript')).toBe(200);
+      const told: unknown = JSON.parse(await program.said(/To TypeScript/));
+      expect(told).toEqual({ id: 'message2', text: 'To TypeScript', key: expect.any(String), attempt: 1 });
+      program.signal('SIGTERM');
+      const { code, stderr } = await program.ended;
+      expect(code).toBe(0);
+      // Its own logger got the lines.
+      expect(stderr).toContain('info connector ready');
+    },
+    SLOW_MS,
+  );
+});
+
+const STRICT = {
+  compilerOptions: {
+    module: 'nodenext',
+    target: 'es2022',
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    noUncheckedIndexedAccess: true,
+    skipLibCheck: false,
+    types: ['node'],
+    typeRoots: [join(ROOT, 'node_modules/@types')],
+    outDir: 'out',
+  },
+  files: ['crm.mts'],
+};
+
+/** Uses every way in, so that the compiler looks at the types of all of them. */
+const TYPED_PROGRAM = `
+import { type Change, ConfigurationError, type ConnectorLogger, defineHandlers, type HandlerContext, startConnector } from 'messaging-connector';
+import { LIMITS, type Message, sendMessageRequest } from 'messaging-connector/contract';
+import { applyStatus } from 'messaging-connector/patterns/message-status';
+import { pollPairing } from 'messaging-connector/patterns/pairing-poll';
+import { walkCoverage } from 'messaging-connector/patterns/reconcile-walk';
+import { decideSend } from 'messaging-connector/patterns/send-policy';
+import { createSingleFlightRefresh } from 'messaging-connector/patterns/single-flight-refresh';
+import { verifySignature } from 'messaging-connector/patterns/verify-signature';
+import signature from 'messaging-connector/vectors/signature.json' with { type: 'json' };
+
+const handlers = defineHandlers({
+  async onChange(change: Change, { key, attempt }: HandlerContext): Promise<void> {
+    if (change.type !== 'message.created') return;
+    const text: string | null = change.data.text;
+    process.stdout.write(JSON.stringify({ id: change.messageId, text, key, attempt }) + '\\n');
+  },
+});
+
+const write = (level: string) => (_fields: object, message: string) => void process.stderr.write(level + ' ' + message + '\\n');
+const logger: ConnectorLogger = { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
+
+const wrong: unknown = await startConnector({ env: {} }).catch((error: unknown) => error);
+if (!(wrong instanceof ConfigurationError) || wrong.problems.length !== 2) throw new Error('not refused');
+// @ts-expect-error There is no such option.
+await startConnector({ env: {}, handler: handlers }).catch(() => undefined);
+
+const parts: readonly unknown[] = [applyStatus, pollPairing, walkCoverage, decideSend, createSingleFlightRefresh, verifySignature];
+if (parts.some((part) => typeof part !== 'function') || signature.cases.length === 0) throw new Error('a part is missing');
+const { success } = sendMessageRequest.safeParse({ connectionId: 'c', to: '447700900201', text: 'a'.repeat(LIMITS.textCharacters + 1) });
+if (success) throw new Error('the schema takes what the service does not');
+const status: Message['status'] = 'sent';
+void status;
+
+const connector = await startConnector({ handlers, logger });
+process.stdout.write(JSON.stringify({ url: connector.url }) + '\\n');
+process.once('SIGTERM', () => void connector.stop());
+`;
