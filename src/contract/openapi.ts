@@ -7,6 +7,7 @@ import * as connectorMessages from './connector/messages.ts';
 import * as connectorOutbound from './connector/outbound.ts';
 import * as connectorPairing from './connector/pairing.ts';
 import * as connectorSync from './connector/sync.ts';
+import * as connectorTrace from './connector/trace.ts';
 import type { EndpointDefinition } from './endpoint.ts';
 import { buildDocument } from './openapi/build.ts';
 import type { OpenApiDocument, OpenApiPath } from './openapi/document.ts';
@@ -97,6 +98,7 @@ export function buildConnectorOpenApi(options: OpenApiOptions<ConnectorEndpointN
       connectorOutbound,
       connectorChanges,
       connectorSync,
+      connectorTrace,
       { connectorErrorBody },
     ],
     errorBody: connectorErrorBody,

@@ -1,21 +1,30 @@
 import { CONNECTOR_ERRORS, type ConnectorErrorCode } from '../../contract/connector/errors.ts';
+import { ERRORS, type ErrorCode } from '../../contract/service/errors.ts';
+
+/** The connector's own codes, and those of the service that it passes on. */
+export type ApiErrorCode = ConnectorErrorCode | ErrorCode;
 
 /** A refusal of the connector's API: a code for programs, a sentence for people that names the field. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
-  readonly code: ConnectorErrorCode | 'rate_limited';
+  readonly code: ApiErrorCode;
   /** When trying again makes sense, in milliseconds from now. */
   readonly retryAfterMs: number | undefined;
 
-  constructor(code: ConnectorErrorCode | 'rate_limited', message: string, retryAfterMs?: number) {
+  constructor(code: ApiErrorCode, message: string, retryAfterMs?: number) {
     super(message);
     this.code = code;
     this.retryAfterMs = retryAfterMs;
   }
 
   get status(): number {
-    return this.code === 'rate_limited' ? 429 : CONNECTOR_ERRORS[this.code].status;
+    return isConnectorCode(this.code) ? CONNECTOR_ERRORS[this.code].status : ERRORS[this.code].statuses[0];
   }
+}
+
+/** Where both tables have a code, the connector's is meant. */
+function isConnectorCode(code: ApiErrorCode): code is ConnectorErrorCode {
+  return Object.hasOwn(CONNECTOR_ERRORS, code);
 }
 
 /** Nothing with this id. */

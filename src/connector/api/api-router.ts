@@ -3,7 +3,7 @@ import { CONNECTOR_ENDPOINTS, type ConnectorEndpointName } from '../../contract/
 import type { EndpointDefinition } from '../../contract/endpoint.ts';
 import { buildConnectorOpenApi } from '../../contract/openapi.ts';
 import { LIMITS } from '../../contract/service/limits.ts';
-import type { Operations } from './operations.ts';
+import { type Operations, OtherAnswer } from './operations.ts';
 import { readId, readInput } from './read-input.ts';
 
 const LARGEST_BODY_BYTES = 64 * 1024;
@@ -13,7 +13,12 @@ const LARGER_BODY_BYTES: Partial<Record<ConnectorEndpointName, number>> = {
 };
 
 /** The operation of any endpoint, seen from the router: what it gets was read by the endpoint's own schemas. */
-type AnyOperation = (call: { id: string; query: unknown; body: unknown }) => Promise<unknown>;
+type AnyOperation = (call: {
+  id: string;
+  query: unknown;
+  body: unknown;
+  header: (name: string) => string | undefined;
+}) => Promise<unknown>;
 
 /**
  * Routes each operation by the contract's endpoint of the same name: method, path, schemas of query and body.
@@ -43,7 +48,10 @@ function handlerOf(endpoint: EndpointDefinition, operation: AnyOperation) {
     const id = 'id' in request.params ? readId(request.params['id']) : '';
     const query =
       endpoint.query === undefined ? undefined : readInput(endpoint.query, request.query, 'query');
-    response.status(status).json(await operation({ id, query, body: readBody(endpoint, request) }));
+    const body = readBody(endpoint, request);
+    const answer = await operation({ id, query, body, header: (name) => request.get(name) });
+    if (!(answer instanceof OtherAnswer)) response.status(status).json(answer);
+    else response.status(answer.status).set(answer.headers).json(answer.body);
   };
 }
 

@@ -6,33 +6,51 @@ import type { Database } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { Metrics } from '../../runtime/metrics/metrics.ts';
 import type { Queues } from '../../runtime/queue/queues.ts';
+import type { Account } from '../accounts/account-store.ts';
 import type { Accounts } from '../accounts/accounts.ts';
 import type { ChangesRouter } from '../feed/changes-router.ts';
 import type { Feed } from '../feed/feed.ts';
 import type { Handover } from '../handover/handover.ts';
 import type { Receiver } from '../inbox/receiver.ts';
+import type { OpenFile } from '../media/open-file.ts';
 import type { Outbox } from '../outbox/outbox.ts';
+import type { PairingWatches } from '../pairing/pairing-watches.ts';
 import type { Reconciler } from '../reconcile/reconciler.ts';
+import type { ServiceClient } from '../service-client/service-client.ts';
 import { addAccount, listAccounts, removeAccount, rotateSecret } from './accounts.ts';
 import { answerError } from './answer-error.ts';
 import { refuseUnrouted, routeOperations, serveOpenApi } from './api-router.ts';
 import { checkToken } from './check-token.ts';
+import {
+  type ConnectionLifeOptions,
+  deleteConnection,
+  logoutConnection,
+  requestPairingCode,
+  restartConnection,
+} from './connection-life.ts';
 import { getConnection, listConnections, mapCustomer } from './connections.ts';
+import { createConnection } from './create-connection.ts';
 import { listDeadLetters, removeLetter, replayLetter } from './dead-letters.ts';
+import { routeMedia } from './media.ts';
 import { getMessage, listMessages } from './messages.ts';
 import type { Operations } from './operations.ts';
 import { cancelOutbound, getOutbound, listOutbound, queueMessage, retryOutbound } from './outbound.ts';
+import { routePairing } from './pairing.ts';
 import { healthz, readyz, serveMetrics } from './probes.ts';
+import { sendReadReceipt } from './read-receipts.ts';
 import { getSync, syncNow } from './sync.ts';
+import { getMessageTrace } from './trace.ts';
 
 const OPENAPI_PATH = '/v1/openapi.json';
 const PROBES = ['healthz', 'readyz', 'metrics'] as const;
-/** Routed by the receiver and the feed, which read their input themselves. */
+/** Routed apart: deliveries, streams and files are no JSON. */
 const ROUTED_ELSEWHERE = [
   'receiveWebhook',
   'receiveSubscriptionWebhook',
   'listChanges',
   'streamChanges',
+  'streamPairing',
+  'getMessageMedia',
 ] as const satisfies readonly ConnectorEndpointName[];
 
 export interface ProbeParts {
@@ -52,13 +70,22 @@ export interface WebParts extends ProbeParts {
   readonly outbox: Outbox;
   readonly handover: Pick<Handover, 'wake'>;
   readonly accounts: Accounts;
+  readonly watches: PairingWatches;
+  readonly openFile: OpenFile;
+  /** A client of the service for an account; null when this process may not use its credential. */
+  readonly clientOf: (account: Account) => ServiceClient | null;
+  /** Gives calls up: the process stops. */
+  readonly closing: AbortSignal;
   /** The environment names this account. */
   readonly isConfigured: (accountId: string) => boolean;
 }
 
 /** Serves webhooks and the API. */
 export function createWebApp(parts: WebParts): RequestListener {
-  const operations = createOperations(parts);
+  const { database, clock, logger, feed, reconciler, closing, clientOf, watches, openFile } = parts;
+  const { pollSoon } = reconciler;
+  const life = { database, clock, clientOf, closing, pollSoon, onChanged: () => feed.nudge() };
+  const operations = createOperations(parts, life);
   const names = [
     ...ROUTED_ELSEWHERE,
     ...PROBES,
@@ -69,6 +96,8 @@ export function createWebApp(parts: WebParts): RequestListener {
   app.use('/v1', checkToken(parts.apiToken));
   app.get(OPENAPI_PATH, serveOpenApi(names));
   app.use(parts.changes.router);
+  app.use(routePairing({ ...life, watches }));
+  app.use(routeMedia({ database, logger, openFile, closing }));
   app.use(routeOperations(operations));
   app.use(refuseUnrouted({ names, extraPaths: [OPENAPI_PATH] }));
   app.use(answerError(parts.logger));
@@ -86,7 +115,7 @@ export function createWorkerApp(parts: ProbeParts): Express {
   return app;
 }
 
-function createOperations(parts: WebParts) {
+function createOperations(parts: WebParts, life: ConnectionLifeOptions) {
   const { database, clock, reconciler, feed, outbox } = parts;
   const sync = { database, clock, reconciler, settleFeed: () => feed.settle() };
   const sends = { database, clock, wake: outbox.wake, onChanged: () => feed.nudge() };
@@ -97,9 +126,16 @@ function createOperations(parts: WebParts) {
     rotateSecret: rotateSecret(parts),
     listConnections: listConnections(database),
     getConnection: getConnection(database),
+    createConnection: createConnection(life),
+    restartConnection: restartConnection(life),
+    logoutConnection: logoutConnection(life),
+    deleteConnection: deleteConnection(life),
+    requestPairingCode: requestPairingCode(life),
+    sendReadReceipt: sendReadReceipt(life),
     mapCustomer: mapCustomer({ database, clock, onChanged: () => feed.nudge() }),
     listMessages: listMessages(database),
     getMessage: getMessage(database),
+    getMessageTrace: getMessageTrace(database),
     queueMessage: queueMessage(sends),
     listOutbound: listOutbound(database),
     getOutbound: getOutbound(database),

@@ -4,7 +4,7 @@ import type {
   ListConnectorMessagesQuery,
 } from '../../contract/connector/messages.ts';
 import type { Direction, MessageStatus } from '../../contract/service/statuses.ts';
-import type { Database } from '../../runtime/database/database.ts';
+import type { Database, Queryable } from '../../runtime/database/database.ts';
 import { toIso } from '../iso-time.ts';
 import { notFound } from './api-error.ts';
 import { cutPage, decodeCursor, MESSAGE_KEY } from './cursors.ts';
@@ -30,7 +30,7 @@ const COLUMNS = `m.id, m.connection_id as "connectionId", m.direction, m.peer, m
   m.first_seen_by as "firstSeenBy", c.customer_ref as "customerRef"`;
 
 /** `GET /v1/messages`: newest first. */
-export function listMessages(database: Database): Operation<'listMessages'> {
+export function listMessages(database: Queryable): Operation<'listMessages'> {
   return async ({ query }) => {
     const { text, params } = listStatement(query);
     const rows = await database.query<MessageRow>(text, params);
@@ -48,7 +48,7 @@ export function listMessages(database: Database): Operation<'listMessages'> {
  * of each direction, and the newest of all are taken from these. What a query does not ask for is not in the text:
  * an index serves no condition that may be absent.
  */
-export function listStatement(query: ListConnectorMessagesQuery): { text: string; params: unknown[] } {
+function listStatement(query: ListConnectorMessagesQuery): { text: string; params: unknown[] } {
   const params: unknown[] = [query.limit + 1, query.connectionId ?? null, query.accountId ?? null];
   const take = (value: unknown, type: string): string => `$${params.push(value)}::${type}`;
   const { peer, direction } = query;

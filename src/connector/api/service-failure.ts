@@ -1,3 +1,4 @@
+import { ERRORS, type ErrorCode, isErrorCode } from '../../contract/service/errors.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { type Account, readAccounts } from '../accounts/account-store.ts';
 import { NoCredential } from '../accounts/credential-source.ts';
@@ -7,21 +8,31 @@ import { ApiError, invalid, notFound } from './api-error.ts';
 /** Without a `Retry-After` of the service, a caller that was limited may come back after this. */
 const DEFAULT_WAIT_MS = 5_000;
 
+/** Codes of the service that a call passes on, each with the sentence that says what to do. */
+export type PassedCodes = { readonly [Code in ErrorCode]?: string };
+
 /**
  * What a failed call to the service is to the caller of the API: `rate_limited`, `service_refused` with the
- * service's code in the message, or `service_unreachable`. Anything else is handed back as it is.
+ * service's code in the message, `service_unreachable`, or one of the codes that are passed on. Anything else is
+ * handed back as it is.
  */
-export function describeServiceFailure(error: unknown): unknown {
+export function describeServiceFailure(error: unknown, passed: PassedCodes = {}): unknown {
   if (error instanceof NoCredential) return invalid('accountId', error.message);
   if (!(error instanceof ServiceError)) return error;
   if (error.status === 429) {
     const wait = error.retryAfterMs ?? DEFAULT_WAIT_MS;
     return new ApiError('rate_limited', 'The service asks to wait; see Retry-After.', wait);
   }
-  if (error instanceof ServiceRefusal && !error.mayHaveActed) {
-    return new ApiError('service_refused', `The service refuses the call: ${error.code}.`);
-  }
+  if (error instanceof ServiceRefusal && !error.mayHaveActed) return describeRefusal(error, passed);
   return new ApiError('service_unreachable', `The service does not answer: ${error.code}.`);
+}
+
+function describeRefusal({ code, field, retryAfterMs }: ServiceRefusal, passed: PassedCodes): ApiError {
+  if (!isErrorCode(code)) return new ApiError('service_refused', `The service refuses the call: ${code}.`);
+  const sentence = passed[code];
+  if (sentence !== undefined) return new ApiError(code, sentence, retryAfterMs ?? undefined);
+  const about = field === undefined ? code : `${code} (${field})`;
+  return new ApiError('service_refused', `The service refuses the call: ${about}. ${ERRORS[code].meaning}`);
 }
 
 /**

@@ -78,6 +78,14 @@ export async function dropInboxPartitions(database: Database, before: number): P
   return old.length;
 }
 
+/** When the oldest kept day of the inbox begins, epoch ms; null when no day was ever made. */
+export async function readInboxSince(db: Queryable): Promise<number | null> {
+  const starts = (await listInboxPartitions(db))
+    .map((name) => endOfPartition(name) - DAY_MS)
+    .filter(Number.isFinite);
+  return starts.length === 0 ? null : Math.min(...starts);
+}
+
 /** When the day of a partition ends, epoch ms; never (`Infinity`) for one that is not a day. */
 export function endOfPartition(name: string): number {
   const [, year, month, day] = NAME.exec(name) ?? [];

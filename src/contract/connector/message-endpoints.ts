@@ -1,6 +1,7 @@
 import { API_ERRORS, BODY_ERRORS, type ConnectorEndpoint } from './connector-endpoint.ts';
 import * as messages from './messages.ts';
 import { listOutboundQuery, outbound, outboundList } from './outbound.ts';
+import { messageTrace, messageTraceQuery } from './trace.ts';
 
 /** Stored messages and sends under way. */
 export const MESSAGE_ENDPOINTS = {
@@ -30,8 +31,9 @@ export const MESSAGE_ENDPOINTS = {
     method: 'GET',
     path: '/v1/messages/{id}/trace',
     summary: 'Tells every delivery, poll and send that touched a message, and what each changed.',
-    answers: [{ status: 200, description: 'The trace.', schema: messages.messageTrace }],
-    errors: [...API_ERRORS, 'not_found'],
+    query: messageTraceQuery,
+    answers: [{ status: 200, description: 'The trace, oldest first.', schema: messageTrace }],
+    errors: [...API_ERRORS, 'invalid_request', 'not_found'],
   },
   queueMessage: {
     method: 'POST',

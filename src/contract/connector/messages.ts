@@ -59,19 +59,3 @@ export type QueueMessageRequest = z.infer<typeof queueMessageRequest>;
 /** Answer of `POST /v1/messages`. */
 export const queuedMessage = z.object({ outboundId: identifier });
 export type QueuedMessage = z.infer<typeof queuedMessage>;
-
-/** One thing that touched a message, in the order in which it happened. */
-export const traceEntry = z.object({
-  at: dateTime,
-  source: z.enum(['webhook', 'poll', 'send']),
-  event: z.string().nullable().describe('Event type of a delivery; null for a poll or a send.'),
-  status: messageStatus.nullable().describe('The status that it told.'),
-  outcome: z.string().describe('`merged`, `unchanged`, `foreign`, `misfit`, `unmergeable`.'),
-  changed: z.array(z.enum(['created', 'status', 'fields'])).describe('What it changed; empty: nothing.'),
-  reason: z.string().nullable().describe('Why it changed nothing, where that needs a word.'),
-});
-export type TraceEntry = z.infer<typeof traceEntry>;
-
-/** Answer of `GET /v1/messages/{id}/trace`. */
-export const messageTrace = z.object({ messageId: identifier, entries: z.array(traceEntry) });
-export type MessageTrace = z.infer<typeof messageTrace>;

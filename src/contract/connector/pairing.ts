@@ -9,7 +9,7 @@ export type PairingWait = z.infer<typeof pairingWait>;
  * Why a stream of pictures ended before the number was connected: `disconnected` (there is no session to pair;
  * restart it), `not_found` (the service knows no such connection), `not_supported_for_provider` (it never
  * pairs), `refused` (the service refuses the credential), `expired` (nobody paired for a long time; open it
- * again), `closing` (this process stops; open it again).
+ * again), `closing` (this process cannot go on; open it again).
  */
 export const PAIRING_ENDS = [
   'disconnected',

@@ -31,6 +31,7 @@ const PATHS = {
   '/v1/connections/{id}/customer': ['put'],
   '/v1/messages': ['get', 'post'],
   '/v1/messages/{id}': ['get'],
+  '/v1/messages/{id}/trace': ['get'],
   '/v1/outbound': ['get'],
   '/v1/outbound/{id}': ['delete', 'get'],
   '/v1/outbound/{id}/retry': ['post'],

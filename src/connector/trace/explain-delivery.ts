@@ -1,0 +1,127 @@
+import type { TraceReason } from '../../contract/connector/trace.ts';
+import type { MessageStatus } from '../../contract/service/statuses.ts';
+import { CHANGE } from '../db/change-mask.ts';
+import type { KeptDelivery } from './read-deliveries.ts';
+import type { MessageChangeRow } from './trace-rows.ts';
+
+/** Why a delivery changed nothing (null: it changed something), and all of it in a sentence. */
+export interface Explanation {
+  readonly reason: TraceReason | null;
+  readonly explanation: string;
+}
+
+/** What an explanation goes by. */
+export interface ExplanationFacts {
+  /** Every change of the message. */
+  readonly changes: readonly MessageChangeRow[];
+  /** 1: the first delivery of this event and status; null: not counted. */
+  readonly duplicate: number | null;
+  /** The account that the connection belongs to; null: none is known. */
+  readonly owner: string | null;
+}
+
+/**
+ * Explains what became of a delivery. A status only rises and no status is left out of the feed, so the statuses
+ * that the message has ever had say why one more was not taken, whenever it came. Implements `Message status
+ * ladder`: rules for consumers.
+ */
+export function explainDelivery(delivery: KeptDelivery, facts: ExplanationFacts): Explanation {
+  const { reason, accountId } = delivery;
+  switch (delivery.outcome) {
+    case 'merged':
+      return { reason: null, explanation: `${describeEffect(delivery, facts.changes)}.` };
+    case 'unchanged':
+      return delivery.status === null
+        ? explainKnown('the message', facts.changes[0], facts)
+        : explainStatus(delivery.status, facts);
+    case 'foreign':
+      return {
+        reason: 'other_account',
+        explanation: `It came by the subscription of account ${accountId}, but the connection belongs to ${facts.owner ?? 'another account'}.`,
+      };
+    case 'unknown_event':
+      return { reason: 'unknown_event', explanation: 'This event type means nothing here. It is kept.' };
+    case 'misfit':
+      return {
+        reason: 'does_not_fit',
+        explanation: `Its fields do not fit: ${reason ?? 'no reason is kept'}.`,
+      };
+    case 'unmergeable':
+      return {
+        reason: 'not_storable',
+        explanation: `It could not be stored: ${reason ?? 'no reason is kept'}.`,
+      };
+  }
+}
+
+/** What a change mask did to a message, in words. */
+export function describeEffect(
+  { changeMask, changeBatch }: Pick<KeptDelivery, 'changeMask' | 'changeBatch'>,
+  changes: readonly MessageChangeRow[],
+): string {
+  const own = changes.filter((change) => change.batch === changeBatch);
+  const status = own.find((change) => change.status !== null && change.type !== 'message.updated');
+  const done = [
+    ...(changeMask & CHANGE.created ? ['made the message known'] : []),
+    ...(changeMask & CHANGE.status ? [describeStatus(status)] : []),
+    ...(changeMask & CHANGE.fields && !(changeMask & CHANGE.created) ? ['filled in what was missing'] : []),
+  ];
+  return capitalise(done.join(' and '));
+}
+
+function describeStatus(change: MessageChangeRow | undefined): string {
+  if (change === undefined || change.status === null) return 'raised the status';
+  const { status, previous } = change;
+  return previous === null
+    ? `set the status to ${status}`
+    : `raised the status from ${previous} to ${status}`;
+}
+
+function explainStatus(told: MessageStatus, facts: ExplanationFacts): Explanation {
+  const had = facts.changes.filter((change) => change.status !== null && change.type !== 'message.updated');
+  const same = had.find((change) => change.status === told);
+  if (same !== undefined) return explainKnown(`the status ${told}`, same, facts);
+  const reached = new Set(had.map((change) => change.status));
+  if (reached.has('failed')) {
+    return {
+      reason: 'status_final',
+      explanation: `The status was failed, which is final; ${told} cannot follow it.`,
+    };
+  }
+  if (told === 'failed' && reached.has('read')) {
+    return { reason: 'status_final', explanation: 'The status was read; failed cannot follow it.' };
+  }
+  const higher = RISING.slice(RISING.indexOf(told) + 1).find((status) => reached.has(status));
+  if (told !== 'failed' && higher !== undefined) {
+    return {
+      reason: 'status_not_higher',
+      explanation: `The status was ${higher} already, which is higher than ${told}. A status never falls.`,
+    };
+  }
+  return unexplained;
+}
+
+const RISING: readonly MessageStatus[] = ['sent', 'delivered', 'read'];
+
+const unexplained: Explanation = {
+  reason: 'unexplained',
+  explanation: 'It changed nothing, and nothing that is kept says why.',
+};
+
+function explainKnown(
+  what: string,
+  bringer: MessageChangeRow | undefined,
+  { duplicate }: ExplanationFacts,
+): Explanation {
+  const reason = 'already_known';
+  if (duplicate !== null && duplicate > 1) {
+    return { reason, explanation: `Copy ${duplicate - 1} of a delivery that told ${what} before.` };
+  }
+  if (bringer === undefined) return unexplained;
+  const by = { webhook: 'Another delivery', poll: 'A poll', send: 'The answer of the send' }[bringer.source];
+  return { reason, explanation: `${by} had brought ${what} before.` };
+}
+
+function capitalise(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

@@ -1,0 +1,157 @@
+import type { TraceEntry } from '../../contract/connector/trace.ts';
+import { CHANGE } from '../db/change-mask.ts';
+import { toIso, toIsoOrNull } from '../iso-time.ts';
+import { describeEffect, explainDelivery } from './explain-delivery.ts';
+import type { KeptDelivery } from './read-deliveries.ts';
+import type { MessageChangeRow, SendChangeRow } from './trace-rows.ts';
+
+/* Entries of a trace, from what is stored. */
+
+const NOTHING = {
+  event: null,
+  status: null,
+  changed: [],
+  reason: null,
+  seqs: [],
+  walk: null,
+  delivery: null,
+  send: null,
+} as const satisfies Partial<TraceEntry>;
+
+export interface DeliveryFacts {
+  readonly changes: readonly MessageChangeRow[];
+  readonly duplicate: number | null;
+  readonly owners: ReadonlyMap<string, string>;
+}
+
+/** A delivery, and what it changed or why it changed nothing. */
+export function presentDelivery(delivery: KeptDelivery, facts: DeliveryFacts): TraceEntry {
+  const { changes, duplicate, owners } = facts;
+  const { connectionId, receivedAt, signedAt, changeMask, changeBatch } = delivery;
+  const owner = (connectionId === null ? undefined : owners.get(connectionId)) ?? null;
+  return {
+    ...NOTHING,
+    at: toIso(receivedAt),
+    source: 'webhook',
+    connectionId,
+    event: delivery.event,
+    status: delivery.status,
+    outcome: delivery.outcome,
+    changed: listChanged(changeMask),
+    ...explainDelivery(delivery, { changes, duplicate, owner }),
+    seqs: changeBatch === null ? [] : listSeqs(changes.filter(({ batch }) => batch === changeBatch)),
+    delivery: {
+      subscriptionId: delivery.subscriptionId,
+      accountId: delivery.accountId,
+      signedAt: toIso(signedAt),
+      skewMs: receivedAt - signedAt,
+      secretVersion: delivery.secretVersion,
+      duplicate,
+    },
+  };
+}
+
+/** The bits of `CHANGE` of the changes that one statement made. */
+function maskOf(changes: readonly MessageChangeRow[]): number {
+  const bits = {
+    'message.created': CHANGE.created,
+    'message.status': CHANGE.status,
+    'message.updated': CHANGE.fields,
+  };
+  return changes.reduce((mask, { type, status }) => {
+    const withStatus = type === 'message.created' && status !== null ? CHANGE.status : 0;
+    return mask | bits[type] | withStatus;
+  }, 0);
+}
+
+/** What a statement changed that was no delivery of the kept inbox. `changes` are those of one batch, at least one. */
+export function presentChanges(changes: readonly MessageChangeRow[], first: MessageChangeRow): TraceEntry {
+  const changeMask = maskOf(changes);
+  const effect = describeEffect({ changeMask, changeBatch: first.batch }, changes);
+  const status = changes.find(({ type }) => type !== 'message.updated')?.status ?? null;
+  const lost = first.source === 'webhook' && first.via === null;
+  const lostNote = `A delivery ${lowerFirst(effect)}. It is not in the kept days of the inbox any more.`;
+  return {
+    ...NOTHING,
+    at: toIso(first.at),
+    source: first.via === 'replay' ? 'replay' : first.source,
+    connectionId: first.connectionId,
+    status,
+    outcome: 'merged',
+    changed: listChanged(changeMask),
+    reason: lost ? 'delivery_not_kept' : null,
+    explanation: lost ? lostNote : `${describeBringer(first)} ${lowerFirst(effect)}.`,
+    seqs: listSeqs(changes),
+    walk: first.source === 'poll' ? first.via : null,
+  };
+}
+
+function describeBringer({ source, via }: MessageChangeRow): string {
+  if (via === 'replay') return 'A replay of the kept inbox';
+  if (source === 'send') return 'The answer of the send';
+  if (via === 'coverage') return 'A poll, walking down from the newest messages,';
+  if (via === 'visibility') return 'A poll, walking over what a hidden connection had missed,';
+  const age = via?.startsWith('sweep:') ? via.slice('sweep:'.length) : null;
+  if (age === 'full') return 'A poll, sweeping all open statuses,';
+  return age === null ? 'A poll' : `A poll, sweeping the open statuses of the last ${age},`;
+}
+
+/** How a send stood after one of its changes. */
+export function presentSend(row: SendChangeRow): TraceEntry {
+  return {
+    ...NOTHING,
+    at: toIso(row.at),
+    source: 'send',
+    connectionId: row.connectionId,
+    outcome: row.state,
+    explanation: describeSend(row),
+    seqs: row.seq === null ? [] : [row.seq],
+    send: {
+      outboundId: row.outboundId,
+      reference: row.reference,
+      attempts: row.attempts,
+      errorCode: row.errorCode,
+      idempotencyKey: row.idempotencyKey,
+    },
+  };
+}
+
+function describeSend({ state, attempts, errorCode, nextAttemptAt, reference }: SendChangeRow): string {
+  const failed = errorCode === null ? '' : ` (${errorCode})`;
+  switch (state) {
+    case 'queued':
+      if (attempts === 0) return `The CRM queued it under the reference ${reference ?? ''}.`;
+      return `Attempt ${attempts} did not succeed${failed}; the next one comes no sooner than ${toIsoOrNull(nextAttemptAt) ?? 'soon'}.`;
+    case 'sending':
+      // Only a look-up has a time of its own while it is sending.
+      if (nextAttemptAt === null) return `Attempt ${attempts} began.`;
+      return `The answer of attempt ${attempts} was lost${failed}; it is looked for among the messages of the service.`;
+    case 'sent':
+      return `The service took it, with attempt ${attempts}.`;
+    case 'rejected':
+      return `The service refused it${failed}; nothing went out.`;
+    case 'unknown':
+      return `It may have gone out; no answer came${failed}. Only an operator tries it again.`;
+    case 'delivered_not_stored':
+      return 'The service delivered it, and kept no record of it.';
+    case 'cancelled':
+      return 'The CRM cancelled it while it was queued.';
+    default:
+      return `It is ${state}.`;
+  }
+}
+
+/** What makes a message fills its fields, too; only the first is said. */
+function listChanged(mask: number): TraceEntry['changed'] {
+  if (mask & CHANGE.created) return mask & CHANGE.status ? ['created', 'status'] : ['created'];
+  return (['created', 'status', 'fields'] as const).filter((what) => (mask & CHANGE[what]) !== 0);
+}
+
+function listSeqs(changes: readonly MessageChangeRow[]): number[] {
+  return changes.flatMap(({ seq }) => (seq === null ? [] : [seq]));
+}
+
+/** The effect stands behind its bringer in a sentence. */
+function lowerFirst(text: string): string {
+  return text.charAt(0).toLowerCase() + text.slice(1);
+}

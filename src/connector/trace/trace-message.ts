@@ -1,0 +1,165 @@
+import type { MessageTrace, TraceEntry } from '../../contract/connector/trace.ts';
+import type { Queryable } from '../../runtime/database/database.ts';
+import { readInboxSince } from '../db/inbox-partitions.ts';
+import { toIso, toIsoOrNull } from '../iso-time.ts';
+import {
+  CHANGE_RANK,
+  comparePlaces,
+  DELIVERY_RANK,
+  DuplicateCounts,
+  type Place,
+  type TraceKey,
+} from './place.ts';
+import { type KeptDelivery, readDeliveries } from './read-deliveries.ts';
+import { presentChanges, presentDelivery, presentSend } from './trace-entries.ts';
+import {
+  type MessageChangeRow,
+  readKeptBatches,
+  readMessageChanges,
+  readOwners,
+  readSendChanges,
+  readTracedRow,
+  type SendChangeRow,
+  type TracedRow,
+} from './trace-rows.ts';
+
+export interface TraceRequest {
+  readonly messageId: string;
+  readonly limit: number;
+  /** The last entry of the page before. */
+  readonly after: TraceKey | null;
+}
+
+/** One page of a trace, and the key of its last entry when more follow. */
+export interface TracePage extends Omit<MessageTrace, 'nextCursor'> {
+  readonly last: TraceKey | null;
+}
+
+/** Something that touched the message, where it stands in the order. */
+type Step =
+  | { readonly place: Place; readonly kind: 'delivery'; readonly delivery: KeptDelivery }
+  | { readonly place: Place; readonly kind: 'send'; readonly change: SendChangeRow }
+  | {
+      readonly place: Place;
+      readonly kind: 'changes';
+      readonly first: MessageChangeRow;
+      readonly changes: readonly MessageChangeRow[];
+    };
+
+/**
+ * Tells what touched a message, oldest first: each kept delivery, what polls, sends and replays changed, and the steps
+ * of the send behind it. All of it is read from what was stored at the time; nothing is guessed. Null when neither a
+ * message nor a delivery with this id is known. Memory is bounded by `limit`.
+ */
+export async function traceMessage(db: Queryable, request: TraceRequest): Promise<TracePage | null> {
+  const { messageId, limit, after } = request;
+  const row = await readTracedRow(db, messageId);
+  const changes = await readMessageChanges(db, messageId);
+  const place = readPlace(after);
+  const deliveries = await readDeliveries(db, messageId, afterDelivery(place), limit + 1);
+  if (row === null && changes.length === 0 && deliveries.length === 0 && after === null) return null;
+  const connectionId = row?.connectionId ?? changes[0]?.connectionId ?? null;
+  const ofWebhooks = changes.filter(({ source, via }) => source === 'webhook' && via === null);
+  const kept = await readKeptBatches(db, messageId, ofWebhooks);
+  const sends = await readSendChanges(db, messageId, connectionId, afterChange(place), limit + 1);
+  const steps = [
+    ...deliveries.map(stepOfDelivery),
+    ...sends.map(stepOfSend),
+    ...stepsOfChanges(changes.filter(({ batch }) => !kept.has(batch))),
+  ]
+    .filter((step) => comparePlaces(step.place, place) > 0)
+    .sort((a, b) => comparePlaces(a.place, b.place));
+  const page = steps.slice(0, limit);
+  const counts = new DuplicateCounts(after?.slice(3) ?? []);
+  const entries = await presentSteps(db, page, changes, counts);
+  const last = page.at(-1)?.place;
+  const hasMore = steps.length > limit && last !== undefined;
+  return {
+    messageId,
+    message: row === null ? null : presentRow(row),
+    inbox: await judgeInbox(db, row, ofWebhooks.length - kept.size),
+    entries,
+    hasMore,
+    last: hasMore ? keyOf(last, counts.counts) : null,
+  };
+}
+
+function readPlace(after: TraceKey | null): Place {
+  if (after === null) return { at: Number.MIN_SAFE_INTEGER, rank: DELIVERY_RANK, id: 0 };
+  const [at, rank, id] = after;
+  return { at, rank, id };
+}
+
+function keyOf({ at, rank, id }: Place, counts: readonly number[]): TraceKey {
+  const [received = 0, sent = 0, delivered = 0, read = 0, failed = 0] = counts;
+  return [at, rank, id, received, sent, delivered, read, failed];
+}
+
+/** Deliveries come before changes of the same time. */
+function afterDelivery({ at, rank, id }: Place): { at: number; id: number } {
+  return { at, id: rank === DELIVERY_RANK ? id : Number.MAX_SAFE_INTEGER };
+}
+
+function afterChange({ at, rank, id }: Place): { at: number; batch: number } {
+  return { at, batch: rank === CHANGE_RANK ? id : -1 };
+}
+
+function stepOfDelivery(delivery: KeptDelivery): Step {
+  const place: Place = { at: delivery.receivedAt, rank: DELIVERY_RANK, id: delivery.id };
+  return { place, kind: 'delivery', delivery };
+}
+
+function stepOfSend(change: SendChangeRow): Step {
+  return { place: { at: change.at, rank: CHANGE_RANK, id: change.batch }, kind: 'send', change };
+}
+
+/** What one statement changed is one step. */
+function stepsOfChanges(changes: readonly MessageChangeRow[]): Step[] {
+  const byBatch = Map.groupBy(changes, ({ batch }) => batch);
+  return [...byBatch.values()].flatMap((group) => {
+    const [first] = group;
+    if (first === undefined) return [];
+    const place: Place = { at: first.at, rank: CHANGE_RANK, id: first.batch };
+    return [{ place, kind: 'changes', first, changes: group }];
+  });
+}
+
+async function presentSteps(
+  db: Queryable,
+  steps: readonly Step[],
+  changes: readonly MessageChangeRow[],
+  counts: DuplicateCounts,
+): Promise<TraceEntry[]> {
+  const named = steps.flatMap((step) =>
+    step.kind === 'delivery' && step.delivery.connectionId !== null ? [step.delivery.connectionId] : [],
+  );
+  const owners = await readOwners(db, [...new Set(named)]);
+  return steps.map((step) => {
+    if (step.kind === 'send') return presentSend(step.change);
+    if (step.kind === 'changes') return presentChanges(step.changes, step.first);
+    const { delivery } = step;
+    const duplicate = delivery.outcome === 'misfit' ? null : counts.next(delivery.event, delivery.status);
+    return presentDelivery(delivery, { changes, duplicate, owners });
+  });
+}
+
+function presentRow(row: TracedRow): NonNullable<MessageTrace['message']> {
+  return { ...row, firstSeenAt: toIso(row.firstSeenAt), createdAt: toIso(row.createdAt) };
+}
+
+/** What the kept days can tell: everything, unless the message is older than they are or a delivery is gone. */
+async function judgeInbox(
+  db: Queryable,
+  row: TracedRow | null,
+  lost: number,
+): Promise<MessageTrace['inbox']> {
+  const since = await readInboxSince(db);
+  const older = row !== null && since !== null && row.firstSeenAt < since;
+  const complete = lost === 0 && !older;
+  const kept = `The inbox keeps deliveries since ${toIsoOrNull(since) ?? 'no day yet'}`;
+  const gone =
+    lost === 0
+      ? 'Deliveries of this message from before, if there were any, are gone.'
+      : `Deliveries that made ${lost === 1 ? '1 batch of changes' : `${lost} batches of changes`} of this message are gone; what they changed is told from the feed.`;
+  return { keptSince: toIsoOrNull(since), complete, note: complete ? null : `${kept}. ${gone}` };
+}

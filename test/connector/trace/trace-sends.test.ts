@@ -1,0 +1,73 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
+import { traceMessage } from '../../../src/connector/trace/trace-message.ts';
+import { OutboxBench, refuse, sentAs } from '../outbox/outbox-bench.ts';
+import { delivery, status } from '../support/event-fixtures.ts';
+
+let bench: OutboxBench;
+beforeAll(async () => {
+  bench = await OutboxBench.open();
+});
+afterAll(() => bench.close());
+
+it('the trace of an own send tells each attempt with its code and key, and whatever came first', async () => {
+  const connectionId = await bench.addConnection();
+  const outboundId = await bench.queueText(connectionId, 'Hello', 'order-7');
+  await bench.clock.advance(1_000);
+  let calls = 0;
+  bench.answer = async () => {
+    calls += 1;
+    if (calls === 1) refuse('send_failed');
+    // Its status arrives while the call is under way.
+    const message = status(connectionId, 'm-own', 'delivered', bench.clock.now());
+    const receivedAt = bench.clock.now();
+    await commitBatch(bench.database, {
+      now: receivedAt,
+      deliveries: [delivery({ message }, { receivedAt })],
+    });
+    return sentAs('m-own');
+  };
+  const outbox = await bench.running();
+  await bench.sendAll(outbox, 2);
+  await bench.database.query('SELECT connector.number_changes(1000)');
+
+  const page = await traceMessage(bench.database, { messageId: 'm-own', limit: 50, after: null });
+  const entries = page?.entries ?? [];
+  expect(
+    entries.map((entry) => [entry.source, entry.outcome, entry.send?.attempts, entry.send?.errorCode]),
+  ).toEqual([
+    ['send', 'queued', 0, null],
+    ['send', 'sending', 1, null],
+    ['send', 'queued', 1, 'send_failed'],
+    // At one time deliveries come first.
+    ['webhook', 'merged', undefined, undefined],
+    ['send', 'sending', 2, 'send_failed'],
+    ['send', 'merged', undefined, undefined],
+    ['send', 'sent', 2, 'send_failed'],
+  ]);
+  const [key] = bench.calls.map(({ idempotencyKey }) => idempotencyKey);
+  expect(bench.calls.map(({ idempotencyKey }) => idempotencyKey)).toEqual([key, key]);
+  const sends = entries.flatMap(({ send }) => (send === null ? [] : [send]));
+  expect(sends.every((send) => send.outboundId === outboundId && send.reference === 'order-7')).toBe(true);
+  expect(sends.map(({ idempotencyKey }) => idempotencyKey)).toEqual([null, key, key, key, key]);
+  expect(entries[2]?.explanation).toMatch(
+    /^Attempt 1 did not succeed \(send_failed\); the next one comes no sooner than 2026-/,
+  );
+  // The status was higher already; the answer brought text and peer.
+  expect(entries[5]).toMatchObject({
+    changed: ['fields'],
+    explanation: 'The answer of the send filled in what was missing.',
+  });
+  expect(entries.flatMap(({ seqs }) => seqs)).toHaveLength(7);
+
+  const row = await bench.database.query(`SELECT status, peer FROM connector.messages WHERE id = 'm-own'`);
+  expect(row).toEqual([{ status: 'delivered', peer: '447700900201' }]);
+});
+
+it('the trace of a send stays when its row is gone, without the key', async () => {
+  await bench.database.query('DELETE FROM connector.outbound');
+  const page = await traceMessage(bench.database, { messageId: 'm-own', limit: 50, after: null });
+  const sends = (page?.entries ?? []).flatMap(({ send }) => (send === null ? [] : [send]));
+  expect(sends).toHaveLength(5);
+  expect(sends.every(({ idempotencyKey }) => idempotencyKey === null)).toBe(true);
+});

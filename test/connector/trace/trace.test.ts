@@ -1,0 +1,213 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
+import { dropInboxPartitions } from '../../../src/connector/db/inbox-partitions.ts';
+import { traceMessage } from '../../../src/connector/trace/trace-message.ts';
+import { changeList } from '../../../src/contract/connector/changes.ts';
+import { connectorErrorBody } from '../../../src/contract/connector/errors.ts';
+import { type MessageTrace, messageTrace, type TraceEntry } from '../../../src/contract/connector/trace.ts';
+import { countBuffers } from '../support/count-buffers.ts';
+import { delivery, newId, received } from '../support/event-fixtures.ts';
+import { ConnectorWorld, type RunningConnector } from '../support/running-connector.ts';
+
+const DAY = 86_400_000;
+
+let world: ConnectorWorld;
+let running: RunningConnector;
+
+beforeAll(async () => {
+  world = await ConnectorWorld.open();
+  world.service.addConnection('c1');
+  running = await world.start();
+  await running.ask('POST', '/v1/sync');
+});
+afterAll(() => world.close());
+
+async function trace(id: string, query = ''): Promise<MessageTrace> {
+  const answer = await running.ask('GET', `/v1/messages/${id}/trace${query}`);
+  expect(answer.status).toBe(200);
+  return messageTrace.parse(answer.body);
+}
+
+/** A status event that was signed 1.5 s before it arrives. Times rise from event to event. */
+async function deliverStatus(id: string, status: string): Promise<void> {
+  await world.clock.advance(1_000);
+  const message = { id, wa_id: null, status, timestamp: world.clock.now() };
+  const event = { event: 'message.status', connection_id: 'c1', message };
+  expect((await running.deliver(event, world.secret, world.clock.now() - 1_500)).status).toBe(200);
+}
+
+const summary = ({ source, status, outcome, changed, reason, delivery }: TraceEntry) => [
+  source,
+  status,
+  outcome,
+  changed.join(' '),
+  reason,
+  delivery?.duplicate ?? null,
+];
+
+describe('the trace of a message', () => {
+  const id = 'm-traced';
+  beforeAll(async () => {
+    for (const status of ['sent', 'sent', 'read', 'delivered', 'failed', 'read', 'sent']) {
+      await deliverStatus(id, status);
+    }
+    await deliverStatus(id, 'bogus');
+    await world.clock.advance(1_000);
+    const edited = { event: 'message.edited', connection_id: 'c1', message: { id } };
+    await running.deliver(edited, world.secret);
+    await world.clock.advance(1_000);
+    world.service.addMessage('c1', world.clock.now(), {
+      id,
+      direction: 'outgoing',
+      status: 'read',
+      text: 'Hi',
+    });
+    await running.ask('POST', '/v1/sync');
+    await deliverStatus(id, 'read');
+  });
+
+  it('tells of each delivery what it changed or why it changed nothing, and of each poll', async () => {
+    const { entries, message, inbox, hasMore } = await trace(id);
+    expect(entries.map(summary)).toEqual([
+      ['webhook', 'sent', 'merged', 'created status', null, 1],
+      ['webhook', 'sent', 'unchanged', '', 'already_known', 2],
+      ['webhook', 'read', 'merged', 'status', null, 1],
+      ['webhook', 'delivered', 'unchanged', '', 'status_not_higher', 1],
+      ['webhook', 'failed', 'unchanged', '', 'status_final', 1],
+      ['webhook', 'read', 'unchanged', '', 'already_known', 2],
+      ['webhook', 'sent', 'unchanged', '', 'already_known', 3],
+      ['webhook', null, 'misfit', '', 'does_not_fit', null],
+      ['webhook', null, 'unknown_event', '', 'unknown_event', null],
+      ['poll', null, 'merged', 'fields', null, null],
+      ['webhook', 'read', 'unchanged', '', 'already_known', 3],
+    ]);
+    expect(message).toMatchObject({
+      connectionId: 'c1',
+      status: 'read',
+      statusConflict: true,
+      firstSeenBy: 'webhook',
+    });
+    expect(inbox).toMatchObject({ complete: true, note: null });
+    expect(hasMore).toBe(false);
+  });
+
+  it('says it in sentences, with the skew of the clock, the secret and the walk', async () => {
+    const { entries } = await trace(id);
+    expect(entries[0]?.delivery).toMatchObject({
+      skewMs: 1_500,
+      secretVersion: 1,
+      subscriptionId: 'default',
+    });
+    expect(entries.map(({ explanation }) => explanation)).toEqual([
+      'Made the message known and set the status to sent.',
+      'Copy 1 of a delivery that told the status sent before.',
+      'Raised the status from sent to read.',
+      'The status was read already, which is higher than delivered. A status never falls.',
+      'The status was read; failed cannot follow it.',
+      'Copy 1 of a delivery that told the status read before.',
+      'Copy 2 of a delivery that told the status sent before.',
+      expect.stringContaining('Its fields do not fit: message.status'),
+      'This event type means nothing here. It is kept.',
+      'A poll, walking down from the newest messages, filled in what was missing.',
+      'Copy 2 of a delivery that told the status read before.',
+    ]);
+    expect(entries[9]?.walk).toBe('coverage');
+  });
+
+  it('names every change of the feed about the message, each once', async () => {
+    const { changes } = changeList.parse((await running.ask('GET', '/v1/changes?limit=1000')).body);
+    const told = changes.filter((change) => 'messageId' in change && change.messageId === id);
+    const { entries } = await trace(id);
+    expect(entries.flatMap(({ seqs }) => seqs)).toEqual(told.map(({ seq }) => seq));
+  });
+
+  it('comes in pages that make the whole, and is in order of time', async () => {
+    const whole = (await trace(id)).entries;
+    const paged: TraceEntry[] = [];
+    for (let cursor = '', more = true; more; ) {
+      const page = await trace(id, `?limit=2${cursor}`);
+      paged.push(...page.entries);
+      cursor = `&cursor=${page.nextCursor}`;
+      more = page.hasMore;
+    }
+    expect(paged).toEqual(whole);
+    expect(whole.map(({ at }) => at)).toEqual(whole.map(({ at }) => at).sort());
+  });
+
+  it('is not there for an id that nothing named, and refuses a cursor that it did not give', async () => {
+    const unknown = await running.ask('GET', '/v1/messages/m-unheard-of/trace');
+    expect([unknown.status, connectorErrorBody.parse(unknown.body).error]).toEqual([404, 'not_found']);
+    const forged = await running.ask('GET', `/v1/messages/${id}/trace?cursor=WzFd`);
+    expect([forged.status, connectorErrorBody.parse(forged.body).error]).toEqual([400, 'invalid_request']);
+  });
+
+  it('shows deliveries that were never merged, without a message', async () => {
+    await deliverStatus('m-misfit', 'bogus');
+    expect(await trace('m-misfit')).toMatchObject({ message: null, entries: [{ reason: 'does_not_fit' }] });
+    const facts = received('c1', 'm-foreign', { accountId: 'account-2' });
+    const strange = delivery({ message: facts }, { receivedAt: world.clock.now() });
+    await commitBatch(world.database, { now: world.clock.now(), deliveries: [strange] });
+    const { message, entries } = await trace('m-foreign');
+    expect(message).toBeNull();
+    expect(entries.map(summary)).toEqual([['webhook', null, 'foreign', '', 'other_account', 1]]);
+    expect(entries[0]?.explanation).toContain('account-2');
+  });
+
+  it('credits each delivery of one batch with its own part', async () => {
+    const [connection, message] = [newId(), newId()];
+    const now = world.clock.now();
+    const copy = () => delivery({ message: received(connection, message) }, { receivedAt: now });
+    await commitBatch(world.database, { now: now + 5, deliveries: [copy(), copy(), copy()] });
+    const { entries } = await trace(message);
+    expect(entries.map(summary)).toEqual([
+      ['webhook', null, 'merged', 'created', null, 1],
+      ['webhook', null, 'unchanged', '', 'already_known', 2],
+      ['webhook', null, 'unchanged', '', 'already_known', 3],
+    ]);
+  });
+
+  it('of 10,000 copies comes in pages, the last of which costs no more than the first', async () => {
+    const [connection, message] = [newId(), newId()];
+    const now = world.clock.now();
+    await commitBatch(world.database, {
+      now,
+      deliveries: [delivery({ message: received(connection, message) }, { receivedAt: now })],
+    });
+    await world.database.query(
+      `INSERT INTO connector.inbox (received_at, subscription_id, account_id, signed_at, body, event, connection_id,
+                                    message_id, outcome, change_mask)
+       SELECT received_at + n / 10, subscription_id, account_id, signed_at, body, event, connection_id, message_id,
+              'unchanged', 0
+         FROM connector.inbox, generate_series(1, 10000) n WHERE message_id = $1`,
+      [message],
+    );
+    const counting = countBuffers(world.database);
+    const counts: number[] = [];
+    let entries = 0;
+    let page = await traceMessage(counting, { messageId: message, limit: 1_000, after: null });
+    for (; page !== null; ) {
+      counts.push(counting.takeCount());
+      entries += page.entries.length;
+      expect(page.entries.at(-1)?.delivery?.duplicate).toBe(entries);
+      const { last } = page;
+      if (last === null) break;
+      page = await traceMessage(counting, { messageId: message, limit: 1_000, after: last });
+    }
+    expect(entries).toBe(10_001);
+    expect(Math.max(...counts)).toBeLessThan(2_000);
+  });
+
+  it('says plainly what the kept days do not tell any more, and tells the rest from the feed', async () => {
+    await deliverStatus('m-old', 'sent');
+    await world.clock.advance(1_000);
+    await dropInboxPartitions(world.database, world.clock.now() + DAY);
+    const { entries, inbox } = await trace('m-old');
+    expect(entries.map(summary)).toEqual([
+      ['webhook', 'sent', 'merged', 'created status', 'delivery_not_kept', null],
+    ]);
+    expect(entries[0]?.seqs).toHaveLength(1);
+    expect(entries[0]?.explanation).toContain('not in the kept days of the inbox any more');
+    expect(inbox.complete).toBe(false);
+    expect(inbox.note).toMatch(/^The inbox keeps deliveries since 2026-01-16T00:00:00.000Z\. /);
+  });
+});
