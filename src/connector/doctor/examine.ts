@@ -110,7 +110,7 @@ function explained(check: Check<Database>): Check<Database> {
         const [what = '', ...advice] = error.message.split(': ');
         return problem(`${capitalized(what)}.`, {
           evidence: [`It failed as ${error.reason}${error.code === undefined ? '' : ` (${error.code})`}.`],
-          advice: advice.length === 0 ? [] : [`${capitalized(advice.join(': '))}.`],
+          advice: advice.length === 0 ? [] : [`${capitalized(advice.join(': ')).replace(/\?$/, '')}.`],
         });
       }
     },

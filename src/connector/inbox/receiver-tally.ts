@@ -1,5 +1,5 @@
 import type { Clock } from '../../runtime/clock/clock.ts';
-import type { Database } from '../../runtime/database/database.ts';
+import type { Queryable } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { Refusal } from './refusals.ts';
 
@@ -55,7 +55,7 @@ ON CONFLICT (hour, subscription_id, kind) DO UPDATE
  * added is lost, and a lost answer of the database may count twice: this is evidence, not truth.
  */
 export function createReceiverTally(options: {
-  readonly database: Database;
+  readonly database: Queryable;
   readonly clock: Clock;
   readonly logger: Logger;
 }): ReceiverTally {
@@ -125,7 +125,7 @@ export function createReceiverTally(options: {
   };
 }
 
-async function addTallies(database: Database, rows: readonly Tally[]): Promise<void> {
+async function addTallies(database: Queryable, rows: readonly Tally[]): Promise<void> {
   const column = <Key extends keyof Tally>(key: Key): Tally[Key][] => rows.map((row) => row[key]);
   const params = [
     column('hour'),

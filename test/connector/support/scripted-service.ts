@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 /** A message as this service keeps it; `createdAt` in epoch milliseconds. */
@@ -19,6 +19,7 @@ export interface ServiceConnection {
   status: string;
   licenseValid: boolean;
   licenseStatus: string;
+  licenseExpires?: string;
 }
 
 export interface ServiceRequest {
@@ -26,6 +27,8 @@ export interface ServiceRequest {
   /** Without the prefix and the query. */
   readonly path: string;
   readonly query: URLSearchParams;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
 }
 
 interface Answer {
@@ -47,6 +50,8 @@ export class ScriptedService {
   messages: ServiceMessage[] = [];
   requests: ServiceRequest[] = [];
   webhook: { url: string; secret: string } | null = null;
+  /** What the webhook configuration says of the delivered types. */
+  events: string[] = [];
   /** Secrets are this and a number. */
   secretPrefix = 'secret-';
   pageSize = 100;
@@ -123,12 +128,14 @@ export class ScriptedService {
 
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? '', 'http://service');
+    const body = await readBody(request);
     const parsed: ServiceRequest = {
       method: request.method ?? '',
       path: url.pathname.replace('/api/v1', ''),
       query: url.searchParams,
+      headers: request.headers,
+      body,
     };
-    const body = await readBody(request);
     this.requests.push(parsed);
     await this.onRequest(parsed);
     const fault = this.fault(parsed);
@@ -152,14 +159,14 @@ export class ScriptedService {
       case 'GET /webhook':
         return {
           status: 200,
-          body: { url: this.webhook?.url ?? null, events: [], secretSet: this.webhook !== null },
+          body: { url: this.webhook?.url ?? null, events: this.events, secretSet: this.webhook !== null },
         };
       case 'PUT /webhook':
         this.webhook = {
           url: String(JSON.parse(body).url),
           secret: `${this.secretPrefix}${++this.#secrets}`,
         };
-        return { status: 200, body: { ...this.webhook, events: [] } };
+        return { status: 200, body: { ...this.webhook, events: this.events } };
       case 'POST /webhook/rotate':
         if (this.webhook === null) return { status: 400, body: { error: 'invalid_webhook' } };
         this.webhook = { ...this.webhook, secret: `${this.secretPrefix}${++this.#secrets}` };

@@ -32,7 +32,7 @@ export const sealedSecrets: Check<StoreFacts> = {
           evidence: [`Closed: ${some(closed)}.`, ...evidence],
           advice: [
             'Put the key that sealed them back into CONNECTOR_SEALING_KEYS, after the first one, separated by a comma.',
-            'If that key is gone for good: docs/secrets.md tells how to begin anew with new credentials.',
+            'If that key is gone for good: docs/operations.md tells how to begin anew (A sealing key is lost).',
           ],
         },
       );

@@ -28,10 +28,9 @@ export const signatures: Check<AccountFacts> = {
     }
     const taken = tallies.get('taken');
     const evidence = describeAll(tallies, now);
-    if (isWorse(tallies.get('wrong_signature'), taken)) return explainWrongSecret(evidence);
-    const late = tallies.get('stale_timestamp');
-    const early = tallies.get('future_timestamp');
-    if (isWorse(late, taken) || isWorse(early, taken)) return explainClock(evidence, late, early);
+    const going = newest(tallies, taken);
+    if (going === 'wrong_signature') return explainWrongSecret(evidence);
+    if (going !== null) return explainClock(evidence, going, tallies.get(going));
     const failed = [...FAILURES].filter((kind) => tallies.has(kind));
     if (taken === undefined && failed.length === 0) return notChecked('Nothing was delivered in 24 h.');
     if (taken === undefined || failed.length === 0) {
@@ -64,7 +63,7 @@ const NAMES: Readonly<Record<(typeof FAILURES)[number], string>> = {
   wrong_signature: 'with a wrong signature',
   stale_timestamp: 'with a timestamp more than 5 min old',
   future_timestamp: 'with a timestamp more than 5 min ahead',
-  missing_header: 'without signature headers',
+  missing_header: 'without signature headers (scanners do so, and this command)',
   malformed_timestamp: 'with a malformed timestamp',
   malformed_signature: 'with a malformed signature',
 };
@@ -72,9 +71,14 @@ const NAMES: Readonly<Record<(typeof FAILURES)[number], string>> = {
 const STRANGERS =
   'Requests without signature headers come from scanners, tests and this command; the service always signs.';
 
-/** It goes on: the last failure is younger than the last success, or there is none. */
-function isWorse(failed: Tallied | undefined, taken: Tallied | undefined): boolean {
-  return failed !== undefined && (taken === undefined || failed.lastAt > taken.lastAt);
+/** Kinds that the service itself can cause. */
+const TELLING = ['wrong_signature', 'stale_timestamp', 'future_timestamp'] as const;
+
+/** The failure that goes on: the newest one, if no delivery was taken since. */
+function newest(tallies: Tallies, taken: Tallied | undefined): (typeof TELLING)[number] | null {
+  const lastAt = (kind: TallyKind): number => tallies.get(kind)?.lastAt ?? 0;
+  const [last] = [...TELLING].sort((a, b) => lastAt(b) - lastAt(a));
+  return last !== undefined && lastAt(last) > (taken?.lastAt ?? 0) ? last : null;
 }
 
 function explainWrongSecret(evidence: string[]): Finding {
@@ -88,12 +92,18 @@ function explainWrongSecret(evidence: string[]): Finding {
   });
 }
 
-function explainClock(evidence: string[], late: Tallied | undefined, early: Tallied | undefined): Finding {
-  const worst = early ?? late;
-  const off = worst === undefined ? '' : ` by about ${span(Math.abs(worst.leastMs))}`;
+function explainClock(
+  evidence: string[],
+  kind: 'stale_timestamp' | 'future_timestamp',
+  tallied: Tallied | undefined,
+): Finding {
+  const off =
+    tallied === undefined
+      ? ''
+      : ` by about ${span(kind === 'stale_timestamp' ? tallied.leastMs : -tallied.mostMs)}`;
   return problem(
-    early === undefined
-      ? `Deliveries are refused as too old${off}: our clock is ahead, or old deliveries are sent again.`
+    kind === 'stale_timestamp'
+      ? `Deliveries are refused as ${off === '' ? 'too old' : `signed ${off.replace(' by about ', '')} ago`}: our clock is ahead, or old deliveries are sent again.`
       : `Deliveries are refused as being ahead of our clock${off}.`,
     {
       evidence,

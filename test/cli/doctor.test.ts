@@ -1,0 +1,127 @@
+import { writeFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { lookAtSettings } from '../../src/cli/doctor/look-at-settings.ts';
+import { ExaminedSystem } from '../connector/doctor/examined-system.ts';
+import { ROOT, spawnCommand } from '../support/spawn-command.ts';
+
+const COMMAND = join(ROOT, 'src/cli/doctor.ts');
+const SLOW_MS = 60_000;
+
+describe('the settings as the doctor reads them', () => {
+  const read = (env: Record<string, string>) => {
+    const { settings, reports } = lookAtSettings(env);
+    return { settings, report: reports.find(({ check }) => check === 'settings') };
+  };
+  const GOOD = { CONNECTOR_API_TOKEN: 'token', CONNECTOR_SEALING_KEYS: 'A'.repeat(43) };
+
+  it('are well', () => {
+    expect(read(GOOD).report).toMatchObject({ verdict: 'ok' });
+    expect(lookAtSettings(GOOD).reports.find(({ check }) => check === 'node')).toMatchObject({
+      verdict: 'ok',
+    });
+  });
+
+  it('are all named that are wrong, and the others are read', () => {
+    const { report, settings } = read({
+      DATABASE_URL: 'postgres://user:canary-password@db.example/x',
+      CONNECTOR_SEALING_KEYS: 'canary-short',
+      RECONCILE_INTERVAL_MS: '5',
+      SERVICE_BASE_URL: 'https://service.example/api/v1',
+    });
+    expect(report).toMatchObject({ verdict: 'problem' });
+    const named = report?.evidence.map((line) => line.split(':')[0]);
+    expect(named?.sort()).toEqual([
+      'CONNECTOR_API_TOKEN',
+      'CONNECTOR_SEALING_KEYS',
+      'RECONCILE_INTERVAL_MS',
+      'SERVICE_API_KEY',
+    ]);
+    expect(JSON.stringify(report)).not.toContain('canary');
+    expect(settings).toMatchObject({
+      databaseUrl: 'postgres://user:canary-password@db.example/x',
+      sealingKeys: [],
+      reconcileIntervalMs: 45_000,
+    });
+  });
+
+  it('that are nearly spelled right, or name a file that is not there', () => {
+    expect(read({ ...GOOD, SERVICE_API_KEYS: 'x' }).report).toMatchObject({
+      verdict: 'warning',
+      evidence: ['SERVICE_API_KEYS is no setting. Did you mean SERVICE_API_KEY?'],
+    });
+    expect(read({ ...GOOD, CONNECTOR_HANDLERS: './nowhere.ts' }).report).toMatchObject({
+      verdict: 'problem',
+    });
+  });
+});
+
+describe('npm run doctor', () => {
+  let folder: string;
+  let system: ExaminedSystem;
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'test-doctor-'));
+    system = await ExaminedSystem.open();
+    await system.start();
+    await system.poll();
+  });
+
+  afterAll(async () => {
+    await system.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  const run = (words: readonly string[]) => spawnCommand('node', [COMMAND, ...words], { cwd: folder }).ended;
+
+  it(
+    'ends with 2 where there is nothing to look at, and with 2 for a word that it does not know',
+    async () => {
+      writeFileSync(
+        join(folder, '.env'),
+        `CONNECTOR_API_TOKEN=token\nCONNECTOR_SEALING_KEYS=${'A'.repeat(43)}\nCONNECTOR_PORT=0\n`,
+      );
+      const [nothing, wrong] = await Promise.all([run([]), run(['--jsom'])]);
+      expect(nothing.stdout).toContain('DATABASE_URL is not set, and there is no data in .data');
+      expect(nothing.code).toBe(2);
+      expect(wrong).toMatchObject({ code: 2, stdout: '' });
+    },
+    SLOW_MS,
+  );
+
+  it(
+    'ends with 0 when all is well, and with 1 when something is wrong, and tells it without a secret',
+    async () => {
+      const { settings } = system;
+      const env = {
+        DATABASE_URL: settings.databaseUrl,
+        CONNECTOR_PORT: new URL(system.url).port,
+        CONNECTOR_API_TOKEN: settings.apiToken,
+        CONNECTOR_SEALING_KEYS: settings.sealingKeys[0],
+        SERVICE_BASE_URL: settings.service?.baseUrl,
+        SERVICE_API_KEY: settings.service?.apiKey,
+        WEBHOOK_PUBLIC_URL: settings.webhookPublicUrl,
+      };
+      const lines = Object.entries(env).map(([name, value]) => `${name}=${value}`);
+      writeFileSync(join(folder, '.env'), lines.join('\n'));
+      const well = await run(['--json']);
+      expect(well.code, `${well.stdout}${well.stderr}`).toBe(0);
+      expect(JSON.parse(well.stdout)).toMatchObject({ well: true, counts: { problem: 0, warning: 0 } });
+
+      system.service.webhook = { url: 'https://other.example/hooks', secret: 'whsec_other' };
+      const wrong = await run([]);
+      expect(wrong.code).toBe(1);
+      expect(wrong.stdout).toMatch(
+        /^PROBLEM {2}webhook: The service delivers to another address than this connector\.$/m,
+      );
+      expect(wrong.stdout).toMatch(
+        /^1 problem, 0 warnings, \d+ ok, \d+ not checked\.\nBegin with webhook: /m,
+      );
+      const secrets = [settings.apiToken, settings.service?.apiKey, ...settings.sealingKeys, 'whsec_'];
+      for (const secret of secrets) expect(`${well.stdout}${wrong.stdout}`).not.toContain(secret);
+    },
+    SLOW_MS,
+  );
+});

@@ -1,0 +1,409 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createReceiverTally } from '../../../src/connector/inbox/receiver-tally.ts';
+import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
+import { openDatabase } from '../../../src/runtime/database/database.ts';
+import { generateSealingKey } from '../../../src/runtime/sealing/key-ring.ts';
+import { silentLogger } from '../../support/platform.ts';
+import { ExaminedSystem, having, told } from './examined-system.ts';
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 24 * 60 * MINUTE_MS;
+
+let system: ExaminedSystem;
+let received = 0;
+
+/** An event about a message that the service has, too. */
+function messageEvent(): object {
+  received += 1;
+  const message = system.service.addMessage('c1', system.clock.now());
+  const { id, text, createdAt: timestamp } = message;
+  return {
+    event: 'message.received',
+    connection_id: 'c1',
+    message: { id, wa_id: null, from: '447700900201', text, media_url: null, media_type: null, timestamp },
+  };
+}
+
+async function deliverGood(): Promise<void> {
+  expect(await system.deliver(messageEvent())).toBe(200);
+}
+
+beforeAll(async () => {
+  system = await ExaminedSystem.open();
+  system.service.addConnection('c1', { licenseExpires: new Date(Date.now() + 90 * DAY_MS).toISOString() });
+  system.service.addConnection('c2');
+  await system.start();
+  system.service.date = system.clock.now();
+  await system.poll();
+  await deliverGood();
+});
+
+afterAll(() => system.close());
+
+// In this order: each test mends what it broke, and what is counted by the hour stays.
+describe('a system that is well', () => {
+  it('is told so, by every check that it can be asked', async () => {
+    system.service.date = system.clock.now();
+    system.service.events = [
+      'message.received',
+      'message.status',
+      'connection.disconnected',
+      'connection.connected',
+    ];
+    const reports = await system.examine();
+    expect(reports.filter(({ verdict }) => verdict === 'problem' || verdict === 'warning')).toEqual([]);
+    // Whether the receiver's counts are in the database already is a matter of time.
+    const soon = ['signatures', 'answers'];
+    expect(having(reports, 'not_checked').filter((check) => !soon.includes(check))).toEqual([
+      'redis',
+      'handler',
+    ]);
+    expect(having(reports, 'ok').filter((check) => !soon.includes(check))).toEqual([
+      'database',
+      'migrations',
+      'rights',
+      'connections',
+      'sealing',
+      'queues',
+      'account',
+      'connector',
+      'service',
+      'scopes',
+      'clock',
+      'webhook',
+      'webhook-address',
+      'events',
+      'polls',
+      'missed-events',
+      'licences',
+      'pairing',
+      'slots',
+      'processes',
+      'inbox',
+      'feed',
+      'sends',
+    ]);
+  });
+});
+
+describe('the service', () => {
+  it.each([
+    [{ status: 401, body: { error: 'invalid_key' } }, 'unknown or was revoked', 'SERVICE_API_KEY'],
+    [{ status: 403, body: { error: 'ip_not_allowed' } }, 'not on the allow-list', 'developer portal'],
+    [
+      { status: 403, body: { error: 'insufficient_scope' } },
+      'lacks the scope messaging.read',
+      'messaging.read',
+    ],
+    [{ status: 502, body: '<html>' }, 'fails', 'Wait'],
+    [{ status: 404, body: '<html>' }, 'refuses the call', '/api/v1'],
+    [{ status: 200, body: '<html>' }, 'cannot be read', 'SERVICE_BASE_URL'],
+    ['reset', 'cut off', 'proxy'],
+  ] as const)('that answers %j', async (fault, says, advice) => {
+    system.service.fault = () => fault;
+    const reports = await system.examine();
+    system.service.fault = () => undefined;
+    expect(told(reports, 'service')).toMatch(/^problem/);
+    expect(told(reports, 'service')).toContain(says);
+    expect(told(reports, 'service')).toContain(advice);
+    // What the database tells is told all the same.
+    expect(told(reports, 'polls')).toMatch(/^ok/);
+  });
+
+  it('that nobody answers for, or not by TLS', async () => {
+    const { apiKey } = system.settings.service ?? { apiKey: '' };
+    const at = (baseUrl: string) => system.ask('service', { service: { baseUrl, apiKey } });
+    expect(await at(`http://127.0.0.1:${system.closedPort}/api/v1`)).toMatch(
+      /^problem: Nothing listens at 127\.0\.0\.1:\d+ \(ECONNREFUSED\)/,
+    );
+    expect(await at(system.service.baseUrl.replace('http:', 'https:'))).toMatch(
+      /^problem: There is no TLS connection/,
+    );
+  });
+
+  it('whose key lacks scopes has them named', async () => {
+    system.service.fault = ({ path }) =>
+      /^\/(?:webhook|messages\/read)$/.test(path)
+        ? { status: 403, body: { error: 'insufficient_scope' } }
+        : undefined;
+    const reports = await system.examine();
+    system.service.fault = () => undefined;
+    expect(told(reports, 'scopes')).toMatch(
+      /^problem: The credential lacks messaging\.send, messaging\.events\./,
+    );
+    expect(told(reports, 'webhook')).toBe('not_checked: The credential lacks the scope messaging.events.');
+  });
+
+  it('is asked for nothing that changes it', async () => {
+    system.service.requests = [];
+    await system.examine();
+    const asked = system.service.requests.map(({ method, path }) => `${method} ${path}`);
+    expect(asked.sort()).toEqual([
+      'GET /connections',
+      'GET /connections/doctor-asks-for-none',
+      'GET /webhook',
+      'POST /messages/read',
+    ]);
+  });
+
+  it('whose clock is apart', async () => {
+    system.service.date = system.clock.now() + 4 * MINUTE_MS;
+    expect(await system.ask('clock')).toMatch(/^warning: The clocks are apart\.[\s\S]*4 min ahead of ours/);
+    system.service.date = system.clock.now() - 6 * MINUTE_MS;
+    expect(await system.ask('clock')).toMatch(
+      /^problem: The clocks are so far apart[\s\S]*6 min behind ours/,
+    );
+    system.service.date = system.clock.now();
+    expect(await system.ask('clock')).toMatch(/^ok/);
+  });
+});
+
+describe('the webhook', () => {
+  it('that was moved elsewhere', async () => {
+    const ours = system.service.webhook;
+    system.service.webhook = { url: 'https://other.example/hooks', secret: 'whsec_other' };
+    expect(await system.ask('webhook')).toMatch(
+      /^problem: The service delivers to another address[\s\S]*other\.example\/hooks[\s\S]*hooks\.example\.com[\s\S]*registered its own address[\s\S]*restart the connector/,
+    );
+    system.service.webhook = null;
+    expect(await system.ask('webhook')).toMatch(/^problem: The service has no webhook of this account/);
+    system.service.webhook = ours;
+    expect(await system.ask('webhook', { webhookPublicUrl: undefined })).toMatch(
+      /^not_checked: WEBHOOK_PUBLIC_URL/,
+    );
+  });
+
+  it.each([
+    [{ status: 200 }, 'Something else than this receiver answers'],
+    [{ status: 302, headers: { location: 'https://login.example/?next=secret' } }, 'follows no redirect'],
+    [{ status: 502 }, 'A proxy answers there'],
+    [{ status: 401, headers: { 'www-authenticate': 'Basic' } }, 'Something else than this receiver answers'],
+  ])('whose address answers %j', async (front, says) => {
+    system.front = front;
+    const answer = await system.ask('webhook-address');
+    system.front = 'connector';
+    expect(answer).toMatch(/^problem/);
+    expect(answer).toContain(says);
+    expect(answer).not.toContain('next=');
+  });
+
+  it('whose path leads past the receiver, and whose certificate nobody trusts', async () => {
+    const url = system.settings.webhookPublicUrl ?? '';
+    expect(await system.ask('webhook-address', { webhookPublicUrl: `${url}/sub-of-nobody` })).toContain(
+      'A connector answers there, but does not know this webhook path.',
+    );
+    const wrongName = url.replace('hooks.example.com', 'other.example.com');
+    expect(await system.ask('webhook-address', { webhookPublicUrl: wrongName })).toMatch(
+      /^problem: There is no TLS connection to other\.example\.com[\s\S]*ALTNAME[\s\S]*for another name/,
+    );
+  });
+
+  it('of an old consent gets message.received alone', async () => {
+    system.service.events = ['message.received'];
+    expect(await system.ask('events')).toMatch(
+      /^problem: The service delivers message\.received alone[\s\S]*consent to the app anew/,
+    );
+    // Where the service does not say, the messages do: none of these statuses came by webhook.
+    system.service.events = [];
+    for (let sent = 0; sent < 3; sent += 1) {
+      await deliverGood();
+      system.service.addMessage('c1', system.clock.now(), { direction: 'outgoing', status: 'read' });
+    }
+    await system.poll();
+    expect(await system.ask('events')).toMatch(
+      /^problem: The service delivers message\.received alone[\s\S]*of 3 outgoing messages|Of 3 outgoing messages/,
+    );
+  });
+});
+
+describe('the settings', () => {
+  it('with a sealing key that opens nothing name the account', async () => {
+    expect(await system.ask('sealing', { sealingKeys: [generateSealingKey()] })).toMatch(
+      /^problem: 2 stored secrets do not open[\s\S]*credential of default \(unknown_key\), secret of default \(unknown_key\)/,
+    );
+    const [key = ''] = system.settings.sealingKeys;
+    expect(await system.ask('sealing', { sealingKeys: [generateSealingKey(), key] })).toMatch(
+      /^warning: Some secrets are still sealed with an older key/,
+    );
+  });
+
+  it('that changed since the start', async () => {
+    const service = { baseUrl: system.service.baseUrl, apiKey: 'another-key-of-the-account' };
+    expect(await system.ask('account', { service })).toMatch(/^warning: SERVICE_API_KEY changed/);
+    expect(await system.ask('connector', { apiToken: randomBytes(24).toString('base64url') })).toMatch(
+      /^warning: It runs and is ready, but with another CONNECTOR_API_TOKEN/,
+    );
+  });
+
+  it('that lead to somebody else, or to nobody', async () => {
+    const port = Number(new URL(system.service.baseUrl).port);
+    expect(await system.ask('connector', { port })).toMatch(/^problem: Something else than the connector/);
+    expect(await system.ask('connector', { port: system.closedPort })).toMatch(
+      /^not_checked: Nothing listens/,
+    );
+  });
+});
+
+describe('an account', () => {
+  it('whose polls fail', async () => {
+    system.service.fault = ({ path }) => (path === '/messages' ? { status: 500, body: {} } : undefined);
+    await system.poll();
+    expect(await system.ask('polls')).toMatch(
+      /^problem: Polls fail\.[\s\S]*failed in a row, the last with http_500/,
+    );
+    system.service.fault = () => undefined;
+    await system.poll();
+    expect(await system.ask('polls')).toMatch(/^ok/);
+  });
+
+  it('whose connections have no licence, a short one, or wait for a scan', async () => {
+    const [first, second] = system.service.connections;
+    if (first === undefined || second === undefined) throw new Error('the service has two connections');
+    first.licenseExpires = new Date(system.clock.now() + DAY_MS).toISOString();
+    first.status = 'disconnected';
+    second.licenseValid = false;
+    await system.poll();
+    const reports = await system.examine();
+    expect(told(reports, 'licences')).toMatch(
+      /problem: 1 connection is shown by the service no longer\.[\s\S]*c2/,
+    );
+    expect(told(reports, 'licences')).toMatch(
+      /warning: 1 licence ends within 3 days\.[\s\S]*c1 \(Label of c1\) in 24 h/,
+    );
+    expect(told(reports, 'pairing')).toMatch(/^warning: 1 connection waits for the owner[\s\S]*c1/);
+    first.licenseExpires = new Date(system.clock.now() + 90 * DAY_MS).toISOString();
+    first.status = 'open';
+    second.licenseValid = true;
+    await system.poll();
+    expect(having(await system.examine(), 'problem')).not.toContain('licences');
+  });
+
+  it('without a free slot, and with events that only polling found', async () => {
+    system.service.account.slots = { total: 2, used: 2, available: 0, nextExpiry: null };
+    system.service.addMessage('c2', system.clock.now());
+    await system.poll();
+    // What polling brought is judged 40 s later, and slots are read again after five minutes.
+    system.clock.shift(6 * MINUTE_MS);
+    await system.poll();
+    const reports = await system.examine();
+    expect(told(reports, 'slots')).toMatch(/^warning: No slot is free[\s\S]*2 of 2 slots used/);
+    // Of c2 no webhook ever told.
+    expect(told(reports, 'missed-events')).toMatch(
+      /^problem: No webhook arrives, although polls find messages\.[\s\S]*c2/,
+    );
+  });
+});
+
+describe('what the receiver refused', () => {
+  it('is told by its kind: a wrong secret', async () => {
+    expect(await system.deliver(messageEvent(), { secret: 'whsec_of_before' })).toBe(401);
+    await system.stop();
+    expect(await system.ask('signatures')).toMatch(
+      /^problem: Deliveries are refused: they are signed with another secret[\s\S]*1 was refused with a wrong signature/,
+    );
+  });
+
+  it('is told by its kind: a wrong clock; and is over once a delivery is taken', async () => {
+    await system.start();
+    const signedAt = system.clock.now() - 7 * MINUTE_MS;
+    expect(await system.deliver(messageEvent(), { signedAt })).toBe(401);
+    await system.stop();
+    expect(await system.ask('signatures')).toMatch(/^problem: Deliveries are refused as signed 7 min ago/);
+    await system.start();
+    await deliverGood();
+    await system.stop();
+    const over = await system.ask('signatures');
+    expect(over).toMatch(/^ok: The last deliveries were signed well/);
+    expect(over).toContain('with a wrong signature');
+  });
+
+  it('or answered late', async () => {
+    expect(await system.ask('answers')).toMatch(/^ok: Deliveries are answered quickly/);
+    const database = openDatabase({
+      url: system.settings.databaseUrl ?? '',
+      name: 'test',
+      clock: systemClock,
+      logger: silentLogger,
+    });
+    const slow = createReceiverTally({ database, clock: system.clock, logger: silentLogger });
+    slow.note('default', 'taken', 7_000);
+    slow.note('default', 'slow', 7_000);
+    await slow.close();
+    expect(await system.ask('answers')).toMatch(
+      /^warning: Some answers came near the limit[\s\S]*7 s at most/,
+    );
+    const late = createReceiverTally({ database, clock: system.clock, logger: silentLogger });
+    late.note('default', 'unavailable');
+    await late.close();
+    await database.close();
+    expect(await system.ask('answers')).toMatch(
+      /^problem: Deliveries fail, because they are not answered in time\.[\s\S]*1 was answered 503/,
+    );
+  });
+});
+
+describe('work that nobody does', () => {
+  it('is told when no process runs', async () => {
+    await system.start();
+    system.service.fault = ({ method, path }) =>
+      `${method} ${path}` === 'POST /messages' ? { status: 502, body: { error: 'send_failed' } } : undefined;
+    const send = { connectionId: 'c1', to: '447700900201', text: 'Good morning', reference: 'order-1' };
+    expect((await system.call('POST', '/v1/messages', send)).status).toBe(202);
+    await system.stop();
+    system.service.fault = () => undefined;
+    // As a process leaves it that is killed between a commit and its number.
+    await system.database.query(
+      `with batch as (insert into connector.change_batches (id, size) values (nextval('connector.change_batch_id'), 1) returning id)
+       insert into connector.changes (batch, position, type, at, account_id, connection_id, source)
+       select id, 1, 'connection.updated', $1::bigint, 'default', 'c1', 'api' from batch`,
+      [system.clock.now()],
+    );
+    system.clock.shift(10 * MINUTE_MS);
+    const reports = await system.examine();
+    expect(told(reports, 'connector')).toMatch(/^not_checked: Nothing listens/);
+    expect(told(reports, 'webhook-address')).toMatch(/^problem: A proxy answers there/);
+    expect(told(reports, 'polls')).toMatch(/^problem: No poll was begun for/);
+    expect(told(reports, 'processes')).toMatch(/^problem: No process polls or sends/);
+    expect(told(reports, 'feed')).toMatch(
+      /^problem: Changes get no numbers[\s\S]*1 batch waits, the oldest for 10 min/,
+    );
+    expect(told(reports, 'sends')).toMatch(/^problem: 1 lane stands still[\s\S]*c1/);
+  });
+
+  it('is told of the days of the inbox', async () => {
+    system.clock.shift(8 * DAY_MS);
+    await system.database.query(
+      `insert into connector.inbox (received_at, subscription_id, account_id, signed_at, body, outcome, change_mask)
+       values ($1::bigint, 'default', 'default', $1::bigint, '{}', 'misfit', 0)`,
+      [system.clock.now()],
+    );
+    expect(await system.ask('inbox')).toMatch(
+      /^warning: Deliveries lie outside of the days of the inbox\.[\s\S]*1 in the default/,
+    );
+    system.clock.shift(40 * DAY_MS);
+    expect(await system.ask('inbox')).toContain('of the inbox should have been dropped');
+    expect(received).toBeGreaterThan(0);
+  });
+
+  it('is told of the handler', async () => {
+    await system.database.query(
+      `insert into connector.handover (feed_id, cursor) select 'f', last_seq from connector.feed`,
+    );
+    expect(await system.ask('handler')).toMatch(/^ok: The handler takes what comes/);
+    await system.database.query(
+      `insert into connector.handover_lanes (connection_id, waiting, set_aside) values ('c1', 1, 1)`,
+    );
+    await system.database.query(
+      `insert into connector.handover_queue (connection_id, seq, batch, position) select 'c1', last_seq, 1, 1 from connector.feed`,
+    );
+    await system.database.query(
+      `insert into connector.dead_letters (seq, connection_id, batch, position, attempts, last_error, at)
+       values (1, 'c1', 1, 1, 5, 'TypeError: no such customer', $1::bigint)`,
+      [system.clock.now() - MINUTE_MS],
+    );
+    const handler = await system.ask('handler');
+    expect(handler).toContain('problem: The handler does not take changes in time.');
+    expect(handler).toMatch(/warning: 1 change was set aside[\s\S]*no such customer[\s\S]*dead-letters/);
+  });
+});

@@ -1,0 +1,161 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { DoctorSettings } from '../../../src/connector/doctor/facts.ts';
+import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
+import { migrateDatabase } from '../../../src/runtime/database/migrate.ts';
+import { findFreePort } from '../../support/connector-process.ts';
+import { asAdmin, createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { silentLogger } from '../../support/platform.ts';
+import { REDIS_MISSING, startTestRedis } from '../../support/redis.ts';
+import { examineWith, MIGRATIONS, openForDoctor, told } from './examined-system.ts';
+
+const SETTINGS: DoctorSettings = {
+  host: '127.0.0.1',
+  port: 0,
+  sealingKeys: [],
+  reconcileIntervalMs: 45_000,
+  inboxRetentionDays: 30,
+};
+
+/** What a check says of this database. */
+async function ask(check: string, databaseUrl: string): Promise<string> {
+  return told(await examineWith(SETTINGS, { databaseUrl }), check);
+}
+
+describe('a database', () => {
+  let database: TestDatabase;
+  const roles: string[] = [];
+
+  beforeAll(async () => {
+    database = await createTestDatabase();
+  });
+
+  afterAll(async () => {
+    await database.drop();
+    await asAdmin(async (sql) => {
+      for (const role of roles) await sql.unsafe(`drop role if exists ${role}`);
+    });
+  });
+
+  /** Does something to the database as its owner. */
+  async function run(...statements: string[]): Promise<void> {
+    const owner = openForDoctor(database.url);
+    for (const statement of statements) await owner.query(statement);
+    await owner.close();
+  }
+
+  /** The address of the database for a user who was just made. */
+  async function asNewUser(): Promise<{ readonly role: string; readonly url: string }> {
+    const role = `role_${randomBytes(6).toString('hex')}`;
+    const password = randomBytes(12).toString('hex');
+    roles.push(role);
+    await asAdmin(async (sql) => void (await sql.unsafe(`create role ${role} login password '${password}'`)));
+    const url = new URL(database.url);
+    url.username = role;
+    url.password = password;
+    return { role, url: url.href };
+  }
+
+  const migrate = () =>
+    migrateDatabase({
+      url: database.url,
+      schema: 'connector',
+      folder: MIGRATIONS,
+      logger: silentLogger,
+      clock: systemClock,
+    });
+
+  it('that nobody answers for, or that is not there', async () => {
+    const away = new URL(database.url);
+    away.port = String(await findFreePort());
+    const reports = await examineWith(SETTINGS, { databaseUrl: away.href });
+    expect(told(reports, 'database')).toMatch(
+      /^problem: Cannot use Postgres at .*\n.*ECONNREFUSED[\s\S]*Nothing listens there/,
+    );
+    expect(told(reports, 'rights')).toBe('not_checked: The database cannot be asked.');
+    const missing = new URL(database.url);
+    missing.pathname = '/nothing_of_this_name';
+    expect(await ask('database', missing.href)).toMatch(/^problem[\s\S]*does not exist/);
+  });
+
+  it('that a connector never used, or an older version did, or a newer one', async () => {
+    expect(await ask('migrations', database.url)).toMatch(
+      /^problem: The database holds nothing of a connector yet/,
+    );
+    await migrate();
+    expect(await ask('migrations', database.url)).toMatch(/^ok/);
+    const last = '(select max(created_at) from connector.applied_migrations)';
+    await run(`create table kept as select * from connector.applied_migrations`);
+    await run(`delete from connector.applied_migrations where created_at = ${last}`);
+    expect(await ask('migrations', database.url)).toMatch(/^problem: 1 migration is not applied yet/);
+    await run(`insert into connector.applied_migrations select * from kept on conflict do nothing`);
+    await run(`insert into connector.applied_migrations values (9999999999999, 'of a later version')`);
+    expect(await ask('migrations', database.url)).toMatch(
+      /^problem: The database is newer than this version/,
+    );
+    await run(`delete from connector.applied_migrations where created_at = 9999999999999`);
+    await run(`update connector.applied_migrations set hash = 'other' where created_at = ${last}`);
+    expect(await ask('migrations', database.url)).toMatch(
+      /^problem: A migration that was applied is not the one/,
+    );
+    await run(
+      `delete from connector.applied_migrations`,
+      `insert into connector.applied_migrations select * from kept`,
+    );
+    expect(await ask('migrations', database.url)).toMatch(/^ok/);
+  });
+
+  it('whose user lacks rights, or that takes no writes', async () => {
+    const { role, url } = await asNewUser();
+    await run(
+      `grant usage on schema connector to ${role}`,
+      `grant select on all tables in schema connector to ${role}`,
+    );
+    expect(await ask('rights', url)).toMatch(
+      new RegExp(
+        `^problem: The user ${role} lacks rights[\\s\\S]*No full access to accounts[\\s\\S]*No right to create[\\s\\S]*belongs to another user`,
+      ),
+    );
+    await asAdmin(
+      async (sql) => void (await sql.unsafe(`alter role ${role} set default_transaction_read_only = on`)),
+    );
+    expect(await ask('rights', url)).toMatch(/^problem: The database takes no writes/);
+    await run(`drop owned by ${role}`);
+  });
+
+  it('whose queues are missing, and that has connections left and no account', async () => {
+    expect(await ask('queues', database.url)).toMatch(/^problem: The schema queue is missing/);
+    expect(await ask('connections', database.url)).toMatch(/^ok/);
+    expect(await ask('account', database.url)).toMatch(/^warning: There is no account/);
+  });
+});
+
+describe.skipIf(REDIS_MISSING !== undefined)('Redis', () => {
+  const ask = async (redisUrl: string): Promise<string> =>
+    told(await examineWith({ ...SETTINGS, redisUrl }, { whyNoDatabase: 'there is none' }), 'redis');
+
+  it('that evicts, that is full, that asks for a password, that is well, and that is away', async () => {
+    const redis = await startTestRedis(['--maxmemory', '3mb', '--maxmemory-policy', 'allkeys-lru']);
+    try {
+      expect(await ask(redis.url)).toMatch(
+        /^problem: Redis may drop queued work: its maxmemory-policy is allkeys-lru[\s\S]*CONFIG SET maxmemory-policy noeviction/,
+      );
+      const { Redis } = await import('ioredis');
+      const admin = new Redis(redis.url);
+      await admin.config('SET', 'maxmemory-policy', 'noeviction');
+      await admin.config('SET', 'maxmemory', '0');
+      expect(await ask(redis.url)).toMatch(/^ok: Redis answers, and evicts nothing/);
+      await admin.set('of-somebody-else', 'x'.repeat(8_000_000));
+      await admin.config('SET', 'maxmemory', '9mb');
+      expect(await ask(redis.url)).toMatch(/^warning: Redis is nearly full/);
+      await admin.config('SET', 'requirepass', 'pass-of-a-test');
+      expect(await ask(redis.url)).toMatch(/^problem: Redis refuses the user or the password/);
+      admin.disconnect();
+    } finally {
+      await redis.stop();
+    }
+    expect(await ask(redis.url)).toMatch(
+      /^problem: Redis cannot be used\. Nothing listens at 127\.0\.0\.1:\d+/,
+    );
+  });
+});

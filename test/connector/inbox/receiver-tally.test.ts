@@ -1,0 +1,69 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { readTallies } from '../../../src/connector/doctor/read-tallies.ts';
+import { createReceiverTally } from '../../../src/connector/inbox/receiver-tally.ts';
+import type { Database, Queryable } from '../../../src/runtime/database/database.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { openConnectorDatabase, silentLogger } from '../support/event-fixtures.ts';
+
+const HOUR_MS = 3_600_000;
+
+let database: Database;
+let close: () => Promise<void>;
+const clock = new ManualClock();
+
+beforeAll(async () => {
+  ({ database, close } = await openConnectorDatabase());
+});
+
+afterAll(() => close());
+
+const open = () => createReceiverTally({ database, clock, logger: silentLogger });
+const rows = () =>
+  database.query<{ hour: number; kind: string; count: number }>(
+    'select hour, kind, count from connector.receiver_tallies order by hour, kind',
+  );
+
+it('adds what several processes counted, by hour, subscription and kind', async () => {
+  const first = open();
+  const second = open();
+  first.note('default', 'taken', 10);
+  first.note('default', 'taken', 30);
+  first.note('other', 'wrong_signature');
+  second.note('default', 'taken', 2.4);
+  await first.close();
+  await second.close();
+  const [taken] = [(await readTallies(database, clock.now() - HOUR_MS, 'default')).get('taken')];
+  expect(taken).toMatchObject({ count: 3, totalMs: 42, leastMs: 2, mostMs: 30, lastAt: clock.now() });
+  expect((await readTallies(database, clock.now() - HOUR_MS, 'other')).get('wrong_signature')?.count).toBe(1);
+  expect((await readTallies(database, clock.now() - HOUR_MS, null)).size).toBe(2);
+});
+
+it('writes every 15 s and only what there is, and keeps two days', async () => {
+  const cleaned = Promise.withResolvers<void>();
+  const asked: string[] = [];
+  const watched: Queryable = {
+    async query(text, params, options) {
+      asked.push(text.trim().slice(0, 6));
+      const result = await database.query(text, params, options);
+      if (text.startsWith('DELETE')) cleaned.resolve();
+      return result as never;
+    },
+  };
+  const tally = createReceiverTally({ database: watched, clock, logger: silentLogger });
+  await clock.advance(49 * HOUR_MS);
+  tally.start();
+  tally.note('default', 'stale_timestamp', 400_000);
+  await clock.advance(15_000);
+  await cleaned.promise;
+  expect(await rows()).toMatchObject([{ kind: 'stale_timestamp', count: 1 }]);
+  await clock.advance(60_000);
+  await tally.close();
+  expect(asked).toEqual(['INSERT', 'DELETE']);
+});
+
+it('lets nothing of a database that is away be felt', async () => {
+  const away: Queryable = { query: () => Promise.reject(new Error('away')) };
+  const tally = createReceiverTally({ database: away, clock, logger: silentLogger });
+  tally.note('default', 'taken', 1);
+  await expect(tally.close()).resolves.toBeUndefined();
+});
