@@ -13,6 +13,7 @@ import { measureQuotas } from './accounts/quota.ts';
 import { resealSecrets } from './accounts/reseal.ts';
 import { createSubscriptionSecrets } from './accounts/subscription-secrets.ts';
 import { createWebApp, createWorkerApp } from './api/create-app.ts';
+import { createConnectionCalls } from './connections/connection-calls.ts';
 import { createChangesRouter } from './feed/changes-router.ts';
 import { createFeed } from './feed/feed.ts';
 import type { ChangeHandlers } from './handover/handlers.ts';
@@ -21,6 +22,8 @@ import { createHandoverMetrics, measureHandover } from './handover/handover-metr
 import { createInboxKeeper } from './inbox/inbox-keeper.ts';
 import { createReceiver } from './inbox/receiver.ts';
 import { createReceiverTally } from './inbox/receiver-tally.ts';
+import { createFileOpener } from './media/open-file.ts';
+import { readOwnOrigins } from './media/own-origins.ts';
 import { createOwnFileFetch } from './outbox/fetch-own-file.ts';
 import { openSendingClient } from './outbox/open-client.ts';
 import { createOutbox } from './outbox/outbox.ts';
@@ -61,7 +64,7 @@ export interface Connector {
   readonly app: RequestListener;
   /** Begins to work: registers the webhook, polls, numbers changes. Call it once the app listens. */
   start(): Promise<void>;
-  /** Ends the streams of changes, so that a server can drain. */
+  /** Ends the streams of changes and of pictures, so that a server can drain. */
   endStreams(): void;
   /** Resolves when nothing that came in is unfinished: commits, polls, numbering. */
   settle(): Promise<void>;
@@ -96,6 +99,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
   // A process that was not told of the service does not call it, even if another one stored its key.
   const mayUse = (account: Account): boolean =>
     account.id !== FIRST_ACCOUNT_ID || options.service !== undefined;
+  const openFile = createFileOpener({ clock, ownOrigins: () => readOwnOrigins(database) });
   const outbox = createOutbox({
     database,
     queues,
@@ -106,7 +110,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     metrics: createOutboxMetrics(metrics),
     sends: role !== 'web',
     clientFor: (accountId) => openSendingClient({ database, keyRing, clock, mayUse }, accountId),
-    fetchFile: createOwnFileFetch({ database, clock }),
+    fetchFile: createOwnFileFetch(openFile),
     onCommitted: () => feed.nudge(),
   });
   const handover = createHandover({
@@ -159,6 +163,16 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     polling: reconciler,
     polls: role !== 'web',
   });
+  const calls = createConnectionCalls({
+    database,
+    keyRing,
+    clock,
+    logger,
+    random,
+    mayUse,
+    finishes: role !== 'web',
+    onCommitted: () => feed.nudge(),
+  });
   const probes = { database, queues, clock, logger, metrics };
   const web = role === 'worker' ? null : createWebSide();
 
@@ -190,6 +204,10 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
         outbox,
         handover,
         accounts,
+        openFile,
+        clientOf: calls.clientOf,
+        watches: calls.watches,
+        closing: calls.closing,
         isConfigured,
       }),
       receiver,
@@ -207,14 +225,19 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
       web?.tally.start();
       await accounts.start();
       await outbox.start();
+      calls.start();
       await handover.start();
       if (role !== 'web') await reconciler.start();
     },
-    endStreams: () => web?.changes.endStreams(),
+    endStreams() {
+      web?.changes.endStreams();
+      calls.watches.close();
+    },
     async settle() {
       await web?.receiver.settle();
       await reconciler.settle();
       await outbox.settle();
+      await calls.settle();
       await feed.settle();
       await handover.settle();
     },
@@ -225,6 +248,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
         reconciler.close(),
         outbox.close(),
         accounts.close(),
+        calls.close(),
         keeper.close(),
         web?.tally.close(),
       ]);

@@ -95,7 +95,7 @@ kept AS (
          visible = true, deleted_at = NULL, version = c.version + 1, updated_at = excluded.updated_at
    WHERE (c.account_id = excluded.account_id OR c.listed_at IS NULL)
      AND c.version = (SELECT l.version FROM listed l WHERE l.connection_id = excluded.connection_id)
-     AND (c.listed_at IS NULL OR NOT c.visible
+     AND (c.listed_at IS NULL OR NOT c.visible OR c.deleted_at IS NOT NULL
           OR (${told('c')}) IS DISTINCT FROM (${filled.join(', ')}))
   RETURNING c.*
 ),

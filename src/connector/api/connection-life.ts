@@ -1,0 +1,143 @@
+import type { Clock } from '../../runtime/clock/clock.ts';
+import { markDeleted, readMirrorRow, storeDetail } from '../connections/mirror-row.ts';
+import { repeatCall } from '../connections/repeat-call.ts';
+import type { ServiceClient } from '../service-client/service-client.ts';
+import { ServiceError, ServiceRefusal } from '../service-client/service-errors.ts';
+import { notFound } from './api-error.ts';
+import type { Operation } from './operations.ts';
+import { describeServiceFailure, type PassedCodes } from './service-failure.ts';
+import { findTarget, type ServiceTarget, type ServiceTargetOptions } from './service-target.ts';
+
+export interface ConnectionLifeOptions extends ServiceTargetOptions {
+  readonly clock: Clock;
+  /** Gives calls up: the process stops. */
+  readonly closing: AbortSignal;
+  /** Told when a change was written. */
+  readonly onChanged: () => void;
+  /** Has an account polled soon. */
+  readonly pollSoon: (accountId: string) => Promise<void>;
+}
+
+/**
+ * `POST /v1/connections/{id}/restart`. After a lost answer the session is restarted once more, which brings it to
+ * the same state.
+ */
+export function restartConnection(options: ConnectionLifeOptions): Operation<'restartConnection'> {
+  return async ({ id, query }) => {
+    const target = await findTarget(options, id, query.accountId);
+    const { recreated } = await callAbout(options, target, id, (client, signal) =>
+      client.restartConnection(id, signal),
+    );
+    await follow(options, target, id);
+    return { ok: true, recreated };
+  };
+}
+
+/** `POST /v1/connections/{id}/logout`. A second logout changes nothing, so a lost answer is asked for again. */
+export function logoutConnection(options: ConnectionLifeOptions): Operation<'logoutConnection'> {
+  return async ({ id, query }) => {
+    const target = await findTarget(options, id, query.accountId);
+    await callAbout(options, target, id, (client, signal) => client.logoutConnection(id, signal));
+    await follow(options, target, id);
+    return { ok: true };
+  };
+}
+
+/**
+ * `DELETE /v1/connections/{id}`. After a lost answer the service says that it knows no such connection: then it
+ * is deleted. So a repeat is fine, also one of the CRM.
+ */
+export function deleteConnection(options: ConnectionLifeOptions): Operation<'deleteConnection'> {
+  return async ({ id, query }) => {
+    const target = await findTarget(options, id, query.accountId);
+    let repeated = false;
+    const remove = async (signal: AbortSignal): Promise<void> => {
+      const again = repeated;
+      repeated = true;
+      await target.client.deleteConnection(id, signal).catch((error: unknown) => {
+        if (!isGone(error) || (target.row === null && !again)) throw error;
+      });
+    };
+    await repeatCall(options, remove).catch((error: unknown) => {
+      throw isGone(error) ? notFound('connection') : describeServiceFailure(error);
+    });
+    await noteDeleted(options, target.accountId, id);
+    void options.pollSoon(target.accountId);
+    return { ok: true };
+  };
+}
+
+const CODE_REFUSALS: PassedCodes = {
+  invalid_phone_number: 'phoneNumber: must be international digits alone, without a plus sign.',
+  already_connected: 'The session is live: there is nothing to pair.',
+  not_supported_for_provider: 'A number of the business platform never pairs.',
+};
+
+/** `POST /v1/connections/{id}/pairing-code`. Never repeated by itself: each call counts against a cap. */
+export function requestPairingCode(options: ConnectionLifeOptions): Operation<'requestPairingCode'> {
+  return async ({ id, query, body }) => {
+    const target = await findTarget(options, id, query.accountId);
+    const fallback = `/v1/connections/${encodeURIComponent(id)}/pairing`;
+    const passed: PassedCodes = {
+      ...CODE_REFUSALS,
+      pairing_code_unavailable: `No code is to be had now; pair by picture: GET ${fallback}.`,
+    };
+    try {
+      return { code: await target.client.requestPairingCode(id, body.phoneNumber, options.closing) };
+    } catch (error) {
+      if (isGone(error)) await noteDeleted(options, target.accountId, id);
+      throw isGone(error) ? notFound('connection') : describeServiceFailure(error, passed);
+    }
+  };
+}
+
+/** True when the service itself says that there is no such thing; a proxy's 404 has no code. */
+export function isGone(error: unknown): boolean {
+  return error instanceof ServiceRefusal && error.status === 404 && error.code !== 'http_404';
+}
+
+/** Notes in the mirror that the service knows a connection no longer. */
+export async function noteDeleted(
+  options: Pick<ConnectionLifeOptions, 'database' | 'clock' | 'onChanged'>,
+  accountId: string,
+  connectionId: string,
+): Promise<void> {
+  const { database, clock, onChanged } = options;
+  if (await markDeleted(database, connectionId, accountId, clock.now())) onChanged();
+}
+
+async function callAbout<T>(
+  options: ConnectionLifeOptions,
+  target: ServiceTarget,
+  connectionId: string,
+  call: (client: ServiceClient, signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  try {
+    return await repeatCall(options, (signal) => call(target.client, signal));
+  } catch (error) {
+    if (isGone(error)) await noteDeleted(options, target.accountId, connectionId);
+    throw isGone(error) ? notFound('connection') : describeServiceFailure(error);
+  }
+}
+
+/**
+ * Brings the mirror in step with the service after a call. What was asked for is done by now, so a service that
+ * does not say more is no failure.
+ */
+export async function follow(
+  options: ConnectionLifeOptions,
+  { accountId, client }: Pick<ServiceTarget, 'accountId' | 'client'>,
+  connectionId: string,
+): Promise<void> {
+  const { database, clock, closing, onChanged, pollSoon } = options;
+  // Before the detail is asked for: what an event tells meanwhile is newer.
+  const row = await readMirrorRow(database, connectionId);
+  const owner = { accountId, version: row?.version ?? null };
+  try {
+    const detail = await client.getConnection(connectionId, closing);
+    if (await storeDetail(database, owner, detail, clock.now())) onChanged();
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+  }
+  void pollSoon(accountId);
+}

@@ -1,0 +1,56 @@
+import type { Request, Router } from 'express';
+import type { Database } from '../../runtime/database/database.ts';
+import type { Logger } from '../../runtime/logger/logger.ts';
+import { createMediaRouter, type MessageFile } from '../media/media-router.ts';
+import { FileUnavailable, type OpenFile } from '../media/open-file.ts';
+import { ApiError, notFound } from './api-error.ts';
+import { readId } from './read-input.ts';
+
+/** Each holds two sockets and some buffers. */
+const MOST_AT_ONCE = 32;
+const RETRY_AFTER_MS = 2_000;
+
+export interface MediaOptions {
+  readonly database: Database;
+  readonly logger: Logger;
+  readonly openFile: OpenFile;
+  /** Gives fetches up: the process stops. */
+  readonly closing: AbortSignal;
+}
+
+/** `GET /v1/messages/{id}/media`. */
+export function routeMedia({ database, logger, openFile, closing }: MediaOptions): Router {
+  return createMediaRouter({
+    logger,
+    openFile,
+    closing,
+    mostAtOnce: MOST_AT_ONCE,
+    find: (request) => findFile(database, request),
+    refusals: {
+      tooMany: () => new ApiError('unavailable', 'Too many files are being fetched.', RETRY_AFTER_MS),
+      unavailable: describeUnavailable,
+    },
+  });
+}
+
+async function findFile(database: Database, request: Request): Promise<MessageFile> {
+  const id = readId(request.params['id']);
+  const [message] = await database.query<{ mediaUrl: string | null; mediaType: string | null }>(
+    `select media_url as "mediaUrl", media_type as "mediaType" from connector.messages
+      where id = $1 order by created_at desc limit 1`,
+    [id],
+  );
+  if (message === undefined) throw notFound('message');
+  const { mediaUrl, mediaType } = message;
+  if (mediaUrl !== null) return { id, mediaUrl, mediaType };
+  const why = mediaType === null ? 'The message has no file.' : 'The service gives no address for this file.';
+  throw new ApiError('no_media', why);
+}
+
+const CODES = { refused: 'media_refused', gone: 'media_gone', unreachable: 'service_unreachable' } as const;
+
+function describeUnavailable(error: unknown): unknown {
+  if (!(error instanceof FileUnavailable)) return error;
+  const { message } = error;
+  return new ApiError(CODES[error.kind], `${message.charAt(0).toUpperCase()}${message.slice(1)}.`);
+}

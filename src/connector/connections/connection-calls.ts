@@ -1,0 +1,72 @@
+import type { Clock } from '../../runtime/clock/clock.ts';
+import type { Database } from '../../runtime/database/database.ts';
+import type { Logger } from '../../runtime/logger/logger.ts';
+import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
+import { type Account, readAccount } from '../accounts/account-store.ts';
+import { clientOf } from '../accounts/credential-source.ts';
+import { createPairingWatches, type PairingWatches } from '../pairing/pairing-watches.ts';
+import type { ServiceClient } from '../service-client/service-client.ts';
+import { createCreationFinisher } from './finish-creations.ts';
+
+/** Each holds a socket, and asks for a picture every few seconds if nobody else looks at the same one. */
+const MOST_PAIRING_STREAMS = 200;
+
+export interface ConnectionCallsOptions {
+  readonly database: Database;
+  readonly keyRing: KeyRing;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly random: () => number;
+  /** Whether this process may use the credential of an account. */
+  readonly mayUse: (account: Account) => boolean;
+  /** Whether this process finishes what others began. */
+  readonly finishes: boolean;
+  /** Told when a change was written. */
+  readonly onCommitted: () => void;
+}
+
+/** What the calls about connections share in one process. */
+export interface ConnectionCalls {
+  /** A client of the service for an account; null when this process may not use its credential. */
+  readonly clientOf: (account: Account) => ServiceClient | null;
+  readonly watches: PairingWatches;
+  /** Aborts when the process stops: gives up what is asked of the service. */
+  readonly closing: AbortSignal;
+  /** Begins to finish creations that were left in doubt. */
+  start(): void;
+  /** Resolves when no creation is being finished. */
+  settle(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export function createConnectionCalls(options: ConnectionCallsOptions): ConnectionCalls {
+  const { database, keyRing, clock, logger, random } = options;
+  const closing = new AbortController();
+  const open = (account: Account): ServiceClient | null =>
+    options.mayUse(account) && account.hasCredential ? clientOf({ database, keyRing, clock }, account) : null;
+  const watches = createPairingWatches({ clock, logger, random, mostViewers: MOST_PAIRING_STREAMS });
+  const finisher = createCreationFinisher({
+    database,
+    clock,
+    logger,
+    onCreated: options.onCommitted,
+    clientFor: async (accountId) => {
+      const account = await readAccount(database, accountId);
+      return account === null ? null : open(account);
+    },
+  });
+  return {
+    clientOf: open,
+    watches,
+    closing: closing.signal,
+    start() {
+      if (options.finishes) finisher.start();
+    },
+    settle: () => finisher.settle(),
+    async close() {
+      closing.abort();
+      watches.close();
+      await Promise.all([finisher.close(), watches.settle()]);
+    },
+  };
+}

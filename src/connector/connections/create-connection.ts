@@ -1,0 +1,106 @@
+import type { Clock } from '../../runtime/clock/clock.ts';
+import type { Database } from '../../runtime/database/database.ts';
+import type { CreatedConnection, ServiceClient } from '../service-client/service-client.ts';
+import { isRefusal, ServiceError } from '../service-client/service-errors.ts';
+import {
+  beginAttempt,
+  type Creation,
+  endCreated,
+  endLost,
+  endRefused,
+  readCreation,
+} from './creation-store.ts';
+import { isLostAnswer, isPassing, rest } from './repeat-call.ts';
+
+export interface CreateOptions {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly client: ServiceClient;
+  /** Gives up: the process stops. */
+  readonly closing: AbortSignal;
+}
+
+/**
+ * What became of a creation: `created` now, `known` already by another attempt, `in_progress` at the service for
+ * longer than somebody waits, or `unknown`: an answer was lost, and the key has run out.
+ */
+export type CreationOutcome =
+  | { readonly kind: 'created'; readonly connection: CreatedConnection }
+  | { readonly kind: 'known'; readonly connectionId: string }
+  | { readonly kind: 'in_progress'; readonly retryAfterMs: number }
+  | { readonly kind: 'unknown' };
+
+/** Somebody waits for the answer. */
+const DEADLINE_MS = 75_000;
+const LOST_ATTEMPTS = 3;
+const FIRST_PAUSE_MS = 1_000;
+const LONGEST_PAUSE_MS = 5_000;
+const IN_PROGRESS_PAUSE_MS = 1_000;
+const MOST_IN_PROGRESS = 10;
+/** What is still in doubt then is attempted again by itself. */
+export const AGAIN_AFTER_MS = 60_000;
+
+/**
+ * Has the service create the connection of a committed request. Each attempt is committed before its call, and all
+ * have the same key: an answer that was lost is asked for again, and no request makes two connections. Throws a
+ * `ServiceError` when the service refuses, or does not answer several times in a row.
+ * Implements `Rules per endpoint, 2`.
+ */
+export async function createOnce(
+  options: CreateOptions,
+  creation: Creation,
+  slotsAvailable: number | null,
+): Promise<CreationOutcome> {
+  const { clock, closing } = options;
+  const timeUp = new AbortController();
+  const cancel = clock.after(DEADLINE_MS, () => timeUp.abort());
+  const signal = AbortSignal.any([closing, timeUp.signal]);
+  let lost = 0;
+  let waited = 0;
+  try {
+    for (;;) {
+      const outcome = await attempt(options, creation, slotsAvailable, signal);
+      if (!(outcome instanceof ServiceError)) return outcome;
+      const pause = outcome.retryAfterMs ?? IN_PROGRESS_PAUSE_MS;
+      if (isRefusal(outcome, 'idempotency_in_progress')) {
+        waited += 1;
+        const patient = waited <= MOST_IN_PROGRESS && pause <= LONGEST_PAUSE_MS;
+        if (patient && (await rest(clock, pause, signal))) continue;
+        return { kind: 'in_progress', retryAfterMs: pause };
+      }
+      lost += 1;
+      const again = isPassing(outcome) && lost < LOST_ATTEMPTS;
+      if (!again || !(await rest(clock, FIRST_PAUSE_MS * 2 ** (lost - 1), signal))) throw outcome;
+    }
+  } finally {
+    cancel();
+  }
+}
+
+/** One attempt, and what it ended with. */
+async function attempt(
+  options: CreateOptions,
+  { id, label }: Creation,
+  slotsAvailable: number | null,
+  signal: AbortSignal,
+): Promise<CreationOutcome | ServiceError> {
+  const { database, clock, client } = options;
+  const key = await beginAttempt(database, id, slotsAvailable, clock.now());
+  if (key === null) {
+    const now = await readCreation(database, id);
+    return now?.connectionId ? { kind: 'known', connectionId: now.connectionId } : { kind: 'unknown' };
+  }
+  let connection: CreatedConnection;
+  try {
+    connection = await client.createConnection(label === null ? {} : { label }, key, signal);
+  } catch (error) {
+    const nextAt = clock.now() + AGAIN_AFTER_MS;
+    if (isLostAnswer(error)) await endLost(database, id, error.code, nextAt);
+    // Whatever else is thrown is thrown before the call: its credential could not be opened.
+    else await endRefused(database, id, error instanceof ServiceError ? error.code : 'not_asked', nextAt);
+    if (error instanceof ServiceError) return error;
+    throw error;
+  }
+  await endCreated(database, id, connection, clock.now());
+  return { kind: 'created', connection };
+}

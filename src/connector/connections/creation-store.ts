@@ -1,0 +1,159 @@
+import { randomUUID } from 'node:crypto';
+import { LIMITS } from '../../contract/service/limits.ts';
+import type { ReadCreatedConnection } from '../../contract/service/read-answers.ts';
+import type { Database, Queryable } from '../../runtime/database/database.ts';
+import { retryOnce } from '../../runtime/database/retry-once.ts';
+import { CONNECTION_DATA } from '../db/merge-connections.ts';
+import { toStorableText } from '../db/storable-text.ts';
+import { tellChanges } from '../db/tell-changes.ts';
+
+/** A request to create a connection, as it is kept. */
+export interface Creation {
+  readonly id: string;
+  readonly accountId: string;
+  readonly label: string | null;
+  /** Set: it was created. */
+  readonly connectionId: string | null;
+  readonly slotsAvailable: number | null;
+}
+
+const COLUMNS = `id, account_id as "accountId", label, connection_id as "connectionId",
+  slots_available as "slotsAvailable"`;
+
+/** The service forgets a key after 24 hours; from an hour before, nothing that is in doubt is repeated. */
+export const KEY_GOOD_FOR_MS = LIMITS.idempotencyKeyLifetimeMs - 60 * 60_000;
+/** Whoever began an attempt has ended it by then, or is gone. */
+const ATTEMPT_OVER_MS = 2 * 60_000;
+
+/**
+ * Commits a request, with a fresh idempotency key for the service. A request with the CRM's own key that is kept
+ * already is that one: compare its label.
+ */
+export async function placeCreation(
+  database: Database,
+  request: { readonly accountId: string; readonly requestKey: string | null; readonly label: string | null },
+  now: number,
+): Promise<Creation> {
+  const { accountId, requestKey, label } = request;
+  const id = randomUUID();
+  const params = [id, accountId, requestKey, label, randomUUID(), now];
+  await retryOnce(() =>
+    database.query(
+      `insert into connector.creations (id, account_id, request_key, label, idempotency_key, created_at)
+       values ($1, $2, $3, $4, $5, $6::bigint) on conflict do nothing`,
+      params,
+    ),
+  );
+  const [creation] = await database.query<Creation>(
+    `select ${COLUMNS} from connector.creations where id = $1 or (account_id = $2 and request_key = $3)`,
+    [id, accountId, requestKey],
+  );
+  if (creation === undefined) throw new Error('a creation that was just placed is not there');
+  return creation;
+}
+
+/** One creation; null when there is none such. */
+export async function readCreation(db: Queryable, id: string): Promise<Creation | null> {
+  const [creation] = await db.query<Creation>(`select ${COLUMNS} from connector.creations where id = $1`, [
+    id,
+  ]);
+  return creation ?? null;
+}
+
+/** Creations whose answer was lost, to be attempted again by now; with `all`, also those that wait. */
+export async function readDueCreations(db: Queryable, now: number, all: boolean): Promise<Creation[]> {
+  return await db.query<Creation>(
+    `select ${COLUMNS} from connector.creations
+      where next_attempt_at is not null and ($2::boolean or next_attempt_at <= $1::bigint)
+        and exists (select from connector.accounts a where a.id = account_id)
+      order by created_at limit 100`,
+    [now, all],
+  );
+}
+
+/**
+ * Commits that an attempt begins, and gives the key to ask the service under. Null when it was created meanwhile,
+ * or is in doubt under a key that the service may have forgotten. A key under which nothing can have been created
+ * is replaced once it is old.
+ */
+export async function beginAttempt(
+  database: Database,
+  id: string,
+  slotsAvailable: number | null,
+  now: number,
+): Promise<string | null> {
+  const [begun] = await database.query<{ key: string }>(
+    `update connector.creations c
+        set idempotency_key = case when c.first_attempt_at < $2::bigint then $3 else c.idempotency_key end,
+            first_attempt_at = case when c.first_attempt_at >= $2::bigint then c.first_attempt_at else $4::bigint end,
+            unsettled = c.unsettled + 1, next_attempt_at = $5::bigint,
+            slots_available = coalesce($6::integer, c.slots_available)
+      where c.id = $1 and c.connection_id is null
+        and (c.unsettled = 0 or c.first_attempt_at >= $2::bigint)
+     returning c.idempotency_key as key`,
+    [id, now - KEY_GOOD_FOR_MS, randomUUID(), now, now + ATTEMPT_OVER_MS, slotsAvailable],
+  );
+  return begun?.key ?? null;
+}
+
+/** Ends an attempt that created nothing. An earlier one may have: then it is attempted again at `nextAt`. */
+export async function endRefused(
+  database: Database,
+  id: string,
+  code: string,
+  nextAt: number,
+): Promise<void> {
+  await database.query(
+    `update connector.creations
+        set unsettled = greatest(unsettled - 1, 0), last_error = $2,
+            next_attempt_at = case when unsettled > 1 then $3::bigint end
+      where id = $1 and connection_id is null`,
+    [id, toStorableText(code), nextAt],
+  );
+}
+
+/** Ends an attempt whose answer was lost; it is attempted again at `nextAt`, null: not by itself. */
+export async function endLost(
+  database: Database,
+  id: string,
+  code: string,
+  nextAt: number | null,
+): Promise<void> {
+  await database.query(
+    `update connector.creations set last_error = $2, next_attempt_at = $3::bigint
+      where id = $1 and connection_id is null`,
+    [id, toStorableText(code), nextAt],
+  );
+}
+
+const END_CREATED = `
+WITH done AS (
+  UPDATE connector.creations SET connection_id = $2, unsettled = 0, next_attempt_at = NULL, last_error = NULL
+   WHERE id = $1 AND connection_id IS NULL
+  RETURNING account_id, label
+),
+placed AS (
+  INSERT INTO connector.connections AS c
+    (connection_id, account_id, label, provider, status, needs_reconnect, visible, version, updated_at)
+  SELECT $2, d.account_id, d.label, 'qr', $3, true, true, 1, $4::bigint FROM done d
+  ON CONFLICT (connection_id) DO NOTHING
+  RETURNING c.*
+),
+${tellChanges({
+  made: ['placed'],
+  columns: 'type, at, account_id, connection_id, message_id, source, data',
+  rows: `SELECT 'connection.updated', $4::bigint, c.account_id, c.connection_id, NULL, 'api', ${CONNECTION_DATA}
+    FROM placed c`,
+})}
+SELECT FROM placed`;
+
+/** Keeps which connection a request created, and mirrors it: the service lists it only once it has paired. */
+export async function endCreated(
+  database: Database,
+  id: string,
+  { id: connectionId, status }: ReadCreatedConnection,
+  now: number,
+): Promise<void> {
+  const params = [id, connectionId, toStorableText(status), now];
+  await retryOnce(() => database.query(END_CREATED, params));
+}

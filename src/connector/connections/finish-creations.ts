@@ -1,0 +1,86 @@
+import type { Clock } from '../../runtime/clock/clock.ts';
+import type { Database } from '../../runtime/database/database.ts';
+import type { Logger } from '../../runtime/logger/logger.ts';
+import type { ServiceClient } from '../service-client/service-client.ts';
+import { ServiceError } from '../service-client/service-errors.ts';
+import { createOnce } from './create-connection.ts';
+import { type Creation, endLost, readDueCreations } from './creation-store.ts';
+
+const LOOK_EVERY_MS = 30_000;
+
+export interface FinishCreationsOptions {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** A client of the account; null when this process may not call for it. */
+  readonly clientFor: (accountId: string) => Promise<ServiceClient | null>;
+  /** Told when a change was written. */
+  readonly onCreated: () => void;
+}
+
+export interface CreationFinisher {
+  /** Finishes what earlier lives left in doubt, and looks again from time to time. */
+  start(): void;
+  /** Resolves when nothing is being finished. */
+  settle(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/**
+ * Asks once more, with the same key, about creations whose answer was lost: with the process that asked, or with a
+ * service that was away for long.
+ */
+export function createCreationFinisher(options: FinishCreationsOptions): CreationFinisher {
+  const { database, clock, logger } = options;
+  const closing = new AbortController();
+  let looking: Promise<void> = Promise.resolve();
+  let cancel = (): void => undefined;
+
+  async function finish(creation: Creation): Promise<void> {
+    const client = await options.clientFor(creation.accountId);
+    if (client === null) return;
+    const create = { database, clock, client, closing: closing.signal };
+    try {
+      const outcome = await createOnce(create, creation, null);
+      if (outcome.kind === 'created') options.onCreated();
+      if (outcome.kind !== 'unknown') return;
+      await endLost(database, creation.id, 'key_expired', null);
+      logger.warn({ accountId: creation.accountId }, 'whether a connection was created stays unknown');
+    } catch (err) {
+      if (!(err instanceof ServiceError)) throw err;
+      if (!closing.signal.aborted) {
+        logger.warn(
+          { err, accountId: creation.accountId },
+          'a creation is still in doubt; trying again later',
+        );
+      }
+    }
+  }
+
+  async function look(all: boolean): Promise<void> {
+    for (const creation of await readDueCreations(database, clock.now(), all)) {
+      if (closing.signal.aborted) return;
+      await finish(creation);
+    }
+  }
+
+  function run(all: boolean): void {
+    looking = look(all)
+      .catch((err: unknown) => logger.warn({ err }, 'creations in doubt could not be looked at'))
+      .then(schedule);
+  }
+
+  function schedule(): void {
+    if (!closing.signal.aborted) cancel = clock.after(LOOK_EVERY_MS, () => run(false));
+  }
+
+  return {
+    start: () => run(true),
+    settle: () => looking,
+    async close() {
+      closing.abort();
+      cancel();
+      await looking;
+    },
+  };
+}

@@ -1,0 +1,36 @@
+import { pipeline } from 'node:stream/promises';
+import type { Response } from 'express';
+import type { OpenedFile } from './open-file.ts';
+import { fileNameOf, safeTypeOf } from './safe-type.ts';
+
+/** Nothing of a file may run, be framed, be kept or be guessed into another type, wherever it is opened. */
+const SAFETY = {
+  'X-Content-Type-Options': 'nosniff',
+  'Content-Security-Policy': "default-src 'none'; sandbox",
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Referrer-Policy': 'no-referrer',
+  'Cache-Control': 'private, no-store',
+} as const;
+
+/**
+ * Answers with a file as an attachment. Its bytes go on as they come and no faster than the reader takes them.
+ * Rejects when they end before the end: the answer is cut off then, so that nobody takes a part for the whole.
+ */
+export async function serveMedia(
+  response: Response,
+  file: OpenedFile,
+  message: { readonly id: string; readonly mediaType: string | null },
+  headOnly: boolean,
+): Promise<void> {
+  const type = safeTypeOf(message.mediaType, file.contentType);
+  // Not by express, which would add a charset to the type.
+  response.setHeader('Content-Type', type.contentType);
+  response.set({
+    ...SAFETY,
+    'Content-Disposition': `attachment; filename="${fileNameOf(message.id, type)}"`,
+    ...(file.length === null ? {} : { 'Content-Length': String(file.length) }),
+  });
+  response.status(200);
+  if (headOnly) response.end();
+  else await pipeline(file.bytes, response);
+}

@@ -1,0 +1,128 @@
+import type { PairingEvent } from '../../contract/connector/pairing.ts';
+import type { ReadConnectionDetail } from '../../contract/service/read-answers.ts';
+import type { PairingResult } from '../../patterns/pairing-poll.ts';
+import type { Clock } from '../../runtime/clock/clock.ts';
+import type { Logger } from '../../runtime/logger/logger.ts';
+import { endedEvent, watchPairing } from './pairing-watch.ts';
+
+/** How one connection is read, and who hears of its end. */
+export interface WatchedConnection {
+  readonly id: string;
+  readonly read: (signal: AbortSignal) => Promise<ReadConnectionDetail>;
+  readonly onEnd: (result: PairingResult) => Promise<void>;
+}
+
+/** Takes each event; what it does not keep is gone. */
+export type TakeEvent = (event: PairingEvent) => void;
+
+export interface PairingWatchesOptions {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly random: () => number;
+  /** How many may look at once in this process. */
+  readonly mostViewers: number;
+}
+
+/** Those who look at connections that pair. */
+export interface PairingWatches {
+  /**
+   * Has `take` told of a connection, until the function that this returns is called. All who look at one
+   * connection share one poll, which ends with the last of them. Null: too many look already, or it is closed.
+   */
+  look(connection: WatchedConnection, take: TakeEvent): (() => void) | null;
+  readonly viewers: number;
+  /** Tells everybody that this process stops, and lets nobody look any more. */
+  close(): void;
+  /** Resolves when nothing is being read. */
+  settle(): Promise<void>;
+}
+
+interface Watch {
+  readonly viewers: Set<TakeEvent>;
+  readonly stop: AbortController;
+  /** What whoever comes later is told at once. */
+  last: PairingEvent | null;
+}
+
+export function createPairingWatches(options: PairingWatchesOptions): PairingWatches {
+  const { clock, logger, random } = options;
+  const watches = new Map<string, Watch>();
+  const underWay = new Set<Promise<void>>();
+  let viewers = 0;
+  let closed = false;
+
+  function begin(connection: WatchedConnection): Watch {
+    const watch: Watch = { viewers: new Set(), stop: new AbortController(), last: null };
+    const { read, onEnd } = connection;
+    const tell = (event: PairingEvent): void => {
+      watch.last = event;
+      for (const take of [...watch.viewers]) take(event);
+    };
+    const forget = (): void => {
+      if (watches.get(connection.id) === watch) watches.delete(connection.id);
+    };
+    const run = watchPairing(
+      {
+        clock,
+        random,
+        read,
+        tell,
+        onEnd: async (result) => {
+          // Whoever comes from here on wants to know how it stands then.
+          forget();
+          // The viewers are told all the same: a poll brings the mirror in step.
+          await onEnd(result).catch((err: unknown) => {
+            logger.error({ err, connectionId: connection.id }, 'the end of a pairing could not be stored');
+          });
+        },
+      },
+      watch.stop.signal,
+    )
+      .catch((err: unknown) => {
+        if (watch.stop.signal.aborted) return;
+        logger.error({ err, connectionId: connection.id }, 'a pairing could not be watched');
+        tell(endedEvent('closing'));
+      })
+      .finally(() => {
+        forget();
+        underWay.delete(run);
+      });
+    underWay.add(run);
+    watches.set(connection.id, watch);
+    return watch;
+  }
+
+  return {
+    look(connection, take) {
+      if (closed || viewers >= options.mostViewers) return null;
+      const watch = watches.get(connection.id) ?? begin(connection);
+      viewers += 1;
+      watch.viewers.add(take);
+      if (watch.last !== null) take(watch.last);
+      let left = false;
+      return () => {
+        if (left) return;
+        left = true;
+        viewers -= 1;
+        watch.viewers.delete(take);
+        if (watch.viewers.size > 0) return;
+        watch.stop.abort();
+        if (watches.get(connection.id) === watch) watches.delete(connection.id);
+      };
+    },
+    get viewers() {
+      return viewers;
+    },
+    close() {
+      closed = true;
+      for (const watch of watches.values()) {
+        watch.stop.abort();
+        for (const take of [...watch.viewers]) take(endedEvent('closing'));
+      }
+      watches.clear();
+    },
+    async settle() {
+      while (underWay.size > 0) await Promise.all(underWay);
+    },
+  };
+}
