@@ -1,10 +1,16 @@
-import type { Database, Queryable } from '../../runtime/database/database.ts';
+import { type Database, type Queryable, sqlState } from '../../runtime/database/database.ts';
 
 const DAY_MS = 86_400_000;
 /** Advisory lock under which partitions are made and dropped, one process at a time. */
 const LOCK = 7_204_116;
 /** A day may have rows in the default partition that must be moved first. */
 const MOVE_DEADLINE_MS = 60_000;
+/**
+ * Making and dropping a day needs a lock that excludes readers, and deliveries queue up behind whoever waits for it.
+ * So nobody waits for longer than a sender hardly notices: a reader that takes its time, a backup say, comes first.
+ */
+const LOCK_WAIT = `SET LOCAL lock_timeout = '200ms'`;
+const LOCK_NOT_AVAILABLE = '55P03';
 const NAME = /^inbox_(\d{4})(\d{2})(\d{2})$/;
 
 /** The UTC day that `ms` lies in, and the name of its partition. */
@@ -26,7 +32,8 @@ export async function listInboxPartitions(db: Queryable): Promise<string[]> {
 /**
  * Makes the partitions of the inbox for the day of `now` and the `ahead` days after it, those that are missing,
  * and resolves with their number. Any number of processes may do it at once. Rows of such a day that are in
- * the default partition move over. Throws as `query` does; partitions made before the failure stay.
+ * the default partition move over. Throws as `query` does, also when a long reader of the default partition is in
+ * the way; partitions made before the failure stay.
  */
 export async function makeInboxPartitions(database: Database, now: number, ahead: number): Promise<number> {
   const present = new Set(await listInboxPartitions(database));
@@ -44,6 +51,7 @@ export async function makeInboxPartitions(database: Database, now: number, ahead
 async function makePartition(tx: Queryable, { name, from, to }: ReturnType<typeof dayOf>): Promise<boolean> {
   await tx.query('SELECT pg_advisory_xact_lock($1)', [LOCK]);
   if ((await listInboxPartitions(tx)).includes(name)) return false;
+  await tx.query(LOCK_WAIT);
   await tx.query(`CREATE TABLE connector.${name} (LIKE connector.inbox INCLUDING DEFAULTS)`);
   // From here on nothing can reach the default partition, so no row of the day is left in it.
   await tx.query('LOCK TABLE connector.inbox_default IN ACCESS EXCLUSIVE MODE');
@@ -60,22 +68,38 @@ async function makePartition(tx: Queryable, { name, from, to }: ReturnType<typeo
   return true;
 }
 
+/** What became of old days: those that are being read stay for the next time. */
+export interface DroppedDays {
+  readonly dropped: number;
+  readonly busy: number;
+}
+
 /**
- * Drops the days of the inbox that ended before `before` (epoch ms), and older rows of the default partition.
- * Resolves with the number of dropped partitions.
+ * Drops the days of the inbox that ended before `before` (epoch ms), and older rows of the default partition. A day
+ * whose readers do not end at once stays: deliveries never wait behind them. Throws as `query` does.
  */
-export async function dropInboxPartitions(database: Database, before: number): Promise<number> {
+export async function dropInboxPartitions(database: Database, before: number): Promise<DroppedDays> {
   const old = (await listInboxPartitions(database)).filter((name) => endOfPartition(name) <= before);
-  for (const name of old) {
-    await database.transaction(async (tx) => {
-      await tx.query('SELECT pg_advisory_xact_lock($1)', [LOCK]);
-      await tx.query(`DROP TABLE IF EXISTS connector.${name}`);
-    });
-  }
+  let dropped = 0;
+  for (const name of old) if (await dropPartition(database, name)) dropped += 1;
   await database.query('DELETE FROM connector.inbox_default WHERE received_at < $1::bigint', [before], {
     deadlineMs: MOVE_DEADLINE_MS,
   });
-  return old.length;
+  return { dropped, busy: old.length - dropped };
+}
+
+async function dropPartition(database: Database, name: string): Promise<boolean> {
+  try {
+    await database.transaction(async (tx) => {
+      await tx.query('SELECT pg_advisory_xact_lock($1)', [LOCK]);
+      await tx.query(LOCK_WAIT);
+      await tx.query(`DROP TABLE IF EXISTS connector.${name}`);
+    });
+    return true;
+  } catch (error) {
+    if (sqlState(error) === LOCK_NOT_AVAILABLE) return false;
+    throw error;
+  }
 }
 
 /** When the oldest kept day of the inbox begins, epoch ms; null when no day was ever made. */

@@ -13,13 +13,14 @@ export interface InboxKeeperOptions {
 export interface InboxKeeper {
   /** Makes the partitions of the coming days and drops old ones, now. Never rejects: a failure is logged. */
   keep(): Promise<void>;
-  /** Does so every hour. */
+  /** Does so every hour, and a minute after something was in the way. */
   start(): void;
   close(): Promise<void>;
 }
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
+const MINUTE_MS = 60_000;
 const DAYS_AHEAD = 7;
 
 /**
@@ -30,15 +31,20 @@ export function createInboxKeeper(options: InboxKeeperOptions): InboxKeeper {
   const { database, clock, logger } = options;
   let cancel = (): void => undefined;
   let closed = false;
+  let hindered = false;
   let keeping: Promise<void> = Promise.resolve();
 
   async function keepOnce(): Promise<void> {
+    hindered = true;
     try {
       await makeInboxPartitions(database, clock.now(), DAYS_AHEAD);
-      const dropped = await dropInboxPartitions(database, clock.now() - options.retentionDays * DAY_MS);
+      const oldest = clock.now() - options.retentionDays * DAY_MS;
+      const { dropped, busy } = await dropInboxPartitions(database, oldest);
       if (dropped > 0) logger.info({ count: dropped }, 'old days of the inbox were dropped');
+      if (busy > 0) logger.info({ count: busy }, 'old days of the inbox are being read; dropping them later');
+      hindered = busy > 0;
     } catch (err) {
-      logger.warn({ err }, 'the partitions of the inbox could not be looked after; trying again in an hour');
+      logger.warn({ err }, 'the partitions of the inbox could not be looked after; trying again in a minute');
     }
   }
 
@@ -49,7 +55,7 @@ export function createInboxKeeper(options: InboxKeeperOptions): InboxKeeper {
 
   function start(): void {
     if (closed) return;
-    cancel = clock.after(HOUR_MS, () => {
+    cancel = clock.after(hindered ? MINUTE_MS : HOUR_MS, () => {
       void keep().then(start);
     });
   }

@@ -108,9 +108,50 @@ describe('the partitions of the inbox', () => {
     await makeInboxPartitions(database, NOON - 3 * DAY, 3);
     for (const at of [NOON - 9 * DAY, NOON - 3 * DAY, NOON - 2 * DAY, NOON + 9 * DAY]) await receiveAt(at);
     const before = Date.UTC(2026, 1, 25);
-    expect(await dropInboxPartitions(database, before)).toBe(1);
-    expect(await dropInboxPartitions(database, before)).toBe(0);
+    expect(await dropInboxPartitions(database, before)).toEqual({ dropped: 1, busy: 0 });
+    expect(await dropInboxPartitions(database, before)).toEqual({ dropped: 0, busy: 0 });
     expect(await countBy()).toEqual({ 'connector.inbox_20260225': 1, 'connector.inbox_default': 1 });
     expect(await partitions()).not.toContain('connector.inbox_20260224');
+  });
+
+  it('stay as long as somebody reads them, and deliveries do not wait behind the drop', async () => {
+    await makeInboxPartitions(database, NOON - 3 * DAY, 3);
+    const reading = Promise.withResolvers<void>();
+    const over = Promise.withResolvers<void>();
+    const reader = database.transaction(async (tx) => {
+      await tx.query('SELECT count(*) FROM connector.inbox');
+      reading.resolve();
+      await over.promise;
+    });
+    await reading.promise;
+    const dropping = dropInboxPartitions(database, Date.UTC(2026, 1, 25));
+    await Promise.all([receiveAt(NOON), receiveAt(NOON + 9 * DAY)]);
+    expect(await dropping).toEqual({ dropped: 0, busy: 1 });
+    over.resolve();
+    await reader;
+    expect(await dropInboxPartitions(database, Date.UTC(2026, 1, 25))).toEqual({ dropped: 1, busy: 0 });
+    expect(await countBy()).toEqual({ 'connector.inbox_20260227': 1, 'connector.inbox_default': 1 });
+  });
+
+  it('of the day are made after a stop of weeks, and rows that came before them move over', async () => {
+    await makeInboxPartitions(database, NOON, 7);
+    const later = NOON + 40 * DAY;
+    await receiveAt(later);
+    expect(await countBy()).toEqual({ 'connector.inbox_default': 1 });
+    await makeInboxPartitions(database, later, 7);
+    expect(await countBy()).toEqual({ 'connector.inbox_20260408': 1 });
+  });
+
+  it('serve a look-up by message with an index in each of them, the default one included', async () => {
+    await makeInboxPartitions(database, NOON, 1);
+    const rows = await database.query<{ name: string }>(
+      `SELECT tablename AS name FROM pg_indexes WHERE indexdef LIKE '%(message_id, received_at)%' ORDER BY 1`,
+    );
+    expect(rows.map(({ name }) => name)).toEqual([
+      'inbox',
+      'inbox_20260227',
+      'inbox_20260228',
+      'inbox_default',
+    ]);
   });
 });

@@ -60,4 +60,21 @@ describe('the keeper of the inbox', () => {
     await other.close();
     expect(clock.pending).toBe(0);
   });
+
+  it('comes back after a minute when something was in the way', async () => {
+    let failing = true;
+    const shaky: Database = Object.assign(Object.create(database), {
+      query: (...args: Parameters<Database['query']>) =>
+        failing ? Promise.reject(new Error('gone')) : database.query(...args),
+      transaction: (...args: Parameters<Database['transaction']>) => database.transaction(...args),
+    });
+    const other = createInboxKeeper({ database: shaky, clock, logger: silentLogger, retentionDays: 2 });
+    await other.keep();
+    other.start();
+    failing = false;
+    await clock.advance(60_000);
+    // Waits for what the timer has begun.
+    await other.close();
+    expect(await days()).toContain('inbox_20260115');
+  });
 });
