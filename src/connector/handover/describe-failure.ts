@@ -4,7 +4,7 @@ import { describeError } from '../../runtime/logger/describe-error.ts';
 import { toStorableText } from '../db/storable-text.ts';
 
 /** Frames of a stack: `at onChange (file:///app/handlers.ts:12:9)`, or without a name. */
-const FRAME = /^\s+at .*?\(?(file:\/\/[^\s()]+|\/[^\s()]+):(\d+):\d+\)?$/;
+const FRAME = /^\s+at (?:async )?(?:[^(]* \()?(file:\/\/[^\s()]+|\/[^()]+):(\d+):\d+\)?$/;
 const LONGEST_STACK = 8_000;
 /** Where the connector's own code lies. */
 const OWN = join(import.meta.dirname, '../..') + sep;

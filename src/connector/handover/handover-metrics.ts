@@ -51,25 +51,34 @@ export async function readLag(db: Queryable): Promise<HandoverLag | null> {
 
 /** Registers the lag as metrics. Every process tells the same; without a database they keep their last values. */
 export function measureHandover(metrics: Metrics, db: Queryable, clock: Clock): void {
-  const oldest = metrics.gauge(
-    'connector_handover_oldest_waiting_seconds',
-    'Age of the oldest change that waits to be handed over; 0 when none does.',
-  );
-  const letters = metrics.gauge(
-    'connector_dead_letters',
-    'Changes that the handler could not take, and that wait for an operator.',
-  );
-  metrics.gauge(
+  let reading: Promise<HandoverLag | null | undefined> | undefined;
+
+  function gauge(name: string, help: string, figure: (lag: HandoverLag) => number): void {
+    metrics.gauge(name, help, [], async (shown) => {
+      // All of them are asked for at once, and share one look.
+      reading ??= readLag(db)
+        .catch(() => undefined)
+        .finally(() => {
+          reading = undefined;
+        });
+      const lag = await reading;
+      if (lag !== undefined) shown.set(lag === null ? 0 : figure(lag));
+    });
+  }
+
+  gauge(
     'connector_handover_waiting',
     'Changes that wait to be handed over; 0 where no handler has ever run.',
-    [],
-    async (waiting) => {
-      const lag = await readLag(db).catch(() => undefined);
-      if (lag === undefined) return;
-      waiting.set(lag?.waiting ?? 0);
-      letters.set(lag?.deadLetters ?? 0);
-      const oldestAt = lag?.oldestAt ?? null;
-      oldest.set(oldestAt === null ? 0 : Math.max(0, clock.now() - oldestAt) / 1_000);
-    },
+    ({ waiting }) => waiting,
+  );
+  gauge(
+    'connector_handover_oldest_waiting_seconds',
+    'Age of the oldest change that waits to be handed over; 0 when none does.',
+    ({ oldestAt }) => (oldestAt === null ? 0 : Math.max(0, clock.now() - oldestAt) / 1_000),
+  );
+  gauge(
+    'connector_dead_letters',
+    'Changes that the handler could not take, and that wait for an operator.',
+    ({ deadLetters }) => deadLetters,
   );
 }

@@ -36,10 +36,11 @@ opened AS (
 )
 SELECT b.due_at, b.run_fence IS NOT NULL AND b.run_fence <> $2::bigint AS was_left, q.*
   FROM before b LEFT JOIN LATERAL (
-    SELECT n.seq, n.attempts, ${CHANGE_COLUMNS}
-      FROM (SELECT * FROM connector.handover_queue w WHERE w.connection_id = $1 AND b.due_at <= $4::bigint
-             ORDER BY w.seq LIMIT $5::integer) n
-      JOIN connector.changes c ON c.batch = n.batch AND c.position = n.position
+    SELECT n.seq, n.attempts, c.* FROM (
+      SELECT * FROM connector.handover_queue w WHERE w.connection_id = $1 AND b.due_at <= $4::bigint
+       ORDER BY w.seq LIMIT $5::integer) n
+     CROSS JOIN LATERAL (
+      SELECT ${CHANGE_COLUMNS} FROM connector.changes WHERE batch = n.batch AND position = n.position) c
      ORDER BY n.seq) q ON true`;
 
 interface OpenRow extends Omit<StoredChange, 'seq'> {

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { PolledMessage } from '../../../src/connector/service-client/polled.ts';
 import type { Outbound } from '../../../src/contract/connector/outbound.ts';
-import type { Database, Queryable } from '../../../src/runtime/database/database.ts';
+import { dyingDatabase, type Moment } from '../../support/dying-database.ts';
 import { OutboxBench, PICTURE } from './outbox-bench.ts';
 
 let bench: OutboxBench;
@@ -10,41 +10,6 @@ beforeAll(async () => {
 });
 afterEach(() => bench.stopAll());
 afterAll(() => bench.close());
-
-/** The process ends before a statement is sent, or after it had its effect and before the answer came. */
-type Moment = 'before' | 'after';
-
-/** A database of a process that dies at its statement number `at`; it does nothing more from then on. */
-function dyingDatabase(database: Database, at: number, moment: Moment) {
-  let statements = 0;
-  let dead = false;
-  const die = (): never => {
-    dead = true;
-    throw new Error('the process is gone');
-  };
-  async function step<T>(run: () => Promise<T>): Promise<T> {
-    statements += 1;
-    if (dead || (statements === at && moment === 'before')) die();
-    const result = await run();
-    if (dead || statements === at) die();
-    return result;
-  }
-  const queryableOn = (db: Queryable): Queryable => ({
-    query: (text, params, options) => step(() => db.query(text, params, options)),
-  });
-  const dying: Database = Object.assign(Object.create(database), {
-    ...queryableOn(database),
-    // The commit is a step of its own.
-    transaction: <T>(work: (tx: Queryable) => Promise<T>) =>
-      step(() => database.transaction((tx) => work(queryableOn(tx)))),
-  });
-  return {
-    database: dying,
-    get died() {
-      return dead;
-    },
-  };
-}
 
 /** Every file and text that reached a phone, by idempotency key: the service remembers texts only. */
 const phones = new Map<string, string[]>();

@@ -1,0 +1,135 @@
+import { randomUUID } from 'node:crypto';
+import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
+import { createFeed, type Feed } from '../../../src/connector/feed/feed.ts';
+import type { ChangeHandlers, HandlerContext } from '../../../src/connector/handover/handlers.ts';
+import {
+  createHandover,
+  type Handover,
+  type HandoverOptions,
+} from '../../../src/connector/handover/handover.ts';
+import { createHandoverMetrics } from '../../../src/connector/handover/handover-metrics.ts';
+import type { Change } from '../../../src/contract/connector/changes.ts';
+import type { Database } from '../../../src/runtime/database/database.ts';
+import { createMetrics } from '../../../src/runtime/metrics/metrics.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { ACCOUNT, newId, openConnectorDatabase, received, silentLogger } from '../support/event-fixtures.ts';
+import { ManualQueues } from '../support/manual-queues.ts';
+
+/** A call of the handler, as a test looks at it. */
+export interface Call {
+  readonly connectionId: string;
+  readonly text: string | null;
+  readonly key: string;
+  readonly attempt: number;
+  readonly change: Change;
+}
+
+/** What the handler does with a call. */
+export type Answer = (call: Call, context: HandlerContext) => void | Promise<void>;
+
+/** A database with a feed, a clock that stands still, and a handler whose answers a test scripts. */
+export class HandoverBench {
+  readonly clock = new ManualClock();
+  readonly queues = new ManualQueues();
+  readonly metrics = createMetrics();
+  /** Every call of a handler, in order. */
+  calls: Call[] = [];
+  answer: Answer = () => undefined;
+  readonly database: Database;
+  readonly feed: Feed;
+  readonly #close: () => Promise<void>;
+  readonly #measured = createHandoverMetrics(this.metrics);
+  #handovers: Handover[] = [];
+
+  private constructor(database: Database, close: () => Promise<void>) {
+    this.database = database;
+    this.#close = close;
+    this.feed = createFeed({ database, clock: this.clock, logger: silentLogger });
+  }
+
+  static async open(): Promise<HandoverBench> {
+    const { database, close } = await openConnectorDatabase(8);
+    return new HandoverBench(database, close);
+  }
+
+  /** Commits and numbers a change of this connection for each text. */
+  async tell(connectionId: string, ...texts: readonly string[]): Promise<void> {
+    // One that is known already makes no change of its own.
+    await this.database.query(
+      `insert into connector.connections (connection_id, account_id, listed_at, version, updated_at)
+       values ($1, $2, 0, 1, 0) on conflict do nothing`,
+      [connectionId, ACCOUNT],
+    );
+    for (const text of texts) {
+      const message = received(connectionId, newId(), { text });
+      await commitBatch(this.database, { now: this.clock.now(), messages: [message] });
+    }
+    await this.feed.settle();
+  }
+
+  /** A process that takes part; it begins to when it is started. */
+  process(handlers: Partial<ChangeHandlers> | null = {}, options: Partial<HandoverOptions> = {}): Handover {
+    const handover = createHandover({
+      database: this.database,
+      queues: this.queues,
+      clock: this.clock,
+      logger: silentLogger,
+      owner: randomUUID(),
+      random: () => 0,
+      metrics: this.#measured,
+      feed: this.feed,
+      handlers:
+        handlers === null
+          ? undefined
+          : {
+              onChange: async (change, context) => {
+                const call = toCall(change, context);
+                this.calls.push(call);
+                await this.answer(call, context);
+              },
+              ...handlers,
+            },
+      ...options,
+    });
+    this.#handovers.push(handover);
+    return handover;
+  }
+
+  /** A process that has begun to hand over. */
+  async running(handlers: Partial<ChangeHandlers> = {}): Promise<Handover> {
+    const handover = this.process(handlers);
+    await handover.start();
+    return handover;
+  }
+
+  /** What the handler was called with on this connection: text and attempt. */
+  callsOf(connectionId: string): readonly (readonly [string | null, number])[] {
+    return this.calls
+      .filter((call) => call.connectionId === connectionId)
+      .map(({ text, attempt }) => [text, attempt]);
+  }
+
+  /** Ends every process of the test, and forgets what was scripted and what is still to be done. */
+  async stopAll(): Promise<void> {
+    await Promise.all(this.#handovers.map((handover) => handover.close()));
+    this.#handovers = [];
+    for (const table of ['handover_queue', 'handover_lanes', 'dead_letters', 'leases']) {
+      await this.database.query(`DELETE FROM connector.${table}`);
+    }
+    await this.database.query('UPDATE connector.handover SET cursor = f.last_seq FROM connector.feed f');
+    this.answer = () => undefined;
+    this.calls = [];
+    this.queues.wakes = [];
+    this.queues.failing = false;
+  }
+
+  async close(): Promise<void> {
+    await this.feed.close();
+    await this.#close();
+  }
+}
+
+function toCall(change: Change, { key, attempt }: HandlerContext): Call {
+  const text = change.type === 'message.created' ? change.data.text : null;
+  return { connectionId: change.connectionId, text, key, attempt, change };
+}

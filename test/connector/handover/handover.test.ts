@@ -1,0 +1,419 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { readDeadLetters, replayDeadLetter } from '../../../src/connector/handover/dead-letters.ts';
+import { measureHandover, readLag } from '../../../src/connector/handover/handover-metrics.ts';
+import { newId } from '../support/event-fixtures.ts';
+import { HandoverBench } from './handover-bench.ts';
+
+let bench: HandoverBench;
+beforeAll(async () => {
+  bench = await HandoverBench.open();
+});
+afterEach(() => bench.stopAll());
+afterAll(() => bench.close());
+
+const fail = (): never => {
+  throw new TypeError('no such customer');
+};
+
+/** A call that ends when the test says so. */
+function openCall(): PromiseWithResolvers<void> & { readonly begun: PromiseWithResolvers<AbortSignal> } {
+  return { ...Promise.withResolvers<void>(), begun: Promise.withResolvers<AbortSignal>() };
+}
+
+describe('the beginning', () => {
+  // First of all tests: later ones find a database on which handlers have run.
+  it('is the next change, where changes are older than handlers', async () => {
+    const connection = newId();
+    await bench.tell(connection, 'of last year');
+    const handover = await bench.running();
+    await bench.tell(connection, 'of today');
+    await handover.settle();
+    expect(bench.callsOf(connection)).toEqual([['of today', 1]]);
+  });
+
+  it('goes on where it stood, after a time without handlers', async () => {
+    const connection = newId();
+    await (await bench.running()).close();
+    await bench.tell(connection, 'while nobody listened');
+    await (await bench.running()).settle();
+    expect(bench.callsOf(connection)).toEqual([['while nobody listened', 1]]);
+  });
+
+  it('calls nobody in a process without handlers', async () => {
+    const connection = newId();
+    await bench.tell(connection, 'for others');
+    const handover = bench.process(null);
+    await handover.start();
+    await handover.settle();
+    expect(bench.calls).toEqual([]);
+    await (await bench.running()).settle();
+    expect(bench.callsOf(connection)).toEqual([['for others', 1]]);
+  });
+
+  it.each([
+    [{ onChange: undefined }, 'must have a function onChange'],
+    [{ onChange: 'text' }, 'no function but string'],
+    [{ attempts: 0 }, 'attempts'],
+    [{ attempts: 1.5 }, 'attempts'],
+    [{ deadlineMs: 99 }, 'deadlineMs'],
+  ])('refuses handlers that are none: %o', (handlers, named) => {
+    expect(() => bench.process(handlers as never)).toThrow(named);
+  });
+});
+
+describe('order', () => {
+  it('calls the changes of a connection one by one, those of others side by side', async () => {
+    const [slow, quick] = [newId(), newId()];
+    const handover = await bench.running();
+    const held = openCall();
+    bench.answer = async ({ connectionId }, { signal }) => {
+      if (connectionId !== slow) return;
+      held.begun.resolve(signal);
+      await held.promise;
+    };
+    await bench.tell(slow, '1', '2');
+    const all = handover.settle();
+    await held.begun.promise;
+    await bench.tell(quick, '1', '2', '3');
+    await bench.queues.run('handover', { connectionId: quick });
+    const second = bench.process();
+    await second.start();
+    await second.settle();
+    expect(bench.callsOf(quick)).toEqual([
+      ['1', 1],
+      ['2', 1],
+      ['3', 1],
+    ]);
+    expect(bench.callsOf(slow)).toEqual([['1', 1]]);
+    held.resolve();
+    await all;
+    expect(bench.callsOf(slow)).toEqual([
+      ['1', 1],
+      ['2', 1],
+    ]);
+  });
+
+  it('keeps the order over more changes than one run takes, and gives each a key of its own', async () => {
+    const connection = newId();
+    const texts = Array.from({ length: 120 }, (_, index) => `${index}`);
+    const handover = await bench.running();
+    await bench.tell(connection, ...texts);
+    await handover.settle();
+    expect(bench.callsOf(connection).map(([text]) => text)).toEqual(texts);
+    expect(new Set(bench.calls.map(({ key }) => key)).size).toBe(120);
+    expect(bench.calls[0]?.key).toMatch(/^[0-9a-f]{12}-\d+$/);
+    expect(bench.calls[0]?.key).toBe(`${bench.calls[1]?.key.split('-')[0]}-${bench.calls[0]?.change.seq}`);
+  });
+
+  it('calls ten connections at a time at most', async () => {
+    const connections = Array.from({ length: 25 }, newId);
+    const handover = await bench.running();
+    let under = 0;
+    let most = 0;
+    bench.answer = async () => {
+      under += 1;
+      most = Math.max(most, under);
+      await new Promise((resolve) => setImmediate(resolve));
+      under -= 1;
+    };
+    for (const connection of connections) await bench.tell(connection, 'x', 'y');
+    await handover.settle();
+    expect(bench.calls).toHaveLength(50);
+    expect(most).toBeLessThanOrEqual(10);
+    expect(most).toBeGreaterThan(1);
+  });
+});
+
+describe('a failing handler', () => {
+  it('is called again with the same key after a wait that grows, and holds its own connection alone', async () => {
+    const [held, other] = [newId(), newId()];
+    const handover = await bench.running();
+    bench.answer = ({ text, attempt }) => {
+      if (text === 'bad' && attempt < 4) fail();
+    };
+    await bench.tell(held, 'bad', 'next');
+    await bench.tell(other, 'good');
+    await handover.settle();
+    expect(bench.callsOf(held)).toEqual([['bad', 1]]);
+    expect(bench.callsOf(other)).toEqual([['good', 1]]);
+    for (const waitMs of [1_000, 2_000, 4_000]) {
+      const before = bench.calls.length;
+      await bench.clock.advance(waitMs - 1);
+      await handover.settle();
+      expect(bench.calls).toHaveLength(before);
+      await bench.clock.advance(1);
+      await handover.settle();
+    }
+    expect(bench.callsOf(held)).toEqual([
+      ['bad', 1],
+      ['bad', 2],
+      ['bad', 3],
+      ['bad', 4],
+      ['next', 1],
+    ]);
+    const keys = bench.calls.filter(({ text }) => text === 'bad').map(({ key }) => key);
+    expect(new Set(keys).size).toBe(1);
+  });
+
+  it('has its connection woken by a job with that wait', async () => {
+    const connection = newId();
+    await bench.running();
+    bench.answer = fail;
+    await bench.tell(connection, 'bad');
+    await bench.process().settle();
+    bench.queues.wakes = [];
+    const second = await bench.running();
+    await second.settle();
+    await bench.queues.run('handover', { connectionId: connection });
+    expect(bench.queues.wakes).toContainEqual({
+      data: { connectionId: connection },
+      jobId: connection,
+      delayMs: 1_000,
+    });
+  });
+
+  it('sets a change aside after its attempts, and the connection goes on', async () => {
+    const connection = newId();
+    const handover = await bench.running({ attempts: 2 });
+    bench.answer = ({ text }) => {
+      if (text === 'bad') fail();
+    };
+    await bench.tell(connection, 'bad', 'next');
+    await handover.settle();
+    await bench.clock.advance(1_000);
+    await handover.settle();
+    expect(bench.callsOf(connection)).toEqual([
+      ['bad', 1],
+      ['bad', 2],
+      ['next', 1],
+    ]);
+    const [letter] = await readDeadLetters(bench.database, null, 10);
+    expect(letter).toMatchObject({
+      id: bench.calls[0]?.key,
+      attempts: 2,
+      change: { connectionId: connection, type: 'message.created', data: { text: 'bad' } },
+    });
+    expect(letter?.lastError).toMatch(/^TypeError: no such customer \(test\/.+\.test\.ts:\d+\)$/);
+  });
+
+  it('gives a change ten minutes when it does not choose otherwise', async () => {
+    const connection = newId();
+    const handover = await bench.running();
+    bench.answer = fail;
+    await bench.tell(connection, 'bad');
+    await handover.settle();
+    const begun = bench.clock.now();
+    for (let waits = 0; waits < 200 && bench.callsOf(connection).length < 12; waits += 1) {
+      await bench.clock.advance(5_000);
+      await handover.settle();
+    }
+    expect(bench.callsOf(connection)).toHaveLength(12);
+    expect(bench.clock.now() - begun).toBeGreaterThan(9 * 60_000);
+    expect(bench.clock.now() - begun).toBeLessThan(12 * 60_000);
+  });
+});
+
+describe('a dead letter that is replayed', () => {
+  it('comes before what still waits on its connection, with the same key', async () => {
+    const connection = newId();
+    const handover = await bench.running({ attempts: 1 });
+    bench.answer = ({ text }) => {
+      if (text !== 'good') fail();
+    };
+    await bench.tell(connection, 'bad', 'worse', 'good');
+    await handover.settle();
+    const keys = bench.calls.map(({ key }) => key);
+    bench.answer = () => undefined;
+    bench.calls = [];
+    await handover.close();
+    await bench.tell(connection, 'newer');
+    // The later one first: their numbers say the order, not the operator.
+    expect(await replayDeadLetter(bench.database, String(keys[1]))).toBe(connection);
+    expect(await replayDeadLetter(bench.database, String(keys[0]))).toBe(connection);
+    expect(await replayDeadLetter(bench.database, String(keys[0]))).toBeNull();
+    await (await bench.running()).settle();
+    expect(bench.calls.map(({ text, key, attempt }) => [text, key, attempt])).toEqual([
+      ['bad', keys[0], 2],
+      ['worse', keys[1], 2],
+      ['newer', expect.any(String), 1],
+    ]);
+    expect(await readDeadLetters(bench.database, null, 10)).not.toContainEqual(
+      expect.objectContaining({ id: keys[0] }),
+    );
+  });
+
+  it('has one call more and holds nobody when that fails', async () => {
+    const connection = newId();
+    const handover = await bench.running({ attempts: 1 });
+    bench.answer = ({ text }) => {
+      if (text === 'bad') fail();
+    };
+    await bench.tell(connection, 'bad');
+    await handover.settle();
+    const id = String(bench.calls[0]?.key);
+    await replayDeadLetter(bench.database, id);
+    await bench.tell(connection, 'next');
+    await handover.settle();
+    expect(bench.callsOf(connection)).toEqual([
+      ['bad', 1],
+      ['bad', 2],
+      ['next', 1],
+    ]);
+    const [letter] = await readDeadLetters(bench.database, null, 1);
+    expect(letter).toMatchObject({ id, attempts: 2 });
+  });
+
+  it.each(['', 'x', '1', 'ffffffffffff-1', '-1', "0' or 1=1"])(
+    'is not found by a foreign id: %o',
+    async (id) => {
+      expect(await replayDeadLetter(bench.database, id)).toBeNull();
+    },
+  );
+});
+
+describe('a handler that hangs', () => {
+  it('has its signal aborted at the deadline, and that counts as a failure', async () => {
+    const connection = newId();
+    const handover = await bench.running({ deadlineMs: 5_000, attempts: 2 });
+    const held = openCall();
+    bench.answer = async (_, { signal }) => {
+      held.begun.resolve(signal);
+      await held.promise;
+    };
+    await bench.tell(connection, 'endless');
+    const settled = handover.settle();
+    const signal = await held.begun.promise;
+    await bench.clock.advance(4_999);
+    expect(signal.aborted).toBe(false);
+    await bench.clock.advance(1);
+    expect(signal.aborted).toBe(true);
+    await settled;
+    bench.answer = () => undefined;
+    await bench.clock.advance(1_000);
+    await handover.settle();
+    expect(bench.callsOf(connection)).toEqual([
+      ['endless', 1],
+      ['endless', 2],
+    ]);
+    // Whatever the first call comes to now, nobody listens.
+    held.reject(new Error('too late'));
+  });
+
+  it('is waited for when the process stops, then aborted; the change comes again and it is nobody’s fault', async () => {
+    const connection = newId();
+    const handover = await bench.running({ attempts: 1 });
+    const held = openCall();
+    bench.answer = async (_, { signal }) => {
+      held.begun.resolve(signal);
+      await held.promise;
+    };
+    await bench.tell(connection, 'slow', 'next');
+    void handover.settle();
+    const signal = await held.begun.promise;
+    const closed = handover.close();
+    await bench.clock.advance(2_999);
+    expect(signal.aborted).toBe(false);
+    await bench.clock.advance(1);
+    expect(signal.aborted).toBe(true);
+    await closed;
+    bench.answer = () => undefined;
+    await (await bench.running()).settle();
+    expect(bench.callsOf(connection)).toEqual([
+      ['slow', 1],
+      ['slow', 1],
+      ['next', 1],
+    ]);
+  });
+
+  it('is let through to its end when that comes in time, and the next change waits for the next process', async () => {
+    const connection = newId();
+    const handover = await bench.running();
+    const held = openCall();
+    bench.answer = async (_, { signal }) => {
+      held.begun.resolve(signal);
+      await held.promise;
+    };
+    await bench.tell(connection, 'slow', 'next');
+    void handover.settle();
+    await held.begun.promise;
+    const closed = handover.close();
+    held.resolve();
+    await closed;
+    expect(bench.callsOf(connection)).toEqual([['slow', 1]]);
+    bench.answer = () => undefined;
+    await (await bench.running()).settle();
+    expect(bench.callsOf(connection)).toEqual([
+      ['slow', 1],
+      ['next', 1],
+    ]);
+  });
+});
+
+describe('queues', () => {
+  it('only wake: with the store away, a sweep finds what is due', async () => {
+    const connection = newId();
+    bench.queues.failing = true;
+    const done = Promise.withResolvers<void>();
+    bench.answer = () => done.resolve();
+    await bench.tell(connection, 'x');
+    await bench.running();
+    let called = false;
+    void done.promise.then(() => {
+      called = true;
+    });
+    // What gives the connection its change has a statement of its own, and a sweep may come before it.
+    while (!called) {
+      await bench.feed.settle();
+      await bench.clock.advance(5_000);
+    }
+    expect(bench.callsOf(connection)).toEqual([['x', 1]]);
+  });
+
+  it('are asked once for a connection that fills up', async () => {
+    const connection = newId();
+    const handover = await bench.running();
+    await bench.tell(connection, 'a', 'b');
+    await bench.feed.settle();
+    await handover.settle();
+    const wakes = bench.queues.wakes.filter(({ jobId }) => jobId === connection);
+    expect(wakes.length).toBeLessThanOrEqual(1);
+  });
+});
+
+describe('lag', () => {
+  it('counts what waits, how old it is, and what was set aside', async () => {
+    const connection = newId();
+    const before = await readLag(bench.database);
+    await bench.tell(connection, 'bad', 'b', 'c');
+    await bench.clock.advance(7_000);
+    measureHandover(bench.metrics, bench.database, bench.clock);
+    const { text } = await bench.metrics.render();
+    expect(text).toContain('connector_handover_waiting 3\n');
+    expect(text).toContain('connector_handover_oldest_waiting_seconds 7\n');
+    const handover = await bench.running({ attempts: 1 });
+    bench.answer = fail;
+    await handover.settle();
+    expect(await readLag(bench.database)).toEqual({
+      waiting: 0,
+      oldestAt: null,
+      deadLetters: (before?.deadLetters ?? 0) + 3,
+    });
+    expect((await bench.metrics.render()).text).toMatch(
+      /connector_handler_calls_total\{result="failed"\} [1-9]/,
+    );
+  });
+
+  it('counts what is in the queue of a connection that is held', async () => {
+    const connection = newId();
+    const handover = await bench.running();
+    bench.answer = fail;
+    await bench.tell(connection, 'bad', 'b');
+    const at = bench.clock.now();
+    await handover.settle();
+    expect(await readLag(bench.database)).toMatchObject({ waiting: 2, oldestAt: at });
+    bench.answer = () => undefined;
+    await bench.clock.advance(1_000);
+    await handover.settle();
+    expect(await readLag(bench.database)).toMatchObject({ waiting: 0 });
+  });
+});
