@@ -42,13 +42,17 @@ const SPARES = 2;
  * ends without being killed makes `live` reject.
  */
 export async function startCrashingConnector(
-  options: Omit<ConnectorProcessOptions, 'port' | 'compileCache'> & { readonly port?: number },
+  options: Omit<ConnectorProcessOptions, 'port'> & { readonly port?: number },
   spares = SPARES,
 ): Promise<CrashingConnector> {
-  const compileCache = await mkdtemp(join(tmpdir(), 'messaging-connector-compiled-'));
-  const { port = await findFreePort() } = options;
+  const ownCache =
+    options.compileCache === undefined
+      ? await mkdtemp(join(tmpdir(), 'messaging-connector-compiled-'))
+      : undefined;
+  const { port = await findFreePort(), compileCache = ownCache } = options;
   const url = `http://127.0.0.1:${port}`;
-  const prepare = (): ConnectorProcess => prepareConnector({ ...options, port, compileCache });
+  const prepare = (): ConnectorProcess =>
+    prepareConnector({ ...options, port, ...(compileCache === undefined ? {} : { compileCache }) });
   const prepared = Array.from({ length: spares }, prepare);
   let current: ConnectorProcess | undefined;
   let condemned: ConnectorProcess | undefined;
@@ -121,7 +125,7 @@ export async function startCrashingConnector(
     async stop() {
       const how = await end('SIGTERM');
       await Promise.all(prepared.map((process) => process.kill('SIGKILL')));
-      await rm(compileCache, { recursive: true, force: true });
+      if (ownCache !== undefined) await rm(ownCache, { recursive: true, force: true });
       return how;
     },
   };

@@ -11,12 +11,14 @@ export interface TestService {
   close(): Promise<void>;
 }
 
-export async function startTestService(): Promise<TestService> {
+/** `webhookSecret` is given to the subscription of the seeded workspace in place of a random one. */
+export async function startTestService(webhookSecret?: string): Promise<TestService> {
   const database = await createTestDatabase({ platform: true });
   const service = await runService({
     databaseUrl: database.url,
     ports: { sandbox: 0, platform: 0, legacy: 0 },
     sendScale: 0,
+    webhookSecret,
     onTakenOver: () => undefined,
     clock: systemClock,
     logger: silentLogger,

@@ -1,0 +1,65 @@
+import { systemClock } from '../../src/runtime/clock/system-clock.ts';
+
+/** A CRM that hands sends to the connector's API, each until it is taken. */
+export interface CrmSender {
+  /** References of each lane's sends, in the order in which they were taken. */
+  readonly taken: ReadonlyMap<string, readonly string[]>;
+  /** Calls that were refused or broken, and made again. */
+  readonly repeated: number;
+  /** Resolves when the calls that are under way are over. */
+  stop(): Promise<void>;
+}
+
+/** A connection that somebody writes through, and to whom. */
+export interface Lane {
+  readonly connectionId: string;
+  readonly phone: string;
+}
+
+const REPEAT_MS = 100;
+
+/** Sends one text after the other on each lane, `everyMs` apart. The text is the reference. */
+export function startCrmSender(options: {
+  readonly url: string;
+  readonly token: string;
+  readonly lanes: readonly Lane[];
+  readonly everyMs: number;
+}): CrmSender {
+  const { url, token, lanes, everyMs } = options;
+  const taken = new Map<string, string[]>();
+  let repeated = 0;
+  let stopped = false;
+
+  async function queue({ connectionId, phone }: Lane, reference: string): Promise<void> {
+    const body = JSON.stringify({ connectionId, to: phone, text: reference, reference });
+    for (;;) {
+      const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+      const answer = await fetch(`${url}/v1/messages`, { method: 'POST', headers, body }).catch(() => null);
+      await answer?.arrayBuffer().catch(() => undefined);
+      if (answer?.status === 202) return;
+      repeated += 1;
+      await systemClock.sleep(REPEAT_MS);
+    }
+  }
+
+  const work = lanes.map(async (lane, index) => {
+    const references: string[] = [];
+    taken.set(lane.connectionId, references);
+    while (!stopped) {
+      const reference = `${index}-${references.length}`;
+      await queue(lane, reference);
+      references.push(reference);
+      await systemClock.sleep(everyMs);
+    }
+  });
+  return {
+    taken,
+    get repeated() {
+      return repeated;
+    },
+    async stop() {
+      stopped = true;
+      await Promise.all(work);
+    },
+  };
+}
