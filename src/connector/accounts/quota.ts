@@ -2,7 +2,7 @@ import type { Account as AccountFigures } from '../../contract/service/account.t
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database, Queryable } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
-import type { Metrics } from '../../runtime/metrics/metrics.ts';
+import type { Gauge, Metrics } from '../../runtime/metrics/metrics.ts';
 import type { ServiceClient } from '../service-client/service-client.ts';
 import type { Account } from './account-store.ts';
 
@@ -85,26 +85,48 @@ export async function readQuotas(db: Queryable): Promise<Quota[]> {
  * for, so that every process tells the same; without a database they keep their last values.
  */
 export function measureQuotas(metrics: Metrics, db: Queryable): void {
-  const expiry = metrics.gauge(
+  let reading: Promise<Quota[] | null> | undefined;
+
+  function gauge<Label extends string>(
+    name: string,
+    help: string,
+    labels: readonly Label[],
+    show: (shown: Gauge<Label | 'account'>, quota: Quota) => void,
+  ): void {
+    metrics.gauge<Label | 'account'>(name, help, ['account', ...labels], async (shown) => {
+      // All of them are asked for at once, and share one look.
+      reading ??= readQuotas(db)
+        .catch(() => null)
+        .finally(() => {
+          reading = undefined;
+        });
+      const quotas = await reading;
+      if (quotas === null) return;
+      shown.reset();
+      for (const quota of quotas) show(shown, quota);
+    });
+  }
+
+  gauge('connector_slots', 'Slots of the account, by state.', ['state'], (slots, quota) => {
+    const { accountId: account } = quota;
+    slots.set({ account, state: 'total' }, quota.slotsTotal);
+    slots.set({ account, state: 'used' }, quota.slotsUsed);
+    slots.set({ account, state: 'available' }, quota.slotsAvailable);
+  });
+  gauge(
     'connector_slots_next_expiry_timestamp_seconds',
     'The earliest end of a licence of the account.',
-    ['account'],
+    [],
+    (expiry, { accountId: account, nextExpiry }) => {
+      if (nextExpiry !== null) expiry.set({ account }, nextExpiry / 1_000);
+    },
   );
-  const waiting = metrics.gauge(
+  gauge(
     'connector_connections_need_reconnect',
     'Numbers that wait for a fresh scan, as the service counts them.',
-    ['account'],
+    [],
+    (waiting, { accountId: account, connectionsNeedReconnect }) => {
+      waiting.set({ account }, connectionsNeedReconnect);
+    },
   );
-  metrics.gauge('connector_slots', 'Slots of the account, by state.', ['account', 'state'], async (slots) => {
-    const quotas = await readQuotas(db).catch(() => null);
-    if (quotas === null) return;
-    for (const gauge of [slots, expiry, waiting]) gauge.reset();
-    for (const { accountId: account, ...quota } of quotas) {
-      slots.set({ account, state: 'total' }, quota.slotsTotal);
-      slots.set({ account, state: 'used' }, quota.slotsUsed);
-      slots.set({ account, state: 'available' }, quota.slotsAvailable);
-      waiting.set({ account }, quota.connectionsNeedReconnect);
-      if (quota.nextExpiry !== null) expiry.set({ account }, quota.nextExpiry / 1_000);
-    }
-  });
 }

@@ -1,5 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 
+export type { Gauge } from 'prom-client';
+
 /** One process's metrics. Nothing is kept in the global registry, so two of them can live side by side. */
 export interface Metrics {
   /** Counts what happened. `labels` are the names of its labels. */

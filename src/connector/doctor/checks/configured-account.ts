@@ -1,3 +1,4 @@
+import { equalSecrets } from '../../../runtime/sealing/equal-secrets.ts';
 import { FIRST_ACCOUNT_ID } from '../../accounts/account-store.ts';
 import { digestOf } from '../../accounts/add-account.ts';
 import type { StoreFacts } from '../facts.ts';
@@ -30,7 +31,8 @@ export const configuredAccount: Check<StoreFacts> = {
       });
     }
     const digest = digestOf(service.apiKey);
-    const other = accounts.find((account) => account.digest === digest && account.id !== FIRST_ACCOUNT_ID);
+    const isSame = (stored: string | null): boolean => stored !== null && equalSecrets(stored, digest);
+    const other = accounts.find((account) => isSame(account.digest) && account.id !== FIRST_ACCOUNT_ID);
     if (other !== undefined) {
       return problem(
         'SERVICE_API_KEY belongs to an account that was added through the API: no process can start.',
@@ -43,7 +45,7 @@ export const configuredAccount: Check<StoreFacts> = {
       );
     }
     const changed = [
-      ...(first.digest === digest ? [] : ['SERVICE_API_KEY']),
+      ...(isSame(first.digest) ? [] : ['SERVICE_API_KEY']),
       ...(first.baseUrl === service.baseUrl ? [] : ['SERVICE_BASE_URL']),
     ];
     if (changed.length === 0) return ok('The stored account is that of the settings.');

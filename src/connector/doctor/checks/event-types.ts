@@ -5,7 +5,7 @@ import { type Check, notChecked, ok, problem } from '../finding.ts';
 import { count } from '../wording.ts';
 
 const LATELY_MS = 7 * 24 * 3_600_000;
-/** Newest messages of each connection that are looked at, and connections. */
+/** Newest messages of each direction of a connection that are looked at, and connections. */
 const SAMPLE = 100;
 const CONNECTIONS = 200;
 /** So many of a kind without any told by a webhook are no accident. */
@@ -70,9 +70,10 @@ async function readTold(
             count(*) filter (where m.direction = 'outgoing' and m.webhook_seen & ${STATUS_EVENTS} <> 0) as "statusTold"
        from (select connection_id from connector.connections
               where account_id = $1 and provider = 'qr' order by connection_id limit ${CONNECTIONS}) c
+      cross join (values ('incoming'), ('outgoing')) d(direction)
       cross join lateral (
         select n.direction, n.status, n.webhook_seen from connector.messages n
-         where n.connection_id = c.connection_id and n.created_at >= $2::bigint
+         where n.connection_id = c.connection_id and n.direction = d.direction and n.created_at >= $2::bigint
          order by n.created_at desc limit ${SAMPLE}) m`,
     [id, since],
   );

@@ -1,3 +1,4 @@
+import { readOldestUnnumbered } from '../../feed/measure-numbering.ts';
 import type { StoreFacts } from '../facts.ts';
 import { type Check, ok, problem, warning } from '../finding.ts';
 import { count, span } from '../wording.ts';
@@ -10,14 +11,12 @@ export const feedNumbering: Check<StoreFacts> = {
   id: 'feed',
   title: 'numbering of the change feed',
   async look({ database, clock }) {
-    const [row] = await database.query<{ waiting: number; since: number | null; lastSeq: number }>(
+    const since = await readOldestUnnumbered(database);
+    const [row] = await database.query<{ waiting: number; lastSeq: number }>(
       `select (select count(*) from (select from connector.change_batches where last_seq is null limit ${MOST}) w) as waiting,
-              (select c.at from connector.changes c where c.batch =
-                 (select id from connector.change_batches where last_seq is null order by id limit 1)
-                order by c.position limit 1) as since,
               (select last_seq from connector.feed) as "lastSeq"`,
     );
-    const { waiting, since, lastSeq } = row ?? { waiting: 0, since: null, lastSeq: 0 };
+    const { waiting, lastSeq } = row ?? { waiting: 0, lastSeq: 0 };
     const lagMs = since === null ? 0 : clock.now() - since;
     const evidence = [
       waiting === 0
