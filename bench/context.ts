@@ -1,10 +1,10 @@
-import type { BenchArguments } from './arguments.ts';
+import type { BenchArguments, Pace } from './arguments.ts';
 import type { BenchPostgres } from './postgres/bench-postgres.ts';
 import { type Child, type Commands, startChild } from './process/child.ts';
 
 /** What every benchmark of a run shares. */
 export interface BenchContext {
-  readonly args: BenchArguments;
+  readonly args: Omit<BenchArguments, keyof Pace> & Pace;
   readonly postgres: BenchPostgres;
   /** Writes a line for whoever waits. */
   progress(line: string): void;
@@ -14,7 +14,7 @@ export interface BenchContext {
 
 /** Binds a run's settings to what its benchmarks need. Children are killed once `signal` aborts. */
 export function createContext(
-  args: BenchArguments,
+  args: BenchContext['args'],
   postgres: BenchPostgres,
   progress: (line: string) => void,
   signal: AbortSignal,

@@ -1,6 +1,6 @@
 import { systemClock } from '../src/runtime/clock/system-clock.ts';
 import { createLogger } from '../src/runtime/logger/logger.ts';
-import { type BenchArguments, type BenchName, HELP, readArguments } from './arguments.ts';
+import { type BenchArguments, type BenchName, HELP, paceOf, readArguments } from './arguments.ts';
 import { type BenchContext, createContext } from './context.ts';
 import { reportDelivery } from './delivery/delivery-report.ts';
 import { measureDelivery } from './delivery/measure-delivery.ts';
@@ -11,6 +11,8 @@ import { measureIsolation } from './isolation/measure-isolation.ts';
 import type { PagesResult } from './pages/measure-pages.ts';
 import { reportPages } from './pages/pages-report.ts';
 import { openBenchPostgres } from './postgres/bench-postgres.ts';
+import { measureReconcile } from './reconcile/measure-reconcile.ts';
+import { reportReconcile } from './reconcile/reconcile-report.ts';
 import { type BenchReport, describeMachine } from './report/report.ts';
 import { writeReport } from './report/write-table.ts';
 
@@ -29,26 +31,32 @@ async function runBenches(args: BenchArguments, signal: AbortSignal): Promise<Be
   const logger = createLogger({ level: 'warn', name: 'bench', destination: 'stderr' });
   progress('opening Postgres');
   const postgres = await openBenchPostgres({ clock: systemClock, logger });
-  const context = createContext(args, postgres, progress, signal);
   try {
-    const runs = (name: BenchName): boolean => args.benches.includes(name);
-    const ingest = runs('ingest') ? reportIngest(await measureIngest(context)) : undefined;
-    const delivery = runs('delivery') ? reportDelivery(await measureDelivery(context)) : undefined;
-    const isolation = runs('isolation') ? await measureIsolation(context) : undefined;
-    const pages = runs('pages') ? await loadAndMeasurePages(context) : undefined;
+    const run = async <T>(name: BenchName, measure: (context: BenchContext) => Promise<T>) =>
+      args.benches.includes(name)
+        ? await measure(createContext({ ...args, ...paceOf(args, name) }, postgres, progress, signal))
+        : undefined;
+    const ingested = await run('ingest', measureIngest);
+    const ingest = ingested === undefined ? undefined : reportIngest(ingested);
+    const delivered = await run('delivery', measureDelivery);
+    const delivery = delivered === undefined ? undefined : reportDelivery(delivered);
+    const isolation = await run('isolation', measureIsolation);
+    const reconcile = await run('reconcile', measureReconcile);
+    const pages = await run('pages', loadAndMeasurePages);
     const contenders = [...(ingest?.contenders ?? []), ...(delivery?.contenders ?? [])];
     return {
       machine: describeMachine(),
       postgres: postgres.settings,
-      seconds: args.seconds,
-      rounds: args.rounds,
+      paces: Object.fromEntries(args.benches.map((name) => [name, paceOf(args, name)])),
       ...(ingest === undefined ? {} : { ingest }),
       ...(delivery === undefined ? {} : { delivery }),
       ...(isolation === undefined ? {} : { isolation: reportIsolation(isolation) }),
+      ...(reconcile === undefined ? {} : { reconcile: reportReconcile(reconcile) }),
       ...(pages === undefined ? {} : { pages: reportPages(pages) }),
       broken: [
         ...contenders.flatMap(({ name, broken }) => broken.map((reason) => `${name}: ${reason}`)),
         ...(isolation?.broken ?? []),
+        ...(reconcile?.broken ?? []),
         ...(pages?.broken ?? []),
       ],
     };

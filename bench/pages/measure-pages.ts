@@ -1,6 +1,6 @@
 import { coversWorkspace, pageQuery, readPage } from '../../src/platform/messages/read-page.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
-import type { BenchArguments } from '../arguments.ts';
+import type { Pace } from '../arguments.ts';
 import type { BenchContext } from '../context.ts';
 import { describeMismatches, type RowCheck } from '../report/row-check.ts';
 import { spreadOf } from '../report/statistics.ts';
@@ -60,14 +60,12 @@ export async function measurePages(context: BenchContext): Promise<PagesResult> 
   }
 }
 
-type Rounds = Pick<BenchArguments, 'rounds' | 'seconds'>;
-
 interface Side {
   readonly at: FilledDatabase;
   readonly page: PageCase;
 }
 
-async function compare(small: Side, large: Side, { rounds, seconds }: Rounds): Promise<PageResult> {
+async function compare(small: Side, large: Side, { rounds, seconds }: Pace): Promise<PageResult> {
   const reads = Math.ceil(seconds * READS_PER_SECOND);
   const times = { small: [] as number[], large: [] as number[] };
   await readInTurn(small, large, WARM_UP_READS);

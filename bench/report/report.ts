@@ -1,19 +1,22 @@
 import { availableParallelism } from 'node:os';
+import type { BenchName, Pace } from '../arguments.ts';
 import type { DeliveryReport } from '../delivery/delivery-report.ts';
 import type { IngestReport } from '../ingest/ingest-report.ts';
 import type { IsolationReport } from '../isolation/isolation-report.ts';
 import type { PagesReport } from '../pages/pages-report.ts';
 import type { PostgresSettings } from '../postgres/bench-postgres.ts';
+import type { ReconcileReport } from '../reconcile/reconcile-report.ts';
 
 /** Everything one run found, as `--json` prints it. */
 export interface BenchReport {
   readonly machine: Machine;
   readonly postgres: PostgresSettings;
-  readonly seconds: number;
-  readonly rounds: number;
+  /** How long and how often each benchmark measured. */
+  readonly paces: Readonly<Partial<Record<BenchName, Pace>>>;
   readonly ingest?: IngestReport;
   readonly delivery?: DeliveryReport;
   readonly isolation?: IsolationReport;
+  readonly reconcile?: ReconcileReport;
   readonly pages?: PagesReport;
   /** What went wrong; the exit code is 1 if there is anything. */
   readonly broken: readonly string[];

@@ -1,5 +1,6 @@
 import type { IsolationReport } from '../isolation/isolation-report.ts';
 import type { PagesReport } from '../pages/pages-report.ts';
+import type { ReconcileReport } from '../reconcile/reconcile-report.ts';
 import type { Ratio } from './ratio.ts';
 import type { BenchReport } from './report.ts';
 import type { Spread } from './statistics.ts';
@@ -8,11 +9,11 @@ type Row = readonly string[];
 
 /** Writes a report for people: ratios first, then the figures behind them. */
 export function writeReport(report: BenchReport): string {
-  const { machine, postgres, ingest, delivery, isolation, pages } = report;
+  const { machine, postgres, ingest, delivery, isolation, reconcile, pages } = report;
   const lines = [
     `${machine.cores} cores, ${machine.platform}, Node ${machine.node}, Postgres ${postgres.version}` +
       ` (fsync ${postgres.fsync}, synchronous_commit ${postgres.synchronousCommit})`,
-    `median of ${report.rounds} rounds of ${report.seconds} s, lowest to highest in brackets`,
+    `median of the rounds, lowest to highest in brackets: ${describePaces(report.paces)}`,
   ];
   if (ingest !== undefined) {
     lines.push('', ...ratioTable('ingest', ingest.ratios), '');
@@ -47,9 +48,28 @@ export function writeReport(report: BenchReport): string {
     );
   }
   if (isolation !== undefined) lines.push(...writeIsolation(isolation));
+  if (reconcile !== undefined) lines.push(...writeReconcile(reconcile));
   if (pages !== undefined) lines.push(...writePages(pages));
   if (report.broken.length > 0) lines.push('', ...report.broken.map((reason) => `BROKEN  ${reason}`));
   return `${lines.join('\n')}\n`;
+}
+
+function describePaces(paces: BenchReport['paces']): string {
+  return Object.entries(paces)
+    .map(([name, { rounds, seconds }]) => `${name} ${rounds}${seconds === 0 ? '' : ` of ${seconds} s`}`)
+    .join(', ');
+}
+
+function writeReconcile({ messages, ratios, services }: ReconcileReport): string[] {
+  return [
+    '',
+    ...ratioTable(`reconcile, ${messages} messages`, ratios),
+    '',
+    ...table([
+      ['messages per second', 'connector', 'bare client'],
+      ...services.map((one) => [one.title, spread(one.connector, 0), spread(one.bare, 0)]),
+    ]),
+  ];
 }
 
 function writeIsolation({ ratios, accounts, held }: IsolationReport): string[] {

@@ -26,7 +26,7 @@ describe('ingest', { timeout: GENEROUS_MS }, () => {
     const report = await benchReport('ingest', '--seconds', '1', '--rounds', '2', '--without', 'stripe');
 
     expect(report.broken).toEqual([]);
-    expect(report.rounds).toBe(2);
+    expect(report.paces).toEqual({ ingest: { seconds: 1, rounds: 2 } });
     expect(report.ingest?.notMeasured).toEqual({ stripe: 'left out on request' });
     expect(report.ingest?.contenders.map(({ name }) => name)).toEqual(['connector', 'verify', 'insert']);
     for (const contender of report.ingest?.contenders ?? []) {
@@ -76,6 +76,21 @@ describe('delivery', { timeout: GENEROUS_MS }, () => {
     expect(report.delivery?.ratios).toEqual([
       expect.objectContaining({ ...spread, target: { atLeast: 0.5 }, reached: expect.any(Boolean) }),
     ]);
+  });
+});
+
+describe('reconcile', { timeout: GENEROUS_MS }, () => {
+  it('stores every message of every service, once', async () => {
+    const { broken, paces, reconcile } = await benchReport('reconcile', '--messages', '450', '--rounds', '1');
+
+    expect(broken).toEqual([]);
+    expect(paces).toEqual({ reconcile: { seconds: 0, rounds: 1 } });
+    expect(reconcile?.ratios).toHaveLength(3);
+    expect(reconcile?.ratios).toMatchObject(Array(3).fill({ target: { atLeast: 0.7 } }));
+    // Five counts over each of three services.
+    expect(reconcile?.rows).toHaveLength(15);
+    expect(reconcile?.rows.filter(({ expected }) => expected === 450)).toHaveLength(9);
+    for (const { expected, found } of reconcile?.rows ?? []) expect(found).toBe(expected);
   });
 });
 
