@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -24,12 +24,8 @@ const env = {
   WEBHOOK_SECRET: SECRET,
 };
 
-function supervise(words: readonly string[], more: Readonly<Record<string, string>>, cwd?: string) {
-  const command = [join(ROOT, 'src/cli/connector.ts'), ...words];
-  return spawnCommand('node', command, {
-    env: { ...env, ...more },
-    ...(cwd === undefined ? {} : { cwd }),
-  });
+function supervise(words: readonly string[], more: Readonly<Record<string, string>>) {
+  return spawnCommand('node', [join(ROOT, 'src/cli/connector.ts'), ...words], { env: { ...env, ...more } });
 }
 
 /** To the supervisor alone; `signal` of the command reaches all its processes. */
@@ -73,7 +69,12 @@ describe('npm run connector -- --processes 2, on a Postgres of its own', () => {
     folder = await makeDataFolder();
     place = await mkdtemp(join(tmpdir(), 'test-supervisor-'));
     await settings(['CONNECTOR_API_TOKEN=first']);
-    command = supervise(['--processes', '2', '--data-dir', folder.path], {}, place);
+    await symlink(ROOT, join(place, 'current'));
+    const script = join(place, 'current/src/cli/connector.ts');
+    command = spawnCommand('node', [script, '--processes', '2', '--data-dir', folder.path], {
+      env,
+      cwd: place,
+    });
     url = JSON.parse(await command.said(/all processes ready/)).url;
     sender = createLoadSender({
       secret: SECRET,
@@ -141,6 +142,20 @@ describe('npm run connector -- --processes 2, on a Postgres of its own', () => {
       await untilLogged(/roll-out stopped/, 1);
       expect(await status('second')).toBe(200);
       await settings(['CONNECTOR_API_TOKEN=second']);
+    },
+    SLOW_MS,
+  );
+
+  it(
+    'starts new processes by the link by which it was started, wherever that leads now',
+    async () => {
+      await rm(join(place, 'current'));
+      await symlink(join(ROOT, 'docs'), join(place, 'current'));
+      tell(command, 'SIGHUP');
+      await untilLogged(/roll-out stopped/, 2);
+      expect(await status('second')).toBe(200);
+      await rm(join(place, 'current'));
+      await symlink(ROOT, join(place, 'current'));
     },
     SLOW_MS,
   );

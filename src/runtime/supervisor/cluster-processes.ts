@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import type { Clock } from '../clock/clock.ts';
 import { mergeMetrics } from './merge-metrics.ts';
 import { type FromProcess, type FromSupervisor, isMessage, NUMBER_VARIABLE } from './messages.ts';
+import { presentScript } from './present-script.ts';
 import type { ProcessEnd, SupervisedProcess } from './supervisor.ts';
 
 export interface ClusterOptions {
@@ -28,7 +29,8 @@ const METRICS_MS = 2_000;
  */
 export function createClusterProcesses(options: ClusterOptions): ClusterProcesses {
   const { clock } = options;
-  cluster.setupPrimary({ exec: options.script, args: [...options.words], windowsHide: true });
+  const exec = presentScript(options.script);
+  cluster.setupPrimary({ exec, args: [...options.words], windowsHide: true });
   const serving = new Map<Worker, number>();
   const asked = new Map<number, (text: string) => void>();
   let requests = 0;
