@@ -103,7 +103,7 @@ describe('the packed file', () => {
       /^dist\/index\.(?:js|d\.ts)$/,
       /^dist\/(?:cli|conformance|connector|contract|patterns|platform|runtime|sandbox)\/.+\.(?:js|d\.ts)$/,
       /^dist\/vectors\/[\w-]+\.(?:json|md)$/,
-      /^docs\/[\w-]+\.(?:md|json)$/,
+      /^docs\/[\w-]+\.(?:md|json|yml)$/,
       /^drizzle\/(?:connector|platform)\/(?:\w+\.sql|meta\/_journal\.json)$/,
     ];
     const others = files().filter((file) => file.includes('/') && !allowed.some((rule) => rule.test(file)));
