@@ -1,8 +1,10 @@
 /**
  * The rule: events can be dropped, so a client reconciles by polling `GET /messages`, newest first, by cursor.
  *
- * What has been seen is kept as a time, not as an id and not as "the first one I know": ids do not sort by
- * time, and an event may have stored a newer message above a dropped one. Everything created before the
+ * The mistake that this prevents: a poll that stops at the first message it knows. An event stored that one, and
+ * the dropped one below it is never seen.
+ *
+ * What has been seen is kept as a time: ids do not sort by time. Everything created before the
  * watermark has been seen by polling. A walk goes down from the newest page until a page lies wholly below
  * the watermark less an overlap. What one walk leaves open is a gap, closed later, oldest first.
  *

@@ -16,7 +16,7 @@
 export type SendRule =
   /** Nothing went out, and the same send cannot succeed before somebody changes something. */
   | { readonly next: 'reject' }
-  /** Nothing went out. Repeat after `Retry-After`, or after `firstMs`, doubling up to `longestMs`. */
+  /** Nothing went out. Repeat after `Retry-After`; without one after `firstMs`, doubling up to `longestMs`. */
   | { readonly next: 'repeat'; readonly firstMs: number; readonly longestMs: number }
   /** An earlier attempt is still under way: the message may be out. Repeat with the same key. */
   | { readonly next: 'await'; readonly firstMs: number; readonly longestMs: number }
@@ -112,6 +112,9 @@ export type SendStep =
 /** No attempt later than this after the first one: the service forgets the key after 24 hours. */
 export const LAST_ATTEMPT_AFTER_MS = 23 * hour;
 
+/** No repeat comes sooner than this, whatever `Retry-After` says. */
+const SHORTEST_WAIT_MS = second;
+
 const AFTER_LOSS = { firstMs: second, longestMs: 5 * minute };
 
 /** Decides what follows an attempt. Pure. */
@@ -158,8 +161,10 @@ function repeat(
 ): SendStep {
   const { attempts, firstAttemptAt, now, random } = situation;
   const own = Math.min(firstMs * 2 ** Math.min(attempts - 1, 20), longestMs);
-  // Never earlier than was asked for; up to a fifth more, so that many sends do not come back at once.
-  const waitMs = Math.round((askedMs ?? own) * (1 + random / 5));
+  // A `Retry-After: 0` that never ends must not become a loop without a pause.
+  const least = askedMs === null ? own : Math.max(askedMs, SHORTEST_WAIT_MS);
+  // Up to a fifth more, so that many sends do not come back at once.
+  const waitMs = Math.round(least * (1 + random / 5));
   if (now + waitMs > firstAttemptAt + LAST_ATTEMPT_AFTER_MS) return giveUp(inDoubt);
   return { next: 'repeat', waitMs, inDoubt };
 }

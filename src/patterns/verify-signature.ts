@@ -3,6 +3,9 @@
  * (`sha256=` and 64 hex digits). The signature is the HMAC-SHA256 of `<timestamp>.<raw body>` under the
  * signing secret. A timestamp more than five minutes from the receiver's clock is refused: a replay guard.
  *
+ * The mistake that this prevents: the parsed body is written out again and verified, so that some genuine
+ * deliveries fail, and a recorded one passes for ever since nobody looked at the clock.
+ *
  * Why it is this strict:
  * - Bytes, not text: parsing and serialising again changes them, and so does decoding.
  * - Exactly one value of each header. Node joins repeated headers with a comma; pass `req.headersDistinct`.

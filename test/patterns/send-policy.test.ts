@@ -132,6 +132,11 @@ describe('the wait', () => {
     expect(decideSend(asked, { ...fresh, random: 1 })).toMatchObject({ waitMs: 8.4 * SECOND });
   });
 
+  it('is a second at least, even where the service asks for none', () => {
+    const asked = refusal(429, 'rate_limited', 0);
+    expect(decideSend(asked, { ...fresh, attempts: 900 })).toMatchObject({ waitMs: SECOND });
+  });
+
   it('ends 23 hours after the first attempt', () => {
     const late = { ...fresh, now: START + 23 * HOUR - 4 * SECOND };
     expect(decideSend(refusal(502, 'send_failed'), late)).toEqual({ next: 'rejected' });
@@ -169,6 +174,7 @@ describe('whatever happens', () => {
         if (end.kind === 'lost' && before.carries === 'media') expect(step.next).toBe('look_up');
         if (step.next === 'rejected') expect(before.inDoubt).toBe(false);
         if (step.next !== 'repeat') return;
+        expect(step.waitMs).toBeGreaterThanOrEqual(SECOND);
         expect(before.now + step.waitMs).toBeLessThanOrEqual(START + LAST_ATTEMPT_AFTER_MS);
         if (before.inDoubt) expect(step.inDoubt).toBe(true);
       }),
