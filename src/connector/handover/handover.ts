@@ -24,6 +24,7 @@ export interface HandoverOptions extends Omit<LaneContext, 'handlers' | 'keyOf' 
   readonly feed: Pick<Feed, 'watch'>;
   /** Undefined: this process calls nobody. */
   readonly handlers: ChangeHandlers | undefined;
+  readonly sweepEveryMs?: number;
 }
 
 export interface Handover {
@@ -103,7 +104,7 @@ export function createHandover(options: HandoverOptions): Handover {
 
   function sweepLater(): void {
     if (closing.signal.aborted) return;
-    cancelSweep = clock.after(SWEEP_EVERY_MS, () => {
+    cancelSweep = clock.after(options.sweepEveryMs ?? SWEEP_EVERY_MS, () => {
       sweeping = sweep().finally(sweepLater);
     });
   }

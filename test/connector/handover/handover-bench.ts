@@ -35,21 +35,23 @@ export class HandoverBench {
   /** Every call of a handler, in order. */
   calls: Call[] = [];
   answer: Answer = () => undefined;
+  readonly databaseUrl: string;
   readonly database: Database;
   readonly feed: Feed;
   readonly #close: () => Promise<void>;
   readonly #measured = createHandoverMetrics(this.metrics);
   #handovers: Handover[] = [];
 
-  private constructor(database: Database, close: () => Promise<void>) {
+  private constructor(databaseUrl: string, database: Database, close: () => Promise<void>) {
+    this.databaseUrl = databaseUrl;
     this.database = database;
     this.#close = close;
     this.feed = createFeed({ database, clock: this.clock, logger: silentLogger });
   }
 
   static async open(): Promise<HandoverBench> {
-    const { database, close } = await openConnectorDatabase(8);
-    return new HandoverBench(database, close);
+    const { url, database, close } = await openConnectorDatabase(8);
+    return new HandoverBench(url, database, close);
   }
 
   /** Commits and numbers a change of this connection for each text. */

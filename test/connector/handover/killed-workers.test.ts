@@ -1,0 +1,131 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beginHandover } from '../../../src/connector/handover/distribute.ts';
+import { readLag } from '../../../src/connector/handover/handover-metrics.ts';
+import { newId } from '../support/event-fixtures.ts';
+import { HandoverBench } from './handover-bench.ts';
+
+const SCRIPT = new URL('../support/hand-over-in-child.ts', import.meta.url).pathname;
+
+let bench: HandoverBench;
+let children: ChildProcess[];
+
+beforeEach(async () => {
+  bench = await HandoverBench.open();
+  children = [];
+  await beginHandover(bench.database, 'f00dfeedf00d');
+  await bench.database.query(
+    `create table public.effects (id bigint generated always as identity, key text primary key,
+                                  connection_id text not null, seq bigint not null)`,
+  );
+});
+afterEach(async () => {
+  for (const child of children) child.kill('SIGKILL');
+  await bench.close();
+});
+
+/** A worker process, loaded and waiting. */
+interface Worker {
+  /** Lets it begin. */
+  go(): Promise<void>;
+  /** Calls that it has begun. */
+  calls(): number;
+  /** Resolves when it begins its next one. */
+  nextCall(): Promise<unknown>;
+  /** Kills it; what it held is free at once, as it would be some seconds later. */
+  kill(): Promise<void>;
+}
+
+function loadWorker(owner: string, careless = false): Worker {
+  const argument = JSON.stringify({ databaseUrl: bench.databaseUrl, owner, careless });
+  const child = spawn(process.execPath, [SCRIPT, argument], { stdio: ['pipe', 'pipe', 'inherit'] });
+  children.push(child);
+  let calls = 0;
+  const loaded = Promise.withResolvers<void>();
+  const lines = createInterface({ input: child.stdout });
+  lines.on('line', (line) => {
+    if (line === 'loaded') loaded.resolve();
+    else calls += 1;
+  });
+  return {
+    async go() {
+      await loaded.promise;
+      child.stdin.write('go\n');
+    },
+    calls: () => calls,
+    nextCall: () => once(lines, 'line'),
+    async kill() {
+      const gone = once(child, 'exit');
+      child.kill('SIGKILL');
+      await gone;
+      await bench.database.query('update connector.leases set expires_at = 0 where owner = $1', [owner]);
+    },
+  };
+}
+
+/** Changes of several connections, told in turn. */
+async function tellAll(connections: readonly string[], each: number): Promise<void> {
+  for (let index = 0; index < each; index += 1) {
+    await Promise.all(connections.map((connectionId) => bench.tell(connectionId, `${index}`)));
+  }
+}
+
+interface Effect {
+  readonly key: string;
+  readonly connection_id: string;
+  readonly seq: number;
+}
+
+const readEffects = () =>
+  bench.database.query<Effect>('select key, connection_id, seq from public.effects order by id');
+
+async function everythingHandedOver(): Promise<void> {
+  await expect.poll(async () => (await readLag(bench.database))?.waiting, { timeout: 50_000 }).toBe(0);
+}
+
+describe('workers that are killed while they hand over', { timeout: 120_000 }, () => {
+  it('lose nothing, keep the order of each connection, and have each effect once', async () => {
+    const connections = Array.from({ length: 8 }, newId);
+    // Loading takes longest of all, so the later ones load while the earlier ones work.
+    const [first, ...others] = ['a', 'b', 'c', 'd'].map((owner) => loadWorker(owner)) as [
+      Worker,
+      ...Worker[],
+    ];
+    let victim = first;
+    await victim.go();
+    for (const next of others) {
+      await next.go();
+      const enough = victim.calls() + Math.ceil(Math.random() * 10);
+      while (victim.calls() < enough) {
+        const moved = Promise.race([victim.nextCall(), next.nextCall()]);
+        await tellAll(connections, 1);
+        await moved;
+      }
+      await victim.kill();
+      victim = next;
+    }
+    await everythingHandedOver();
+    const effects = await readEffects();
+    const changes = await bench.feed.changesAfter(0, 100_000);
+    expect(changes.length).toBeGreaterThan(connections.length);
+    expect(new Set(effects.map(({ key }) => key))).toEqual(
+      new Set(changes.map(({ seq }) => `f00dfeedf00d-${seq}`)),
+    );
+    for (const connectionId of connections) {
+      const had = effects.filter((effect) => effect.connection_id === connectionId).map(({ seq }) => seq);
+      expect(had).toEqual(had.toSorted((a, b) => a - b));
+    }
+  });
+
+  it('lose what a handler acknowledges before it works', async () => {
+    const worker = loadWorker('careless', true);
+    await worker.go();
+    await tellAll([newId(), newId()], 15);
+    await everythingHandedOver();
+    await worker.kill();
+    // The control of the test above: nothing comes again, and what was only in memory is gone.
+    expect(await readEffects()).toHaveLength(20);
+  });
+});

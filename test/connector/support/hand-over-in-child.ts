@@ -1,0 +1,72 @@
+/*
+ * A worker in a process of its own, to be killed: it hands changes over to a small CRM in the same database,
+ * which keeps the effect of a change under its key. It gets what it needs as one JSON argument, says that it is
+ * loaded, begins when a line comes in, and writes a line for each call. No queue wakes it: it finds its work as after the loss of every job.
+ */
+import { once } from 'node:events';
+import { createFeed } from '../../../src/connector/feed/feed.ts';
+import type { HandlerContext } from '../../../src/connector/handover/handlers.ts';
+import { createHandover } from '../../../src/connector/handover/handover.ts';
+import { createHandoverMetrics } from '../../../src/connector/handover/handover-metrics.ts';
+import type { Change } from '../../../src/contract/connector/changes.ts';
+import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
+import { openDatabase } from '../../../src/runtime/database/database.ts';
+import { createLogger } from '../../../src/runtime/logger/logger.ts';
+import { createMetrics } from '../../../src/runtime/metrics/metrics.ts';
+import type { Queues } from '../../../src/runtime/queue/queues.ts';
+
+/** How many effects the careless CRM keeps in memory before it writes them. */
+const KEPT = 20;
+
+const { databaseUrl, owner, careless } = JSON.parse(process.argv[2] ?? '{}');
+const logger = createLogger({ level: 'silent', name: 'child' });
+const clock = systemClock;
+const database = openDatabase({ url: databaseUrl, name: 'child', poolSize: 6, clock, logger });
+const nothing = (): Promise<void> => Promise.resolve();
+const queues: Queues = {
+  backend: 'postgres',
+  wake: nothing,
+  schedule: nothing,
+  unschedule: nothing,
+  work: () => undefined,
+  ping: nothing,
+  close: nothing,
+};
+const feed = createFeed({ database, clock, logger });
+
+async function keepEffect({ connectionId, seq }: Change, { key }: HandlerContext): Promise<void> {
+  await database.query(
+    `insert into public.effects (key, connection_id, seq) values ($1, $2, $3::bigint) on conflict (key) do nothing`,
+    [key, connectionId, seq],
+  );
+}
+
+/** Acknowledges before it works. */
+const kept: (readonly [Change, HandlerContext])[] = [];
+async function keepForLater(change: Change, context: HandlerContext): Promise<void> {
+  kept.push([change, context]);
+  if (kept.length < KEPT) return;
+  for (const [earlier, of] of kept.splice(0)) await keepEffect(earlier, of);
+}
+
+const handover = createHandover({
+  database,
+  queues,
+  clock,
+  logger,
+  owner,
+  random: () => 1,
+  metrics: createHandoverMetrics(createMetrics()),
+  feed,
+  handlers: {
+    async onChange(change, context) {
+      process.stdout.write('called\n');
+      await (careless ? keepForLater : keepEffect)(change, context);
+    },
+  },
+  sweepEveryMs: 100,
+});
+process.stdout.write('loaded\n');
+await once(process.stdin, 'data');
+feed.start();
+await handover.start();
