@@ -2,7 +2,6 @@ import { later, section } from './requirement.ts';
 
 const TOOL_SERVER = 'The tool server is not built yet.';
 const OAUTH = 'OAuth is not built yet.';
-const CONNECTOR_PAIRS = 'The connector does not pair yet.';
 
 /** Part 4: the rules of each endpoint. */
 export const ENDPOINT_RULES = [
@@ -18,10 +17,8 @@ export const ENDPOINT_RULES = [
     'connections.create.over-quota':
       'Beyond the quota a connection is created and stays without an active licence.',
     'connections.create.rotation': 'The network changes the pairing code about every 20 s.',
-    'connections.create.client-polls': later(
+    'connections.create.client-polls':
       'A client reads the detail every 3 to 5 s and shows each picture until `connected`.',
-      CONNECTOR_PAIRS,
-    ),
     'connections.create.idempotency.only-here': '`Idempotency-Key` has effect on this endpoint alone.',
     'connections.create.idempotency.new': 'A new key provisions and answers 201.',
     'connections.create.idempotency.replay':
@@ -75,10 +72,7 @@ export const ENDPOINT_RULES = [
     'connections.pairing-code.consumes-nothing':
       'A code takes no slot of its own; slot and trial are claimed when the number pairs.',
     'connections.pairing-code.no-event': 'No event tells that a code was taken; the status does.',
-    'connections.pairing-code.fallback': later(
-      'A client that gets no code goes on with the picture.',
-      CONNECTOR_PAIRS,
-    ),
+    'connections.pairing-code.fallback': 'A client that gets no code goes on with the picture.',
   }),
   ...section('GET /messages', {
     'messages.list.newest-first': 'Messages come newest first.',

@@ -19,8 +19,9 @@ export interface EventReader<Event> {
 export async function readEvents<Event>(
   url: string,
   read: (data: unknown) => Event,
+  headers: Readonly<Record<string, string>> = {},
 ): Promise<EventReader<Event>> {
-  const request = openRequest(url, { headers: { accept: 'text/event-stream' } });
+  const request = openRequest(url, { headers: { ...headers, accept: 'text/event-stream' } });
   const answer = await new Promise<IncomingMessage>((resolve, reject) => {
     request.once('response', resolve).once('error', reject).end();
   });

@@ -1,7 +1,8 @@
-import type { ConnectionHealth, ConnectorConnection } from '../../contract/connector/connections.ts';
+import type { ConnectorConnection, LicenseNotice } from '../../contract/connector/connections.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
-import { CONNECTION_DATA } from '../db/merge-connections.ts';
+import { judgeHealth } from '../connections/judge-health.ts';
+import { connectionChange } from '../db/connection-changes.ts';
 import { tellChanges } from '../db/tell-changes.ts';
 import { toIso, toIsoOrNull } from '../iso-time.ts';
 import { notFound } from './api-error.ts';
@@ -23,6 +24,7 @@ interface ConnectionRow {
   readonly licenseValid: boolean | null;
   readonly licenseStatus: string | null;
   readonly licenseExpires: number | null;
+  readonly licenseNotice: LicenseNotice | null;
   readonly visible: boolean;
   readonly lastContactAt: number | null;
   readonly customerRef: string | null;
@@ -35,7 +37,8 @@ const SELECT = `
   select c.connection_id as id, c.account_id as "accountId", c.phone_number as "phoneNumber", c.label, c.provider,
          c.tier, c.status, c.needs_reconnect as "needsReconnect", c.reason, c.is_default as "isDefault",
          c.profile_pic_url as "profilePicUrl", c.license_valid as "licenseValid",
-         c.license_status as "licenseStatus", c.license_expires as "licenseExpires", c.visible,
+         c.license_status as "licenseStatus", c.license_expires as "licenseExpires",
+         c.license_notice as "licenseNotice", c.visible,
          c.customer_ref as "customerRef", c.deleted_at as "deletedAt", c.updated_at as "updatedAt",
          greatest(
            (select max(m.created_at) from connector.messages m
@@ -81,8 +84,8 @@ export function mapCustomer({ database, clock, onChanged }: MapCustomerOptions):
        ${tellChanges({
          made: ['mapped'],
          columns: 'type, at, account_id, connection_id, message_id, source, data',
-         rows: `select 'connection.updated', $3::bigint, c.account_id, c.connection_id, null, 'api', ${CONNECTION_DATA}
-         from mapped c`,
+         rows: `select 'connection.updated', $3::bigint, c.account_id, c.connection_id, null, 'api',
+         ${connectionChange(`'["customerRef"]'::jsonb`)} from mapped c`,
        })}
        select from told`,
       [id, body.customerRef, clock.now()],
@@ -107,15 +110,4 @@ function present(row: ConnectionRow): ConnectorConnection {
     deletedAt: toIsoOrNull(row.deletedAt),
     updatedAt: toIso(row.updatedAt),
   };
-}
-
-/** Licences go by what the service says of them, never by a date and our clock. */
-function judgeHealth(row: ConnectionRow): ConnectionHealth {
-  if (row.deletedAt !== null) return 'deleted';
-  if (!row.visible) return 'hidden';
-  if (row.licenseValid === false) return 'unlicensed';
-  if (row.status === 'connecting') return 'connecting';
-  if (row.needsReconnect === true) return 'needs_reconnect';
-  if (row.status === 'open' || row.status === 'connected') return 'working';
-  return row.status === 'disconnected' ? 'disconnected' : 'unknown';
 }

@@ -35,8 +35,10 @@ async function findWatched(options: PairingOptions, request: Request): Promise<W
     id,
     read: (signal) => client.getConnection(id, signal),
     async onEnd(result) {
-      if (result.next === 'stop' && result.reason === 'not_found') await noteDeleted(options, accountId, id);
-      else await follow(options, { accountId, client }, id);
+      const how = result.next === 'stop' ? result.reason : result.next;
+      if (how === 'not_found') await noteDeleted(options, accountId, id);
+      // The others say nothing that the mirror does not know.
+      if (how === 'connected' || how === 'disconnected') await follow(options, { accountId, client }, id);
     },
   };
 }

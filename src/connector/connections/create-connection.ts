@@ -33,9 +33,11 @@ export type CreationOutcome =
 /** Somebody waits for the answer. */
 const DEADLINE_MS = 75_000;
 const LOST_ATTEMPTS = 3;
-const FIRST_PAUSE_MS = 1_000;
-const LONGEST_PAUSE_MS = 5_000;
+const FIRST_PAUSE_MS = 1_200;
 const IN_PROGRESS_PAUSE_MS = 1_000;
+/** Both sides round: a little more than was asked for. */
+const MARGIN_MS = 250;
+const LONGEST_IN_PROGRESS_PAUSE_MS = 5_000;
 const MOST_IN_PROGRESS = 10;
 /** What is still in doubt then is attempted again by itself. */
 export const AGAIN_AFTER_MS = 60_000;
@@ -64,8 +66,8 @@ export async function createOnce(
       const pause = outcome.retryAfterMs ?? IN_PROGRESS_PAUSE_MS;
       if (isRefusal(outcome, 'idempotency_in_progress')) {
         waited += 1;
-        const patient = waited <= MOST_IN_PROGRESS && pause <= LONGEST_PAUSE_MS;
-        if (patient && (await rest(clock, pause, signal))) continue;
+        const patient = waited <= MOST_IN_PROGRESS && pause <= LONGEST_IN_PROGRESS_PAUSE_MS;
+        if (patient && (await rest(clock, pause + MARGIN_MS, signal))) continue;
         return { kind: 'in_progress', retryAfterMs: pause };
       }
       lost += 1;

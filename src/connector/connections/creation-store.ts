@@ -3,7 +3,7 @@ import { LIMITS } from '../../contract/service/limits.ts';
 import type { ReadCreatedConnection } from '../../contract/service/read-answers.ts';
 import type { Database, Queryable } from '../../runtime/database/database.ts';
 import { retryOnce } from '../../runtime/database/retry-once.ts';
-import { CONNECTION_DATA } from '../db/merge-connections.ts';
+import { CONNECTION_DATA } from '../db/connection-changes.ts';
 import { toStorableText } from '../db/storable-text.ts';
 import { tellChanges } from '../db/tell-changes.ts';
 

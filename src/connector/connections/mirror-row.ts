@@ -1,7 +1,7 @@
 import type { ReadConnectionDetail } from '../../contract/service/read-answers.ts';
 import type { Database, Queryable } from '../../runtime/database/database.ts';
 import { retryOnce } from '../../runtime/database/retry-once.ts';
-import { CONNECTION_DATA } from '../db/merge-connections.ts';
+import { changedFields, connectionChange } from '../db/connection-changes.ts';
 import { toStorableText } from '../db/storable-text.ts';
 import { tellChanges } from '../db/tell-changes.ts';
 
@@ -57,8 +57,9 @@ kept AS (
 ${tellChanges({
   made: ['kept'],
   columns: 'type, at, account_id, connection_id, message_id, source, data',
-  rows: `SELECT 'connection.updated', $10::bigint, c.account_id, c.connection_id, NULL, 'api', ${CONNECTION_DATA}
-    FROM kept c`,
+  rows: `SELECT 'connection.updated', $10::bigint, c.account_id, c.connection_id, NULL, 'api',
+         ${connectionChange(`CASE WHEN s.connection_id IS NOT NULL THEN ${changedFields('c', 's')} END`)}
+    FROM kept c LEFT JOIN seen s ON true`,
 })}
 SELECT FROM kept`;
 
@@ -90,9 +91,10 @@ export async function storeDetail(
 }
 
 const MARK_DELETED = `
-WITH gone AS (
+WITH was AS (SELECT c.* FROM connector.connections c WHERE c.connection_id = $1),
+gone AS (
   UPDATE connector.connections c
-     SET deleted_at = $3::bigint, needs_reconnect = false, reason = NULL, version = c.version + 1,
+     SET deleted_at = $3::bigint, license_notice = NULL, needs_reconnect = false, reason = NULL, version = c.version + 1,
          updated_at = $3::bigint
    WHERE c.connection_id = $1 AND c.account_id = $2 AND c.deleted_at IS NULL
   RETURNING c.*
@@ -100,8 +102,9 @@ WITH gone AS (
 ${tellChanges({
   made: ['gone'],
   columns: 'type, at, account_id, connection_id, message_id, source, data',
-  rows: `SELECT 'connection.updated', $3::bigint, c.account_id, c.connection_id, NULL, 'api', ${CONNECTION_DATA}
-    FROM gone c`,
+  rows: `SELECT 'connection.updated', $3::bigint, c.account_id, c.connection_id, NULL, 'api',
+         ${connectionChange(changedFields('c', 'w'))}
+    FROM gone c CROSS JOIN was w`,
 })}
 SELECT FROM gone`;
 

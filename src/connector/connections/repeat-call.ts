@@ -2,7 +2,7 @@ import type { Clock } from '../../runtime/clock/clock.ts';
 import { ServiceError, ServiceUnreachable } from '../service-client/service-errors.ts';
 
 const ATTEMPTS = 3;
-const FIRST_PAUSE_MS = 500;
+const FIRST_PAUSE_MS = 600;
 /** Over all attempts: somebody waits for the answer. */
 const DEADLINE_MS = 75_000;
 

@@ -31,7 +31,7 @@ export interface RunningConnector {
   ask(
     method: string,
     path: string,
-    options?: { body?: unknown; token?: string | null; raw?: string },
+    options?: { body?: unknown; token?: string | null; raw?: string; headers?: Record<string, string> },
   ): Promise<Answer>;
   /** Delivers an event as the service does, signed with this secret. */
   deliver(event: object, secret: string, signedAt?: number, path?: string): Promise<Answer>;
@@ -143,7 +143,7 @@ function drive(
     connector,
     queues,
     url,
-    async ask(method, path, { body, token = TOKEN, raw } = {}) {
+    async ask(method, path, { body, token = TOKEN, raw, headers } = {}) {
       const content = raw ?? (body === undefined ? undefined : JSON.stringify(body));
       return await read(
         await fetch(`${url}${path}`, {
@@ -151,6 +151,7 @@ function drive(
           headers: {
             ...(token === null ? {} : { authorization: `Bearer ${token}` }),
             ...(content === undefined ? {} : { 'content-type': 'application/json' }),
+            ...headers,
           },
           ...(content === undefined ? {} : { body: content }),
         }),

@@ -1,0 +1,252 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { proves } from '../../support/proves.ts';
+import { PhoneService, refusal } from '../support/phone-service.ts';
+import { type Answer, ConnectorWorld, type RunningConnector } from '../support/running-connector.ts';
+
+let world: ConnectorWorld;
+let running: RunningConnector;
+let phones: PhoneService;
+/** A connection that was created and has not paired. */
+let id: string;
+
+beforeAll(async () => {
+  world = await ConnectorWorld.open();
+  running = await world.start();
+});
+beforeEach(async () => {
+  phones = PhoneService.attach(world.service);
+  await running.ask('POST', '/v1/connections');
+  id = phones.newest;
+  phones.calls = [];
+  world.clock.forget();
+});
+afterAll(() => world.close());
+
+const post = (action: string, body?: unknown, of = id): Promise<Answer> =>
+  running.ask('POST', `/v1/connections/${of}/${action}`, { body });
+const remove = (of = id): Promise<Answer> => running.ask('DELETE', `/v1/connections/${of}`);
+const mirrored = async (of = id) => (await running.ask('GET', `/v1/connections/${of}`)).body;
+const codeOf = ({ status, body }: Answer) => [status, body['error']];
+
+/** What the feed tells of the connection after it was created. */
+async function changes(): Promise<Record<string, unknown>[]> {
+  await running.connector.settle();
+  const { body } = await running.ask('GET', `/v1/changes?connectionId=${id}`);
+  return (body['changes'] as { data: Record<string, unknown> }[]).map(({ data }) => data).slice(1);
+}
+
+describe('a logout', () => {
+  it('is mirrored at once, and told in the feed', async () => {
+    expect((await post('logout')).body).toEqual({ ok: true });
+    expect(await mirrored()).toMatchObject({ status: 'disconnected', health: 'needs_reconnect' });
+    expect(await changes()).toEqual([expect.objectContaining({ status: 'disconnected' })]);
+    expect(running.queues.wakes.map(({ data }) => data['reason'])).toContain('event');
+  });
+
+  it('whose answer is lost is asked for again', async () => {
+    phones.lostAnswers.push('reset');
+    const asked = post('logout');
+    await world.clock.pass(600);
+    expect((await asked).status).toBe(200);
+    expect(phones.calls).toHaveLength(2);
+  });
+
+  it('is done, whether or not the service shows how it stands then', async () => {
+    phones.lostAnswers.push({ status: 200, body: { ok: true } }, 'reset');
+    expect((await post('logout')).status).toBe(200);
+    expect(await changes()).toEqual([]);
+  });
+
+  it('is given up after three attempts', async () => {
+    phones.script.push('reset', 'reset', 'reset');
+    const asked = post('logout');
+    await world.clock.pass(600);
+    await world.clock.pass(1_200);
+    expect(codeOf(await asked)).toEqual([502, 'service_unreachable']);
+    expect(phones.calls).toHaveLength(3);
+  });
+});
+
+describe('a restart', () => {
+  it('brings the connection back to where it pairs', async () => {
+    await post('logout');
+    expect((await post('restart')).body).toEqual({ ok: true, recreated: true });
+    expect(await mirrored()).toMatchObject({ status: 'connecting', health: 'connecting' });
+    expect(await changes()).toMatchObject([{ status: 'disconnected' }, { status: 'connecting' }]);
+  });
+
+  it('does not overwrite what an event tells meanwhile', async () => {
+    const event = {
+      event: 'connection.disconnected',
+      connection_id: id,
+      connection: {
+        id,
+        phone_number: '447700900123',
+        label: 'x',
+        status: 'disconnected',
+        needs_reconnect: true,
+        license_status: 'active',
+        license_expires: null,
+        reason: 'AUTH_LOST',
+      },
+      timestamp: world.clock.now(),
+    };
+    world.service.onRequest = async ({ method, path }) => {
+      if (method !== 'GET' || path !== `/connections/${id}`) return;
+      world.service.onRequest = () => undefined;
+      expect((await running.deliver(event, world.secret)).status).toBe(200);
+    };
+    await post('restart');
+    expect(await mirrored()).toMatchObject({ status: 'disconnected', reason: 'AUTH_LOST' });
+  });
+
+  it('of a connection that the service knows no longer marks it deleted', async () => {
+    phones.phones.delete(id);
+    expect(codeOf(await post('restart'))).toEqual([404, 'not_found']);
+    expect(await mirrored()).toMatchObject({ health: 'deleted', deletedAt: expect.any(String) });
+    expect(await changes()).toEqual([expect.objectContaining({ deletedAt: expect.any(String) })]);
+    expect(codeOf(await post('restart'))).toEqual([404, 'not_found']);
+    expect(await changes()).toHaveLength(1);
+  });
+
+  it('of one that a proxy does not find marks nothing', async () => {
+    phones.script.push({ status: 404, body: '<html>' });
+    expect(codeOf(await post('restart'))).toEqual([502, 'service_refused']);
+    expect(await mirrored()).toMatchObject({ deletedAt: null });
+  });
+
+  it('of one that was made elsewhere and has not paired makes it known', async () => {
+    phones.add('elsewhere', 'disconnected');
+    expect((await post('restart', undefined, 'elsewhere')).status).toBe(200);
+    expect(await mirrored('elsewhere')).toMatchObject({ status: 'connecting', accountId: 'default' });
+  });
+});
+
+describe('a deletion', () => {
+  it('is for good: the row stays for its messages, and no list shows it', async () => {
+    expect((await remove()).body).toEqual({ ok: true });
+    expect(await mirrored()).toMatchObject({ health: 'deleted', needsReconnect: false });
+    const { body } = await running.ask('GET', '/v1/connections?limit=1000');
+    expect((body['connections'] as { id: string }[]).map((each) => each.id)).not.toContain(id);
+    expect(await changes()).toEqual([expect.objectContaining({ deletedAt: expect.any(String) })]);
+  });
+
+  it('may be repeated', async () => {
+    await remove();
+    expect((await remove()).body).toEqual({ ok: true });
+    expect(await changes()).toHaveLength(1);
+  });
+
+  it('whose answer is lost is asked for again, and 404 is what was wanted', async () => {
+    phones.lostAnswers.push('reset');
+    const asked = remove();
+    await world.clock.pass(600);
+    expect((await asked).status).toBe(200);
+    expect(phones.calls).toHaveLength(2);
+    expect(await mirrored()).toMatchObject({ health: 'deleted' });
+  });
+
+  it('of what nobody knows is not found', async () => {
+    expect(codeOf(await remove('nothing'))).toEqual([404, 'not_found']);
+  });
+
+  it('is taken back by a listing that shows the connection: a key had been narrowed', async () => {
+    await running.runPolls();
+    world.service.addConnection(id, { status: 'open' });
+    await running.ask('POST', '/v1/sync');
+    phones.phones.delete(id);
+    await remove();
+    expect(await mirrored()).toMatchObject({ health: 'deleted' });
+    await running.ask('POST', '/v1/sync');
+    expect(await mirrored()).toMatchObject({ health: 'working', deletedAt: null });
+    world.service.connections = [];
+    await running.ask('POST', '/v1/sync');
+    expect(await mirrored()).toMatchObject({ health: 'hidden' });
+  });
+});
+
+describe('a pairing code', () => {
+  it('is answered as the service gives it', async () => {
+    expect((await post('pairing-code', { phoneNumber: '447700900123' })).body).toEqual({ code: 'ABCD-1234' });
+  });
+
+  it(
+    'that is not to be had names the way to the pictures',
+    proves('connections.pairing-code.fallback'),
+    async () => {
+      phones.script.push(refusal(502, 'pairing_code_unavailable'));
+      const answer = await post('pairing-code', { phoneNumber: '447700900123' });
+      expect(codeOf(answer)).toEqual([502, 'pairing_code_unavailable']);
+      expect(answer.body['message']).toContain(`GET /v1/connections/${id}/pairing`);
+      const pictures = await fetch(`${running.url}/v1/connections/${id}/pairing`, {
+        headers: { authorization: 'Bearer connector-token' },
+      });
+      expect([pictures.status, pictures.headers.get('content-type')]).toEqual([
+        200,
+        expect.stringContaining('text/event-stream'),
+      ]);
+      await pictures.body?.cancel();
+    },
+  );
+
+  it.each([
+    [400, 'invalid_phone_number', 400],
+    [409, 'already_connected', 409],
+    [409, 'not_supported_for_provider', 409],
+  ])('that is refused with %i %s is told so', async (status, code, answered) => {
+    phones.script.push(refusal(status, code));
+    expect(codeOf(await post('pairing-code', { phoneNumber: '+44 7700' }))).toEqual([answered, code]);
+    expect(phones.calls).toHaveLength(1);
+  });
+
+  it('beyond the cap is told with the time to come back', async () => {
+    phones.script.push(refusal(429, 'rate_limited', { 'retry-after': '600' }));
+    const answer = await post('pairing-code', { phoneNumber: '447700900123' });
+    expect([...codeOf(answer), answer.headers.get('retry-after')]).toEqual([429, 'rate_limited', '600']);
+  });
+
+  it('is not asked for twice: each request counts', async () => {
+    phones.lostAnswers.push('reset');
+    expect(codeOf(await post('pairing-code', { phoneNumber: '447700900123' }))).toEqual([
+      502,
+      'service_unreachable',
+    ]);
+    expect(phones.calls).toHaveLength(1);
+  });
+
+  it('needs a number', async () => {
+    expect(codeOf(await post('pairing-code', {}))).toEqual([400, 'invalid_request']);
+    expect(phones.calls).toEqual([]);
+  });
+});
+
+describe('a read receipt', () => {
+  const read = (body: object) => running.ask('POST', '/v1/read-receipts', { body });
+
+  it('is passed on, and a lost answer is asked for again', async () => {
+    phones.lostAnswers.push('reset');
+    const asked = read({ connectionId: id, messageId: 'm1', phone: '447700900201' });
+    await world.clock.pass(600);
+    expect((await asked).body).toEqual({ ok: true, marked: 2 });
+    expect(world.service.requests.at(-1)?.body).toBe(
+      JSON.stringify({ connectionId: id, phone: '447700900201', messageId: 'm1' }),
+    );
+    expect(phones.calls).toEqual(['POST /messages/read', 'POST /messages/read']);
+  });
+
+  it.each([
+    [402, 'license_inactive', 402],
+    [402, 'addon_required', 402],
+    [404, 'not_found', 404],
+    [429, 'rate_limited', 429],
+  ])('that is refused with %i %s is told so, and deletes nothing', async (status, code, answered) => {
+    phones.script.push(refusal(status, code));
+    expect(codeOf(await read({ connectionId: id, messageId: 'm1' }))).toEqual([answered, code]);
+    expect(await mirrored()).toMatchObject({ deletedAt: null });
+  });
+
+  it('needs a phone or a message', async () => {
+    expect(codeOf(await read({ connectionId: id }))).toEqual([400, 'invalid_request']);
+    expect(phones.calls).toEqual([]);
+  });
+});

@@ -1,0 +1,299 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { PhoneService, refusal } from '../support/phone-service.ts';
+import { type Answer, ConnectorWorld, type RunningConnector } from '../support/running-connector.ts';
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+const HOUR_MS = 3_600_000;
+
+let world: ConnectorWorld;
+let running: RunningConnector;
+let phones: PhoneService;
+
+beforeAll(async () => {
+  world = await ConnectorWorld.open();
+  running = await world.start();
+});
+beforeEach(() => {
+  phones = PhoneService.attach(world.service);
+  world.clock.forget();
+  world.service.account.slots.available = 3;
+});
+afterAll(() => world.close());
+
+const create = (options: { body?: unknown; key?: string; at?: RunningConnector } = {}): Promise<Answer> =>
+  (options.at ?? running).ask('POST', '/v1/connections', {
+    ...(options.body === undefined ? {} : { body: options.body }),
+    ...(options.key === undefined ? {} : { headers: { 'idempotency-key': options.key } }),
+  });
+
+const idOf = ({ body }: Answer): string => (body['connection'] as { id: string }).id;
+
+async function changesOf(connectionId: string): Promise<Record<string, unknown>[]> {
+  await running.connector.settle();
+  const { body } = await running.ask('GET', `/v1/changes?connectionId=${connectionId}`);
+  return (body['changes'] as { data: Record<string, unknown> }[]).map(({ data }) => data);
+}
+
+/** Lets so much time pass that what is in doubt is looked at twice. */
+async function finishLater(): Promise<void> {
+  for (const ms of [60_000, 30_000]) {
+    await running.connector.settle();
+    await world.clock.advance(ms);
+  }
+  await running.connector.settle();
+}
+
+describe('creating a connection', () => {
+  it('answers it with a picture, mirrors it at once and tells the feed', async () => {
+    const answer = await create({ body: { label: 'Front desk' } });
+    expect(answer.status).toBe(201);
+    expect(answer.body).toEqual({
+      connection: { id: phones.newest, status: 'connecting', qr: 'data:image/png;base64,picture1' },
+      slotsAvailable: 3,
+      warning: null,
+    });
+    expect(phones.keys).toEqual([expect.stringMatching(UUID)]);
+    const id = phones.newest;
+    const mirrored = {
+      id,
+      label: 'Front desk',
+      status: 'connecting',
+      provider: 'qr',
+      deletedAt: null,
+    };
+    expect((await running.ask('GET', `/v1/connections/${id}`)).body).toMatchObject({
+      ...mirrored,
+      health: 'connecting',
+    });
+    expect(await changesOf(id)).toEqual([expect.objectContaining(mirrored)]);
+  });
+
+  it('says clearly that no slot is free, and creates all the same, as the service does', async () => {
+    world.service.account.slots.available = 0;
+    const answer = await create();
+    expect(answer.status).toBe(201);
+    expect(answer.body).toMatchObject({
+      slotsAvailable: 0,
+      warning: expect.stringMatching(/All slots are used.*no active licence/),
+    });
+    expect(phones.phones.size).toBe(1);
+  });
+
+  it('does not need the figures of the account', async () => {
+    const { fault } = world.service;
+    world.service.fault = (request) => (request.path === '/account' ? refusal(500, 'x') : fault(request));
+    expect((await create()).body).toMatchObject({ slotsAvailable: null, warning: null });
+  });
+
+  it('creates one for each request without a key', async () => {
+    const [one, two] = [await create(), await create()];
+    expect(idOf(one)).not.toBe(idOf(two));
+    expect(new Set(phones.keys).size).toBe(2);
+  });
+});
+
+describe('the Idempotency-Key of the CRM', () => {
+  it('makes a repeat the same request: the same connection, with a fresh picture', async () => {
+    const first = await create({ key: 'crm-1', body: { label: 'A' } });
+    const again = await create({ key: 'crm-1', body: { label: 'A' } });
+    expect([first.status, again.status]).toEqual([201, 200]);
+    expect(again.headers.get('idempotency-replayed')).toBe('true');
+    expect(idOf(again)).toBe(idOf(first));
+    expect(again.body).toMatchObject({ slotsAvailable: 3 });
+    expect(again.body['connection']).not.toEqual(first.body['connection']);
+    expect(phones.keys).toHaveLength(1);
+  });
+
+  it('stands for one body', async () => {
+    await create({ key: 'crm-2', body: { label: 'A' } });
+    for (const body of [{ label: 'B' }, {}, undefined]) {
+      const answer = await create({ key: 'crm-2', body });
+      expect([answer.status, answer.body['error']]).toEqual([409, 'idempotency_key_reused']);
+    }
+    expect(phones.phones.size).toBe(1);
+  });
+
+  it('makes one connection of requests that come at once', async () => {
+    const answers = await Promise.all(Array.from({ length: 5 }, () => create({ key: 'crm-3' })));
+    expect(new Set(answers.map(idOf)).size).toBe(1);
+    expect(phones.phones.size).toBe(1);
+    expect(new Set(phones.keys).size).toBe(1);
+  });
+
+  it('counts as none when it is blank, and has 255 characters at most', async () => {
+    const blank = [await create({ key: ' ' }), await create({ key: ' ' })];
+    expect(idOf(blank[0] as Answer)).not.toBe(idOf(blank[1] as Answer));
+    expect((await create({ key: 'k'.repeat(255) })).status).toBe(201);
+    const long = await create({ key: 'k'.repeat(256) });
+    expect([long.status, long.body['error'], long.body['message']]).toEqual([
+      400,
+      'invalid_request',
+      expect.stringContaining('Idempotency-Key'),
+    ]);
+  });
+
+  it('answers the connection even while the service does not', async () => {
+    const first = await create({ key: 'crm-4' });
+    phones.script.push('reset');
+    const again = await create({ key: 'crm-4' });
+    expect(again.body['connection']).toEqual({ id: idOf(first), status: 'connecting', qr: null });
+  });
+
+  it('is answered 404 once its connection was deleted', async () => {
+    const first = await create({ key: 'crm-5' });
+    phones.phones.delete(idOf(first));
+    const again = await create({ key: 'crm-5' });
+    expect([again.status, again.body['error']]).toEqual([404, 'not_found']);
+    expect(phones.keys).toHaveLength(1);
+  });
+});
+
+describe('an answer that is lost', () => {
+  it('is asked for again under the same key', async () => {
+    phones.lostAnswers.push('reset');
+    const asked = create();
+    await world.clock.pass(1_200);
+    expect((await asked).status).toBe(201);
+    expect(phones.keys).toHaveLength(2);
+    expect(new Set(phones.keys).size).toBe(1);
+    expect(phones.phones.size).toBe(1);
+  });
+
+  it('three times is told as not known, and found out later', async () => {
+    phones.lostAnswers.push('reset', { status: 502, body: 'a page of a proxy' }, 'reset');
+    const asked = create({ key: 'crm-6', body: { label: 'Late' } });
+    await world.clock.pass(1_200);
+    await world.clock.pass(2_400);
+    const answer = await asked;
+    expect([answer.status, answer.body['error']]).toEqual([502, 'service_unreachable']);
+    expect(answer.body['message']).toMatch(/not known yet.*same Idempotency-Key/);
+    expect(await changesOf(phones.newest)).toEqual([]);
+
+    await finishLater();
+    expect(phones.keys).toHaveLength(4);
+    expect(new Set(phones.keys).size).toBe(1);
+    expect(await changesOf(phones.newest)).toEqual([
+      expect.objectContaining({ label: 'Late', status: 'connecting' }),
+    ]);
+    expect((await create({ key: 'crm-6', body: { label: 'Late' } })).status).toBe(200);
+  });
+
+  it('with the process is asked for by the next one when it starts', async () => {
+    const { accountId, id } = { accountId: 'default', id: 'left-behind' };
+    // What a process leaves behind that is killed between its call and the answer.
+    await world.database.query(
+      `insert into connector.creations (id, account_id, label, idempotency_key, first_attempt_at, unsettled,
+         next_attempt_at, created_at) values ($1, $2, 'Killed', 'key-of-the-dead', $3, 1, $4, $3)`,
+      [id, accountId, world.clock.now(), world.clock.now() + 120_000],
+    );
+    const next = await world.start();
+    await next.connector.settle();
+    expect(phones.keys).toEqual(['key-of-the-dead']);
+    expect((await next.ask('GET', `/v1/connections/${phones.newest}`)).body).toMatchObject({
+      label: 'Killed',
+    });
+    await next.stop();
+  });
+
+  it('is not asked for once its key may have run out: then only a person knows', async () => {
+    phones.lostAnswers.push('reset', 'reset', 'reset');
+    const asked = create({ key: 'crm-7' });
+    await world.clock.pass(1_200);
+    await world.clock.pass(2_400);
+    await asked;
+    world.clock.jump(23 * HOUR_MS);
+    const late = await create({ key: 'crm-7' });
+    expect([late.status, late.body['error']]).toEqual([409, 'creation_unknown']);
+    await finishLater();
+    expect(phones.keys).toHaveLength(3);
+  });
+});
+
+describe('a creation that the service refuses', () => {
+  it.each([
+    [403, 'forbidden_portal_kind', 403, /admin creates/],
+    [403, 'invalid_grant', 403, /consent again/],
+    [403, 'insufficient_scope', 502, /insufficient_scope.*scope/],
+    [401, 'invalid_key', 502, /invalid_key/],
+  ])('with %i %s is told with what to do', async (status, code, answered, sentence) => {
+    phones.script.push(refusal(status, code));
+    const answer = await create();
+    expect(answer.status).toBe(answered);
+    expect(answer.body['error']).toBe(answered === 502 ? 'service_refused' : code);
+    expect(answer.body['message']).toMatch(sentence);
+    expect(phones.keys).toHaveLength(1);
+  });
+
+  it('for a while is told with the time to come back, and the same key then creates', async () => {
+    phones.script.push(refusal(429, 'rate_limited', { 'retry-after': '42' }));
+    const answer = await create({ key: 'crm-8' });
+    expect([answer.status, answer.body['error'], answer.headers.get('retry-after')]).toEqual([
+      429,
+      'rate_limited',
+      '42',
+    ]);
+    expect((await create({ key: 'crm-8' })).status).toBe(201);
+    expect(new Set(phones.keys).size).toBe(1);
+  });
+
+  it('is asked under a fresh key when the old one may have run out', async () => {
+    phones.script.push(refusal(403, 'forbidden_portal_kind'));
+    await create({ key: 'crm-9' });
+    world.clock.jump(23 * HOUR_MS + 1);
+    expect((await create({ key: 'crm-9' })).status).toBe(201);
+    expect(new Set(phones.keys).size).toBe(2);
+  });
+
+  it('after a lost answer stays in doubt: the refusal says nothing of the first attempt', async () => {
+    phones.lostAnswers.push('reset');
+    phones.script.push(null, refusal(401, 'invalid_key'));
+    const asked = create({ key: 'crm-10' });
+    await world.clock.pass(1_200);
+    expect((await asked).body['error']).toBe('service_refused');
+    await finishLater();
+    expect(phones.phones.size).toBe(1);
+    const again = await create({ key: 'crm-10' });
+    expect([again.status, idOf(again)]).toEqual([200, phones.newest]);
+  });
+});
+
+describe('a creation that is in progress at the service', () => {
+  it('is waited for', async () => {
+    phones.script.push(
+      refusal(409, 'idempotency_in_progress', { 'retry-after': '1' }),
+      refusal(409, 'idempotency_in_progress'),
+    );
+    const asked = create();
+    await world.clock.pass(1_250);
+    await world.clock.pass(1_250);
+    expect((await asked).status).toBe(201);
+    expect(new Set(phones.keys).size).toBe(1);
+  });
+
+  it('is not waited for without end', async () => {
+    phones.script.push(...Array.from({ length: 11 }, () => refusal(409, 'idempotency_in_progress')));
+    const asked = create({ key: 'crm-11' });
+    for (let waits = 0; waits < 10; waits += 1) await world.clock.pass(1_250);
+    const answer = await asked;
+    expect([answer.status, answer.body['error'], answer.headers.get('retry-after')]).toEqual([
+      409,
+      'idempotency_in_progress',
+      '1',
+    ]);
+    expect((await create({ key: 'crm-11' })).status).toBe(201);
+  });
+});
+
+describe('several accounts', () => {
+  it('are told apart by accountId, and each has its own keys', async () => {
+    world.service.apiKeys.add('key-2');
+    const added = await running.ask('POST', '/v1/accounts', {
+      body: { baseUrl: world.service.baseUrl, apiKey: 'key-2' },
+    });
+    expect((await create()).body['error']).toBe('account_required');
+    const other = await create({ body: { accountId: added.body['id'] }, key: 'crm-1' });
+    expect(other.status).toBe(201);
+    expect((await create({ body: { accountId: 'nobody' } })).status).toBe(404);
+    await running.ask('DELETE', `/v1/accounts/${String(added.body['id'])}`);
+  });
+});

@@ -1,0 +1,186 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type PairingEvent, pairingEvent } from '../../../src/contract/connector/pairing.ts';
+import { type EventReader, readEvents } from '../../support/event-reader.ts';
+import { proves } from '../../support/proves.ts';
+import { type Phone, PhoneService, refusal } from '../support/phone-service.ts';
+import { ConnectorWorld, type RunningConnector, TOKEN } from '../support/running-connector.ts';
+
+let world: ConnectorWorld;
+let running: RunningConnector;
+let phones: PhoneService;
+let phone: Phone;
+let count = 0;
+let readers: EventReader<PairingEvent>[] = [];
+
+beforeAll(async () => {
+  world = await ConnectorWorld.open();
+  running = await world.start();
+});
+beforeEach(() => {
+  phones = PhoneService.attach(world.service);
+  count += 1;
+  phone = phones.add(`phone-${count}`);
+  world.service.requests = [];
+  world.clock.forget();
+});
+afterEach(() => {
+  for (const reader of readers) reader.close();
+  readers = [];
+});
+afterAll(() => world.close());
+
+async function look(of = phone.id, at = running): Promise<EventReader<PairingEvent>> {
+  const headers = { authorization: `Bearer ${TOKEN}` };
+  const url = `${at.url}/v1/connections/${of}/pairing`;
+  const reader = await readEvents(url, (data) => pairingEvent.parse(data), headers);
+  readers.push(reader);
+  return reader;
+}
+
+const reads = (): number => world.service.countRequests(`/connections/${phone.id}`);
+const isPicture = (name: string) => (event: PairingEvent) =>
+  event.type === 'qr' && event.qr.endsWith(`picture${name}`);
+
+describe('the stream of pictures', () => {
+  it(
+    'shows each fresh one every 3 to 5 s until the number is connected',
+    proves('connections.create.client-polls'),
+    async () => {
+      const viewer = await look();
+      await viewer.find(isPicture('1'));
+      await world.clock.pass(3_000);
+      await viewer.find(isPicture('2'));
+      phone.status = 'connected';
+      await world.clock.pass(3_000);
+      await viewer.ended;
+      expect(viewer.answer.complete).toBe(true);
+      expect(viewer.events.map((event) => event.type)).toEqual(['qr', 'qr', 'connected']);
+      // The last one is read once more, for the mirror.
+      expect(reads()).toBe(4);
+    },
+  );
+
+  it('mirrors the number before it says that it is connected', async () => {
+    const viewer = await look();
+    phone.status = 'connected';
+    await world.clock.pass(3_000);
+    await viewer.find(({ type }) => type === 'connected');
+    expect((await running.ask('GET', `/v1/connections/${phone.id}`)).body).toMatchObject({
+      status: 'connected',
+      phoneNumber: '447700900123',
+      health: 'working',
+    });
+    expect(running.queues.wakes.map(({ data }) => data['reason'])).toContain('event');
+  });
+
+  it('is over at once for a number that is connected already', async () => {
+    phone.status = 'connected';
+    const viewer = await look();
+    await viewer.ended;
+    expect(viewer.events).toEqual([{ type: 'connected', status: 'connected' }]);
+  });
+
+  it('tells a session that there is nothing to pair on, and what to do', async () => {
+    const viewer = await look();
+    phone.status = 'disconnected';
+    await world.clock.pass(3_000);
+    await viewer.ended;
+    expect(viewer.events.at(-1)).toEqual({
+      type: 'ended',
+      reason: 'disconnected',
+      message: expect.stringContaining('restart'),
+    });
+  });
+
+  it('tells a deletion, and mirrors it', async () => {
+    const viewer = await look();
+    await running.ask('POST', `/v1/connections/${phone.id}/logout`);
+    phones.phones.delete(phone.id);
+    await world.clock.pass(3_000);
+    await viewer.ended;
+    expect(viewer.events.at(-1)).toMatchObject({ type: 'ended', reason: 'not_found' });
+    expect((await running.ask('GET', `/v1/connections/${phone.id}`)).body).toMatchObject({
+      health: 'deleted',
+    });
+  });
+
+  it('goes on through an outage of the service, and says that it waits', async () => {
+    phones.script.push('reset', refusal(503, 'x'), refusal(429, 'rate_limited', { 'retry-after': '25' }));
+    const viewer = await look();
+    for (const ms of [3_000, 6_000, 25_000]) await world.clock.pass(ms);
+    await viewer.find(({ type }) => type === 'qr');
+    expect(viewer.events.map((event) => (event.type === 'waiting' ? event.reason : event.type))).toEqual([
+      'service_unreachable',
+      'service_unreachable',
+      'rate_limited',
+      'qr',
+    ]);
+  });
+
+  it('ends by itself when nobody pairs', async () => {
+    const viewer = await look();
+    for (let step = 0; step < 299; step += 1) await world.clock.pass(3_000);
+    phones.script.push(null);
+    await world.clock.pass(3_000);
+    await viewer.ended;
+    expect(viewer.events.at(-1)).toMatchObject({ type: 'ended', reason: 'expired' });
+  });
+});
+
+describe('before there is a stream', () => {
+  it.each<[string, () => void, number, string]>([
+    ['an unknown connection', () => phones.phones.clear(), 404, 'not_found'],
+    ['the business platform', () => (phone.provider = 'cloud_api'), 409, 'not_supported_for_provider'],
+    ['a revoked key', () => phones.script.push(refusal(401, 'invalid_key')), 502, 'service_refused'],
+  ])('%s is refused by the status', async (_what, arrange, status, code) => {
+    arrange();
+    const answer = await running.ask('GET', `/v1/connections/${phone.id}/pairing`);
+    expect([answer.status, answer.body['error']]).toEqual([status, code]);
+    expect(reads()).toBe(1);
+  });
+
+  it('an unknown query is refused, and other methods', async () => {
+    expect((await running.ask('GET', `/v1/connections/${phone.id}/pairing?x=1`)).status).toBe(400);
+    expect((await running.ask('POST', `/v1/connections/${phone.id}/pairing`)).status).toBe(405);
+    expect((await running.ask('HEAD', `/v1/connections/${phone.id}/pairing`)).status).toBe(405);
+    expect(reads()).toBe(0);
+  });
+});
+
+describe('several who look', () => {
+  it('share one poll, and whoever comes later sees the last picture at once', async () => {
+    const first = await look();
+    await first.find(isPicture('1'));
+    const second = await look();
+    await second.find(isPicture('1'));
+    expect(reads()).toBe(1);
+    await world.clock.pass(3_000);
+    await Promise.all([first.find(isPicture('2')), second.find(isPicture('2'))]);
+    expect(reads()).toBe(2);
+  });
+
+  it('end the poll when the last of them has left', async () => {
+    await running.connector.settle();
+    const before = world.clock.pending;
+    const [one, two] = [await look(), await look()];
+    await world.clock.timerSet(3_000);
+    one.close();
+    two.close();
+    // Two heartbeats and the wait for the next read are gone; one timer more or less is the feed's.
+    await expect.poll(() => world.clock.pending).toBeLessThanOrEqual(before + 1);
+    await world.clock.advance(30_000);
+    expect(reads()).toBe(1);
+  });
+
+  it('are told when the process stops', async () => {
+    const other = await world.start({ role: 'web' });
+    const viewer = await look(phone.id, other);
+    other.connector.endStreams();
+    await viewer.ended;
+    expect(viewer.answer.complete).toBe(true);
+    expect(viewer.events.at(-1)).toMatchObject({ type: 'ended', reason: 'closing' });
+    const late = await other.ask('GET', `/v1/connections/${phone.id}/pairing`);
+    expect([late.status, late.headers.get('retry-after')]).toEqual([503, '5']);
+    await other.stop();
+  });
+});
