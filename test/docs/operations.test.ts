@@ -1,0 +1,243 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { type RunningConnector, runConnector } from '../../src/cli/run-connector.ts';
+import { systemClock } from '../../src/runtime/clock/system-clock.ts';
+import { openDatabase } from '../../src/runtime/database/database.ts';
+import { createMetrics, type Metrics } from '../../src/runtime/metrics/metrics.ts';
+import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
+import { ScriptedService } from '../connector/support/scripted-service.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { readBlocks, readProjectFile } from '../support/markdown.ts';
+import { silentLogger } from '../support/platform.ts';
+import { ROOT, spawnCommand } from '../support/spawn-command.ts';
+
+const PAGE = readProjectFile('docs/operations.md');
+const BLOCKS = readBlocks(PAGE);
+const SLOW_MS = 60_000;
+
+interface Described {
+  readonly type: string;
+  readonly labels: readonly string[];
+}
+
+/** Metrics that note what is registered. */
+function noteMetrics(noted: Map<string, Described>): Metrics {
+  const metrics = createMetrics({ processMetrics: true });
+  const note = (type: string, name: string, labels: readonly string[] = []): void => {
+    noted.set(name, { type, labels: [...labels].sort() });
+  };
+  return {
+    ...metrics,
+    counter(name, help, labels) {
+      note('counter', name, labels);
+      return metrics.counter(name, help, labels);
+    },
+    gauge(name, help, labels, collect) {
+      note('gauge', name, labels);
+      return metrics.gauge(name, help, labels, collect);
+    },
+    histogram(name, help, buckets, labels) {
+      note('histogram', name, labels);
+      return metrics.histogram(name, help, buckets, labels);
+    },
+  };
+}
+
+/** The page's table of metrics. */
+function readTable(): Map<string, Described> {
+  const rows = [...PAGE.matchAll(/^\| `(connector_\w+)` \| (\w+) \|([^|]*)\| [^|]+ \| [^|]+ \|$/gm)];
+  return new Map(
+    rows.map(([, name = '', type = '', labels = '']) => [
+      name,
+      { type, labels: [...labels.matchAll(/`(\w+)`/g)].map(([, label = '']) => label).sort() },
+    ]),
+  );
+}
+
+const OWN_LABELS = ['le', 'job', 'instance', 'process'];
+/** What is wrong with the names of a query: metrics that are not there, and labels that they do not have. */
+function findStrangers(
+  query: string,
+  known: ReadonlyMap<string, Described>,
+  others: readonly string[],
+): string[] {
+  const strangers: string[] = [];
+  const allowed = new Set(OWN_LABELS);
+  for (const [, name = ''] of query.matchAll(/\b([a-z]+(?:_[a-z0-9]+)+|up)\b(?=[{[\s)]|$)(?!\s*\()/g)) {
+    if (name.startsWith('histogram_') || others.includes(name) || known.has(name)) {
+      for (const label of known.get(name)?.labels ?? []) allowed.add(label);
+      continue;
+    }
+    const base = name.replace(/_(?:bucket|sum|count)$/, '');
+    if (known.get(base)?.type !== 'histogram' || base === name) strangers.push(name);
+    for (const label of known.get(base)?.labels ?? []) allowed.add(label);
+  }
+  const used = [
+    ...[...query.matchAll(/(\w+)\s*(?:=~|!~|!=|=)\s*"/g)].map(([, label = '']) => label),
+    ...[...query.matchAll(/\bby \(([^)]*)\)/g)].flatMap(([, list = '']) =>
+      list.split(',').map((label) => label.trim()),
+    ),
+  ];
+  return [...strangers, ...used.filter((label) => !allowed.has(label)).map((label) => `label ${label}`)];
+}
+
+let database: TestDatabase;
+let service: ScriptedService;
+let connector: RunningConnector;
+let env: Record<string, string>;
+let served: string;
+const registered = new Map<string, Described>();
+
+beforeAll(async () => {
+  database = await createTestDatabase({ connector: true });
+  service = await ScriptedService.start();
+  const apiToken = 'token-of-a-test';
+  const sealingKey = generateSealingKey();
+  connector = await runConnector({
+    databaseUrl: database.url,
+    host: '127.0.0.1',
+    port: 0,
+    role: 'all',
+    apiToken,
+    sealingKeys: [sealingKey],
+    service: { baseUrl: service.baseUrl, apiKey: 'key-1' },
+    reconcileIntervalMs: 3_600_000,
+    inboxRetentionDays: 30,
+    metrics: noteMetrics(registered),
+    clock: systemClock,
+    logger: silentLogger,
+  });
+  served = await (await fetch(`${connector.url}/metrics`)).text();
+  env = {
+    DATABASE_URL: database.url,
+    CONNECTOR_PORT: new URL(connector.url).port,
+    CONNECTOR_API_TOKEN: apiToken,
+    CONNECTOR_SEALING_KEYS: sealingKey,
+    SERVICE_BASE_URL: service.baseUrl,
+    SERVICE_API_KEY: 'key-1',
+  };
+}, SLOW_MS);
+
+afterAll(async () => {
+  await connector.close();
+  await service.close();
+  await database.drop();
+});
+
+describe('docs/operations.md', () => {
+  it('lists every metric of a connector, with its type and labels, and none that there is not', () => {
+    const own = [...registered].filter(([name]) => name.startsWith('connector_'));
+    expect(Object.fromEntries(readTable())).toEqual(Object.fromEntries(own));
+    expect(own.length).toBeGreaterThan(30);
+  });
+
+  it('speaks of metrics that are served', () => {
+    const families = [...served.matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(([, name, type]) => [name, type]);
+    const told = new Map(families as [string, string][]);
+    for (const [name, { type }] of readTable()) expect([name, told.get(name)]).toEqual([name, type]);
+    for (const [, name = ''] of PAGE.matchAll(/`((?:process|nodejs)_\w+)`/g))
+      expect(told.has(name)).toBe(true);
+  });
+
+  it(
+    'holds commands that run',
+    async () => {
+      const commands = BLOCKS.filter(({ language }) => language === 'sh').map(({ text }) => text);
+      expect(commands).toEqual(['npm run doctor']);
+      const ran = await spawnCommand('sh', ['-c', String(commands[0])], { cwd: ROOT, env }).ended;
+      // The service knows no webhook of this account.
+      expect(ran.code, ran.stderr).toBe(1);
+      expect(ran.stdout).toContain('Begin with webhook:');
+      const named = [...PAGE.matchAll(/^\| [^|`]+ \| ((?:`[a-z-]+`(?:, )?)+) \|/gm)];
+      const checks = named.flatMap(([, list = '']) =>
+        [...list.matchAll(/`([a-z-]+)`/g)].map(([, check]) => check),
+      );
+      expect(checks.length).toBeGreaterThan(15);
+      for (const check of checks)
+        expect(ran.stdout).toMatch(new RegExp(`^[\\w-]+ +(?:[\\w-]+, )*${check}[:,]`, 'm'));
+    },
+    SLOW_MS,
+  );
+
+  it('holds statements that the database takes', async () => {
+    const statements = BLOCKS.filter(({ language }) => language === 'sql').flatMap(({ text }) =>
+      text.split(';').filter((statement) => statement.trim() !== ''),
+    );
+    expect(statements).toHaveLength(3);
+    const handle = openDatabase({
+      url: database.url,
+      name: 'test',
+      clock: systemClock,
+      logger: silentLogger,
+    });
+    await handle.query(
+      `insert into connector.outbound (id, account_id, connection_id, reference, fingerprint, recipient, text,
+         idempotency_key, state, created_at, updated_at)
+       values ('o1', 'nobody', 'c1', 'r1', 'f', '447700900201', 'Hello', 'k', 'queued', 1, 1)`,
+    );
+    for (const statement of statements) await handle.query(statement);
+    expect(await handle.query(`select state from connector.outbound`)).toEqual([{ state: 'unknown' }]);
+    const left = `select from connector.accounts where sealed_credential is not null
+                  union all select from connector.subscriptions where sealed_secret is not null`;
+    expect(await handle.query(left)).toEqual([]);
+    await handle.close();
+  });
+});
+
+describe('alert rules and dashboard', () => {
+  const others = (): string[] => [
+    'up',
+    ...[...served.matchAll(/^# TYPE ((?:process|nodejs)_\w+)/gm)].map(([, name = '']) => name),
+  ];
+
+  it('ask for metrics and labels that there are', () => {
+    const { groups } = parse(readProjectFile('docs/prometheus-alerts.yml')) as {
+      groups: {
+        rules: {
+          alert: string;
+          expr: string;
+          labels: { severity: string };
+          annotations: { summary: string };
+        }[];
+      }[];
+    };
+    const rules = groups.flatMap((group) => group.rules);
+    expect(rules.length).toBeGreaterThan(15);
+    expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length);
+    for (const { alert, expr, labels, annotations } of rules) {
+      expect([alert, findStrangers(expr, registered, others())]).toEqual([alert, []]);
+      expect(['critical', 'warning', 'info']).toContain(labels.severity);
+      expect(annotations.summary).toMatch(/\.$/);
+    }
+  });
+
+  it('draw metrics and labels that there are, in rows', () => {
+    const dashboard = JSON.parse(readProjectFile('docs/grafana-dashboard.json')) as {
+      panels: {
+        id: number;
+        type: string;
+        title: string;
+        targets?: { expr: string; legendFormat: string }[];
+      }[];
+    };
+    const rows = dashboard.panels.filter(({ type }) => type === 'row').map(({ title }) => title);
+    expect(rows).toEqual(['Lane health', 'Receiver', 'Polls', 'Sends', 'Hand-over', 'Accounts', 'Processes']);
+    expect(new Set(dashboard.panels.map(({ id }) => id)).size).toBe(dashboard.panels.length);
+    const targets = dashboard.panels.flatMap((panel) => panel.targets ?? []);
+    expect(targets.length).toBeGreaterThan(40);
+    for (const { expr, legendFormat } of targets) {
+      expect([expr, findStrangers(expr, registered, others())]).toEqual([expr, []]);
+      for (const [, label = ''] of legendFormat.matchAll(/{{(\w+)}}/g))
+        expect([expr, expr.includes(label)]).toEqual([expr, true]);
+    }
+  });
+
+  it('would be caught asking for what there is not', () => {
+    const strangers = (query: string) => findStrangers(query, registered, others());
+    expect(strangers('sum(rate(connector_webhook_refusals_total[5m]))')).toEqual([
+      'connector_webhook_refusals_total',
+    ]);
+    expect(strangers('connector_slots_bucket')).toEqual(['connector_slots_bucket']);
+    expect(strangers('sum by (result) (connector_slots{kind="x"})')).toEqual(['label kind', 'label result']);
+  });
+});
