@@ -1,0 +1,92 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type ConnectorLogger, startConnector } from '../../src/cli/start-connector.ts';
+import { ConfigurationError } from '../../src/runtime/config/configuration-error.ts';
+import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+
+const SECRETS = {
+  CONNECTOR_API_TOKEN: randomBytes(24).toString('base64url'),
+  CONNECTOR_SEALING_KEYS: generateSealingKey(),
+  WEBHOOK_SECRET: randomBytes(24).toString('base64url'),
+};
+const handlers = { onChange: () => undefined };
+
+/** Keeps what it is told. */
+class Lines implements ConnectorLogger {
+  readonly kept: { readonly level: string; readonly fields: object; readonly message: string }[] = [];
+  debug = this.#keep('debug');
+  info = this.#keep('info');
+  warn = this.#keep('warn');
+  error = this.#keep('error');
+
+  #keep(level: string) {
+    return (fields: object, message: string): void => void this.kept.push({ level, fields, message });
+  }
+}
+
+describe('startConnector, asked wrongly', () => {
+  it('refuses what the command refuses, by the names of the settings', async () => {
+    const wrong: unknown = await startConnector({ env: { CONNECTOR_PORT: 'any' } }).catch((error) => error);
+    expect(wrong).toBeInstanceOf(ConfigurationError);
+    expect(wrong).toMatchObject({ code: 'configuration', problems: [{ setting: 'CONNECTOR_PORT' }] });
+    const missing = startConnector({ env: {} });
+    await expect(missing).rejects.toThrow(/CONNECTOR_API_TOKEN.*\n.*CONNECTOR_SEALING_KEYS/);
+  });
+
+  it('refuses handlers in code beside those of CONNECTOR_HANDLERS', async () => {
+    const env = { ...SECRETS, CONNECTOR_HANDLERS: './handlers.js' };
+    await expect(startConnector({ env, handlers })).rejects.toThrow('remove one of the two');
+  });
+
+  it('refuses a module of handlers that is not there', async () => {
+    const env = { ...SECRETS, CONNECTOR_HANDLERS: './no-such-module.js' };
+    await expect(startConnector({ env })).rejects.toThrow('no-such-module.js');
+  });
+
+  it('says what kept it from starting, and leaves nothing running', async () => {
+    const env = { ...SECRETS, DATABASE_URL: 'postgres://nobody:secret-of-nobody@127.0.0.1:1/none' };
+    const logger = new Lines();
+    const failed: unknown = await startConnector({ env, logger }).catch((error) => error);
+    expect(failed).toBeInstanceOf(Error);
+    expect(`${failed} ${JSON.stringify(logger.kept)}`).not.toContain('secret-of-nobody');
+  });
+});
+
+describe('startConnector', () => {
+  let database: TestDatabase;
+
+  beforeAll(async () => {
+    database = await createTestDatabase();
+  });
+  afterAll(() => database.drop());
+
+  it('serves inside this process, logs to the logger it was given, and stops when it is told', async () => {
+    const logger = new Lines();
+    const listeners = process.listenerCount('SIGTERM');
+    const env = { ...SECRETS, DATABASE_URL: database.url, CONNECTOR_PORT: '0', CONECTOR_HOST: '::' };
+    const connector = await startConnector({ env, handlers, logger });
+    expect((await fetch(`${connector.url}/readyz`)).status).toBe(200);
+    expect((await fetch(`${connector.url}/v1/messages`)).status).toBe(401);
+    expect(process.listenerCount('SIGTERM')).toBe(listeners);
+
+    const stopped = connector.stop();
+    await connector.stop();
+    await stopped;
+    await expect(fetch(`${connector.url}/readyz`)).rejects.toThrow('fetch failed');
+
+    expect(logger.kept).toContainEqual({
+      level: 'warn',
+      fields: { name: 'connector' },
+      message: 'The variable CONECTOR_HOST is no setting. Did you mean CONNECTOR_HOST?',
+    });
+    expect(logger.kept).toContainEqual({
+      level: 'info',
+      fields: { name: 'connector', url: connector.url, role: 'all' },
+      message: 'connector ready',
+    });
+    expect(logger.kept.filter(({ level }) => level === 'error')).toEqual([]);
+    const told = JSON.stringify(logger.kept);
+    for (const secret of Object.values(SECRETS)) expect(told).not.toContain(secret);
+  });
+});
