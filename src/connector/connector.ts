@@ -24,6 +24,8 @@ import { createHandoverMetrics, measureHandover } from './handover/handover-metr
 import { createInboxKeeper } from './inbox/inbox-keeper.ts';
 import { createReceiver } from './inbox/receiver.ts';
 import { createReceiverTally } from './inbox/receiver-tally.ts';
+import { measureConnections } from './licences/connection-metrics.ts';
+import { createLicenceWatch } from './licences/licence-watch.ts';
 import { createFileOpener } from './media/open-file.ts';
 import { readOwnOrigins } from './media/own-origins.ts';
 import { createOwnFileFetch } from './outbox/fetch-own-file.ts';
@@ -96,11 +98,13 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
   if (resealed > 0) logger.info({ count: resealed }, 'stored secrets were sealed with the new key');
 
   measureQuotas(metrics, database);
+  measureConnections(metrics, database, clock);
   measureDatabase(metrics, database);
   measureNumbering(metrics, database, clock);
   measureWaitingSends(metrics, database, clock);
   measureHandover(metrics, database, clock);
   const feed = createFeed({ database, clock, logger });
+  const licences = createLicenceWatch({ database, clock, logger, onChanged: () => feed.nudge() });
   const keeper = createInboxKeeper({ database, clock, logger, retentionDays: options.inboxRetentionDays });
   // A process that was not told of the service does not call it, even if another one stored its key.
   const mayUse = (account: Account): boolean =>
@@ -228,6 +232,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
       feed.start();
       await keeper.keep();
       keeper.start();
+      if (role !== 'web') licences.start();
       web?.tally.start();
       await accounts.start();
       await outbox.start();
@@ -256,6 +261,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
         accounts.close(),
         calls.close(),
         keeper.close(),
+        licences.close(),
         web?.tally.close(),
       ]);
       await feed.close();

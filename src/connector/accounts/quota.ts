@@ -2,7 +2,7 @@ import type { Account as AccountFigures } from '../../contract/service/account.t
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database, Queryable } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
-import type { Gauge, Metrics } from '../../runtime/metrics/metrics.ts';
+import { type Gauge, type Metrics, shareReads } from '../../runtime/metrics/metrics.ts';
 import type { ServiceClient } from '../service-client/service-client.ts';
 import type { Account } from './account-store.ts';
 
@@ -85,7 +85,7 @@ export async function readQuotas(db: Queryable): Promise<Quota[]> {
  * for, so that every process tells the same; without a database they keep their last values.
  */
 export function measureQuotas(metrics: Metrics, db: Queryable): void {
-  let reading: Promise<Quota[] | null> | undefined;
+  const read = shareReads(() => readQuotas(db).catch(() => null));
 
   function gauge<Label extends string>(
     name: string,
@@ -94,13 +94,7 @@ export function measureQuotas(metrics: Metrics, db: Queryable): void {
     show: (shown: Gauge<Label | 'account'>, quota: Quota) => void,
   ): void {
     metrics.gauge<Label | 'account'>(name, help, ['account', ...labels], async (shown) => {
-      // All of them are asked for at once, and share one look.
-      reading ??= readQuotas(db)
-        .catch(() => null)
-        .finally(() => {
-          reading = undefined;
-        });
-      const quotas = await reading;
+      const quotas = await read();
       if (quotas === null) return;
       shown.reset();
       for (const quota of quotas) show(shown, quota);

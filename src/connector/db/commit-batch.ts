@@ -116,7 +116,7 @@ function creditDeliveries(
     if (delivery >= 0) byDelivery[delivery] = credits[index] ?? 0;
   });
   told.connections.forEach(({ delivery }, index) => {
-    if (standing.has(index)) byDelivery[delivery] = CHANGE.created | CHANGE.fields;
+    if (standing.has(index)) byDelivery[delivery] = CHANGE.created | CHANGE.fields | CHANGE.bookkeeping;
   });
   return byDelivery;
 }

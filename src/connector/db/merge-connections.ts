@@ -1,14 +1,8 @@
+import { CONNECTION_DATA, changedFields, connectionChange } from './connection-changes.ts';
+import { noticeWhileHeard } from './license-notice.ts';
 import type { MergeTerms } from './merge-inputs.ts';
 
-/** What a change says of a connection, from the row `c`. Times are epoch ms; readers present them. */
-export const CONNECTION_DATA = `jsonb_build_object('phoneNumber', c.phone_number, 'label', c.label,
-         'provider', c.provider, 'tier', c.tier, 'status', c.status, 'needsReconnect', c.needs_reconnect,
-         'licenseValid', c.license_valid, 'licenseStatus', c.license_status,
-         'licenseExpires', c.license_expires, 'reason', c.reason, 'isDefault', c.is_default,
-         'profilePicUrl', c.profile_pic_url, 'customerRef', c.customer_ref, 'visible', c.visible,
-         'deletedAt', c.deleted_at)`;
-
-/** The same of a connection that only a message has named; a reader takes an absent field for null. */
+/** What is told of a connection that only a message has named; a reader takes an absent field for null. */
 const NAMED_ONLY = `'{"visible": true}'::jsonb`;
 
 /**
@@ -40,7 +34,15 @@ owners AS (
 )`;
 }
 
-/** CTE `moved`: connections that an event changed. Events compare only with the last event, by payload time. */
+const CHANGED = changedFields('c', '(e.was)');
+
+/** What an event leaves of a row, for the notice that its licence ends. */
+const LICENSE = `(SELECT c.license_valid, coalesce(e.license_expires, c.license_expires) AS license_expires) l`;
+
+/**
+ * CTE `moved`: connections that an event moved on. Events compare only with the last event, by payload time. One
+ * that tells what is known already has `told` false.
+ */
 export function movedConnections({ now }: MergeTerms): string {
   return `moved AS (
   UPDATE connector.connections c
@@ -50,16 +52,17 @@ export function movedConnections({ now }: MergeTerms): string {
          needs_reconnect = e.needs_reconnect,
          license_status = coalesce(e.license_status, c.license_status),
          license_expires = coalesce(e.license_expires, c.license_expires),
+         license_notice = (SELECT ${noticeWhileHeard('l', now)} FROM ${LICENSE}),
          reason = e.reason,
          last_event_at = e.event_at,
          last_event_rank = e.event_rank,
          version = c.version + 1,
          updated_at = ${now}
-    FROM (SELECT i.* FROM input_connections i JOIN connector.connections k USING (connection_id, account_id)
+    FROM (SELECT i.*, k AS was FROM input_connections i JOIN connector.connections k USING (connection_id, account_id)
            WHERE i.event_at IS NOT NULL ORDER BY i.connection_id FOR UPDATE OF k) e
    WHERE c.connection_id = e.connection_id
      AND (c.last_event_at IS NULL OR (e.event_at, e.event_rank) > (c.last_event_at, c.last_event_rank))
-  RETURNING c.connection_id, c.account_id, ${CONNECTION_DATA} AS data
+  RETURNING c.connection_id, c.account_id, ${connectionChange(CHANGED)} AS data, ${CHANGED} <> '[]' AS told
 )`;
 }
 

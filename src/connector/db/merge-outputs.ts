@@ -7,7 +7,7 @@ export function insertedChanges({ now, source, via, events }: MergeTerms): strin
   UNION ALL
   SELECT 'connection.updated', ${now}, c.account_id, c.connection_id, NULL, ${source}, NULL, c.data,
          NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
-    FROM moved c`;
+    FROM moved c WHERE c.told`;
   const whole = (column: string): string => `CASE kind.bit WHEN 2 THEN NULL ELSE m.${column} END`;
   return tellChanges({
     made: ['merged', 'made', ...(events ? ['moved'] : [])],
@@ -45,7 +45,7 @@ export function insertedChanges({ now, source, via, events }: MergeTerms): strin
 export function loggedDeliveries({ events }: MergeTerms): string {
   const effect = events ? 'coalesce(m.change_mask, e.change_mask, 0)' : 'coalesce(m.change_mask, 0)';
   const connectionEffects = `
-    LEFT JOIN (SELECT connection_id, account_id, 4 AS change_mask FROM moved
+    LEFT JOIN (SELECT connection_id, account_id, CASE WHEN told THEN 4 ELSE 8 END AS change_mask FROM moved
                UNION ALL
                SELECT connection_id, account_id, 5 FROM made WHERE is_new) e
       ON d.message_id IS NULL AND e.connection_id = d.connection_id AND e.account_id = d.account_id`;

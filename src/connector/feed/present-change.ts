@@ -95,10 +95,12 @@ function presentConnection({ data, connection_id, account_id, at }: StoredChange
     licenseValid: stored.licenseValid ?? null,
     licenseStatus: stored.licenseStatus ?? null,
     licenseExpires: licenseExpires === null ? null : toIso(licenseExpires),
+    licenseNotice: stored.licenseNotice ?? null,
     visible: stored.visible ?? true,
     customerRef: stored.customerRef ?? null,
     deletedAt: deletedAt === null ? null : toIso(deletedAt),
     updatedAt: toIso(at),
+    changed: stored.changed ?? null,
   };
 }
 

@@ -1,5 +1,6 @@
 import type { Queryable } from '../../runtime/database/database.ts';
-import { CONNECTION_DATA } from '../db/merge-connections.ts';
+import { changedFields, connectionChange } from '../db/connection-changes.ts';
+import { noticeWhileHeard } from '../db/license-notice.ts';
 import { toStorableText } from '../db/storable-text.ts';
 import { tellChanges } from '../db/tell-changes.ts';
 import type { Lease } from '../leases/lease.ts';
@@ -60,6 +61,10 @@ const filled = TOLD.map((column) => `coalesce(excluded.${column}, c.${column})`)
 const NEEDS_RECONNECT = `CASE WHEN u.status IN ('open', 'connected') THEN false
             WHEN u.status IN ('disconnected', 'connecting') THEN true END`;
 
+/** What a listing leaves of a row, for the notice that its licence ends. */
+const LICENSE = `(SELECT coalesce(excluded.license_valid, c.license_valid) AS license_valid,
+                 coalesce(excluded.license_expires, c.license_expires) AS license_expires) n`;
+
 /*
  * `before` is the snapshot at the start of the statement, where the data-modifying CTEs have not happened.
  * A gap of visibility begins at the watermark of the last listing that showed the connection: up to there
@@ -79,17 +84,18 @@ listed AS (
    WHERE EXISTS (SELECT FROM guard)
 ),
 before AS (
-  SELECT c.connection_id, c.account_id, c.listed_at, c.visible, c.version FROM connector.connections c
+  SELECT c.* FROM connector.connections c
    WHERE c.account_id = $3 OR c.connection_id IN (SELECT connection_id FROM listed)
 ),
 coverage AS (SELECT watermark, listed_watermark, listed_at FROM connector.coverage WHERE account_id = $3),
 kept AS (
   INSERT INTO connector.connections AS c
-    (connection_id, account_id, ${TOLD.join(', ')}, listed_at, visible, version, updated_at)
-  SELECT l.connection_id, $3, ${told('l')}, $4::bigint, true, 1, $4::bigint
+    (connection_id, account_id, ${TOLD.join(', ')}, license_notice, listed_at, visible, version, updated_at)
+  SELECT l.connection_id, $3, ${told('l')}, ${noticeWhileHeard('l', '$4::bigint')}, $4::bigint, true, 1, $4::bigint
     FROM listed l ORDER BY l.connection_id
   ON CONFLICT (connection_id) DO UPDATE
      SET (${TOLD.join(', ')}) = ROW(${filled.join(', ')}),
+         license_notice = (SELECT ${noticeWhileHeard('n', '$4::bigint')} FROM ${LICENSE}),
          reason = CASE WHEN excluded.needs_reconnect IS DISTINCT FROM false THEN c.reason END,
          account_id = excluded.account_id, listed_at = coalesce(c.listed_at, excluded.listed_at),
          visible = true, deleted_at = NULL, version = c.version + 1, updated_at = excluded.updated_at
@@ -101,7 +107,7 @@ kept AS (
 ),
 hidden AS (
   UPDATE connector.connections c
-     SET visible = false, last_visible_at = (SELECT listed_at FROM coverage), version = c.version + 1,
+     SET visible = false, license_notice = NULL, last_visible_at = (SELECT listed_at FROM coverage), version = c.version + 1,
          updated_at = $4::bigint
     FROM unnest($17::text[], $18::bigint[]) AS k(connection_id, version)
    WHERE c.connection_id = k.connection_id AND c.version = k.version AND c.account_id = $3
@@ -130,8 +136,12 @@ noted AS (
 ${tellChanges({
   made: ['kept', 'hidden'],
   columns: 'type, at, account_id, connection_id, message_id, source, data',
-  rows: `SELECT 'connection.updated', $4::bigint, c.account_id, c.connection_id, NULL, 'poll', ${CONNECTION_DATA}
-    FROM (SELECT * FROM kept UNION ALL SELECT * FROM hidden) c ORDER BY c.connection_id`,
+  rows: `SELECT 'connection.updated', $4::bigint, c.account_id, c.connection_id, NULL, 'poll', ${connectionChange('d.changed')}
+    FROM (SELECT * FROM kept UNION ALL SELECT * FROM hidden) c
+    LEFT JOIN before b ON b.connection_id = c.connection_id
+   CROSS JOIN LATERAL (
+     SELECT CASE WHEN b.listed_at IS NOT NULL THEN ${changedFields('c', 'b')} END AS changed) d
+   WHERE d.changed IS DISTINCT FROM '[]' ORDER BY c.connection_id`,
 })}
 SELECT EXISTS (SELECT FROM guard) AS applied,
        (SELECT count(*) FROM kept) AS changed,

@@ -26,7 +26,14 @@ export const statusChangeData = z.object({ status: messageStatus, previous: mess
 export type StatusChangeData = z.infer<typeof statusChangeData>;
 
 /** A connection as it stood after the change, without what is derived when it is read. */
-export const connectionChangeData = connectorConnection.omit({ health: true, lastContactAt: true });
+export const connectionChangeData = connectorConnection.omit({ health: true, lastContactAt: true }).extend({
+  changed: z
+    .array(z.string())
+    .nullable()
+    .describe(
+      'The fields that differ from before; null: the connection was not known, or not listed, before.',
+    ),
+});
 export type ConnectionChangeData = z.infer<typeof connectionChangeData>;
 
 const head = {

@@ -21,6 +21,13 @@ export const CONNECTION_HEALTH = [
 const connectionHealth = z.enum(CONNECTION_HEALTH);
 export type ConnectionHealth = z.infer<typeof connectionHealth>;
 
+/**
+ * What the date of a licence says: `ends_soon` (within three days), or `end_passed` (the end that the service last
+ * told is over, and it has listed no connections since; whether the licence holds only the service can say).
+ */
+const licenseNotice = z.enum(['ends_soon', 'end_passed']);
+export type LicenseNotice = z.infer<typeof licenseNotice>;
+
 /** The mirror of a connection of the service. Null: no source has told it. */
 export const connectorConnection = z.object({
   id: identifier,
@@ -38,6 +45,9 @@ export const connectorConnection = z.object({
   licenseValid: z.boolean().nullable(),
   licenseStatus: z.string().nullable(),
   licenseExpires: dateTime.nullable(),
+  licenseNotice: licenseNotice
+    .nullable()
+    .describe('`ends_soon`: within three days. `end_passed`: so it seems, the service was not heard since.'),
   visible: z.boolean().describe('Whether the last poll listed it.'),
   lastContactAt: dateTime.nullable().describe('When its newest message was created.'),
   customerRef: z.string().nullable(),
