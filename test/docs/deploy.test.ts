@@ -1,0 +1,171 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { CONNECTOR_ENDPOINTS } from '../../src/contract/connector/endpoints.ts';
+import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { HAPROXY_MISSING } from '../support/haproxy.ts';
+import { readBlocks, readProjectFile } from '../support/markdown.ts';
+import { ROOT, type SpawnedCommand, spawnCommand } from '../support/spawn-command.ts';
+
+const SLOW_MS = 180_000;
+const PAGE = readProjectFile('docs/deploy.md');
+const BLOCKS = readBlocks(PAGE);
+const UNIT = readProjectFile('examples/systemd/messaging-connector.service');
+const COMPOSE = readProjectFile('docker-compose.yml');
+const RELEASE = '/opt/messaging-connector/current';
+/** A supervisor waits 15 s for its processes. */
+const LONGEST_STOP_S = 20;
+
+const textsOf = (language: string): string[] =>
+  BLOCKS.filter((block) => block.language === language).map(({ text }) => text);
+
+/** The value of a key of the unit, with this checkout as the release. */
+function unitSays(key: string): string {
+  const value = new RegExp(`^${key}=(.*)$`, 'm').exec(UNIT)?.[1];
+  if (value === undefined) throw new Error(`the unit has no ${key}`);
+  return value.replaceAll(RELEASE, ROOT);
+}
+
+describe('docs/deploy.md', () => {
+  let database: TestDatabase;
+  let place: string;
+  let command: SpawnedCommand | undefined;
+
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    place = await mkdtemp(join(tmpdir(), 'test-deploy-'));
+  });
+
+  afterAll(async () => {
+    await command?.kill();
+    await database.drop();
+    await rm(place, { recursive: true });
+  });
+
+  const env = (): Record<string, string> => ({
+    DATABASE_URL: database.url,
+    CONNECTOR_PORT: '0',
+    CONNECTOR_API_TOKEN: 'token',
+    CONNECTOR_SEALING_KEYS: generateSealingKey(),
+  });
+
+  it('holds blocks that a test runs, and no others', () => {
+    expect(textsOf('sh')).toEqual([
+      'npm run connector -- --processes 2',
+      'kill -HUP "$SUPERVISOR"',
+      'haproxy -c -f examples/haproxy/haproxy.cfg',
+    ]);
+    expect(new Set(BLOCKS.map(({ language }) => language))).toEqual(new Set(['sh', 'console', 'yaml']));
+  });
+
+  it(
+    'starts two processes, and begins to replace them',
+    async () => {
+      const [start = '', replace = ''] = textsOf('sh');
+      command = spawnCommand('sh', ['-c', start], { cwd: ROOT, env: env() });
+      const line = await command.said(/all processes ready/);
+      expect(PAGE).toContain('The line `all processes ready` has the process id of the supervisor');
+      const { pid, count } = JSON.parse(line) as { pid: number; count: number };
+      expect(count).toBe(2);
+      await spawnCommand('sh', ['-c', replace], { env: { SUPERVISOR: String(pid) } }).ended;
+      await command.said(/replacing processes one by one/);
+      // To the whole group: the shell between npm and Node may pass nothing on.
+      command.signal('SIGTERM');
+      await command.ended;
+    },
+    SLOW_MS,
+  );
+
+  it.skipIf(HAPROXY_MISSING !== undefined)(
+    `checks the proxy's configuration${HAPROXY_MISSING === undefined ? '' : ` (${HAPROXY_MISSING})`}`,
+    async () => {
+      const [, , check = ''] = textsOf('sh');
+      expect(await spawnCommand('sh', ['-c', check], { cwd: ROOT }).ended).toMatchObject({
+        code: 0,
+        stderr: '',
+      });
+    },
+  );
+
+  it('gives the commands for containers as docker-compose.yml does', () => {
+    const told = textsOf('console').flatMap((text) => [...text.matchAll(/^\$ (docker .*)$/gm)]);
+    const there = [...COMPOSE.matchAll(/^# {3}(docker .*)$/gm)];
+    expect(told.map(([, line]) => line)).toEqual(there.map(([, line]) => line));
+    expect(told).toHaveLength(6);
+  });
+
+  it('gives Kubernetes probes that there are, and time enough to end', () => {
+    const probe = z.object({ httpGet: z.object({ path: z.string(), port: z.literal(4_020) }) });
+    const deployment = z.object({
+      spec: z.object({
+        template: z.object({
+          spec: z.object({
+            terminationGracePeriodSeconds: z.number(),
+            containers: z.tuple([
+              z.object({
+                readinessProbe: probe,
+                livenessProbe: probe,
+                lifecycle: z.object({
+                  preStop: z.object({
+                    exec: z.object({ command: z.tuple([z.literal('sleep'), z.string()]) }),
+                  }),
+                }),
+              }),
+            ]),
+          }),
+        }),
+      }),
+    });
+    const [yaml = ''] = textsOf('yaml');
+    const { terminationGracePeriodSeconds, containers } = deployment.parse(parse(yaml)).spec.template.spec;
+    const [{ readinessProbe, livenessProbe, lifecycle }] = containers;
+    expect(readinessProbe.httpGet.path).toBe(CONNECTOR_ENDPOINTS.readyz.path);
+    expect(livenessProbe.httpGet.path).toBe(CONNECTOR_ENDPOINTS.healthz.path);
+    // A process alone ends within 10 s.
+    expect(terminationGracePeriodSeconds).toBeGreaterThan(Number(lifecycle.preStop.exec.command[1]) + 10);
+  });
+
+  describe('with examples/systemd/messaging-connector.service', () => {
+    it('is a unit that systemd takes, where there is one to ask', async () => {
+      const sections = [...UNIT.matchAll(/^\[(\w+)\]$/gm)].map(([, name]) => name);
+      expect(sections).toEqual(['Unit', 'Service', 'Install']);
+      for (const line of UNIT.split('\n')) expect(line).toMatch(/^(#.*|\[\w+\]|[A-Z]\w+=.+|)$/);
+      expect(Number(unitSays('TimeoutStopSec'))).toBeGreaterThan(LONGEST_STOP_S);
+      if (spawnSync('systemd-analyze', ['--version']).status !== 0) return;
+      const file = join(place, 'messaging-connector.service');
+      await writeFile(file, UNIT.replaceAll(RELEASE, ROOT));
+      const { code, stderr } = await spawnCommand('systemd-analyze', ['verify', '--man=no', file]).ended;
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    });
+
+    it(
+      'starts, reloads and stops as the unit says',
+      async () => {
+        expect(unitSays('KillMode')).toBe('mixed');
+        await writeFile(
+          join(place, '.env'),
+          Object.entries(env())
+            .map(([name, value]) => `${name}=${value}`)
+            .join('\n'),
+        );
+        const [program = '', ...words] = unitSays('ExecStart').split(' ');
+        const folder = words.map((word) => word.replace(/^\/var\/lib\/.*/, join(place, 'data')));
+        command = spawnCommand(program, folder, { cwd: place });
+        await command.said(/all processes ready/);
+        const main = { MAINPID: String(command.pid) };
+        await spawnCommand('sh', ['-c', unitSays('ExecReload')], { env: main }).ended;
+        expect(await command.said(/all processes replaced|roll-out stopped/)).toContain(
+          'all processes replaced',
+        );
+        await spawnCommand('sh', ['-c', 'kill $MAINPID'], { env: main }).ended;
+        expect(await command.ended).toMatchObject({ code: 0, stderr: '' });
+      },
+      SLOW_MS,
+    );
+  });
+});
