@@ -47,9 +47,8 @@ export interface StartedConnector {
 /**
  * Starts a connector inside this process, as the command `connector` does, and brings its database to the
  * newest migration. Takes no signals and never ends the process: that is for the program around it.
- * @throws ConfigurationError naming every setting that is wrong or missing; otherwise what prevented the start,
- * such as a Node that is too old.
- * What was opened is closed again.
+ * @throws ConfigurationError naming every setting that is wrong or missing; an Error for a Node that is too old;
+ * otherwise what prevented the start. What was opened is closed again.
  */
 export async function startConnector(options: StartConnectorOptions = {}): Promise<StartedConnector> {
   const tooOld = refuseOldNode(process.versions.node, oldestNode());
