@@ -39,6 +39,7 @@ export function lookAtSettings(env: Environment): LookedAtSettings {
       service:
         baseUrl === undefined || apiKey === undefined ? undefined : { baseUrl, apiKey: apiKey.reveal() },
       webhookPublicUrl: settings.WEBHOOK_PUBLIC_URL,
+      namesWebhookSecret: settings.WEBHOOK_SECRET !== undefined,
       handlersModule: handlers,
       reconcileIntervalMs: settings.RECONCILE_INTERVAL_MS,
       inboxRetentionDays: settings.INBOX_RETENTION_DAYS,

@@ -12,6 +12,8 @@ export interface DoctorSettings {
   readonly sealingKeys: readonly string[];
   readonly service?: { readonly baseUrl: string; readonly apiKey: string } | undefined;
   readonly webhookPublicUrl?: string | undefined;
+  /** The settings name a signing secret. */
+  readonly namesWebhookSecret?: boolean;
   /** The module with the CRM's handlers. */
   readonly handlersModule?: string | undefined;
   readonly reconcileIntervalMs: number;

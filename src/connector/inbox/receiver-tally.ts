@@ -42,9 +42,10 @@ interface Tally {
 const ADD = `
 INSERT INTO connector.receiver_tallies AS t
   (hour, subscription_id, kind, count, last_at, total_ms, least_ms, most_ms)
-SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[],
-                     $8::bigint[]) AS a(hour, subscription_id, kind, count, last_at, total_ms, least_ms, most_ms)
- ORDER BY a.hour, a.subscription_id, a.kind
+SELECT a.hour, a.subscription_id, a.kind, sum(a.count), max(a.last_at), sum(a.total_ms), min(a.least_ms), max(a.most_ms)
+  FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[],
+              $8::bigint[]) AS a(hour, subscription_id, kind, count, last_at, total_ms, least_ms, most_ms)
+ GROUP BY a.hour, a.subscription_id, a.kind ORDER BY a.hour, a.subscription_id, a.kind
 ON CONFLICT (hour, subscription_id, kind) DO UPDATE
    SET count = t.count + excluded.count, last_at = greatest(t.last_at, excluded.last_at),
        total_ms = t.total_ms + excluded.total_ms, least_ms = least(t.least_ms, excluded.least_ms),
@@ -60,7 +61,10 @@ export function createReceiverTally(options: {
   readonly logger: Logger;
 }): ReceiverTally {
   const { database, clock, logger } = options;
-  let tallies = new Map<string, Tally>();
+  /** Of the current hour, by subscription and kind: no key is put together for each delivery. */
+  let current = new Map<string, Map<TallyKind, Tally>>();
+  let currentHour = 0;
+  let past: Tally[] = [];
   let cleanedHour = 0;
   let closed = false;
   let cancel = (): void => undefined;
@@ -69,12 +73,15 @@ export function createReceiverTally(options: {
   function note(subscriptionId: string, kind: TallyKind, ms = 0): void {
     const now = clock.now();
     const hour = now - (now % HOUR_MS);
-    const key = `${hour} ${kind} ${subscriptionId}`;
+    if (hour !== currentHour) past = take();
+    currentHour = hour;
+    const kinds = current.get(subscriptionId) ?? new Map<TallyKind, Tally>();
+    if (kinds.size === 0) current.set(subscriptionId, kinds);
     const rounded = Math.round(ms);
-    const tally = tallies.get(key);
+    const tally = kinds.get(kind);
     if (tally === undefined) {
       const first = { totalMs: rounded, leastMs: rounded, mostMs: rounded };
-      tallies.set(key, { hour, subscriptionId, kind, count: 1, lastAt: now, ...first });
+      kinds.set(kind, { hour, subscriptionId, kind, count: 1, lastAt: now, ...first });
       return;
     }
     tally.count += 1;
@@ -84,10 +91,17 @@ export function createReceiverTally(options: {
     if (rounded > tally.mostMs) tally.mostMs = rounded;
   }
 
+  /** Everything that was counted, and begins anew. */
+  function take(): Tally[] {
+    const rows = [...past, ...[...current.values()].flatMap((kinds) => [...kinds.values()])];
+    past = [];
+    current = new Map();
+    return rows;
+  }
+
   async function add(): Promise<void> {
-    if (tallies.size === 0) return;
-    const rows = [...tallies.values()];
-    tallies = new Map();
+    const rows = take();
+    if (rows.length === 0) return;
     try {
       await addTallies(database, rows);
       if (!closed) await forgetOld();

@@ -61,6 +61,18 @@ it('writes every 15 s and only what there is, and keeps two days', async () => {
   expect(asked).toEqual(['INSERT', 'DELETE']);
 });
 
+it('keeps what was counted in different hours apart', async () => {
+  const tally = open();
+  tally.note('default', 'too_large');
+  await clock.advance(HOUR_MS);
+  tally.note('default', 'too_large');
+  await tally.close();
+  const counted = (await rows()).filter(({ kind }) => kind === 'too_large');
+  expect(counted.map(({ count }) => count)).toEqual([1, 1]);
+  const [first, second] = counted;
+  expect((second?.hour ?? 0) - (first?.hour ?? 0)).toBe(HOUR_MS);
+});
+
 it('lets nothing of a database that is away be felt', async () => {
   const away: Queryable = { query: () => Promise.reject(new Error('away')) };
   const tally = createReceiverTally({ database: away, clock, logger: silentLogger });

@@ -25,7 +25,7 @@ export const licences: Check<AccountFacts> = {
     const rows = await database.query<LicenceRow>(
       `select connection_id as "connectionId", label, visible, license_valid as valid, license_status as status,
               license_expires as expires
-         from connector.connections where account_id = $1 and listed_at is not null
+         from connector.connections where account_id = $1 and listed_at is not null and deleted_at is null
         order by connection_id limit ${MOST}`,
       [account.id],
     );

@@ -2,6 +2,7 @@ import { healthAnswer } from '../../../contract/connector/sync.ts';
 import { explainUnreachable } from '../explain-unreachable.ts';
 import type { Facts } from '../facts.ts';
 import { type Check, type Finding, notChecked, ok, problem, warning } from '../finding.ts';
+import { reachable } from '../reachable-host.ts';
 
 /** The connector of these settings runs on this machine, is ready, and has the same token. */
 export const runningConnector: Check<Facts> = {
@@ -67,11 +68,4 @@ async function judgeToken(origin: string, token: string, signal: AbortSignal): P
     });
   }
   return ok('It runs and is ready.', { evidence });
-}
-
-/** An address to listen on every interface is none to ask. */
-function reachable(host: string): string {
-  if (host === '0.0.0.0' || host === '') return '127.0.0.1';
-  if (host === '::') return '[::1]';
-  return host.includes(':') ? `[${host}]` : host;
 }

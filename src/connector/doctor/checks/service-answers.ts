@@ -58,7 +58,7 @@ function explainFailure(error: unknown, baseUrl: string): Finding {
       return problem('The address of this machine is not on the allow-list of the API key.', {
         evidence,
         advice: [
-          'Add the public address of this machine to the key in the developer portal; curl https://ifconfig.co shows it.',
+          'Add the public address of this machine to the key in the developer portal.',
           'Behind a proxy or NAT it is the address of that one. All connector processes need it.',
         ],
       });

@@ -1,7 +1,8 @@
 import type { Queryable } from '../../../runtime/database/database.ts';
 import type { TallyKind } from '../../inbox/receiver-tally.ts';
-import type { AccountFacts } from '../facts.ts';
+import type { AccountFacts, DoctorSettings } from '../facts.ts';
 import { type Check, type Finding, notChecked, ok, problem, warning } from '../finding.ts';
+import { reachable } from '../reachable-host.ts';
 import { readTallies, type Tallied } from '../read-tallies.ts';
 import { ago, count, span } from '../wording.ts';
 
@@ -16,7 +17,7 @@ type Tallies = ReadonlyMap<TallyKind, Tallied>;
 export const signatures: Check<AccountFacts> = {
   id: 'signatures',
   title: 'signatures of deliveries',
-  async look({ account, database, clock }) {
+  async look({ account, database, clock, settings }) {
     const now = clock.now();
     const tallies = await readTallies(database, now - LATELY_MS, account.subscriptionId);
     const secret = await readSecretState(database, account.subscriptionId);
@@ -29,7 +30,7 @@ export const signatures: Check<AccountFacts> = {
     const taken = tallies.get('taken');
     const evidence = describeAll(tallies, now);
     const going = newest(tallies, taken);
-    if (going === 'wrong_signature') return explainWrongSecret(evidence);
+    if (going === 'wrong_signature') return explainWrongSecret(evidence, account.id, settings);
     if (going !== null) return explainClock(evidence, going, tallies.get(going));
     const failed = [...FAILURES].filter((kind) => tallies.has(kind));
     if (taken === undefined && failed.length === 0) return notChecked('Nothing was delivered in 24 h.');
@@ -81,12 +82,15 @@ function newest(tallies: Tallies, taken: Tallied | undefined): (typeof TELLING)[
   return last !== undefined && lastAt(last) > (taken?.lastAt ?? 0) ? last : null;
 }
 
-function explainWrongSecret(evidence: string[]): Finding {
+function explainWrongSecret(evidence: string[], accountId: string, settings: DoctorSettings): Finding {
+  const { host, port, namesWebhookSecret = false } = settings;
+  const rotate = `curl -X POST http://${reachable(host)}:${port}/v1/webhook/rotate -H "authorization: Bearer $CONNECTOR_API_TOKEN" -H 'content-type: application/json' -d '{"accountId":"${accountId}"}'`;
   return problem('Deliveries are refused: they are signed with another secret than the stored one.', {
     evidence,
     advice: [
-      'If WEBHOOK_SECRET is set, put the secret there that the service showed last, and restart.',
-      'Otherwise somebody registered or rotated the webhook elsewhere, which voids our secret: see the webhook above. A rotation gets a good one: curl -X POST …/v1/webhook/rotate with the API token, body {}.',
+      namesWebhookSecret
+        ? 'Put the secret into WEBHOOK_SECRET that the service showed last, and restart the connector.'
+        : `Somebody registered or rotated the webhook elsewhere, which voids our secret. If the webhook above is still ours, get a new one: ${rotate}`,
       'Polling brings what was refused; nothing is lost.',
     ],
   });
