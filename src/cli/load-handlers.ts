@@ -32,7 +32,7 @@ async function importModule(path: string): Promise<{ readonly default?: unknown 
 
 /** For the terminal of whoever wrote the module: in full, and with the line. */
 function describe(thrown: unknown): string {
-  const place = findPlace(thrown);
+  const place = findPlace(thrown) ?? (thrown instanceof SyntaxError ? 'node --check tells where' : null);
   return `${String(thrown).slice(0, LONGEST_MESSAGE)}${place === null ? '' : ` (${place})`}`;
 }
 

@@ -35,9 +35,9 @@ export function loopOptions(database: TestDatabase, options: Partial<LoopOptions
 }
 
 /** Starts the loop that `npm start` runs, in this process. */
-export async function startTestLoop(): Promise<TestLoop> {
+export async function startTestLoop(options: Partial<LoopOptions> = {}): Promise<TestLoop> {
   const database = await createTestDatabase({ connector: true, platform: true });
-  const loop = await startLoop(loopOptions(database));
+  const loop = await startLoop(loopOptions(database, options));
   return {
     loop,
     client: createLoopClient(loop.info()),

@@ -3,8 +3,8 @@ import { fileURLToPath } from 'node:url';
 import { describeError } from '../../runtime/logger/describe-error.ts';
 import { toStorableText } from '../db/storable-text.ts';
 
-/** Frames of a stack: `at onChange (file:///app/handlers.ts:12:9)`, or without a name. */
-const FRAME = /^\s+at (?:async )?(?:[^(]* \()?(file:\/\/[^\s()]+|\/[^()]+):(\d+):\d+\)?$/;
+/** A frame of a stack, `at onChange (file:///app/handlers.ts:12:9)`, or the place above a syntax error, `/app/handlers.ts:12`. */
+const PLACE = /^(?:\s+at (?:async )?(?:[^(]* \()?)?(file:\/\/[^\s()]+?|\/[^()]+?):(\d+)(?::\d+)?\)?$/;
 const LONGEST_STACK = 8_000;
 /** Where the connector's own code lies. */
 const OWN = join(import.meta.dirname, '../..') + sep;
@@ -25,7 +25,7 @@ export function findPlace(thrown: unknown): string | null {
   try {
     const stack = thrown instanceof Error ? String(thrown.stack).slice(0, LONGEST_STACK) : '';
     for (const line of stack.split('\n')) {
-      const [, file = '', row] = FRAME.exec(line) ?? [];
+      const [, file = '', row] = PLACE.exec(line) ?? [];
       if (file === '') continue;
       const path = file.startsWith('file:') ? fileURLToPath(file.replace(/\?.*$/, '')) : file;
       if (path.startsWith(OWN) || path.includes(`${sep}node_modules${sep}`)) continue;

@@ -1,0 +1,111 @@
+import { readFile } from 'node:fs/promises';
+import { Pool, type PoolClient } from 'pg';
+// In a project of your own: from 'messaging-connector'.
+import type { Change, HandlerContext } from '../../src/index.ts';
+
+const url = process.env['CRM_DATABASE_URL'];
+if (url === undefined) throw new Error('set CRM_DATABASE_URL to the Postgres of your CRM');
+
+// As many connections as the connector calls handlers side by side.
+const pool = new Pool({
+  connectionString: url,
+  max: 10,
+  connectionTimeoutMillis: 5_000,
+  statement_timeout: 10_000,
+});
+// A connection that is lost while nobody uses it: the pool opens another one.
+pool.on('error', () => undefined);
+await pool.query(await readFile(new URL('tables.sql', import.meta.url), 'utf8'));
+
+/** Takes one change: its key and its effect in one transaction, so the effect is there exactly once. */
+export async function onChange(change: Change, { key, signal }: HandlerContext): Promise<void> {
+  await inTransaction(async (db) => {
+    const { rowCount } = await db.query(
+      'INSERT INTO crm.taken_changes (key, taken_at) VALUES ($1, $2) ON CONFLICT DO NOTHING',
+      [key, change.at],
+    );
+    // It was taken before, and the connector never heard of it.
+    if (rowCount === 0) return;
+    await applyChange(db, change);
+    signal.throwIfAborted();
+  });
+}
+
+async function applyChange(db: PoolClient, change: Change): Promise<void> {
+  switch (change.type) {
+    case 'message.created':
+    case 'message.updated':
+      return await storeMessage(db, change);
+    case 'message.status':
+      return await storeStatus(db, change);
+    default:
+    // Connections and sends are for you to add. New types may come: leave alone what you do not know.
+  }
+}
+
+type MessageChange = Extract<Change, { type: 'message.created' | 'message.updated' }>;
+type StatusChange = Extract<Change, { type: 'message.status' }>;
+
+async function storeMessage(db: PoolClient, { seq, data }: MessageChange): Promise<void> {
+  // Null: nothing but a status is known of the message so far.
+  if (data.peer !== null) {
+    await db.query('INSERT INTO crm.contacts (phone, first_seen_at) VALUES ($1, $2) ON CONFLICT DO NOTHING', [
+      data.peer,
+      data.createdAt,
+    ]);
+    await db.query(
+      `INSERT INTO crm.conversations AS c (connection_id, phone, last_message_at) VALUES ($1, $2, $3)
+       ON CONFLICT (connection_id, phone) DO UPDATE
+         SET last_message_at = greatest(c.last_message_at, excluded.last_message_at)`,
+      [data.connectionId, data.peer, data.createdAt],
+    );
+  }
+  await db.query(
+    `INSERT INTO crm.messages AS m
+       (connection_id, id, phone, direction, text, media_url, status, sent_at, status_seq)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+     ON CONFLICT (connection_id, id) DO UPDATE
+       SET phone = coalesce(excluded.phone, m.phone), direction = excluded.direction,
+           text = coalesce(excluded.text, m.text), media_url = coalesce(excluded.media_url, m.media_url),
+           sent_at = excluded.sent_at,
+           status = CASE WHEN m.status_seq < excluded.status_seq THEN excluded.status ELSE m.status END,
+           status_seq = greatest(m.status_seq, excluded.status_seq)`,
+    [
+      data.connectionId,
+      data.id,
+      data.peer,
+      data.direction,
+      data.text,
+      data.mediaUrl,
+      data.status,
+      data.createdAt,
+      seq,
+    ],
+  );
+}
+
+async function storeStatus(
+  db: PoolClient,
+  { seq, connectionId, messageId, data }: StatusChange,
+): Promise<void> {
+  await db.query(
+    `INSERT INTO crm.messages AS m (connection_id, id, status, status_seq) VALUES ($1, $2, $3, $4)
+     ON CONFLICT (connection_id, id) DO UPDATE SET status = excluded.status, status_seq = excluded.status_seq
+       WHERE m.status_seq < excluded.status_seq`,
+    [connectionId, messageId, data.status, seq],
+  );
+}
+
+async function inTransaction(work: (db: PoolClient) => Promise<void>): Promise<void> {
+  const db = await pool.connect();
+  try {
+    await db.query('BEGIN');
+    await work(db);
+    await db.query('COMMIT');
+    db.release();
+  } catch (error) {
+    // The connection goes, and with it the transaction, however the two stand.
+    db.release(true);
+    throw error;
+  }
+}

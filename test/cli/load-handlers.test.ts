@@ -1,0 +1,93 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { connectorOptions } from '../../src/cli/connector-options.ts';
+import { loadHandlers } from '../../src/cli/load-handlers.ts';
+import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
+import { spawnCli } from '../support/spawn-command.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'handlers-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function write(name: string, text: string): string {
+  const path = join(folder, name);
+  writeFileSync(path, text);
+  return path;
+}
+
+const load = (name: string, text: string) => loadHandlers(write(name, text));
+const context = { key: 'k', attempt: 1, signal: new AbortController().signal };
+
+describe('the module of CONNECTOR_HANDLERS', () => {
+  it.each([
+    ['named.mjs', 'export const attempts = 3; export function onChange(change) { change.seen = "named"; }'],
+    ['whole.mjs', 'export default { attempts: 3, onChange(change) { change.seen = "whole"; } };'],
+    ['common.cjs', 'exports.attempts = 3; exports.onChange = (change) => { change.seen = "common"; };'],
+    [
+      'typed.mts',
+      'export const attempts: number = 3; export function onChange(change: any) { change.seen = "typed"; }',
+    ],
+  ])('is taken as it comes: %s', async (name, text) => {
+    const handlers = await load(name, text);
+    expect(handlers?.attempts).toBe(3);
+    const change = {};
+    await handlers?.onChange(change as never, context);
+    expect(change).toEqual({ seen: name.split('.')[0] });
+  });
+
+  it.each([
+    [
+      'no function',
+      'none.mjs',
+      'export const onchange = () => {};',
+      /none\.mjs must have a function onChange/,
+    ],
+    ['another kind', 'text.mjs', 'export const onChange = "x";', /no function but string/],
+    [
+      'an error',
+      'throws.mjs',
+      '\nthrow new TypeError("no database");',
+      /could not be loaded: TypeError: no database \(.*throws\.mjs:2\)/,
+    ],
+    ['a missing import', 'import.mjs', 'import "./nowhere.mjs";', /could not be loaded: .*nowhere\.mjs/],
+    [
+      'bad attempts',
+      'attempts.mjs',
+      'export const attempts = 0; export function onChange() {}',
+      /attempts that are no whole number from 1 to 100/,
+    ],
+  ])('is refused by name for %s', async (_, name, text, message) => {
+    await expect(load(name, text)).rejects.toThrow(message);
+    await expect(load(name, text)).rejects.toThrow(/^A setting is wrong:\n {2}CONNECTOR_HANDLERS: /);
+  });
+
+  it('is refused when there is no file', async () => {
+    await expect(loadHandlers(join(folder, 'nowhere.mjs'))).rejects.toThrow('found no module at');
+    await expect(loadHandlers(folder)).rejects.toThrow('found no module at');
+    expect(await loadHandlers(undefined)).toBeUndefined();
+  });
+
+  const env = {
+    CONNECTOR_API_TOKEN: 'token-of-a-test',
+    CONNECTOR_SEALING_KEYS: generateSealingKey(),
+    CONNECTOR_HANDLERS: write('broken.mjs', 'export function {'),
+  };
+
+  it('is not loaded in role web', () => {
+    const read = (role: string) => connectorOptions({ ...env, CONNECTOR_ROLE: role }, () => undefined);
+    expect(read('web').handlersModule).toBeUndefined();
+    expect(read('worker').handlersModule).toBe(env.CONNECTOR_HANDLERS);
+    expect(read('all').handlersModule).toBe(env.CONNECTOR_HANDLERS);
+  });
+
+  it('ends the command with 2, before anything else was begun', async () => {
+    const { code, stdout, stderr } = await spawnCli('connector', [], env).ended;
+    expect(stderr).toContain('CONNECTOR_HANDLERS: ');
+    expect(stderr).toContain(
+      "broken.mjs could not be loaded: SyntaxError: Unexpected token '{' (node --check tells where)",
+    );
+    expect(stdout).not.toContain('ready');
+    expect(code).toBe(2);
+  });
+});

@@ -1,0 +1,69 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { DeadLetterList } from '../../../src/contract/connector/changes.ts';
+import { startTestLoop, type TestLoop } from '../../support/loop.ts';
+import { type Caller, createCaller } from '../../support/read-lists.ts';
+
+let running: TestLoop;
+let connector: Caller;
+let connectionId: string;
+/** Texts that the handler cannot take, and what it was called with. */
+const bad = new Set(['one', 'two']);
+const calls: (readonly [key: string, text: string | null])[] = [];
+
+beforeAll(async () => {
+  running = await startTestLoop({
+    handlers: {
+      attempts: 1,
+      onChange(change, { key }) {
+        if (change.type !== 'message.created') return;
+        calls.push([key, change.data.text]);
+        if (bad.has(change.data.text ?? '')) throw new RangeError('no room');
+      },
+    },
+  });
+  const { connectorUrl, connectorToken } = running.loop.info();
+  connector = createCaller(connectorUrl ?? '', connectorToken ?? '');
+  connectionId = await running.client.qrConnection();
+  await connector('POST', '/v1/sync', {});
+  for (const text of ['one', 'fine', 'two', 'fine, too']) {
+    await running.client.write(connectionId, text);
+    await running.loop.settle();
+  }
+});
+afterAll(() => running.close());
+
+const list = (query = '') => connector<DeadLetterList>('GET', `/v1/dead-letters${query}`);
+
+it('lists what the handler could not take, the newest first and page by page, while the rest went on', async () => {
+  expect(calls.map(([, text]) => text)).toEqual(['one', 'fine', 'two', 'fine, too']);
+  const first = await list('?limit=1');
+  expect(first).toMatchObject({
+    deadLetters: [
+      {
+        id: calls[2]?.[0],
+        attempts: 1,
+        change: { type: 'message.created', connectionId, data: { text: 'two', direction: 'incoming' } },
+        lastError: expect.stringMatching(/^RangeError: no room \(test\/.+:\d+\)$/),
+      },
+    ],
+    hasMore: true,
+  });
+  const second = await list(`?limit=1&cursor=${first.nextCursor}`);
+  expect(second).toMatchObject({ deadLetters: [{ id: calls[0]?.[0] }], nextCursor: null, hasMore: false });
+  await expect(list('?cursor=x')).rejects.toThrow('answered 400');
+});
+
+it('hands one over again with the same key, and gives one up', async () => {
+  const [two, one] = (await list()).deadLetters.map(({ id }) => id);
+  bad.delete('one');
+  expect(await connector('POST', `/v1/dead-letters/${one}/replay`)).toEqual({ ok: true });
+  expect(await connector('DELETE', `/v1/dead-letters/${two}`)).toEqual({ ok: true });
+  await running.loop.settle();
+  expect(calls.at(-1)).toEqual([one, 'one']);
+  expect(calls).toHaveLength(5);
+  expect((await list()).deadLetters).toEqual([]);
+  for (const id of [one, two, 'x', `${String(one).split('-')[0]}-999`]) {
+    await expect(connector('POST', `/v1/dead-letters/${id}/replay`)).rejects.toThrow('answered 404');
+    await expect(connector('DELETE', `/v1/dead-letters/${id}`)).rejects.toThrow('answered 404');
+  }
+});
