@@ -68,6 +68,7 @@ export function judgePairing(read: PairingRead): PairingStep {
   if (provider === 'cloud_api') return { next: 'stop', reason: 'not_supported_for_provider' };
   // The list calls a live connection `open`, the detail `connected`.
   if (status === 'connected' || status === 'open') return { next: 'connected', status };
+  // Whatever the status is called: where there is a picture, it can be scanned.
   if (qr !== null) return { next: 'show', qr, status };
   return status === 'disconnected'
     ? { next: 'stop', reason: 'disconnected' }
