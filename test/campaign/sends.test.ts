@@ -1,252 +1,238 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
-import { portsFrom } from '../../src/cli/ports.ts';
-import { runConnector } from '../../src/cli/run-connector.ts';
-import { runService } from '../../src/cli/run-service.ts';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Outbound } from '../../src/contract/connector/outbound.ts';
+import type { Faults } from '../../src/contract/sandbox/faults.ts';
 import { ERROR_CODES, ERRORS } from '../../src/contract/service/errors.ts';
 import { ruleFor } from '../../src/patterns/send-policy.ts';
 import { seededRandom } from '../../src/platform/seeded-random.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
-import { createLogger } from '../../src/runtime/logger/logger.ts';
 import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
 import { checkFeed } from '../support/check-invariants.ts';
-import { createTestDatabase } from '../support/database.ts';
+import { type ConnectorLives, startConnectorLives } from '../support/connector-lives.ts';
+import { findFreePort } from '../support/connector-process.ts';
 import { readFeed } from '../support/follow-feed.ts';
 import { withSql } from '../support/read-connector.ts';
-import { type Caller, createCaller, readAllMessages } from '../support/read-lists.ts';
+import { createCaller } from '../support/read-lists.ts';
+import {
+  bodyOf,
+  checkSends,
+  openSendsWorld,
+  postUntilTaken,
+  type SendKind,
+  type SendsWorld,
+} from '../support/sends-world.ts';
+
+/*
+ * Sends through a whole connector that is killed again and again. What the service does not allow to be known is
+ * counted apart: a file whose answer was lost and that is not among the messages, or a send in doubt that meets
+ * a final refusal, ends as `unknown`, and may have gone out once.
+ */
 
 /** The whole campaign takes minutes of a busy machine; what every change goes through is the same, smaller. */
 const WHOLE = process.env['CAMPAIGN'] === 'whole';
-const SENDS = WHOLE ? 1_000 : 200;
-const KILLS = WHOLE ? 30 : 6;
+const SENDS = WHOLE ? 1_000 : 120;
+const KILLS = WHOLE ? 30 : 4;
 const CONNECTIONS = 20;
-const SENDERS = WHOLE ? 3 : 2;
 const SEED = 20_260_115;
 const TOKEN = 'token-of-a-campaign';
-/** How long a lane waits for a process that was killed, and how often the others look. */
-const PRESENCE_MS = 1_000;
-const SWEEP_EVERY_MS = 200;
-const BETWEEN_KILLS_MS = 300;
-const script = new URL('../support/send-in-child.ts', import.meta.url).pathname;
+const BETWEEN_KILLS_MS = 500;
+const LOOK_EVERY_MS = 50;
+/** From one life to the next: longer than any repeat, look-up or lane of a dead process waits. */
+const AHEAD_MS = 6 * 60_000;
 
 const send = { surface: 'api', method: 'POST', path: '/messages' };
+/** Faults of which hundreds of attempts meet some. */
+const FREQUENT = new Set(['lost_answer', 'reset', 'delay', 'not_persisted']);
+const REFUSALS = ERROR_CODES.map((error) => ({ error, code: ERRORS[error].statuses[0] ?? 500 }));
 
-/** Every error code, lost answers, broken connections and messages that were not stored. */
-function faults() {
-  const codes = ERROR_CODES.map((error) => {
-    const [code = 500] = ERRORS[error].statuses;
-    // Final refusals are seldom, or few sends would be left.
-    const probability = ruleFor(error, code).next === 'reject' ? 0.004 : 0.02;
-    return { id: error, match: send, action: { type: 'status', code, error, retryAfter: 0 }, probability };
-  });
-  const others = [
-    { type: 'lost_answer', probability: 0.05 },
-    { type: 'reset', probability: 0.05 },
-    { type: 'not_persisted', probability: 0.1 },
-  ].map(({ type, probability }) => ({ id: type, match: send, action: { type }, probability }));
-  return { seed: SEED, rules: [...others, ...codes] };
+interface Campaign {
+  readonly world: SendsWorld;
+  readonly lives: ConnectorLives;
+  readonly url: string;
+  /** Begins the next life, later for the service too. */
+  later(): Promise<void>;
+  post(number: number, kind: SendKind): Promise<void>;
+  close(): Promise<void>;
+}
+
+let campaign: Campaign;
+
+beforeAll(async () => {
+  campaign = await openCampaign();
+}, 120_000);
+afterAll(() => campaign?.close());
+
+async function openCampaign(): Promise<Campaign> {
+  const world = await openSendsWorld(CONNECTIONS);
+  const port = await findFreePort();
+  const url = `http://127.0.0.1:${port}`;
+  const compileCache = await mkdtemp(join(tmpdir(), 'messaging-connector-compiled-'));
+  const { baseUrl, apiKey, databaseUrl, service, lanes, clock } = world;
+  const options = {
+    databaseUrl,
+    port,
+    apiToken: TOKEN,
+    sealingKeys: [generateSealingKey()],
+    service: { baseUrl, apiKey },
+    webhookPublicUrl: service.webhookUrl,
+    reconcileIntervalMs: 3_600_000,
+    inboxRetentionDays: 30,
+  };
+  service.attach(url);
+  const lives = startConnectorLives(options, compileCache);
+  let aheadMs = 0;
+  await lives.next(aheadMs);
+  await lives.serving();
+  await createCaller(url, TOKEN)('POST', '/v1/sync', {});
+  return {
+    world,
+    lives,
+    url,
+    async later() {
+      aheadMs += AHEAD_MS;
+      clock.shift(AHEAD_MS);
+      await lives.next(aheadMs);
+    },
+    async post(number, kind) {
+      const lane = lanes[number % lanes.length];
+      if (lane !== undefined) await postUntilTaken(url, TOKEN, bodyOf(lane, number, kind));
+    },
+    async close() {
+      await lives.stop();
+      await world.close();
+      await rm(compileCache, { recursive: true, force: true });
+    },
+  };
 }
 
 test('sends over 20 connections survive kills and every answer of the service', {
-  timeout: 600_000,
+  timeout: 900_000,
 }, async () => {
-  const { service, workspaceId, sandbox, client, connector, url, databaseUrl, sealingKey } = await startAll();
-  const lanes = await addLanes(workspaceId, sandbox, client);
-  await connector('POST', '/v1/sync', {});
-  await sandbox('PUT', '/faults', faults());
+  const { world, lives, url } = campaign;
+  const posted = await meetEveryAnswer(campaign);
+  await world.sandbox('PUT', '/faults', { seed: SEED, rules: randomFaults() });
 
-  const argument = { databaseUrl, sealingKey, presenceMs: PRESENCE_MS, sweepEveryMs: SWEEP_EVERY_MS };
-  const compileCache = await mkdtemp(join(tmpdir(), 'messaging-connector-compiled-'));
-  onTestFinished(() => rm(compileCache, { recursive: true, force: true }));
-  const senders = keepSending(argument, compileCache);
-  onTestFinished(() => senders.stop());
-  const killing = senders.kill(KILLS);
-  const queueing = lanes.map(async ({ connectionId, phone }, lane) => {
-    for (let number = lane; number < SENDS; number += CONNECTIONS) {
-      const body = { connectionId, to: phone, text: String(number), reference: `r-${number}` };
-      await connector('POST', '/v1/messages', body);
+  const killing = killAtRandom(campaign);
+  const posting = world.lanes.map(async (_lane, index) => {
+    for (let turn = 0; turn < SENDS / CONNECTIONS; turn += 1) {
+      const kind = (turn + index) % 2 === 0 ? 'text' : 'file';
+      await campaign.post(posted + index + turn * CONNECTIONS, kind);
     }
   });
-  await Promise.all([killing, ...queueing]);
-  await untilOver(databaseUrl);
-  await sandbox('DELETE', '/faults');
-  await service.settle();
-  await connector('POST', '/v1/sync', {});
+  await Promise.all([killing, ...posting]);
+  const { rules } = await world.sandbox<Faults>('GET', '/faults');
+  await world.sandbox('DELETE', '/faults');
+  // What still waits is due in the last life.
+  await campaign.later();
+  await lives.serving();
+  await untilFew(world.databaseUrl, 0);
+  await world.service.settle();
+  await createCaller(url, TOKEN)('POST', '/v1/sync', {});
 
-  const outbound = await readOutbound(connector);
-  expect(outbound).toHaveLength(SENDS);
-  const listed = new Map(
-    (await readAllMessages(client, '/messages?limit=100')).map((each) => [each.id, each]),
-  );
-  const counts: Record<string, number> = {};
-  for (const { connectionId, phone } of lanes) {
-    const { entries } = await sandbox<{ entries: { text: string }[] }>('GET', `/contacts/${phone}/messages`);
-    const received = entries.map(({ text }) => Number(text));
-    // In the order in which the CRM queued them, and so none of them twice.
-    expect(received).toEqual([...new Set(received)].sort((a, b) => a - b));
-    for (const each of outbound.filter((one) => one.connectionId === connectionId)) {
-      const arrived = received.includes(Number(each.text));
-      counts[each.state] = (counts[each.state] ?? 0) + 1;
-      if (each.state === 'sent') {
-        expect(arrived).toBe(true);
-        expect(listed.get(each.messageId ?? '')).toMatchObject({ text: each.text, connectionId });
-      } else if (each.state === 'delivered_not_stored') expect(arrived).toBe(true);
-      else if (each.state === 'rejected') expect(arrived).toBe(false);
-      else expect(each.state).toBe('unknown');
-    }
+  const outbound = await readOutbound(url);
+  expect(outbound).toHaveLength(posted + SENDS);
+  const { problems, counts, unknownButArrived } = await checkSends(world, outbound);
+  expect(problems).toEqual([]);
+  expect(lives.kills).toBe(KILLS + 1);
+  expect(rules.filter(({ id, hits }) => FREQUENT.has(id) && hits === 0)).toEqual([]);
+  for (const state of ['sent', 'rejected', 'delivered_not_stored']) {
+    expect(Object.keys(counts)).toEqual(expect.arrayContaining([`text ${state}`, `file ${state}`]));
   }
-  // Whether a refusal ever meets a send in doubt is chance; the other endings are not.
-  expect(Object.keys(counts)).toEqual(expect.arrayContaining(['delivered_not_stored', 'rejected', 'sent']));
-  expect(counts['sent']).toBeGreaterThan(SENDS * 0.6);
-  expect(counts['unknown'] ?? 0).toBeLessThan(SENDS * 0.15);
-  expect(senders.killed).toBe(KILLS);
-  expect(checkFeed((await readFeed(url, TOKEN)).filter(({ messageId }) => messageId !== undefined))).toEqual(
-    [],
-  );
+  // The key of a text makes it safe to repeat, so its end is always known.
+  expect(counts['text unknown']).toBeUndefined();
+  const unknown = counts['file unknown'] ?? 0;
+  expect(unknown).toBeLessThan((posted + SENDS) * 0.25);
+  expect(unknownButArrived).toBeLessThanOrEqual(unknown);
+  expect(await compareWithFeed(url, outbound)).toEqual([]);
 });
 
-async function startAll() {
-  const [connectorDatabase, platformDatabase] = await Promise.all([
-    createTestDatabase({ connector: true }),
-    createTestDatabase({ platform: true }),
-  ]);
-  onTestFinished(async () => void (await Promise.all([connectorDatabase.drop(), platformDatabase.drop()])));
-  const logger = createLogger({ level: 'silent', name: 'test' });
-  const service = await runService({
-    databaseUrl: platformDatabase.url,
-    ports: portsFrom(0),
-    sendScale: 0,
-    onTakenOver: () => undefined,
-    clock: systemClock,
-    logger,
+test('a connector that repeats with a fresh key is found out', { timeout: 120_000 }, async () => {
+  const { world, lives, post } = campaign;
+  await lives.serving();
+  await withSql(world.databaseUrl, async (sql) => {
+    await sql.unsafe(`
+      create function connector.renew_key() returns trigger language plpgsql as $$
+      begin new.idempotency_key := gen_random_uuid()::text; return new; end $$;
+      create trigger renew_key before update on connector.outbound
+        for each row when (new.state = 'queued') execute function connector.renew_key()`);
   });
-  onTestFinished(() => service.close());
-  const { baseUrl, sandboxUrl } = service.sandbox.info();
-  const sandbox = createCaller(`${sandboxUrl}/sandbox/v1`);
-  const made = { kind: 'standalone', slots: CONNECTIONS };
-  const { workspace } = await sandbox<{ workspace: { id: string } }>('POST', '/workspaces', made);
-  const { key: apiKey } = await sandbox<{ key: string }>('POST', `/workspaces/${workspace.id}/api-keys`, {});
-  const sealingKey = generateSealingKey();
-  const web = await runConnector({
-    databaseUrl: connectorDatabase.url,
-    host: '127.0.0.1',
-    port: 0,
-    role: 'web',
-    apiToken: TOKEN,
-    sealingKeys: [sealingKey],
-    service: { baseUrl, apiKey },
-    webhookPublicUrl: service.webhookUrl,
-    onListening: (listening) => service.attach(listening),
-    reconcileIntervalMs: 3_600_000,
-    inboxRetentionDays: 30,
-    clock: systemClock,
-    logger,
-  });
-  onTestFinished(() => web.close());
-  return {
-    service,
-    workspaceId: workspace.id,
-    sandbox,
-    client: createCaller(baseUrl, apiKey),
-    connector: createCaller(web.url, TOKEN),
-    url: web.url,
-    databaseUrl: connectorDatabase.url,
-    sealingKey,
-  };
-}
+  const rule = { id: 'lost_answer', match: send, action: { type: 'lost_answer' }, first: 1 };
+  await world.sandbox('PUT', '/faults', { seed: SEED, rules: [rule] });
+  await post(1_000_000, 'text');
+  await untilFew(world.databaseUrl, 0);
+  const { problems } = await checkSends(world, []);
+  expect(problems).toEqual([expect.stringContaining('received one twice')]);
+});
 
-interface Lane {
-  readonly connectionId: string;
-  readonly phone: string;
-}
-
-/** A connection for each lane, and a person of its own to write to. */
-async function addLanes(workspaceId: string, sandbox: Caller, client: Caller): Promise<Lane[]> {
-  const lanes: Lane[] = [];
-  for (let number = 0; number < CONNECTIONS; number += 1) {
-    const phone = String(447_700_901_000 + number);
-    await sandbox('PUT', `/contacts/${phone}`, { onNetwork: true });
-    const { connection } = await sandbox<{ connection: { id: string } }>(
-      'POST',
-      `/workspaces/${workspaceId}/connections`,
-      { provider: 'qr', phoneNumber: String(4_915_112_346_000 + number) },
-    );
-    lanes.push({ connectionId: connection.id, phone });
+/** A text and a file for each answer of the service, one after the other. Resolves with how many were posted. */
+async function meetEveryAnswer({ world, post }: Campaign): Promise<number> {
+  const refusals = REFUSALS.map(({ error, code }) => ({ type: 'status', code, error, retryAfter: 0 }));
+  const others = ['not_persisted', 'lost_answer', 'reset'].map((type) => ({ type }));
+  let number = 0;
+  for (const action of [...refusals, ...others]) {
+    for (const kind of ['text', 'file'] as const) {
+      const rule = { id: 'one', match: send, action, first: 1 };
+      await world.sandbox('PUT', '/faults', { seed: SEED, rules: [rule] });
+      await post(number++, kind);
+      await untilHit(world);
+    }
   }
-  const { connections } = await client<{ connections: { id: string }[] }>('GET', '/connections');
-  const shown = new Set(connections.map(({ id }) => id));
-  expect(lanes.filter(({ connectionId }) => !shown.has(connectionId))).toEqual([]);
-  return lanes;
+  return number;
 }
 
-/** Keeps some sending processes alive, and kills one of those that have begun to send at each random moment. */
-function keepSending(argument: object, compileCache: string) {
+async function untilHit({ sandbox }: SendsWorld): Promise<void> {
+  for (;;) {
+    const { rules } = await sandbox<Faults>('GET', '/faults');
+    if (rules.every(({ hits }) => hits > 0)) return;
+    await systemClock.sleep(LOOK_EVERY_MS / 5);
+  }
+}
+
+/** Lost answers, broken connections, delays, messages that were not stored, and refusals that pass. */
+function randomFaults() {
+  const refusals = REFUSALS.filter(({ error, code }) => ruleFor(error, code).next !== 'reject').map(
+    ({ error, code }) => ({
+      id: error,
+      action: { type: 'status', code, error, retryAfter: 0 },
+      probability: 0.02,
+    }),
+  );
+  const others = [
+    { id: 'lost_answer', action: { type: 'lost_answer' }, probability: 0.05 },
+    { id: 'reset', action: { type: 'reset' }, probability: 0.04 },
+    { id: 'delay', action: { type: 'delay', ms: 300 }, probability: 0.1 },
+    { id: 'not_persisted', action: { type: 'not_persisted' }, probability: 0.1 },
+  ];
+  return [...others, ...refusals].map((rule) => ({ ...rule, match: send }));
+}
+
+async function killAtRandom({ lives, later }: Campaign): Promise<void> {
   const random = seededRandom(SEED);
-  const sending: ChildProcess[] = [];
-  const all = new Set<ChildProcess>();
-  let killed = 0;
-  let begun = Promise.withResolvers<void>();
-
-  function begin(): void {
-    const child = spawn(process.execPath, [script, JSON.stringify(argument)], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-      env: { ...process.env, NODE_COMPILE_CACHE: compileCache },
-    });
-    all.add(child);
-    child.once('exit', () => all.delete(child));
-    child.stdout.once('data', () => {
-      sending.push(child);
-      begun.resolve();
-    });
+  for (let kill = 0; kill < KILLS; kill += 1) {
+    // Some lives end before they serve.
+    if (random() > 0.2) await lives.serving();
+    await systemClock.sleep(Math.round(BETWEEN_KILLS_MS * 2 * random()));
+    await later();
   }
-
-  for (let number = 0; number < SENDERS; number += 1) begin();
-  return {
-    get killed() {
-      return killed;
-    },
-    async kill(times: number): Promise<void> {
-      while (killed < times) {
-        await systemClock.sleep(Math.round(BETWEEN_KILLS_MS * 2 * random()));
-        while (sending.length === 0) {
-          begun = Promise.withResolvers<void>();
-          await begun.promise;
-        }
-        const [child] = sending.splice(Math.floor(random() * sending.length), 1);
-        if (child === undefined) continue;
-        const dead = once(child, 'exit');
-        child.kill('SIGKILL');
-        expect((await dead)[1]).toBe('SIGKILL');
-        killed += 1;
-        begin();
-      }
-    },
-    async stop(): Promise<void> {
-      const ends = [...all].map((child) => once(child, 'exit'));
-      for (const child of all) child.kill('SIGKILL');
-      await Promise.all(ends);
-    },
-  };
+  await lives.serving();
 }
 
-/** Resolves when no send is left to be done. */
-async function untilOver(databaseUrl: string): Promise<void> {
+/** Resolves when at most so many sends are left to be done. */
+async function untilFew(databaseUrl: string, left: number): Promise<void> {
   await withSql(databaseUrl, async (sql) => {
     for (;;) {
       const [row] = await sql`
         select count(*)::int4 as open from connector.outbound where state in ('queued', 'sending')`;
-      if (row?.['open'] === 0) return;
-      await systemClock.sleep(SWEEP_EVERY_MS);
+      if (row?.['open'] <= left) return;
+      await systemClock.sleep(LOOK_EVERY_MS);
     }
   });
 }
 
-async function readOutbound(connector: Caller): Promise<Outbound[]> {
+async function readOutbound(url: string): Promise<Outbound[]> {
+  const connector = createCaller(url, TOKEN);
   const found: Outbound[] = [];
   for (let cursor = ''; ; ) {
     const page = await connector<{ outbound: Outbound[]; nextCursor: string | null }>(
@@ -257,4 +243,23 @@ async function readOutbound(connector: Caller): Promise<Outbound[]> {
     if (page.nextCursor === null) return found;
     cursor = `&cursor=${encodeURIComponent(page.nextCursor)}`;
   }
+}
+
+/** What the feed tells wrongly: of messages, and of how each send ended. */
+async function compareWithFeed(url: string, outbound: readonly Outbound[]): Promise<readonly unknown[]> {
+  const connector = createCaller(url, TOKEN);
+  const ends = new Map<string, string>();
+  for (let after = 0; ; ) {
+    const page = await connector<{ changes: { seq: number; type: string; data: Outbound }[] }>(
+      'GET',
+      `/v1/changes?after=${after}&limit=500`,
+    );
+    const last = page.changes.at(-1);
+    if (last === undefined) break;
+    after = last.seq;
+    for (const { type, data } of page.changes) if (type === 'outbound.updated') ends.set(data.id, data.state);
+  }
+  const untold = outbound.filter(({ id, state }) => ends.get(id) !== state).map(({ reference }) => reference);
+  const messages = (await readFeed(url, TOKEN)).filter(({ messageId }) => messageId !== undefined);
+  return [...untold, ...checkFeed(messages)];
 }

@@ -1,0 +1,24 @@
+/*
+ * A whole connector in a process of its own (`role` all, a real listener), whose wall clock runs ahead: what it
+ * would wait for is due. It says when its modules are in memory, begins with a line that tells by how many
+ * milliseconds it is ahead, and prints its address once it serves.
+ */
+import { once } from 'node:events';
+import { runConnector } from '../../src/cli/run-connector.ts';
+import { createLogger } from '../../src/runtime/logger/logger.ts';
+import { createShiftedClock } from './shifted-clock.ts';
+
+const options = JSON.parse(process.argv[2] ?? '{}');
+process.stdin.once('end', () => process.exit());
+process.stdout.write('loaded\n');
+const [line] = await once(process.stdin, 'data');
+const clock = createShiftedClock();
+clock.shift(Number(line));
+const { url } = await runConnector({
+  ...options,
+  host: '127.0.0.1',
+  role: 'all',
+  clock,
+  logger: createLogger({ level: 'fatal', name: 'connector', destination: 'stderr' }),
+});
+process.stdout.write(`${url}\n`);

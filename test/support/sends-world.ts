@@ -1,0 +1,205 @@
+import { createHash } from 'node:crypto';
+import { expect } from 'vitest';
+import { portsFrom } from '../../src/cli/ports.ts';
+import { runService } from '../../src/cli/run-service.ts';
+import type { Outbound } from '../../src/contract/connector/outbound.ts';
+import type { PhoneMessage } from '../../src/contract/sandbox/contacts.ts';
+import { systemClock } from '../../src/runtime/clock/system-clock.ts';
+import { createLogger } from '../../src/runtime/logger/logger.ts';
+import { createTestDatabase } from './database.ts';
+import { type Caller, createCaller, readAllMessages } from './read-lists.ts';
+import { createShiftedClock, type ShiftedClock } from './shifted-clock.ts';
+
+/** A connection, and a person of its own to write to. */
+export interface SendLane {
+  readonly connectionId: string;
+  readonly phone: string;
+}
+
+/** The service with its phones, and databases for both halves. */
+export interface SendsWorld {
+  readonly clock: ShiftedClock;
+  readonly service: Awaited<ReturnType<typeof runService>>;
+  readonly sandbox: Caller;
+  readonly client: Caller;
+  readonly baseUrl: string;
+  readonly apiKey: string;
+  readonly databaseUrl: string;
+  readonly lanes: readonly SendLane[];
+  close(): Promise<void>;
+}
+
+/** Opens a world; close it. */
+export async function openSendsWorld(connections: number): Promise<SendsWorld> {
+  const [connectorDatabase, platformDatabase] = await Promise.all([
+    createTestDatabase({ connector: true }),
+    createTestDatabase({ platform: true }),
+  ]);
+  const clock = createShiftedClock();
+  const service = await runService({
+    databaseUrl: platformDatabase.url,
+    ports: portsFrom(0),
+    sendScale: 0,
+    onTakenOver: () => undefined,
+    clock,
+    logger: createLogger({ level: 'silent', name: 'test' }),
+  });
+  const { baseUrl, sandboxUrl } = service.sandbox.info();
+  const sandbox = createCaller(`${sandboxUrl}/sandbox/v1`);
+  const made = { kind: 'standalone', slots: connections };
+  const { workspace } = await sandbox<{ workspace: { id: string } }>('POST', '/workspaces', made);
+  const { key: apiKey } = await sandbox<{ key: string }>('POST', `/workspaces/${workspace.id}/api-keys`, {});
+  const lanes: SendLane[] = [];
+  for (let number = 0; number < connections; number += 1) {
+    const phone = String(447_700_901_000 + number);
+    await sandbox('PUT', `/contacts/${phone}`, { onNetwork: true });
+    const paired = { provider: 'qr', phoneNumber: String(4_915_112_346_000 + number) };
+    const { connection } = await sandbox<{ connection: { id: string } }>(
+      'POST',
+      `/workspaces/${workspace.id}/connections`,
+      paired,
+    );
+    lanes.push({ connectionId: connection.id, phone });
+  }
+  const client = createCaller(baseUrl, apiKey);
+  const { connections: shown } = await client<{ connections: { id: string }[] }>('GET', '/connections');
+  expect(shown.map(({ id }) => id).sort()).toEqual(lanes.map(({ connectionId }) => connectionId).sort());
+  return {
+    clock,
+    service,
+    sandbox,
+    client,
+    baseUrl,
+    apiKey,
+    databaseUrl: connectorDatabase.url,
+    lanes,
+    async close() {
+      await service.close();
+      await Promise.all([connectorDatabase.drop(), platformDatabase.drop()]);
+    },
+  };
+}
+
+/** A text, or a file with a caption. */
+export type SendKind = 'text' | 'file';
+
+function fileOf(number: number): Buffer {
+  return Buffer.from(`the file of ${number} `.repeat(40));
+}
+
+/** What the CRM posts as its send of this number; the same each time. */
+export function bodyOf({ connectionId, phone }: SendLane, number: number, kind: SendKind): object {
+  const head = { connectionId, to: phone, reference: `r-${number}` };
+  if (kind === 'text') return { ...head, text: String(number) };
+  const data = fileOf(number).toString('base64');
+  return { ...head, media: { filename: 'note.txt', mimetype: 'text/plain', caption: String(number), data } };
+}
+
+/** Posts as a CRM does: under its own reference, again and again until it is taken. */
+export async function postUntilTaken(
+  url: string,
+  token: string,
+  body: object,
+): Promise<{ readonly outboundId: string; readonly posts: number }> {
+  for (let posts = 1; ; posts += 1) {
+    const outboundId = await postOnce(url, token, body);
+    if (outboundId !== null) return { outboundId, posts };
+    await systemClock.sleep(50);
+  }
+}
+
+/** Null: no answer, or one that says to come again. */
+async function postOnce(url: string, token: string, body: object): Promise<string | null> {
+  const response = await fetch(`${url}/v1/messages`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  }).catch(() => null);
+  if (response === null || response.status === 503 || response.status === 404) {
+    await response?.arrayBuffer().catch(() => undefined);
+    return null;
+  }
+  const answer = (await response.json().catch(() => null)) as { outboundId: string } | null;
+  if (answer === null) return null;
+  if (response.status !== 202) throw new Error(`a send was answered with ${response.status}`);
+  return answer.outboundId;
+}
+
+/** How sends ended, and every promise that was broken. */
+export interface SendsFound {
+  readonly problems: readonly string[];
+  /** By kind and state. */
+  readonly counts: Readonly<Record<string, number>>;
+  /** Files and texts of which nobody can say whether they went out, and that did. */
+  readonly unknownButArrived: number;
+}
+
+/** Compares what the connector says of each send with what the phones got and what the service lists. */
+export async function checkSends(
+  { sandbox, client, lanes }: SendsWorld,
+  outbound: readonly Outbound[],
+): Promise<SendsFound> {
+  const problems: string[] = [];
+  const counts: Record<string, number> = {};
+  let unknownButArrived = 0;
+  const listed = new Map(
+    (await readAllMessages(client, '/messages?limit=100')).map((each) => [each.id, each]),
+  );
+  for (const { connectionId, phone } of lanes) {
+    const { entries } = await sandbox<{ entries: PhoneMessage[] }>('GET', `/contacts/${phone}/messages`);
+    const received = entries.map(numberOf);
+    const once = new Set(received);
+    if (once.size < received.length) problems.push(`${phone} received one twice: ${received.join(' ')}`);
+    if (received.some((number, index) => number < (received[index - 1] ?? -1))) {
+      problems.push(`${phone} received out of order: ${received.join(' ')}`);
+    }
+    problems.push(
+      ...entries.filter(isSpoilt).map((entry) => `${phone} received another file: ${numberOf(entry)}`),
+    );
+    for (const each of outbound.filter((one) => one.connectionId === connectionId)) {
+      const kind = each.media === null ? 'text' : 'file';
+      counts[`${kind} ${each.state}`] = (counts[`${kind} ${each.state}`] ?? 0) + 1;
+      const arrived = once.has(Number(each.text ?? each.media?.caption));
+      if (each.state === 'unknown' && arrived) unknownButArrived += 1;
+      const wrong = judge(each, arrived, each.messageId === null ? undefined : listed.get(each.messageId));
+      if (wrong !== null) problems.push(`${each.reference}, ${kind}: ${wrong}`);
+    }
+  }
+  return { problems, counts, unknownButArrived };
+}
+
+function judge(
+  { state, connectionId, messageId }: Outbound,
+  arrived: boolean,
+  listed: { readonly connectionId: string } | undefined,
+): string | null {
+  switch (state) {
+    case 'sent':
+      if (!arrived) return 'sent, and not received';
+      return listed?.connectionId === connectionId
+        ? null
+        : `sent as ${messageId}, which the service does not list`;
+    case 'delivered_not_stored':
+      return arrived ? null : 'delivered, and not received';
+    case 'rejected':
+      return arrived ? 'rejected, and received' : null;
+    case 'unknown':
+      return null;
+    default:
+      return `still ${state}`;
+  }
+}
+
+function numberOf({ text, media }: PhoneMessage): number {
+  return Number(media === undefined ? text : media.caption);
+}
+
+function isSpoilt(entry: PhoneMessage): boolean {
+  if (entry.media === undefined) return false;
+  return (
+    entry.media.sha256 !==
+    createHash('sha256')
+      .update(fileOf(numberOf(entry)))
+      .digest('hex')
+  );
+}
