@@ -1,4 +1,4 @@
-import { createHmac, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { globSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { COMMANDS } from '../../src/cli/commands.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
+import { signHeaders } from '../connector/support/event-fixtures.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { readBlocks, readProjectFile } from '../support/markdown.ts';
 import { type Ended, ROOT, spawnCommand } from '../support/spawn-command.ts';
@@ -18,7 +19,9 @@ const WEBHOOK_SECRET = 'registered-by-hand';
 const NPM_ENV = Object.fromEntries(
   Object.entries(process.env).flatMap(([name, value]) =>
     value !== undefined &&
-    /^(?:npm_config_(?:registry|cache|userconfig|cafile)|(?:https?|no)_proxy)$/i.test(name)
+    /^(?:npm_config_(?:registry|cache|userconfig|cafile)|(?:https?|no)_proxy|node_extra_ca_certs)$/i.test(
+      name,
+    )
       ? [[name, value] as const]
       : [],
   ),
@@ -187,22 +190,12 @@ describe('a program that imports messaging-connector', () => {
 
   /** A delivery as the service would make it, signed here by hand. */
   async function deliver(url: string, id: string, text: string): Promise<number> {
-    const timestamp = String(systemClock.now());
     const body = JSON.stringify({
       event: 'message.received',
       connection_id: 'connection1',
-      message: {
-        id,
-        wa_id: null,
-        from: '447700900201',
-        text,
-        media_url: null,
-        media_type: null,
-        timestamp: 1_767_225_600_000,
-      },
+      message: { id, from: '447700900201', text, timestamp: 1_767_225_600_000 },
     });
-    const hmac = createHmac('sha256', WEBHOOK_SECRET).update(`${timestamp}.${body}`).digest('hex');
-    const headers = { 'X-Service-Timestamp': timestamp, 'X-Service-Signature': `sha256=${hmac}` };
+    const headers = signHeaders(body, WEBHOOK_SECRET, systemClock.now());
     const answer = await fetch(`${url}/webhooks/messaging`, { method: 'POST', headers, body });
     return answer.status;
   }
