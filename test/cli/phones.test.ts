@@ -10,6 +10,8 @@ import { startTestLoop, type TestLoop } from '../support/loop.ts';
 import { type Caller, createCaller } from '../support/read-lists.ts';
 import { readQr } from '../support/read-qr.ts';
 
+/** Two processes load in it. */
+const TIME = { timeout: 180_000 };
 const PERSON = '447700900201';
 
 let running: TestLoop;
@@ -172,58 +174,60 @@ describe('a read receipt', () => {
 });
 
 describe('a connector that is killed between a create call and its answer', () => {
-  it('finishes it with its next life: one connection, and the CRM has it by its key', async ({
-    onTestFinished,
-  }) => {
-    const { baseUrl, apiKey } = running.loop.info();
-    const database = await createTestDatabase({ connector: true });
-    onTestFinished(() => database.drop());
-    const options = {
-      databaseUrl: database.url,
-      port: await findFreePort(),
-      apiToken: 'token-of-a-test',
-      sealingKey: generateSealingKey(),
-      env: { SERVICE_BASE_URL: baseUrl, SERVICE_API_KEY: apiKey },
-    };
-    const total = async (): Promise<number> =>
-      (await service<{ connections: { total: number } }>('GET', '/account')).connections.total;
-    const before = await total();
-    await sandbox('PUT', '/faults', {
-      rules: [
-        {
-          id: 'lost',
-          match: { surface: 'api', method: 'POST', path: '/connections' },
-          action: { type: 'lost_answer' },
-        },
-      ],
-    });
-    const [first, second] = [prepareConnector(options), prepareConnector(options)];
-    onTestFinished(async () => void (await second.kill('SIGKILL')));
-    first.go();
-    await first.ready;
-    const ask = (): Promise<Response> =>
-      fetch(`${first.url}/v1/connections`, {
-        method: 'POST',
-        headers: { authorization: 'Bearer token-of-a-test', 'idempotency-key': 'crm-1' },
+  it(
+    'finishes it with its next life: one connection, and the CRM has it by its key',
+    TIME,
+    async ({ onTestFinished }) => {
+      const { baseUrl, apiKey } = running.loop.info();
+      const database = await createTestDatabase({ connector: true });
+      onTestFinished(() => database.drop());
+      const options = {
+        databaseUrl: database.url,
+        port: await findFreePort(),
+        apiToken: 'token-of-a-test',
+        sealingKey: generateSealingKey(),
+        env: { SERVICE_BASE_URL: baseUrl, SERVICE_API_KEY: apiKey },
+      };
+      const total = async (): Promise<number> =>
+        (await service<{ connections: { total: number } }>('GET', '/account')).connections.total;
+      const before = await total();
+      await sandbox('PUT', '/faults', {
+        rules: [
+          {
+            id: 'lost',
+            match: { surface: 'api', method: 'POST', path: '/connections' },
+            action: { type: 'lost_answer' },
+          },
+        ],
       });
-    const asked = ask().then(
-      ({ status }) => status,
-      () => 'cut off',
-    );
-    await expect.poll(total).toBe(before + 1);
-    await first.kill('SIGKILL');
-    // On a machine so slow that the attempts are over by now, it was told that nobody knows yet.
-    expect(['cut off', 502]).toContain(await asked);
-    await sandbox('DELETE', '/faults');
-    second.go();
-    await second.ready;
-    const again = await ask();
-    expect([200, 201]).toContain(again.status);
-    const { connection } = (await again.json()) as CreatedConnectorConnection;
-    expect(await total()).toBe(before + 1);
-    const told = createCaller(second.url, 'token-of-a-test');
-    await expect
-      .poll(async () => (await told<{ changes: { connectionId: string }[] }>('GET', '/v1/changes')).changes)
-      .toContainEqual(expect.objectContaining({ connectionId: connection.id }));
-  });
+      const [first, second] = [prepareConnector(options), prepareConnector(options)];
+      onTestFinished(async () => void (await second.kill('SIGKILL')));
+      first.go();
+      await first.ready;
+      const ask = (): Promise<Response> =>
+        fetch(`${first.url}/v1/connections`, {
+          method: 'POST',
+          headers: { authorization: 'Bearer token-of-a-test', 'idempotency-key': 'crm-1' },
+        });
+      const asked = ask().then(
+        ({ status }) => status,
+        () => 'cut off',
+      );
+      await expect.poll(total).toBe(before + 1);
+      await first.kill('SIGKILL');
+      // On a machine so slow that the attempts are over by now, it was told that nobody knows yet.
+      expect(['cut off', 502]).toContain(await asked);
+      await sandbox('DELETE', '/faults');
+      second.go();
+      await second.ready;
+      const again = await ask();
+      expect([200, 201]).toContain(again.status);
+      const { connection } = (await again.json()) as CreatedConnectorConnection;
+      expect(await total()).toBe(before + 1);
+      const told = createCaller(second.url, 'token-of-a-test');
+      await expect
+        .poll(async () => (await told<{ changes: { connectionId: string }[] }>('GET', '/v1/changes')).changes)
+        .toContainEqual(expect.objectContaining({ connectionId: connection.id }));
+    },
+  );
 });

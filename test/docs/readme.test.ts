@@ -230,6 +230,10 @@ describe('README.md', () => {
     });
   });
 
+  it('tells the truth about the number that pairs through the connector', () => {
+    expect(ran.find(({ line }) => line.includes('$DESK/pairing'))?.answer).toEqual({ ok: true });
+  });
+
   it('tells the truth about the feed: nothing is skipped and nothing comes twice', () => {
     const page = ran.find(({ line }) => line.includes('/changes?after=0'))?.answer;
     const seqs = page.changes.map(({ seq }: Answer) => seq);
