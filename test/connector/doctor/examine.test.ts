@@ -108,7 +108,7 @@ describe('the service', () => {
     expect(told(reports, 'service')).toContain(says);
     expect(told(reports, 'service')).toContain(advice);
     // What the database tells is told all the same.
-    expect(told(reports, 'polls')).toMatch(/^ok/);
+    expect(told(reports, 'slots')).toMatch(/^ok/);
   });
 
   it('that nobody answers for, or not by TLS', async () => {
@@ -139,12 +139,11 @@ describe('the service', () => {
     system.service.requests = [];
     await system.examine();
     const asked = system.service.requests.map(({ method, path }) => `${method} ${path}`);
-    expect(asked.sort()).toEqual([
-      'GET /connections',
-      'GET /connections/doctor-asks-for-none',
-      'GET /webhook',
-      'POST /messages/read',
-    ]);
+    // The connector may poll meanwhile.
+    expect(asked).toEqual(
+      expect.arrayContaining(['GET /connections', 'GET /connections/doctor-asks-for-none', 'GET /webhook']),
+    );
+    expect(asked.filter((call) => !call.startsWith('GET '))).toEqual(['POST /messages/read']);
   });
 
   it('whose clock is apart', async () => {
