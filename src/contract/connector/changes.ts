@@ -82,7 +82,7 @@ export type ChangeList = z.infer<typeof changeList>;
 
 /** A change that the CRM's handler could not take. */
 export const deadLetter = z.object({
-  id: identifier,
+  id: identifier.describe('The key that the handler is given with the change.'),
   change,
   attempts: z.int().min(1),
   lastError: z.string(),

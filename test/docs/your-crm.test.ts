@@ -1,0 +1,151 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseEnv } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { checkHandlers } from '../../src/connector/handover/check-handlers.ts';
+import { deadLetter } from '../../src/contract/connector/changes.ts';
+import { type DataFolder, makeDataFolder } from '../support/data-folder.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { readBlocks, readProjectFile } from '../support/markdown.ts';
+import { findPortBase, ROOT, type SpawnedCommand, spawnCommand } from '../support/spawn-command.ts';
+
+const SLOW_MS = 180_000;
+const PAGE = readProjectFile('docs/your-crm.md');
+const BLOCKS = readBlocks(PAGE);
+const [handler, start, write, trouble, replay, replayAll, connector, ...others] = BLOCKS.filter(
+  ({ language }) => language === 'sh',
+).map(({ text }) => text);
+
+describe('docs/your-crm.md', { timeout: SLOW_MS }, () => {
+  let base: number;
+  let folder: DataFolder;
+  let own: string;
+  let database: TestDatabase;
+  let loop: SpawnedCommand;
+  /** Variables that blocks have set, as a shell that stays open keeps them. */
+  let variables: Record<string, string> = {};
+
+  beforeAll(async () => {
+    base = await findPortBase();
+    folder = await makeDataFolder();
+    database = await createTestDatabase();
+    own = mkdtempSync(join(tmpdir(), 'crm-'));
+  });
+  afterAll(async () => {
+    await loop?.kill();
+    await folder.remove(loop?.stdout() ?? '');
+    await database.drop();
+    rmSync(own, { recursive: true, force: true });
+  }, SLOW_MS);
+
+  /** The block with the ports of this test, and with a handler that does not lie in the repository. */
+  const moved = (block = ''): string =>
+    block
+      .replace(/127\.0\.0\.1:40(\d\d)/g, (_, offset: string) => `127.0.0.1:${base + Number(offset)}`)
+      .replaceAll('./handlers.mjs', join(own, 'handlers.mjs'));
+
+  /** Runs a block as it is pasted, and fails where a line of it does. Resolves with what it wrote. */
+  async function paste(block: string | undefined): Promise<string> {
+    const strict = moved(block).replaceAll('curl -s ', 'curl -s --fail-with-body ');
+    const script = `${strict}\nprintf '\\n%s\\n' "CONNECTION=$CONNECTION LETTER=$LETTER"`;
+    const ended = await spawnCommand('sh', ['-e', '-c', script], { cwd: ROOT, env: variables }).ended;
+    expect(ended.code, `${block}\n${ended.stdout}\n${ended.stderr}`).toBe(0);
+    const [, CONNECTION = '', LETTER = ''] = /\nCONNECTION=(.*) LETTER=(.*)\n$/.exec(ended.stdout) ?? [];
+    variables = { CONNECTION, LETTER };
+    return ended.stdout;
+  }
+
+  const call = async (path: string, body?: object, method = body === undefined ? 'GET' : 'POST') => {
+    const answer = await fetch(`http://127.0.0.1:${base}${path}`, {
+      method,
+      headers: { 'content-type': 'application/json' },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    // biome-ignore lint/suspicious/noExplicitAny: looked into by field
+    return (await answer.json()) as any;
+  };
+
+  it('leads to a handler that is called', async () => {
+    expect(others).toEqual([]);
+    await paste(handler);
+    expect(start).toBe('npm ci && CONNECTOR_HANDLERS=./handlers.mjs npm start');
+    const words = ['--', '--port-base', String(base), '--data-dir', folder.path];
+    loop = spawnCommand('npm', ['start', ...words], {
+      cwd: ROOT,
+      env: { CONNECTOR_HANDLERS: join(own, 'handlers.mjs') },
+    });
+    await loop.said(/^CONNECTOR_SEALING_KEYS=/);
+    await paste(write);
+    const line = await loop.said(/writes: Hello CRM$/);
+    const shown = BLOCKS.find(({ language }) => language === 'text')?.text ?? '';
+    const withoutKey = (text: string) => text.replace(/[0-9a-f]{12}-\d+/, 'KEY');
+    expect(withoutKey(line)).toBe(withoutKey(shown));
+  });
+
+  it('shows what a dead letter looks like, and replays it', async () => {
+    await paste(trouble);
+    const readLetters = async () => (await call('/connector/v1/dead-letters')).deadLetters;
+    await expect.poll(readLetters).toHaveLength(1);
+    await loop.said(/writes: Still there\?$/);
+    const deadLetters = await readLetters();
+    const shown = JSON.parse(BLOCKS.find(({ language }) => language === 'json')?.text ?? '');
+    const [letter] = deadLetters;
+    expect(letter).toMatchObject({
+      change: { type: shown.change.type, data: shown.change.data },
+      attempts: shown.attempts,
+      lastError: expect.stringContaining(shown.lastError.replace(/^.*\((.*)\)$/, '$1')),
+    });
+    expect(letter.lastError).toContain(shown.lastError.replace(/ \(.*/, ''));
+    expect(Object.keys(shown).every((field) => field in deadLetter.shape)).toBe(true);
+    await paste(replay);
+    const line = await loop.said(/writes: Trouble$/);
+    expect(line).toContain(letter.id);
+    await paste(replayAll);
+    expect(await readLetters()).toEqual([]);
+  });
+
+  it('runs the same file against another service', async () => {
+    const { workspace } = await call('/sandbox/v1/workspaces', { kind: 'standalone' });
+    const paired = { provider: 'qr', phoneNumber: '447700900178' };
+    const { connection } = await call(`/sandbox/v1/workspaces/${workspace.id}/connections`, paired);
+    const { key } = await call(`/sandbox/v1/workspaces/${workspace.id}/api-keys`, {});
+    const { CONNECTOR_SEALING_KEYS = '', SERVICE_BASE_URL = '' } = parseEnv(
+      loop.stdout().slice(loop.stdout().indexOf('# .env')),
+    );
+    const crm = spawnCommand('sh', ['-c', moved(connector)], {
+      cwd: ROOT,
+      env: {
+        DATABASE_URL: database.url,
+        CONNECTOR_PORT: '0',
+        CONNECTOR_API_TOKEN: 'token-of-this-customer',
+        CONNECTOR_SEALING_KEYS,
+        SERVICE_BASE_URL,
+        SERVICE_API_KEY: key,
+      },
+    });
+    await crm.said(/connector ready/);
+    // No webhook leads here, so the polls of its start bring it.
+    await call(`/sandbox/v1/contacts/447700900201/messages`, {
+      connectionId: connection.id,
+      text: 'By poll',
+    });
+    await crm.said(/^CRM .* writes: By poll$/);
+    crm.signal('SIGTERM');
+    const { stdout } = await crm.ended;
+    expect(stdout).toContain('hand-over begins with the next change');
+    expect(stdout).toContain('"msg":"stopping"');
+    expect(stdout).not.toContain('"level":"error"');
+  });
+
+  it('names what a module may export', () => {
+    const named = [...PAGE.matchAll(/^\| `(attempts|deadlineMs)` \|.*\| (\d+) \|$/gm)];
+    expect(named.map(([, name, unset]) => [name, unset])).toEqual([
+      ['attempts', '12'],
+      ['deadlineMs', '30000'],
+    ]);
+    expect(checkHandlers({ onChange: () => undefined, attempts: 100, deadlineMs: 30_000 })).toHaveProperty(
+      'handlers',
+    );
+  });
+});
