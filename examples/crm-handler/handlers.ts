@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises';
+import type { Change, HandlerContext } from 'messaging-connector';
 import { Pool, type PoolClient } from 'pg';
-// In a project of your own: from 'messaging-connector'.
-import type { Change, HandlerContext } from '../../src/index.ts';
 
 const url = process.env['CRM_DATABASE_URL'];
 if (url === undefined) throw new Error('set CRM_DATABASE_URL to the Postgres of your CRM');
