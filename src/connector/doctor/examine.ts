@@ -1,6 +1,6 @@
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database, Queryable } from '../../runtime/database/database.ts';
-import { DatabaseUnavailable } from '../../runtime/database/database.ts';
+import { DatabaseUnavailable, QueryDeadlineExceeded } from '../../runtime/database/database.ts';
 import { inspectMigrations } from '../../runtime/database/inspect-migrations.ts';
 import { judgeMigrations } from './checks/migrations.ts';
 import { isShut } from './checks/service-answers.ts';
@@ -32,6 +32,13 @@ const DATABASE: Check<Database> = {
     return ok(`Postgres ${row?.version.split(' ')[0]} answers, database ${row?.name}.`);
   },
 };
+
+const DATABASE_HANGS = problem('The database takes connections, but does not answer.', {
+  evidence: ['The simplest query got no answer in 8 s.'],
+  advice: [
+    'Look at its load and its disk, and at the network to it; a frozen server answers when it goes on.',
+  ],
+});
 
 const SCHEMA_ID = { check: 'migrations', title: 'tables and migrations' } as const;
 const NO_TABLES = 'The tables of this version are not there.';
@@ -106,19 +113,20 @@ function explained(check: Check<Database>): Check<Database> {
       try {
         return await check.look(database);
       } catch (error) {
+        if (error instanceof QueryDeadlineExceeded) return DATABASE_HANGS;
         if (!(error instanceof DatabaseUnavailable)) throw error;
-        const [what = '', ...advice] = error.message.split(': ');
-        return problem(`${capitalized(what)}.`, {
+        const [, what = error.message, advice] = /^(.*?)[:;] (.*)$/.exec(error.message) ?? [];
+        return problem(asSentence(what), {
           evidence: [`It failed as ${error.reason}${error.code === undefined ? '' : ` (${error.code})`}.`],
-          advice: advice.length === 0 ? [] : [`${capitalized(advice.join(': ')).replace(/\?$/, '')}.`],
+          advice: advice === undefined ? [] : [asSentence(advice)],
         });
       }
     },
   };
 }
 
-function capitalized(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
+function asSentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.?]$/.test(text) ? '' : '.'}`;
 }
 
 async function examineAccounts(

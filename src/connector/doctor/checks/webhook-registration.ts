@@ -61,12 +61,19 @@ function judgeUrl(facts: ServiceFacts, url: string | null, stored: Stored | null
   return problem('The service delivers to another address than this connector.', {
     evidence,
     advice: [
-      before
-        ? 'Somebody registered another address with the same account since; there is one per account. Find out who: a second deployment, a colleague, a test.'
-        : 'WEBHOOK_PUBLIC_URL was changed and the connector has not registered it yet, or could not.',
+      explainMove(stored, before),
       'To take the webhook back, restart the connector. Whoever has it now loses it.',
     ],
   });
+}
+
+function explainMove(stored: Stored | null, before: boolean): string {
+  if (before) {
+    return 'Somebody registered another address with the same account since; there is one per account. Find out who: a second deployment, a colleague, a test.';
+  }
+  return stored === null
+    ? 'Somebody registered another address with the same account, or WEBHOOK_PUBLIC_URL was changed and is not registered yet.'
+    : 'WEBHOOK_PUBLIC_URL was changed and the connector has not registered it yet, or could not.';
 }
 
 function judgeSecret(facts: ServiceFacts, secretSet: boolean, stored: Stored | null, url: string): Finding {
