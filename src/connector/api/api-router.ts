@@ -3,6 +3,7 @@ import { CONNECTOR_ENDPOINTS, type ConnectorEndpointName } from '../../contract/
 import type { EndpointDefinition } from '../../contract/endpoint.ts';
 import { buildConnectorOpenApi } from '../../contract/openapi.ts';
 import { LIMITS } from '../../contract/service/limits.ts';
+import { boundFiles } from './bound-files.ts';
 import { type Operations, OtherAnswer } from './operations.ts';
 import { readId, readInput } from './read-input.ts';
 
@@ -11,6 +12,9 @@ const LARGEST_BODY_BYTES = 64 * 1024;
 const LARGER_BODY_BYTES: Partial<Record<ConnectorEndpointName, number>> = {
   queueMessage: LIMITS.mediaBase64Characters + LARGEST_BODY_BYTES,
 };
+
+/** Files of the largest size that a process takes at a time. Each needs some 120 MB while it is stored. */
+const FILES_AT_ONCE = 2;
 
 /** The operation of any endpoint, seen from the router: what it gets was read by the endpoint's own schemas. */
 type AnyOperation = (call: {
@@ -32,14 +36,17 @@ export function routeOperations(operations: Operations): Router {
     const handle = handlerOf(endpoint, operation as AnyOperation);
     const method = endpoint.method.toLowerCase() as 'get' | 'post' | 'put' | 'delete';
     if (endpoint.body === undefined) router[method](path, handle);
-    else router[method](path, parseBody(name as ConnectorEndpointName), handle);
+    else router[method](path, ...parseBody(name as ConnectorEndpointName), handle);
   }
   return router;
 }
 
 function parseBody(name: ConnectorEndpointName) {
-  const limit = LARGER_BODY_BYTES[name] ?? LARGEST_BODY_BYTES;
-  return json({ limit, inflate: false, type: () => true });
+  const larger = LARGER_BODY_BYTES[name];
+  const parse = json({ limit: larger ?? LARGEST_BODY_BYTES, inflate: false, type: () => true });
+  if (larger === undefined) return [parse];
+  const bound = { freeBytes: LARGEST_BODY_BYTES, largestBytes: larger, mostBytes: FILES_AT_ONCE * larger };
+  return [boundFiles(bound), parse];
 }
 
 function handlerOf(endpoint: EndpointDefinition, operation: AnyOperation) {

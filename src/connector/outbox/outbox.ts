@@ -1,6 +1,6 @@
 import type { Queues } from '../../runtime/queue/queues.ts';
 import { createTurns } from '../../runtime/turns/turns.ts';
-import { keepForgettingFiles } from './forget-files.ts';
+import { keepForgettingSends } from './forget-sends.ts';
 import type { LaneContext } from './lane-context.ts';
 import { heldByLiving } from './lane-lease.ts';
 import { type LaneEnd, runLane } from './run-lane.ts';
@@ -142,7 +142,7 @@ export function createOutbox(options: OutboxOptions): Outbox {
         },
         { concurrency: CONCURRENCY },
       );
-      stopForgetting = keepForgettingFiles({ database, clock, logger });
+      stopForgetting = keepForgettingSends({ database, clock, logger });
       await sweep();
       sweepLater();
     },

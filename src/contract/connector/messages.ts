@@ -47,7 +47,11 @@ export const queueMessageRequest = z
     to: phoneDigits,
     text: sendMessageRequest.shape.text,
     media: mediaObject.optional(),
-    reference: z.string().min(1).max(255).describe('The id of this send in the CRM; repeats are one send.'),
+    reference: z
+      .string()
+      .min(1)
+      .max(255)
+      .describe('The id of this send in the CRM. Repeats are one send, until 90 days after its end.'),
   })
   .refine((body) => (body.text === undefined) !== (body.media === undefined), {
     message: 'needs exactly one of `text` and `media`',
