@@ -24,12 +24,16 @@ export interface ClusterProcesses {
 const METRICS_MS = 2_000;
 
 /**
- * Prepares Node's `cluster`: this process holds the ports and hands each new connection to a process in turn, so a
- * port stays open, with all that wait on it, while any process listens. Each process runs `script`.
+ * Prepares Node's `cluster`: this process opens the ports, and each of its processes takes connections from them by
+ * itself. So a port stays open, with all that wait on it, while any process listens. Each process runs `script`.
+ *
+ * Not in turn, as `cluster` does by default: there this process takes the connections and hands them on, and the one
+ * that is on its way to a process which dies is never closed. Its client would wait until it gives up.
  */
 export function createClusterProcesses(options: ClusterOptions): ClusterProcesses {
   const { clock } = options;
   const exec = presentScript(options.script);
+  cluster.schedulingPolicy = cluster.SCHED_NONE;
   cluster.setupPrimary({ exec, args: [...options.words], windowsHide: true });
   const serving = new Map<Worker, number>();
   const asked = new Map<number, (text: string) => void>();
