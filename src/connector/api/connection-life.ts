@@ -18,6 +18,10 @@ export interface ConnectionLifeOptions extends ServiceTargetOptions {
   readonly pollSoon: (accountId: string) => Promise<void>;
 }
 
+const SESSION_REFUSALS: PassedCodes = {
+  not_supported_for_provider: 'A number of the business platform has no session of its own.',
+};
+
 /**
  * `POST /v1/connections/{id}/restart`. After a lost answer the session is restarted once more, which brings it to
  * the same state.
@@ -116,7 +120,7 @@ async function callAbout<T>(
     return await repeatCall(options, (signal) => call(target.client, signal));
   } catch (error) {
     if (isGone(error)) await noteDeleted(options, target.accountId, connectionId);
-    throw isGone(error) ? notFound('connection') : describeServiceFailure(error);
+    throw isGone(error) ? notFound('connection') : describeServiceFailure(error, SESSION_REFUSALS);
   }
 }
 

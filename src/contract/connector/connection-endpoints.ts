@@ -85,7 +85,7 @@ export const CONNECTION_ENDPOINTS = {
     summary: 'Restarts the session of a connection.',
     query: accountQuery,
     answers: [{ status: 200, description: 'Restarted.', schema: restartAnswer }],
-    errors: callErrors,
+    errors: [...callErrors, 'not_supported_for_provider'],
   },
   logoutConnection: {
     method: 'POST',
@@ -93,7 +93,7 @@ export const CONNECTION_ENDPOINTS = {
     summary: 'Logs the session of a connection out.',
     query: accountQuery,
     answers: [{ status: 200, description: 'Logged out.', schema: acknowledgement }],
-    errors: callErrors,
+    errors: [...callErrors, 'not_supported_for_provider'],
   },
   streamPairing: {
     method: 'GET',

@@ -57,6 +57,11 @@ describe('a logout', () => {
     expect(await changes()).toEqual([]);
   });
 
+  it('of a number of the business platform is told to be none', async () => {
+    phones.script.push(refusal(409, 'not_supported_for_provider'));
+    expect(codeOf(await post('logout'))).toEqual([409, 'not_supported_for_provider']);
+  });
+
   it('is given up after three attempts', async () => {
     phones.script.push('reset', 'reset', 'reset');
     const asked = post('logout');

@@ -1,5 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type PairingEvent, pairingEvent } from '../../../src/contract/connector/pairing.ts';
+import { createLogger } from '../../../src/runtime/logger/logger.ts';
+import { dumpDatabase } from '../../support/dump-stores.ts';
 import { type EventReader, readEvents } from '../../support/event-reader.ts';
 import { proves } from '../../support/proves.ts';
 import { type Phone, PhoneService, refusal } from '../support/phone-service.ts';
@@ -124,6 +126,28 @@ describe('the stream of pictures', () => {
     await world.clock.pass(3_000);
     await viewer.ended;
     expect(viewer.events.at(-1)).toMatchObject({ type: 'ended', reason: 'expired' });
+  });
+});
+
+describe('a picture', () => {
+  it('is found in no log and in no table', async () => {
+    const logs: string[] = [];
+    const destination = { write: (line: string) => void logs.push(line) };
+    const logger = createLogger({ level: 'trace', name: 'connector', destination });
+    logger.info('is kept');
+    const talkative = await world.start({ role: 'web', logger });
+    const viewer = await look(phone.id, talkative);
+    phones.script.push('reset');
+    for (const ms of [3_000, 3_000]) await world.clock.pass(ms);
+    await viewer.find(isPicture('2'));
+    await talkative.ask('POST', `/v1/connections/${phone.id}/restart`);
+    viewer.close();
+    await talkative.stop();
+    expect(logs.join('')).toContain('is kept');
+    expect(logs.join('')).not.toContain('picture1');
+    const dump = await dumpDatabase(world.databaseUrl);
+    expect(dump).toContain(phone.id);
+    expect(dump).not.toContain('base64');
   });
 });
 
