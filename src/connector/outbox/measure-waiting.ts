@@ -1,6 +1,6 @@
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
-import type { Metrics } from '../../runtime/metrics/metrics.ts';
+import { type Metrics, shareReads } from '../../runtime/metrics/metrics.ts';
 
 /** More are not counted. */
 const MOST = 10_000;
@@ -12,17 +12,11 @@ interface Waiting {
 
 /** Registers what waits to be sent, over all processes. Read when metrics are asked for; without a database the last values stay. */
 export function measureWaitingSends(metrics: Metrics, db: Queryable, clock: Clock): void {
-  let reading: Promise<Waiting | null> | undefined;
+  const read = shareReads(() => readWaiting(db).catch(() => null));
 
   function gauge(name: string, help: string, figureOf: (waiting: Waiting) => number): void {
     metrics.gauge(name, help, [], async (shown) => {
-      // Both are asked for at once, and share one look.
-      reading ??= readWaiting(db)
-        .catch(() => null)
-        .finally(() => {
-          reading = undefined;
-        });
-      const waiting = await reading;
+      const waiting = await read();
       if (waiting !== null) shown.set(figureOf(waiting));
     });
   }
