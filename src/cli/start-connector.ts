@@ -28,7 +28,10 @@ export interface StartConnectorOptions {
    * file `.env` in the working directory.
    */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined;
-  /** Called with each change. In its place `CONNECTOR_HANDLERS` may name a module. */
+  /**
+   * Called with each change, in the roles `all` and `worker`. In its place `CONNECTOR_HANDLERS` may name a
+   * module.
+   */
   readonly handlers?: ChangeHandlers | undefined;
   /** Default: JSON lines on standard output. `LOG_LEVEL` says how much in either case. */
   readonly logger?: ConnectorLogger | undefined;
@@ -66,6 +69,11 @@ export async function startConnector(options: StartConnectorOptions = {}): Promi
   const logger = createLogger({ level: logLevel, name: 'connector', destination });
   const lifecycle = createLifecycle({ logger, clock, deadlineMs: SHUTDOWN_MS });
   for (const typo of typos) logger.warn(typo);
+  if (handlers !== undefined && settings.role === 'web') {
+    logger.info(
+      'the handlers are not called by this process: CONNECTOR_ROLE is web, and a worker calls them',
+    );
+  }
   try {
     const store = await openServerDatabase({ url: databaseUrl, dataDir, clock, logger });
     lifecycle.onClose('database server', () => store.close());

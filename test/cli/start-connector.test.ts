@@ -86,7 +86,20 @@ describe('startConnector', () => {
       message: 'connector ready',
     });
     expect(logger.kept.filter(({ level }) => level === 'error')).toEqual([]);
+    expect(logger.kept.filter(({ message }) => message.includes('are not called'))).toEqual([]);
     const told = JSON.stringify(logger.kept);
     for (const secret of Object.values(SECRETS)) expect(told).not.toContain(secret);
+  });
+
+  it('says that a process of the role web calls no handlers', async () => {
+    const logger = new Lines();
+    const env = { ...SECRETS, DATABASE_URL: database.url, CONNECTOR_PORT: '0', CONNECTOR_ROLE: 'web' };
+    const connector = await startConnector({ env, handlers, logger });
+    await connector.stop();
+    expect(logger.kept).toContainEqual({
+      level: 'info',
+      fields: { name: 'connector' },
+      message: expect.stringContaining('CONNECTOR_ROLE is web, and a worker calls them'),
+    });
   });
 });
