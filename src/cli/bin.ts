@@ -8,6 +8,7 @@ const RUN: Readonly<Record<CommandName, () => Promise<unknown>>> = {
   connector: () => import('./connector.ts'),
   platform: () => import('./platform.ts'),
   doctor: () => import('./doctor.ts'),
+  replay: () => import('./replay.ts'),
   conformance: () => import('./conformance.ts'),
 };
 

@@ -4,6 +4,7 @@ export const COMMANDS = {
   connector: 'runs the connector alone, against the service that the settings name.',
   platform: 'runs the service with its sandbox, for a connector of your own.',
   doctor: 'says what is wrong with a connector, how it knows, and what to do.',
+  replay: 'merges the kept deliveries once more and shows how the stored messages differ.',
   conformance: 'grades an implementation of the service, over the wire alone.',
 } as const;
 

@@ -1,0 +1,4 @@
+import { cacheCompiledCode } from './compile-cache.ts';
+
+cacheCompiledCode();
+await import('./replay-command.ts');

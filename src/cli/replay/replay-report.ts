@@ -1,0 +1,100 @@
+import type { MessageDifference } from '../../connector/replay/compare.ts';
+import type { ReplayProgress, ReplaySummary } from '../../connector/replay/replay.ts';
+import type { Clock } from '../../runtime/clock/clock.ts';
+
+export interface ReplayReportOptions {
+  readonly json: boolean;
+  /** Messages to show as text; JSON shows all of them. */
+  readonly show: number;
+  readonly apply: boolean;
+  readonly clock: Clock;
+  readonly print: (text: string) => void;
+  /** For progress, beside what is printed. */
+  readonly tell: (line: string) => void;
+}
+
+/** What a replay finds, as it finds it. */
+export interface ReplayReport {
+  readonly difference: (difference: MessageDifference) => void;
+  readonly progress: (progress: ReplayProgress) => void;
+  readonly end: (summary: ReplaySummary) => void;
+}
+
+/** A replay that takes longer says how far it is, this often. */
+const PROGRESS_MS = 3_000;
+
+const WORDS = {
+  missing: 'is missing',
+  behind: 'lacks what the inbox tells',
+  differs: 'differs from the inbox; the first value stands',
+  unexplained: 'knows more than any source told',
+} as const;
+
+/** Writes a replay's report, line by line, so that no length of it needs memory. */
+export function createReplayReport(options: ReplayReportOptions): ReplayReport {
+  const { json, show, apply, clock, print, tell } = options;
+  let shown = 0;
+  let toldAt = clock.elapsed();
+  return {
+    difference(difference) {
+      shown += 1;
+      if (json) print(`${JSON.stringify(difference)}\n`);
+      else if (shown <= show) print(writeDifference(difference));
+    },
+    progress(progress) {
+      if (clock.elapsed() - toldAt < PROGRESS_MS) return;
+      toldAt = clock.elapsed();
+      tell(`${writeProgress(progress)}\n`);
+    },
+    end(summary) {
+      if (json) print(`${JSON.stringify({ summary: presentSummary(summary) })}\n`);
+      else {
+        if (shown > show) print(`… and ${shown - show} more; --show ${shown} or --json shows them.\n`);
+        print(writeSummary(summary, apply));
+      }
+    },
+  };
+}
+
+function writeDifference({ messageId, connectionId, kind, fields }: MessageDifference): string {
+  const rows = fields.map(
+    ({ field, live, rebuilt }) => `    ${field}: ${quote(live)} live, ${quote(rebuilt)} rebuilt\n`,
+  );
+  return `${messageId} of ${connectionId} ${WORDS[kind]}\n${rows.join('')}`;
+}
+
+/** Texts come from strangers: no control character reaches the terminal. */
+function quote(value: string | null): string {
+  return value === null ? 'nothing' : JSON.stringify(value);
+}
+
+function writeProgress(progress: ReplayProgress): string {
+  if (progress.step === 'comparing') return `compared ${progress.messages} messages`;
+  const { day, deliveries, done } = progress;
+  return `reading ${day}: ${deliveries} deliveries, ${Math.round(done * 100)} % of the inbox`;
+}
+
+function writeSummary(
+  { keptSince, deliveries, messages, different, ...rest }: ReplaySummary,
+  apply: boolean,
+): string {
+  const since = keptSince === null ? '' : ` since ${new Date(keptSince).toISOString().slice(0, 10)}`;
+  const found = Object.entries(different).filter(([, count]) => count > 0);
+  const lines = [
+    `Deliveries of messages kept${since}: ${deliveries}, about ${messages} messages of this database.`,
+    ...(rest.misfits > 0 ? [`Deliveries that do not fit, and tell nothing: ${rest.misfits}.`] : []),
+    ...(rest.refused > 0 ? [`Deliveries that tell what the database refuses: ${rest.refused}.`] : []),
+    found.length === 0
+      ? 'No message differs.'
+      : `Messages that differ: ${found.map(([kind, count]) => `${count} ${kind}`).join(', ')}.`,
+    ...(apply ? [`Live messages that were changed: ${rest.applied}.`] : []),
+  ];
+  if (!apply && different.missing + different.behind > 0) {
+    lines.push('Nothing was written; --apply brings in what is missing or behind.');
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+function presentSummary({ keptSince, ...rest }: ReplaySummary) {
+  return { keptSince: keptSince === null ? null : new Date(keptSince).toISOString(), ...rest };
+}

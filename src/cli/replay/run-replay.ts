@@ -1,0 +1,54 @@
+import { replay } from '../../connector/replay/replay.ts';
+import { readSettings } from '../../runtime/config/read-settings.ts';
+import { openDatabase } from '../../runtime/database/database.ts';
+import { createLogger } from '../../runtime/logger/logger.ts';
+import type { CommandContext } from '../run-command.ts';
+import { openServerDatabase } from '../server-database.ts';
+import { connectorSettings } from '../settings.ts';
+import { createReplayReport } from './replay-report.ts';
+
+const EXIT = { same: 0, different: 1 } as const;
+/** A statement reads half a megabyte of the inbox, or merges it. */
+const QUERY_MS = 60_000;
+const POOL_SIZE = 3;
+
+/**
+ * Runs a replay on the database of the settings and prints its report. Resolves with the exit code: 0 when nothing
+ * (else) differs, 1 when something does. Throws when it could not be found out.
+ */
+export async function runReplay(
+  { options, env, clock, print, warnOfTypo }: CommandContext,
+  { show, signal }: { readonly show: number; readonly signal: AbortSignal },
+): Promise<number> {
+  const { DATABASE_URL, LOG_LEVEL } = connectorSettings(env);
+  const settings = readSettings({ DATABASE_URL, LOG_LEVEL }, env, warnOfTypo);
+  const logger = createLogger({ level: settings.LOG_LEVEL, name: 'replay', destination: 'stderr' });
+  const dataDir = String(options['data-dir'] ?? '.data');
+  const store = await openServerDatabase({ url: settings.DATABASE_URL, dataDir, clock, logger });
+  const pool = { name: 'connector-replay', poolSize: POOL_SIZE, deadlineMs: QUERY_MS };
+  const database = openDatabase({ url: store.url, ...pool, clock, logger });
+  const apply = options['apply'] === true;
+  const report = createReplayReport({
+    json: options['json'] === true,
+    show,
+    apply,
+    clock,
+    print,
+    tell: (line) => void process.stderr.write(line),
+  });
+  try {
+    const [tables] = await database.query<{ found: boolean }>(
+      `select to_regclass('connector.inbox') is not null as found`,
+    );
+    if (tables?.found !== true) throw new Error('the database has no tables of the connector.');
+    const { difference: onDifference, progress: onProgress } = report;
+    const summary = await replay({ database, clock, apply, signal, onDifference, onProgress });
+    report.end(summary);
+    const { missing, behind, differs, unexplained } = summary.different;
+    const left = differs + unexplained + (apply ? missing + behind - summary.applied : missing + behind);
+    return left > 0 ? EXIT.different : EXIT.same;
+  } finally {
+    await database.close();
+    await store.close();
+  }
+}

@@ -1,0 +1,295 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { CommandOptions } from '../../../src/cli/command-line.ts';
+import { runReplay } from '../../../src/cli/replay/run-replay.ts';
+import type { RawDelivery } from '../../../src/connector/db/batch.ts';
+import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
+import { dropInboxPartitions, makeInboxPartitions } from '../../../src/connector/db/inbox-partitions.ts';
+import { interpretBody } from '../../../src/connector/inbox/interpret-body.ts';
+import type { MessageDifference } from '../../../src/connector/replay/compare.ts';
+import { replay } from '../../../src/connector/replay/replay.ts';
+import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
+import type { Database } from '../../../src/runtime/database/database.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import {
+  ACCOUNT,
+  emptyTables,
+  openConnectorDatabase,
+  polled,
+  readAllChanges,
+  T0,
+} from '../support/event-fixtures.ts';
+
+const DAY = 86_400_000;
+
+let url: string;
+let database: Database;
+let close: () => Promise<void>;
+let clock: ManualClock;
+
+beforeAll(async () => {
+  ({ url, database, close } = await openConnectorDatabase());
+});
+afterAll(() => close());
+beforeEach(async () => {
+  clock = new ManualClock(T0);
+  await emptyTables(database);
+  await makeInboxPartitions(database, T0 - 2 * DAY, 3);
+});
+
+/** Stores an event as the receiver does. */
+async function receive(event: object, receivedAt = clock.now(), accountId = ACCOUNT): Promise<void> {
+  const body = Buffer.from(JSON.stringify(event));
+  const { kind, ...told } = interpretBody(body, { accountId, signedAt: receivedAt });
+  const content = told as Pick<RawDelivery, 'event'>;
+  const delivery = { subscriptionId: 's', accountId, receivedAt, signedAt: receivedAt, body, ...content };
+  await commitBatch(database, { now: receivedAt, deliveries: [delivery] });
+}
+
+const text = (id: string, value = `Text of ${id}`, timestamp = T0) => ({
+  event: 'message.received',
+  connection_id: 'c1',
+  message: {
+    id,
+    wa_id: null,
+    from: '4915100000001',
+    text: value,
+    media_url: null,
+    media_type: null,
+    timestamp,
+  },
+});
+const status = (id: string, reached: string, timestamp = T0) => ({
+  event: 'message.status',
+  connection_id: 'c1',
+  message: { id, wa_id: null, status: reached, timestamp },
+});
+
+async function run(apply = false) {
+  const differences: MessageDifference[] = [];
+  const summary = await replay({
+    database,
+    clock,
+    apply,
+    signal: new AbortController().signal,
+    onDifference: (difference) => differences.push(difference),
+    onProgress: () => undefined,
+  });
+  return { differences, summary };
+}
+
+const NONE = { missing: 0, behind: 0, differs: 0, unexplained: 0 };
+
+/** Schemas of replays that are there. */
+const scratches = async () =>
+  await database.query(`SELECT nspname FROM pg_namespace WHERE nspname LIKE 'connector_replay_%'`);
+
+async function readLive() {
+  return await database.query('SELECT * FROM connector.messages ORDER BY id');
+}
+
+/** Deliveries of several days with copies, orders, polls between, a conflict, a stranger and a misfit. */
+async function receiveMuch(): Promise<void> {
+  for (const [index, at] of [T0 - 2 * DAY, T0 - DAY, T0, T0 + 9 * DAY].entries()) {
+    await receive(text(`m${index}`), at);
+    await receive(text(`m${index}`), at + 1);
+    for (const reached of ['delivered', 'sent', 'read', 'read'])
+      await receive(status(`o${index}`, reached), at + 2);
+  }
+  await receive(status('met', 'failed', T0 + 5));
+  await receive(status('met', 'read', T0));
+  await receive(text('foreign'), T0, 'account-2');
+  await receive(status('o0', 'bogus'));
+  await receive({ event: 'message.edited', connection_id: 'c1', message: { id: 'm0' } });
+  const messages = [
+    polled('c1', 'o3', { text: 'Out', direction: 'outgoing', createdAt: T0 - 5, status: 'read' }),
+  ];
+  await commitBatch(database, { now: T0, messages });
+  const onlyPolled = [polled('c1', 'p1', { text: 'Never told by a webhook' })];
+  await commitBatch(database, { now: T0, messages: onlyPolled });
+}
+
+describe('a replay', () => {
+  it('of what was merged rightly finds no difference, and leaves nothing behind', async () => {
+    await receiveMuch();
+    const before = await readLive();
+    const { differences, summary } = await run();
+    expect(differences).toEqual([]);
+    // Four texts, four sends and one that met both ends; the stranger's is none of ours, the polled one no delivery.
+    expect(summary).toMatchObject({ messages: 9, different: NONE, misfits: 1, refused: 0, applied: 0 });
+    expect(summary.keptSince).toBe(Math.floor((T0 - 2 * DAY) / DAY) * DAY);
+    expect(await readLive()).toEqual(before);
+    expect(await scratches()).toEqual([]);
+  });
+
+  it('shows what a damaged table lacks, field by field, and writes nothing', async () => {
+    await receiveMuch();
+    await database.query(`DELETE FROM connector.messages WHERE id = 'm0'`);
+    await database.query(`UPDATE connector.messages SET text = NULL, webhook_seen = 0 WHERE id = 'm1'`);
+    await database.query(`UPDATE connector.messages SET status = 'sent' WHERE id = 'o1'`);
+    await database.query(`UPDATE connector.messages SET text = 'Another' WHERE id = 'm2'`);
+    await database.query(`UPDATE connector.messages SET status = NULL WHERE id = 'o2'`);
+    await database.query(
+      `UPDATE connector.messages SET text = 'From nowhere', updated_at = 0 WHERE id = 'met'`,
+    );
+    const before = await readLive();
+    const { differences, summary } = await run();
+    expect(
+      differences.map(({ messageId, kind, fields }) => [messageId, kind, fields.map(({ field }) => field)]),
+    ).toEqual([
+      ['m0', 'missing', ['peer', 'text', 'createdAt']],
+      ['m1', 'behind', ['text', 'webhookSeen']],
+      ['m2', 'differs', ['text']],
+      ['met', 'unexplained', ['text']],
+      ['o1', 'behind', ['status']],
+      ['o2', 'behind', ['status']],
+    ]);
+    expect(differences[4]?.fields).toEqual([{ field: 'status', live: 'sent', rebuilt: 'read' }]);
+    expect(summary.different).toEqual({ missing: 1, behind: 3, differs: 1, unexplained: 1 });
+    expect(await readLive()).toEqual(before);
+  });
+
+  it('brings in what the merge would add, tells the feed, lowers nothing and erases nothing', async () => {
+    await receiveMuch();
+    const whole = await readLive();
+    await database.query(`DELETE FROM connector.messages WHERE id IN ('m0', 'm3')`);
+    await database.query(`UPDATE connector.messages SET text = NULL WHERE id = 'm1'`);
+    await database.query(`UPDATE connector.messages SET status = 'sent' WHERE id = 'o1'`);
+    await database.query(`UPDATE connector.messages SET text = 'Kept' WHERE id = 'm2'`);
+    const told = (await readAllChanges(database)).length;
+    const { summary } = await run(true);
+    expect(summary).toMatchObject({ different: { missing: 2, behind: 2, differs: 1 }, applied: 4 });
+    const told2 = (await readAllChanges(database)).slice(told);
+    expect(told2.map(({ type, message_id }) => [message_id, type])).toEqual([
+      ['m0', 'message.created'],
+      ['m1', 'message.updated'],
+      ['m3', 'message.created'],
+      ['o1', 'message.status'],
+    ]);
+    expect(told2.every(({ seq }) => seq !== null)).toBe(true);
+    const [source] = await database.query(
+      `SELECT DISTINCT source, via FROM connector.changes WHERE via IS NOT NULL`,
+    );
+    expect(source).toEqual({ source: 'webhook', via: 'replay' });
+    const facts = (rows: Record<string, unknown>[]) =>
+      rows.map(({ id, peer, text: value, status: reached, created_at, status_conflict }) => ({
+        ...{ id, peer, reached, created_at, status_conflict },
+        value: id === 'm2' ? 'Kept' : value,
+      }));
+    expect(facts(await readLive())).toEqual(facts(whole));
+    expect((await run(true)).summary).toMatchObject({ different: { ...NONE, differs: 1 }, applied: 0 });
+  });
+
+  it('compares with what the kept days tell, no more', async () => {
+    await receiveMuch();
+    await dropInboxPartitions(database, T0 + DAY);
+    await makeInboxPartitions(database, T0 + 9 * DAY, 0);
+    const { differences, summary } = await run();
+    expect(differences).toEqual([]);
+    expect(summary.messages).toBe(2);
+  });
+
+  it('goes through thousands of deliveries, large ones among them, in order', async () => {
+    await receive(text('long', 'x'.repeat(100_000)));
+    for (let part = 0; part < 3; part += 1) {
+      await database.query(
+        `INSERT INTO connector.inbox (received_at, subscription_id, account_id, signed_at, body, event, connection_id,
+                                      message_id, outcome, change_mask)
+         SELECT $1::bigint, 's', $2::text, $1::bigint,
+                convert_to('{"event":"message.status","connection_id":"c1","message":{"id":"b' || n || '","wa_id":null,"status":"'
+                  || (ARRAY['sent','delivered','read'])[1 + (n + $3::int) % 3] || '","timestamp":' || $1::bigint || '}}', 'UTF8'),
+                'message.status', 'c1', 'b' || n, 'unchanged', 0
+           FROM generate_series(1, 3000) n`,
+        [T0, ACCOUNT, part],
+      );
+    }
+    const { summary } = await run(true);
+    expect(summary).toMatchObject({
+      deliveries: 9_001,
+      messages: 3_001,
+      different: { missing: 3_000 },
+      applied: 3_000,
+    });
+    const rows = await database.query(
+      `SELECT status, count(*)::int FROM connector.messages GROUP BY 1 ORDER BY 1`,
+    );
+    expect(rows).toEqual([
+      { status: 'read', count: 3_000 },
+      { status: null, count: 1 },
+    ]);
+  });
+
+  it('that is stopped leaves nothing behind, and what a killed one left a day ago goes', async () => {
+    await receiveMuch();
+    await database.query(`CREATE SCHEMA connector_replay_${T0 - 2 * DAY}_1`);
+    await database.query(`CREATE SCHEMA connector_replay_${T0 - 1_000}_2`);
+    const signal = AbortSignal.abort(new Error('stopped'));
+    const options = {
+      database,
+      clock,
+      apply: true,
+      signal,
+      onDifference: () => undefined,
+      onProgress: () => undefined,
+    };
+    await expect(replay(options)).rejects.toThrow('stopped');
+    expect(await scratches()).toEqual([{ nspname: `connector_replay_${T0 - 1_000}_2` }]);
+    await database.query(`DROP SCHEMA connector_replay_${T0 - 1_000}_2`);
+  });
+});
+
+describe('npm run replay', () => {
+  async function command(options: CommandOptions) {
+    let stdout = '';
+    const env = { DATABASE_URL: url, LOG_LEVEL: 'error' };
+    const print = (words: string): void => {
+      stdout += words;
+    };
+    const context = { options, env, clock: systemClock, print, warnOfTypo: () => undefined };
+    const code = await runReplay(context, { show: 1, signal: new AbortController().signal });
+    return { stdout, code };
+  }
+
+  it('ends with 1 while something differs and with 0 once it was brought in', async () => {
+    await receiveMuch();
+    await database.query(`DELETE FROM connector.messages WHERE id IN ('m0', 'm1')`);
+    expect(await command({})).toEqual({
+      code: 1,
+      stdout:
+        `m0 of c1 is missing\n` +
+        `    peer: nothing live, "4915100000001" rebuilt\n` +
+        `    text: nothing live, "Text of m0" rebuilt\n` +
+        `    createdAt: nothing live, "${T0}" rebuilt\n` +
+        '… and 1 more; --show 2 or --json shows them.\n' +
+        `Deliveries of messages kept since 2026-01-13: ${4 * 6 + 4}, about 9 messages of this database.\n` +
+        'Deliveries that do not fit, and tell nothing: 1.\n' +
+        'Messages that differ: 2 missing.\n' +
+        'Nothing was written; --apply brings in what is missing or behind.\n',
+    });
+    const { stdout, code } = await command({ apply: true, json: true });
+    expect(code).toBe(0);
+    const lines = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(lines).toMatchObject([
+      { messageId: 'm0', connectionId: 'c1', kind: 'missing' },
+      { messageId: 'm1', connectionId: 'c1', kind: 'missing' },
+      { summary: { keptSince: '2026-01-13T00:00:00.000Z', messages: 9, applied: 2 } },
+    ]);
+    expect((await command({})).code).toBe(0);
+  });
+
+  it('ends with 2 for a database without the tables', async () => {
+    const elsewhere = new URL(url);
+    elsewhere.pathname = '/postgres';
+    const env = { ...process.env, DATABASE_URL: elsewhere.href };
+    const args = [join(import.meta.dirname, '../../../src/cli/replay.ts')];
+    const failed: unknown = await promisify(execFile)(process.execPath, args, { env }).catch(
+      (error) => error,
+    );
+    expect(failed).toMatchObject({ code: 2, stderr: expect.stringContaining('no tables of the connector') });
+  });
+});
