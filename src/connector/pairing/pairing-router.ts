@@ -18,28 +18,33 @@ export interface PairingRouterOptions {
   };
 }
 
+/** An `EventSource` comes back by itself, and each time the service is asked. */
+const COME_BACK_LATE = 'retry: 5000\n\n';
+
 /**
  * Serves `GET /v1/connections/{id}/pairing`: pictures as server-sent events until the number is connected. Mount it
  * behind the check of the token. Nothing of a picture is logged: whoever has it can take the number over.
  */
 export function createPairingRouter(options: PairingRouterOptions): Router {
   const router = Router();
-  router.get('/v1/connections/:id/pairing', async (request, response, next) => {
+  router.get('/v1/connections/:id/pairing', async (request, response) => {
+    const connection = await options.find(request);
     // A stream without its body would never end.
-    if (request.method !== 'GET') return next();
-    await streamPairing(options, request, response);
+    if (request.method === 'HEAD') response.type('text/event-stream').end();
+    else await streamPairing(options, connection, response);
   });
   return router;
 }
 
 async function streamPairing(
-  { watches, clock, find, refusals }: PairingRouterOptions,
-  request: Request,
+  { watches, clock, refusals }: PairingRouterOptions,
+  connection: WatchedConnection,
   response: Response,
 ): Promise<void> {
   const gone = new AbortController();
   response.once('close', () => gone.abort());
-  const connection = await find(request);
+  // The reader may have gone before.
+  if (response.destroyed) return;
   const events = holdNewestEvent();
   const leave = watches.look(connection, (event) => events.put(event));
   if (leave === null) throw refusals.tooMany();
@@ -64,8 +69,9 @@ async function write(
   const stream = openEventStream(response, { clock, ending: new AbortController().signal });
   try {
     for (let event: PairingEvent | null = first; event !== null; event = await events.take(stream.over)) {
-      await stream.write(`data: ${JSON.stringify(event)}\n\n`);
-      if (event.type === 'connected' || event.type === 'ended') return;
+      const isLast = event.type === 'connected' || event.type === 'ended';
+      await stream.write(`${isLast ? COME_BACK_LATE : ''}data: ${JSON.stringify(event)}\n\n`);
+      if (isLast) return;
     }
   } finally {
     stream.end();

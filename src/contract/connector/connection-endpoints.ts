@@ -103,7 +103,8 @@ export const CONNECTION_ENDPOINTS = {
     answers: [
       {
         status: 200,
-        description: 'Server-sent events, told apart by `type`. Comments are heartbeats.',
+        description:
+          'Server-sent events, told apart by `type`. Comments are heartbeats. Close it after `connected` and `ended`: an `EventSource` would come back.',
         contentType: 'text/event-stream',
         schema: pairingEvent,
       },
