@@ -2,6 +2,7 @@ import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database, Queryable } from '../../runtime/database/database.ts';
 import { DatabaseUnavailable, QueryDeadlineExceeded } from '../../runtime/database/database.ts';
 import { inspectMigrations } from '../../runtime/database/inspect-migrations.ts';
+import { createTurns } from '../../runtime/turns/turns.ts';
 import { judgeMigrations } from './checks/migrations.ts';
 import { isShut } from './checks/service-answers.ts';
 import { type AccountToExamine, listAccountsToExamine } from './examined-accounts.ts';
@@ -39,6 +40,8 @@ const DATABASE_HANGS = problem('The database takes connections, but does not ans
     'Look at its load and its disk, and at the network to it; a frozen server answers when it goes on.',
   ],
 });
+
+const ACCOUNTS_AT_ONCE = 8;
 
 const SCHEMA_ID = { check: 'migrations', title: 'tables and migrations' } as const;
 const NO_TABLES = 'The tables of this version are not there.';
@@ -144,11 +147,15 @@ async function examineAccounts(
   if (listed.accounts.length === 0) {
     return skipChecks([...SERVICE_CHECKS, ...ACCOUNT_CHECKS], 'There is no account.');
   }
-  const reports: Report[] = [];
-  for (const account of listed.accounts) {
-    reports.push(...(await examineService(options, account, database)));
-    reports.push(...(await examineStored(options, account, database, why)));
-  }
+  // Side by side, for a service that hangs takes its time for each; the reports keep the order of the accounts.
+  const turns = createTurns(ACCOUNTS_AT_ONCE);
+  const examined = listed.accounts.map((account) =>
+    turns.run(async () => [
+      ...(await examineService(options, account, database)),
+      ...(await examineStored(options, account, database, why)),
+    ]),
+  );
+  const reports = (await Promise.all(examined)).flat();
   if (listed.left > 0) {
     reports.push({
       check: 'service',

@@ -22,9 +22,14 @@ export const signatures: Check<AccountFacts> = {
     const tallies = await readTallies(database, now - LATELY_MS, account.subscriptionId);
     const secret = await readSecretState(database, account.subscriptionId);
     if (!secret.hasSecret) {
-      return problem('There is no signing secret, so every delivery is refused.', {
+      // Without either setting nobody meant webhooks to come.
+      const wanted = account.webhookUrl !== null || settings.namesWebhookSecret === true;
+      const tell = wanted ? problem : warning;
+      return tell('There is no signing secret, so every delivery is refused, and all comes by polling.', {
         evidence: describeAll(tallies, now),
-        advice: ['Set WEBHOOK_PUBLIC_URL, so that the connector registers its webhook, or WEBHOOK_SECRET.'],
+        advice: [
+          'Set WEBHOOK_PUBLIC_URL, so that the connector registers its webhook, or WEBHOOK_SECRET. Without webhooks messages come as late as polls.',
+        ],
       });
     }
     const taken = tallies.get('taken');

@@ -36,16 +36,8 @@ export const webhookRegistration: Check<ServiceFacts> = {
 
 function judgeUrl(facts: ServiceFacts, url: string | null, stored: Stored | null): Finding | undefined {
   const { webhookUrl } = facts.account;
-  const at = url === null ? 'nowhere' : scrubUrl(url);
-  if (url === null) {
-    return problem('The service has no webhook of this account: it delivers nothing.', {
-      evidence: webhookUrl === null ? [] : [`It should deliver to ${scrubUrl(webhookUrl)}.`],
-      advice:
-        webhookUrl === null
-          ? ['Set WEBHOOK_PUBLIC_URL and restart the connector: it registers that address.']
-          : ['Restart the connector: it registers its webhook at start. Its log tells when that fails.'],
-    });
-  }
+  if (url === null) return explainNone(webhookUrl);
+  const at = scrubUrl(url);
   if (webhookUrl === null) {
     return notChecked(
       `WEBHOOK_PUBLIC_URL is not set, so nobody can say whether ${at}, where the service delivers, is right.`,
@@ -64,6 +56,19 @@ function judgeUrl(facts: ServiceFacts, url: string | null, stored: Stored | null
       explainMove(stored, before),
       'To take the webhook back, restart the connector. Whoever has it now loses it.',
     ],
+  });
+}
+
+function explainNone(webhookUrl: string | null): Finding {
+  const says = 'The service has no webhook of this account: it delivers nothing.';
+  if (webhookUrl === null) {
+    return warning(says, {
+      advice: ['Set WEBHOOK_PUBLIC_URL and restart the connector: it registers that address.'],
+    });
+  }
+  return problem(says, {
+    evidence: [`It should deliver to ${scrubUrl(webhookUrl)}.`],
+    advice: ['Restart the connector: it registers its webhook at start. Its log tells when that fails.'],
   });
 }
 
