@@ -308,4 +308,7 @@ CREATE INDEX "messages_peer" ON "connector"."messages" USING btree ("connection_
 CREATE INDEX "outbound_lane" ON "connector"."outbound" USING btree ("connection_id","position") WHERE "connector"."outbound"."state" in ('queued', 'sending');--> statement-breakpoint
 CREATE INDEX "outbound_message" ON "connector"."outbound" USING btree ("connection_id","message_id") WHERE "connector"."outbound"."message_id" is not null;--> statement-breakpoint
 CREATE INDEX "outbound_newest" ON "connector"."outbound" USING btree ("created_at" DESC NULLS FIRST,"id" DESC NULLS FIRST);--> statement-breakpoint
+CREATE INDEX "outbound_newest_of_connection" ON "connector"."outbound" USING btree ("connection_id","created_at" DESC NULLS FIRST,"id" DESC NULLS FIRST);--> statement-breakpoint
+CREATE INDEX "outbound_newest_of_account" ON "connector"."outbound" USING btree ("account_id","created_at" DESC NULLS FIRST,"id" DESC NULLS FIRST);--> statement-breakpoint
+CREATE INDEX "outbound_newest_of_state" ON "connector"."outbound" USING btree ("state","created_at" DESC NULLS FIRST,"id" DESC NULLS FIRST);--> statement-breakpoint
 CREATE INDEX "repairs_due" ON "connector"."repairs" USING btree ("account_id","observed_at");

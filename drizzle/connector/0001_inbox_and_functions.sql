@@ -68,3 +68,17 @@ BEGIN
   RAISE EXCEPTION 'two statements made a connection at once' USING ERRCODE = '40001';
 END
 $$;
+--> statement-breakpoint
+-- The queue of the hand-over is empty most of the time, and very long after an outage of the CRM. A plan that was
+-- made while it was empty would read all of it for each change; the settings leave the planner the index.
+CREATE FUNCTION "connector"."handover_head"(connection text, most integer)
+RETURNS SETOF "connector"."handover_queue" LANGUAGE sql STABLE ROWS 50
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
+  SELECT * FROM connector.handover_queue q WHERE q.connection_id = connection ORDER BY q.seq LIMIT most
+$$;
+--> statement-breakpoint
+CREATE FUNCTION "connector"."leave_handover_queue"(connection text, number bigint)
+RETURNS SETOF "connector"."handover_queue" LANGUAGE sql VOLATILE ROWS 1
+SET enable_seqscan = off AS $$
+  DELETE FROM connector.handover_queue q WHERE q.connection_id = connection AND q.seq = number RETURNING q.*
+$$;

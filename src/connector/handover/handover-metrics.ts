@@ -31,10 +31,10 @@ export interface HandoverLag {
 const LAG = `
 SELECT f.last_seq - h.cursor + l.waiting AS waiting, l.set_aside AS "deadLetters",
        coalesce(
-         (SELECT min(c.at) FROM connector.handover_lanes w CROSS JOIN LATERAL (
-            SELECT q.batch, q.position FROM connector.handover_queue q
-             WHERE q.connection_id = w.connection_id ORDER BY q.seq LIMIT 1) q
-            JOIN connector.changes c ON c.batch = q.batch AND c.position = q.position
+         (SELECT min(c.at) FROM connector.handover_lanes w
+           CROSS JOIN LATERAL connector.handover_head(w.connection_id, 1) q
+           CROSS JOIN LATERAL (
+             SELECT n.at FROM connector.changes n WHERE n.batch = q.batch AND n.position = q.position OFFSET 0) c
            WHERE w.waiting > 0),
          (SELECT c.at FROM (SELECT b.id FROM connector.change_batches b
                              WHERE b.last_seq > h.cursor ORDER BY b.last_seq LIMIT 1) b

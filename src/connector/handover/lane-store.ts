@@ -36,11 +36,11 @@ opened AS (
 )
 SELECT b.due_at, b.run_fence IS NOT NULL AND b.run_fence <> $2::bigint AS was_left, q.*
   FROM before b LEFT JOIN LATERAL (
-    SELECT n.seq, n.attempts, c.* FROM (
-      SELECT * FROM connector.handover_queue w WHERE w.connection_id = $1 AND b.due_at <= $4::bigint
-       ORDER BY w.seq LIMIT $5::integer) n
+    SELECT n.seq, n.attempts, c.*
+      FROM connector.handover_head($1, CASE WHEN b.due_at <= $4::bigint THEN $5::integer ELSE 0 END) n
      CROSS JOIN LATERAL (
-      SELECT ${CHANGE_COLUMNS} FROM connector.changes WHERE batch = n.batch AND position = n.position) c
+      SELECT ${CHANGE_COLUMNS} FROM connector.changes
+       WHERE batch = n.batch AND position = n.position OFFSET 0) c
      ORDER BY n.seq) q ON true`;
 
 interface OpenRow extends Omit<StoredChange, 'seq'> {
@@ -75,7 +75,10 @@ export async function openLane(
 /** How many changes wait on the lane after a step; null when another run has it by now. */
 export type Step = number | null;
 
-/** The lane steps over its change `$3`: with the last one it is empty, and the run is over. */
+/**
+ * The lane steps over its change `$3`: with the last one it is empty, and the run is over. Whoever ends the statement
+ * has to ask for `gone`: a function that nobody asks for its rows is not called.
+ */
 const STEP = `
 WITH stepped AS (
   UPDATE connector.handover_lanes l
@@ -85,16 +88,19 @@ WITH stepped AS (
    WHERE l.connection_id = $1 AND l.run_fence = $2::bigint
   RETURNING waiting
 ),
-gone AS (
-  DELETE FROM connector.handover_queue q
-   WHERE q.connection_id = $1 AND q.seq = $3::bigint AND EXISTS (SELECT FROM stepped)
-  RETURNING q.*
+gone AS MATERIALIZED (
+  SELECT q.* FROM stepped s CROSS JOIN LATERAL connector.leave_handover_queue($1, $3::bigint) q
 )`;
 
 /** The handler has taken the change: commits it. */
 export async function noteTaken(db: Queryable, run: Run, seq: number): Promise<Step> {
   return readStep(
-    await db.query(`${STEP} SELECT waiting FROM stepped`, [run.connectionId, run.fence, seq, 0]),
+    await db.query(`${STEP} SELECT s.waiting FROM stepped s LEFT JOIN gone ON true`, [
+      run.connectionId,
+      run.fence,
+      seq,
+      0,
+    ]),
   );
 }
 
@@ -103,7 +109,7 @@ kept AS (
   INSERT INTO connector.dead_letters (seq, connection_id, batch, position, attempts, last_error, at)
   SELECT g.seq, g.connection_id, g.batch, g.position, $5::integer, $6, $7::bigint FROM gone g
 )
-SELECT waiting FROM stepped`;
+SELECT s.waiting FROM stepped s LEFT JOIN gone ON true`;
 
 /** The handler could not take the change: the connection goes on without it, and it is kept as a dead letter. */
 export async function setAside(
@@ -126,8 +132,9 @@ export async function noteFailure(
        UPDATE connector.handover_lanes SET due_at = $4::bigint, run_fence = NULL
         WHERE connection_id = $1 AND run_fence = $2::bigint RETURNING connection_id),
      counted AS (
-       UPDATE connector.handover_queue SET attempts = $5::integer
-        WHERE connection_id = $1 AND seq = $3::bigint AND EXISTS (SELECT FROM ended))
+       INSERT INTO connector.handover_queue (connection_id, seq, batch, position, attempts)
+       SELECT q.connection_id, q.seq, q.batch, q.position, $5::integer
+         FROM ended e CROSS JOIN LATERAL connector.leave_handover_queue($1, $3::bigint) q)
      SELECT FROM ended`,
     [run.connectionId, run.fence, failure.seq, failure.dueAt, failure.attempts],
   );
