@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Outbound } from '../../contract/connector/outbound.ts';
+import type { ListOutboundQuery, Outbound } from '../../contract/connector/outbound.ts';
 import { LAST_ATTEMPT_AFTER_MS } from '../../patterns/send-policy.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database, Queryable } from '../../runtime/database/database.ts';
@@ -41,22 +41,35 @@ export function queueMessage(options: OutboundOptions): Operation<'queueMessage'
   };
 }
 
-const LIST = `
-  select ${OUTBOUND_COLUMNS} from connector.outbound o
-   where ($1::text is null or o.state = $1) and ($2::text is null or o.connection_id = $2)
-     and ($3::text is null or o.account_id = $3)
-     and ($4::bigint is null or (o.created_at, o.id) < ($4, $5::text))
-   order by o.created_at desc, o.id desc limit $6::integer`;
-
 /** `GET /v1/outbound`: newest first. */
-export function listOutbound(database: Database): Operation<'listOutbound'> {
+export function listOutbound(database: Queryable): Operation<'listOutbound'> {
   return async ({ query }) => {
-    const [createdAt, id] = decodeCursor(OUTBOUND_KEY, query.cursor) ?? [null, null];
-    const { state = null, connectionId = null, accountId = null } = query;
-    const params = [state, connectionId, accountId, createdAt, id, query.limit + 1];
-    const rows = await database.query<StoredOutbound>(LIST, params);
+    const { text, params } = listStatement(query);
+    const rows = await database.query<StoredOutbound>(text, params);
     const { page, nextCursor, hasMore } = cutPage(rows, query.limit, (row) => [row.createdAt, row.id]);
     return { outbound: page.map(presentOutbound), nextCursor, hasMore };
+  };
+}
+
+/** What a query does not ask for is not in the text: an index serves no condition that may be absent. */
+function listStatement(query: ListOutboundQuery): { text: string; params: unknown[] } {
+  const params: unknown[] = [query.limit + 1];
+  const take = (value: unknown, type: string): string => `$${params.push(value)}::${type}`;
+  const conditions: string[] = [];
+  const { state, connectionId, accountId } = query;
+  if (state !== undefined) conditions.push(`o.state = ${take(state, 'text')}`);
+  if (connectionId !== undefined) conditions.push(`o.connection_id = ${take(connectionId, 'text')}`);
+  if (accountId !== undefined) conditions.push(`o.account_id = ${take(accountId, 'text')}`);
+  const cursor = decodeCursor(OUTBOUND_KEY, query.cursor);
+  if (cursor !== null) {
+    const [createdAt, id] = cursor;
+    conditions.push(`(o.created_at, o.id) < (${take(createdAt, 'bigint')}, ${take(id, 'text')})`);
+  }
+  const where = conditions.length === 0 ? '' : `where ${conditions.join(' and ')}`;
+  return {
+    text: `select ${OUTBOUND_COLUMNS} from connector.outbound o ${where}
+            order by o.created_at desc, o.id desc limit $1::integer`,
+    params,
   };
 }
 

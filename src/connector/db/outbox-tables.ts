@@ -54,6 +54,14 @@ export const outbound = connectorSchema.table(
       .on(table.connectionId, table.messageId)
       .where(sql`${table.messageId} is not null`),
     index('outbound_newest').on(table.createdAt.desc().nullsFirst(), table.id.desc().nullsFirst()),
+    /** Lists of one connection, one account, one state. */
+    ...[
+      { name: 'outbound_newest_of_connection', of: table.connectionId },
+      { name: 'outbound_newest_of_account', of: table.accountId },
+      { name: 'outbound_newest_of_state', of: table.state },
+    ].map(({ name, of }) =>
+      index(name).on(of, table.createdAt.desc().nullsFirst(), table.id.desc().nullsFirst()),
+    ),
   ],
 );
 

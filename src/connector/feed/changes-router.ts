@@ -34,11 +34,13 @@ export function createChangesRouter({ feed, clock }: ChangesRouterOptions): Chan
       response.json({ changes: [], nextCursor: String(head), hasMore: false } satisfies ChangeList);
       return;
     }
-    const found = await feed.changesAfter(after ?? 0, limit + 1, { accountId, connectionId });
-    const changes = found.slice(0, limit);
-    const hasMore = found.length > limit;
-    const nextCursor = hasMore ? String(changes.at(-1)?.seq) : null;
-    response.json({ changes, nextCursor, hasMore } satisfies ChangeList);
+    const page = await feed.pageAfter(after ?? 0, limit, { accountId, connectionId });
+    const nextCursor = page.next === null ? null : String(page.next);
+    response.json({
+      changes: [...page.changes],
+      nextCursor,
+      hasMore: nextCursor !== null,
+    } satisfies ChangeList);
   });
 
   router.get('/v1/changes/stream', async (request, response) => {

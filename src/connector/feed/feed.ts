@@ -3,7 +3,7 @@ import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import { createLiveChanges, type TakeChanges } from './live-changes.ts';
-import { type ChangeFilter, readChanges, readPosition } from './read-changes.ts';
+import { type ChangeFilter, type ChangePage, readChangePage, readPosition } from './read-changes.ts';
 import { createSequencer } from './sequencer.ts';
 
 export type { TakeChanges } from './live-changes.ts';
@@ -17,7 +17,9 @@ export interface FeedOptions {
 
 export interface Feed {
   /** Up to `limit` changes with a `seq` above `after`, in order. */
-  changesAfter(after: number, limit: number, filter?: ChangeFilter): Promise<Change[]>;
+  changesAfter(after: number, limit: number, filter?: ChangeFilter): Promise<readonly Change[]>;
+  /** The same, and where the next page begins. */
+  pageAfter(after: number, limit: number, filter?: ChangeFilter): Promise<ChangePage>;
   /** The highest `seq` given so far. */
   lastSeq(): Promise<number>;
   /**
@@ -89,7 +91,9 @@ export function createFeed(options: FeedOptions): Feed {
   }
 
   return {
-    changesAfter: (after, limit, filter) => readChanges(database, after, limit, filter),
+    changesAfter: async (after, limit, filter) =>
+      (await readChangePage(database, after, limit, filter)).changes,
+    pageAfter: (after, limit, filter) => readChangePage(database, after, limit, filter),
     lastSeq: async () => (await readPosition(database)).lastSeq,
     subscribe(after, take, signal, filter) {
       const subscription = live.subscribe(after, take, signal, filter);

@@ -2,7 +2,7 @@ import type { Change } from '../../contract/connector/changes.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { ChangeWindow } from './change-window.ts';
-import { type ChangeFilter, passesFilter, readChanges, readPosition } from './read-changes.ts';
+import { type ChangeFilter, passesFilter, readChanges, readFiltered, readPosition } from './read-changes.ts';
 
 /** Takes changes in order. The next call waits for the promise, so a slow reader holds one batch. */
 export type TakeChanges = (changes: readonly Change[]) => void | Promise<void>;
@@ -84,10 +84,8 @@ export function createLiveChanges(options: LiveChangesOptions): LiveChanges {
       if (last === undefined) return undefined;
       return { changes: recent.filter((change) => passesFilter(change, filter)), position: last.seq };
     }
-    const { end } = current;
-    const older = await readChanges(database, position, HANDFUL, filter);
-    const last = older.at(-1)?.seq ?? position;
-    return { changes: older, position: older.length < HANDFUL ? Math.max(last, end) : last };
+    const { changes, reached } = await readFiltered(database, position, HANDFUL, filter);
+    return { changes, position: reached };
   }
 
   function sleep(over: AbortSignal): Promise<void> {

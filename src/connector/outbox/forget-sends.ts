@@ -1,5 +1,5 @@
 import type { Clock } from '../../runtime/clock/clock.ts';
-import type { Database } from '../../runtime/database/database.ts';
+import type { Database, Queryable } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 
 const DAY_MS = 24 * 60 * 60_000;
@@ -24,7 +24,7 @@ const FORGET_FILES = `
    where o.id = f.outbound_id and o.state in ('rejected', 'unknown') and o.updated_at < $1::bigint`;
 
 /** Forgets what old sends left behind: their files after a week, themselves after 90 days. Throws as `query` does. */
-export async function forgetOldSends(database: Database, now: number): Promise<void> {
+export async function forgetOldSends(database: Queryable, now: number): Promise<void> {
   await database.query(FORGET_FILES, [now - FILES_KEPT_MS]);
   for (let forgotten = MOST; forgotten === MOST; ) {
     forgotten = (await database.query(FORGET_SENDS, [now - SENDS_KEPT_MS])).length;

@@ -76,7 +76,10 @@ export const streamChangesQuery = z.strictObject({
 });
 export type StreamChangesQuery = z.infer<typeof streamChangesQuery>;
 
-/** Changes in order. `nextCursor` is the last `seq`, to be given as `after`; null when there is no more yet. */
+/**
+ * Changes in order. `nextCursor` is to be given as `after`; null when there is no more yet. With a filter a page may
+ * end early, and hold nothing, although there is more: go on from `nextCursor`.
+ */
 export const changeList = listOf('changes', change);
 export type ChangeList = z.infer<typeof changeList>;
 
