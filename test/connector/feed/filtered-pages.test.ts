@@ -1,0 +1,119 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { listOutbound } from '../../../src/connector/api/outbound.ts';
+import { type ChangeFilter, readChangePage } from '../../../src/connector/feed/read-changes.ts';
+import { forgetOldSends } from '../../../src/connector/outbox/forget-sends.ts';
+import type { Database } from '../../../src/runtime/database/database.ts';
+import { countBuffers } from '../support/count-buffers.ts';
+import { openConnectorDatabase } from '../support/event-fixtures.ts';
+
+const CHANGES = 60_000;
+const SENDS = 30_000;
+/** Pages of 8 KiB; the whole feed lies on thousands, and all sends on hundreds. */
+const FEW = 60;
+
+let database: Database;
+let close: () => Promise<void>;
+
+beforeAll(async () => {
+  ({ database, close } = await openConnectorDatabase());
+  const slowly = { deadlineMs: 60_000 };
+  await database.query(
+    `INSERT INTO connector.changes (batch, position, type, at, account_id, connection_id, message_id, source)
+     SELECT 1 + n / 5, 1 + n % 5, 'message.status', 0, CASE WHEN n >= ${CHANGES - 2} THEN 'b' ELSE 'a' END,
+            CASE WHEN n IN (10, ${CHANGES - 2}, ${CHANGES - 1}) THEN 'seldom' ELSE 'often' END, 'm', 'webhook'
+       FROM generate_series(0, ${CHANGES - 1}) n`,
+    [],
+    slowly,
+  );
+  await database.query(
+    `INSERT INTO connector.change_batches (id, size, last_seq)
+     SELECT n, 5, n * 5 FROM generate_series(1, ${CHANGES / 5}) n`,
+    [],
+    slowly,
+  );
+  await database.query(`UPDATE connector.feed SET last_seq = ${CHANGES}`);
+  await database.query(
+    `INSERT INTO connector.outbound
+       (id, account_id, connection_id, reference, fingerprint, recipient, idempotency_key, state, created_at, updated_at)
+     SELECT 'o' || lpad(n::text, 6, '0'), CASE WHEN n < 3 THEN 'b' ELSE 'a' END,
+            CASE WHEN n < 3 THEN 'seldom' ELSE 'often' END, 'r' || n, '', '4917', 'k',
+            CASE WHEN n < 3 THEN 'unknown' ELSE 'sent' END, n, n
+       FROM generate_series(0, ${SENDS - 1}) n`,
+    [],
+    slowly,
+  );
+  await database.query('ANALYZE connector.changes, connector.change_batches, connector.outbound');
+}, 60_000);
+afterAll(() => close());
+
+describe('a page of the feed', () => {
+  it.each([
+    ['of a connection that changes seldom', { connectionId: 'seldom' }, [11, CHANGES - 1, CHANGES]],
+    ['of an account with few changes', { accountId: 'b' }, [CHANGES - 1, CHANGES]],
+    ['of nothing', { connectionId: 'never' }, []],
+  ] as const)('%s finds all that there are', async (_what, filter: ChangeFilter, expected) => {
+    const { changes, next } = await readChangePage(database, 0, 10, filter);
+    expect(changes.map(({ seq }) => seq)).toEqual(expected);
+    expect(next).toBeNull();
+  });
+
+  it('tells where the next one begins', async () => {
+    const first = await readChangePage(database, 0, 1, { connectionId: 'seldom' });
+    expect(first).toMatchObject({ changes: [{ seq: 11 }], next: 11 });
+    const second = await readChangePage(database, 11, 2, { connectionId: 'seldom' });
+    expect(second).toMatchObject({ changes: [{ seq: CHANGES - 1 }, { seq: CHANGES }], next: null });
+    expect(await readChangePage(database, CHANGES, 2, { connectionId: 'seldom' })).toEqual({
+      changes: [],
+      next: null,
+    });
+  });
+
+  it('is read by statements that go through a stretch each, however long the feed is', async () => {
+    const costs: number[] = [];
+    const counting = countBuffers(database);
+    const perStatement = {
+      query: async <Row extends object>(text: string, params?: readonly unknown[]) => {
+        const rows = await counting.query<Row>(text, params);
+        costs.push(counting.takeCount());
+        return rows;
+      },
+    };
+    await readChangePage(perStatement, 0, 10, { connectionId: 'never' });
+    expect(costs.length).toBeGreaterThan(CHANGES / 10_000);
+    // A change of the stretch costs its share of a page and of the index; the feed has six stretches.
+    for (const cost of costs) expect(cost).toBeLessThan(20_000);
+    costs.length = 0;
+    await readChangePage(perStatement, 40_000, 10);
+    expect(Math.max(...costs)).toBeLessThan(FEW);
+  });
+});
+
+describe('a page of sends', () => {
+  it.each([
+    ['of all', {}],
+    ['of a state', { state: 'unknown' }],
+    ['of a state that none has', { state: 'rejected' }],
+    ['of a connection', { connectionId: 'seldom' }],
+    ['of an account', { accountId: 'b' }],
+    ['of nobody', { connectionId: 'never' }],
+  ] as const)('%s reads a few pages of the database', async (_what, filter) => {
+    const counting = countBuffers(database);
+    const { outbound, nextCursor } = await listOutbound(counting)({
+      id: '',
+      body: undefined,
+      query: { limit: 2, ...filter },
+    });
+    expect(counting.takeCount()).toBeLessThan(FEW);
+    if (nextCursor === null) return;
+    const rest = { limit: 2, cursor: nextCursor, ...filter };
+    const next = await listOutbound(counting)({ id: '', body: undefined, query: rest });
+    expect(counting.takeCount()).toBeLessThan(FEW);
+    expect(next.outbound[0]?.id).not.toBe(outbound[1]?.id);
+  });
+
+  it('costs a few pages where none is old enough to be forgotten', async () => {
+    const counting = countBuffers(database);
+    await forgetOldSends(counting, 0);
+    expect(counting.takeCount()).toBeLessThan(FEW);
+  });
+});
