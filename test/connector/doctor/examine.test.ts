@@ -294,6 +294,38 @@ describe('an account', () => {
   });
 });
 
+describe('several accounts', () => {
+  it('are looked at each, by their own keys and webhooks', async () => {
+    const ours = system.service.webhook;
+    system.service.apiKeys.add('key-of-a-second');
+    const added = await system.call('POST', '/v1/accounts', {
+      baseUrl: system.service.baseUrl,
+      apiKey: 'key-of-a-second',
+    });
+    expect(added.status).toBe(201);
+    system.service.webhook = ours;
+    system.service.apiKeys.delete('key-of-a-second');
+    const reports = await system.examine();
+    const of = (check: string) =>
+      reports
+        .filter((report) => report.check === check)
+        .map(({ accountId, verdict }) => [accountId === 'default', verdict]);
+    expect(of('service')).toEqual([
+      [true, 'ok'],
+      [false, 'problem'],
+    ]);
+    expect(of('webhook')).toEqual([
+      [true, 'ok'],
+      [false, 'not_checked'],
+    ]);
+    expect(JSON.stringify(reports)).not.toContain('key-of-a-second');
+    const [second] = reports.flatMap(({ accountId = 'default' }) =>
+      accountId === 'default' ? [] : [accountId],
+    );
+    expect((await system.call('DELETE', `/v1/accounts/${second}`)).status).toBe(200);
+  });
+});
+
 describe('what the receiver refused', () => {
   it('is told by its kind: a wrong secret', async () => {
     expect(await system.deliver(messageEvent(), { secret: 'whsec_of_before' })).toBe(401);
