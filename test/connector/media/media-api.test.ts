@@ -1,0 +1,110 @@
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { ConnectorWorld, type RunningConnector, TOKEN } from '../support/running-connector.ts';
+import type { Fault } from '../support/scripted-service.ts';
+
+let world: ConnectorWorld;
+let running: RunningConnector;
+/** What the service answers for a file. */
+let file: Fault;
+let count = 0;
+
+beforeAll(async () => {
+  world = await ConnectorWorld.open();
+  world.service.addConnection('c1');
+  running = await world.start();
+  await running.ask('POST', '/v1/sync');
+  world.service.fault = ({ path }) => (path.startsWith('/media/') ? file : undefined);
+});
+beforeEach(() => {
+  file = { status: 200, body: 'bytes', headers: { 'content-type': 'image/png' } };
+  world.service.requests = [];
+});
+afterAll(() => world.close());
+
+/** A message with this address of a file, as a webhook told it. */
+async function receive(mediaUrl: string | null, mediaType: string | null = 'image/png'): Promise<string> {
+  count += 1;
+  const message = {
+    id: `m${count}`,
+    wa_id: null,
+    from: '447700900201',
+    text: null,
+    media_url: mediaUrl,
+    media_type: mediaType,
+    timestamp: world.clock.now(),
+  };
+  const event = { event: 'message.received', connection_id: 'c1', message };
+  expect((await running.deliver(event, world.secret)).status).toBe(200);
+  return message.id;
+}
+
+const atService = (): string => `${new URL(world.service.baseUrl).origin}/media/1`;
+const get = (id: string): Promise<Response> =>
+  fetch(`${running.url}/v1/messages/${id}/media`, { headers: { authorization: `Bearer ${TOKEN}` } });
+const refusal = async (id: string): Promise<unknown[]> => {
+  const answer = await get(id);
+  const { error, message } = (await answer.json()) as { error: string; message: string };
+  return [answer.status, error, message];
+};
+
+it('gives the file of a message out as an attachment', async () => {
+  const answer = await get(await receive(atService()));
+  expect([answer.status, await answer.text()]).toEqual([200, 'bytes']);
+  expect(answer.headers.get('content-disposition')).toMatch(/^attachment; filename="message-m\d+\.png"$/);
+});
+
+it('tells that there is none, that there never was an address, and that it is gone', async () => {
+  expect(await refusal(await receive(null, null))).toEqual([404, 'no_media', 'The message has no file.']);
+  expect(await refusal(await receive(null))).toEqual([404, 'no_media', expect.stringMatching(/no address/)]);
+  file = { status: 404, body: { error: 'not_found' } };
+  expect(await refusal(await receive(atService()))).toEqual([410, 'media_gone', expect.any(String)]);
+  expect(await refusal('nothing')).toEqual([404, 'not_found', expect.any(String)]);
+});
+
+it('tells that it does not go there, and never shows where', async () => {
+  for (const url of ['http://169.254.169.254/latest', 'http://[::1]/x', 'file:///etc/passwd']) {
+    const [status, error, message] = await refusal(await receive(url));
+    expect([status, error]).toEqual([502, 'media_refused']);
+    expect(message).not.toContain(url);
+  }
+  file = { status: 302, body: '', headers: { location: 'http://127.0.0.1:1/' } };
+  expect(await refusal(await receive(atService()))).toEqual([502, 'media_refused', expect.any(String)]);
+});
+
+it('tells that the file is not to be had now', async () => {
+  const id = await receive(atService());
+  for (file of [{ status: 503, body: 'x' } as const, 'reset' as const]) {
+    expect(await refusal(id)).toEqual([502, 'service_unreachable', expect.any(String)]);
+  }
+});
+
+it('cuts an answer off that breaks in the middle, so that nobody takes a part for the whole', async () => {
+  file = { status: 200, body: 'half', headers: { 'content-length': '1000', connection: 'close' } };
+  const answer = await get(await receive(atService()));
+  expect(answer.status).toBe(200);
+  const part = expect(answer.text()).rejects.toThrow();
+  // What the service promised does not come within the time that there is.
+  await world.clock.advance(120_000);
+  await part;
+});
+
+it('fetches so many at once, and tells the next one when to come back', async () => {
+  const id = await receive(atService());
+  const asked = Promise.withResolvers<void>();
+  const goOn = Promise.withResolvers<void>();
+  let held = 0;
+  world.service.onRequest = async ({ path }) => {
+    if (!path.startsWith('/media/')) return;
+    held += 1;
+    if (held === 32) asked.resolve();
+    await goOn.promise;
+  };
+  const answers = Array.from({ length: 32 }, () => get(id).then((answer) => answer.text()));
+  await asked.promise;
+  const next = await get(id);
+  expect([next.status, next.headers.get('retry-after')]).toEqual([503, '2']);
+  await next.body?.cancel();
+  goOn.resolve();
+  expect(new Set(await Promise.all(answers))).toEqual(new Set(['bytes']));
+  expect((await get(id)).status).toBe(200);
+});
