@@ -2,14 +2,13 @@ import type { Clock } from '../runtime/clock/clock.ts';
 import { createMetrics } from '../runtime/metrics/metrics.ts';
 import type { Supervised } from '../runtime/supervisor/supervised.ts';
 import type { ConnectorOptions } from './connector-options.ts';
+import { CONNECTOR_SHUTDOWN_MS } from './connector-shutdown.ts';
 import { loadHandlers } from './load-handlers.ts';
 import type { CommandContext } from './run-command.ts';
 import { runConnector } from './run-connector.ts';
 import { serveUntilStopped } from './serve-until-stopped.ts';
 import { openServerDatabase } from './server-database.ts';
 
-/** Long enough for a send in progress to be noted down; a container gives 15 s. */
-const SHUTDOWN_MS = 10_000;
 /** Of a process that leaves its port to others. */
 const DRAIN_MS = 4_000;
 
@@ -24,7 +23,7 @@ export async function serveConnector(
     name: supervised === undefined ? 'connector' : `connector-${supervised.number}`,
     destination: options['json'] ? 'stderr' : 'stdout',
     clock,
-    shutdownMs: SHUTDOWN_MS,
+    shutdownMs: CONNECTOR_SHUTDOWN_MS,
     ...(supervised === undefined ? {} : { stopSignals: [] }),
   } as const;
   await serveUntilStopped(serving, async ({ logger, lifecycle }) => {

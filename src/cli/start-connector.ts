@@ -6,13 +6,11 @@ import type { Environment } from '../runtime/config/read-settings.ts';
 import { createLifecycle } from '../runtime/lifecycle/lifecycle.ts';
 import { createLogger } from '../runtime/logger/logger.ts';
 import { connectorOptions } from './connector-options.ts';
+import { CONNECTOR_SHUTDOWN_MS } from './connector-shutdown.ts';
 import { loadHandlers } from './load-handlers.ts';
 import { oldestNode, refuseOldNode } from './node-version.ts';
 import { runConnector } from './run-connector.ts';
 import { openServerDatabase } from './server-database.ts';
-
-/** As long as the command takes at most. */
-const SHUTDOWN_MS = 10_000;
 
 /** Where log lines go: pino and `console` fit. A line holds allow-listed fields and no secret. */
 export interface ConnectorLogger {
@@ -67,7 +65,7 @@ export async function startConnector(options: StartConnectorOptions = {}): Promi
   const clock = systemClock;
   const destination = options.logger === undefined ? 'stdout' : passOnTo(options.logger);
   const logger = createLogger({ level: logLevel, name: 'connector', destination });
-  const lifecycle = createLifecycle({ logger, clock, deadlineMs: SHUTDOWN_MS });
+  const lifecycle = createLifecycle({ logger, clock, deadlineMs: CONNECTOR_SHUTDOWN_MS });
   for (const typo of typos) logger.warn(typo);
   if (handlers !== undefined && settings.role === 'web') {
     logger.info(

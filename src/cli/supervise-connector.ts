@@ -3,13 +3,14 @@ import { createClusterProcesses } from '../runtime/supervisor/cluster-processes.
 import { createSupervisor } from '../runtime/supervisor/supervisor.ts';
 import { UsageError } from './command-line.ts';
 import type { ConnectorOptions } from './connector-options.ts';
+import { CONNECTOR_SHUTDOWN_MS } from './connector-shutdown.ts';
 import type { CommandContext } from './run-command.ts';
 import { serveUntilStopped } from './serve-until-stopped.ts';
 
 const MOST_PROCESSES = 64;
-/** A process has 10 s to end; one that is short of processor may miss its own deadline by a little. */
-const DRAIN_MS = 15_000;
-const SHUTDOWN_MS = 20_000;
+/** A process that is short of processor may miss its own deadline by a little. */
+const DRAIN_MS = CONNECTOR_SHUTDOWN_MS + 5_000;
+const SHUTDOWN_MS = DRAIN_MS + 5_000;
 /** The command beside this file, as a source or as what it was compiled to. */
 const SCRIPT = join(import.meta.dirname, `connector${extname(import.meta.filename)}`);
 
