@@ -15,6 +15,7 @@ import { resealSecrets } from './accounts/reseal.ts';
 import { createSubscriptionSecrets } from './accounts/subscription-secrets.ts';
 import { createWebApp, createWorkerApp } from './api/create-app.ts';
 import { createConnectionCalls } from './connections/connection-calls.ts';
+import { measureConnectionCalls } from './connections/measure-connections.ts';
 import { createChangesRouter } from './feed/changes-router.ts';
 import { createFeed } from './feed/feed.ts';
 import { measureNumbering } from './feed/measure-numbering.ts';
@@ -183,6 +184,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     finishes: role !== 'web',
     onCommitted: () => feed.nudge(),
   });
+  measureConnectionCalls(metrics, database, calls.watches);
   const probes = { database, queues, clock, logger, metrics };
   const web = role === 'worker' ? null : createWebSide();
 

@@ -34,6 +34,11 @@ async function changesOf(connectionId: string): Promise<Record<string, unknown>[
   return (body['changes'] as { data: Record<string, unknown> }[]).map(({ data }) => data);
 }
 
+async function inDoubt(): Promise<number> {
+  const { body } = await running.ask('GET', '/metrics');
+  return Number(/^connector_creations_in_doubt (\d+)$/m.exec(String(body['text']))?.[1]);
+}
+
 /** Lets so much time pass that what is in doubt is looked at twice. */
 async function finishLater(): Promise<void> {
   for (const ms of [60_000, 30_000]) {
@@ -168,8 +173,10 @@ describe('an answer that is lost', () => {
     expect([answer.status, answer.body['error']]).toEqual([502, 'service_unreachable']);
     expect(answer.body['message']).toMatch(/not known yet.*same Idempotency-Key/);
     expect(await changesOf(phones.newest)).toEqual([]);
+    expect(await inDoubt()).toBe(1);
 
     await finishLater();
+    expect(await inDoubt()).toBe(0);
     expect(phones.keys).toHaveLength(4);
     expect(new Set(phones.keys).size).toBe(1);
     expect(await changesOf(phones.newest)).toEqual([
