@@ -1,5 +1,6 @@
 import { answerTimes } from './checks/answer-times.ts';
 import { configuredAccount } from './checks/configured-account.ts';
+import { connectionCreations } from './checks/connection-creations.ts';
 import { databaseConnections } from './checks/database-connections.ts';
 import { databaseRights } from './checks/database-rights.ts';
 import { eventTypes } from './checks/event-types.ts';
@@ -50,6 +51,7 @@ export const WORK_CHECKS: readonly Check<StoreFacts>[] = [
   inboxPartitions,
   feedNumbering,
   sendLanes,
+  connectionCreations,
   handoverLag,
 ];
 

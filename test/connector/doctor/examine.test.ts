@@ -83,6 +83,7 @@ describe('a system that is well', () => {
       'inbox',
       'feed',
       'sends',
+      'creations',
     ]);
   });
 });
@@ -413,6 +414,17 @@ describe('work that nobody does', () => {
     system.clock.shift(40 * DAY_MS);
     expect(await system.ask('inbox')).toContain('of the inbox should have been dropped');
     expect(received).toBeGreaterThan(0);
+  });
+
+  it('is told of creations in doubt, and of those that wait', async () => {
+    await system.database.query(
+      `insert into connector.creations (id, account_id, label, idempotency_key, unsettled, next_attempt_at, created_at)
+       values ('k1', 'default', 'Given up', 'k1', 1, null, $1::bigint), ('k2', 'default', 'Waiting', 'k2', 1, $1::bigint, $1::bigint)`,
+      [system.clock.now() - 60 * MINUTE_MS],
+    );
+    const creations = await system.ask('creations');
+    expect(creations).toMatch(/warning: 1 creation in doubt[\s\S]*Given up, asked for 60 min ago/);
+    expect(creations).toMatch(/warning: 1 creation waits to be asked for again[\s\S]*Waiting, asked for/);
   });
 
   it('is told of the handler', async () => {
