@@ -20,9 +20,9 @@ export async function runReplay(
   { options, env, clock, print, warnOfTypo }: CommandContext,
   { show, signal }: { readonly show: number; readonly signal: AbortSignal },
 ): Promise<number> {
-  const { DATABASE_URL, LOG_LEVEL } = connectorSettings(env);
-  const settings = readSettings({ DATABASE_URL, LOG_LEVEL }, env, warnOfTypo);
-  const logger = createLogger({ level: settings.LOG_LEVEL, name: 'replay', destination: 'stderr' });
+  const { DATABASE_URL } = connectorSettings(env);
+  const settings = readSettings({ DATABASE_URL }, env, warnOfTypo);
+  const logger = createLogger({ level: 'warn', name: 'replay', destination: 'stderr' });
   const dataDir = String(options['data-dir'] ?? '.data');
   const store = await openServerDatabase({ url: settings.DATABASE_URL, dataDir, clock, logger });
   const pool = { name: 'connector-replay', poolSize: POOL_SIZE, deadlineMs: QUERY_MS };

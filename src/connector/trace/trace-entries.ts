@@ -70,6 +70,8 @@ export function presentChanges(changes: readonly MessageChangeRow[], first: Mess
   const effect = describeEffect({ changeMask, changeBatch: first.batch }, changes);
   const status = changes.find(({ type }) => type !== 'message.updated')?.status ?? null;
   const lost = first.source === 'webhook' && first.via === null;
+  const news = first.source === 'poll' && (changeMask & CHANGE.created) !== 0;
+  const unheard = news ? '; nothing had told of it before' : '';
   const lostNote = `A delivery ${lowerFirst(effect)}. It is not in the kept days of the inbox any more.`;
   return {
     ...NOTHING,
@@ -80,7 +82,7 @@ export function presentChanges(changes: readonly MessageChangeRow[], first: Mess
     outcome: 'merged',
     changed: listChanged(changeMask),
     reason: lost ? 'delivery_not_kept' : null,
-    explanation: lost ? lostNote : `${describeBringer(first)} ${lowerFirst(effect)}.`,
+    explanation: lost ? lostNote : `${describeBringer(first)} ${lowerFirst(effect)}${unheard}.`,
     seqs: listSeqs(changes),
     walk: first.source === 'poll' ? first.via : null,
   };

@@ -243,7 +243,7 @@ describe('a replay', () => {
 describe('npm run replay', () => {
   async function command(options: CommandOptions) {
     let stdout = '';
-    const env = { DATABASE_URL: url, LOG_LEVEL: 'error' };
+    const env = { DATABASE_URL: url };
     const print = (words: string): void => {
       stdout += words;
     };
