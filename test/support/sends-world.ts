@@ -96,33 +96,26 @@ export function bodyOf({ connectionId, phone }: SendLane, number: number, kind: 
 }
 
 /** Posts as a CRM does: under its own reference, again and again until it is taken. */
-export async function postUntilTaken(
-  url: string,
-  token: string,
-  body: object,
-): Promise<{ readonly outboundId: string; readonly posts: number }> {
-  for (let posts = 1; ; posts += 1) {
-    const outboundId = await postOnce(url, token, body);
-    if (outboundId !== null) return { outboundId, posts };
-    await systemClock.sleep(50);
-  }
+export async function postUntilTaken(url: string, token: string, body: object): Promise<void> {
+  while (!(await postOnce(url, token, body))) await systemClock.sleep(50);
 }
 
-/** Null: no answer, or one that says to come again. */
-async function postOnce(url: string, token: string, body: object): Promise<string | null> {
-  const response = await fetch(`${url}/v1/messages`, {
+/** False: no answer, or one that says to come again. Throws on any other refusal. */
+async function postOnce(url: string, token: string, body: object): Promise<boolean> {
+  const status = await fetch(`${url}/v1/messages`, {
     method: 'POST',
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
     body: JSON.stringify(body),
-  }).catch(() => null);
-  if (response === null || response.status === 503 || response.status === 404) {
-    await response?.arrayBuffer().catch(() => undefined);
-    return null;
-  }
-  const answer = (await response.json().catch(() => null)) as { outboundId: string } | null;
-  if (answer === null) return null;
-  if (response.status !== 202) throw new Error(`a send was answered with ${response.status}`);
-  return answer.outboundId;
+  }).then(
+    async (response) => {
+      const read = await response.arrayBuffer().catch(() => null);
+      return read === null ? null : response.status;
+    },
+    () => null,
+  );
+  if (status === null || status === 503) return false;
+  if (status !== 202) throw new Error(`a send was answered with ${status}`);
+  return true;
 }
 
 /** How sends ended, and every promise that was broken. */
