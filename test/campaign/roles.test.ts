@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import type { Outbound } from '../../src/contract/connector/outbound.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { checkEffects, checkFeed, checkFinalStates } from '../support/check-invariants.ts';
 import { type CrmSender, startCrmSender } from '../support/crm-sender.ts';
@@ -7,8 +6,8 @@ import { readFeed } from '../support/follow-feed.ts';
 import { HAPROXY_MISSING } from '../support/haproxy.ts';
 import { planLoad } from '../support/load-plan.ts';
 import type { LoadSender } from '../support/load-sender.ts';
-import { readStoredState, withSql } from '../support/read-connector.ts';
-import { readAllEntries, readAllMessages } from '../support/read-lists.ts';
+import { readStoredState, untilSent } from '../support/read-connector.ts';
+import { readAllEntries, readAllMessages, readAllOutbound } from '../support/read-lists.ts';
 import { REDIS_MISSING } from '../support/redis.ts';
 import { type RolesWorld, startRolesWorld, TOKEN } from '../support/roles-world.ts';
 
@@ -19,7 +18,6 @@ const MESSAGES = 60_000;
 const HOUR_MS = 3_600_000;
 const PACE = { burst: 1, everyMs: 25 };
 const SEND_EVERY_MS = 400;
-const LOOK_EVERY_MS = 100;
 const MISSING = HAPROXY_MISSING ?? REDIS_MISSING;
 
 describe.skipIf(MISSING !== undefined)(
@@ -89,16 +87,7 @@ async function underLoad(sender: LoadSender, seed: number, faults: () => Promise
 
 /** Every send that the CRM was told of is sent, and each person got theirs once and in order. */
 async function expectSends({ connector, sandbox, lanes }: RolesWorld, crm: CrmSender): Promise<void> {
-  const outbound: Outbound[] = [];
-  for (let cursor = ''; ; ) {
-    const page = await connector<{ outbound: Outbound[]; nextCursor: string | null }>(
-      'GET',
-      `/v1/outbound?limit=100${cursor}`,
-    );
-    outbound.push(...page.outbound);
-    if (page.nextCursor === null) break;
-    cursor = `&cursor=${encodeURIComponent(page.nextCursor)}`;
-  }
+  const outbound = await readAllOutbound(connector);
   expect(outbound.filter(({ state }) => state !== 'sent')).toEqual([]);
   for (const { connectionId, phone } of lanes) {
     const taken = crm.taken.get(connectionId) ?? [];
@@ -129,16 +118,4 @@ async function expectNoViolation(world: RolesWorld, senders: readonly LoadSender
       truth,
     ),
   ).toEqual([]);
-}
-
-/** Resolves when no send is left to be done. */
-async function untilSent(databaseUrl: string): Promise<void> {
-  await withSql(databaseUrl, async (sql) => {
-    for (;;) {
-      const [row] = await sql`
-        select count(*)::int4 as open from connector.outbound where state in ('queued', 'sending')`;
-      if (row?.['open'] === 0) return;
-      await systemClock.sleep(LOOK_EVERY_MS);
-    }
-  });
 }

@@ -13,8 +13,8 @@ import { checkFeed } from '../support/check-invariants.ts';
 import { type ConnectorLives, startConnectorLives } from '../support/connector-lives.ts';
 import { findFreePort } from '../support/connector-process.ts';
 import { readFeed } from '../support/follow-feed.ts';
-import { withSql } from '../support/read-connector.ts';
-import { createCaller } from '../support/read-lists.ts';
+import { untilSent, withSql } from '../support/read-connector.ts';
+import { createCaller, readAllOutbound } from '../support/read-lists.ts';
 import {
   bodyOf,
   checkSends,
@@ -127,11 +127,11 @@ test('sends over 20 connections survive kills and every answer of the service', 
   // What still waits is due in the last life.
   await campaign.later();
   await lives.serving();
-  await untilFew(world.databaseUrl, 0);
+  await untilSent(world.databaseUrl, 0);
   await world.service.settle();
   await createCaller(url, TOKEN)('POST', '/v1/sync', {});
 
-  const outbound = await readOutbound(url);
+  const outbound = await readAllOutbound(createCaller(url, TOKEN));
   expect(outbound).toHaveLength(posted + SENDS);
   const { problems, counts, unknownButArrived } = await checkSends(world, outbound);
   expect(problems).toEqual([]);
@@ -161,7 +161,7 @@ test('a connector that repeats with a fresh key is found out', { timeout: 120_00
   const rule = { id: 'lost_answer', match: send, action: { type: 'lost_answer' }, first: 1 };
   await world.sandbox('PUT', '/faults', { seed: SEED, rules: [rule] });
   await post(1_000_000, 'text');
-  await untilFew(world.databaseUrl, 0);
+  await untilSent(world.databaseUrl, 0);
   const { problems } = await checkSends(world, []);
   expect(problems).toEqual([expect.stringContaining('received one twice')]);
 });
@@ -217,32 +217,6 @@ async function killAtRandom({ lives, later }: Campaign): Promise<void> {
     await later();
   }
   await lives.serving();
-}
-
-/** Resolves when at most so many sends are left to be done. */
-async function untilFew(databaseUrl: string, left: number): Promise<void> {
-  await withSql(databaseUrl, async (sql) => {
-    for (;;) {
-      const [row] = await sql`
-        select count(*)::int4 as open from connector.outbound where state in ('queued', 'sending')`;
-      if (row?.['open'] <= left) return;
-      await systemClock.sleep(LOOK_EVERY_MS);
-    }
-  });
-}
-
-async function readOutbound(url: string): Promise<Outbound[]> {
-  const connector = createCaller(url, TOKEN);
-  const found: Outbound[] = [];
-  for (let cursor = ''; ; ) {
-    const page = await connector<{ outbound: Outbound[]; nextCursor: string | null }>(
-      'GET',
-      `/v1/outbound?limit=300${cursor}`,
-    );
-    found.push(...page.outbound);
-    if (page.nextCursor === null) return found;
-    cursor = `&cursor=${encodeURIComponent(page.nextCursor)}`;
-  }
 }
 
 /** What the feed tells wrongly: of messages, and of how each send ended. */

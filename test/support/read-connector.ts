@@ -1,4 +1,5 @@
 import postgres from 'postgres';
+import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import type { MessageState } from './check-invariants.ts';
 
 /** What a connector's database holds, counted from outside with SQL. */
@@ -27,6 +28,20 @@ export async function readStoredState(databaseUrl: string): Promise<StoredState>
       logged: new Set(log.map(({ body }) => body)),
       unnumbered: rest?.unnumbered ?? 0,
     };
+  });
+}
+
+const LOOK_EVERY_MS = 100;
+
+/** Resolves when at most `left` sends are still to be done. */
+export async function untilSent(databaseUrl: string, left = 0): Promise<void> {
+  await withSql(databaseUrl, async (sql) => {
+    for (;;) {
+      const [row] = await sql<{ open: number }[]>`
+        select count(*)::int4 as open from connector.outbound where state in ('queued', 'sending')`;
+      if (row !== undefined && row.open <= left) return;
+      await systemClock.sleep(LOOK_EVERY_MS);
+    }
   });
 }
 

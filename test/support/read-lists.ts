@@ -1,3 +1,4 @@
+import type { Outbound } from '../../src/contract/connector/outbound.ts';
 import type { MessageState } from './check-invariants.ts';
 import { callJson } from './loop-client.ts';
 
@@ -35,6 +36,20 @@ export async function readAllEntries<Entry>(sandbox: Caller, path: string): Prom
     const page = await sandbox<{ entries: Entry[]; nextCursor?: string | null }>('GET', `${path}${cursor}`);
     found.push(...page.entries);
     if (page.nextCursor === undefined || page.nextCursor === null) return found;
+    cursor = `&cursor=${encodeURIComponent(page.nextCursor)}`;
+  }
+}
+
+/** All sends that a connector knows. */
+export async function readAllOutbound(connector: Caller): Promise<Outbound[]> {
+  const found: Outbound[] = [];
+  for (let cursor = ''; ; ) {
+    const page = await connector<{ outbound: Outbound[]; nextCursor: string | null }>(
+      'GET',
+      `/v1/outbound?limit=300${cursor}`,
+    );
+    found.push(...page.outbound);
+    if (page.nextCursor === null) return found;
     cursor = `&cursor=${encodeURIComponent(page.nextCursor)}`;
   }
 }
