@@ -115,6 +115,55 @@ CREATE TABLE "platform"."phone_messages" (
 	"at" bigint NOT NULL
 );
 --> statement-breakpoint
+CREATE TABLE "platform"."oauth_apps" (
+	"id" text PRIMARY KEY NOT NULL,
+	"name" text NOT NULL,
+	"secret_hash" "bytea" NOT NULL,
+	"redirect_uris" text[] NOT NULL,
+	"scopes" text[] NOT NULL,
+	"owner_workspace_id" text,
+	"legacy_subscription" boolean NOT NULL,
+	"enabled" boolean NOT NULL,
+	"position" bigint GENERATED ALWAYS AS IDENTITY (sequence name "platform"."oauth_apps_position_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
+	"created_at" bigint NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "platform"."oauth_codes" (
+	"hash" "bytea" PRIMARY KEY NOT NULL,
+	"grant_id" text NOT NULL,
+	"redirect_uri" text NOT NULL,
+	"challenge" text NOT NULL,
+	"expires_at" bigint NOT NULL,
+	"consumed_at" bigint
+);
+--> statement-breakpoint
+CREATE TABLE "platform"."oauth_grants" (
+	"id" text PRIMARY KEY NOT NULL,
+	"app_id" text NOT NULL,
+	"workspace_id" text NOT NULL,
+	"scopes" text[] NOT NULL,
+	"connection_ids" text[] NOT NULL,
+	"resource" text,
+	"legacy" boolean NOT NULL,
+	"refreshes" integer NOT NULL,
+	"expires_at" bigint,
+	"revoked_at" bigint,
+	"position" bigint GENERATED ALWAYS AS IDENTITY (sequence name "platform"."oauth_grants_position_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
+	"created_at" bigint NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "platform"."oauth_refresh_tokens" (
+	"hash" "bytea" PRIMARY KEY NOT NULL,
+	"grant_id" text NOT NULL,
+	"expires_at" bigint NOT NULL,
+	"consumed_at" bigint
+);
+--> statement-breakpoint
+CREATE TABLE "platform"."oauth_signing_keys" (
+	"kid" text PRIMARY KEY NOT NULL,
+	"private_jwk" text NOT NULL
+);
+--> statement-breakpoint
 CREATE TABLE "platform"."create_keys" (
 	"workspace_id" text NOT NULL,
 	"key_hash" "bytea" NOT NULL,
@@ -225,6 +274,11 @@ ALTER TABLE "platform"."api_keys" ADD CONSTRAINT "api_keys_workspace_id_workspac
 ALTER TABLE "platform"."connections" ADD CONSTRAINT "connections_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "platform"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "platform"."licences" ADD CONSTRAINT "licences_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "platform"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "platform"."licences" ADD CONSTRAINT "licences_connection_id_connections_id_fk" FOREIGN KEY ("connection_id") REFERENCES "platform"."connections"("id") ON DELETE set null ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "platform"."oauth_apps" ADD CONSTRAINT "oauth_apps_owner_workspace_id_workspaces_id_fk" FOREIGN KEY ("owner_workspace_id") REFERENCES "platform"."workspaces"("id") ON DELETE set null ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "platform"."oauth_codes" ADD CONSTRAINT "oauth_codes_grant_id_oauth_grants_id_fk" FOREIGN KEY ("grant_id") REFERENCES "platform"."oauth_grants"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "platform"."oauth_grants" ADD CONSTRAINT "oauth_grants_app_id_oauth_apps_id_fk" FOREIGN KEY ("app_id") REFERENCES "platform"."oauth_apps"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "platform"."oauth_grants" ADD CONSTRAINT "oauth_grants_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "platform"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "platform"."oauth_refresh_tokens" ADD CONSTRAINT "oauth_refresh_tokens_grant_id_oauth_grants_id_fk" FOREIGN KEY ("grant_id") REFERENCES "platform"."oauth_grants"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "platform"."create_keys" ADD CONSTRAINT "create_keys_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "platform"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "platform"."paired_numbers" ADD CONSTRAINT "paired_numbers_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "platform"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "platform"."pairing_sessions" ADD CONSTRAINT "pairing_sessions_connection_id_connections_id_fk" FOREIGN KEY ("connection_id") REFERENCES "platform"."connections"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
@@ -243,6 +297,8 @@ CREATE UNIQUE INDEX "sends_key" ON "platform"."sends" USING btree ("workspace_id
 CREATE INDEX "sends_in_progress" ON "platform"."sends" USING btree ("message_id") WHERE "platform"."sends"."answer" is null;--> statement-breakpoint
 CREATE INDEX "sends_expiry" ON "platform"."sends" USING btree ("expires_at");--> statement-breakpoint
 CREATE INDEX "phone_messages_phone" ON "platform"."phone_messages" USING btree ("phone","position");--> statement-breakpoint
+CREATE INDEX "oauth_grants_app" ON "platform"."oauth_grants" USING btree ("app_id","workspace_id");--> statement-breakpoint
+CREATE INDEX "oauth_refresh_tokens_grant" ON "platform"."oauth_refresh_tokens" USING btree ("grant_id");--> statement-breakpoint
 CREATE INDEX "create_keys_age" ON "platform"."create_keys" USING btree ("workspace_id","created_at");--> statement-breakpoint
 CREATE INDEX "held_reports_connection" ON "platform"."held_reports" USING btree ("connection_id","position");--> statement-breakpoint
 CREATE INDEX "timers_due" ON "platform"."timers" USING btree ("due_at","id");--> statement-breakpoint

@@ -308,4 +308,45 @@ export const ASSUMPTIONS = {
     'the next end to come',
     'Renew before this date: one that has passed is shown only where no other is to come, or it would hide them.',
   ),
+  oauthPaths: assume(
+    {
+      authorize: '/oauth/authorize',
+      token: '/oauth/token',
+      revoke: '/oauth/revoke',
+      jwks: '/oauth/jwks',
+    },
+    'Paths are not shown; clients find them in the discovery document.',
+  ),
+  oauthCodeLifetimeMs: assume(
+    60 * second,
+    'How long a code is good for is not shown; a client redeems it at once.',
+  ),
+  oauthConnectionsParameter: assume(
+    'connection_ids',
+    'An authorize request may carry a connection list; its parameter is not shown: ids, separated by blanks.',
+  ),
+  oauthConnectionsLeftOut: assume(
+    'all of the workspace',
+    'Without a list the one who approves chooses; where nobody is asked, the app gets what is there.',
+  ),
+  oauthScopeLeftOut: assume(
+    'all of the app',
+    'A request without scopes is not mentioned; RFC 6749 asks for a default or a refusal.',
+  ),
+  oauthAccessToken: assume(
+    { algorithm: 'ES256', subject: 'the workspace', audience: 'REST and tools, unless `resource` names one' },
+    'Only JWT and 15 minutes are shown; the rest follows RFC 9068.',
+  ),
+  oauthReuse: assume(
+    'ends the grant',
+    'What a second use of a code or refresh token does is not shown; one of its two users is a thief.',
+  ),
+  oauthRevocation: assume(
+    'ends the grant, by either token',
+    'RFC 7009 leaves open what else ends; an access token is only a proof of its grant.',
+  ),
+  oauthRedirects: assume(
+    'HTTPS, loopback HTTP or a private-use scheme',
+    'Which addresses may be registered is not shown; a code must not travel in the clear.',
+  ),
 } as const satisfies Readonly<Record<string, Assumption<unknown>>>;

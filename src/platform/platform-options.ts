@@ -2,6 +2,7 @@ import type { Clock } from '../runtime/clock/clock.ts';
 import type { Database } from '../runtime/database/database.ts';
 import type { Logger } from '../runtime/logger/logger.ts';
 import type { HostLookup } from '../runtime/public-network/host-lookup.ts';
+import type { PortalSessions } from './oauth/portal-session.ts';
 import type { ApiFaults } from './rest/api-faults.ts';
 import type { OnCall } from './rest/call-record.ts';
 import type { StoredTimer } from './time/timers.ts';
@@ -23,6 +24,10 @@ export interface BaseUrls {
 export interface PlatformPorts {
   readonly webhookFaults?: WebhookFaults;
   readonly apiFaults?: ApiFaults;
+  /** Faults of the authorization server; paths are relative to `{auth_url}`. */
+  readonly oauthFaults?: ApiFaults;
+  /** Who is signed in to the developer portal; default: nobody. */
+  readonly portal?: PortalSessions;
   readonly hosts?: TunnelHosts;
   /** Resolves the names of receivers; default: the system. */
   readonly lookup?: HostLookup;

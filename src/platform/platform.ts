@@ -16,6 +16,7 @@ import { createPageCursors } from './messages/page-cursor.ts';
 import { createSender } from './messages/send-messages.ts';
 import type { SendTiming } from './messages/send-timing.ts';
 import { type Contacts, createContacts } from './network/contacts.ts';
+import { type Oauth, startOauth } from './oauth/start-oauth.ts';
 import type { PlatformOptions } from './platform-options.ts';
 import { noApiFaults } from './rest/api-faults.ts';
 import { createApp } from './rest/app.ts';
@@ -35,10 +36,14 @@ export type { PlatformOptions, PlatformPorts } from './platform-options.ts';
 
 /** The service. `app` is what its clients see; the rest is for the hand that moves people, phones and time. */
 export interface Platform {
-  /** Serves `/api/v1`; every listener that mounts it serves the identical API. */
+  /** Serves `/api/v1`, and the authorization server beside it. */
   readonly app: express.Express;
+  /** Serves the identical API alone, for the legacy address. */
+  readonly legacyApp: express.Express;
   readonly workspaces: Workspaces;
   readonly apiKeys: ApiKeys;
+  /** OAuth apps, and what people consented to. */
+  readonly oauth: Pick<Oauth, 'apps' | 'grants'>;
   readonly connections: Connections;
   /** Outages of sessions, and the owners' phones. */
   readonly outages: Outages;
@@ -117,7 +122,24 @@ async function startPlatform(options: PlatformOptions, release: () => Promise<vo
   });
   const faults = ports.apiFaults ?? noApiFaults;
   const { onCall } = ports;
-  const calls = createCallServer({ database, clock, systemClock, logger, faults, endpoints, onCall });
+  const oauth = await startOauth({
+    database,
+    changeState,
+    clock,
+    systemClock,
+    logger,
+    baseUrls: options.baseUrls,
+    webhooks,
+    portal: ports.portal,
+    faults: ports.oauthFaults,
+  });
+  const { tokens } = oauth;
+  const calls = createCallServer({ database, tokens, clock, systemClock, logger, faults, endpoints, onCall });
+  const served = {
+    calls,
+    media: serveMedia(mediaStore, logger),
+    trustedProxies: options.trustedProxies ?? [],
+  };
 
   try {
     await webhooks.load();
@@ -132,13 +154,11 @@ async function startPlatform(options: PlatformOptions, release: () => Promise<vo
   }
 
   return {
-    app: createApp({
-      calls,
-      media: serveMedia(mediaStore, logger),
-      trustedProxies: options.trustedProxies ?? [],
-    }),
+    app: createApp({ ...served, oauth: oauth.server }),
+    legacyApp: createApp(served),
     workspaces: createWorkspaces(changeState),
     apiKeys: createApiKeys(database, changeState),
+    oauth,
     connections: createConnections(changeState),
     outages: createOutages({ changeState, random }),
     licences: createLicences(changeState),
@@ -154,10 +174,11 @@ async function startPlatform(options: PlatformOptions, release: () => Promise<vo
     async settle() {
       for (;;) {
         await calls.idle();
+        await oauth.server.idle();
         const fired = await runner.fireDue();
         await doubts.idle();
         await delivery.settle();
-        if (fired.length === 0 && calls.open === 0) return;
+        if (fired.length === 0 && calls.open === 0 && oauth.server.open === 0) return;
       }
     },
 
@@ -177,6 +198,7 @@ async function startPlatform(options: PlatformOptions, release: () => Promise<vo
       sender.giveUp();
       await sender.idle();
       await calls.close();
+      await oauth.server.close();
       doubts.clear();
       await delivery.close();
       await release();

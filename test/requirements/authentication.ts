@@ -1,6 +1,6 @@
 import { later, notModelled, section } from './requirement.ts';
 
-const OAUTH = 'OAuth is not built yet.';
+const CLIENT = 'The connector has no OAuth accounts yet.';
 const CONSENT = 'Consent is not built yet.';
 
 /** Part 5: authentication. */
@@ -9,11 +9,8 @@ export const AUTHENTICATION = [
     'auth.bearer': 'The credential stands in `Authorization: Bearer` and is taken on every endpoint.',
     'auth.key.no-expiry': 'An API key does not expire.',
     'auth.key.first-connection': 'An API key can create the first connection.',
-    'auth.oauth.token': later(
-      'An access token is a JWT of 15 minutes with a refresh token of 30 days.',
-      OAUTH,
-    ),
-    'auth.oauth.needs-connection': later('A grant needs a connection that exists.', OAUTH),
+    'auth.oauth.token': 'An access token is a JWT of 15 minutes with a refresh token of 30 days.',
+    'auth.oauth.needs-connection': 'A grant needs a connection that exists.',
   }),
   ...section('API keys', {
     'auth.key.portal': notModelled(
@@ -42,28 +39,20 @@ export const AUTHENTICATION = [
     'scopes.missing': 'A credential without the scope gets 403 `insufficient_scope`.',
   }),
   ...section('OAuth 2.0', {
-    'oauth.code': later('Authorization code with PKCE; S256 is required.', OAUTH),
-    'oauth.client-auth': later('The token endpoint takes `client_secret_post`.', OAUTH),
-    'oauth.discovery': later('Discovery is at `/.well-known/oauth-authorization-server`.', OAUTH),
-    'oauth.paths': later(
-      'Paths of the authorize and token endpoints.',
-      'OAuth is not built yet; the paths are not shown.',
-    ),
-    'oauth.refresh.rotates': later('A refresh voids the old refresh token.', OAUTH),
-    'oauth.refresh.serialized': later('A client refreshes one at a time.', OAUTH),
-    'oauth.refresh.on-401': later('On 401 a client refreshes once and repeats.', OAUTH),
-    'oauth.grant.existing': later(
-      'An authorize request with an empty list of connections is refused.',
-      OAUTH,
-    ),
+    'oauth.code': 'Authorization code with PKCE; S256 is required.',
+    'oauth.client-auth': 'The token endpoint takes `client_secret_post`.',
+    'oauth.discovery': 'Discovery is at `/.well-known/oauth-authorization-server`.',
+    'oauth.paths': 'The discovery document leads to the endpoints; their paths are not shown.',
+    'oauth.refresh.rotates': 'A refresh voids the old refresh token.',
+    'oauth.refresh.serialized': later('A client refreshes one at a time.', CLIENT),
+    'oauth.refresh.on-401': later('On 401 a client refreshes once and repeats.', CLIENT),
+    'oauth.grant.existing': 'An authorize request with an empty list of connections is refused.',
     'oauth.consent.portal': later('A portal admin approves with a user code.', CONSENT),
     'oauth.consent.standalone': later(
       'The owner of a standalone workspace chooses workspace, connections and scopes.',
       CONSENT,
     ),
-    'oauth.consent.automatic': later(
+    'oauth.consent.automatic':
       'A developer who owns exactly one standalone workspace with a connection is approved at once.',
-      CONSENT,
-    ),
   }),
 ];

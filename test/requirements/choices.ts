@@ -77,19 +77,13 @@ export const CHOICES = section(CHOICES_HEADING, {
   'choice.marked.unknown': 'A receipt for an outgoing or unknown message is 404.',
   'choice.media-url': '`mediaUrl` is an unguessable address of the service, served as an attachment.',
   'choice.aliases': 'Aliases stand exactly where the tables list them.',
-  'choice.oauth.token': later('An expired or malformed access token is 401 `invalid_token`.', OAUTH),
-  'choice.oauth.grant': later('403 `invalid_grant` is a create whose grant has no connection left.', OAUTH),
-  'choice.oauth.webhook': later('The webhook calls of an app act on its own subscription.', OAUTH),
+  'choice.oauth.token': 'An expired or malformed access token is 401 `invalid_token`.',
+  'choice.oauth.grant': '403 `invalid_grant` is a create whose grant has no connection left.',
+  'choice.oauth.webhook': 'The webhook calls of an app act on its own subscription.',
   'choice.oauth.user-code': later(
     'The authorize page shows the user code, and the portal admin enters it.',
     OAUTH,
   ),
-  'choice.oauth.developer': later(
-    'The signed-in developer is the owner of the workspace that owns the app.',
-    OAUTH,
-  ),
-  'choice.oauth.legacy-events': later(
-    '`events` of a legacy subscription lists `message.received` alone.',
-    OAUTH,
-  ),
+  'choice.oauth.developer': 'The signed-in developer is the owner of the workspace that owns the app.',
+  'choice.oauth.legacy-events': '`events` of a legacy subscription lists `message.received` alone.',
 });

@@ -1,7 +1,6 @@
 import { later, section } from './requirement.ts';
 
 const TOOL_SERVER = 'The tool server is not built yet.';
-const OAUTH = 'OAuth is not built yet.';
 
 /** Part 4: the rules of each endpoint. */
 export const ENDPOINT_RULES = [
@@ -10,10 +9,7 @@ export const ENDPOINT_RULES = [
     'connections.create.standalone-only':
       'Only a standalone workspace creates; another gets 403 `forbidden_portal_kind`.',
     'connections.create.first-by-key': 'An API key can create the first connection of a workspace.',
-    'connections.create.first-not-by-oauth': later(
-      'A grant alone cannot create the first connection.',
-      OAUTH,
-    ),
+    'connections.create.first-not-by-oauth': 'A grant alone cannot create the first connection.',
     'connections.create.over-quota':
       'Beyond the quota a connection is created and stays without an active licence.',
     'connections.create.rotation': 'The network changes the pairing code about every 20 s.',

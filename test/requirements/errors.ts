@@ -1,6 +1,4 @@
-import { later, section } from './requirement.ts';
-
-const OAUTH = 'OAuth is not built yet.';
+import { section } from './requirement.ts';
 
 /** Part 7: errors. */
 export const ERROR_CODES = section('Errors', {
@@ -16,7 +14,7 @@ export const ERROR_CODES = section('Errors', {
   'errors.ip_not_allowed': '403 `ip_not_allowed`: the address is not on the allowlist.',
   'errors.insufficient_scope': '403 `insufficient_scope`: the credential lacks the scope.',
   'errors.forbidden_portal_kind': '403 `forbidden_portal_kind`: a create in a portal workspace.',
-  'errors.invalid_grant': later('403 `invalid_grant`: a refusal of a create.', OAUTH),
+  'errors.invalid_grant': '403 `invalid_grant`: a refusal of a create.',
   'errors.already_connected': '409 `already_connected`: the session is live.',
   'errors.not_supported_for_provider': '409 `not_supported_for_provider`: for `qr` connections alone.',
   'errors.idempotency_in_progress':

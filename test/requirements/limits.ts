@@ -1,6 +1,4 @@
-import { later, section } from './requirement.ts';
-
-const OAUTH = 'OAuth is not built yet.';
+import { section } from './requirement.ts';
 
 /** Part 8: limits. */
 export const LIMITS = section('Limits', {
@@ -18,7 +16,7 @@ export const LIMITS = section('Limits', {
   'limits.warmup': 'A new `qr` number is capped by the hour for 72 hours.',
   'limits.warmup-figures': 'Hourly figures are not shown; ours are named in one place and hold.',
   'limits.trial': 'A trial lasts 7 days.',
-  'limits.tokens': later('An access token lives 15 minutes, a refresh token 30 days.', OAUTH),
+  'limits.tokens': 'An access token lives 15 minutes, a refresh token 30 days.',
   'limits.disconnect-detection':
     'An outage is found within 5 minutes, or after 15 to 20 minutes when healing is tried.',
   'limits.read-receipts': 'Read receipts have no rate limit.',

@@ -1,13 +1,10 @@
-import { later, notModelled, section } from './requirement.ts';
+import { notModelled, section } from './requirement.ts';
 
 /** Part 9: versioning. */
 export const VERSIONING = section('Versioning', {
   'versioning.prefix': 'Version 1 stands in the path: `/api/v1`.',
   'versioning.legacy': 'The legacy address serves the same API with the same credentials and answers.',
-  'versioning.auth-host': later(
-    'OAuth, discovery and tool server stay on their own host.',
-    'OAuth is not built yet.',
-  ),
+  'versioning.auth-host': 'OAuth, discovery and tool server stay on their own host.',
   'versioning.client.unknown-fields': 'A client ignores fields that it does not know.',
   'versioning.client.unknown-events': 'A client ignores event types that it does not know.',
   'versioning.camel-case': 'Connection endpoints use camelCase names.',

@@ -2,8 +2,10 @@ import type { Scope } from '../../contract/service/scopes.ts';
 import type { WorkspaceKind } from '../../contract/service/statuses.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { passed, recognized } from '../decision-trace.ts';
+import type { AccessTokens } from '../oauth/access-tokens.ts';
 import { PlatformError } from '../platform-error.ts';
 import type { Credential } from './credential.ts';
+import { findGranted } from './find-granted.ts';
 import { hashKey } from './hash-key.ts';
 
 const BEARER = /^Bearer +([A-Za-z0-9._~+/-]{1,4096}=*)$/i;
@@ -20,26 +22,22 @@ interface KeyRow {
   revoked_at: number | null;
 }
 
-/** The token of the one `Authorization: Bearer`. Throws `invalid_key`, or `invalid_token` for a bad access token. */
+/** Where credentials are looked up. */
+export interface CredentialSources {
+  readonly database: Queryable;
+  readonly tokens: AccessTokens;
+}
+
+/** The token of the one `Authorization: Bearer`. Throws `invalid_key`. */
 function readToken([header, second]: readonly string[]): string {
   if (header === undefined) throw new PlatformError('invalid_key', { why: 'no credential was sent' });
   if (second !== undefined) throw new PlatformError('invalid_key', { why: 'two credentials were sent' });
   const token = BEARER.exec(header)?.[1];
   if (token === undefined) throw new PlatformError('invalid_key', { why: 'it is no bearer token' });
-  if (TOKEN.test(token)) throw new PlatformError('invalid_token', { why: 'no such access token was issued' });
   return token;
 }
 
-/**
- * Finds the credential behind `Authorization`, given as all values of the header. It is read from the
- * database on each request, so that revocation and narrowing act on the next call. Throws `invalid_key` for
- * no credential, several, or one that is unknown or revoked. Implements `API keys`.
- */
-export async function resolveCredential(
-  db: Queryable,
-  authorization: readonly string[] | undefined,
-): Promise<Credential> {
-  const token = readToken(authorization ?? []);
+async function findKey(db: Queryable, token: string): Promise<Credential> {
   const [row] = await db.query<KeyRow>(
     `SELECT k.id, k.workspace_id, w.kind, k.scopes, k.connection_ids, k.ip_allowlist, k.revoked_at
      FROM platform.api_keys k JOIN platform.workspaces w ON w.id = k.workspace_id
@@ -49,7 +47,6 @@ export async function resolveCredential(
   if (row === undefined) throw new PlatformError('invalid_key', { why: 'no key has this value' });
   recognized(row.id);
   if (row.revoked_at !== null) throw new PlatformError('invalid_key', { why: 'the key was revoked' });
-  passed('credential');
   return {
     kind: 'api_key',
     id: row.id,
@@ -58,5 +55,25 @@ export async function resolveCredential(
     scopes: row.scopes,
     connectionIds: row.connection_ids,
     ipAllowlist: row.ip_allowlist,
+    subscriptionId: row.workspace_id,
+    legacy: false,
   };
+}
+
+/**
+ * Finds the credential behind `Authorization`, given as all values of the header. It is read from the
+ * database on each request, so that revocation and narrowing act on the next call. Throws `invalid_key` for
+ * no credential, several, or a key that is unknown or revoked, `invalid_token` for an access token that is not
+ * good. Implements `Authentication` and `API keys`.
+ */
+export async function resolveCredential(
+  { database, tokens }: CredentialSources,
+  authorization: readonly string[] | undefined,
+): Promise<Credential> {
+  const token = readToken(authorization ?? []);
+  const credential = TOKEN.test(token)
+    ? await findGranted(database, tokens, token)
+    : await findKey(database, token);
+  passed('credential');
+  return credential;
 }

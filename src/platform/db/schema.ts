@@ -2,6 +2,7 @@ export * from './core-tables.ts';
 export * from './media-tables.ts';
 export * from './message-tables.ts';
 export * from './network-tables.ts';
+export * from './oauth-tables.ts';
 export * from './pairing-tables.ts';
 export { platformSchema } from './platform-schema.ts';
 export * from './sandbox-tables.ts';

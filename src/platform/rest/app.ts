@@ -1,6 +1,7 @@
 import express, { type RequestHandler } from 'express';
 import { findEntry } from '../credentials/address-allowlist.ts';
 import { MEDIA_PATH } from '../media/media-address.ts';
+import type { OauthServer } from '../oauth/oauth-server.ts';
 import { PlatformError } from '../platform-error.ts';
 import { refusal, writeAnswer } from './answer.ts';
 import { NEUTRAL_PICTURE, NEUTRAL_PICTURE_PATH } from './neutral-picture.ts';
@@ -11,6 +12,8 @@ export const API_PREFIX = '/api/v1';
 
 export interface AppOptions {
   readonly calls: CallServer;
+  /** The authorization server; absent at the legacy address. */
+  readonly oauth?: OauthServer;
   /** Serves files. */
   readonly media: RequestHandler;
   /** Addresses and CIDR ranges of the proxies whose `X-Forwarded-For` is believed; with none it is ignored. */
@@ -22,7 +25,7 @@ export interface AppOptions {
  * rightmost one of `X-Forwarded-For` and the socket that is no trusted proxy: what stands left of it was
  * written by the caller.
  */
-export function createApp({ calls, media, trustedProxies }: AppOptions): express.Express {
+export function createApp({ calls, oauth, media, trustedProxies }: AppOptions): express.Express {
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
@@ -31,6 +34,9 @@ export function createApp({ calls, media, trustedProxies }: AppOptions): express
   app.set('trust proxy', (address: string) => findEntry(trustedProxies, address) !== null);
 
   app.use(API_PREFIX, (request, response) => calls.handle(request, response));
+  app.use((request, response, next) => {
+    if (oauth?.handle(request, response) !== true) next();
+  });
   app.use(MEDIA_PATH, media);
   app.get(NEUTRAL_PICTURE_PATH, (_request, response) => {
     response.type('image/svg+xml').send(NEUTRAL_PICTURE);

@@ -9,6 +9,7 @@ import { hashCanonical, isShallow } from '../connections/canonical-json.ts';
 import { detailStatus } from '../connections/connection-view.ts';
 import { type CreateRequest, createConnection } from '../connections/create-connection.ts';
 import { showPicture } from '../connections/pairing/pairing-sessions.ts';
+import type { Credential } from '../credentials/credential.ts';
 import { checkStorable } from '../messages/check-storable.ts';
 import { PlatformError } from '../platform-error.ts';
 import type { ChangeState } from '../state-change.ts';
@@ -31,6 +32,13 @@ function readRequest({ body = {}, request }: RawInput): CreateRequest {
   return { label, key: key === null ? null : { key, bodyHash: hashCanonical(body) } };
 }
 
+/** Implements `POST /connections`: a grant exists over connections alone, so it never makes the first one. */
+function requireGranted({ kind, connectionIds }: Credential): void {
+  if (kind === 'oauth' && connectionIds?.length === 0) {
+    throw new PlatformError('invalid_grant', { why: 'no connection of the grant is left' });
+  }
+}
+
 function replay(body: ReplayedConnectionAnswer): Answer {
   return { status: 200, headers: { [HEADERS.idempotencyReplayed]: 'true' }, body };
 }
@@ -42,6 +50,7 @@ export function createConnectionEndpoint({ changeState, clock }: Dependencies): 
     onlyFor: 'standalone',
     read: readRequest,
     async handle({ credential }, request): Promise<Answer> {
+      requireGranted(credential);
       const { connection, pairing, replayed } = await createConnection(changeState, credential, request);
       const { id, state } = connection;
       const shown = { id, status: detailStatus(connection) };

@@ -1,9 +1,8 @@
 import type { Request } from 'express';
-import type { Queryable } from '../../runtime/database/database.ts';
 import { ASSUMPTIONS } from '../assumptions.ts';
 import { decideAddress } from '../credentials/address-allowlist.ts';
 import type { Credential } from '../credentials/credential.ts';
-import { resolveCredential } from '../credentials/resolve-credential.ts';
+import { type CredentialSources, resolveCredential } from '../credentials/resolve-credential.ts';
 import { passed } from '../decision-trace.ts';
 import { PlatformError } from '../platform-error.ts';
 import type { Answer } from './answer.ts';
@@ -19,21 +18,29 @@ export interface Entry {
   readonly faults: readonly ApiFault[];
 }
 
-function checkAddress({ ipAllowlist }: Credential, request: Request): void {
+/** What a credential is called in the trace. */
+function nameOf({ kind }: Credential): string {
+  return kind === 'api_key' ? 'key' : 'token';
+}
+
+function checkAddress(credential: Credential, request: Request): void {
+  const { ipAllowlist } = credential;
   const { allowed, entry } = decideAddress(ipAllowlist, request.ip);
   if (!allowed) {
     const why = `${request.ip ?? 'an unknown address'} is on none of the ${ipAllowlist?.length} entries of the key`;
     throw new PlatformError('ip_not_allowed', { why });
   }
-  passed('address', entry === null ? 'the key has no allowlist' : `let in by ${entry}`);
+  passed('address', entry === null ? `the ${nameOf(credential)} has no allowlist` : `let in by ${entry}`);
 }
 
-function checkScope({ scopes }: Credential, { row }: Endpoint): void {
+function checkScope(credential: Credential, { row }: Endpoint): void {
+  const { scopes } = credential;
+  const name = nameOf(credential);
   if (!scopes.includes(row.scope)) {
-    const why = `the endpoint asks for ${row.scope}, the key has ${scopes.join(', ') || 'no scope'}`;
+    const why = `the endpoint asks for ${row.scope}, the ${name} has ${scopes.join(', ') || 'no scope'}`;
     throw new PlatformError('insufficient_scope', { why });
   }
-  passed('scope', `the key has ${row.scope}`);
+  passed('scope', `the ${name} has ${row.scope}`);
 }
 
 function checkWorkspaceKind({ workspaceKind }: Credential, { onlyFor }: Endpoint): void {
@@ -74,9 +81,9 @@ async function checkShape({ request, endpoint, params }: Entry) {
  * domain in that order. The first refusal is the answer: nothing after it is looked at, and no body is read
  * for a caller who may not send one. Each check writes to the trace of the call.
  */
-export async function passGate(db: Queryable, entry: Entry): Promise<() => Promise<Answer>> {
+export async function passGate(sources: CredentialSources, entry: Entry): Promise<() => Promise<Answer>> {
   const { request, endpoint, faults } = entry;
-  const credential = await resolveCredential(db, request.headersDistinct['authorization']);
+  const credential = await resolveCredential(sources, request.headersDistinct['authorization']);
   checkAddress(credential, request);
   checkScope(credential, endpoint);
   checkWorkspaceKind(credential, endpoint);

@@ -1,5 +1,6 @@
 import { SERVICE_ENDPOINTS } from '../../contract/service/endpoints.ts';
 import { putWebhookRequest } from '../../contract/service/webhook.ts';
+import { coveredEvents } from '../credentials/credential.ts';
 import type { WebhookConfiguration } from '../webhooks/configuration.ts';
 import { defineEndpoint, type Endpoint, ok, readShape } from './endpoint.ts';
 
@@ -8,6 +9,7 @@ export function putWebhookEndpoint(webhooks: WebhookConfiguration): Endpoint {
   return defineEndpoint({
     row: SERVICE_ENDPOINTS.putWebhook,
     read: ({ body }) => readShape(putWebhookRequest, body),
-    handle: async ({ credential }, { url }) => ok(await webhooks.put(credential.workspaceId, url)),
+    handle: async ({ credential }, { url }) =>
+      ok({ ...(await webhooks.put(credential.subscriptionId, url)), events: coveredEvents(credential) }),
   });
 }

@@ -5,7 +5,8 @@ import { PlatformError } from '../platform-error.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-async function readBytes(request: IncomingMessage, limit: number): Promise<Buffer> {
+/** The bytes of a body, of at most `limit`. Throws `payload_too_large`, or `invalid_request` for one that breaks off. */
+export async function readBytes(request: IncomingMessage, limit: number): Promise<Buffer> {
   try {
     const length = request.headers['content-length'];
     return await getRawBody(request, length === undefined ? { limit } : { limit, length });

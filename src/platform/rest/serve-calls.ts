@@ -3,6 +3,7 @@ import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import { createDecisionTrace, type DecisionTrace } from '../decision-trace.ts';
+import type { AccessTokens } from '../oauth/access-tokens.ts';
 import { PlatformError } from '../platform-error.ts';
 import type { DomainClock } from '../time/domain-clock.ts';
 import { type Answer, answerOf, writeAnswer } from './answer.ts';
@@ -16,6 +17,7 @@ import { createOpenCalls } from './open-calls.ts';
 
 interface Options {
   readonly database: Queryable;
+  readonly tokens: AccessTokens;
   readonly clock: DomainClock;
   readonly systemClock: Clock;
   readonly logger: Logger;
@@ -41,7 +43,7 @@ function codeOf({ body }: Answer): string | null {
 }
 
 export function createCallServer(options: Options): CallServer {
-  const { database, clock, systemClock, logger, faults: port, onCall } = options;
+  const { database, tokens, clock, systemClock, logger, faults: port, onCall } = options;
   const match = createRouteMatcher(options.endpoints);
   const stopping = new AbortController();
   const open = createOpenCalls();
@@ -73,7 +75,7 @@ export function createCallServer(options: Options): CallServer {
     }
     const { endpoint, params } = found;
     try {
-      const run = await passGate(database, { request, endpoint, params, faults });
+      const run = await passGate({ database, tokens }, { request, endpoint, params, faults });
       const answer = await run();
       trace.seal();
       return answer;

@@ -1,0 +1,66 @@
+import { errors } from 'jose';
+import type { Scope } from '../../contract/service/scopes.ts';
+import type { WorkspaceKind } from '../../contract/service/statuses.ts';
+import type { Queryable } from '../../runtime/database/database.ts';
+import { recognized } from '../decision-trace.ts';
+import type { AccessTokens, TokenClaims } from '../oauth/access-tokens.ts';
+import { EXISTING_CONNECTIONS } from '../oauth/grants.ts';
+import { PlatformError } from '../platform-error.ts';
+import type { Credential } from './credential.ts';
+
+interface Row {
+  app_id: string;
+  workspace_id: string;
+  kind: WorkspaceKind;
+  scopes: Scope[];
+  connection_ids: string[];
+  legacy: boolean;
+  revoked_at: number | null;
+  enabled: boolean;
+}
+
+function refuse(why: string): never {
+  throw new PlatformError('invalid_token', { why });
+}
+
+/** Why a token is not good, in words for the trace. */
+function explain(error: unknown): string {
+  return error instanceof errors.JWTExpired
+    ? 'the access token has expired'
+    : 'no such access token was issued';
+}
+
+/**
+ * The credential of an access token. The token proves a grant; what may be done is what the grant says now:
+ * scopes that both name, granted connections that still exist. A lapsed licence is a later check. Throws
+ * `invalid_token`: a client refreshes then, and learns there whether the grant is over.
+ */
+export async function findGranted(db: Queryable, tokens: AccessTokens, token: string): Promise<Credential> {
+  const claims: TokenClaims = await tokens
+    .verify(token, 'api')
+    .catch((error: unknown) => refuse(explain(error)));
+  const [row] = await db.query<Row>(
+    `SELECT g.app_id, g.workspace_id, w.kind, g.scopes, ${EXISTING_CONNECTIONS} AS connection_ids, g.legacy,
+       g.revoked_at, a.enabled
+     FROM platform.oauth_grants g
+     JOIN platform.oauth_apps a ON a.id = g.app_id
+     JOIN platform.workspaces w ON w.id = g.workspace_id
+     WHERE g.id = $1`,
+    [claims.grantId],
+  );
+  if (row === undefined || row.app_id !== claims.appId) refuse('its grant is gone');
+  recognized(claims.grantId);
+  if (row.revoked_at !== null) refuse('its grant was revoked');
+  if (!row.enabled) refuse('its app is switched off');
+  return {
+    kind: 'oauth',
+    id: claims.grantId,
+    workspaceId: row.workspace_id,
+    workspaceKind: row.kind,
+    scopes: row.scopes.filter((scope) => claims.scopes.includes(scope)),
+    connectionIds: row.connection_ids,
+    ipAllowlist: null,
+    subscriptionId: row.app_id,
+    legacy: row.legacy,
+  };
+}

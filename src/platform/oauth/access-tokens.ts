@@ -1,0 +1,90 @@
+import { randomUUID } from 'node:crypto';
+import { type JWTPayload, jwtVerify, SignJWT } from 'jose';
+import { LIMITS } from '../../contract/service/limits.ts';
+import { SCOPES, type Scope } from '../../contract/service/scopes.ts';
+import type { BaseUrls } from '../platform-options.ts';
+import type { DomainClock } from '../time/domain-clock.ts';
+import { issuerOf, resourcesOf } from './addresses.ts';
+import { SIGNING_ALGORITHM, type SigningKey } from './signing-key.ts';
+
+/** What an access token says. It is a proof of a grant, and the grant is the truth. */
+export interface TokenClaims {
+  readonly grantId: string;
+  readonly appId: string;
+  readonly scopes: readonly Scope[];
+}
+
+/** What goes into one. */
+export interface TokenSubject extends TokenClaims {
+  readonly workspaceId: string;
+  /** Null: every resource of this server. */
+  readonly resource: string | null;
+}
+
+/** Access tokens as JWTs (RFC 9068). */
+export interface AccessTokens {
+  /** Good for 15 minutes of virtual time. */
+  issue(subject: TokenSubject): Promise<string>;
+  /**
+   * What a token says that this server signed, that is not expired, and that is for the REST API (or for any
+   * resource of this server). Throws for every other text; the reason is for the trace, not for the client.
+   */
+  verify(token: string, audience: 'api' | 'any'): Promise<TokenClaims>;
+}
+
+interface Options {
+  readonly key: SigningKey;
+  readonly clock: DomainClock;
+  readonly baseUrls: () => BaseUrls;
+}
+
+const TYPE = 'at+jwt';
+const SECOND = 1_000;
+const REQUIRED = ['exp', 'iat', 'jti', 'sub', 'client_id', 'grant_id', 'scope'];
+
+function readText(payload: JWTPayload, claim: string): string {
+  const value = payload[claim];
+  if (typeof value !== 'string') throw new Error(`the claim ${claim} is no text`);
+  return value;
+}
+
+export function createAccessTokens({ key, clock, baseUrls }: Options): AccessTokens {
+  return {
+    issue({ grantId, appId, scopes, workspaceId, resource }) {
+      const urls = baseUrls();
+      const issuedAt = Math.floor(clock.now() / SECOND);
+      return new SignJWT({ client_id: appId, grant_id: grantId, scope: scopes.join(' ') })
+        .setProtectedHeader({ alg: SIGNING_ALGORITHM, typ: TYPE, kid: key.kid })
+        .setIssuer(issuerOf(urls))
+        .setAudience(resource === null ? Object.values(resourcesOf(urls)) : resource)
+        .setSubject(workspaceId)
+        .setIssuedAt(issuedAt)
+        .setExpirationTime(issuedAt + LIMITS.accessTokenLifetimeMs / SECOND)
+        .setJti(randomUUID())
+        .sign(key.privateKey);
+    },
+
+    async verify(token, audience) {
+      const urls = baseUrls();
+      const { api, tools } = resourcesOf(urls);
+      const pickKey = ({ kid }: { readonly kid?: string }) => {
+        if (kid !== key.kid) throw new Error('no such key signs here');
+        return key.publicKey;
+      };
+      const { payload } = await jwtVerify(token, pickKey, {
+        algorithms: [SIGNING_ALGORITHM],
+        typ: TYPE,
+        issuer: issuerOf(urls),
+        audience: audience === 'api' ? api : [api, tools],
+        currentDate: new Date(clock.now()),
+        requiredClaims: REQUIRED,
+      });
+      const given = new Set(readText(payload, 'scope').split(' '));
+      return {
+        grantId: readText(payload, 'grant_id'),
+        appId: readText(payload, 'client_id'),
+        scopes: SCOPES.filter((scope) => given.has(scope)),
+      };
+    },
+  };
+}

@@ -1,0 +1,41 @@
+import type { Queryable } from '../../../runtime/database/database.ts';
+import type { ChangeState } from '../../state-change.ts';
+import { codeAnswer, type OauthAnswer, type Return, returnedRefusal } from '../oauth-answer.ts';
+import { OauthError } from '../oauth-error.ts';
+import { readParameters } from '../parameters.ts';
+import type { PortalSessions } from '../portal-session.ts';
+import { approveAutomatically } from './approve-automatically.ts';
+import { giveConsent } from './give-consent.ts';
+import { identifyClient } from './identify-client.ts';
+import { readRequest } from './read-request.ts';
+
+export interface AuthorizeContext {
+  readonly database: Queryable;
+  readonly changeState: ChangeState;
+  readonly portal: PortalSessions;
+  /** Identifiers of all resources. */
+  resources(): readonly string[];
+  issuer(): string;
+}
+
+/**
+ * The authorization endpoint (RFC 6749, 4.1.1): who asks, what is asked, who approves. Throws `UnknownClient`
+ * where the answer must not be a redirect; every other refusal goes back to the client.
+ */
+export async function authorize(context: AuthorizeContext, query: string): Promise<OauthAnswer> {
+  const { database, changeState, portal } = context;
+  const parameters = readParameters(query);
+  const client = await identifyClient(database, parameters);
+  const { redirectUri, app } = client;
+  const back: Return = { redirectUri, state: parameters.get('state'), issuer: context.issuer() };
+  try {
+    const request = readRequest(parameters, client, context.resources());
+    const session = portal.find(app);
+    const consent = await approveAutomatically(database, app, request, session);
+    if (consent === null) throw new OauthError('access_denied', 'nobody who may approve is signed in');
+    return codeAnswer(back, await changeState((change) => giveConsent(change, request, consent)));
+  } catch (error) {
+    if (error instanceof OauthError) return returnedRefusal(back, error);
+    throw error;
+  }
+}

@@ -1,0 +1,79 @@
+import type { Scope } from '../../../contract/service/scopes.ts';
+import { ASSUMPTIONS } from '../../assumptions.ts';
+import { isIdentifier } from '../../identifiers.ts';
+import { OauthError } from '../oauth-error.ts';
+import type { Parameters } from '../parameters.ts';
+import { readResource } from '../resource-parameter.ts';
+import { readScopes } from '../scope-parameter.ts';
+import type { Client } from './identify-client.ts';
+
+/** An authorization request that passed all checks. */
+export interface AuthorizationRequest {
+  readonly appId: string;
+  readonly redirectUri: string;
+  /** Given back as it came. */
+  readonly state: string | null;
+  readonly challenge: string;
+  readonly scopes: readonly Scope[];
+  readonly resource: string | null;
+  /** The connections that the client names; null: it names none. */
+  readonly connectionIds: readonly string[] | null;
+}
+
+const CONNECTIONS = ASSUMPTIONS.oauthConnectionsParameter.value;
+/** A SHA-256 in base64url without padding. */
+const CHALLENGE = /^[A-Za-z0-9_-]{43}$/;
+
+function requireSingle({ repeated }: Parameters): void {
+  if (repeated === 'resource') throw new OauthError('invalid_target', 'resource may be given once');
+  if (repeated !== null) throw new OauthError('invalid_request', 'a parameter is given more than once');
+}
+
+function requireCode(parameters: Parameters): void {
+  const type = parameters.get('response_type');
+  if (type === null) throw new OauthError('invalid_request', 'response_type is missing');
+  if (type !== 'code') throw new OauthError('unsupported_response_type', 'response_type must be code');
+  const mode = parameters.get('response_mode');
+  if (mode !== null && mode !== 'query')
+    throw new OauthError('invalid_request', 'response_mode must be query');
+}
+
+/** RFC 7636: a method that is left out means `plain`, which proves nothing to who reads the request. */
+function readChallenge(parameters: Parameters): string {
+  const challenge = parameters.get('code_challenge');
+  if (challenge === null) throw new OauthError('invalid_request', 'code_challenge is missing');
+  if (parameters.get('code_challenge_method') !== 'S256') {
+    throw new OauthError('invalid_request', 'code_challenge_method must be S256');
+  }
+  if (!CHALLENGE.test(challenge)) throw new OauthError('invalid_request', 'code_challenge is no SHA-256');
+  return challenge;
+}
+
+/** Implements `OAuth 2.0`: an authorize request with an empty connection list is rejected. */
+function readConnectionIds(parameters: Parameters): readonly string[] | null {
+  if (!parameters.has(CONNECTIONS)) return null;
+  const ids = (parameters.get(CONNECTIONS) ?? '').split(' ');
+  if (!ids.every(isIdentifier)) {
+    throw new OauthError('invalid_request', 'the list of connections is empty or names none');
+  }
+  return [...new Set(ids)];
+}
+
+/**
+ * Checks 3 to 8, in their order, each answered by a redirect: single parameters, response type, challenge,
+ * scope, resource, connections. Throws `OauthError`.
+ */
+export function readRequest(
+  parameters: Parameters,
+  { app, redirectUri }: Client,
+  resources: readonly string[],
+): AuthorizationRequest {
+  requireSingle(parameters);
+  requireCode(parameters);
+  const challenge = readChallenge(parameters);
+  const scopes = readScopes(parameters, app.scopes);
+  const resource = readResource(parameters, resources);
+  const connectionIds = readConnectionIds(parameters);
+  const state = parameters.get('state');
+  return { appId: app.id, redirectUri, state, challenge, scopes, resource, connectionIds };
+}

@@ -1,0 +1,9 @@
+import type { OauthAnswer } from '../oauth-answer.ts';
+import { html, pageAnswer } from './page.ts';
+
+/** What a person sees where nothing may be sent back to the app. `why` is a sentence of ours. */
+export function refusalPage(why: string): OauthAnswer {
+  const content = html`<p role="alert">${why}</p>
+<p class="soft">Nothing was shared. Go back to the app that sent you here and tell its makers.</p>`;
+  return pageAnswer('This request cannot be answered', content, { status: 400 });
+}

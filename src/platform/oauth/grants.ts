@@ -1,0 +1,80 @@
+import type { Scope } from '../../contract/service/scopes.ts';
+import type { Queryable } from '../../runtime/database/database.ts';
+import { PlatformError } from '../platform-error.ts';
+import type { ChangeState } from '../state-change.ts';
+import { revokeGrant } from './find-grant.ts';
+
+/** A grant and its family of refresh tokens, without any token. */
+export interface GrantRecord {
+  readonly id: string;
+  readonly appId: string;
+  readonly workspaceId: string;
+  readonly scopes: readonly Scope[];
+  /** Those of the granted connections that still exist. */
+  readonly connectionIds: readonly string[];
+  readonly refreshes: number;
+  /** End of the newest refresh token, virtual epoch ms; null until the code was redeemed. */
+  readonly expiresAt: number | null;
+  readonly revokedAt: number | null;
+  readonly position: number;
+  readonly createdAt: number;
+}
+
+/** The portal's hand on what people have consented to. Changes act on the next call. */
+export interface OauthGrants {
+  /** Newest first; `before` is a position. */
+  list(options: { readonly limit: number; readonly before?: number }): Promise<GrantRecord[]>;
+  /** Throws `not_found` for an unknown grant; revoking twice is no error. */
+  revoke(id: string): Promise<void>;
+}
+
+interface Row {
+  id: string;
+  app_id: string;
+  workspace_id: string;
+  scopes: Scope[];
+  connection_ids: string[];
+  refreshes: number;
+  expires_at: number | null;
+  revoked_at: number | null;
+  position: number;
+  created_at: number;
+}
+
+/** The granted connections that exist, in the order of the grant; for a grant `g`. */
+export const EXISTING_CONNECTIONS = `ARRAY(
+  SELECT c.id FROM unnest(g.connection_ids) WITH ORDINALITY AS granted (id, place)
+  JOIN platform.connections c ON c.id = granted.id AND c.workspace_id = g.workspace_id
+  ORDER BY granted.place)`;
+
+export function createOauthGrants(database: Queryable, changeState: ChangeState): OauthGrants {
+  return {
+    async list({ limit, before }) {
+      const rows = await database.query<Row>(
+        `SELECT g.id, g.app_id, g.workspace_id, g.scopes, ${EXISTING_CONNECTIONS} AS connection_ids,
+           g.refreshes, g.expires_at, g.revoked_at, g.position, g.created_at
+         FROM platform.oauth_grants g WHERE g.position < $1::bigint
+         ORDER BY g.position DESC LIMIT $2::integer`,
+        [before ?? Number.MAX_SAFE_INTEGER, limit],
+      );
+      return rows.map((row) => ({
+        id: row.id,
+        appId: row.app_id,
+        workspaceId: row.workspace_id,
+        scopes: row.scopes,
+        connectionIds: row.connection_ids,
+        refreshes: row.refreshes,
+        expiresAt: row.expires_at,
+        revokedAt: row.revoked_at,
+        position: row.position,
+        createdAt: row.created_at,
+      }));
+    },
+    revoke: (id) =>
+      changeState(async ({ tx, now }) => {
+        const known = await tx.query('SELECT id FROM platform.oauth_grants WHERE id = $1', [id]);
+        if (known.length === 0) throw new PlatformError('not_found');
+        await revokeGrant(tx, id, now);
+      }),
+  };
+}

@@ -1,0 +1,24 @@
+import type { ApiFault } from '../rest/api-faults.ts';
+import { jsonAnswer, type OauthAnswer } from './oauth-answer.ts';
+
+type StatusFault = Extract<ApiFault, { readonly type: 'status' }>;
+
+/** The error that a status stands for when a fault names none. */
+function usualError(status: number): string {
+  if (status === 503 || status === 429) return 'temporarily_unavailable';
+  if (status === 401) return 'invalid_client';
+  return status < 500 ? 'invalid_request' : 'server_error';
+}
+
+/** The answer that a fault makes up. */
+export function answerOauthFault({
+  code: status,
+  error = usualError(status),
+  retryAfter,
+}: StatusFault): OauthAnswer {
+  return jsonAnswer(
+    status,
+    { error, error_description: 'a fault of the sandbox' },
+    retryAfter === undefined ? {} : { 'Retry-After': String(retryAfter) },
+  );
+}

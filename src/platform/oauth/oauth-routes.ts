@@ -1,0 +1,88 @@
+import type { Request } from 'express';
+import type { Database } from '../../runtime/database/database.ts';
+import type { BaseUrls } from '../platform-options.ts';
+import type { ChangeState } from '../state-change.ts';
+import type { DomainClock } from '../time/domain-clock.ts';
+import type { AccessTokens } from './access-tokens.ts';
+import { DISCOVERY_PATH, issuerOf, OAUTH_PATHS, resourcesOf } from './addresses.ts';
+import { type AuthorizeContext, authorize } from './authorize/authorize.ts';
+import { UnknownClient } from './authorize/identify-client.ts';
+import { refusalPage } from './consent/refusal-page.ts';
+import { describeServer } from './metadata.ts';
+import { documentAnswer, jsonAnswer, type OauthAnswer, refusalAnswer } from './oauth-answer.ts';
+import { OauthError } from './oauth-error.ts';
+import type { OauthRoutes } from './oauth-server.ts';
+import type { PortalSessions } from './portal-session.ts';
+import { readForm } from './read-form.ts';
+import type { SigningKey } from './signing-key.ts';
+import { authenticateClient } from './token/authenticate-client.ts';
+import { findGrantType } from './token/grant-types.ts';
+import { revokeToken } from './token/revoke-token.ts';
+import type { TokenContext } from './token/token-context.ts';
+
+interface Options {
+  readonly database: Database;
+  readonly changeState: ChangeState;
+  readonly clock: DomainClock;
+  readonly baseUrls: () => BaseUrls;
+  readonly key: SigningKey;
+  readonly tokens: AccessTokens;
+  readonly portal: PortalSessions;
+}
+
+function queryOf({ originalUrl }: Request): string {
+  const begin = originalUrl.indexOf('?');
+  return begin === -1 ? '' : originalUrl.slice(begin + 1);
+}
+
+/** Who cannot be sent back is told here. */
+async function onPage(work: () => Promise<OauthAnswer>): Promise<OauthAnswer> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof UnknownClient) return refusalPage(error.message);
+    throw error;
+  }
+}
+
+/** A client that came with a header is told which scheme it tried (RFC 6749, 5.2). */
+async function forClients(request: Request, work: () => Promise<OauthAnswer>): Promise<OauthAnswer> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof OauthError) || error.code !== 'invalid_client') throw error;
+    const tried = request.headersDistinct['authorization']?.[0]?.split(' ')[0];
+    const scheme = tried !== undefined && /^[A-Za-z]{1,20}$/.test(tried) ? tried : 'Basic';
+    return refusalAnswer(error, tried === undefined ? {} : { 'WWW-Authenticate': `${scheme} realm="oauth"` });
+  }
+}
+
+/** The endpoints of the authorization server. Implements `OAuth 2.0`. */
+export function createOauthRoutes(options: Options): OauthRoutes {
+  const { database, changeState, clock, baseUrls, key, tokens, portal } = options;
+  const issuer = (): string => issuerOf(baseUrls());
+  const resources = (): string[] => Object.values(resourcesOf(baseUrls()));
+  const authorizing: AuthorizeContext = { database, changeState, portal, resources, issuer };
+  const context: TokenContext = { database, changeState, tokens, resources, now: () => clock.now() };
+
+  const token = async (request: Request): Promise<OauthAnswer> => {
+    const parameters = await readForm(request);
+    const app = await authenticateClient(database, request, parameters);
+    return jsonAnswer(200, await findGrantType(parameters)(context, app, parameters));
+  };
+  const revoke = async (request: Request): Promise<OauthAnswer> => {
+    const parameters = await readForm(request);
+    await revokeToken(context, await authenticateClient(database, request, parameters), parameters);
+    return jsonAnswer(200, {});
+  };
+
+  return {
+    [DISCOVERY_PATH]: { GET: async () => documentAnswer(describeServer(baseUrls())) },
+    [OAUTH_PATHS.jwks]: { GET: async () => documentAnswer({ keys: [key.publicJwk] }) },
+    [OAUTH_PATHS.authorize]: {
+      GET: (request) => onPage(() => authorize(authorizing, queryOf(request))),
+    },
+    [OAUTH_PATHS.token]: { POST: (request) => forClients(request, () => token(request)) },
+    [OAUTH_PATHS.revoke]: { POST: (request) => forClients(request, () => revoke(request)) },
+  };
+}

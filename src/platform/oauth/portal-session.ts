@@ -1,0 +1,33 @@
+import type { WorkspaceKind } from '../../contract/service/statuses.ts';
+import type { Queryable } from '../../runtime/database/database.ts';
+import type { App } from './apps.ts';
+
+/** Somebody who is signed in to the developer portal. */
+export interface PortalSession {
+  /** The workspaces that they own; null: every one there is. */
+  readonly workspaceIds: readonly string[] | null;
+}
+
+/** Port: signing in belongs to the portal, not to this server. */
+export interface PortalSessions {
+  /** Who is signed in where an app sends its user to be asked; null: nobody. */
+  find(app: Pick<App, 'ownerWorkspaceId'>): PortalSession | null;
+}
+
+export const nobodySignedIn: PortalSessions = { find: () => null };
+
+/** A workspace that somebody owns. */
+export interface OwnedWorkspace {
+  readonly id: string;
+  readonly kind: WorkspaceKind;
+}
+
+/** The workspaces of a session, oldest first; none where nobody is signed in. */
+export function readOwned(db: Queryable, session: PortalSession | null): Promise<OwnedWorkspace[]> {
+  return db.query<OwnedWorkspace>(
+    `SELECT id, kind FROM platform.workspaces
+     WHERE $1::boolean AND ($2::text[] IS NULL OR id = ANY($2::text[]))
+     ORDER BY created_at, id`,
+    [session !== null, session?.workspaceIds ?? null],
+  );
+}

@@ -1,0 +1,37 @@
+import type { Request } from 'express';
+import { PlatformError } from '../platform-error.ts';
+import { readBytes, requirePlain } from '../rest/read-body.ts';
+import { OauthError } from './oauth-error.ts';
+import { type Parameters, readParameters } from './parameters.ts';
+
+const MOST_BYTES = 16 * 1024;
+const FORM = /^application\/x-www-form-urlencoded\s*(;|$)/i;
+
+async function readText(request: Request): Promise<string> {
+  try {
+    requirePlain(request);
+    return (await readBytes(request, MOST_BYTES)).toString('utf8');
+  } catch (error) {
+    if (!(error instanceof PlatformError)) throw error;
+    throw new OauthError('invalid_request', 'the body is too large, encoded or not complete');
+  }
+}
+
+/**
+ * The parameters of a form in the body, each given once. A query is refused, since addresses are written to logs
+ * (RFC 6749, 2.3.1). Throws `invalid_request`.
+ */
+export async function readForm(request: Request): Promise<Parameters> {
+  const [type = '', second] = request.headersDistinct['content-type'] ?? [];
+  if (second !== undefined || !FORM.test(type)) {
+    throw new OauthError('invalid_request', 'the body must be application/x-www-form-urlencoded');
+  }
+  if (request.originalUrl.includes('?')) {
+    throw new OauthError('invalid_request', 'parameters belong in the body, not in the address');
+  }
+  const parameters = readParameters(await readText(request));
+  if (parameters.repeated !== null) {
+    throw new OauthError('invalid_request', 'a parameter is given more than once');
+  }
+  return parameters;
+}

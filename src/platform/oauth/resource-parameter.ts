@@ -1,0 +1,15 @@
+import { OauthError } from './oauth-error.ts';
+import type { Parameters } from './parameters.ts';
+
+/**
+ * The one resource that tokens are asked for (RFC 8707); null: all that are allowed. Compared as text with what
+ * this server knows, never with the host that was asked. Throws `invalid_target`.
+ */
+export function readResource(parameters: Parameters, allowed: readonly string[]): string | null {
+  if (!parameters.has('resource')) return null;
+  const resource = parameters.get('resource');
+  if (resource === null || !allowed.includes(resource)) {
+    throw new OauthError('invalid_target', 'resource must be one that this server issues tokens for');
+  }
+  return resource;
+}

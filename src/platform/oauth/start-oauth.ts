@@ -1,0 +1,50 @@
+import type { Clock } from '../../runtime/clock/clock.ts';
+import type { Database } from '../../runtime/database/database.ts';
+import type { Logger } from '../../runtime/logger/logger.ts';
+import type { BaseUrls } from '../platform-options.ts';
+import { type ApiFaults, noApiFaults } from '../rest/api-faults.ts';
+import type { ChangeState } from '../state-change.ts';
+import type { DomainClock } from '../time/domain-clock.ts';
+import type { WebhookConfiguration } from '../webhooks/configuration.ts';
+import { type AccessTokens, createAccessTokens } from './access-tokens.ts';
+import { createOauthApps, type OauthApps } from './apps.ts';
+import { createOauthGrants, type OauthGrants } from './grants.ts';
+import { createOauthRoutes } from './oauth-routes.ts';
+import { createOauthServer, type OauthServer } from './oauth-server.ts';
+import { nobodySignedIn, type PortalSessions } from './portal-session.ts';
+import { loadSigningKey } from './signing-key.ts';
+
+interface Options {
+  readonly database: Database;
+  readonly changeState: ChangeState;
+  readonly clock: DomainClock;
+  readonly systemClock: Clock;
+  readonly logger: Logger;
+  readonly baseUrls: () => BaseUrls;
+  readonly webhooks: WebhookConfiguration;
+  readonly portal: PortalSessions | undefined;
+  readonly faults: ApiFaults | undefined;
+}
+
+/** The authorization server with what the rest of the service needs of it. */
+export interface Oauth {
+  readonly server: OauthServer;
+  readonly tokens: AccessTokens;
+  readonly apps: OauthApps;
+  readonly grants: OauthGrants;
+}
+
+/** Loads the signing key, and makes it at the first start on a database. */
+export async function startOauth(options: Options): Promise<Oauth> {
+  const { database, changeState, clock, systemClock, logger, baseUrls, webhooks } = options;
+  const { portal = nobodySignedIn, faults = noApiFaults } = options;
+  const key = await loadSigningKey(database);
+  const tokens = createAccessTokens({ key, clock, baseUrls });
+  const routes = createOauthRoutes({ database, changeState, clock, baseUrls, key, tokens, portal });
+  return {
+    server: createOauthServer({ routes, faults, systemClock, logger }),
+    tokens,
+    apps: createOauthApps(database, changeState, webhooks),
+    grants: createOauthGrants(database, changeState),
+  };
+}

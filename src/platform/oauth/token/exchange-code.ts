@@ -1,0 +1,103 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { Queryable } from '../../../runtime/database/database.ts';
+import type { App } from '../apps.ts';
+import {
+  GRANT_COLUMNS,
+  type Grant,
+  type GrantRow,
+  refuseGrant,
+  resourcesOfGrant,
+  revokeGrant,
+  toGrant,
+} from '../find-grant.ts';
+import { OauthError } from '../oauth-error.ts';
+import { hashOauthSecret } from '../oauth-secrets.ts';
+import type { Parameters } from '../parameters.ts';
+import { readResource } from '../resource-parameter.ts';
+import { answerTokens, storeRefreshToken, type TokenAnswer } from './issue-tokens.ts';
+import type { TokenContext } from './token-context.ts';
+
+/** RFC 7636, 4.1. */
+const VERIFIER = /^[A-Za-z0-9._~-]{43,128}$/;
+
+interface StoredCode {
+  readonly grant: Grant;
+  readonly redirectUri: string;
+  readonly challenge: string;
+  readonly expiresAt: number;
+  readonly consumed: boolean;
+}
+
+interface Row extends GrantRow {
+  redirect_uri: string;
+  challenge: string;
+  code_expires_at: number;
+  consumed_at: number | null;
+}
+
+async function findCode(db: Queryable, hash: Buffer): Promise<StoredCode | null> {
+  const [row] = await db.query<Row>(
+    `SELECT ${GRANT_COLUMNS}, c.redirect_uri, c.challenge, c.expires_at AS code_expires_at, c.consumed_at
+     FROM platform.oauth_codes c JOIN platform.oauth_grants g ON g.id = c.grant_id WHERE c.hash = $1`,
+    [hash],
+  );
+  if (row === undefined) return null;
+  const { redirect_uri: redirectUri, challenge, code_expires_at: expiresAt } = row;
+  return { grant: toGrant(row), redirectUri, challenge, expiresAt, consumed: row.consumed_at !== null };
+}
+
+function requireParameter(parameters: Parameters, name: string): string {
+  const value = parameters.get(name);
+  if (value === null) throw new OauthError('invalid_request', `${name} is missing`);
+  return value;
+}
+
+function readVerifier(parameters: Parameters): string {
+  const verifier = requireParameter(parameters, 'code_verifier');
+  if (!VERIFIER.test(verifier)) {
+    throw new OauthError('invalid_request', 'code_verifier must have 43 to 128 unreserved characters');
+  }
+  return verifier;
+}
+
+function fits(verifier: string, challenge: string): boolean {
+  const digest = createHash('sha256').update(verifier).digest();
+  return timingSafeEqual(digest, Buffer.from(challenge, 'base64url'));
+}
+
+/**
+ * Tokens for an authorization code (RFC 6749, 4.1.3). All is checked before the code is used up: a request with
+ * a wrong address or verifier costs its owner nothing. A second use revokes what the first one issued.
+ */
+export async function exchangeCode(
+  { database, changeState, tokens, resources, now }: TokenContext,
+  app: App,
+  parameters: Parameters,
+): Promise<TokenAnswer> {
+  const hash = hashOauthSecret(requireParameter(parameters, 'code'));
+  const redirectUri = requireParameter(parameters, 'redirect_uri');
+  const verifier = readVerifier(parameters);
+  const code = await findCode(database, hash);
+  if (code === null || code.grant.appId !== app.id) refuseGrant('the code is unknown');
+  const { grant } = code;
+  const refuseReuse = async (): Promise<never> => {
+    await changeState((change) => revokeGrant(change.tx, grant.id, change.now));
+    return refuseGrant('the code was used before; what it issued is revoked');
+  };
+  if (code.consumed) return refuseReuse();
+  if (grant.revoked) refuseGrant('the grant was revoked');
+  if (code.expiresAt <= now()) refuseGrant('the code has expired');
+  if (redirectUri !== code.redirectUri) refuseGrant('redirect_uri is not the one of the request');
+  if (!fits(verifier, code.challenge)) refuseGrant('code_verifier does not fit the challenge');
+  const resource = readResource(parameters, resourcesOfGrant(grant, resources())) ?? grant.resource;
+
+  const refreshToken = await changeState(async (change) => {
+    const used = await change.tx.query(
+      `UPDATE platform.oauth_codes SET consumed_at = $2 WHERE hash = $1 AND consumed_at IS NULL RETURNING hash`,
+      [hash, change.now],
+    );
+    return used.length === 0 ? null : storeRefreshToken(change, grant.id, 0);
+  });
+  if (refreshToken === null) return refuseReuse();
+  return answerTokens(tokens, grant, grant.scopes, resource, refreshToken);
+}

@@ -1,0 +1,52 @@
+import { LIMITS } from '../../../contract/service/limits.ts';
+import type { Scope } from '../../../contract/service/scopes.ts';
+import type { StateChange } from '../../state-change.ts';
+import type { AccessTokens } from '../access-tokens.ts';
+import type { Grant } from '../find-grant.ts';
+import { hashOauthSecret, newOauthSecret } from '../oauth-secrets.ts';
+
+/** A successful answer of the token endpoint (RFC 6749, 5.1). */
+export interface TokenAnswer {
+  readonly access_token: string;
+  readonly token_type: 'Bearer';
+  /** Seconds. */
+  readonly expires_in: number;
+  readonly refresh_token: string;
+  readonly scope: string;
+}
+
+/** Stores a new refresh token of a family, good for 30 days; answers the token. */
+export async function storeRefreshToken(
+  { tx, now }: StateChange,
+  grantId: string,
+  refreshes: 0 | 1,
+): Promise<string> {
+  const token = newOauthSecret('refresh');
+  const expiresAt = now + LIMITS.refreshTokenLifetimeMs;
+  await tx.query(
+    `WITH token AS (
+       INSERT INTO platform.oauth_refresh_tokens (hash, grant_id, expires_at) VALUES ($1, $2, $3)
+     )
+     UPDATE platform.oauth_grants SET expires_at = $3, refreshes = refreshes + $4::integer WHERE id = $2`,
+    [hashOauthSecret(token), grantId, expiresAt, refreshes],
+  );
+  return token;
+}
+
+/** The answer with an access token for `scopes`; the refresh token goes on standing for the whole grant. */
+export async function answerTokens(
+  tokens: AccessTokens,
+  grant: Grant,
+  scopes: readonly Scope[],
+  resource: string | null,
+  refreshToken: string,
+): Promise<TokenAnswer> {
+  const { id: grantId, appId, workspaceId } = grant;
+  return {
+    access_token: await tokens.issue({ grantId, appId, workspaceId, scopes, resource }),
+    token_type: 'Bearer',
+    expires_in: LIMITS.accessTokenLifetimeMs / 1_000,
+    refresh_token: refreshToken,
+    scope: scopes.join(' '),
+  };
+}

@@ -1,0 +1,80 @@
+import type { Queryable } from '../../../runtime/database/database.ts';
+import type { App } from '../apps.ts';
+import {
+  GRANT_COLUMNS,
+  type Grant,
+  type GrantRow,
+  refuseGrant,
+  resourcesOfGrant,
+  revokeGrant,
+  toGrant,
+} from '../find-grant.ts';
+import { OauthError } from '../oauth-error.ts';
+import { hashOauthSecret } from '../oauth-secrets.ts';
+import type { Parameters } from '../parameters.ts';
+import { readResource } from '../resource-parameter.ts';
+import { readScopes } from '../scope-parameter.ts';
+import { answerTokens, storeRefreshToken, type TokenAnswer } from './issue-tokens.ts';
+import type { TokenContext } from './token-context.ts';
+
+/** A refresh token and its grant. */
+export interface StoredRefreshToken {
+  readonly grant: Grant;
+  readonly expiresAt: number;
+  readonly consumed: boolean;
+}
+
+interface Row extends GrantRow {
+  token_expires_at: number;
+  consumed_at: number | null;
+}
+
+/** The refresh token with this hash; null when none was ever issued. */
+export async function findRefreshToken(db: Queryable, hash: Buffer): Promise<StoredRefreshToken | null> {
+  const [row] = await db.query<Row>(
+    `SELECT ${GRANT_COLUMNS}, t.expires_at AS token_expires_at, t.consumed_at
+     FROM platform.oauth_refresh_tokens t JOIN platform.oauth_grants g ON g.id = t.grant_id
+     WHERE t.hash = $1`,
+    [hash],
+  );
+  if (row === undefined) return null;
+  return { grant: toGrant(row), expiresAt: row.token_expires_at, consumed: row.consumed_at !== null };
+}
+
+/**
+ * New tokens for a refresh token (RFC 6749, 6). All is checked before the token is used up, and it is used up by
+ * one conditional update: of two requests at once, one gets tokens. A token that was used before is in wrong
+ * hands, so its whole family is revoked, in a transaction of its own that outlives this refusal.
+ */
+export async function refreshGrant(
+  { database, changeState, tokens, resources, now }: TokenContext,
+  app: App,
+  parameters: Parameters,
+): Promise<TokenAnswer> {
+  const given = parameters.get('refresh_token');
+  if (given === null) throw new OauthError('invalid_request', 'refresh_token is missing');
+  const hash = hashOauthSecret(given);
+  const token = await findRefreshToken(database, hash);
+  if (token === null || token.grant.appId !== app.id) refuseGrant('the refresh token is unknown');
+  const { grant } = token;
+  const refuseReuse = async (): Promise<never> => {
+    await changeState((change) => revokeGrant(change.tx, grant.id, change.now));
+    return refuseGrant('the refresh token was used before; its family is revoked');
+  };
+  if (token.consumed) return refuseReuse();
+  if (grant.revoked) refuseGrant('the grant was revoked');
+  if (token.expiresAt <= now()) refuseGrant('the refresh token has expired');
+  const scopes = readScopes(parameters, grant.scopes);
+  const resource = readResource(parameters, resourcesOfGrant(grant, resources())) ?? grant.resource;
+
+  const refreshToken = await changeState(async (change) => {
+    const used = await change.tx.query(
+      `UPDATE platform.oauth_refresh_tokens SET consumed_at = $2
+       WHERE hash = $1 AND consumed_at IS NULL RETURNING hash`,
+      [hash, change.now],
+    );
+    return used.length === 0 ? null : storeRefreshToken(change, grant.id, 1);
+  });
+  if (refreshToken === null) return refuseReuse();
+  return answerTokens(tokens, grant, scopes, resource, refreshToken);
+}

@@ -1,0 +1,30 @@
+import type { App } from '../apps.ts';
+import { refuseGrant, revokeGrant } from '../find-grant.ts';
+import { OauthError } from '../oauth-error.ts';
+import { hashOauthSecret } from '../oauth-secrets.ts';
+import type { Parameters } from '../parameters.ts';
+import { findRefreshToken } from './refresh-grant.ts';
+import type { TokenContext } from './token-context.ts';
+
+/** The grant behind a token of either kind, and whose it is; null for a text that is no good token. */
+async function findOwner(
+  { database, tokens }: TokenContext,
+  token: string,
+): Promise<{ grantId: string; appId: string } | null> {
+  const refresh = await findRefreshToken(database, hashOauthSecret(token));
+  if (refresh !== null) return { grantId: refresh.grant.id, appId: refresh.grant.appId };
+  return tokens.verify(token, 'any').catch(() => null);
+}
+
+/**
+ * Revokes the grant of a token (RFC 7009): an access token has no life of its own, so it takes its family with
+ * it. An unknown or expired token is no error. Throws `invalid_grant` for a token of another client.
+ */
+export async function revokeToken(context: TokenContext, app: App, parameters: Parameters): Promise<void> {
+  const token = parameters.get('token');
+  if (token === null) throw new OauthError('invalid_request', 'token is missing');
+  const owner = await findOwner(context, token);
+  if (owner === null) return;
+  if (owner.appId !== app.id) refuseGrant('the token was issued to another client');
+  await context.changeState(({ tx, now }) => revokeGrant(tx, owner.grantId, now));
+}

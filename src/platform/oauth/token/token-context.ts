@@ -1,0 +1,14 @@
+import type { Queryable } from '../../../runtime/database/database.ts';
+import type { ChangeState } from '../../state-change.ts';
+import type { AccessTokens } from '../access-tokens.ts';
+
+/** What the token and revocation endpoints stand on. */
+export interface TokenContext {
+  readonly database: Queryable;
+  readonly changeState: ChangeState;
+  readonly tokens: AccessTokens;
+  /** Identifiers of all resources. */
+  resources(): readonly string[];
+  /** Virtual time, epoch ms. */
+  now(): number;
+}

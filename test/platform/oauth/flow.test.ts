@@ -1,0 +1,212 @@
+import * as oauth from 'oauth4webapi';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
+import { proves } from '../../support/proves.ts';
+import { type OauthWorld, PATHS, REDIRECT_URI, returned, startOauthWorld } from './oauth-fixture.ts';
+
+const MINUTE = 60_000;
+const DAY = 24 * 60 * MINUTE;
+
+let world: OauthWorld;
+beforeAll(async () => {
+  world = await startOauthWorld();
+});
+afterAll(() => world.service.close());
+
+/** How far the service's clock, which stands still, lies from the one that the foreign client reads. */
+function skew(): number {
+  return Math.round((world.service.platform.time.now() - systemClock.now()) / 1_000);
+}
+
+describe('a foreign client', () => {
+  it(
+    'goes from the address of the server to tokens, a call, a refresh and a revocation',
+    proves(
+      'oauth.discovery',
+      'oauth.code',
+      'oauth.paths',
+      'oauth.client-auth',
+      'oauth.consent.automatic',
+      'oauth.refresh.rotates',
+      'auth.oauth.token',
+      'auth.bearer',
+      'limits.tokens',
+      'choice.oauth.developer',
+    ),
+    async () => {
+      const { service } = world;
+      const app = await world.register();
+      const insecure = { [oauth.allowInsecureRequests]: true };
+      const issuer = new URL(service.origin);
+      const server = await oauth.processDiscoveryResponse(
+        issuer,
+        await oauth.discoveryRequest(issuer, { algorithm: 'oauth2', ...insecure }),
+      );
+      const client: oauth.Client = { client_id: app.clientId, [oauth.clockSkew]: skew() };
+      const proof = oauth.ClientSecretPost(app.clientSecret);
+
+      const verifier = oauth.generateRandomCodeVerifier();
+      const state = oauth.generateRandomState();
+      const address = new URL(String(server.authorization_endpoint));
+      address.search = new URLSearchParams({
+        client_id: app.clientId,
+        redirect_uri: REDIRECT_URI,
+        response_type: 'code',
+        scope: 'messaging.read messaging.send',
+        code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
+        code_challenge_method: 'S256',
+        state,
+      }).toString();
+      const back = await fetch(address, { redirect: 'manual' });
+      expect(back.status).toBe(303);
+      const location = new URL(String(back.headers.get('location')));
+      expect(location.href.startsWith('https://crm.example/oauth/callback?tenant=7&code=')).toBe(true);
+
+      const validated = oauth.validateAuthResponse(server, client, location, state);
+      const exchanged = await oauth.authorizationCodeGrantRequest(
+        server,
+        client,
+        proof,
+        validated,
+        REDIRECT_URI,
+        verifier,
+        insecure,
+      );
+      expect(exchanged.headers.get('cache-control')).toBe('no-store');
+      const tokens = await oauth.processAuthorizationCodeResponse(server, client, exchanged);
+      expect(tokens).toMatchObject({
+        token_type: 'bearer',
+        expires_in: 900,
+        scope: 'messaging.read messaging.send',
+      });
+
+      const api = `${service.origin}/api/v1`;
+      const request = new Request(`${api}/connections`, {
+        headers: { authorization: `Bearer ${tokens.access_token}` },
+      });
+      const claims = await oauth.validateJwtAccessToken(server, request, api, {
+        ...insecure,
+        [oauth.clockSkew]: skew(),
+      });
+      expect(claims).toMatchObject({
+        iss: service.origin,
+        aud: [api, `${service.origin}/api/mcp`],
+        client_id: app.clientId,
+        scope: 'messaging.read messaging.send',
+      });
+      expect(claims.exp - claims.iat).toBe(900);
+
+      const called = await oauth.protectedResourceRequest(
+        tokens.access_token,
+        'GET',
+        new URL(`${api}/connections`),
+        undefined,
+        null,
+        insecure,
+      );
+      expect(await called.json()).toMatchObject({ connections: [{ id: world.connectionId }] });
+
+      const first = String(tokens.refresh_token);
+      const refreshed = await oauth.processRefreshTokenResponse(
+        server,
+        client,
+        await oauth.refreshTokenGrantRequest(server, client, proof, first, insecure),
+      );
+      const second = String(refreshed.refresh_token);
+      expect(second).not.toBe(first);
+      const gone = await oauth.revocationRequest(server, client, proof, second, insecure);
+      await oauth.processRevocationResponse(gone);
+      const { status, body } = await service.call('GET', '/connections', { key: refreshed.access_token });
+      expect([status, body]).toEqual([401, { error: 'invalid_token' }]);
+    },
+  );
+
+  it('finds one name of the server in all documents, and keys without private parts', async () => {
+    const { origin } = world.service;
+    const { body, headers } = await world.send('GET', '/.well-known/oauth-authorization-server');
+    expect(headers.get('content-type')).toBe('application/json; charset=utf-8');
+    expect(body).toEqual({
+      issuer: origin,
+      authorization_endpoint: `${origin}/oauth/authorize`,
+      token_endpoint: `${origin}/oauth/token`,
+      revocation_endpoint: `${origin}/oauth/revoke`,
+      jwks_uri: `${origin}/oauth/jwks`,
+      scopes_supported: ['messaging.read', 'messaging.send', 'messaging.events', 'messaging.manage'],
+      response_types_supported: ['code'],
+      response_modes_supported: ['query'],
+      grant_types_supported: ['authorization_code', 'refresh_token'],
+      token_endpoint_auth_methods_supported: ['client_secret_post'],
+      revocation_endpoint_auth_methods_supported: ['client_secret_post'],
+      code_challenge_methods_supported: ['S256'],
+      authorization_response_iss_parameter_supported: true,
+    });
+    const jwks = await world.send('GET', PATHS.jwks);
+    expect(jwks.body).toEqual({
+      keys: [
+        {
+          kty: 'EC',
+          crv: 'P-256',
+          x: expect.any(String),
+          y: expect.any(String),
+          kid: expect.any(String),
+          alg: 'ES256',
+          use: 'sig',
+        },
+      ],
+    });
+    const app = await world.register();
+    const reply = await world.authorize(app);
+    expect(returned(reply).get('iss')).toBe(origin);
+    expect(returned(reply).get('state')).toBe('xyz');
+  });
+
+  it('is known by the same key after a restart, and stores no token in the clear', async () => {
+    const app = await world.register();
+    const code = await world.obtainCode(app);
+    const { body } = await world.redeem(app, code);
+    const access = String(body['access_token']);
+    await world.service.restart();
+    expect((await world.service.call('GET', '/connections', { key: access })).status).toBe(200);
+    const tables = ['oauth_apps', 'oauth_grants', 'oauth_codes', 'oauth_refresh_tokens'];
+    for (const table of tables) {
+      const rows = await world.service.database.query(`SELECT t::text AS row FROM platform.${table} t`);
+      for (const secret of [code.code, app.clientSecret, String(body['refresh_token']), access]) {
+        const hex = Buffer.from(secret).toString('hex');
+        for (const { row } of rows)
+          expect(String(row).includes(secret) || String(row).includes(hex)).toBe(false);
+      }
+    }
+  });
+});
+
+describe('time', () => {
+  it('ends an access token after 15 minutes and a refresh token after 30 days', async () => {
+    const { service } = world;
+    const app = await world.register();
+    const { access, refresh } = await world.obtainTokens(app);
+    const start = service.platform.time.now();
+    await service.platform.time.advance({ to: start + 15 * MINUTE - 1_000 });
+    expect((await service.call('GET', '/connections', { key: access })).status).toBe(200);
+    await service.platform.time.advance({ to: start + 15 * MINUTE });
+    const late = await service.call('GET', '/connections', { key: access });
+    expect([late.status, late.body]).toEqual([401, { error: 'invalid_token' }]);
+    expect(late.headers.get('www-authenticate')).toBe('Bearer error="invalid_token"');
+
+    await service.platform.time.advance({ to: start + 30 * DAY - 1_000 });
+    const next = await world.refresh(app, refresh);
+    expect(next.status).toBe(200);
+    const renewed = service.platform.time.now();
+    await service.platform.time.advance({ to: renewed + 30 * DAY });
+    const ended = await world.refresh(app, String(next.body['refresh_token']));
+    expect([ended.status, ended.body['error']]).toEqual([400, 'invalid_grant']);
+  });
+
+  it('ends a code after a minute', async () => {
+    const { service } = world;
+    const app = await world.register();
+    const code = await world.obtainCode(app);
+    await service.platform.time.advance({ to: service.platform.time.now() + MINUTE });
+    const { status, body } = await world.redeem(app, code);
+    expect([status, body['error']]).toEqual([400, 'invalid_grant']);
+  });
+});

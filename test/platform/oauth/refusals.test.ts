@@ -1,0 +1,515 @@
+import { type CryptoKey, generateKeyPair, importJWK, SignJWT } from 'jose';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { proves } from '../../support/proves.ts';
+import {
+  encode,
+  type Fields,
+  type OauthWorld,
+  PATHS,
+  REDIRECT_URI,
+  returned,
+  startOauthWorld,
+  type TestApp,
+} from './oauth-fixture.ts';
+
+const VERIFIER = 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk';
+
+let world: OauthWorld;
+let app: TestApp;
+let narrow: TestApp;
+let disabled: TestApp;
+let other: TestApp;
+
+beforeAll(async () => {
+  world = await startOauthWorld();
+  app = await world.register();
+  other = await world.register({ name: 'Another' });
+  narrow = await world.register({ scopes: ['messaging.read'] });
+  disabled = await world.register();
+  await world.service.platform.oauth.apps.setEnabled(disabled.clientId, false);
+});
+afterAll(() => world.service.close());
+
+/** What an authorize request differs in from one that is right, and its error. */
+const RETURNED: readonly (readonly [what: string, fields: Fields, error: string])[] = [
+  ['no response type', { response_type: undefined }, 'invalid_request'],
+  ['an empty response type', { response_type: '' }, 'invalid_request'],
+  ['the implicit flow', { response_type: 'token' }, 'unsupported_response_type'],
+  ['a hybrid flow', { response_type: 'code token' }, 'unsupported_response_type'],
+  ['an answer in the fragment', { response_mode: 'fragment' }, 'invalid_request'],
+  ['no challenge', { code_challenge: undefined }, 'invalid_request'],
+  ['no challenge method, which means plain', { code_challenge_method: undefined }, 'invalid_request'],
+  ['the method plain', { code_challenge_method: 'plain' }, 'invalid_request'],
+  ['the method in small letters', { code_challenge_method: 's256' }, 'invalid_request'],
+  ['a short challenge', { code_challenge: 'abc' }, 'invalid_request'],
+  ['a challenge with padding', { code_challenge: `${'A'.repeat(42)}=` }, 'invalid_request'],
+  ['two challenges', { code_challenge: ['A'.repeat(43), 'B'.repeat(43)] }, 'invalid_request'],
+  ['two methods', { code_challenge_method: ['S256', 'plain'] }, 'invalid_request'],
+  ['two scopes parameters', { scope: ['messaging.read', 'messaging.send'] }, 'invalid_request'],
+  ['two states', { state: ['a', 'b'] }, 'invalid_request'],
+  ['two response types', { response_type: ['code', 'code'] }, 'invalid_request'],
+  ['an unknown scope', { scope: 'messaging.read openid' }, 'invalid_scope'],
+  ['a scope in capitals', { scope: 'MESSAGING.READ' }, 'invalid_scope'],
+  ['scopes joined by a comma', { scope: 'messaging.read,messaging.send' }, 'invalid_scope'],
+  ['an unknown resource', { resource: 'https://elsewhere.example/api' }, 'invalid_target'],
+  ['a resource that is no address', { resource: 'api' }, 'invalid_target'],
+  ['an empty resource', { resource: '' }, 'invalid_target'],
+  ['an empty list of connections', { connection_ids: '' }, 'invalid_request'],
+  ['a list of connections without ids', { connection_ids: '[]' }, 'invalid_request'],
+  ['a list of blanks', { connection_ids: ' ' }, 'invalid_request'],
+];
+
+/** What is answered by a page of ours: nobody is sent anywhere. */
+const UNRETURNED: readonly (readonly [what: string, fields: Fields])[] = [
+  ['no client', { client_id: undefined }],
+  ['an unknown client', { client_id: 'cabcdefghijklmnopqrstuvwx' }],
+  ['a client that cannot be one', { client_id: "' OR 1=1 --" }],
+  ['two clients', { client_id: ['cabcdefghijklmnopqrstuvwx', 'cabcdefghijklmnopqrstuvwy'] }],
+  ['no redirect address', { redirect_uri: undefined }],
+  ['another host', { redirect_uri: 'https://evil.example/oauth/callback?tenant=7' }],
+  ['another path', { redirect_uri: 'https://crm.example/oauth/callback/evil?tenant=7' }],
+  ['a path that leads up', { redirect_uri: 'https://crm.example/oauth/../oauth/callback?tenant=7' }],
+  ['one more parameter', { redirect_uri: `${REDIRECT_URI}&next=evil` }],
+  ['no parameter', { redirect_uri: 'https://crm.example/oauth/callback' }],
+  ['a fragment', { redirect_uri: `${REDIRECT_URI}#fragment` }],
+  ['another case', { redirect_uri: 'https://CRM.example/oauth/callback?tenant=7' }],
+  ['a default port', { redirect_uri: 'https://crm.example:443/oauth/callback?tenant=7' }],
+  ['plain HTTP', { redirect_uri: 'http://crm.example/oauth/callback?tenant=7' }],
+  [
+    'credentials before the host',
+    { redirect_uri: 'https://crm.example@evil.example/oauth/callback?tenant=7' },
+  ],
+  ['a suffix of the host', { redirect_uri: 'https://crm.example.evil.example/oauth/callback?tenant=7' }],
+  ['a trailing dot', { redirect_uri: 'https://crm.example./oauth/callback?tenant=7' }],
+  ['a script', { redirect_uri: 'javascript:alert(1)' }],
+  ['two redirect addresses', { redirect_uri: [REDIRECT_URI, 'https://evil.example/'] }],
+];
+
+describe('an authorize request', () => {
+  it(
+    'is refused by a redirect with error, state and issuer, and never gets a code',
+    proves('oauth.grant.existing', 'auth.oauth.needs-connection'),
+    async () => {
+      for (const [what, fields, error] of RETURNED) {
+        const reply = await world.authorize(app, fields);
+        const query = returned(reply);
+        expect([what, reply.status, query.get('error'), query.get('code')]).toEqual([what, 303, error, null]);
+        expect([what, query.get('iss')]).toEqual([what, world.service.origin]);
+        expect([what, query.get('state')]).toEqual([what, what === 'two states' ? null : 'xyz']);
+        expect(reply.headers.get('location')?.startsWith(`${REDIRECT_URI}&error=`), what).toBe(true);
+      }
+    },
+  );
+
+  it('with a client or an address that nobody registered gets a page, and no redirect', async () => {
+    for (const [what, fields] of UNRETURNED) {
+      const reply = await world.authorize(app, fields);
+      expect([what, reply.status, reply.headers.get('location')]).toEqual([what, 400, null]);
+      expect(reply.headers.get('content-type')).toBe('text/html; charset=utf-8');
+      expect(reply.headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
+    }
+    expect((await world.authorize(disabled)).status).toBe(400);
+  });
+
+  it('gets no more than the app may have, and no connection of another workspace', async () => {
+    expect(returned(await world.authorize(narrow, { scope: 'messaging.send' })).get('error')).toBe(
+      'invalid_scope',
+    );
+    const abroad = await world.service.platform.workspaces.create({ kind: 'standalone' });
+    const { id } = await world.service.platform.connections.createPaired(abroad.id, {
+      provider: 'qr',
+      phoneNumber: '4915187654321',
+    });
+    const reply = await world.authorize(app, { connection_ids: id });
+    expect(returned(reply).get('code')).toBeNull();
+  });
+});
+
+/** What a token request differs in from one that redeems a good code, and its answer. */
+const REDEEMED: readonly (readonly [what: string, fields: () => Fields, status: number, error: string])[] = [
+  ['no client', () => ({ client_id: undefined, client_secret: undefined }), 401, 'invalid_client'],
+  ['no secret', () => ({ client_secret: undefined }), 401, 'invalid_client'],
+  ['an empty secret', () => ({ client_secret: '' }), 401, 'invalid_client'],
+  ['a wrong secret', () => ({ client_secret: 'wrong' }), 401, 'invalid_client'],
+  ['the secret of another client', () => ({ client_secret: other.clientSecret }), 401, 'invalid_client'],
+  ['an unknown client', () => ({ client_id: 'cabcdefghijklmnopqrstuvwx' }), 401, 'invalid_client'],
+  [
+    'a client that is switched off',
+    () => ({ client_id: disabled.clientId, client_secret: disabled.clientSecret }),
+    401,
+    'invalid_client',
+  ],
+  ['two secrets', () => ({ client_secret: [app.clientSecret, 'x'] }), 400, 'invalid_request'],
+  ['two clients', () => ({ client_id: [app.clientId, other.clientId] }), 400, 'invalid_request'],
+  ['no grant type', () => ({ grant_type: undefined }), 400, 'invalid_request'],
+  ['the password flow', () => ({ grant_type: 'password' }), 400, 'unsupported_grant_type'],
+  ['client credentials', () => ({ grant_type: 'client_credentials' }), 400, 'unsupported_grant_type'],
+  [
+    'two grant types',
+    () => ({ grant_type: ['authorization_code', 'refresh_token'] }),
+    400,
+    'invalid_request',
+  ],
+  ['no code', () => ({ code: undefined }), 400, 'invalid_request'],
+  ['an unknown code', () => ({ code: 'mca_unknown' }), 400, 'invalid_grant'],
+  ['a code with NUL', () => ({ code: '\u0000' }), 400, 'invalid_grant'],
+  [
+    'the code of another client',
+    () => ({ client_id: other.clientId, client_secret: other.clientSecret }),
+    400,
+    'invalid_grant',
+  ],
+  ['two codes', () => ({ code: ['a', 'b'] }), 400, 'invalid_request'],
+  ['no redirect address', () => ({ redirect_uri: undefined }), 400, 'invalid_request'],
+  ['another redirect address', () => ({ redirect_uri: 'https://crm.example/other' }), 400, 'invalid_grant'],
+  ['no verifier', () => ({ code_verifier: undefined }), 400, 'invalid_request'],
+  ['a wrong verifier', () => ({ code_verifier: VERIFIER }), 400, 'invalid_grant'],
+  ['a verifier of 42 characters', () => ({ code_verifier: 'a'.repeat(42) }), 400, 'invalid_request'],
+  ['a verifier of 129 characters', () => ({ code_verifier: 'a'.repeat(129) }), 400, 'invalid_request'],
+  [
+    'a verifier with other characters',
+    () => ({ code_verifier: `${'a'.repeat(42)}/` }),
+    400,
+    'invalid_request',
+  ],
+  ['two verifiers', () => ({ code_verifier: [VERIFIER, VERIFIER] }), 400, 'invalid_request'],
+  ['an unknown resource', () => ({ resource: 'https://elsewhere.example/' }), 400, 'invalid_target'],
+  ['two resources', () => ({ resource: ['a', 'b'] }), 400, 'invalid_request'],
+];
+
+describe('a token request', () => {
+  it('is refused for each thing that is wrong, and the code stays good for its owner', async () => {
+    const code = await world.obtainCode(app);
+    for (const [what, fields, status, error] of REDEEMED) {
+      const reply = await world.redeem(app, code, fields());
+      expect([what, reply.status, reply.body['error']]).toEqual([what, status, error]);
+      expect([what, reply.headers.get('cache-control')]).toEqual([what, 'no-store']);
+    }
+    expect((await world.redeem(app, code)).status).toBe(200);
+  });
+
+  it('is taken as a form in the body alone, with one proof of the client', async () => {
+    const code = await world.obtainCode(app);
+    const proof = { client_id: app.clientId, client_secret: app.clientSecret };
+    const form = { grant_type: 'authorization_code', code: code.code, code_verifier: code.verifier };
+    const right = encode({ ...proof, ...form, redirect_uri: REDIRECT_URI });
+    const type = { 'content-type': 'application/x-www-form-urlencoded' };
+    const basic = `Basic ${Buffer.from(`${app.clientId}:${app.clientSecret}`).toString('base64')}`;
+    const cases: readonly (readonly [string, string, string, RequestInit, number, string])[] = [
+      ['a GET', 'GET', `${PATHS.token}?${right}`, {}, 405, 'invalid_request'],
+      ['a query', 'POST', `${PATHS.token}?${right}`, { headers: type }, 400, 'invalid_request'],
+      [
+        'a query beside the form',
+        'POST',
+        `${PATHS.token}?x=1`,
+        { headers: type, body: right },
+        400,
+        'invalid_request',
+      ],
+      [
+        'JSON',
+        'POST',
+        PATHS.token,
+        { headers: { 'content-type': 'application/json' }, body: JSON.stringify({ ...proof, ...form }) },
+        400,
+        'invalid_request',
+      ],
+      [
+        'plain text',
+        'POST',
+        PATHS.token,
+        { headers: { 'content-type': 'text/plain' }, body: right },
+        400,
+        'invalid_request',
+      ],
+      [
+        'a compressed body',
+        'POST',
+        PATHS.token,
+        { headers: { ...type, 'content-encoding': 'gzip' }, body: right },
+        400,
+        'invalid_request',
+      ],
+      [
+        'a long body',
+        'POST',
+        PATHS.token,
+        { headers: type, body: `${right}&x=${'x'.repeat(20_000)}` },
+        400,
+        'invalid_request',
+      ],
+      ['an empty body', 'POST', PATHS.token, { headers: type, body: '' }, 401, 'invalid_client'],
+      [
+        'Basic',
+        'POST',
+        PATHS.token,
+        { headers: { ...type, authorization: basic }, body: encode({ ...form, redirect_uri: REDIRECT_URI }) },
+        401,
+        'invalid_client',
+      ],
+      [
+        'Basic beside the form',
+        'POST',
+        PATHS.token,
+        { headers: { ...type, authorization: basic }, body: right },
+        400,
+        'invalid_request',
+      ],
+    ];
+    for (const [what, method, path, init, status, error] of cases) {
+      const reply = await world.send(method, path, init);
+      expect([what, reply.status, reply.body['error']]).toEqual([what, status, error]);
+      if (what === 'Basic') expect(reply.headers.get('www-authenticate')).toBe('Basic realm="oauth"');
+    }
+    expect((await world.redeem(app, code)).status).toBe(200);
+  });
+
+  it('revokes what a code issued when the code comes again', async () => {
+    const code = await world.obtainCode(app);
+    const first = await world.redeem(app, code);
+    const key = String(first.body['access_token']);
+    expect((await world.service.call('GET', '/connections', { key })).status).toBe(200);
+    const stolen = await world.redeem(app, code, { code_verifier: VERIFIER });
+    expect([stolen.status, stolen.body['error']]).toEqual([400, 'invalid_grant']);
+    expect((await world.service.call('GET', '/connections', { key })).status).toBe(401);
+    const refreshed = await world.refresh(app, String(first.body['refresh_token']));
+    expect(refreshed.body['error']).toBe('invalid_grant');
+  });
+
+  it('gives tokens to one of many that bring the same code at once', async () => {
+    const code = await world.obtainCode(app);
+    const replies = await Promise.all(Array.from({ length: 8 }, () => world.redeem(app, code)));
+    expect(replies.filter(({ status }) => status === 200)).toHaveLength(1);
+    expect(replies.every(({ status }) => status < 500)).toBe(true);
+  });
+});
+
+describe('a refresh', () => {
+  const cases: readonly (readonly [what: string, fields: () => Fields, status: number, error: string])[] = [
+    ['no token', () => ({ refresh_token: undefined }), 400, 'invalid_request'],
+    ['an unknown token', () => ({ refresh_token: 'mcr_unknown' }), 400, 'invalid_grant'],
+    ['two tokens', () => ({ refresh_token: ['a', 'b'] }), 400, 'invalid_request'],
+    [
+      'another client',
+      () => ({ client_id: other.clientId, client_secret: other.clientSecret }),
+      400,
+      'invalid_grant',
+    ],
+    ['a wrong secret', () => ({ client_secret: 'wrong' }), 401, 'invalid_client'],
+    ['more scopes', () => ({ scope: 'messaging.read messaging.manage' }), 400, 'invalid_scope'],
+    ['an unknown scope', () => ({ scope: 'everything' }), 400, 'invalid_scope'],
+    ['an unknown resource', () => ({ resource: 'https://elsewhere.example/' }), 400, 'invalid_target'],
+  ];
+
+  it('is refused for each thing that is wrong, and the token stays good', async () => {
+    const { refresh } = await world.obtainTokens(app, { scope: 'messaging.read messaging.send' });
+    for (const [what, fields, status, error] of cases) {
+      const reply = await world.refresh(app, refresh, fields());
+      expect([what, reply.status, reply.body['error']]).toEqual([what, status, error]);
+    }
+    const less = await world.refresh(app, refresh, { scope: 'messaging.read' });
+    expect([less.status, less.body['scope']]).toEqual([200, 'messaging.read']);
+    const all = await world.refresh(app, String(less.body['refresh_token']));
+    expect(all.body['scope']).toBe('messaging.read messaging.send');
+  });
+
+  it('with a used token ends the family, the newest tokens included', async () => {
+    const first = await world.obtainTokens(app);
+    const second = await world.refresh(app, first.refresh);
+    const reused = await world.refresh(app, first.refresh, { scope: 'everything' });
+    expect([reused.status, reused.body['error']]).toEqual([400, 'invalid_grant']);
+    const third = await world.refresh(app, String(second.body['refresh_token']));
+    expect([third.status, third.body['error']]).toEqual([400, 'invalid_grant']);
+    const call = await world.service.call('GET', '/connections', {
+      key: String(second.body['access_token']),
+    });
+    expect(call.status).toBe(401);
+  });
+
+  it('gives tokens to one of fifty at once, and ends the family for all', async () => {
+    const { refresh } = await world.obtainTokens(app);
+    const replies = await Promise.all(Array.from({ length: 50 }, () => world.refresh(app, refresh)));
+    const [winner, second] = replies.filter(({ status }) => status === 200);
+    expect([winner?.status, second]).toEqual([200, undefined]);
+    expect(replies.filter(({ body }) => body['error'] === 'invalid_grant')).toHaveLength(49);
+    const next = await world.refresh(app, String(winner?.body['refresh_token']));
+    expect(next.body['error']).toBe('invalid_grant');
+  });
+});
+
+describe('a revocation', () => {
+  it('takes either token, is silent about unknown ones, and refuses those of another client', async () => {
+    const proof = { client_id: app.clientId, client_secret: app.clientSecret };
+    const works = async (access: string): Promise<boolean> =>
+      (await world.service.call('GET', '/connections', { key: access })).status === 200;
+
+    const one = await world.obtainTokens(app);
+    const foreign = await world.post(PATHS.revoke, {
+      client_id: other.clientId,
+      client_secret: other.clientSecret,
+      token: one.access,
+    });
+    expect([foreign.status, foreign.body['error'], await works(one.access)]).toEqual([
+      400,
+      'invalid_grant',
+      true,
+    ]);
+    expect((await world.post(PATHS.revoke, { ...proof, token: one.access })).status).toBe(200);
+    expect(await works(one.access)).toBe(false);
+    expect((await world.refresh(app, one.refresh)).body['error']).toBe('invalid_grant');
+
+    const two = await world.obtainTokens(app);
+    const hinted = { ...proof, token: two.refresh, token_type_hint: 'access_token' };
+    expect((await world.post(PATHS.revoke, hinted)).status).toBe(200);
+    expect(await works(two.access)).toBe(false);
+
+    for (const token of ['unknown', 'a.b.c', two.refresh]) {
+      expect((await world.post(PATHS.revoke, { ...proof, token })).status).toBe(200);
+    }
+    const refused = [
+      await world.post(PATHS.revoke, proof),
+      await world.post(PATHS.revoke, { ...proof, token: ['a', 'b'] }),
+      await world.post(PATHS.revoke, { ...proof, client_secret: 'wrong', token: two.access }),
+      await world.send('GET', `${PATHS.revoke}?token=x`),
+    ];
+    expect(refused.map(({ status }) => status)).toEqual([400, 400, 401, 405]);
+  });
+});
+
+describe('an access token', () => {
+  it(
+    'is refused when anything about it is not as it was issued',
+    proves('choice.oauth.token', 'auth.challenge'),
+    async () => {
+      const { origin } = world.service;
+      const { access } = await world.obtainTokens(app);
+      const [head = '', middle = '', signature = ''] = access.split('.');
+      const header = JSON.parse(Buffer.from(head, 'base64url').toString());
+      const claims = JSON.parse(Buffer.from(middle, 'base64url').toString());
+      const strange = await generateKeyPair('ES256');
+      const rsa = await generateKeyPair('RS256');
+      const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+      const jwks = (await world.send('GET', PATHS.jwks)).text;
+      /** Any header and claims under a signature: what a library would not sign. */
+      const forge = async (changed: object, more: object, key: CryptoKey | Uint8Array): Promise<string> => {
+        const content = `${part({ ...header, ...changed })}.${part({ ...claims, ...more })}`;
+        if (key instanceof Uint8Array) throw new Error('no key pair');
+        const algorithm = { name: 'ECDSA', hash: 'SHA-256' };
+        const made = await crypto.subtle.sign(algorithm, key, Buffer.from(content));
+        return `${content}.${Buffer.from(made).toString('base64url')}`;
+      };
+      const sign = (changed: object, more: object = {}, key: CryptoKey | Uint8Array = strange.privateKey) =>
+        new SignJWT({ ...claims, ...more }).setProtectedHeader({ ...header, ...changed }).sign(key);
+
+      const [stored] = await world.service.database.query(
+        'SELECT private_jwk FROM platform.oauth_signing_keys',
+      );
+      const real = await importJWK(JSON.parse(String(stored?.['private_jwk'])), 'ES256');
+      /** Signed by the key of the server, and yet no token of this API. */
+      const signedHere = () =>
+        Promise.all(
+          (
+            [
+              ['the issuer with a slash', {}, { iss: `${origin}/` }],
+              ['another issuer, signed', {}, { iss: 'https://elsewhere.example' }],
+              ['another audience, signed', {}, { aud: `${origin}/api/v2` }],
+              ['no audience', {}, { aud: undefined }],
+              ['no end', {}, { exp: undefined }],
+              ['an end in the past', {}, { exp: claims.iat }],
+              ['no beginning', {}, { iat: undefined }],
+              ['a beginning to come', {}, { nbf: claims.exp }],
+              ['no id', {}, { jti: undefined }],
+              ['no grant', {}, { grant_id: undefined }],
+              ['an unknown grant', {}, { grant_id: 'cabcdefghijklmnopqrstuvwx' }],
+              ['a grant that is no text', {}, { grant_id: 7 }],
+              ['the client of another grant', {}, { client_id: other.clientId }],
+              ['the type of an ID token', { typ: 'JWT' }, {}],
+              ['no type', { typ: undefined }, {}],
+              ['an extension that must be understood', { crit: ['x'], x: 1 }, {}],
+            ] as const
+          ).map(
+            async ([what, header, changed]): Promise<[string, string]> => [
+              what,
+              await forge(header, changed, real),
+            ],
+          ),
+        );
+
+      const tokens: readonly (readonly [what: string, token: string])[] = [
+        ['no signature', `${head}.${middle}.`],
+        ['alg none', `${part({ ...header, alg: 'none' })}.${middle}.`],
+        ['alg none with the signature', `${part({ ...header, alg: 'none' })}.${middle}.${signature}`],
+        ['a key of its own', await sign({})],
+        ['a key of its own in the header', await sign({ jwk: { kty: 'EC', crv: 'P-256' } })],
+        ['an unknown kid', await sign({ kid: 'other' })],
+        ['no kid', await sign({ kid: undefined })],
+        ['a kid that leads to a file', await sign({ kid: '../../etc/passwd' })],
+        ['RS256', await sign({ alg: 'RS256' }, {}, rsa.privateKey)],
+        ['HS256 with the public key', await sign({ alg: 'HS256' }, {}, Buffer.from(jwks))],
+        ['another type in the header', `${part({ ...header, typ: 'JWT' })}.${middle}.${signature}`],
+        ['other claims', `${head}.${part({ ...claims, scope: 'messaging.manage' })}.${signature}`],
+        ['a later end', `${head}.${part({ ...claims, exp: claims.exp + 9_999 })}.${signature}`],
+        ['another audience', `${head}.${part({ ...claims, aud: origin })}.${signature}`],
+        ['another issuer', `${head}.${part({ ...claims, iss: `${origin}/` })}.${signature}`],
+        ...(await signedHere()),
+        ['no JSON', `${head}.e30x.${signature}`],
+        ['three words', 'one.two.three'],
+      ];
+      for (const [what, key] of tokens) {
+        const { status, body, headers } = await world.service.call('GET', '/connections', { key });
+        expect([what, status, body]).toEqual([what, 401, { error: 'invalid_token' }]);
+        expect(headers.get('www-authenticate')).toBe('Bearer error="invalid_token"');
+      }
+      const again = await forge({}, {}, real);
+      for (const key of [access, again]) {
+        expect((await world.service.call('GET', '/connections', { key })).status).toBe(200);
+      }
+    },
+  );
+
+  it('for the tools alone is not taken by the REST API, one for the API is', async () => {
+    const { origin } = world.service;
+    const tools = await world.obtainTokens(app, { resource: `${origin}/api/mcp` });
+    const api = await world.obtainTokens(app, { resource: `${origin}/api/v1` });
+    expect((await world.service.call('GET', '/connections', { key: tools.access })).status).toBe(401);
+    expect((await world.service.call('GET', '/connections', { key: api.access })).status).toBe(200);
+    const widened = await world.refresh(app, tools.refresh, { resource: `${origin}/api/v1` });
+    expect(widened.body['error']).toBe('invalid_target');
+  });
+
+  it('a refresh token or a code is no access token', async () => {
+    const { refresh } = await world.obtainTokens(app);
+    const { code } = await world.obtainCode(app);
+    for (const key of [refresh, code, app.clientSecret]) {
+      expect((await world.service.call('GET', '/connections', { key })).status).toBe(401);
+    }
+  });
+});
+
+describe('registration', () => {
+  it('takes HTTPS, loopback and private-use addresses, and no other', async () => {
+    const register = (uri: string) => world.register({ redirectUris: [uri] });
+    for (const uri of [
+      'https://a.example/cb',
+      'http://127.0.0.1:8080/cb',
+      'http://[::1]/cb',
+      'com.example.app:/cb',
+    ]) {
+      expect((await register(uri)).clientId).toMatch(/^c[0-9a-z]{24}$/);
+    }
+    for (const uri of [
+      'http://a.example/cb',
+      'https://a.example/cb#x',
+      'https://u:p@a.example/cb',
+      'javascript:alert(1)',
+      'data:text/html,x',
+      'myapp:/cb',
+      'https://a.example/c b',
+    ]) {
+      await expect(register(uri), uri).rejects.toMatchObject({
+        code: 'invalid_request',
+        field: 'redirectUris',
+      });
+    }
+  });
+});
