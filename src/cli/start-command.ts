@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { readPortBase } from './command-line.ts';
 import { COMMANDS } from './commands.ts';
+import { CONNECTOR_SHUTDOWN_MS } from './connector-shutdown.ts';
 import { describeLoop } from './describe-loop.ts';
 import { loadHandlers } from './load-handlers.ts';
 import { readLocalSecrets } from './local-secrets.ts';
@@ -12,8 +13,6 @@ import { serveUntilStopped } from './serve-until-stopped.ts';
 import { openServerDatabase } from './server-database.ts';
 import { startOptions } from './start-options.ts';
 
-/** It takes a fraction of a second; a machine that is short of processors must not turn that into a failure. */
-const SHUTDOWN_MS = 5_000;
 /** A send takes a fraction of a second, so that nobody waits for a simulation. */
 const SEND_SCALE = 0.02;
 
@@ -50,7 +49,8 @@ await runCommand(COMMAND, async ({ options, env, clock, print, warnOfTypo }) => 
     name: 'start',
     destination: 'stderr',
     clock,
-    shutdownMs: SHUTDOWN_MS,
+    // The connector in it takes as long as one alone.
+    shutdownMs: CONNECTOR_SHUTDOWN_MS,
   } as const;
   await serveUntilStopped(serving, async ({ logger, lifecycle }) => {
     const beganAt = clock.elapsed();

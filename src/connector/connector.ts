@@ -260,6 +260,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
       await Promise.all([
         reconciler.close(),
         outbox.close(),
+        handover.close(),
         accounts.close(),
         calls.close(),
         keeper.close(),

@@ -17,7 +17,7 @@ const CONCURRENCY = 10;
 const SWEEP_EVERY_MS = 5_000;
 const MOST_SWEPT = 1_000;
 /** Calls under way may end for so long when the process stops; then their signals abort, and they come again. */
-const GRACE_MS = 3_000;
+const GRACE_MS = 8_000;
 
 export interface HandoverOptions extends Omit<LaneContext, 'handlers' | 'keyOf' | 'closing' | 'givingUp'> {
   readonly queues: Queues;
