@@ -1,3 +1,4 @@
+import { scrubText } from '../../../runtime/logger/scrub-text.ts';
 import { readLag } from '../../handover/handover-metrics.ts';
 import type { StoreFacts } from '../facts.ts';
 import { type Check, type Finding, notChecked, ok, problem, warning } from '../finding.ts';
@@ -39,7 +40,7 @@ export const handoverLag: Check<StoreFacts> = {
       const newest = await database.query<{ error: string; at: number }>(
         `select last_error as error, at from connector.dead_letters order by seq desc limit ${SHOWN}`,
       );
-      const errors = [...new Set(newest.map(({ error }) => error.slice(0, 120)))];
+      const errors = [...new Set(newest.map(({ error }) => scrubText(error, 120)))];
       findings.push(
         warning(
           `${count(lag.deadLetters, 'change was', 'changes were')} set aside: the handler failed on ${lag.deadLetters === 1 ? 'it' : 'them'} too often.`,
