@@ -1,9 +1,9 @@
 import cluster, { type Worker } from 'node:cluster';
-import { once } from 'node:events';
 import type { Clock } from '../clock/clock.ts';
 import { mergeMetrics } from './merge-metrics.ts';
 import { type FromProcess, type FromSupervisor, isMessage, NUMBER_VARIABLE } from './messages.ts';
 import { presentScript } from './present-script.ts';
+import { createQuestions } from './questions.ts';
 import type { ProcessEnd, SupervisedProcess } from './supervisor.ts';
 
 export interface ClusterOptions {
@@ -22,6 +22,8 @@ export interface ClusterProcesses {
 
 /** A process that is too busy to tell its metrics is left out. */
 const METRICS_MS = 2_000;
+/** What a shell answers for a program that is not there. */
+const NOT_STARTED = 127;
 
 /**
  * Prepares Node's `cluster`: this process opens the ports, and each of its processes takes connections from them by
@@ -36,30 +38,17 @@ export function createClusterProcesses(options: ClusterOptions): ClusterProcesse
   cluster.schedulingPolicy = cluster.SCHED_NONE;
   cluster.setupPrimary({ exec, args: [...options.words], windowsHide: true });
   const serving = new Map<Worker, number>();
-  const asked = new Map<number, (text: string) => void>();
-  let requests = 0;
+  const questions = createQuestions(clock, METRICS_MS);
   let url: string | undefined;
-
-  /** Resolves with the metrics of one process; with nothing when it does not answer in time. */
-  function ask(worker: Worker): Promise<string> {
-    requests += 1;
-    const request = requests;
-    return new Promise((resolve) => {
-      const done = (text: string): void => {
-        cancel();
-        asked.delete(request);
-        resolve(text);
-      };
-      const cancel = clock.after(METRICS_MS, () => done(''));
-      asked.set(request, done);
-      tell(worker, { says: 'own metrics wanted', request });
-    });
-  }
 
   async function showMetrics(to: Worker, request: number): Promise<void> {
     const inOrder = [...serving].sort(([, a], [, b]) => a - b);
-    const texts = await Promise.all(inOrder.map(([worker]) => ask(worker)));
-    tell(to, { says: 'metrics', request, text: mergeMetrics(texts) });
+    const texts = await Promise.all(
+      inOrder.map(([worker]) =>
+        questions.ask((number) => tell(worker, { says: 'own metrics wanted', request: number })),
+      ),
+    );
+    tell(to, { says: 'metrics', request, text: mergeMetrics(texts.filter((text) => text !== undefined)) });
   }
 
   return {
@@ -77,16 +66,19 @@ export function createClusterProcesses(options: ClusterOptions): ClusterProcesse
           serving.set(worker, number);
           ready.resolve();
         } else if (message.says === 'metrics wanted') void showMetrics(worker, message.request);
-        else asked.get(message.request)?.(message.text);
+        else questions.answer(message.request, message.text);
       });
-      // A channel that breaks is followed by the end of the process, which is told there.
-      worker.on('error', () => undefined);
-      const ended = once(worker, 'exit').then(([code, signal]) => (signal ?? code) as ProcessEnd);
-      void ended.then(() => serving.delete(worker));
+      const ended = Promise.withResolvers<ProcessEnd>();
+      worker.once('exit', (code, signal: NodeJS.Signals | null) => ended.resolve(signal ?? code));
+      worker.on('error', () => {
+        // It never came to be. A channel that breaks later is followed by the end of the process.
+        if (worker.process.pid === undefined) ended.resolve(NOT_STARTED);
+      });
+      void ended.promise.then(() => serving.delete(worker));
       return {
         pid: worker.process.pid,
         ready: ready.promise,
-        ended,
+        ended: ended.promise,
         drain() {
           tell(worker, { says: 'drain' });
           // One that is still loading does not listen yet, and has nothing to finish.

@@ -2,6 +2,7 @@ import cluster, { type Worker } from 'node:cluster';
 import type { Clock } from '../clock/clock.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import { type FromProcess, type FromSupervisor, isMessage, NUMBER_VARIABLE } from './messages.ts';
+import { createQuestions } from './questions.ts';
 
 /** What a process has of the supervisor that started it. */
 export interface Supervised {
@@ -49,11 +50,10 @@ function joinSupervisor(worker: Worker): Supervised {
 }
 
 function shareMetrics(worker: Worker, own: Metrics, clock: Clock): Metrics {
-  const asked = new Map<number, (text: string | undefined) => void>();
-  let requests = 0;
+  const questions = createQuestions(clock, METRICS_MS);
   worker.on('message', (message: unknown) => {
     if (!isMessage<FromSupervisor>(message)) return;
-    if (message.says === 'metrics') asked.get(message.request)?.(message.text);
+    if (message.says === 'metrics') questions.answer(message.request, message.text);
     if (message.says === 'own metrics wanted') void answer(message.request);
   });
 
@@ -62,25 +62,10 @@ function shareMetrics(worker: Worker, own: Metrics, clock: Clock): Metrics {
     tell(worker, { says: 'own metrics', request, text });
   }
 
-  function askForAll(): Promise<string | undefined> {
-    requests += 1;
-    const request = requests;
-    return new Promise((resolve) => {
-      const done = (text: string | undefined): void => {
-        cancel();
-        asked.delete(request);
-        resolve(text);
-      };
-      const cancel = clock.after(METRICS_MS, () => done(undefined));
-      asked.set(request, done);
-      tell(worker, { says: 'metrics wanted', request });
-    });
-  }
-
   return {
     ...own,
     async render() {
-      const text = await askForAll();
+      const text = await questions.ask((request) => tell(worker, { says: 'metrics wanted', request }));
       return text === undefined ? await own.render() : { contentType: CONTENT_TYPE, text };
     },
   };
