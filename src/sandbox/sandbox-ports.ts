@@ -4,6 +4,7 @@ import { presentDelivery } from './endpoints/delivery-endpoints.ts';
 import { changedByTimer } from './events/changed-lists.ts';
 import { createEventHub, type EventHub } from './events/event-hub.ts';
 import { createFaultBoard, type FaultBoard } from './faults/fault-board.ts';
+import { portalSessions } from './portal-sessions.ts';
 import { createTunnelBoard, type TunnelBoard } from './tunnel-board.ts';
 
 /** What the service is started with, so that the sandbox can play with it. */
@@ -43,6 +44,8 @@ export function createSandboxPorts({ webhookSecret }: SandboxPortsOptions = {}):
     platform: {
       webhookFaults: faults.webhook,
       apiFaults: faults.api,
+      oauthFaults: faults.oauth,
+      portal: portalSessions,
       hosts,
       onCall: calls.onCall,
       onEvents: () => {

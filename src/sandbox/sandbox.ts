@@ -12,6 +12,7 @@ import { clockEndpoints } from './endpoints/clock-endpoints.ts';
 import { deliveryEndpoints } from './endpoints/delivery-endpoints.ts';
 import { faultEndpoints } from './endpoints/fault-endpoints.ts';
 import { hostEndpoints } from './endpoints/host-endpoints.ts';
+import { oauthEndpoints } from './endpoints/oauth-endpoints.ts';
 import { outageEndpoints } from './endpoints/outage-endpoints.ts';
 import { pairingEndpoints } from './endpoints/pairing-endpoints.ts';
 import { peopleEndpoints } from './endpoints/people-endpoints.ts';
@@ -138,6 +139,7 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
         ...clockEndpoints(platform),
         ...faultEndpoints(ports.faults),
         ...accessEndpoints(platform),
+        ...oauthEndpoints(platform),
         ...peopleEndpoints(platform),
         ...pairingEndpoints(platform),
         ...outageEndpoints(platform),

@@ -68,8 +68,12 @@ export const createOauthAppRequest = z.strictObject({
 });
 export type CreateOauthAppRequest = z.infer<typeof createOauthAppRequest>;
 
-/** The secret is shown only here. */
-export const createdOauthApp = z.object({ clientId: id, clientSecret: z.string() });
+/** The secrets are shown only here. */
+export const createdOauthApp = z.object({
+  clientId: id,
+  clientSecret: z.string(),
+  webhookSecret: z.string().nullable().describe('Signs what is sent to `webhookUrl`; null without one.'),
+});
 export type CreatedOauthApp = z.infer<typeof createdOauthApp>;
 
 /** An app as listed, without its secret. */

@@ -39,6 +39,7 @@ export type ListCallsQuery = z.infer<typeof listCallsQuery>;
 export const CHANGED_LISTS = [
   'everything',
   'workspaces',
+  'grants',
   'connections',
   'contacts',
   'messages',

@@ -8,6 +8,8 @@ const BY_ENDPOINT: Readonly<Partial<Record<SandboxEndpointName, readonly Changed
   createApiKey: ['workspaces'],
   changeApiKey: ['workspaces'],
   revokeApiKey: ['workspaces'],
+  createOauthApp: ['grants'],
+  revokeGrant: ['grants'],
   addConnection: ['connections', 'timers'],
   setLicence: ['connections', 'timers'],
   scan: ['connections', 'timers'],

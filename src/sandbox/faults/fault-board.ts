@@ -20,6 +20,8 @@ const STALE_MS = 6 * 60_000;
 export interface FaultBoard {
   readonly webhook: WebhookFaults;
   readonly api: ApiFaults;
+  /** Of the authorization server. */
+  readonly oauth: ApiFaults;
   read(): Faults;
   /** Replaces all rules and clears their counts. */
   put(request: PutFaultsRequest): Faults;
@@ -74,8 +76,6 @@ function toApiFault(action: FaultAction, name: string): ApiFault | undefined {
   }
 }
 
-type MatchOf<Surface extends FaultMatch['surface']> = Extract<FaultMatch, { surface: Surface }>;
-
 function matchesEvent(
   match: FaultMatch,
   event: { readonly event: string; readonly connectionId: string },
@@ -86,9 +86,11 @@ function matchesEvent(
 }
 
 function matchesCall(
-  match: MatchOf<'api'>,
+  surface: 'api' | 'oauth',
+  match: FaultMatch,
   call: { readonly method: string; readonly path: string },
 ): boolean {
+  if (match.surface !== surface) return false;
   if (match.method !== undefined && match.method !== call.method) return false;
   return match.path === undefined || matchesPath(match.path, call.path);
 }
@@ -105,6 +107,19 @@ export function createFaultBoard(): FaultBoard {
     return read();
   };
   const read = (): Faults => ({ seed, rules: rules.map((rule) => rule.view) });
+
+  const callFaults = (surface: 'api' | 'oauth'): ApiFaults => ({
+    decide(call) {
+      const faults: ApiFault[] = [];
+      for (const active of rules) {
+        const { id, match, action } = active.rule;
+        if (!matchesCall(surface, match, call)) continue;
+        const fault = toApiFault(action, id);
+        if (fault !== undefined && active.hitsCall()) faults.push(fault);
+      }
+      return faults;
+    },
+  });
 
   return {
     webhook: {
@@ -123,18 +138,8 @@ export function createFaultBoard(): FaultBoard {
         return faults;
       },
     },
-    api: {
-      decide(call) {
-        const faults: ApiFault[] = [];
-        for (const active of rules) {
-          const { id, match, action } = active.rule;
-          if (match.surface !== 'api' || !matchesCall(match, call)) continue;
-          const fault = toApiFault(action, id);
-          if (fault !== undefined && active.hitsCall()) faults.push(fault);
-        }
-        return faults;
-      },
-    },
+    api: callFaults('api'),
+    oauth: callFaults('oauth'),
     read,
     put(request) {
       seed = request.seed ?? seed;

@@ -1,0 +1,64 @@
+import type { Grant, OauthApp } from '../../contract/sandbox/access.ts';
+import type { App } from '../../platform/oauth/apps.ts';
+import type { GrantRecord } from '../../platform/oauth/grants.ts';
+import type { Platform } from '../../platform/platform.ts';
+import { pageOf, readCursor } from '../page-cursor.ts';
+import type { Handlers } from '../serve-endpoint.ts';
+import { givenFields } from './given-fields.ts';
+import { toIso } from './times.ts';
+
+const isoOrNull = (at: number | null): string | null => (at === null ? null : toIso(at));
+
+/** How much to read for a page, and from where: one entry more than is shown. */
+function window(query: { readonly limit: number; readonly cursor?: string | undefined }) {
+  const before = query.cursor === undefined ? undefined : readCursor(query.cursor);
+  return { limit: query.limit + 1, ...givenFields({ before }) };
+}
+
+function presentGrant(grant: GrantRecord): Grant {
+  return {
+    id: grant.id,
+    clientId: grant.appId,
+    workspaceId: grant.workspaceId,
+    scopes: [...grant.scopes],
+    connectionIds: [...grant.connectionIds],
+    createdAt: toIso(grant.createdAt),
+    revokedAt: isoOrNull(grant.revokedAt),
+    refreshes: grant.refreshes,
+    expiresAt: isoOrNull(grant.expiresAt),
+  };
+}
+
+/** OAuth apps, and what people consented to. */
+export function oauthEndpoints({ oauth, webhooks }: Pick<Platform, 'oauth' | 'webhooks'>) {
+  const { apps, grants } = oauth;
+  const presentApp = (app: App): OauthApp => ({
+    clientId: app.id,
+    name: app.name,
+    redirectUris: [...app.redirectUris],
+    scopes: [...app.scopes],
+    webhookUrl: webhooks.get(app.id).url,
+    ownerWorkspaceId: app.ownerWorkspaceId,
+    legacySubscription: app.legacySubscription,
+    createdAt: toIso(app.createdAt),
+  });
+
+  return {
+    createOauthApp: ({ body }) => apps.create(givenFields(body)),
+
+    async listOauthApps({ query }) {
+      const found = await apps.list(window(query));
+      return pageOf(found, query.limit, presentApp, ({ position }) => position);
+    },
+
+    async listGrants({ query }) {
+      const found = await grants.list(window(query));
+      return pageOf(found, query.limit, presentGrant, ({ position }) => position);
+    },
+
+    async revokeGrant({ param }) {
+      await grants.revoke(param('id'));
+      return { ok: true as const };
+    },
+  } satisfies Handlers;
+}

@@ -1,0 +1,159 @@
+import { createHash } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { startTestSandbox, type TestSandbox } from './fixture.ts';
+
+const VERIFIER = 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk';
+const CHALLENGE = createHash('sha256').update(VERIFIER).digest('base64url');
+const REDIRECT_URI = 'http://127.0.0.1:4020/oauth/callback';
+
+let test: TestSandbox;
+let app: { clientId: string; clientSecret: string };
+
+beforeAll(async () => {
+  test = await startTestSandbox();
+  const { body } = await test.call('POST', '/oauth-apps', {
+    name: 'CRM',
+    redirectUris: [REDIRECT_URI],
+    scopes: ['messaging.read'],
+    webhookUrl: 'https://app.example/hook',
+    ownerWorkspaceId: test.sandbox.seed.workspaceId,
+  });
+  app = body;
+});
+afterAll(() => test.close());
+afterEach(() => test.call('DELETE', '/faults'));
+
+const auth = (path: string, fields: Record<string, string>, method = 'POST') => {
+  const form = new URLSearchParams(fields);
+  const address = `${test.service.origin}${path}`;
+  return method === 'GET'
+    ? fetch(`${address}?${form}`, { redirect: 'manual' })
+    : fetch(address, { method, body: form });
+};
+const authorize = () =>
+  auth(
+    '/oauth/authorize',
+    {
+      client_id: app.clientId,
+      redirect_uri: REDIRECT_URI,
+      response_type: 'code',
+      code_challenge: CHALLENGE,
+      code_challenge_method: 'S256',
+    },
+    'GET',
+  );
+const proof = () => ({ client_id: app.clientId, client_secret: app.clientSecret });
+
+async function obtain(): Promise<{ access_token: string; refresh_token: string }> {
+  const back = new URL(String((await authorize()).headers.get('location')));
+  const answer = await auth('/oauth/token', {
+    ...proof(),
+    grant_type: 'authorization_code',
+    code: String(back.searchParams.get('code')),
+    code_verifier: VERIFIER,
+    redirect_uri: REDIRECT_URI,
+  });
+  return (await answer.json()) as { access_token: string; refresh_token: string };
+}
+
+const refresh = (token: string) =>
+  auth('/oauth/token', { ...proof(), grant_type: 'refresh_token', refresh_token: token });
+
+describe('OAuth in the sandbox', () => {
+  it('shows an app without its secret', async () => {
+    expect(app).toEqual({
+      clientId: expect.any(String),
+      clientSecret: expect.any(String),
+      webhookSecret: expect.stringMatching(/^whsec_/),
+    });
+    const { body } = await test.call('GET', '/oauth-apps');
+    expect(body.entries).toEqual([
+      {
+        clientId: app.clientId,
+        name: 'CRM',
+        redirectUris: [REDIRECT_URI],
+        scopes: ['messaging.read'],
+        webhookUrl: 'https://app.example/hook',
+        ownerWorkspaceId: test.sandbox.seed.workspaceId,
+        legacySubscription: false,
+        createdAt: expect.any(String),
+      },
+    ]);
+    const other = { name: 'x', scopes: ['messaging.read'] };
+    const refusals = [
+      { ...other, redirectUris: ['http://crm.example/cb'] },
+      { ...other, redirectUris: [REDIRECT_URI], webhookUrl: 'http://127.0.0.1/' },
+      { ...other, redirectUris: [REDIRECT_URI], ownerWorkspaceId: 'unknown' },
+    ];
+    const codes = await Promise.all(
+      refusals.map(async (refused) => (await test.call('POST', '/oauth-apps', refused)).body.error),
+    );
+    expect(codes).toEqual(['invalid_request', 'invalid_webhook', 'not_found']);
+  });
+
+  it('lists grants page by page, and revokes one from the next call on', async () => {
+    const first = await obtain();
+    const second = await obtain();
+    await refresh(second.refresh_token);
+    const { body: page } = await test.call('GET', '/grants?limit=1');
+    expect(page.entries).toMatchObject([
+      {
+        clientId: app.clientId,
+        workspaceId: test.sandbox.seed.workspaceId,
+        scopes: ['messaging.read'],
+        refreshes: 1,
+        revokedAt: null,
+      },
+    ]);
+    expect(page.entries[0].connectionIds).toHaveLength(4);
+    const { body: next } = await test.call('GET', `/grants?limit=1&cursor=${page.nextCursor}`);
+    expect(next.entries).toMatchObject([{ refreshes: 0 }]);
+    expect((await test.call('DELETE', `/grants/${next.entries[0].id}`)).body).toEqual({ ok: true });
+    const { status } = await test.service.call('GET', '/connections', { key: first.access_token });
+    expect(status).toBe(401);
+    expect((await test.call('GET', '/grants?limit=2')).body.entries[1].revokedAt).toEqual(expect.any(String));
+    expect((await test.call('DELETE', '/grants/unknown')).status).toBe(404);
+  });
+
+  it('loses the answer of a refresh that was carried out, so that the old token is used up', async () => {
+    const { refresh_token: token } = await obtain();
+    const match = { surface: 'oauth', method: 'POST', path: '/oauth/token' };
+    await test.call('PUT', '/faults', {
+      rules: [{ id: 'lost', match, action: { type: 'lost_answer' }, first: 1 }],
+    });
+    await expect(refresh(token)).rejects.toThrow();
+    const again = await refresh(token);
+    expect([again.status, await again.json()]).toMatchObject([400, { error: 'invalid_grant' }]);
+    expect((await test.call('GET', '/faults')).body.rules[0].hits).toBe(1);
+  });
+
+  it('fails the token endpoint, and leaves the token as it was', async () => {
+    const { refresh_token: token } = await obtain();
+    const match = { surface: 'oauth', path: '/oauth/*' };
+    const put = (action: object) =>
+      test.call('PUT', '/faults', { rules: [{ id: 'fault', match, action, first: 1 }] });
+    await put({ type: 'status', code: 500 });
+    const failed = await refresh(token);
+    expect([failed.status, await failed.json()]).toMatchObject([500, { error: 'server_error' }]);
+    await put({ type: 'status', code: 503, retryAfter: 2 });
+    const busy = await refresh(token);
+    expect([busy.status, busy.headers.get('retry-after')]).toEqual([503, '2']);
+    expect(await busy.json()).toMatchObject({ error: 'temporarily_unavailable' });
+    await put({ type: 'reset' });
+    await expect(refresh(token)).rejects.toThrow();
+    await put({ type: 'delay', ms: 5_000 });
+    const held = refresh(token);
+    await expect.poll(async () => (await test.call('GET', '/faults')).body.rules[0].hits).toBe(1);
+    await test.service.clock.advance(5_000);
+    expect((await held).status).toBe(200);
+    const api = await test.service.call('GET', '/connections', { key: (await obtain()).access_token });
+    expect(api.status).toBe(200);
+  });
+
+  it('forgets apps and grants with a reset', async () => {
+    await test.sandbox.reset();
+    expect((await test.call('GET', '/oauth-apps')).body).toEqual({ entries: [] });
+    expect((await test.call('GET', '/grants')).body).toEqual({ entries: [] });
+    expect((await authorize()).status).toBe(400);
+  });
+});
