@@ -37,8 +37,12 @@ export const changes = connectorSchema.table(
   },
   (table) => [
     primaryKey({ name: 'changes_pkey', columns: [table.batch, table.position] }),
-    /** For the trace of a message, and of the sends behind it. */
-    index('changes_message').on(table.messageId).where(sql`${table.messageId} is not null`),
+    /** For traces: what no delivery brought, and the sends. A delivery in the inbox names its batch itself. */
+    index('changes_message')
+      .on(table.messageId)
+      .where(
+        sql`${table.messageId} is not null and (${table.via} is not null or ${table.source} <> 'webhook')`,
+      ),
     index('changes_outbound')
       .on(sql`(${table.data} ->> 'id')`)
       .where(sql`${table.type} = 'outbound.updated'`),

@@ -2,7 +2,7 @@ import type { TraceReason } from '../../contract/connector/trace.ts';
 import type { MessageStatus } from '../../contract/service/statuses.ts';
 import { CHANGE } from '../db/change-mask.ts';
 import type { KeptDelivery } from './read-deliveries.ts';
-import type { MessageChangeRow } from './trace-rows.ts';
+import type { MessageChangeRow, TracedRow } from './trace-rows.ts';
 
 /** Why a delivery changed nothing (null: it changed something), and all of it in a sentence. */
 export interface Explanation {
@@ -12,17 +12,19 @@ export interface Explanation {
 
 /** What an explanation goes by. */
 export interface ExplanationFacts {
-  /** Every change of the message. */
+  /** The changes of the message, as far as they are found. */
   readonly changes: readonly MessageChangeRow[];
   /** 1: the first delivery of this event and status; null: not counted. */
   readonly duplicate: number | null;
   /** The account that the connection belongs to; null: none is known. */
   readonly owner: string | null;
+  /** The message as it stands: it has had its status and the ones before it. */
+  readonly row: TracedRow | null;
 }
 
 /**
- * Explains what became of a delivery. A status only rises and no status is left out of the feed, so the statuses
- * that the message has ever had say why one more was not taken, whenever it came. Implements `Message status
+ * Explains what became of a delivery. A status only rises, so the statuses that the message has ever had say why one
+ * more was not taken, whenever it came. Implements `Message status
  * ladder`: rules for consumers.
  */
 export function explainDelivery(delivery: KeptDelivery, facts: ExplanationFacts): Explanation {
@@ -81,7 +83,8 @@ function explainStatus(told: MessageStatus, facts: ExplanationFacts): Explanatio
   const had = facts.changes.filter((change) => change.status !== null && change.type !== 'message.updated');
   const same = had.find((change) => change.status === told);
   if (same !== undefined) return explainKnown(`the status ${told}`, same, facts);
-  const reached = new Set(had.map((change) => change.status));
+  const reached = new Set([...had.map((change) => change.status), facts.row?.status ?? null]);
+  if (reached.has(told)) return explainKnown(`the status ${told}`, undefined, facts);
   if (reached.has('failed')) {
     return {
       reason: 'status_final',
@@ -98,15 +101,10 @@ function explainStatus(told: MessageStatus, facts: ExplanationFacts): Explanatio
       explanation: `The status was ${higher} already, which is higher than ${told}. A status never falls.`,
     };
   }
-  return unexplained;
+  return { reason: 'unexplained', explanation: 'It changed nothing, and nothing that is kept says why.' };
 }
 
 const RISING: readonly MessageStatus[] = ['sent', 'delivered', 'read'];
-
-const unexplained: Explanation = {
-  reason: 'unexplained',
-  explanation: 'It changed nothing, and nothing that is kept says why.',
-};
 
 function explainKnown(
   what: string,
@@ -117,7 +115,7 @@ function explainKnown(
   if (duplicate !== null && duplicate > 1) {
     return { reason, explanation: `Copy ${duplicate - 1} of a delivery that told ${what} before.` };
   }
-  if (bringer === undefined) return unexplained;
+  if (bringer === undefined) return { reason, explanation: `${capitalise(what)} was known before.` };
   const by = { webhook: 'Another delivery', poll: 'A poll', send: 'The answer of the send' }[bringer.source];
   return { reason, explanation: `${by} had brought ${what} before.` };
 }

@@ -34,24 +34,38 @@ const COLUMNS = `i.id, i.received_at as "receivedAt", i.signed_at as "signedAt",
   i.account_id as "accountId", i.connection_id as "connectionId", i.event, i.outcome, i.reason,
   i.change_mask as "changeMask", i.change_batch as "changeBatch", i.secret_version as "secretVersion"`;
 
-const PAGE = `
+const SELECT = `
   select ${COLUMNS},
          case when i.event = 'message.status' and octet_length(i.body) <= ${USUAL_BYTES} then i.body end as body
-    from connector.inbox i
-   where i.message_id = $1 and i.received_at >= $2::bigint and (i.received_at > $2 or i.id > $3::bigint)
-   order by i.received_at, i.id limit $4::integer`;
+    from connector.inbox i`;
 
-/**
- * Up to `limit` deliveries of a message after a place, in the order of their receipt. Goes by the inbox's index of
- * messages, day by day.
- */
-export async function readDeliveries(
+// A message is created once and changes a few times: these are few, whatever the number of its copies.
+const MERGED = `${SELECT} where i.message_id = $1 and i.change_batch is not null
+   order by i.change_batch, i.received_at, i.id limit 1000`;
+
+// Ordered as the index is, which the planner would not see without the batch that all of them lack.
+const UNCHANGED = `${SELECT}
+   where i.message_id = $1 and i.change_batch is null and i.received_at >= $2::bigint
+     and (i.received_at > $2 or i.id > $3::bigint)
+   order by i.change_batch, i.received_at, i.id limit $4::integer`;
+
+/** The kept deliveries that changed a message. */
+export async function readMerged(db: Queryable, messageId: string): Promise<KeptDelivery[]> {
+  return await withStatuses(db, messageId, await db.query<Row>(MERGED, [messageId]));
+}
+
+/** Up to `limit` kept deliveries after a place that changed nothing of the message, in the order of their receipt. */
+export async function readUnchanged(
   db: Queryable,
   messageId: string,
   after: { readonly at: number; readonly id: number },
   limit: number,
 ): Promise<KeptDelivery[]> {
-  const rows = await db.query<Row>(PAGE, [messageId, after.at, after.id, limit]);
+  const rows = await db.query<Row>(UNCHANGED, [messageId, after.at, after.id, limit]);
+  return await withStatuses(db, messageId, rows);
+}
+
+async function withStatuses(db: Queryable, messageId: string, rows: readonly Row[]): Promise<KeptDelivery[]> {
   const deliveries: KeptDelivery[] = [];
   for (const { body, ...row } of rows) {
     const told = row.event === 'message.status' ? (body ?? (await readBody(db, messageId, row))) : null;

@@ -3,7 +3,7 @@ import { CHANGE } from '../db/change-mask.ts';
 import { toIso, toIsoOrNull } from '../iso-time.ts';
 import { describeEffect, explainDelivery } from './explain-delivery.ts';
 import type { KeptDelivery } from './read-deliveries.ts';
-import type { MessageChangeRow, SendChangeRow } from './trace-rows.ts';
+import type { MessageChangeRow, SendChangeRow, TracedRow } from './trace-rows.ts';
 
 /* Entries of a trace, from what is stored. */
 
@@ -22,11 +22,12 @@ export interface DeliveryFacts {
   readonly changes: readonly MessageChangeRow[];
   readonly duplicate: number | null;
   readonly owners: ReadonlyMap<string, string>;
+  readonly row: TracedRow | null;
 }
 
 /** A delivery, and what it changed or why it changed nothing. */
 export function presentDelivery(delivery: KeptDelivery, facts: DeliveryFacts): TraceEntry {
-  const { changes, duplicate, owners } = facts;
+  const { changes, duplicate, owners, row } = facts;
   const { connectionId, receivedAt, signedAt, changeMask, changeBatch } = delivery;
   const owner = (connectionId === null ? undefined : owners.get(connectionId)) ?? null;
   return {
@@ -38,7 +39,7 @@ export function presentDelivery(delivery: KeptDelivery, facts: DeliveryFacts): T
     status: delivery.status,
     outcome: delivery.outcome,
     changed: listChanged(changeMask),
-    ...explainDelivery(delivery, { changes, duplicate, owner }),
+    ...explainDelivery(delivery, { changes, duplicate, owner, row }),
     seqs: changeBatch === null ? [] : listSeqs(changes.filter(({ batch }) => batch === changeBatch)),
     delivery: {
       subscriptionId: delivery.subscriptionId,
@@ -64,25 +65,21 @@ function maskOf(changes: readonly MessageChangeRow[]): number {
   }, 0);
 }
 
-/** What a statement changed that was no delivery of the kept inbox. `changes` are those of one batch, at least one. */
+/** What one statement changed that no delivery told. `changes` are those of one batch, `first` is the first of them. */
 export function presentChanges(changes: readonly MessageChangeRow[], first: MessageChangeRow): TraceEntry {
   const changeMask = maskOf(changes);
   const effect = describeEffect({ changeMask, changeBatch: first.batch }, changes);
-  const status = changes.find(({ type }) => type !== 'message.updated')?.status ?? null;
-  const lost = first.source === 'webhook' && first.via === null;
   const news = first.source === 'poll' && (changeMask & CHANGE.created) !== 0;
   const unheard = news ? '; nothing had told of it before' : '';
-  const lostNote = `A delivery ${lowerFirst(effect)}. It is not in the kept days of the inbox any more.`;
   return {
     ...NOTHING,
     at: toIso(first.at),
     source: first.via === 'replay' ? 'replay' : first.source,
     connectionId: first.connectionId,
-    status,
+    status: changes.find(({ type }) => type !== 'message.updated')?.status ?? null,
     outcome: 'merged',
     changed: listChanged(changeMask),
-    reason: lost ? 'delivery_not_kept' : null,
-    explanation: lost ? lostNote : `${describeBringer(first)} ${lowerFirst(effect)}${unheard}.`,
+    explanation: `${describeBringer(first)} ${lowerFirst(effect)}${unheard}.`,
     seqs: listSeqs(changes),
     walk: first.source === 'poll' ? first.via : null,
   };

@@ -10,11 +10,10 @@ import {
   type Place,
   type TraceKey,
 } from './place.ts';
-import { type KeptDelivery, readDeliveries } from './read-deliveries.ts';
+import { type KeptDelivery, readMerged, readUnchanged } from './read-deliveries.ts';
 import { presentChanges, presentDelivery, presentSend } from './trace-entries.ts';
 import {
   type MessageChangeRow,
-  readKeptBatches,
   readMessageChanges,
   readOwners,
   readSendChanges,
@@ -54,30 +53,32 @@ type Step =
 export async function traceMessage(db: Queryable, request: TraceRequest): Promise<TracePage | null> {
   const { messageId, limit, after } = request;
   const row = await readTracedRow(db, messageId);
-  const changes = await readMessageChanges(db, messageId);
+  const merged = await readMerged(db, messageId);
+  const batches = merged.flatMap(({ changeBatch }) => (changeBatch === null ? [] : [changeBatch]));
+  const changes = await readMessageChanges(db, messageId, batches);
   const place = readPlace(after);
-  const deliveries = await readDeliveries(db, messageId, afterDelivery(place), limit + 1);
-  if (row === null && changes.length === 0 && deliveries.length === 0 && after === null) return null;
+  const unchanged = await readUnchanged(db, messageId, afterDelivery(place), limit + 1);
+  const known = row !== null || changes.length + merged.length + unchanged.length > 0;
+  if (!known && after === null) return null;
   const connectionId = row?.connectionId ?? changes[0]?.connectionId ?? null;
-  const ofWebhooks = changes.filter(({ source, via }) => source === 'webhook' && via === null);
-  const kept = await readKeptBatches(db, messageId, ofWebhooks);
   const sends = await readSendChanges(db, messageId, connectionId, afterChange(place), limit + 1);
+  const own = new Set(batches);
   const steps = [
-    ...deliveries.map(stepOfDelivery),
+    ...[...merged, ...unchanged].map(stepOfDelivery),
     ...sends.map(stepOfSend),
-    ...stepsOfChanges(changes.filter(({ batch }) => !kept.has(batch))),
+    ...stepsOfChanges(changes.filter(({ batch }) => !own.has(batch))),
   ]
     .filter((step) => comparePlaces(step.place, place) > 0)
     .sort((a, b) => comparePlaces(a.place, b.place));
   const page = steps.slice(0, limit);
   const counts = new DuplicateCounts(after?.slice(3) ?? []);
-  const entries = await presentSteps(db, page, changes, counts);
+  const entries = await presentSteps(db, page, { changes, row, counts });
   const last = page.at(-1)?.place;
   const hasMore = steps.length > limit && last !== undefined;
   return {
     messageId,
     message: row === null ? null : presentRow(row),
-    inbox: await judgeInbox(db, row, ofWebhooks.length - kept.size),
+    inbox: await judgeInbox(db, row),
     entries,
     hasMore,
     last: hasMore ? keyOf(last, counts.counts) : null,
@@ -124,12 +125,14 @@ function stepsOfChanges(changes: readonly MessageChangeRow[]): Step[] {
   });
 }
 
-async function presentSteps(
-  db: Queryable,
-  steps: readonly Step[],
-  changes: readonly MessageChangeRow[],
-  counts: DuplicateCounts,
-): Promise<TraceEntry[]> {
+interface Known {
+  readonly changes: readonly MessageChangeRow[];
+  readonly row: TracedRow | null;
+  readonly counts: DuplicateCounts;
+}
+
+async function presentSteps(db: Queryable, steps: readonly Step[], known: Known): Promise<TraceEntry[]> {
+  const { changes, row, counts } = known;
   const named = steps.flatMap((step) =>
     step.kind === 'delivery' && step.delivery.connectionId !== null ? [step.delivery.connectionId] : [],
   );
@@ -139,7 +142,7 @@ async function presentSteps(
     if (step.kind === 'changes') return presentChanges(step.changes, step.first);
     const { delivery } = step;
     const duplicate = delivery.outcome === 'misfit' ? null : counts.next(delivery.event, delivery.status);
-    return presentDelivery(delivery, { changes, duplicate, owners });
+    return presentDelivery(delivery, { changes, duplicate, owners, row });
   });
 }
 
@@ -147,19 +150,12 @@ function presentRow(row: TracedRow): NonNullable<MessageTrace['message']> {
   return { ...row, firstSeenAt: toIso(row.firstSeenAt), createdAt: toIso(row.createdAt) };
 }
 
-/** What the kept days can tell: everything, unless the message is older than they are or a delivery is gone. */
-async function judgeInbox(
-  db: Queryable,
-  row: TracedRow | null,
-  lost: number,
-): Promise<MessageTrace['inbox']> {
+/** What the kept days can tell: everything, unless the message is older than they are. */
+async function judgeInbox(db: Queryable, row: TracedRow | null): Promise<MessageTrace['inbox']> {
   const since = await readInboxSince(db);
-  const older = row !== null && since !== null && row.firstSeenAt < since;
-  const complete = lost === 0 && !older;
-  const kept = `The inbox keeps deliveries since ${toIsoOrNull(since) ?? 'no day yet'}`;
-  const gone =
-    lost === 0
-      ? 'Deliveries of this message from before, if there were any, are gone.'
-      : `Deliveries that made ${lost === 1 ? '1 batch of changes' : `${lost} batches of changes`} of this message are gone; what they changed is told from the feed.`;
-  return { keptSince: toIsoOrNull(since), complete, note: complete ? null : `${kept}. ${gone}` };
+  const complete = row === null || since === null || row.firstSeenAt >= since;
+  const note =
+    `The message was first seen at ${toIsoOrNull(row?.firstSeenAt ?? null)}, and the inbox keeps deliveries since ` +
+    `${toIsoOrNull(since)}. Deliveries from before, and what they changed, are not listed here.`;
+  return { keptSince: toIsoOrNull(since), complete, note: complete ? null : note };
 }

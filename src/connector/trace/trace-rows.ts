@@ -42,16 +42,30 @@ export interface MessageChangeRow {
   readonly previous: MessageStatus | null;
 }
 
-/** Every change of a message in their order: it is created once, its status rises, its fields fill up. */
-export async function readMessageChanges(db: Queryable, messageId: string): Promise<MessageChangeRow[]> {
-  return await db.query<MessageChangeRow>(
-    `select c.batch, b.last_seq - b.size + c.position as seq, c.at, c.type, c.connection_id as "connectionId",
-            c.source, c.via, c.status, c.previous_status as previous
-       from connector.changes c left join connector.change_batches b on b.id = c.batch
-      where c.message_id = $1 and c.type <> 'outbound.updated'
-      order by c.batch, c.position limit 1000`,
-    [messageId],
-  );
+const CHANGE = `c.batch, b.last_seq - b.size + c.position as seq, c.position, c.at, c.type,
+  c.connection_id as "connectionId", c.source, c.via, c.status, c.previous_status as previous`;
+
+// Two indexes: what no delivery brought is found by its message, the rest by the batches that deliveries name.
+const CHANGES = `
+  select ${CHANGE}
+    from connector.changes c left join connector.change_batches b on b.id = c.batch
+   where c.message_id = $1 and (c.via is not null or c.source <> 'webhook') and c.type <> 'outbound.updated'
+  union all
+  select ${CHANGE}
+    from connector.changes c left join connector.change_batches b on b.id = c.batch
+   where c.batch = any($2::bigint[]) and c.message_id = $1 and c.via is null and c.source = 'webhook'
+  order by batch, position limit 1000`;
+
+/**
+ * The changes of a message in their order: it is created once, its status rises, its fields fill up. `batches` are
+ * those that its kept deliveries made; what deliveries made whose days were dropped is not found.
+ */
+export async function readMessageChanges(
+  db: Queryable,
+  messageId: string,
+  batches: readonly number[],
+): Promise<MessageChangeRow[]> {
+  return await db.query<MessageChangeRow>(CHANGES, [messageId, batches]);
 }
 
 /** How a send stood after a change. */
@@ -80,7 +94,7 @@ export interface After {
 const SENDS = `
   with sends as (
     select c.data ->> 'id' as id from connector.changes c
-     where c.message_id = $1 and c.type = 'outbound.updated'
+     where c.message_id = $1 and (c.via is not null or c.source <> 'webhook') and c.type = 'outbound.updated'
     union
     select o.id from connector.outbound o where o.message_id = $1 and o.connection_id = $2
   )
@@ -117,24 +131,4 @@ export async function readOwners(
     [connectionIds],
   );
   return new Map(rows.map((row) => [row.id, row.accountId]));
-}
-
-/** How far a delivery may be received from the commit of its batch: waiting, two tries, and clocks apart. */
-const COMMIT_WITHIN_MS = 60_000;
-
-/** Which of the changes that webhooks made have their delivery in the kept inbox. */
-export async function readKeptBatches(
-  db: Queryable,
-  messageId: string,
-  changes: readonly MessageChangeRow[],
-): Promise<ReadonlySet<number>> {
-  if (changes.length === 0) return new Set();
-  const rows = await db.query<{ batch: number }>(
-    `select w.batch from unnest($2::bigint[], $3::bigint[]) as w(batch, at)
-      where exists (select from connector.inbox i
-                     where i.message_id = $1 and i.change_batch = w.batch
-                       and i.received_at between w.at - ${COMMIT_WITHIN_MS} and w.at + ${COMMIT_WITHIN_MS})`,
-    [messageId, changes.map((change) => change.batch), changes.map((change) => change.at)],
-  );
-  return new Set(rows.map((row) => row.batch));
 }

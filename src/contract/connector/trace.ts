@@ -13,7 +13,6 @@ import { FIRST_SEEN_BY } from './messages.ts';
  * - `unknown_event`: an event type that means nothing here; it is kept.
  * - `does_not_fit`: a known event type whose fields do not fit; it is kept.
  * - `not_storable`: the database refused what it tells; it is kept as it came.
- * - `delivery_not_kept`: it did change something, but its day of the inbox was dropped since.
  * - `unexplained`: nothing that is kept says why.
  */
 export const TRACE_REASONS = [
@@ -24,7 +23,6 @@ export const TRACE_REASONS = [
   'unknown_event',
   'does_not_fit',
   'not_storable',
-  'delivery_not_kept',
   'unexplained',
 ] as const;
 const traceReason = z.enum(TRACE_REASONS);
@@ -100,7 +98,7 @@ export const messageTrace = listOf('entries', traceEntry).extend({
   inbox: z
     .object({
       keptSince: dateTime.nullable().describe('Older deliveries were dropped; null: none ever was kept.'),
-      complete: z.boolean().describe('Every delivery of this message is still kept.'),
+      complete: z.boolean().describe('The message is no older than the kept days.'),
       note: z.string().nullable().describe('What the kept days do not explain.'),
     })
     .describe('What the kept days of the raw inbox can tell.'),

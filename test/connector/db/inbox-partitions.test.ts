@@ -145,7 +145,7 @@ describe('the partitions of the inbox', () => {
   it('serve a look-up by message with an index in each of them, the default one included', async () => {
     await makeInboxPartitions(database, NOON, 1);
     const rows = await database.query<{ name: string }>(
-      `SELECT tablename AS name FROM pg_indexes WHERE indexdef LIKE '%(message_id, received_at)%' ORDER BY 1`,
+      `SELECT tablename AS name FROM pg_indexes WHERE indexdef LIKE '%(message_id, change_batch, received_at)%' ORDER BY 1`,
     );
     expect(rows.map(({ name }) => name)).toEqual([
       'inbox',
