@@ -15,7 +15,8 @@ import { type LaneEnd, runLane } from './run-lane.ts';
 /** Connections that a process hands over side by side: mostly they wait for the database of the CRM. */
 const CONCURRENCY = 10;
 const SWEEP_EVERY_MS = 5_000;
-const MOST_SWEPT = 1_000;
+/** They stand in line with what the queue wakes, so not too many at a time. */
+const MOST_SWEPT = 200;
 /** Calls under way may end for so long when the process stops; then their signals abort, and they come again. */
 const GRACE_MS = 8_000;
 
@@ -90,12 +91,11 @@ export function createHandover(options: HandoverOptions): Handover {
   }
 
   async function sweep(): Promise<void> {
+    if (running.size >= CONCURRENCY) return;
     try {
-      const due = await readDueLanes(database, clock.now(), MOST_SWEPT);
-      const idle = due.filter((connectionId) => !running.has(connectionId));
-      // Not by way of the queue: it may be the queue that is away.
-      for (const connectionId of idle.slice(0, Math.max(0, CONCURRENCY - running.size))) {
-        void runJob(connectionId);
+      // Not by way of the queue: it may be the queue that is away, or that has forgotten them.
+      for (const connectionId of await readDueLanes(database, clock.now(), MOST_SWEPT)) {
+        if (!running.has(connectionId)) void runJob(connectionId);
       }
     } catch (err) {
       logger.warn({ err }, 'connections could not be swept for changes to hand over; trying again');
@@ -155,7 +155,9 @@ export function createHandover(options: HandoverOptions): Handover {
       closing.abort();
       unwatch();
       cancelSweep();
-      const cancel = clock.after(GRACE_MS, () => givingUp.abort(), { keepAlive: true });
+      const cancel = clock.after(GRACE_MS, () => givingUp.abort(new Error('the process stops')), {
+        keepAlive: true,
+      });
       await Promise.all([sweeping, distributor.close()]);
       await Promise.allSettled(running.values());
       cancel();

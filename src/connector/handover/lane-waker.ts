@@ -15,20 +15,24 @@ export interface LaneWaker {
 }
 
 /**
- * Wakes lanes by jobs, a few at a time. A lane that is to be woken again before its turn came is woken once. What
- * the queue does not take is logged, and found by a sweep.
+ * Wakes lanes by jobs, a few at a time. A lane that is to be woken again before its turn came is woken once. That
+ * the queue takes none is logged once; sweeps find what it did not take.
  */
 export function createLaneWaker({ queues, logger }: { queues: Queues; logger: Logger }): LaneWaker {
   const wanted = new Map<string, number>();
   let working: Promise<unknown> | undefined;
+  let failing = false;
 
   async function work(): Promise<void> {
     for (let next = takeFirst(); next !== undefined; next = takeFirst()) {
       const [connectionId, delayMs] = next;
       try {
         await queues.wake(HANDOVER_QUEUE, { connectionId }, { jobId: connectionId, delayMs });
+        failing = false;
       } catch (err) {
-        logger.warn({ err, connectionId }, 'a hand-over could not be woken; a sweep will find it');
+        if (!failing)
+          logger.warn({ err, connectionId }, 'hand-overs could not be woken; sweeps will find them');
+        failing = true;
       }
     }
   }

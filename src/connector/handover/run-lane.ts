@@ -1,4 +1,5 @@
-import { presentChange } from '../feed/present-change.ts';
+import type { Change } from '../../contract/connector/changes.ts';
+import { presentChange, type StoredChange } from '../feed/present-change.ts';
 import { holdLease } from '../leases/hold-lease.ts';
 import type { Lease } from '../leases/lease.ts';
 import { waitAfter } from './back-off.ts';
@@ -96,10 +97,11 @@ async function handOver(
     await endRun(database, run);
     return { kind: 'stopped' };
   }
+  const change = await readChange(context, run, stored);
   const beganAt = clock.elapsed();
   const end = await callHandler(
     handlers,
-    presentChange(stored),
+    change,
     { key: keyOf(seq), attempt: attempts + 1 },
     { clock, deadlineMs: handlers.deadlineMs ?? DEADLINE_MS, stop },
   );
@@ -114,6 +116,16 @@ async function handOver(
     case 'failed':
     case 'late':
       return await noteEnd(context, run, { stored, attempts }, end.error);
+  }
+}
+
+/** A change that only a newer version can read waits for one, and is not to blame. */
+async function readChange({ database }: LaneContext, run: Run, stored: StoredChange): Promise<Change> {
+  try {
+    return presentChange(stored);
+  } catch (error) {
+    await endRun(database, run);
+    throw error;
   }
 }
 
@@ -137,11 +149,12 @@ async function noteEnd(
   };
   if (failed >= (handlers.attempts ?? ATTEMPTS)) {
     const step = await setAside(database, run, { seq, attempts: failed, error, now });
-    if (step !== null) logger.error(told, 'the handler could not take a change; it is a dead letter now');
+    if (step !== null)
+      logger.error(told, 'a change was not taken after all its calls; it is a dead letter now');
     return readStep(step);
   }
   const delayMs = waitAfter(failed, context.random());
-  logger.warn({ ...told, delayMs }, 'the handler failed; the change comes again, its connection waits');
+  logger.warn({ ...told, delayMs }, 'a change was not taken; it comes again, and its connection waits');
   const noted = await noteFailure(database, run, { seq, attempts: failed, dueAt: now + delayMs });
   return noted ? { kind: 'waiting', until: now + delayMs } : { kind: 'stopped' };
 }

@@ -417,3 +417,27 @@ describe('lag', () => {
     expect(await readLag(bench.database)).toMatchObject({ waiting: 0 });
   });
 });
+
+describe('a change of a type that only a newer version knows', () => {
+  it('waits for that version, is not called and not to blame', async () => {
+    const connection = newId();
+    await bench.running();
+    await bench.tell(connection, 'of the future', 'next');
+    const rename = (from: string, to: string) =>
+      bench.database.query(
+        'update connector.changes set type = $2 where type = $1 and connection_id = $3 and text = $4',
+        [from, to, connection, 'of the future'],
+      );
+    await rename('message.created', 'message.dreamt');
+    const handover = await bench.running({ attempts: 1 });
+    await handover.settle();
+    await handover.settle();
+    expect(bench.callsOf(connection)).toEqual([]);
+    await rename('message.dreamt', 'message.created');
+    await handover.settle();
+    expect(bench.callsOf(connection)).toEqual([
+      ['of the future', 1],
+      ['next', 1],
+    ]);
+  });
+});
