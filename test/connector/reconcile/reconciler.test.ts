@@ -89,7 +89,7 @@ describe('the schedule', () => {
   it('does not hurry for ever when the overlap alone is more than a cycle reads', async () => {
     await reconciler.start();
     bench.service.pageSize = 1;
-    for (let index = 0; index < 60; index += 1) bench.service.addMessage('c1', bench.clock.now() + index);
+    for (let index = 0; index < 130; index += 1) bench.service.addMessage('c1', bench.clock.now() + index);
     for (let periods = 0; periods < 4; periods += 1) {
       let cycles = 0;
       do {
