@@ -99,7 +99,7 @@ describe('the schedule', () => {
       } while (queues.wakes.length > 0 && cycles < 5);
       expect(cycles).toBeLessThanOrEqual(2);
     }
-    expect(await bench.storedIds()).toHaveLength(60);
+    expect(await bench.storedIds()).toHaveLength(130);
   });
 
   it('comes back when the service said so, if that is before the next period', async () => {
