@@ -128,6 +128,11 @@ CREATE TABLE "platform"."oauth_apps" (
 	"created_at" bigint NOT NULL
 );
 --> statement-breakpoint
+CREATE TABLE "platform"."oauth_code_tries" (
+	"workspace_id" text PRIMARY KEY NOT NULL,
+	"failed_at" bigint[] NOT NULL
+);
+--> statement-breakpoint
 CREATE TABLE "platform"."oauth_codes" (
 	"hash" "bytea" PRIMARY KEY NOT NULL,
 	"grant_id" text NOT NULL,
@@ -135,6 +140,18 @@ CREATE TABLE "platform"."oauth_codes" (
 	"challenge" text NOT NULL,
 	"expires_at" bigint NOT NULL,
 	"consumed_at" bigint
+);
+--> statement-breakpoint
+CREATE TABLE "platform"."oauth_consents" (
+	"id" text PRIMARY KEY NOT NULL,
+	"app_id" text NOT NULL,
+	"browser_hash" "bytea" NOT NULL,
+	"form_hash" "bytea" NOT NULL,
+	"request" text NOT NULL,
+	"user_code_hash" "bytea",
+	"portal_workspace_id" text,
+	"expires_at" bigint NOT NULL,
+	"closed_at" bigint
 );
 --> statement-breakpoint
 CREATE TABLE "platform"."oauth_grants" (
@@ -275,7 +292,10 @@ ALTER TABLE "platform"."connections" ADD CONSTRAINT "connections_workspace_id_wo
 ALTER TABLE "platform"."licences" ADD CONSTRAINT "licences_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "platform"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "platform"."licences" ADD CONSTRAINT "licences_connection_id_connections_id_fk" FOREIGN KEY ("connection_id") REFERENCES "platform"."connections"("id") ON DELETE set null ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "platform"."oauth_apps" ADD CONSTRAINT "oauth_apps_owner_workspace_id_workspaces_id_fk" FOREIGN KEY ("owner_workspace_id") REFERENCES "platform"."workspaces"("id") ON DELETE set null ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "platform"."oauth_code_tries" ADD CONSTRAINT "oauth_code_tries_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "platform"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "platform"."oauth_codes" ADD CONSTRAINT "oauth_codes_grant_id_oauth_grants_id_fk" FOREIGN KEY ("grant_id") REFERENCES "platform"."oauth_grants"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "platform"."oauth_consents" ADD CONSTRAINT "oauth_consents_app_id_oauth_apps_id_fk" FOREIGN KEY ("app_id") REFERENCES "platform"."oauth_apps"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "platform"."oauth_consents" ADD CONSTRAINT "oauth_consents_portal_workspace_id_workspaces_id_fk" FOREIGN KEY ("portal_workspace_id") REFERENCES "platform"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "platform"."oauth_grants" ADD CONSTRAINT "oauth_grants_app_id_oauth_apps_id_fk" FOREIGN KEY ("app_id") REFERENCES "platform"."oauth_apps"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "platform"."oauth_grants" ADD CONSTRAINT "oauth_grants_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "platform"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "platform"."oauth_refresh_tokens" ADD CONSTRAINT "oauth_refresh_tokens_grant_id_oauth_grants_id_fk" FOREIGN KEY ("grant_id") REFERENCES "platform"."oauth_grants"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
@@ -297,6 +317,7 @@ CREATE UNIQUE INDEX "sends_key" ON "platform"."sends" USING btree ("workspace_id
 CREATE INDEX "sends_in_progress" ON "platform"."sends" USING btree ("message_id") WHERE "platform"."sends"."answer" is null;--> statement-breakpoint
 CREATE INDEX "sends_expiry" ON "platform"."sends" USING btree ("expires_at");--> statement-breakpoint
 CREATE INDEX "phone_messages_phone" ON "platform"."phone_messages" USING btree ("phone","position");--> statement-breakpoint
+CREATE INDEX "oauth_consents_code" ON "platform"."oauth_consents" USING btree ("user_code_hash");--> statement-breakpoint
 CREATE INDEX "oauth_grants_app" ON "platform"."oauth_grants" USING btree ("app_id","workspace_id");--> statement-breakpoint
 CREATE INDEX "oauth_refresh_tokens_grant" ON "platform"."oauth_refresh_tokens" USING btree ("grant_id");--> statement-breakpoint
 CREATE INDEX "create_keys_age" ON "platform"."create_keys" USING btree ("workspace_id","created_at");--> statement-breakpoint

@@ -314,6 +314,7 @@ export const ASSUMPTIONS = {
       token: '/oauth/token',
       revoke: '/oauth/revoke',
       jwks: '/oauth/jwks',
+      consent: '/oauth/consent',
     },
     'Paths are not shown; clients find them in the discovery document.',
   ),
@@ -336,6 +337,26 @@ export const ASSUMPTIONS = {
   oauthAccessToken: assume(
     { algorithm: 'ES256', subject: 'the workspace', audience: 'REST and tools, unless `resource` names one' },
     'Only JWT and 15 minutes are shown; the rest follows RFC 9068.',
+  ),
+  oauthConsentLifetimeMs: assume(
+    10 * 60 * second,
+    'How long somebody may think about a consent is not shown; a user code lives as long as its page.',
+  ),
+  oauthUserCode: assume(
+    { letters: 'BCDFGHJKLMNPQRSTVWXZ', length: 8, tries: 5, triesWithinMs: 15 * 60 * second },
+    'Its form is not shown; letters that read alike or spell words are left out, and few wrong ones are taken.',
+  ),
+  oauthUserCodeEntry: assume(
+    'the page shows it, the admin enters it in the portal, the page goes on',
+    'The admin approves in the portal; the sandbox is that hand, and without a code takes the one page that waits.',
+  ),
+  oauthPortalConsent: assume(
+    'all that was asked for, over all connections of the portal',
+    'A portal admin approves with a code alone; what else there may be to choose is not shown.',
+  ),
+  oauthConsentWithoutScript: assume(
+    true,
+    'The pages are not shown; they must work wherever a person opens them.',
   ),
   oauthReuse: assume(
     'ends the grant',

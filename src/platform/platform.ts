@@ -43,7 +43,7 @@ export interface Platform {
   readonly workspaces: Workspaces;
   readonly apiKeys: ApiKeys;
   /** OAuth apps, and what people consented to. */
-  readonly oauth: Pick<Oauth, 'apps' | 'grants'>;
+  readonly oauth: Pick<Oauth, 'apps' | 'grants' | 'approvals'>;
   readonly connections: Connections;
   /** Outages of sessions, and the owners' phones. */
   readonly outages: Outages;
@@ -131,6 +131,7 @@ async function startPlatform(options: PlatformOptions, release: () => Promise<vo
     baseUrls: options.baseUrls,
     webhooks,
     portal: ports.portal,
+    codeKey: state.cursorKey,
     faults: ports.oauthFaults,
   });
   const { tokens } = oauth;

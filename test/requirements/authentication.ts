@@ -1,7 +1,6 @@
 import { later, notModelled, section } from './requirement.ts';
 
 const CLIENT = 'The connector has no OAuth accounts yet.';
-const CONSENT = 'Consent is not built yet.';
 
 /** Part 5: authentication. */
 export const AUTHENTICATION = [
@@ -47,11 +46,9 @@ export const AUTHENTICATION = [
     'oauth.refresh.serialized': later('A client refreshes one at a time.', CLIENT),
     'oauth.refresh.on-401': later('On 401 a client refreshes once and repeats.', CLIENT),
     'oauth.grant.existing': 'An authorize request with an empty list of connections is refused.',
-    'oauth.consent.portal': later('A portal admin approves with a user code.', CONSENT),
-    'oauth.consent.standalone': later(
+    'oauth.consent.portal': 'A portal admin approves with a user code.',
+    'oauth.consent.standalone':
       'The owner of a standalone workspace chooses workspace, connections and scopes.',
-      CONSENT,
-    ),
     'oauth.consent.automatic':
       'A developer who owns exactly one standalone workspace with a connection is approved at once.',
   }),

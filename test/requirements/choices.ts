@@ -1,6 +1,4 @@
-import { later, section } from './requirement.ts';
-
-const OAUTH = 'OAuth is not built yet.';
+import { section } from './requirement.ts';
 
 /** Heading of what is not in the specification: our readings where it says two things, or nothing. */
 export const CHOICES_HEADING = 'Our choice';
@@ -80,10 +78,7 @@ export const CHOICES = section(CHOICES_HEADING, {
   'choice.oauth.token': 'An expired or malformed access token is 401 `invalid_token`.',
   'choice.oauth.grant': '403 `invalid_grant` is a create whose grant has no connection left.',
   'choice.oauth.webhook': 'The webhook calls of an app act on its own subscription.',
-  'choice.oauth.user-code': later(
-    'The authorize page shows the user code, and the portal admin enters it.',
-    OAUTH,
-  ),
+  'choice.oauth.user-code': 'The authorize page shows the user code, and the portal admin enters it.',
   'choice.oauth.developer': 'The signed-in developer is the owner of the workspace that owns the app.',
   'choice.oauth.legacy-events': '`events` of a legacy subscription lists `message.received` alone.',
 });

@@ -178,12 +178,4 @@ describe('the control API answers', () => {
       expect(await status({ 'content-type': 'text/plain' }, '{}'), path).toBe(415);
     }
   });
-
-  it('nothing where only a later part of the service will', async () => {
-    const { body } = await test.call('GET', '/openapi.json');
-    for (const path of ['/workspaces/{id}/user-codes']) {
-      expect(body.paths[path]).toBeUndefined();
-      expect((await test.call('POST', path.replace('{id}', 'x'), {})).status).toBe(404);
-    }
-  });
 });

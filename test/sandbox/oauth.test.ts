@@ -30,11 +30,11 @@ const auth = (path: string, fields: Record<string, string>, method = 'POST') => 
     ? fetch(`${address}?${form}`, { redirect: 'manual' })
     : fetch(address, { method, body: form });
 };
-const authorize = () =>
+const authorize = (clientId = app.clientId) =>
   auth(
     '/oauth/authorize',
     {
-      client_id: app.clientId,
+      client_id: clientId,
       redirect_uri: REDIRECT_URI,
       response_type: 'code',
       code_challenge: CHALLENGE,
@@ -148,6 +148,39 @@ describe('OAuth in the sandbox', () => {
     expect((await held).status).toBe(200);
     const api = await test.service.call('GET', '/connections', { key: (await obtain()).access_token });
     expect(api.status).toBe(200);
+  });
+
+  it('enters the code of a consent page as the admin of a portal', async () => {
+    const portal = (await test.call('POST', '/workspaces', { kind: 'crm_portal' })).body.workspace.id;
+    const enter = (workspace: string, body?: object) =>
+      test.call('POST', `/workspaces/${workspace}/user-codes`, body);
+    await test.call('POST', `/workspaces/${portal}/connections`, {
+      provider: 'qr',
+      phoneNumber: '4915112345678',
+    });
+    expect((await enter(portal)).body.error).toBe('wrong_state');
+    expect((await enter(test.sandbox.seed.workspaceId)).body.error).toBe('wrong_state');
+    expect((await enter(portal, { userCode: 'BBBB-BBBB' })).body.error).toBe('not_found');
+
+    const { body: visiting } = await test.call('POST', '/oauth-apps', {
+      name: 'Visiting',
+      redirectUris: [REDIRECT_URI],
+      scopes: ['messaging.read'],
+      ownerWorkspaceId: portal,
+    });
+    const shown = await authorize(visiting.clientId);
+    const text = await shown.text();
+    const entered = await enter(portal);
+    expect([entered.status, text.includes(entered.body.userCode)]).toEqual([201, true]);
+    const field = (name: string): string =>
+      new RegExp(`name="${name}" value="([^"]*)"`).exec(text)?.[1] ?? '';
+    const done = await fetch(`${test.service.origin}/oauth/consent`, {
+      method: 'POST',
+      redirect: 'manual',
+      headers: { cookie: String(shown.headers.get('set-cookie')?.split(';')[0]) },
+      body: new URLSearchParams({ consent: field('consent'), form: field('form'), action: 'portal' }),
+    });
+    expect(new URL(String(done.headers.get('location'))).searchParams.get('code')).toMatch(/^mca_/);
   });
 
   it('forgets apps and grants with a reset', async () => {

@@ -67,9 +67,10 @@ export const ACCESS_ENDPOINTS = {
   createUserCode: {
     method: 'POST',
     path: '/workspaces/{id}/user-codes',
-    summary: 'Makes the code that a portal admin approves a consent with.',
-    answers: [{ status: 201, description: 'The code.', schema: access.createdUserCode }],
-    errors: onExisting,
+    summary: 'Enters a user code as a portal admin would: approves the consent whose page shows it.',
+    body: { schema: access.enterUserCodeRequest, required: false },
+    answers: [{ status: 201, description: 'The code that was entered.', schema: access.createdUserCode }],
+    errors: [...onExisting, 'wrong_state', 'rate_limited'],
   },
   createOauthApp: {
     method: 'POST',

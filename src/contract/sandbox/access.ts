@@ -90,7 +90,18 @@ export const oauthApp = z.object({
 export type OauthApp = z.infer<typeof oauthApp>;
 export const oauthAppList = entriesOf(oauthApp);
 
-/** The code that the admin of a portal approves a consent with. */
+/** Body of `POST /workspaces/{id}/user-codes`. */
+export const enterUserCodeRequest = z.strictObject({
+  userCode: z
+    .string()
+    .min(1)
+    .max(32)
+    .optional()
+    .describe('As the page shows it; absent: of the one page that waits.'),
+});
+export type EnterUserCodeRequest = z.infer<typeof enterUserCodeRequest>;
+
+/** The code that the admin of a portal approved a consent with. */
 export const createdUserCode = z.object({ userCode: z.string() });
 export type CreatedUserCode = z.infer<typeof createdUserCode>;
 

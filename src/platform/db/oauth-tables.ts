@@ -74,6 +74,36 @@ export const oauthRefreshTokens = platformSchema.table(
   (table) => [index('oauth_refresh_tokens_grant').on(table.grantId)],
 );
 
+/** Requests that somebody is being asked about. Page, browser and form are tied together by hashes. */
+export const oauthConsents = platformSchema.table(
+  'oauth_consents',
+  {
+    id: text('id').primaryKey(),
+    appId: text('app_id')
+      .notNull()
+      .references(() => oauthApps.id, { onDelete: 'cascade' }),
+    browserHash: bytea('browser_hash').notNull(),
+    formHash: bytea('form_hash').notNull(),
+    /** JSON of the checked request. */
+    request: text('request').notNull(),
+    /** Of the code that a portal admin approves it with; null: no portal is asked. */
+    userCodeHash: bytea('user_code_hash'),
+    /** The portal whose admin has approved it. */
+    portalWorkspaceId: text('portal_workspace_id').references(() => workspaces.id, { onDelete: 'cascade' }),
+    expiresAt: epochMs('expires_at').notNull(),
+    closedAt: epochMs('closed_at'),
+  },
+  (table) => [index('oauth_consents_code').on(table.userCodeHash)],
+);
+
+/** When the admin of a portal entered wrong user codes lately. */
+export const oauthCodeTries = platformSchema.table('oauth_code_tries', {
+  workspaceId: text('workspace_id')
+    .primaryKey()
+    .references(() => workspaces.id, { onDelete: 'cascade' }),
+  failedAt: epochMs('failed_at').array().notNull(),
+});
+
 /**
  * The key that signs access tokens, as a private JWK. It lies here like the signing secrets of webhooks: whoever
  * reads this database has the service itself. It outlives every reset, so that old tokens stay recognisable.

@@ -7,6 +7,7 @@ import type { AccessTokens } from './access-tokens.ts';
 import { DISCOVERY_PATH, issuerOf, OAUTH_PATHS, resourcesOf } from './addresses.ts';
 import { type AuthorizeContext, authorize } from './authorize/authorize.ts';
 import { UnknownClient } from './authorize/identify-client.ts';
+import { createConsentPages } from './consent/consent-pages.ts';
 import { refusalPage } from './consent/refusal-page.ts';
 import { describeServer } from './metadata.ts';
 import { documentAnswer, jsonAnswer, type OauthAnswer, refusalAnswer } from './oauth-answer.ts';
@@ -28,6 +29,8 @@ interface Options {
   readonly key: SigningKey;
   readonly tokens: AccessTokens;
   readonly portal: PortalSessions;
+  /** Derives user codes. */
+  readonly codeKey: Uint8Array;
 }
 
 function queryOf({ originalUrl }: Request): string {
@@ -41,6 +44,7 @@ async function onPage(work: () => Promise<OauthAnswer>): Promise<OauthAnswer> {
     return await work();
   } catch (error) {
     if (error instanceof UnknownClient) return refusalPage(error.message);
+    if (error instanceof OauthError) return refusalPage('The page sent something that it should not.');
     throw error;
   }
 }
@@ -59,10 +63,12 @@ async function forClients(request: Request, work: () => Promise<OauthAnswer>): P
 
 /** The endpoints of the authorization server. Implements `OAuth 2.0`. */
 export function createOauthRoutes(options: Options): OauthRoutes {
-  const { database, changeState, clock, baseUrls, key, tokens, portal } = options;
+  const { database, changeState, clock, baseUrls, key, tokens, portal, codeKey } = options;
   const issuer = (): string => issuerOf(baseUrls());
   const resources = (): string[] => Object.values(resourcesOf(baseUrls()));
-  const authorizing: AuthorizeContext = { database, changeState, portal, resources, issuer };
+  const pages = createConsentPages({ database, changeState, clock, portal, key: codeKey, issuer });
+  const { ask } = pages;
+  const authorizing: AuthorizeContext = { database, changeState, portal, resources, issuer, ask };
   const context: TokenContext = { database, changeState, tokens, resources, now: () => clock.now() };
 
   const token = async (request: Request): Promise<OauthAnswer> => {
@@ -82,6 +88,7 @@ export function createOauthRoutes(options: Options): OauthRoutes {
     [OAUTH_PATHS.authorize]: {
       GET: (request) => onPage(() => authorize(authorizing, queryOf(request))),
     },
+    [OAUTH_PATHS.consent]: { POST: (request) => onPage(() => pages.decide(request)) },
     [OAUTH_PATHS.token]: { POST: (request) => forClients(request, () => token(request)) },
     [OAUTH_PATHS.revoke]: { POST: (request) => forClients(request, () => revoke(request)) },
   };

@@ -5,10 +5,12 @@
 export interface Parameters {
   /** The value; null when it is left out or given twice. */
   get(name: string): string | null;
+  /** All values of a parameter that may be given more than once. */
+  all(name: string): readonly string[];
   /** Whether it is there at all, with a value or without. */
   has(name: string): boolean;
-  /** The first name that is given more than once; null when all are single. */
-  readonly repeated: string | null;
+  /** Names that are given more than once. */
+  readonly repeated: readonly string[];
 }
 
 /** Reads parameters in the form of `application/x-www-form-urlencoded`. */
@@ -20,7 +22,8 @@ export function readParameters(text: string): Parameters {
       const [value, second] = given.getAll(name);
       return value === undefined || value === '' || second !== undefined ? null : value;
     },
+    all: (name) => given.getAll(name),
     has: (name) => given.has(name),
-    repeated: names.find((name, place) => names.indexOf(name) !== place) ?? null,
+    repeated: [...new Set(names.filter((name, place) => names.indexOf(name) !== place))],
   };
 }

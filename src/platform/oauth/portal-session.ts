@@ -20,14 +20,20 @@ export const nobodySignedIn: PortalSessions = { find: () => null };
 export interface OwnedWorkspace {
   readonly id: string;
   readonly kind: WorkspaceKind;
+  /** How many connections it has. */
+  readonly connections: number;
 }
 
-/** The workspaces of a session, oldest first; none where nobody is signed in. */
+const MOST_SHOWN = 100;
+
+/** The workspaces of a session, newest first and at most a hundred; none where nobody is signed in. */
 export function readOwned(db: Queryable, session: PortalSession | null): Promise<OwnedWorkspace[]> {
   return db.query<OwnedWorkspace>(
-    `SELECT id, kind FROM platform.workspaces
-     WHERE $1::boolean AND ($2::text[] IS NULL OR id = ANY($2::text[]))
-     ORDER BY created_at, id`,
-    [session !== null, session?.workspaceIds ?? null],
+    `SELECT w.id, w.kind,
+       (SELECT count(*) FROM platform.connections c WHERE c.workspace_id = w.id) AS connections
+     FROM platform.workspaces w
+     WHERE $1::boolean AND ($2::text[] IS NULL OR w.id = ANY($2::text[]))
+     ORDER BY w.created_at DESC, w.id LIMIT $3::integer`,
+    [session !== null, session?.workspaceIds ?? null, MOST_SHOWN],
   );
 }

@@ -18,10 +18,10 @@ async function readText(request: Request): Promise<string> {
 }
 
 /**
- * The parameters of a form in the body, each given once. A query is refused, since addresses are written to logs
+ * The parameters of a form in the body, each given once, save those in `lists`. A query is refused, since addresses are written to logs
  * (RFC 6749, 2.3.1). Throws `invalid_request`.
  */
-export async function readForm(request: Request): Promise<Parameters> {
+export async function readForm(request: Request, lists: readonly string[] = []): Promise<Parameters> {
   const [type = '', second] = request.headersDistinct['content-type'] ?? [];
   if (second !== undefined || !FORM.test(type)) {
     throw new OauthError('invalid_request', 'the body must be application/x-www-form-urlencoded');
@@ -30,7 +30,7 @@ export async function readForm(request: Request): Promise<Parameters> {
     throw new OauthError('invalid_request', 'parameters belong in the body, not in the address');
   }
   const parameters = readParameters(await readText(request));
-  if (parameters.repeated !== null) {
+  if (parameters.repeated.some((name) => !lists.includes(name))) {
     throw new OauthError('invalid_request', 'a parameter is given more than once');
   }
   return parameters;

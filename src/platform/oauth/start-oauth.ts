@@ -8,6 +8,7 @@ import type { DomainClock } from '../time/domain-clock.ts';
 import type { WebhookConfiguration } from '../webhooks/configuration.ts';
 import { type AccessTokens, createAccessTokens } from './access-tokens.ts';
 import { createOauthApps, type OauthApps } from './apps.ts';
+import { createPortalApprovals, type PortalApprovals } from './consent/portal-approvals.ts';
 import { createOauthGrants, type OauthGrants } from './grants.ts';
 import { createOauthRoutes } from './oauth-routes.ts';
 import { createOauthServer, type OauthServer } from './oauth-server.ts';
@@ -23,6 +24,8 @@ interface Options {
   readonly baseUrls: () => BaseUrls;
   readonly webhooks: WebhookConfiguration;
   readonly portal: PortalSessions | undefined;
+  /** Derives user codes. */
+  readonly codeKey: Uint8Array;
   readonly faults: ApiFaults | undefined;
 }
 
@@ -32,19 +35,21 @@ export interface Oauth {
   readonly tokens: AccessTokens;
   readonly apps: OauthApps;
   readonly grants: OauthGrants;
+  readonly approvals: PortalApprovals;
 }
 
 /** Loads the signing key, and makes it at the first start on a database. */
 export async function startOauth(options: Options): Promise<Oauth> {
   const { database, changeState, clock, systemClock, logger, baseUrls, webhooks } = options;
-  const { portal = nobodySignedIn, faults = noApiFaults } = options;
+  const { portal = nobodySignedIn, faults = noApiFaults, codeKey } = options;
   const key = await loadSigningKey(database);
   const tokens = createAccessTokens({ key, clock, baseUrls });
-  const routes = createOauthRoutes({ database, changeState, clock, baseUrls, key, tokens, portal });
+  const routes = createOauthRoutes({ database, changeState, clock, baseUrls, key, tokens, portal, codeKey });
   return {
     server: createOauthServer({ routes, faults, systemClock, logger }),
     tokens,
     apps: createOauthApps(database, changeState, webhooks),
     grants: createOauthGrants(database, changeState),
+    approvals: createPortalApprovals(changeState, codeKey),
   };
 }

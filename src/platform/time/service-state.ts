@@ -9,7 +9,7 @@ export interface ClockState {
 
 /** What outlives every reset. */
 export interface ServiceState extends ClockState {
-  /** Key that seals page cursors. */
+  /** Key that seals page cursors, and that user codes are derived from. */
   readonly cursorKey: Uint8Array;
 }
 

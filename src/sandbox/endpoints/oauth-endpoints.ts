@@ -1,8 +1,10 @@
 import type { Grant, OauthApp } from '../../contract/sandbox/access.ts';
 import type { App } from '../../platform/oauth/apps.ts';
+import type { RefusedApproval } from '../../platform/oauth/consent/portal-approvals.ts';
 import type { GrantRecord } from '../../platform/oauth/grants.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { pageOf, readCursor } from '../page-cursor.ts';
+import { SandboxError } from '../sandbox-error.ts';
 import type { Handlers } from '../serve-endpoint.ts';
 import { givenFields } from './given-fields.ts';
 import { toIso } from './times.ts';
@@ -29,9 +31,20 @@ function presentGrant(grant: GrantRecord): Grant {
   };
 }
 
+const REFUSED: Readonly<Record<Exclude<RefusedApproval, 'unknown_code'>, string>> = {
+  no_portal: 'The workspace is no CRM portal; its owner approves on the page.',
+  no_request: 'No page waits for a portal. Open the authorize address first.',
+  several_requests: 'Several pages wait. Enter the code that one of them shows, as `userCode`.',
+};
+
+function refuseApproval(why: RefusedApproval): never {
+  if (why === 'unknown_code') throw new SandboxError('not_found', 'No page shows this code, or it is over.');
+  throw new SandboxError('wrong_state', REFUSED[why]);
+}
+
 /** OAuth apps, and what people consented to. */
 export function oauthEndpoints({ oauth, webhooks }: Pick<Platform, 'oauth' | 'webhooks'>) {
-  const { apps, grants } = oauth;
+  const { apps, grants, approvals } = oauth;
   const presentApp = (app: App): OauthApp => ({
     clientId: app.id,
     name: app.name,
@@ -45,6 +58,11 @@ export function oauthEndpoints({ oauth, webhooks }: Pick<Platform, 'oauth' | 'we
 
   return {
     createOauthApp: ({ body }) => apps.create(givenFields(body)),
+
+    async createUserCode({ param, body }) {
+      const result = await approvals.approve(param('id'), body?.userCode);
+      return typeof result === 'string' ? refuseApproval(result) : result;
+    },
 
     async listOauthApps({ query }) {
       const found = await apps.list(window(query));

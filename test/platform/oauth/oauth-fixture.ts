@@ -66,8 +66,9 @@ export function returned(reply: OauthReply): URLSearchParams {
   return new URL(reply.headers.get('location') ?? 'none:').searchParams;
 }
 
-export async function startOauthWorld(): Promise<OauthWorld> {
-  const service = await startTestPlatform({ ports: { portal: developersSignedIn } });
+/** `portal` says who is signed in; unless told, the developer of an app. */
+export async function startOauthWorld(portal: PortalSessions = developersSignedIn): Promise<OauthWorld> {
+  const service = await startTestPlatform({ ports: { portal } });
   const { workspaceId, connectionId, key } = await seedWorkspace(service);
 
   const send: OauthWorld['send'] = async (method, path, init = {}) => {

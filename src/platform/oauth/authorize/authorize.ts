@@ -3,11 +3,18 @@ import type { ChangeState } from '../../state-change.ts';
 import { codeAnswer, type OauthAnswer, type Return, returnedRefusal } from '../oauth-answer.ts';
 import { OauthError } from '../oauth-error.ts';
 import { readParameters } from '../parameters.ts';
-import type { PortalSessions } from '../portal-session.ts';
+import type { PortalSession, PortalSessions } from '../portal-session.ts';
 import { approveAutomatically } from './approve-automatically.ts';
 import { giveConsent } from './give-consent.ts';
-import { identifyClient } from './identify-client.ts';
-import { readRequest } from './read-request.ts';
+import { type Client, identifyClient } from './identify-client.ts';
+import { type AuthorizationRequest, readRequest } from './read-request.ts';
+
+/** A checked request that somebody has to be asked about. */
+export interface OpenRequest {
+  readonly client: Client;
+  readonly request: AuthorizationRequest;
+  readonly session: PortalSession | null;
+}
 
 export interface AuthorizeContext {
   readonly database: Queryable;
@@ -16,6 +23,8 @@ export interface AuthorizeContext {
   /** Identifiers of all resources. */
   resources(): readonly string[];
   issuer(): string;
+  /** Asks on a page. */
+  ask(open: OpenRequest): Promise<OauthAnswer>;
 }
 
 /**
@@ -32,7 +41,7 @@ export async function authorize(context: AuthorizeContext, query: string): Promi
     const request = readRequest(parameters, client, context.resources());
     const session = portal.find(app);
     const consent = await approveAutomatically(database, app, request, session);
-    if (consent === null) throw new OauthError('access_denied', 'nobody who may approve is signed in');
+    if (consent === null) return await context.ask({ client, request, session });
     return codeAnswer(back, await changeState((change) => giveConsent(change, request, consent)));
   } catch (error) {
     if (error instanceof OauthError) return returnedRefusal(back, error);

@@ -25,8 +25,8 @@ const CONNECTIONS = ASSUMPTIONS.oauthConnectionsParameter.value;
 const CHALLENGE = /^[A-Za-z0-9_-]{43}$/;
 
 function requireSingle({ repeated }: Parameters): void {
-  if (repeated === 'resource') throw new OauthError('invalid_target', 'resource may be given once');
-  if (repeated !== null) throw new OauthError('invalid_request', 'a parameter is given more than once');
+  if (repeated.includes('resource')) throw new OauthError('invalid_target', 'resource may be given once');
+  if (repeated.length > 0) throw new OauthError('invalid_request', 'a parameter is given more than once');
 }
 
 function requireCode(parameters: Parameters): void {

@@ -14,7 +14,7 @@ fieldset{border:1px solid var(--line);border-radius:.5rem;margin:1.25rem 0;paddi
 legend{font-weight:600;padding:0 .35rem}
 label{display:flex;gap:.75rem;align-items:flex-start;padding:.55rem 0}
 label span{min-width:0;overflow-wrap:anywhere}
-label .soft{display:block;font-size:.9rem}
+label .soft,button .soft{display:block;font-size:.9rem;font-weight:400}
 input[type=checkbox]{width:1.25rem;height:1.25rem;margin:.15rem 0 0;flex:none;accent-color:var(--act)}
 .actions{display:flex;flex-wrap:wrap;gap:.75rem;margin-top:1.5rem}
 button{font:inherit;font-weight:600;padding:.7rem 1.25rem;border-radius:.5rem;border:1px solid var(--line);background:transparent;color:var(--ink);cursor:pointer;flex:1 1 9rem}

@@ -1,0 +1,25 @@
+import { createHmac } from 'node:crypto';
+import { ASSUMPTIONS } from '../../assumptions.ts';
+
+const { letters, length } = ASSUMPTIONS.oauthUserCode.value;
+const HALF = length / 2;
+
+/**
+ * The user code of a consent: letters in two groups. It is derived, not stored, so that the page can show it
+ * again while the table has its hash alone.
+ */
+export function userCodeOf(key: Uint8Array, consentId: string): string {
+  let rest = createHmac('sha256', key).update(`user code ${consentId}`).digest().readBigUInt64BE();
+  let code = '';
+  for (let place = 0; place < length; place += 1) {
+    code += letters.charAt(Number(rest % BigInt(letters.length)));
+    rest /= BigInt(letters.length);
+  }
+  return `${code.slice(0, HALF)}-${code.slice(HALF)}`;
+}
+
+/** A code as people type it: in any case, with or without what stands between the groups. */
+export function normalizeUserCode(typed: string): string {
+  const plain = typed.toUpperCase().replace(/[\s-]/g, '');
+  return `${plain.slice(0, HALF)}-${plain.slice(HALF)}`;
+}

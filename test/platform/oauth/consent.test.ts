@@ -1,0 +1,264 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { proves } from '../../support/proves.ts';
+import {
+  encode,
+  type Fields,
+  type OauthReply,
+  type OauthWorld,
+  returned,
+  startOauthWorld,
+  type TestApp,
+} from './oauth-fixture.ts';
+
+const EVIL = `"><script>alert(1)</script><b x='&`;
+
+/** A page as a browser holds it: its text, its cookie, and the hidden fields of its first form. */
+interface Page {
+  readonly reply: OauthReply;
+  readonly cookie: string;
+  readonly fields: Fields;
+  readonly values: (name: string) => string[];
+}
+
+function readPage(reply: OauthReply, cookie = ''): Page {
+  const values = (name: string): string[] =>
+    [...reply.text.matchAll(new RegExp(`name="${name}" value="([^"]*)"`, 'g'))].map(
+      ([, value]) => value ?? '',
+    );
+  return {
+    reply,
+    cookie: reply.headers.get('set-cookie')?.split(';')[0] ?? cookie,
+    fields: { consent: values('consent')[0], form: values('form')[0] },
+    values,
+  };
+}
+
+describe('consent on a page', () => {
+  let world: OauthWorld;
+  let workspaceId: string;
+  let app: TestApp;
+
+  beforeAll(async () => {
+    // Somebody owns all workspaces: none is approved for automatically, and each can be chosen.
+    world = await startOauthWorld({ find: () => ({ workspaceIds: null }) });
+    const { platform } = world.service;
+    ({ id: workspaceId } = await platform.workspaces.create({ kind: 'standalone' }));
+    for (const [label, phoneNumber] of [
+      [EVIL, '4915112345001'],
+      ['Sales', '4915112345002'],
+    ] as const) {
+      await platform.connections.createPaired(workspaceId, { provider: 'qr', phoneNumber, label });
+    }
+    app = await world.register({ name: EVIL });
+  });
+  afterAll(() => world.service.close());
+
+  const open = async (fields: Fields = {}): Promise<Page> => readPage(await world.authorize(app, fields));
+  const submit = async (page: Page, fields: Fields, cookie = page.cookie): Promise<Page> => {
+    const headers = { 'content-type': 'application/x-www-form-urlencoded', cookie };
+    const body = encode({ ...page.fields, ...fields });
+    return readPage(await world.send('POST', '/oauth/consent', { headers, body }), page.cookie);
+  };
+  /** The page with the connections of the second workspace. */
+  const choose = async (fields: Fields = {}): Promise<Page> =>
+    submit(await open(fields), { action: 'workspace', workspace: workspaceId });
+
+  it(
+    'lets the owner choose workspace, connections and scopes',
+    proves('oauth.consent.standalone'),
+    async () => {
+      const first = await open({ scope: 'messaging.read messaging.send' });
+      expect(first.values('workspace').toSorted()).toEqual([world.workspaceId, workspaceId].toSorted());
+      const page = await submit(first, { action: 'workspace', workspace: workspaceId });
+      const connections = page.values('connection');
+      expect(connections).toHaveLength(2);
+      expect(page.values('scope')).toEqual(['messaging.read', 'messaging.send']);
+      const { reply } = await submit(page, {
+        action: 'allow',
+        workspace: workspaceId,
+        connection: connections.slice(1),
+        scope: ['messaging.send', 'messaging.manage'],
+      });
+      expect([reply.status, returned(reply).get('state')]).toEqual([303, 'xyz']);
+      expect(returned(reply).get('iss')).toBe(world.service.origin);
+      expect(returned(reply).get('code')).toMatch(/^mca_/);
+      const [grant] = await world.service.platform.oauth.grants.list({ limit: 1 });
+      expect(grant).toMatchObject({
+        workspaceId,
+        scopes: ['messaging.send'],
+        connectionIds: connections.slice(1),
+      });
+    },
+  );
+
+  it('asks again where nothing was ticked, and sends a refusal back', async () => {
+    const page = await choose();
+    const nothing = await submit(page, { action: 'allow', workspace: workspaceId, scope: 'messaging.read' });
+    expect([nothing.reply.status, nothing.reply.headers.get('location')]).toEqual([400, null]);
+    expect(nothing.reply.text).toContain('role="alert"');
+    const [connection] = page.values('connection');
+    const noScope = await submit(page, { action: 'allow', workspace: workspaceId, connection });
+    expect(noScope.reply.status).toBe(400);
+    const { reply } = await submit(page, { action: 'deny' });
+    expect([reply.status, returned(reply).get('error'), returned(reply).get('state')]).toEqual([
+      303,
+      'access_denied',
+      'xyz',
+    ]);
+    const again = await submit(page, {
+      action: 'allow',
+      workspace: workspaceId,
+      connection,
+      scope: 'messaging.read',
+    });
+    expect([again.reply.status, again.reply.headers.get('location')]).toEqual([400, null]);
+  });
+
+  it('gives one code, however often the button is pressed', async () => {
+    const page = await choose();
+    const yes = {
+      action: 'allow',
+      workspace: workspaceId,
+      connection: page.values('connection'),
+      scope: 'messaging.read',
+    };
+    const pages = await Promise.all([submit(page, yes), submit(page, yes), submit(page, yes)]);
+    expect(pages.filter(({ reply }) => reply.status === 303)).toHaveLength(1);
+  });
+
+  it('takes a form from its own page and browser alone', async () => {
+    const page = await choose();
+    const other = await choose();
+    const yes = {
+      action: 'allow',
+      workspace: workspaceId,
+      connection: page.values('connection'),
+      scope: 'messaging.read',
+    };
+    const foreign: readonly (readonly [what: string, fields: Fields, cookie: string])[] = [
+      ['no cookie', yes, ''],
+      ['the cookie of another page', yes, other.cookie],
+      ['an altered cookie', yes, `${page.cookie}x`],
+      ['no field', { ...yes, form: undefined }, page.cookie],
+      ['the field of another page', { ...yes, form: other.fields['form'] }, page.cookie],
+      ['another consent', { ...yes, consent: other.fields['consent'] }, page.cookie],
+      ['an unknown consent', { ...yes, consent: 'cabcdefghijklmnopqrstuvwx' }, page.cookie],
+      ['an unknown action', { ...yes, action: 'constructor' }, page.cookie],
+      ['two workspaces', { ...yes, workspace: [workspaceId, workspaceId] }, page.cookie],
+      ['an unknown workspace', { ...yes, workspace: 'cabcdefghijklmnopqrstuvwx' }, page.cookie],
+      ['a portal that approved nothing', { action: 'portal' }, page.cookie],
+    ];
+    for (const [what, fields, cookie] of foreign) {
+      const { reply } = await submit(page, fields, cookie);
+      expect([what, reply.status, reply.headers.get('location')]).toEqual([what, 400, null]);
+    }
+    const borrowed = await submit(page, { ...yes, connection: world.connectionId });
+    expect(borrowed.reply.status).toBe(400);
+    expect((await submit(page, yes)).reply.status).toBe(303);
+  });
+
+  it('ends after ten minutes', async () => {
+    const page = await choose();
+    const { time } = world.service.platform;
+    await time.advance({ ms: 10 * 60_000 });
+    const { reply } = await submit(page, { action: 'deny' });
+    expect([reply.status, reply.headers.get('location')]).toEqual([400, null]);
+  });
+
+  it('shows names as text, in no frame, without script and from nowhere else', async () => {
+    const page = await choose();
+    for (const { reply } of [await open(), page]) {
+      expect(reply.status).toBe(200);
+      expect(reply.text).not.toContain('<script');
+      expect(reply.text).not.toContain(EVIL);
+      expect(reply.text).toContain('&quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt;&lt;b x=&#39;&amp;');
+      expect(reply.headers.get('x-frame-options')).toBe('DENY');
+      expect(reply.headers.get('cache-control')).toBe('no-store');
+      const policy = reply.headers.get('content-security-policy') ?? '';
+      expect(policy).toContain("default-src 'none'");
+      expect(policy).toContain("frame-ancestors 'none'");
+      expect(policy).toContain("form-action 'self' https://crm.example");
+      expect(policy).not.toContain('unsafe');
+    }
+    expect((await open()).reply.headers.get('set-cookie')).toMatch(/; HttpOnly; SameSite=Lax$/);
+  });
+});
+
+describe('consent in a CRM portal', () => {
+  let world: OauthWorld;
+  let portalId: string;
+  let app: TestApp;
+
+  beforeAll(async () => {
+    world = await startOauthWorld({ find: () => null });
+    const { platform } = world.service;
+    ({ id: portalId } = await platform.workspaces.create({ kind: 'crm_portal' }));
+    await platform.connections.createPaired(portalId, { provider: 'qr', phoneNumber: '4915112345001' });
+    app = await world.register();
+  });
+  afterAll(() => world.service.close());
+
+  const open = async (): Promise<Page> => readPage(await world.authorize(app));
+  const codeOf = ({ reply }: Page): string => />([A-Z]{4}-[A-Z]{4})</.exec(reply.text)?.[1] ?? '';
+  const goOn = async (page: Page): Promise<OauthReply> => {
+    const headers = { 'content-type': 'application/x-www-form-urlencoded', cookie: page.cookie };
+    const body = encode({ ...page.fields, action: 'portal' });
+    return world.send('POST', '/oauth/consent', { headers, body });
+  };
+  const approve = (code?: string) => world.service.platform.oauth.approvals.approve(portalId, code);
+
+  it(
+    'shows a code, waits for the admin who enters it, and goes on',
+    proves('oauth.consent.portal', 'choice.oauth.user-code'),
+    async () => {
+      const page = await open();
+      const code = codeOf(page);
+      expect(code).toMatch(/^[BCDFGHJKLMNPQRSTVWXZ]{4}-[BCDFGHJKLMNPQRSTVWXZ]{4}$/);
+      const early = await goOn(page);
+      expect([early.status, early.headers.get('location')]).toEqual([400, null]);
+      expect(early.text).toContain(code);
+      expect(await approve(code.toLowerCase().replace('-', ' '))).toEqual({ userCode: code });
+      expect(await approve(code)).toBe('unknown_code');
+      const done = await goOn(page);
+      expect(done.status).toBe(303);
+      const [grant] = await world.service.platform.oauth.grants.list({ limit: 1 });
+      expect(grant).toMatchObject({
+        workspaceId: portalId,
+        scopes: ['messaging.read', 'messaging.send', 'messaging.events', 'messaging.manage'],
+      });
+      expect((await goOn(page)).status).toBe(400);
+    },
+  );
+
+  it('takes the one page that waits where no code is entered', async () => {
+    expect(await approve()).toBe('no_request');
+    const page = await open();
+    expect(await approve()).toEqual({ userCode: codeOf(page) });
+    expect((await goOn(page)).status).toBe(303);
+    const pages = [await open(), await open()];
+    expect(await approve()).toBe('several_requests');
+    for (const each of pages) expect(await approve(codeOf(each))).toEqual({ userCode: codeOf(each) });
+  });
+
+  it('takes five wrong codes in a quarter of an hour', async () => {
+    const { service } = world;
+    await service.platform.time.advance({ ms: 15 * 60_000 });
+    for (let attempt = 0; attempt < 5; attempt += 1) expect(await approve('BBBB-BBBB')).toBe('unknown_code');
+    const page = await open();
+    await expect(approve(codeOf(page))).rejects.toMatchObject({
+      code: 'rate_limited',
+      retryAfterSeconds: 900,
+    });
+    await service.platform.time.advance({ ms: 15 * 60_000 });
+    expect(await approve(codeOf(page))).toBe('unknown_code');
+    const next = await open();
+    expect(await approve(codeOf(next))).toEqual({ userCode: codeOf(next) });
+  });
+
+  it('is not for the owner of a standalone workspace', async () => {
+    expect(await world.service.platform.oauth.approvals.approve(world.workspaceId)).toBe('no_portal');
+    await expect(world.service.platform.oauth.approvals.approve('unknown')).rejects.toMatchObject({
+      code: 'not_found',
+    });
+  });
+});
