@@ -82,8 +82,11 @@ async function tryOnce(options: CommitDeliveriesOptions, batch: readonly RawDeli
   }
 }
 
-/** An error without a SQLSTATE that is not the connection's arose while the parameters were written. */
-function blamesData(error: unknown): boolean {
+/**
+ * Whether a batch was refused for what is in it. An error without a SQLSTATE that is not the connection's arose while
+ * the parameters were written.
+ */
+export function blamesData(error: unknown): boolean {
   if (isConnectionFailure(error)) return false;
   const state = sqlState(error);
   return state === undefined || DATA_CLASSES.has(state.slice(0, 2));

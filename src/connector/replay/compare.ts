@@ -1,4 +1,5 @@
 import type { Queryable } from '../../runtime/database/database.ts';
+import { toIso } from '../iso-time.ts';
 
 /** A field of a message that is not as the kept inbox says. Long texts are cut. */
 export interface FieldDifference {
@@ -156,6 +157,17 @@ interface PageRow {
   readonly differences: MessageDifference[] | null;
 }
 
+/** Times are stored as epoch ms. */
+function present({ fields, ...rest }: MessageDifference): MessageDifference {
+  const toTime = (ms: string | null): string | null => (ms === null ? null : toIso(Number(ms)));
+  const shown = fields.map(({ field, live, rebuilt }) =>
+    field === 'createdAt'
+      ? { field, live: toTime(live), rebuilt: toTime(rebuilt) }
+      : { field, live, rebuilt },
+  );
+  return { ...rest, fields: shown };
+}
+
 export interface CompareRequest {
   /** The schema of the rebuilt messages. */
   readonly scratch: string;
@@ -173,7 +185,7 @@ export async function comparePage(db: Queryable, request: CompareRequest): Promi
   const last = row?.last ?? null;
   return {
     compared: row?.compared ?? 0,
-    differences: row?.differences ?? [],
+    differences: (row?.differences ?? []).map(present),
     last: last === null ? null : { messageId: last[0], connectionId: last[1] },
   };
 }

@@ -1,6 +1,7 @@
-import { type Queryable, sqlState } from '../../runtime/database/database.ts';
+import type { Queryable } from '../../runtime/database/database.ts';
 import { commitBatch } from '../db/commit-batch.ts';
 import type { MessageFacts } from '../db/facts.ts';
+import { blamesData } from '../inbox/commit-deliveries.ts';
 import { interpretBody } from '../inbox/interpret-body.ts';
 import { readInbox, type StoredDelivery } from './read-inbox.ts';
 import type { Scratch } from './scratch.ts';
@@ -61,8 +62,7 @@ async function merge(db: Queryable, facts: readonly MessageFacts[], now: number)
     await commitBatch(db, { now, messages: facts });
     return 0;
   } catch (error) {
-    // Only what the data is to blame for has a state of these classes; see `commit-deliveries.ts`.
-    if (!['21', '22', '23', '54'].includes(sqlState(error)?.slice(0, 2) ?? '')) throw error;
+    if (!blamesData(error)) throw error;
     if (facts.length === 1) return 1;
     const middle = Math.ceil(facts.length / 2);
     return (await merge(db, facts.slice(0, middle), now)) + (await merge(db, facts.slice(middle), now));

@@ -261,7 +261,7 @@ describe('npm run replay', () => {
         `m0 of c1 is missing\n` +
         `    peer: nothing live, "4915100000001" rebuilt\n` +
         `    text: nothing live, "Text of m0" rebuilt\n` +
-        `    createdAt: nothing live, "${T0}" rebuilt\n` +
+        '    createdAt: nothing live, "2026-01-15T12:00:00.000Z" rebuilt\n' +
         '… and 1 more; --show 2 or --json shows them.\n' +
         `Deliveries of messages kept since 2026-01-13: ${4 * 6 + 4}, about 9 messages of this database.\n` +
         'Deliveries that do not fit, and tell nothing: 1.\n' +
