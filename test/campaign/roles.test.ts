@@ -13,7 +13,7 @@ import { type RolesWorld, startRolesWorld, TOKEN } from '../support/roles-world.
 
 /** What every change goes through is the same as the whole campaign, smaller. */
 const ROUNDS = process.env['CAMPAIGN'] === 'whole' ? 8 : 1;
-const TIMEOUT_MS = 900_000;
+const TIMEOUT_MS = 1_800_000;
 const MESSAGES = 60_000;
 const HOUR_MS = 3_600_000;
 const PACE = { burst: 1, everyMs: 25 };
