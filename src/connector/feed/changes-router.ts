@@ -3,6 +3,8 @@ import type { z } from 'zod';
 import { type ChangeList, listChangesQuery, streamChangesQuery } from '../../contract/connector/changes.ts';
 import { CONNECTOR_ERRORS } from '../../contract/connector/errors.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
+import { ApiError } from '../api/api-error.ts';
+import { readInput } from '../api/read-input.ts';
 import { streamChanges } from './change-stream.ts';
 import type { Feed } from './feed.ts';
 
@@ -49,7 +51,7 @@ export function createChangesRouter({ feed, clock }: ChangesRouterOptions): Chan
     const { accountId, connectionId } = query;
     const resumed = request.get('Last-Event-ID');
     if (resumed !== undefined && !LAST_EVENT_ID.test(resumed)) {
-      refuse(response, 'Last-Event-ID must be the `seq` of a change.');
+      refuse(response, 'Last-Event-ID: must be the `seq` of a change.');
       return;
     }
     const from = resumed === undefined ? (query.after ?? 0) : Number(resumed);
@@ -67,12 +69,13 @@ function readQuery<Schema extends z.ZodType>(
   request: Request,
   response: Response,
 ): z.infer<Schema> | undefined {
-  const parsed = schema.safeParse(request.query);
-  if (parsed.success) return parsed.data;
-  const issue = parsed.error.issues[0];
-  const field = issue?.path.join('.') || 'query';
-  refuse(response, `${field}: ${issue?.message ?? 'does not fit'}.`);
-  return undefined;
+  try {
+    return readInput(schema, request.query, 'query') as z.infer<Schema>;
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    refuse(response, error.message);
+    return undefined;
+  }
 }
 
 function refuse(response: Response, message: string): void {

@@ -128,12 +128,14 @@ describe('GET /v1/changes', () => {
     ['limit=1001', 'limit'],
     ['limit=1e2', 'limit'],
     ['connectionId=', 'connectionId'],
+    ['connectionId=%00', 'connectionId'],
+    ['accountId=a%00', 'accountId'],
     ['unknown=1', 'unknown'],
   ])('refuses ?%s and names the field', async (query, field) => {
     const { status, body } = await get(`/v1/changes?${query}`);
     expect(status).toBe(400);
     expect(body.error).toBe('invalid_request');
-    expect(body.message).toContain(field);
+    expect(body.message).toMatch(new RegExp(`^${field}: [a-z]`));
   });
 });
 
@@ -175,6 +177,7 @@ describe('GET /v1/changes/stream', () => {
     expect(bad.status).toBe(400);
     expect(await bad.json()).toMatchObject({ error: 'invalid_request' });
     expect((await get('/v1/changes/stream?after=1.5')).status).toBe(400);
+    expect((await get('/v1/changes/stream?connectionId=%00')).status).toBe(400);
   });
 
   it('beats while nothing happens', async () => {
