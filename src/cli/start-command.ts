@@ -74,7 +74,9 @@ await runCommand(COMMAND, async ({ options, env, clock, print, warnOfTypo }) => 
     lifecycle.onClose('loop', () => loop.close());
     const check = await checkLoop(loop.info(), clock);
     say(
-      `self-check  by webhook: ${check.webhookMs} ms · webhook dropped, repaired by polling: ${check.repairMs} ms`,
+      check === null
+        ? 'self-check  left out: no number with a QR session is connected'
+        : `self-check  by webhook: ${check.webhookMs} ms · webhook dropped, repaired by polling: ${check.repairMs} ms`,
     );
     say(
       `ready       in ${((clock.elapsed() - beganAt) / 1000).toFixed(1)} s; Ctrl-C ends it, the data stays`,

@@ -11,6 +11,8 @@ describe('the self-check', () => {
   let lanes: string[];
   let faults: string[];
   let writes: number;
+  let told: string[];
+  let mirrored: { id: string; provider: string; health: string }[];
   let server: Server;
   let info: SandboxInfo;
 
@@ -18,10 +20,12 @@ describe('the self-check', () => {
     lanes = [];
     faults = [];
     writes = 0;
+    told = [];
+    mirrored = [{ id: 'c1', provider: 'qr', health: 'working' }];
     server = createServer((request, response) => {
       const path = new URL(request.url ?? '', 'http://local').pathname;
       const json = (body: unknown): void => void response.end(JSON.stringify(body));
-      if (path === '/v1/connections') json({ connections: [{ id: 'c1', provider: 'qr' }] });
+      if (path === '/v1/connections') json({ connections: mirrored });
       else if (path === '/v1/changes') json({ nextCursor: String(writes) });
       else if (path === '/v1/sync') json({});
       else if (path === '/v1/changes/stream') response.end(`data: ${JSON.stringify(nextArrival())}\n\n`);
@@ -30,6 +34,7 @@ describe('the self-check', () => {
         json({ rules: [] });
       } else {
         writes += 1;
+        request.on('data', (body: Buffer) => told.push(JSON.parse(String(body)).connectionId));
         json({ messageId: `m${writes}` });
       }
     }).listen(0, '127.0.0.1');
@@ -71,6 +76,19 @@ describe('the self-check', () => {
     lanes = ['webhook', 'webhook'];
     await expect(checkLoop(info, new ManualClock())).rejects.toThrow('should have come by poll');
     expect(faults).toEqual(['PUT', 'DELETE']);
+  });
+
+  it('passes by numbers that wait for a scan, and is left out when no other is there', async () => {
+    mirrored = [
+      { id: 'c0', provider: 'qr', health: 'pairing' },
+      { id: 'c9', provider: 'cloud_api', health: 'working' },
+    ];
+    expect(await checkLoop(info, new ManualClock())).toBeNull();
+    expect(writes).toBe(0);
+    mirrored.push({ id: 'c1', provider: 'qr', health: 'working' });
+    lanes = ['webhook', 'poll'];
+    expect(await checkLoop(info, new ManualClock())).not.toBeNull();
+    expect(told).toEqual(['c1', 'c1']);
   });
 
   it('says which call was refused', async () => {
