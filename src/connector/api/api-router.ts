@@ -13,7 +13,7 @@ const LARGER_BODY_BYTES: Partial<Record<ConnectorEndpointName, number>> = {
   queueMessage: LIMITS.mediaBase64Characters + LARGEST_BODY_BYTES,
 };
 
-/** Files of the largest size that a process takes at a time. Each needs some 120 MB while it is stored. */
+/** Files of the largest size that a process takes at a time. Each needs some 140 MB while it is stored. */
 const FILES_AT_ONCE = 2;
 
 /** The operation of any endpoint, seen from the router: what it gets was read by the endpoint's own schemas. */
