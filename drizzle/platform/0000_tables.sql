@@ -254,6 +254,7 @@ CREATE TABLE "platform"."timers" (
 CREATE TABLE "platform"."deliveries" (
 	"id" bigint PRIMARY KEY NOT NULL,
 	"event_id" bigint NOT NULL,
+	"subscription_id" text NOT NULL,
 	"url" text,
 	"outcome" text NOT NULL,
 	"reason" text,
@@ -272,7 +273,8 @@ CREATE TABLE "platform"."ledger" (
 	"message_id" text,
 	"event" text NOT NULL,
 	"status" text,
-	"body" text NOT NULL
+	"body" text NOT NULL,
+	"app_ids" text[] NOT NULL
 );
 --> statement-breakpoint
 CREATE TABLE "platform"."ledger_position" (
@@ -281,7 +283,7 @@ CREATE TABLE "platform"."ledger_position" (
 );
 --> statement-breakpoint
 CREATE TABLE "platform"."webhook_configurations" (
-	"workspace_id" text PRIMARY KEY NOT NULL,
+	"subscription_id" text PRIMARY KEY NOT NULL,
 	"url" text NOT NULL,
 	"secret" text NOT NULL,
 	"changed_at" bigint NOT NULL
@@ -319,6 +321,7 @@ CREATE INDEX "sends_expiry" ON "platform"."sends" USING btree ("expires_at");-->
 CREATE INDEX "phone_messages_phone" ON "platform"."phone_messages" USING btree ("phone","position");--> statement-breakpoint
 CREATE INDEX "oauth_consents_code" ON "platform"."oauth_consents" USING btree ("user_code_hash");--> statement-breakpoint
 CREATE INDEX "oauth_grants_app" ON "platform"."oauth_grants" USING btree ("app_id","workspace_id");--> statement-breakpoint
+CREATE INDEX "oauth_grants_workspace" ON "platform"."oauth_grants" USING btree ("workspace_id");--> statement-breakpoint
 CREATE INDEX "oauth_refresh_tokens_grant" ON "platform"."oauth_refresh_tokens" USING btree ("grant_id");--> statement-breakpoint
 CREATE INDEX "create_keys_age" ON "platform"."create_keys" USING btree ("workspace_id","created_at");--> statement-breakpoint
 CREATE INDEX "held_reports_connection" ON "platform"."held_reports" USING btree ("connection_id","position");--> statement-breakpoint

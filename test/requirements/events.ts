@@ -1,6 +1,4 @@
-import { later, section } from './requirement.ts';
-
-const OAUTH = 'OAuth apps are not built yet.';
+import { section } from './requirement.ts';
 
 /** Part 6: events. */
 export const EVENTS = [
@@ -17,11 +15,8 @@ export const EVENTS = [
     'events.connected.fires': '`connection.connected` fires once, for a connection that was reported broken.',
     'events.granted': 'A message fires only on a connection that is granted.',
     'events.snake-case': 'Fields of payloads are snake_case.',
-    'events.oauth.url': later('An OAuth app sets its webhook URL on the app.', OAUTH),
-    'events.oauth.legacy': later(
-      'Older subscriptions receive `message.received` alone until they consent again.',
-      OAUTH,
-    ),
+    'events.oauth.url': 'An OAuth app sets its webhook URL on the app.',
+    'events.oauth.legacy': 'Older subscriptions receive `message.received` alone until they consent again.',
   }),
   ...section('message.received', {
     'events.received.exact': 'The payload has the documented keys and no other.',

@@ -1,13 +1,15 @@
-import { createHash } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { startTestSandbox, type TestSandbox } from './fixture.ts';
-
-const VERIFIER = 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk';
-const CHALLENGE = createHash('sha256').update(VERIFIER).digest('base64url');
-const REDIRECT_URI = 'http://127.0.0.1:4020/oauth/callback';
+import {
+  authorizeApp,
+  obtainTokens,
+  REDIRECT_URI,
+  type RegisteredApp,
+  refreshTokens,
+} from './oauth-client.ts';
 
 let test: TestSandbox;
-let app: { clientId: string; clientSecret: string };
+let app: RegisteredApp;
 
 beforeAll(async () => {
   test = await startTestSandbox();
@@ -23,41 +25,9 @@ beforeAll(async () => {
 afterAll(() => test.close());
 afterEach(() => test.call('DELETE', '/faults'));
 
-const auth = (path: string, fields: Record<string, string>, method = 'POST') => {
-  const form = new URLSearchParams(fields);
-  const address = `${test.service.origin}${path}`;
-  return method === 'GET'
-    ? fetch(`${address}?${form}`, { redirect: 'manual' })
-    : fetch(address, { method, body: form });
-};
-const authorize = (clientId = app.clientId) =>
-  auth(
-    '/oauth/authorize',
-    {
-      client_id: clientId,
-      redirect_uri: REDIRECT_URI,
-      response_type: 'code',
-      code_challenge: CHALLENGE,
-      code_challenge_method: 'S256',
-    },
-    'GET',
-  );
-const proof = () => ({ client_id: app.clientId, client_secret: app.clientSecret });
-
-async function obtain(): Promise<{ access_token: string; refresh_token: string }> {
-  const back = new URL(String((await authorize()).headers.get('location')));
-  const answer = await auth('/oauth/token', {
-    ...proof(),
-    grant_type: 'authorization_code',
-    code: String(back.searchParams.get('code')),
-    code_verifier: VERIFIER,
-    redirect_uri: REDIRECT_URI,
-  });
-  return (await answer.json()) as { access_token: string; refresh_token: string };
-}
-
-const refresh = (token: string) =>
-  auth('/oauth/token', { ...proof(), grant_type: 'refresh_token', refresh_token: token });
+const authorize = (registered = app) => authorizeApp(test.service.origin, registered);
+const obtain = () => obtainTokens(test.service.origin, app);
+const refresh = (token: string) => refreshTokens(test.service.origin, app, token);
 
 describe('OAuth in the sandbox', () => {
   it('shows an app without its secret', async () => {
@@ -168,7 +138,7 @@ describe('OAuth in the sandbox', () => {
       scopes: ['messaging.read'],
       ownerWorkspaceId: portal,
     });
-    const shown = await authorize(visiting.clientId);
+    const shown = await authorize(visiting);
     const text = await shown.text();
     const entered = await enter(portal);
     expect([entered.status, text.includes(entered.body.userCode)]).toEqual([201, true]);

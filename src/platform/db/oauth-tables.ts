@@ -44,7 +44,10 @@ export const oauthGrants = platformSchema.table(
     position: bigint('position', { mode: 'number' }).notNull().generatedAlwaysAsIdentity(),
     createdAt: epochMs('created_at').notNull(),
   },
-  (table) => [index('oauth_grants_app').on(table.appId, table.workspaceId)],
+  (table) => [
+    index('oauth_grants_app').on(table.appId, table.workspaceId),
+    index('oauth_grants_workspace').on(table.workspaceId),
+  ],
 );
 
 /** Authorization codes, as hashes. Used ones stay: a second use is how a theft shows. */

@@ -5,9 +5,9 @@ import { epochMs, platformSchema } from './platform-schema.ts';
 /** Wall-clock time in epoch milliseconds: delivery runs on the system clock. */
 const wallMs = (name: string) => bigint(name, { mode: 'number' });
 
-/** The one webhook of a workspace. No row: none was ever set. */
+/** The one webhook of a subscription: of a workspace, or of an OAuth app. No row: none was ever set. */
 export const webhookConfigurations = platformSchema.table('webhook_configurations', {
-  workspaceId: text('workspace_id').primaryKey(),
+  subscriptionId: text('subscription_id').primaryKey(),
   url: text('url').notNull(),
   secret: text('secret').notNull(),
   changedAt: wallMs('changed_at').notNull(),
@@ -30,6 +30,8 @@ export const ledger = platformSchema.table(
     event: text('event').notNull(),
     status: text('status'),
     body: text('body').notNull(),
+    /** OAuth apps that it is for, beside its workspace. */
+    appIds: text('app_ids').array().notNull(),
   },
   (table) => [
     uniqueIndex('ledger_seq').on(table.seq).where(sql`${table.seq} is not null`),
@@ -44,11 +46,13 @@ export const ledgerPosition = platformSchema.table('ledger_position', {
 });
 
 /**
- * What became of an event's delivery, written once when it is over. `url` is null when no webhook was set.
+ * What became of an event's delivery to one subscription, written once when it is over. `url` is null when no webhook was set.
  */
 export const deliveries = platformSchema.table('deliveries', {
   id: bigint('id', { mode: 'number' }).primaryKey(),
   eventId: bigint('event_id', { mode: 'number' }).notNull(),
+  /** The workspace or the OAuth app that it is for. */
+  subscriptionId: text('subscription_id').notNull(),
   url: text('url'),
   outcome: text('outcome').notNull(),
   /** Why nothing was ever sent: `no_webhook`, `backlog_full` or `interrupted`. */

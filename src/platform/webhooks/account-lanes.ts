@@ -11,7 +11,7 @@ export interface AccountLanesOptions
   readonly configuration: WebhookConfiguration;
   readonly hosts: TunnelHosts;
   readonly connect: buildConnector.connector;
-  readonly onLoadFailure: (workspaceId: string, error: unknown, retry: () => void) => void;
+  readonly onLoadFailure: (subscriptionId: string, error: unknown, retry: () => void) => void;
 }
 
 /** The lanes of all accounts, made as they are needed. */
@@ -24,20 +24,20 @@ export class AccountLanes {
     this.#options = options;
   }
 
-  /** The lane of an account. */
-  of(workspaceId: string): AccountLane {
-    const known = this.#lanes.get(workspaceId);
+  /** The lane of an account: of a workspace or an OAuth app. */
+  of(subscriptionId: string): AccountLane {
+    const known = this.#lanes.get(subscriptionId);
     if (known !== undefined) return known.lane;
     const { configuration, hosts, connect, onLoadFailure, ...options } = this.#options;
     const receivers = new Receivers({ hosts, connect, connections: options.limits.attempts });
     const lane = new AccountLane({
       ...options,
       receivers,
-      destination: () => configuration.destination(workspaceId),
-      onLoadFailure: (error, retry) => onLoadFailure(workspaceId, error, retry),
+      destination: () => configuration.destination(subscriptionId),
+      onLoadFailure: (error, retry) => onLoadFailure(subscriptionId, error, retry),
       onIdle: () => this.#tellIdle(),
     });
-    this.#lanes.set(workspaceId, { lane, receivers });
+    this.#lanes.set(subscriptionId, { lane, receivers });
     return lane;
   }
 

@@ -37,6 +37,7 @@ export function finished(delivery: ActiveDelivery, { outcome, reason }: Delivery
   return {
     id: delivery.id,
     eventId: delivery.eventId,
+    subscriptionId: delivery.subscriptionId,
     url: envelope?.url ?? null,
     outcome,
     reason,

@@ -4,6 +4,8 @@ import type { RecordedEvent } from './ledger.ts';
 export interface Waiting {
   readonly id: number;
   readonly eventId: number;
+  /** The workspace or OAuth app that it is for. */
+  readonly subscriptionId: string;
   readonly createdAt: number;
   /** Absent while it lies in the ledger alone. */
   readonly event?: RecordedEvent;
@@ -98,7 +100,8 @@ export class Backlog {
       return true;
     }
     if (this.#away.size >= limits.ids) return false;
-    this.#away.push({ id: waiting.id, eventId: waiting.eventId, createdAt: waiting.createdAt });
+    const { event: _, ...rest } = waiting;
+    this.#away.push(rest);
     return true;
   }
 

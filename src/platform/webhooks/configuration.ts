@@ -20,7 +20,7 @@ export interface Destination {
 
 /** Issues secrets in place of random ones; undefined leaves one to chance. */
 export interface WebhookSecrets {
-  next(workspaceId: string, reason: 'put' | 'rotate'): string | undefined;
+  next(subscriptionId: string, reason: 'put' | 'rotate'): string | undefined;
 }
 
 export interface WebhookConfigurationOptions {
@@ -32,18 +32,18 @@ export interface WebhookConfigurationOptions {
   readonly secrets?: WebhookSecrets;
 }
 
-/** The webhook of each workspace. Implements `Rules per endpoint, 12-14`. */
+/** The webhook of each subscription: of a workspace by its id, of an OAuth app by its. Implements `Rules per endpoint, 12-14`. */
 export interface WebhookConfiguration {
   /** Reads all configurations; once, before any other call. */
   load(): Promise<void>;
   /** `url` is null before the first `put`. The secret is never shown again. */
-  get(workspaceId: string): { url: string | null; events: EventType[]; secretSet: boolean };
+  get(subscriptionId: string): { url: string | null; events: EventType[]; secretSet: boolean };
   /** Sets or moves the endpoint and issues a new secret. Throws `invalid_webhook`. */
-  put(workspaceId: string, url: string): Promise<{ url: string; events: EventType[]; secret: string }>;
+  put(subscriptionId: string, url: string): Promise<{ url: string; events: EventType[]; secret: string }>;
   /** Replaces the secret; the old one signs nothing from here on. Throws `invalid_webhook` before a `put`. */
-  rotate(workspaceId: string): Promise<{ secret: string }>;
+  rotate(subscriptionId: string): Promise<{ secret: string }>;
   /** What delivery signs with now; null when none was set. */
-  destination(workspaceId: string): Destination | null;
+  destination(subscriptionId: string): Destination | null;
   /** Forgets everything after the table was emptied. */
   forget(): void;
 }
@@ -80,61 +80,61 @@ export function createWebhookConfiguration(options: WebhookConfigurationOptions)
       refuse('the name leads to a private address');
   };
 
-  /** One change of a workspace at a time, so that table and memory end with the same secret. */
-  const inTurn = <T>(workspaceId: string, change: () => Promise<T>): Promise<T> => {
-    const turn = (writes.get(workspaceId) ?? Promise.resolve()).then(change, change);
-    writes.set(workspaceId, turn);
+  /** One change of a subscription at a time, so that table and memory end with the same secret. */
+  const inTurn = <T>(subscriptionId: string, change: () => Promise<T>): Promise<T> => {
+    const turn = (writes.get(subscriptionId) ?? Promise.resolve()).then(change, change);
+    writes.set(subscriptionId, turn);
     const leave = (): void => {
-      if (writes.get(workspaceId) === turn) writes.delete(workspaceId);
+      if (writes.get(subscriptionId) === turn) writes.delete(subscriptionId);
     };
     turn.then(leave, leave);
     return turn;
   };
 
-  const store = async (workspaceId: string, destination: Destination): Promise<void> => {
+  const store = async (subscriptionId: string, destination: Destination): Promise<void> => {
     await database.query(
-      `INSERT INTO platform.webhook_configurations (workspace_id, url, secret, changed_at)
+      `INSERT INTO platform.webhook_configurations (subscription_id, url, secret, changed_at)
        VALUES ($1, $2, $3, $4)
-       ON CONFLICT (workspace_id) DO UPDATE
+       ON CONFLICT (subscription_id) DO UPDATE
        SET url = excluded.url, secret = excluded.secret, changed_at = excluded.changed_at`,
-      [workspaceId, destination.url, destination.secret, clock.now()],
+      [subscriptionId, destination.url, destination.secret, clock.now()],
     );
-    current.set(workspaceId, destination);
+    current.set(subscriptionId, destination);
   };
 
-  const issue = (workspaceId: string, reason: 'put' | 'rotate'): string =>
-    options.secrets?.next(workspaceId, reason) ?? newSecret();
+  const issue = (subscriptionId: string, reason: 'put' | 'rotate'): string =>
+    options.secrets?.next(subscriptionId, reason) ?? newSecret();
 
   return {
     async load() {
-      const rows = await database.query<{ workspace_id: string; url: string; secret: string }>(
-        'SELECT workspace_id, url, secret FROM platform.webhook_configurations',
+      const rows = await database.query<{ subscription_id: string; url: string; secret: string }>(
+        'SELECT subscription_id, url, secret FROM platform.webhook_configurations',
       );
-      for (const row of rows) current.set(row.workspace_id, { url: row.url, secret: row.secret });
+      for (const row of rows) current.set(row.subscription_id, { url: row.url, secret: row.secret });
     },
-    get(workspaceId) {
-      const set = current.get(workspaceId);
+    get(subscriptionId) {
+      const set = current.get(subscriptionId);
       return { url: set?.url ?? null, events: [...EVENT_TYPES], secretSet: set !== undefined };
     },
-    async put(workspaceId, url) {
+    async put(subscriptionId, url) {
       const parsed = parseWebhookUrl(url) ?? refuse('the URL is not HTTPS on a public host');
       await checkAddress(parsed);
-      return inTurn(workspaceId, async () => {
-        const secret = issue(workspaceId, 'put');
-        await store(workspaceId, { url, secret });
+      return inTurn(subscriptionId, async () => {
+        const secret = issue(subscriptionId, 'put');
+        await store(subscriptionId, { url, secret });
         return { url, events: [...EVENT_TYPES], secret };
       });
     },
-    rotate(workspaceId) {
-      return inTurn(workspaceId, async () => {
-        const set = current.get(workspaceId) ?? refuse('no webhook is set', 'state');
+    rotate(subscriptionId) {
+      return inTurn(subscriptionId, async () => {
+        const set = current.get(subscriptionId) ?? refuse('no webhook is set', 'state');
         passed('state');
-        const secret = issue(workspaceId, 'rotate');
-        await store(workspaceId, { url: set.url, secret });
+        const secret = issue(subscriptionId, 'rotate');
+        await store(subscriptionId, { url: set.url, secret });
         return { secret };
       });
     },
-    destination: (workspaceId) => current.get(workspaceId) ?? null,
+    destination: (subscriptionId) => current.get(subscriptionId) ?? null,
     forget: () => current.clear(),
   };
 }

@@ -7,6 +7,7 @@ import type { Attempt, DeliveryOutcome, DropReason } from './delivery-record.ts'
 export interface FinishedDelivery {
   readonly id: number;
   readonly eventId: number;
+  readonly subscriptionId: string;
   readonly url: string | null;
   readonly outcome: Exclude<DeliveryOutcome, 'pending'>;
   readonly reason: DropReason | null;
@@ -33,15 +34,16 @@ const RETRY_MS = 1_000;
 
 const INSERT = `
   INSERT INTO platform.deliveries
-    (id, event_id, url, outcome, reason, created_at, signed_at, signature, attempts)
-  SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::bigint[],
-    $7::bigint[], $8::text[], $9::text[])
+    (id, event_id, subscription_id, url, outcome, reason, created_at, signed_at, signature, attempts)
+  SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bigint[],
+    $8::bigint[], $9::text[], $10::text[])
   ON CONFLICT (id) DO NOTHING`;
 
 function insertParams(rows: readonly FinishedDelivery[]): unknown[] {
   return [
     rows.map((row) => row.id),
     rows.map((row) => row.eventId),
+    rows.map((row) => row.subscriptionId),
     rows.map((row) => row.url),
     rows.map((row) => row.outcome),
     rows.map((row) => row.reason),

@@ -31,6 +31,8 @@ export interface DeliveryEnd {
 export interface DeliveryRecord {
   readonly id: number;
   readonly eventId: number;
+  /** The workspace or OAuth app that it is for. */
+  readonly subscriptionId: string;
   readonly event: EventType;
   readonly connectionId: string;
   readonly messageId: string | null;

@@ -100,8 +100,8 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       ...(options.sockets === undefined ? {} : { sockets: options.sockets }),
     }),
     load: (eventIds) => loadEvents(database, eventIds),
-    onLoadFailure: (workspaceId, error, retry) => {
-      logger.warn({ err: error, workspaceId }, 'waiting events could not be read back; trying again');
+    onLoadFailure: (subscriptionId, error, retry) => {
+      logger.warn({ err: error, subscriptionId }, 'waiting events could not be read back; trying again');
       clock.after(LOAD_RETRY_MS, retry);
     },
     onChange: (delivery, end) => onChange?.(() => viewDelivery(delivery, delivery.event, end)),
@@ -126,7 +126,10 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       if (closed) return;
       const createdAt = clock.now();
       for (const event of events) {
-        lanes.of(event.workspaceId).add({ id: nextId++, eventId: event.id, createdAt, event });
+        for (const subscriptionId of [event.workspaceId, ...event.appIds]) {
+          const waiting = { id: nextId++, eventId: event.id, subscriptionId, createdAt, event };
+          lanes.of(subscriptionId).add(waiting);
+        }
       }
     },
     async list(filter) {
@@ -138,9 +141,9 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       const record = await findRecord(id);
       const [event] = record === null ? [] : await loadEvents(database, [record.eventId]);
       if (closed || record === null || event === undefined) return null;
-      const lane = lanes.of(event.workspaceId);
+      const lane = lanes.of(record.subscriptionId);
       if (record.outcome === 'pending' && record.url === null) return 'waiting';
-      const current = configuration.destination(event.workspaceId);
+      const current = configuration.destination(record.subscriptionId);
       const envelope = repeatEnvelope(record, again, current, clock.now());
       if (envelope === null) return 'unsigned';
       const { times = 1, tamper } = again;

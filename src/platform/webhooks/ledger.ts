@@ -17,6 +17,8 @@ export interface NewEvent {
 export interface RecordedEvent {
   readonly id: number;
   readonly workspaceId: string;
+  /** OAuth apps that it is for, beside its workspace. */
+  readonly appIds: readonly string[];
   readonly connectionId: string;
   readonly messageId: string | null;
   readonly event: EventType;
@@ -38,13 +40,25 @@ export interface LedgerEntry {
   readonly payload: Record<string, unknown>;
 }
 
+/**
+ * The apps that an event is for: with a webhook, and with a live grant over its connection that covers it. Grants
+ * from before the cut-over cover `message.received` alone. Implements `Events`: subscriptions.
+ */
+const SUBSCRIBED_APPS = `ARRAY(
+  SELECT DISTINCT g.app_id FROM platform.oauth_grants g
+  JOIN platform.oauth_apps a ON a.id = g.app_id
+  JOIN platform.webhook_configurations w ON w.subscription_id = a.id
+  WHERE g.workspace_id = given.workspace_id AND given.connection_id = ANY(g.connection_ids) AND a.enabled
+    AND g.revoked_at IS NULL AND g.expires_at > given.at AND 'messaging.events' = ANY(g.scopes)
+    AND (given.event = 'message.received' OR NOT g.legacy))`;
+
 const INSERT = `
-  INSERT INTO platform.ledger (workspace_id, connection_id, message_id, event, status, at, body)
-  SELECT workspace_id, connection_id, message_id, event, status, at, body
+  INSERT INTO platform.ledger (workspace_id, connection_id, message_id, event, status, at, body, app_ids)
+  SELECT workspace_id, connection_id, message_id, event, status, at, body, ${SUBSCRIBED_APPS}
   FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::text[])
     WITH ORDINALITY AS given (workspace_id, connection_id, message_id, event, status, at, body, position)
   ORDER BY position
-  RETURNING id`;
+  RETURNING id, app_ids`;
 
 /**
  * Writes events into the ledger, inside the transaction of the state change that causes them. The caller
@@ -53,7 +67,7 @@ const INSERT = `
 export async function recordEvents(tx: Queryable, events: readonly NewEvent[]): Promise<RecordedEvent[]> {
   if (events.length === 0) return [];
   const bodies = events.map((event) => JSON.stringify(event.payload));
-  const rows = await tx.query<{ id: number }>(INSERT, [
+  const rows = await tx.query<{ id: number; app_ids: string[] }>(INSERT, [
     events.map((event) => event.workspaceId),
     events.map((event) => event.connectionId),
     events.map((event) => event.messageId),
@@ -63,18 +77,12 @@ export async function recordEvents(tx: Queryable, events: readonly NewEvent[]): 
     bodies,
   ]);
   // Ids are drawn in the order of the rows, so the smallest is the first event's.
-  const ids = rows.map((row) => row.id).sort((a, b) => a - b);
-  return events.map(({ payload: _, ...event }, index) => ({
-    ...event,
-    id: idAt(ids, index),
-    body: Buffer.from(bodies[index] ?? ''),
-  }));
-}
-
-function idAt(ids: readonly number[], index: number): number {
-  const id = ids[index];
-  if (id === undefined) throw new Error('the ledger took fewer events than it was given');
-  return id;
+  const inOrder = rows.toSorted((a, b) => a.id - b.id);
+  return events.map(({ payload: _, ...event }, index) => {
+    const row = inOrder[index];
+    if (row === undefined) throw new Error('the ledger took fewer events than it was given');
+    return { ...event, id: row.id, appIds: row.app_ids, body: Buffer.from(bodies[index] ?? '') };
+  });
 }
 
 interface EventRow {
@@ -86,12 +94,13 @@ interface EventRow {
   readonly status: string | null;
   readonly at: number;
   readonly body: string;
+  readonly app_ids: string[];
 }
 
 /** Reads events back by id, in the order of `ids`; ids that are not there are left out. */
 export async function loadEvents(db: Queryable, ids: readonly number[]): Promise<RecordedEvent[]> {
   const rows = await db.query<EventRow>(
-    `SELECT id, workspace_id, connection_id, message_id, event, status, at, body
+    `SELECT id, workspace_id, connection_id, message_id, event, status, at, body, app_ids
      FROM unnest($1::bigint[]) WITH ORDINALITY AS wanted (id, position)
      JOIN platform.ledger USING (id)
      ORDER BY position`,
@@ -100,6 +109,7 @@ export async function loadEvents(db: Queryable, ids: readonly number[]): Promise
   return rows.map((row) => ({
     id: row.id,
     workspaceId: row.workspace_id,
+    appIds: row.app_ids,
     connectionId: row.connection_id,
     messageId: row.message_id,
     event: row.event,
@@ -147,7 +157,7 @@ export function createLedger({ database }: { readonly database: Queryable }): Le
     },
     async read(after, limit) {
       await numberLedger(database);
-      const rows = await database.query<EventRow & { readonly seq: number }>(
+      const rows = await database.query<Omit<EventRow, 'app_ids'> & { readonly seq: number }>(
         `SELECT id, seq, workspace_id, connection_id, message_id, event, status, at, body
          FROM platform.ledger WHERE seq > $1::bigint ORDER BY seq LIMIT $2::integer`,
         [after, limit],

@@ -19,6 +19,7 @@ export interface DeliveryFilter {
 interface Row {
   readonly id: number;
   readonly event_id: number;
+  readonly subscription_id: string;
   readonly event: EventType;
   readonly connection_id: string;
   readonly message_id: string | null;
@@ -36,7 +37,7 @@ interface Row {
 type Pending = Holdable<Waiting | ActiveDelivery>;
 
 const SELECT = `
-  SELECT d.id, d.event_id, l.event, l.connection_id, l.message_id, d.url, d.outcome, d.reason, d.created_at,
+  SELECT d.id, d.event_id, d.subscription_id, l.event, l.connection_id, l.message_id, d.url, d.outcome, d.reason, d.created_at,
     d.signed_at, d.signature, l.body, d.attempts
   FROM platform.deliveries d JOIN platform.ledger l ON l.id = d.event_id`;
 
@@ -46,6 +47,7 @@ function fromRow(row: Row): DeliveryRecord {
   return {
     id: row.id,
     eventId: row.event_id,
+    subscriptionId: row.subscription_id,
     event: row.event,
     connectionId: row.connection_id,
     messageId: row.message_id,
@@ -67,6 +69,7 @@ export function viewDelivery(pending: Pending, event: RecordedEvent, end?: Deliv
   return {
     id: pending.id,
     eventId: pending.eventId,
+    subscriptionId: pending.subscriptionId,
     event: event.event,
     connectionId: event.connectionId,
     messageId: event.messageId,

@@ -1,7 +1,7 @@
 import type { Queryable } from '../../runtime/database/database.ts';
 
 /**
- * Marks every event that has no delivery as dropped: the process that was to deliver it is gone, and there is
+ * Marks every delivery that was not written down as dropped: the process that was to deliver it is gone, and there is
  * no long redelivery queue. `now` is wall-clock epoch milliseconds. Resolves with how many there were and
  * with the first id that is free. Implements `Delivery and signature: after final failure`.
  */
@@ -13,10 +13,12 @@ export async function recoverDeliveries(
     `WITH last AS (
        SELECT coalesce(max(id), 0) AS id FROM platform.deliveries
      ), dropped AS (
-       INSERT INTO platform.deliveries (id, event_id, outcome, reason, created_at, attempts)
-       SELECT last.id + row_number() OVER (ORDER BY l.id), l.id, 'dropped', 'interrupted', $1::bigint, '[]'
-       FROM platform.ledger l CROSS JOIN last
-       WHERE NOT EXISTS (SELECT 1 FROM platform.deliveries d WHERE d.event_id = l.id)
+       INSERT INTO platform.deliveries (id, event_id, subscription_id, outcome, reason, created_at, attempts)
+       SELECT last.id + row_number() OVER (ORDER BY l.id, s.id), l.id, s.id, 'dropped', 'interrupted', $1::bigint, '[]'
+       FROM platform.ledger l CROSS JOIN last, unnest(array_prepend(l.workspace_id, l.app_ids)) AS s (id)
+       WHERE NOT EXISTS (
+         SELECT 1 FROM platform.deliveries d WHERE d.event_id = l.id AND d.subscription_id = s.id
+       )
        RETURNING id
      )
      SELECT count(dropped.id) AS dropped, greatest(max(dropped.id), max(last.id)) AS last_id

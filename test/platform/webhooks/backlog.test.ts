@@ -3,7 +3,7 @@ import { Backlog, type BacklogLimits, Fifo, type Ready } from '../../../src/plat
 import { recordedEvent } from './recorded-event.ts';
 
 function ready(id: number, bytes?: number): Ready {
-  return { id, eventId: id, createdAt: 0, event: recordedEvent(id, bytes) };
+  return { id, eventId: id, subscriptionId: 'cworkspace', createdAt: 0, event: recordedEvent(id, bytes) };
 }
 
 function backlogOf(limits: BacklogLimits) {

@@ -9,6 +9,7 @@ function row(id: number): FinishedDelivery {
   return {
     id,
     eventId: id,
+    subscriptionId: 'cworkspace',
     url: 'https://hooks.example.com/',
     outcome: 'delivered',
     reason: null,

@@ -5,6 +5,7 @@ export function recordedEvent(id: number, bytes = 10): RecordedEvent {
   return {
     id,
     workspaceId: 'cworkspace',
+    appIds: [],
     connectionId: 'cconnection',
     messageId: null,
     event: 'message.received',

@@ -8,6 +8,7 @@ function event(id: number, fields: Partial<RecordedEvent> = {}): RecordedEvent {
   return {
     id,
     workspaceId: 'cworkspace',
+    appIds: [],
     connectionId: 'cone',
     messageId: `cmessage${id}`,
     event: 'message.received',

@@ -56,9 +56,9 @@ function offerWorkspaces(view: ConsentView, workspaces: readonly OwnedWorkspace[
 function offerPortal(view: ConsentView): Markup {
   const { userCode } = view.consent;
   if (userCode === null) return html``;
-  const go = html`<div class="actions"><button class="main" name="action" value="portal">Go on</button></div>`;
+  const go = html`<div class="actions"><button class="main" name="action" value="portal">Continue</button></div>`;
   return html`<h2>In a CRM portal</h2>
-<p>An admin of the portal enters this code there. Then go on.</p>
+<p>An admin of the portal enters this code there. Then continue.</p>
 <p class="code">${userCode}</p>
 <p class="soft">Enter it only if you opened this page yourself. It is good for ten minutes, and once.</p>
 ${form(view, go)}`;
