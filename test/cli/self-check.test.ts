@@ -80,7 +80,7 @@ describe('the self-check', () => {
 
   it('passes by numbers that wait for a scan, and is left out when no other is there', async () => {
     mirrored = [
-      { id: 'c0', provider: 'qr', health: 'pairing' },
+      { id: 'c0', provider: 'qr', health: 'connecting' },
       { id: 'c9', provider: 'cloud_api', health: 'working' },
     ];
     expect(await checkLoop(info, new ManualClock())).toBeNull();

@@ -1,0 +1,282 @@
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { writeReports } from '../../src/cli/doctor/write-reports.ts';
+import { runReplay } from '../../src/cli/replay/run-replay.ts';
+import { type RunningConnector, runConnector } from '../../src/cli/run-connector.ts';
+import { examine } from '../../src/connector/doctor/examine.ts';
+import type { ChangeHandlers } from '../../src/connector/handover/handlers.ts';
+import { systemClock } from '../../src/runtime/clock/system-clock.ts';
+import { createLogger } from '../../src/runtime/logger/logger.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { changeDatabase, dumpDatabase, watchRedis } from '../support/dump-stores.ts';
+import { signDelivery } from '../support/load-sender.ts';
+import { REDIS_MISSING, startTestRedis, type TestRedis } from '../support/redis.ts';
+import { openForDoctor } from './doctor/examined-system.ts';
+import { CANARY, findCanaries } from './support/canaries.ts';
+import { type Fault, ScriptedService, type ServiceRequest } from './support/scripted-service.ts';
+
+const HOUR_MS = 3_600_000;
+const PHONE = '447700900001';
+const PICTURE = `data:image/png;base64,${CANARY.picture}`;
+const MIGRATIONS = join(import.meta.dirname, '../../drizzle/connector');
+
+let service: ScriptedService;
+let database: TestDatabase;
+let redis: TestRedis | undefined;
+let connector: RunningConnector;
+let logs = '';
+/** Which canaries stood in the answers of each call. */
+const answered = new Map<string, Set<string>>();
+/** The changes that the handler was called with and refused. */
+let refused = 0;
+
+/** Fails as a CRM's own code does: with what it knows in its message. */
+const handlers: ChangeHandlers = {
+  attempts: 1,
+  onChange({ type }) {
+    if (type !== 'message.created') return;
+    refused += 1;
+    const url = `postgres://crm:${CANARY.handlerPassword}@db.crm.example/crm`;
+    throw new Error(
+      `${url} with Authorization: Bearer ${CANARY.handlerToken} did not take "${CANARY.letter}"`,
+      { cause: new Error(`token=${CANARY.handlerToken}\n${CANARY.fileAddress}`) },
+    );
+  },
+};
+
+/** Pairing, files and sends, which the scripted service has not. */
+function answerMore({ method, path }: ServiceRequest): Fault | undefined {
+  const connection = { id: 'c2', status: 'connecting', qr: PICTURE };
+  const detail = { phoneNumber: PHONE, label: 'Desk', provider: 'qr', licenseStatus: 'trial' };
+  switch (`${method} ${path}`) {
+    case 'POST /connections':
+      return { status: 201, body: { connection } };
+    case 'GET /connections/c2':
+      return { status: 200, body: { connection: { ...connection, ...detail } } };
+    case 'POST /connections/c2/pairing-code':
+      return { status: 200, body: { code: CANARY.pairingCode } };
+    case 'POST /messages':
+      return { status: 200, body: { messageId: 'm-sent', waMessageId: null, status: 'sent' } };
+    case `GET /${CANARY.fileAddress}`:
+      return { status: 200, body: CANARY.fileBytes, headers: { 'content-type': 'image/png' } };
+  }
+  return undefined;
+}
+
+const bearer = { authorization: `Bearer ${CANARY.token}` };
+
+/** Asks the connector, and remembers what it let out under the name of the call. */
+async function ask(call: string, path: string, init: RequestInit = {}): Promise<Response> {
+  const headers = { ...bearer, 'content-type': 'application/json', ...init.headers };
+  const answer = await fetch(`${connector.url}${path}`, { ...init, headers });
+  note(call, `${JSON.stringify([...answer.headers])} ${await answer.clone().text()}`);
+  return answer;
+}
+
+function note(call: string, text: string): void {
+  const seen = answered.get(call) ?? new Set();
+  for (const name of findCanaries(text)) seen.add(name);
+  answered.set(call, seen);
+}
+
+const post = (call: string, path: string, body: unknown, headers: Record<string, string> = {}) =>
+  ask(call, path, { method: 'POST', body: JSON.stringify(body), headers });
+
+beforeAll(async () => {
+  service = await ScriptedService.start();
+  service.secretPrefix = CANARY.issued;
+  service.apiKeys.clear();
+  service.apiKeys.add(CANARY.firstKey);
+  service.addConnection('c1');
+  service.fault = answerMore;
+  database = await createTestDatabase({ connector: true });
+  if (REDIS_MISSING === undefined) redis = await startTestRedis(['--rdbcompression', 'no']);
+});
+afterAll(async () => {
+  await connector?.close();
+  await redis?.stop();
+  await service.close();
+  await database.drop();
+});
+
+async function start(): Promise<void> {
+  connector = await runConnector({
+    databaseUrl: database.url,
+    redisUrl: redis?.url,
+    host: '127.0.0.1',
+    port: 0,
+    role: 'all',
+    apiToken: CANARY.token,
+    sealingKeys: [CANARY.sealingKey],
+    service: { baseUrl: service.baseUrl, apiKey: CANARY.firstKey },
+    webhookPublicUrl: 'https://crm.example/webhooks/messaging',
+    reconcileIntervalMs: HOUR_MS,
+    inboxRetentionDays: 30,
+    handlers,
+    clock: systemClock,
+    logger: createLogger({
+      level: 'trace',
+      name: 'connector',
+      destination: {
+        write: (line) => {
+          logs += line;
+        },
+      },
+    }),
+  });
+}
+
+async function pair(): Promise<void> {
+  const key = { 'idempotency-key': CANARY.requestKey };
+  expect((await post('create', '/v1/connections', { label: 'Desk' }, key)).status).toBe(201);
+  expect((await post('create', '/v1/connections', { label: 'Desk' }, key)).status).toBe(200);
+  expect((await post('create, refused', '/v1/connections', { label: 'Other' }, key)).status).toBe(409);
+  const code = '/v1/connections/c2/pairing-code';
+  expect((await post('code', code, { phoneNumber: PHONE })).status).toBe(200);
+  const ended = new AbortController();
+  const stream = await fetch(`${connector.url}/v1/connections/c2/pairing`, {
+    headers: bearer,
+    signal: ended.signal,
+  });
+  let text = '';
+  for await (const chunk of (stream.body ?? new ReadableStream()).pipeThrough(new TextDecoderStream())) {
+    text += chunk;
+    if (text.includes(CANARY.picture)) break;
+  }
+  note('pairing', text);
+  ended.abort();
+  // A picture in an answer that cannot be read: nobody quotes it.
+  service.fault = (request) =>
+    request.path.startsWith('/connections/c2')
+      ? { status: 200, body: `{"qr":"${PICTURE}` }
+      : answerMore(request);
+  await ask('restart, broken', '/v1/connections/c2/restart', { method: 'POST' });
+  await post('code, broken', code, { phoneNumber: PHONE });
+  service.fault = answerMore;
+}
+
+async function receiveFile(): Promise<void> {
+  const media_url = `${service.baseUrl}/${CANARY.fileAddress}`;
+  const message = { id: 'm-file', wa_id: null, from: PHONE, text: CANARY.letter, media_url };
+  const whole = { ...message, media_type: 'image/png', timestamp: systemClock.now() };
+  const body = JSON.stringify({ event: 'message.received', connection_id: 'c1', message: whole });
+  const signed = signDelivery(body, String(service.webhook?.secret), systemClock.now());
+  const answer = await fetch(`${connector.url}/webhooks/messaging`, {
+    method: 'POST',
+    body,
+    headers: signed,
+  });
+  expect(answer.status).toBe(200);
+  const media = await ask('media', '/v1/messages/m-file/media');
+  expect(await media.text()).toBe(CANARY.fileBytes);
+  for (const fault of [{ status: 500, body: CANARY.fileBytes } as const, 'reset' as const]) {
+    service.fault = (request) => (request.path.endsWith(CANARY.fileAddress) ? fault : answerMore(request));
+    expect((await ask('media, refused', '/v1/messages/m-file/media')).ok).toBe(false);
+  }
+  service.fault = answerMore;
+}
+
+async function sendFile(): Promise<void> {
+  const data = Buffer.from(CANARY.sentBytes).toString('base64');
+  const media = { filename: 'a.png', mimetype: 'image/png', data };
+  const body = { connectionId: 'c1', to: PHONE, media, reference: 'r1' };
+  expect((await post('send', '/v1/messages', body)).status).toBe(202);
+  expect((await post('send, again', '/v1/messages', body)).status).toBe(202);
+  const other = { ...body, media: { ...media, caption: CANARY.letter } };
+  expect((await post('send, refused', '/v1/messages', other)).status).toBe(409);
+  await connector.settle();
+  expect(await (await ask('outbound', '/v1/outbound')).text()).toContain('"state":"sent"');
+  await ask('outbound trace', '/v1/messages/m-sent/trace');
+}
+
+/** What the two commands print of this database, which lost a message. */
+async function runCommands(): Promise<{ doctor: string; replay: string }> {
+  const opened = openForDoctor(database.url);
+  const reports = await examine({
+    settings: {
+      databaseUrl: database.url,
+      redisUrl: redis?.url,
+      host: '127.0.0.1',
+      port: Number(new URL(connector.url).port),
+      apiToken: CANARY.wrongToken,
+      sealingKeys: [CANARY.oldSealingKey],
+      service: { baseUrl: service.baseUrl, apiKey: CANARY.wrongKey },
+      reconcileIntervalMs: HOUR_MS,
+      inboxRetentionDays: 30,
+    },
+    clock: systemClock,
+    database: opened,
+    migrations: MIGRATIONS,
+  });
+  await opened.close();
+  expect(reports.filter(({ verdict }) => verdict === 'problem').map(({ check }) => check)).toContain(
+    'sealing',
+  );
+  let replay = '';
+  await changeDatabase(database.url, `update connector.messages set text = 'another' where id = 'm-file'`);
+  for (const json of [false, true]) {
+    await runReplay(
+      {
+        options: { json },
+        env: { DATABASE_URL: database.url },
+        clock: systemClock,
+        print: (text: string) => {
+          replay += text;
+        },
+        warnOfTypo: () => undefined,
+      } as unknown as Parameters<typeof runReplay>[0],
+      { show: 50, signal: new AbortController().signal },
+    );
+  }
+  expect(replay).toContain('m-file');
+  return { doctor: writeReports(reports) + JSON.stringify(reports), replay };
+}
+
+it('pictures, codes, files, keys and errors of the handler are only where they belong', {
+  timeout: 120_000,
+}, async () => {
+  const watched = redis === undefined ? undefined : await watchRedis(redis.url);
+  await start();
+  await pair();
+  await receiveFile();
+  await connector.settle();
+  await sendFile();
+  for (const call of ['dead-letters', 'messages', 'changes', 'messages/m-file/trace', 'sync', 'connections'])
+    expect((await ask(call, `/v1/${call}`)).status).toBe(200);
+  const letters = (await (await ask('dead-letters', '/v1/dead-letters')).json()) as {
+    deadLetters: { lastError: string }[];
+  };
+  const metrics = await (await fetch(`${connector.url}/metrics`)).text();
+  const stored = await dumpDatabase(database.url);
+  const printed = await runCommands();
+  await connector.close();
+  const jobs = (await watched?.dump()) ?? '';
+  watched?.close();
+
+  // What was looked through is what it should be.
+  expect(refused).toBeGreaterThan(0);
+  expect(logs).toContain('it is a dead letter now');
+  expect(stored).toContain('== connector.dead_letters');
+  expect(metrics).toMatch(/connector_dead_letters [1-9]/);
+
+  const shown = new Set(['letter', 'fileAddress']);
+  const allowed: Record<string, Set<string>> = {
+    create: new Set(['picture']),
+    pairing: new Set(['picture']),
+    code: new Set(['pairingCode']),
+    media: new Set(['fileBytes']),
+    messages: shown,
+    changes: shown,
+    'dead-letters': shown,
+  };
+  for (const [call, seen] of answered) expect([call, seen]).toEqual([call, allowed[call] ?? new Set()]);
+  for (const { lastError } of letters.deadLetters)
+    expect([lastError, findCanaries(lastError)]).toEqual([lastError, []]);
+  expect(findCanaries(logs)).toEqual([]);
+  expect(findCanaries(metrics)).toEqual([]);
+  expect(findCanaries(jobs)).toEqual([]);
+  expect(findCanaries(printed.doctor)).toEqual([]);
+  // A replay is there to show how messages differ.
+  expect(findCanaries(printed.replay, ['letter'])).toEqual([]);
+  expect(findCanaries(stored, ['letter', 'fileAddress', 'requestKey'])).toEqual([]);
+});
