@@ -303,8 +303,8 @@ CREATE UNIQUE INDEX "change_batches_seq" ON "connector"."change_batches" USING b
 CREATE INDEX "change_batches_unnumbered" ON "connector"."change_batches" USING btree ("id") WHERE "connector"."change_batches"."last_seq" is null;--> statement-breakpoint
 CREATE INDEX "changes_message" ON "connector"."changes" USING btree ("message_id") WHERE "connector"."changes"."message_id" is not null and ("connector"."changes"."via" is not null or "connector"."changes"."source" <> 'webhook');--> statement-breakpoint
 CREATE INDEX "changes_outbound" ON "connector"."changes" USING btree (("data" ->> 'id')) WHERE "connector"."changes"."type" = 'outbound.updated';--> statement-breakpoint
-CREATE INDEX "messages_newest" ON "connector"."messages" USING btree ("connection_id","direction","created_at" DESC NULLS FIRST,"id");--> statement-breakpoint
-CREATE INDEX "messages_peer" ON "connector"."messages" USING btree ("connection_id","peer","created_at" DESC NULLS FIRST,"id") WHERE "connector"."messages"."peer" is not null;--> statement-breakpoint
+CREATE INDEX "messages_newest" ON "connector"."messages" USING btree ("connection_id","direction","created_at" DESC NULLS FIRST);--> statement-breakpoint
+CREATE INDEX "messages_peer" ON "connector"."messages" USING btree ("connection_id","peer","created_at" DESC NULLS FIRST) WHERE "connector"."messages"."peer" is not null;--> statement-breakpoint
 CREATE INDEX "outbound_lane" ON "connector"."outbound" USING btree ("connection_id","position") WHERE "connector"."outbound"."state" in ('queued', 'sending');--> statement-breakpoint
 CREATE INDEX "outbound_message" ON "connector"."outbound" USING btree ("connection_id","message_id") WHERE "connector"."outbound"."message_id" is not null;--> statement-breakpoint
 CREATE INDEX "outbound_newest" ON "connector"."outbound" USING btree ("created_at" DESC NULLS FIRST,"id" DESC NULLS FIRST);--> statement-breakpoint

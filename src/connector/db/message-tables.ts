@@ -47,16 +47,14 @@ export const messages = connectorSchema.table(
   (table) => [
     /** The id first: messages are also looked up by it alone. */
     primaryKey({ name: 'messages_pkey', columns: [table.id, table.connectionId] }),
-    /** The newest of each direction. Who wants both reads both and takes the newest of all. */
-    index('messages_newest').on(
-      table.connectionId,
-      table.direction,
-      table.createdAt.desc().nullsFirst(),
-      table.id,
-    ),
+    /**
+     * The newest of each direction. Who wants both reads both and takes the newest of all. The few of one
+     * millisecond are sorted when they are read: their ids here would make each delivery dearer.
+     */
+    index('messages_newest').on(table.connectionId, table.direction, table.createdAt.desc().nullsFirst()),
     /** A conversation, without the rest of the connection. */
     index('messages_peer')
-      .on(table.connectionId, table.peer, table.createdAt.desc().nullsFirst(), table.id)
+      .on(table.connectionId, table.peer, table.createdAt.desc().nullsFirst())
       .where(sql`${table.peer} is not null`),
   ],
 );
