@@ -24,6 +24,8 @@ interface CallOptions {
   readonly headers?: Readonly<Record<string, string>>;
   /** A fault answers, so what comes is not checked against the contract. */
   readonly faulted?: boolean;
+  /** The origin of another listener. */
+  readonly at?: string;
 }
 
 /** A platform on a database of its own, reached over HTTP. */
@@ -98,8 +100,8 @@ export async function startTestPlatform(options: TestPlatformOptions = {}): Prom
     origin,
     port,
 
-    async call(method, path, { key, body, headers = {}, faulted = false } = {}) {
-      const answer = await fetch(`${origin}/api/v1${path}`, {
+    async call(method, path, { key, body, headers = {}, faulted = false, at = origin } = {}) {
+      const answer = await fetch(`${at}/api/v1${path}`, {
         method,
         headers: {
           ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
