@@ -1,9 +1,9 @@
 import { statSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { checkHandlers } from '../connector/handover/check-handlers.ts';
-import { findPlace } from '../connector/handover/describe-failure.ts';
 import type { ChangeHandlers } from '../connector/handover/handlers.ts';
 import { ConfigurationError } from '../runtime/config/configuration-error.ts';
+import { findPlace } from '../runtime/logger/find-place.ts';
 
 const LONGEST_MESSAGE = 500;
 

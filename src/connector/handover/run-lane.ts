@@ -1,10 +1,11 @@
 import type { Change } from '../../contract/connector/changes.ts';
+import { findPlace } from '../../runtime/logger/find-place.ts';
 import { presentChange, type StoredChange } from '../feed/present-change.ts';
 import { holdLease } from '../leases/hold-lease.ts';
 import type { Lease } from '../leases/lease.ts';
 import { waitAfter } from './back-off.ts';
 import { callHandler } from './call-handler.ts';
-import { describeFailure, findPlace } from './describe-failure.ts';
+import { describeFailure } from './describe-failure.ts';
 import type { LaneContext } from './lane-context.ts';
 import {
   endRun,

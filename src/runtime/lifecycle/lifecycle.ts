@@ -1,4 +1,5 @@
 import type { Clock } from '../clock/clock.ts';
+import { findPlace } from '../logger/find-place.ts';
 import type { Logger } from '../logger/logger.ts';
 
 /** Ends what a process has started, in the right order and in bounded time. */
@@ -102,7 +103,10 @@ export function createLifecycle(options: {
       });
     }
     const crash = (kind: string) => (err: unknown) => {
-      logger.fatal({ kind, err }, 'stopped by an error that nothing handled');
+      logger.fatal(
+        { kind, err, location: findPlace(err) ?? undefined },
+        'stopped by an error that nothing handled',
+      );
       process.exit(1);
     };
     process.on('unhandledRejection', crash('rejection'));

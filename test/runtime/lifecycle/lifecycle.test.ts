@@ -172,10 +172,11 @@ describe('a process', () => {
   it.each([
     ['reject', 'rejection', 'nobody listens'],
     ['throw', 'exception', 'SyntaxError'],
-  ])('logs what nothing handled (%s) and ends with 1', async (behaviour, kind, text) => {
+  ])('logs what nothing handled (%s), and where, and ends with 1', async (behaviour, kind, text) => {
     const { code, output } = await runFixture(behaviour, []);
     expect(code).toBe(1);
     expect(output).toContain(`"kind":"${kind}"`);
+    expect(output).toMatch(/"location":"[^"]*signal-fixture\.ts:\d+"/);
     expect(output).toContain(text);
   });
 });

@@ -1,0 +1,28 @@
+import { join, relative, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** A frame of a stack, `at onChange (file:///app/handlers.ts:12:9)`, or the place above a syntax error, `/app/handlers.ts:12`. */
+const PLACE = /^(?:\s+at (?:async )?(?:[^(]* \()?)?(file:\/\/[^\s()]+?|\/[^()]+?):(\d+)(?::\d+)?\)?$/;
+const LONGEST_STACK = 8_000;
+/** Where the project's own code lies. */
+const OWN = join(import.meta.dirname, '../..') + sep;
+
+/**
+ * The file and line of the CRM's own code in which it was thrown, relative to the working directory. Null when the
+ * stack shows none. Never throws.
+ */
+export function findPlace(thrown: unknown): string | null {
+  try {
+    const stack = thrown instanceof Error ? String(thrown.stack).slice(0, LONGEST_STACK) : '';
+    for (const line of stack.split('\n')) {
+      const [, file = '', row] = PLACE.exec(line) ?? [];
+      if (file === '') continue;
+      const path = file.startsWith('file:') ? fileURLToPath(file.replace(/\?.*$/, '')) : file;
+      if (path.startsWith(OWN) || path.includes(`${sep}node_modules${sep}`)) continue;
+      return `${relative(process.cwd(), path)}:${row}`;
+    }
+  } catch {
+    // An error can lie about itself; what it says then is not needed.
+  }
+  return null;
+}
