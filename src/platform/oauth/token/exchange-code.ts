@@ -7,15 +7,15 @@ import {
   type GrantRow,
   refuseGrant,
   resourcesOfGrant,
-  revokeGrant,
   toGrant,
 } from '../find-grant.ts';
 import { OauthError } from '../oauth-error.ts';
 import { hashOauthSecret } from '../oauth-secrets.ts';
 import type { Parameters } from '../parameters.ts';
 import { readResource } from '../resource-parameter.ts';
-import { answerTokens, storeRefreshToken, type TokenAnswer } from './issue-tokens.ts';
+import { answerTokens, type TokenAnswer } from './issue-tokens.ts';
 import type { TokenContext } from './token-context.ts';
+import { refuseReuse, useUp } from './use-up.ts';
 
 /** RFC 7636, 4.1. */
 const VERIFIER = /^[A-Za-z0-9._~-]{43,128}$/;
@@ -70,34 +70,24 @@ function fits(verifier: string, challenge: string): boolean {
  * a wrong address or verifier costs its owner nothing. A second use revokes what the first one issued.
  */
 export async function exchangeCode(
-  { database, changeState, tokens, resources, now }: TokenContext,
+  context: TokenContext,
   app: App,
   parameters: Parameters,
 ): Promise<TokenAnswer> {
+  const { database, tokens, resources, now } = context;
   const hash = hashOauthSecret(requireParameter(parameters, 'code'));
   const redirectUri = requireParameter(parameters, 'redirect_uri');
   const verifier = readVerifier(parameters);
   const code = await findCode(database, hash);
   if (code === null || code.grant.appId !== app.id) refuseGrant('the code is unknown');
   const { grant } = code;
-  const refuseReuse = async (): Promise<never> => {
-    await changeState((change) => revokeGrant(change.tx, grant.id, change.now));
-    return refuseGrant('the code was used before; what it issued is revoked');
-  };
-  if (code.consumed) return refuseReuse();
+  if (code.consumed) return refuseReuse(context, grant.id);
   if (grant.revoked) refuseGrant('the grant was revoked');
   if (code.expiresAt <= now()) refuseGrant('the code has expired');
   if (redirectUri !== code.redirectUri) refuseGrant('redirect_uri is not the one of the request');
   if (!fits(verifier, code.challenge)) refuseGrant('code_verifier does not fit the challenge');
   const resource = readResource(parameters, resourcesOfGrant(grant, resources())) ?? grant.resource;
 
-  const refreshToken = await changeState(async (change) => {
-    const used = await change.tx.query(
-      `UPDATE platform.oauth_codes SET consumed_at = $2 WHERE hash = $1 AND consumed_at IS NULL RETURNING hash`,
-      [hash, change.now],
-    );
-    return used.length === 0 ? null : storeRefreshToken(change, grant.id, 0);
-  });
-  if (refreshToken === null) return refuseReuse();
+  const refreshToken = await useUp(context, { table: 'oauth_codes', hash, grantId: grant.id });
   return answerTokens(tokens, grant, grant.scopes, resource, refreshToken);
 }

@@ -6,7 +6,6 @@ import {
   type GrantRow,
   refuseGrant,
   resourcesOfGrant,
-  revokeGrant,
   toGrant,
 } from '../find-grant.ts';
 import { OauthError } from '../oauth-error.ts';
@@ -14,8 +13,9 @@ import { hashOauthSecret } from '../oauth-secrets.ts';
 import type { Parameters } from '../parameters.ts';
 import { readResource } from '../resource-parameter.ts';
 import { readScopes } from '../scope-parameter.ts';
-import { answerTokens, storeRefreshToken, type TokenAnswer } from './issue-tokens.ts';
+import { answerTokens, type TokenAnswer } from './issue-tokens.ts';
 import type { TokenContext } from './token-context.ts';
+import { refuseReuse, useUp } from './use-up.ts';
 
 /** A refresh token and its grant. */
 export interface StoredRefreshToken {
@@ -47,34 +47,23 @@ export async function findRefreshToken(db: Queryable, hash: Buffer): Promise<Sto
  * hands, so its whole family is revoked, in a transaction of its own that outlives this refusal.
  */
 export async function refreshGrant(
-  { database, changeState, tokens, resources, now }: TokenContext,
+  context: TokenContext,
   app: App,
   parameters: Parameters,
 ): Promise<TokenAnswer> {
+  const { database, tokens, resources, now } = context;
   const given = parameters.get('refresh_token');
   if (given === null) throw new OauthError('invalid_request', 'refresh_token is missing');
   const hash = hashOauthSecret(given);
   const token = await findRefreshToken(database, hash);
   if (token === null || token.grant.appId !== app.id) refuseGrant('the refresh token is unknown');
   const { grant } = token;
-  const refuseReuse = async (): Promise<never> => {
-    await changeState((change) => revokeGrant(change.tx, grant.id, change.now));
-    return refuseGrant('the refresh token was used before; its family is revoked');
-  };
-  if (token.consumed) return refuseReuse();
+  if (token.consumed) return refuseReuse(context, grant.id);
   if (grant.revoked) refuseGrant('the grant was revoked');
   if (token.expiresAt <= now()) refuseGrant('the refresh token has expired');
   const scopes = readScopes(parameters, grant.scopes);
   const resource = readResource(parameters, resourcesOfGrant(grant, resources())) ?? grant.resource;
 
-  const refreshToken = await changeState(async (change) => {
-    const used = await change.tx.query(
-      `UPDATE platform.oauth_refresh_tokens SET consumed_at = $2
-       WHERE hash = $1 AND consumed_at IS NULL RETURNING hash`,
-      [hash, change.now],
-    );
-    return used.length === 0 ? null : storeRefreshToken(change, grant.id, 1);
-  });
-  if (refreshToken === null) return refuseReuse();
+  const refreshToken = await useUp(context, { table: 'oauth_refresh_tokens', hash, grantId: grant.id });
   return answerTokens(tokens, grant, scopes, resource, refreshToken);
 }
