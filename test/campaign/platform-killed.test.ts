@@ -15,7 +15,9 @@ import { findPortBase, type SpawnedCommand, spawnCli } from '../support/spawn-co
 
 const SEED = 12;
 const KILLS = 6;
-const SERVING_MS = 800;
+/** Calls that each life of the service answers before it may be killed, however slow the machine. */
+const CALLS = 60;
+const LONGER_MS = 300;
 const MESSAGES = 50_000;
 const RECEIPTS_MS = 10_000;
 const TOKEN = 'token-of-a-campaign';
@@ -56,17 +58,25 @@ test('a service killed between a change and its delivery is caught up with by a 
   for (let kill = 0; kill < KILLS; kill += 1) {
     await sandbox('PUT', '/timing', { sendScale: 0 });
     const over = new AbortController();
+    const busy = Promise.withResolvers<void>();
+    let answered = 0;
+    const countAnswer = (): void => {
+      answered += 1;
+      if (answered === CALLS) busy.resolve();
+    };
     const exchange = exchangeMessages({
-      sandbox: untilGone(sandbox, over),
-      service: untilGone(client, over),
+      sandbox: untilGone(sandbox, over, countAnswer),
+      service: untilGone(client, over, countAnswer),
       connectionIds,
       phones: ['447700900201', '447700900202', '447700900204'],
       names: Array.from({ length: MESSAGES }, (_, number) => `${kill}.${number}`),
       signal: over.signal,
     });
-    await systemClock.sleep(200 + random() * SERVING_MS);
+    await Promise.race([busy.promise, exchange]);
+    await systemClock.sleep(random() * LONGER_MS);
     await service.kill();
     await exchange;
+    expect(answered).toBeGreaterThanOrEqual(CALLS);
     service = startService(base, database.url);
     await service.said(/^\{/);
   }
@@ -92,10 +102,12 @@ function startService(base: number, databaseUrl: string): SpawnedCommand {
 }
 
 /** The first call that fails ends the exchange: there is nobody to call any more. */
-function untilGone(call: Caller, over: AbortController): Caller {
+function untilGone(call: Caller, over: AbortController, onAnswer: () => void): Caller {
   return async <Body>(method: string, path: string, body?: unknown): Promise<Body> => {
     try {
-      return await call<Body>(method, path, body);
+      const answer = await call<Body>(method, path, body);
+      onAnswer();
+      return answer;
     } catch {
       over.abort();
       return {} as Body;
