@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { startCampaign } from '../support/campaign.ts';
 
 const SEED = 31_337;
-const ROUNDS = 3;
+const ROUNDS = 2;
 const PACE = { burst: 6, everyMs: 25 };
 
 test('two processes restarted in turns under load take every event and cut no answer off', {
