@@ -1,6 +1,6 @@
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
-import type { Metrics } from '../../runtime/metrics/metrics.ts';
+import { type Metrics, shareReads } from '../../runtime/metrics/metrics.ts';
 
 export type HandoverMetrics = ReturnType<typeof createHandoverMetrics>;
 
@@ -51,17 +51,11 @@ export async function readLag(db: Queryable): Promise<HandoverLag | null> {
 
 /** Registers the lag as metrics. Every process tells the same; without a database they keep their last values. */
 export function measureHandover(metrics: Metrics, db: Queryable, clock: Clock): void {
-  let reading: Promise<HandoverLag | null | undefined> | undefined;
+  const read = shareReads(() => readLag(db).catch(() => undefined));
 
   function gauge(name: string, help: string, figure: (lag: HandoverLag) => number): void {
     metrics.gauge(name, help, [], async (shown) => {
-      // All of them are asked for at once, and share one look.
-      reading ??= readLag(db)
-        .catch(() => undefined)
-        .finally(() => {
-          reading = undefined;
-        });
-      const lag = await reading;
+      const lag = await read();
       if (lag !== undefined) shown.set(lag === null ? 0 : figure(lag));
     });
   }
