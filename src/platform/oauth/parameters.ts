@@ -1,3 +1,5 @@
+import { OauthError } from './oauth-error.ts';
+
 /**
  * The parameters of a request. One without a value counts as left out, and none may be given twice (RFC 6749,
  * 3.1 and 3.2), so that no two readers can take different values from one request.
@@ -26,4 +28,11 @@ export function readParameters(text: string): Parameters {
     has: (name) => given.has(name),
     repeated: [...new Set(names.filter((name, place) => names.indexOf(name) !== place))],
   };
+}
+
+/** The value of a parameter. Throws `invalid_request` when it is left out or given twice. */
+export function requireParameter(parameters: Parameters, name: string): string {
+  const value = parameters.get(name);
+  if (value === null) throw new OauthError('invalid_request', `${name} is missing`);
+  return value;
 }

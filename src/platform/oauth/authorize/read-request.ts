@@ -2,7 +2,7 @@ import type { Scope } from '../../../contract/service/scopes.ts';
 import { ASSUMPTIONS } from '../../assumptions.ts';
 import { isIdentifier } from '../../identifiers.ts';
 import { OauthError } from '../oauth-error.ts';
-import type { Parameters } from '../parameters.ts';
+import { type Parameters, requireParameter } from '../parameters.ts';
 import { readResource } from '../resource-parameter.ts';
 import { readScopes } from '../scope-parameter.ts';
 import type { Client } from './identify-client.ts';
@@ -30,8 +30,7 @@ function requireSingle({ repeated }: Parameters): void {
 }
 
 function requireCode(parameters: Parameters): void {
-  const type = parameters.get('response_type');
-  if (type === null) throw new OauthError('invalid_request', 'response_type is missing');
+  const type = requireParameter(parameters, 'response_type');
   if (type !== 'code') throw new OauthError('unsupported_response_type', 'response_type must be code');
   const mode = parameters.get('response_mode');
   if (mode !== null && mode !== 'query')
@@ -40,8 +39,7 @@ function requireCode(parameters: Parameters): void {
 
 /** RFC 7636: a method that is left out means `plain`, which proves nothing to who reads the request. */
 function readChallenge(parameters: Parameters): string {
-  const challenge = parameters.get('code_challenge');
-  if (challenge === null) throw new OauthError('invalid_request', 'code_challenge is missing');
+  const challenge = requireParameter(parameters, 'code_challenge');
   if (parameters.get('code_challenge_method') !== 'S256') {
     throw new OauthError('invalid_request', 'code_challenge_method must be S256');
   }

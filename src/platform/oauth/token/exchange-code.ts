@@ -11,7 +11,7 @@ import {
 } from '../find-grant.ts';
 import { OauthError } from '../oauth-error.ts';
 import { hashOauthSecret } from '../oauth-secrets.ts';
-import type { Parameters } from '../parameters.ts';
+import { type Parameters, requireParameter } from '../parameters.ts';
 import { readResource } from '../resource-parameter.ts';
 import { answerTokens, type TokenAnswer } from './issue-tokens.ts';
 import type { TokenContext } from './token-context.ts';
@@ -44,12 +44,6 @@ async function findCode(db: Queryable, hash: Buffer): Promise<StoredCode | null>
   if (row === undefined) return null;
   const { redirect_uri: redirectUri, challenge, code_expires_at: expiresAt } = row;
   return { grant: toGrant(row), redirectUri, challenge, expiresAt, consumed: row.consumed_at !== null };
-}
-
-function requireParameter(parameters: Parameters, name: string): string {
-  const value = parameters.get(name);
-  if (value === null) throw new OauthError('invalid_request', `${name} is missing`);
-  return value;
 }
 
 function readVerifier(parameters: Parameters): string {

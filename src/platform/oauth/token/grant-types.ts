@@ -1,6 +1,6 @@
 import type { App } from '../apps.ts';
 import { OauthError } from '../oauth-error.ts';
-import type { Parameters } from '../parameters.ts';
+import { type Parameters, requireParameter } from '../parameters.ts';
 import { exchangeCode } from './exchange-code.ts';
 import type { TokenAnswer } from './issue-tokens.ts';
 import { refreshGrant } from './refresh-grant.ts';
@@ -15,9 +15,7 @@ const GRANT_TYPES: ReadonlyMap<string, GrantType> = new Map([
 
 /** What turns a grant of this type into tokens. Throws `invalid_request` or `unsupported_grant_type`. */
 export function findGrantType(parameters: Parameters): GrantType {
-  const name = parameters.get('grant_type');
-  if (name === null) throw new OauthError('invalid_request', 'grant_type is missing');
-  const type = GRANT_TYPES.get(name);
+  const type = GRANT_TYPES.get(requireParameter(parameters, 'grant_type'));
   if (type === undefined) {
     throw new OauthError('unsupported_grant_type', 'grant_type must be authorization_code or refresh_token');
   }

@@ -8,9 +8,8 @@ import {
   resourcesOfGrant,
   toGrant,
 } from '../find-grant.ts';
-import { OauthError } from '../oauth-error.ts';
 import { hashOauthSecret } from '../oauth-secrets.ts';
-import type { Parameters } from '../parameters.ts';
+import { type Parameters, requireParameter } from '../parameters.ts';
 import { readResource } from '../resource-parameter.ts';
 import { readScopes } from '../scope-parameter.ts';
 import { answerTokens, type TokenAnswer } from './issue-tokens.ts';
@@ -52,9 +51,7 @@ export async function refreshGrant(
   parameters: Parameters,
 ): Promise<TokenAnswer> {
   const { database, tokens, resources, now } = context;
-  const given = parameters.get('refresh_token');
-  if (given === null) throw new OauthError('invalid_request', 'refresh_token is missing');
-  const hash = hashOauthSecret(given);
+  const hash = hashOauthSecret(requireParameter(parameters, 'refresh_token'));
   const token = await findRefreshToken(database, hash);
   if (token === null || token.grant.appId !== app.id) refuseGrant('the refresh token is unknown');
   const { grant } = token;

@@ -1,8 +1,7 @@
 import type { App } from '../apps.ts';
 import { refuseGrant, revokeGrant } from '../find-grant.ts';
-import { OauthError } from '../oauth-error.ts';
 import { hashOauthSecret } from '../oauth-secrets.ts';
-import type { Parameters } from '../parameters.ts';
+import { type Parameters, requireParameter } from '../parameters.ts';
 import { findRefreshToken } from './refresh-grant.ts';
 import type { TokenContext } from './token-context.ts';
 
@@ -21,8 +20,7 @@ async function findOwner(
  * it. An unknown or expired token is no error. Throws `invalid_grant` for a token of another client.
  */
 export async function revokeToken(context: TokenContext, app: App, parameters: Parameters): Promise<void> {
-  const token = parameters.get('token');
-  if (token === null) throw new OauthError('invalid_request', 'token is missing');
+  const token = requireParameter(parameters, 'token');
   const owner = await findOwner(context, token);
   if (owner === null) return;
   if (owner.appId !== app.id) refuseGrant('the token was issued to another client');
