@@ -1,31 +1,21 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Queryable } from '../../../runtime/database/database.ts';
 import type { App } from '../apps.ts';
-import {
-  GRANT_COLUMNS,
-  type Grant,
-  type GrantRow,
-  refuseGrant,
-  resourcesOfGrant,
-  toGrant,
-} from '../find-grant.ts';
+import { GRANT_COLUMNS, type GrantRow, refuseGrant, resourcesOfGrant, toGrant } from '../find-grant.ts';
 import { OauthError } from '../oauth-error.ts';
 import { hashOauthSecret } from '../oauth-secrets.ts';
 import { type Parameters, requireParameter } from '../parameters.ts';
 import { readResource } from '../resource-parameter.ts';
 import { answerTokens, type TokenAnswer } from './issue-tokens.ts';
 import type { TokenContext } from './token-context.ts';
-import { refuseReuse, useUp } from './use-up.ts';
+import { requireUsable, type StoredSingleUse, useUp } from './use-up.ts';
 
 /** RFC 7636, 4.1. */
 const VERIFIER = /^[A-Za-z0-9._~-]{43,128}$/;
 
-interface StoredCode {
-  readonly grant: Grant;
+interface StoredCode extends StoredSingleUse {
   readonly redirectUri: string;
   readonly challenge: string;
-  readonly expiresAt: number;
-  readonly consumed: boolean;
 }
 
 interface Row extends GrantRow {
@@ -68,16 +58,13 @@ export async function exchangeCode(
   app: App,
   parameters: Parameters,
 ): Promise<TokenAnswer> {
-  const { database, tokens, resources, now } = context;
+  const { database, tokens, resources } = context;
   const hash = hashOauthSecret(requireParameter(parameters, 'code'));
   const redirectUri = requireParameter(parameters, 'redirect_uri');
   const verifier = readVerifier(parameters);
-  const code = await findCode(database, hash);
-  if (code === null || code.grant.appId !== app.id) refuseGrant('the code is unknown');
+  const found = await findCode(database, hash);
+  const code = await requireUsable(context, app, { name: 'the code', found });
   const { grant } = code;
-  if (code.consumed) return refuseReuse(context, grant.id);
-  if (grant.revoked) refuseGrant('the grant was revoked');
-  if (code.expiresAt <= now()) refuseGrant('the code has expired');
   if (redirectUri !== code.redirectUri) refuseGrant('redirect_uri is not the one of the request');
   if (!fits(verifier, code.challenge)) refuseGrant('code_verifier does not fit the challenge');
   const resource = readResource(parameters, resourcesOfGrant(grant, resources())) ?? grant.resource;

@@ -1,27 +1,13 @@
 import type { Queryable } from '../../../runtime/database/database.ts';
 import type { App } from '../apps.ts';
-import {
-  GRANT_COLUMNS,
-  type Grant,
-  type GrantRow,
-  refuseGrant,
-  resourcesOfGrant,
-  toGrant,
-} from '../find-grant.ts';
+import { GRANT_COLUMNS, type GrantRow, resourcesOfGrant, toGrant } from '../find-grant.ts';
 import { hashOauthSecret } from '../oauth-secrets.ts';
 import { type Parameters, requireParameter } from '../parameters.ts';
 import { readResource } from '../resource-parameter.ts';
 import { readScopes } from '../scope-parameter.ts';
 import { answerTokens, type TokenAnswer } from './issue-tokens.ts';
 import type { TokenContext } from './token-context.ts';
-import { refuseReuse, useUp } from './use-up.ts';
-
-/** A refresh token and its grant. */
-export interface StoredRefreshToken {
-  readonly grant: Grant;
-  readonly expiresAt: number;
-  readonly consumed: boolean;
-}
+import { requireUsable, type StoredSingleUse, useUp } from './use-up.ts';
 
 interface Row extends GrantRow {
   token_expires_at: number;
@@ -29,7 +15,7 @@ interface Row extends GrantRow {
 }
 
 /** The refresh token with this hash; null when none was ever issued. */
-export async function findRefreshToken(db: Queryable, hash: Buffer): Promise<StoredRefreshToken | null> {
+export async function findRefreshToken(db: Queryable, hash: Buffer): Promise<StoredSingleUse | null> {
   const [row] = await db.query<Row>(
     `SELECT ${GRANT_COLUMNS}, t.expires_at AS token_expires_at, t.consumed_at
      FROM platform.oauth_refresh_tokens t JOIN platform.oauth_grants g ON g.id = t.grant_id
@@ -50,14 +36,10 @@ export async function refreshGrant(
   app: App,
   parameters: Parameters,
 ): Promise<TokenAnswer> {
-  const { database, tokens, resources, now } = context;
+  const { database, tokens, resources } = context;
   const hash = hashOauthSecret(requireParameter(parameters, 'refresh_token'));
-  const token = await findRefreshToken(database, hash);
-  if (token === null || token.grant.appId !== app.id) refuseGrant('the refresh token is unknown');
-  const { grant } = token;
-  if (token.consumed) return refuseReuse(context, grant.id);
-  if (grant.revoked) refuseGrant('the grant was revoked');
-  if (token.expiresAt <= now()) refuseGrant('the refresh token has expired');
+  const found = await findRefreshToken(database, hash);
+  const { grant } = await requireUsable(context, app, { name: 'the refresh token', found });
   const scopes = readScopes(parameters, grant.scopes);
   const resource = readResource(parameters, resourcesOfGrant(grant, resources())) ?? grant.resource;
 

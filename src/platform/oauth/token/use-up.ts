@@ -1,4 +1,5 @@
-import { refuseGrant, revokeGrant } from '../find-grant.ts';
+import type { App } from '../apps.ts';
+import { type Grant, refuseGrant, revokeGrant } from '../find-grant.ts';
 import { storeRefreshToken } from './issue-tokens.ts';
 import type { TokenContext } from './token-context.ts';
 
@@ -9,11 +10,35 @@ interface SingleUse {
   readonly grantId: string;
 }
 
+/** A code or a refresh token, as it is stored. */
+export interface StoredSingleUse {
+  readonly grant: Grant;
+  readonly expiresAt: number;
+  readonly consumed: boolean;
+}
+
+/**
+ * What was found, if it may still be used by this client. Throws `invalid_grant` for what is unknown, another
+ * client's, revoked or expired; use of what was used before revokes its grant, too.
+ */
+export async function requireUsable<Found extends StoredSingleUse>(
+  context: TokenContext,
+  app: App,
+  { name, found }: { readonly name: string; readonly found: Found | null },
+): Promise<Found> {
+  if (found === null || found.grant.appId !== app.id) return refuseGrant(`${name} is unknown`);
+  const { grant, expiresAt, consumed } = found;
+  if (consumed) return refuseReuse(context, grant.id);
+  if (grant.revoked) return refuseGrant('the grant was revoked');
+  if (expiresAt <= context.now()) return refuseGrant(`${name} has expired`);
+  return found;
+}
+
 /**
  * Refuses what was used before. One of its two users is a thief, so all that the grant issued is revoked, in a
  * transaction of its own that outlives the refusal.
  */
-export async function refuseReuse({ changeState }: TokenContext, grantId: string): Promise<never> {
+async function refuseReuse({ changeState }: TokenContext, grantId: string): Promise<never> {
   await changeState(({ tx, now }) => revokeGrant(tx, grantId, now));
   return refuseGrant('it was used before; all that came of it is revoked');
 }
