@@ -4,6 +4,7 @@ import type { WorkspaceKind } from '../../contract/service/statuses.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { recognized } from '../decision-trace.ts';
 import type { AccessTokens, TokenClaims } from '../oauth/access-tokens.ts';
+import type { Resources } from '../oauth/addresses.ts';
 import { EXISTING_CONNECTIONS } from '../oauth/grants.ts';
 import { PlatformError } from '../platform-error.ts';
 import type { Credential } from './credential.ts';
@@ -19,27 +20,37 @@ interface Row {
   enabled: boolean;
 }
 
+/** Where access tokens and their grants are looked up. */
+export interface GrantSources {
+  readonly database: Queryable;
+  readonly tokens: AccessTokens;
+}
+
 function refuse(why: string): never {
   throw new PlatformError('invalid_token', { why });
 }
 
 /** Why a token is not good, in words for the trace. */
 function explain(error: unknown): string {
-  return error instanceof errors.JWTExpired
-    ? 'the access token has expired'
-    : 'no such access token was issued';
+  if (error instanceof errors.JWTExpired) return 'the access token has expired';
+  const elsewhere = error instanceof errors.JWTClaimValidationFailed && error.claim === 'aud';
+  return elsewhere ? 'the access token is for another resource' : 'no such access token was issued';
 }
 
 /**
- * The credential of an access token. The token proves a grant; what may be done is what the grant says now:
+ * The credential of an access token for a resource of this server. The token proves a grant; what may be done is what the grant says now:
  * scopes that both name, granted connections that still exist. A lapsed licence is a later check. Throws
  * `invalid_token`: a client refreshes then, and learns there whether the grant is over.
  */
-export async function findGranted(db: Queryable, tokens: AccessTokens, token: string): Promise<Credential> {
+export async function findGranted(
+  { database, tokens }: GrantSources,
+  token: string,
+  resource: keyof Resources,
+): Promise<Credential> {
   const claims: TokenClaims = await tokens
-    .verify(token, 'api')
+    .verify(token, resource)
     .catch((error: unknown) => refuse(explain(error)));
-  const [row] = await db.query<Row>(
+  const [row] = await database.query<Row>(
     `SELECT g.app_id, g.workspace_id, w.kind, g.scopes, ${EXISTING_CONNECTIONS} AS connection_ids, g.legacy,
        g.revoked_at, a.enabled
      FROM platform.oauth_grants g

@@ -2,10 +2,9 @@ import type { Scope } from '../../contract/service/scopes.ts';
 import type { WorkspaceKind } from '../../contract/service/statuses.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { passed, recognized } from '../decision-trace.ts';
-import type { AccessTokens } from '../oauth/access-tokens.ts';
 import { PlatformError } from '../platform-error.ts';
 import type { Credential } from './credential.ts';
-import { findGranted } from './find-granted.ts';
+import { findGranted, type GrantSources } from './find-granted.ts';
 import { hashKey } from './hash-key.ts';
 
 const BEARER = /^Bearer +([A-Za-z0-9._~+/-]{1,4096}=*)$/i;
@@ -23,10 +22,7 @@ interface KeyRow {
 }
 
 /** Where credentials are looked up. */
-export interface CredentialSources {
-  readonly database: Queryable;
-  readonly tokens: AccessTokens;
-}
+export type CredentialSources = GrantSources;
 
 /** The token of the one `Authorization: Bearer`. Throws `invalid_key`. */
 function readToken([header, second]: readonly string[]): string {
@@ -67,13 +63,30 @@ async function findKey(db: Queryable, token: string): Promise<Credential> {
  * good. Implements `Authentication` and `API keys`.
  */
 export async function resolveCredential(
-  { database, tokens }: CredentialSources,
+  sources: CredentialSources,
   authorization: readonly string[] | undefined,
 ): Promise<Credential> {
   const token = readToken(authorization ?? []);
   const credential = TOKEN.test(token)
-    ? await findGranted(database, tokens, token)
-    : await findKey(database, token);
+    ? await findGranted(sources, token, 'api')
+    : await findKey(sources.database, token);
+  passed('credential');
+  return credential;
+}
+
+/**
+ * The same for the tool server, which takes access tokens alone. Throws `invalid_key` for no credential or
+ * several, `invalid_token` for whatever is no good token, an API key included. Implements `Tool server`.
+ */
+export async function resolveToolCredential(
+  sources: CredentialSources,
+  authorization: readonly string[] | undefined,
+): Promise<Credential> {
+  const token = readToken(authorization ?? []);
+  if (!TOKEN.test(token)) {
+    throw new PlatformError('invalid_token', { why: 'the tool server takes access tokens alone' });
+  }
+  const credential = await findGranted(sources, token, 'tools');
   passed('credential');
   return credential;
 }

@@ -4,7 +4,7 @@ import { LIMITS } from '../../contract/service/limits.ts';
 import { SCOPES, type Scope } from '../../contract/service/scopes.ts';
 import type { BaseUrls } from '../platform-options.ts';
 import type { DomainClock } from '../time/domain-clock.ts';
-import { issuerOf, resourcesOf } from './addresses.ts';
+import { issuerOf, type Resources, resourcesOf } from './addresses.ts';
 import { SIGNING_ALGORITHM, type SigningKey } from './signing-key.ts';
 
 /** What an access token says. It is a proof of a grant, and the grant is the truth. */
@@ -26,11 +26,14 @@ export interface AccessTokens {
   /** Good for 15 minutes of virtual time. */
   issue(subject: TokenSubject): Promise<string>;
   /**
-   * What a token says that this server signed, that is not expired, and that is for the REST API (or for any
-   * resource of this server). Throws for every other text; the reason is for the trace, not for the client.
+   * What a token says that this server signed, that is not expired, and that is for the audience. Throws for
+   * every other text; the reason is for the trace, not for the client.
    */
-  verify(token: string, audience: 'api' | 'any'): Promise<TokenClaims>;
+  verify(token: string, audience: Audience): Promise<TokenClaims>;
 }
+
+/** Whom a token must be for: one resource of this server, or any of them. */
+export type Audience = keyof Resources | 'any';
 
 interface Options {
   readonly key: SigningKey;
@@ -66,7 +69,7 @@ export function createAccessTokens({ key, clock, baseUrls }: Options): AccessTok
 
     async verify(token, audience) {
       const urls = baseUrls();
-      const { api, tools } = resourcesOf(urls);
+      const resources = resourcesOf(urls);
       const pickKey = ({ kid }: { readonly kid?: string }) => {
         if (kid !== key.kid) throw new Error('no such key signs here');
         return key.publicKey;
@@ -75,7 +78,7 @@ export function createAccessTokens({ key, clock, baseUrls }: Options): AccessTok
         algorithms: [SIGNING_ALGORITHM],
         typ: TYPE,
         issuer: issuerOf(urls),
-        audience: audience === 'api' ? api : [api, tools],
+        audience: audience === 'any' ? Object.values(resources) : resources[audience],
         currentDate: new Date(clock.now()),
         requiredClaims: REQUIRED,
       });
