@@ -4,6 +4,7 @@ CREATE TYPE "connector"."message_status" AS ENUM('sent', 'delivered', 'read', 'f
 CREATE TABLE "connector"."accounts" (
 	"id" text PRIMARY KEY NOT NULL,
 	"kind" text NOT NULL,
+	"label" text,
 	"base_url" text,
 	"sealed_credential" text,
 	"credential_digest" text,
@@ -173,6 +174,34 @@ CREATE TABLE "connector"."messages" (
 	CONSTRAINT "messages_pkey" PRIMARY KEY("id","connection_id")
 );
 --> statement-breakpoint
+CREATE TABLE "connector"."oauth_flows" (
+	"id" text PRIMARY KEY NOT NULL,
+	"account_id" text,
+	"label" text,
+	"sealed_verifier" text NOT NULL,
+	"created_at" bigint NOT NULL,
+	"expires_at" bigint NOT NULL,
+	"used_at" bigint,
+	"outcome" text
+);
+--> statement-breakpoint
+CREATE TABLE "connector"."oauth_grants" (
+	"account_id" text PRIMARY KEY NOT NULL,
+	"scope" text,
+	"version" bigint DEFAULT 1 NOT NULL,
+	"sealed_access_token" text NOT NULL,
+	"sealed_refresh_token" text,
+	"access_expires_at" bigint,
+	"refreshed_at" bigint NOT NULL,
+	"refresh_owner" text,
+	"refresh_until" bigint,
+	"failures" integer DEFAULT 0 NOT NULL,
+	"last_error_code" text,
+	"not_before" bigint,
+	"ended_at" bigint,
+	"ended_reason" text
+);
+--> statement-breakpoint
 CREATE TABLE "connector"."outbound" (
 	"id" text PRIMARY KEY NOT NULL,
 	"position" bigint GENERATED ALWAYS AS IDENTITY (sequence name "connector"."outbound_position_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
@@ -305,6 +334,7 @@ CREATE INDEX "changes_message" ON "connector"."changes" USING btree ("message_id
 CREATE INDEX "changes_outbound" ON "connector"."changes" USING btree (("data" ->> 'id')) WHERE "connector"."changes"."type" = 'outbound.updated';--> statement-breakpoint
 CREATE INDEX "messages_newest" ON "connector"."messages" USING btree ("connection_id","direction","created_at" DESC NULLS FIRST);--> statement-breakpoint
 CREATE INDEX "messages_peer" ON "connector"."messages" USING btree ("connection_id","peer","created_at" DESC NULLS FIRST) WHERE "connector"."messages"."peer" is not null;--> statement-breakpoint
+CREATE INDEX "oauth_flows_expires" ON "connector"."oauth_flows" USING btree ("expires_at");--> statement-breakpoint
 CREATE INDEX "outbound_lane" ON "connector"."outbound" USING btree ("connection_id","position") WHERE "connector"."outbound"."state" in ('queued', 'sending');--> statement-breakpoint
 CREATE INDEX "outbound_message" ON "connector"."outbound" USING btree ("connection_id","message_id") WHERE "connector"."outbound"."message_id" is not null;--> statement-breakpoint
 CREATE INDEX "outbound_newest" ON "connector"."outbound" USING btree ("created_at" DESC NULLS FIRST,"id" DESC NULLS FIRST);--> statement-breakpoint

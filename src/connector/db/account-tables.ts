@@ -5,13 +5,15 @@ import { connectorSchema, epochMs } from './connector-schema.ts';
 export const accounts = connectorSchema.table('accounts', {
   id: text('id').primaryKey(),
   kind: text('kind').$type<'api_key' | 'oauth'>().notNull(),
+  /** The CRM's own name of it. */
+  label: text('label'),
   /** Null: receives webhooks only and never calls the service. */
   baseUrl: text('base_url'),
-  /** Null: receives webhooks only and never calls the service. */
+  /** Null: it is a grant, whose tokens have a table of their own, or never calls the service. */
   sealedCredential: text('sealed_credential'),
   /** SHA-256 of an API key: sealed values of one key differ, and one key must not make two accounts. */
   credentialDigest: text('credential_digest').unique(),
-  /** Changes with the credential, so that a refused one is not tried again until then. */
+  /** Changes with the API key or the consent, so that a refused one is not tried again until then. */
   credentialVersion: bigint('credential_version', { mode: 'number' }).notNull().default(1),
   subscriptionId: text('subscription_id').notNull(),
   createdAt: epochMs('created_at').notNull(),

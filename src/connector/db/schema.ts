@@ -8,6 +8,7 @@ export * from './creation-tables.ts';
 export * from './feed-tables.ts';
 export * from './handover-tables.ts';
 export * from './message-tables.ts';
+export * from './oauth-tables.ts';
 export * from './outbox-tables.ts';
 export * from './quota-tables.ts';
 export * from './sync-tables.ts';
