@@ -178,7 +178,8 @@ CREATE TABLE "platform"."oauth_refresh_tokens" (
 --> statement-breakpoint
 CREATE TABLE "platform"."oauth_signing_keys" (
 	"kid" text PRIMARY KEY NOT NULL,
-	"private_jwk" text NOT NULL
+	"private_jwk" text NOT NULL,
+	"signs_from" bigint NOT NULL
 );
 --> statement-breakpoint
 CREATE TABLE "platform"."create_keys" (
@@ -319,10 +320,13 @@ CREATE UNIQUE INDEX "sends_key" ON "platform"."sends" USING btree ("workspace_id
 CREATE INDEX "sends_in_progress" ON "platform"."sends" USING btree ("message_id") WHERE "platform"."sends"."answer" is null;--> statement-breakpoint
 CREATE INDEX "sends_expiry" ON "platform"."sends" USING btree ("expires_at");--> statement-breakpoint
 CREATE INDEX "phone_messages_phone" ON "platform"."phone_messages" USING btree ("phone","position");--> statement-breakpoint
+CREATE INDEX "oauth_codes_grant" ON "platform"."oauth_codes" USING btree ("grant_id");--> statement-breakpoint
 CREATE INDEX "oauth_consents_code" ON "platform"."oauth_consents" USING btree ("user_code_hash");--> statement-breakpoint
+CREATE INDEX "oauth_consents_end" ON "platform"."oauth_consents" USING btree ("expires_at");--> statement-breakpoint
 CREATE INDEX "oauth_grants_app" ON "platform"."oauth_grants" USING btree ("app_id","workspace_id");--> statement-breakpoint
 CREATE INDEX "oauth_grants_workspace" ON "platform"."oauth_grants" USING btree ("workspace_id");--> statement-breakpoint
 CREATE INDEX "oauth_refresh_tokens_grant" ON "platform"."oauth_refresh_tokens" USING btree ("grant_id");--> statement-breakpoint
+CREATE INDEX "oauth_refresh_tokens_end" ON "platform"."oauth_refresh_tokens" USING btree ("expires_at");--> statement-breakpoint
 CREATE INDEX "create_keys_age" ON "platform"."create_keys" USING btree ("workspace_id","created_at");--> statement-breakpoint
 CREATE INDEX "held_reports_connection" ON "platform"."held_reports" USING btree ("connection_id","position");--> statement-breakpoint
 CREATE INDEX "timers_due" ON "platform"."timers" USING btree ("due_at","id");--> statement-breakpoint

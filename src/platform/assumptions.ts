@@ -370,4 +370,16 @@ export const ASSUMPTIONS = {
     'HTTPS, loopback HTTP or a private-use scheme',
     'Which addresses may be registered is not shown; a code must not travel in the clear.',
   ),
+  oauthSigningKeys: assume(
+    { signsForMs: 90 * day, shownBeforeMs: day, atRest: 'in the clear' },
+    'Rotation is not shown; clients find a new key in the JWKS a day before it signs, and an old one until its last token has ended. A simulator has nothing to seal them with.',
+  ),
+  oauthKeptMs: assume(
+    30 * day,
+    'How long ended grants are shown is not told. A used code is known as long as its grant, a used refresh token for the 30 days that it was good for: a second use within ends the grant.',
+  ),
+  oauthClearUpEveryMs: assume(
+    60 * 60 * second,
+    'Not shown. What has ended is refused before it is removed, so nobody sees when that happens.',
+  ),
 } as const satisfies Readonly<Record<string, Assumption<unknown>>>;

@@ -50,18 +50,22 @@ export const oauthGrants = platformSchema.table(
   ],
 );
 
-/** Authorization codes, as hashes. Used ones stay: a second use is how a theft shows. */
-export const oauthCodes = platformSchema.table('oauth_codes', {
-  hash: bytea('hash').primaryKey(),
-  grantId: text('grant_id')
-    .notNull()
-    .references(() => oauthGrants.id, { onDelete: 'cascade' }),
-  redirectUri: text('redirect_uri').notNull(),
-  /** S256 of the verifier, base64url. */
-  challenge: text('challenge').notNull(),
-  expiresAt: epochMs('expires_at').notNull(),
-  consumedAt: epochMs('consumed_at'),
-});
+/** Authorization codes, as hashes. Used ones stay with their grant: a second use is how a theft shows. */
+export const oauthCodes = platformSchema.table(
+  'oauth_codes',
+  {
+    hash: bytea('hash').primaryKey(),
+    grantId: text('grant_id')
+      .notNull()
+      .references(() => oauthGrants.id, { onDelete: 'cascade' }),
+    redirectUri: text('redirect_uri').notNull(),
+    /** S256 of the verifier, base64url. */
+    challenge: text('challenge').notNull(),
+    expiresAt: epochMs('expires_at').notNull(),
+    consumedAt: epochMs('consumed_at'),
+  },
+  (table) => [index('oauth_codes_grant').on(table.grantId)],
+);
 
 /** Refresh tokens, as hashes: those of a grant are its family, and one of them at most is unused. */
 export const oauthRefreshTokens = platformSchema.table(
@@ -74,7 +78,10 @@ export const oauthRefreshTokens = platformSchema.table(
     expiresAt: epochMs('expires_at').notNull(),
     consumedAt: epochMs('consumed_at'),
   },
-  (table) => [index('oauth_refresh_tokens_grant').on(table.grantId)],
+  (table) => [
+    index('oauth_refresh_tokens_grant').on(table.grantId),
+    index('oauth_refresh_tokens_end').on(table.expiresAt),
+  ],
 );
 
 /** Requests that somebody is being asked about. Page, browser and form are tied together by hashes. */
@@ -96,7 +103,10 @@ export const oauthConsents = platformSchema.table(
     expiresAt: epochMs('expires_at').notNull(),
     closedAt: epochMs('closed_at'),
   },
-  (table) => [index('oauth_consents_code').on(table.userCodeHash)],
+  (table) => [
+    index('oauth_consents_code').on(table.userCodeHash),
+    index('oauth_consents_end').on(table.expiresAt),
+  ],
 );
 
 /** When the admin of a portal entered wrong user codes lately. */
@@ -108,10 +118,13 @@ export const oauthCodeTries = platformSchema.table('oauth_code_tries', {
 });
 
 /**
- * The key that signs access tokens, as a private JWK. It lies here like the signing secrets of webhooks: whoever
- * reads this database has the service itself. It outlives every reset, so that old tokens stay recognisable.
+ * The keys that sign access tokens, as private JWKs. They lie here like the signing secrets of webhooks: whoever
+ * reads this database has the service itself. They outlive every reset, so that old tokens stay recognisable.
  */
 export const oauthSigningKeys = platformSchema.table('oauth_signing_keys', {
+  /** The thumbprint of the public part. */
   kid: text('kid').primaryKey(),
   privateJwk: text('private_jwk').notNull(),
+  /** Signs from then on until the next one does; shown in the JWKS before. */
+  signsFrom: epochMs('signs_from').notNull(),
 });

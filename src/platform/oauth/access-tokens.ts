@@ -5,7 +5,8 @@ import { SCOPES, type Scope } from '../../contract/service/scopes.ts';
 import type { BaseUrls } from '../platform-options.ts';
 import type { DomainClock } from '../time/domain-clock.ts';
 import { issuerOf, type Resources, resourcesOf } from './addresses.ts';
-import { SIGNING_ALGORITHM, type SigningKey } from './signing-key.ts';
+import { SIGNING_ALGORITHM } from './signing-key.ts';
+import type { SigningKeys } from './signing-keys.ts';
 
 /** What an access token says. It is a proof of a grant, and the grant is the truth. */
 export interface TokenClaims {
@@ -36,7 +37,7 @@ export interface AccessTokens {
 export type Audience = keyof Resources | 'any';
 
 interface Options {
-  readonly key: SigningKey;
+  readonly keys: SigningKeys;
   readonly clock: DomainClock;
   readonly baseUrls: () => BaseUrls;
 }
@@ -51,10 +52,11 @@ function readText(payload: JWTPayload, claim: string): string {
   return value;
 }
 
-export function createAccessTokens({ key, clock, baseUrls }: Options): AccessTokens {
+export function createAccessTokens({ keys, clock, baseUrls }: Options): AccessTokens {
   return {
-    issue({ grantId, appId, scopes, workspaceId, resource }) {
+    async issue({ grantId, appId, scopes, workspaceId, resource }) {
       const urls = baseUrls();
+      const key = await keys.signer();
       const issuedAt = Math.floor(clock.now() / SECOND);
       return new SignJWT({ client_id: appId, grant_id: grantId, scope: scopes.join(' ') })
         .setProtectedHeader({ alg: SIGNING_ALGORITHM, typ: TYPE, kid: key.kid })
@@ -71,7 +73,8 @@ export function createAccessTokens({ key, clock, baseUrls }: Options): AccessTok
       const urls = baseUrls();
       const resources = resourcesOf(urls);
       const pickKey = ({ kid }: { readonly kid?: string }) => {
-        if (kid !== key.kid) throw new Error('no such key signs here');
+        const key = keys.find(kid);
+        if (key === null) throw new Error('no such key signs here');
         return key.publicKey;
       };
       const { payload } = await jwtVerify(token, pickKey, {

@@ -15,7 +15,7 @@ import { OauthError } from './oauth-error.ts';
 import type { OauthRoutes } from './oauth-server.ts';
 import type { PortalSessions } from './portal-session.ts';
 import { readForm } from './read-form.ts';
-import type { SigningKey } from './signing-key.ts';
+import type { SigningKeys } from './signing-keys.ts';
 import { authenticateClient } from './token/authenticate-client.ts';
 import { findGrantType } from './token/grant-types.ts';
 import { revokeToken } from './token/revoke-token.ts';
@@ -26,7 +26,7 @@ interface Options {
   readonly changeState: ChangeState;
   readonly clock: DomainClock;
   readonly baseUrls: () => BaseUrls;
-  readonly key: SigningKey;
+  readonly keys: SigningKeys;
   readonly tokens: AccessTokens;
   readonly portal: PortalSessions;
   /** Derives user codes. */
@@ -63,7 +63,7 @@ async function forClients(request: Request, work: () => Promise<OauthAnswer>): P
 
 /** The endpoints of the authorization server. Implements `OAuth 2.0`. */
 export function createOauthRoutes(options: Options): OauthRoutes {
-  const { database, changeState, clock, baseUrls, key, tokens, portal, codeKey } = options;
+  const { database, changeState, clock, baseUrls, keys, tokens, portal, codeKey } = options;
   const issuer = (): string => issuerOf(baseUrls());
   const resources = (): string[] => Object.values(resourcesOf(baseUrls()));
   const pages = createConsentPages({ database, changeState, clock, portal, key: codeKey, issuer });
@@ -84,7 +84,9 @@ export function createOauthRoutes(options: Options): OauthRoutes {
 
   return {
     [DISCOVERY_PATH]: { GET: async () => documentAnswer(describeServer(baseUrls())) },
-    [OAUTH_PATHS.jwks]: { GET: async () => documentAnswer({ keys: [key.publicJwk] }) },
+    [OAUTH_PATHS.jwks]: {
+      GET: async () => documentAnswer({ keys: (await keys.shown()).map(({ publicJwk }) => publicJwk) }),
+    },
     [OAUTH_PATHS.authorize]: {
       GET: (request) => onPage(() => authorize(authorizing, queryOf(request))),
     },

@@ -6,26 +6,27 @@ import {
   importJWK,
   type JWK,
 } from 'jose';
-import type { Queryable } from '../../runtime/database/database.ts';
 
 /** The one algorithm. What a token's header names besides it is refused. */
 export const SIGNING_ALGORITHM = 'ES256';
 
-/** The key that signs access tokens. */
+/** A key that signs access tokens. */
 export interface SigningKey {
   readonly kid: string;
   readonly privateKey: CryptoKey;
   readonly publicKey: CryptoKey;
   /** As the JWKS shows it. */
   readonly publicJwk: JWK;
+  /** Virtual epoch ms; it signs from then on until the next one does. */
+  readonly signsFrom: number;
 }
 
-interface Row {
-  kid: string;
-  private_jwk: string;
+/** A key as it is stored. */
+export interface StoredKey {
+  readonly kid: string;
+  readonly private_jwk: string;
+  readonly signs_from: number;
 }
-
-const readRow = 'SELECT kid, private_jwk FROM platform.oauth_signing_keys ORDER BY kid LIMIT 1';
 
 async function importKey(jwk: JWK): Promise<CryptoKey> {
   const key = await importJWK(jwk, SIGNING_ALGORITHM);
@@ -33,29 +34,23 @@ async function importKey(jwk: JWK): Promise<CryptoKey> {
   return key;
 }
 
-async function makeRow(): Promise<Row> {
+/** A new key pair, named after its public part (RFC 7638). */
+export async function makeSigningKey(signsFrom: number): Promise<StoredKey> {
   const { privateKey } = await generateKeyPair(SIGNING_ALGORITHM, { extractable: true });
   const jwk = await exportJWK(privateKey);
-  return { kid: await calculateJwkThumbprint(jwk), private_jwk: JSON.stringify(jwk) };
+  return { kid: await calculateJwkThumbprint(jwk), private_jwk: JSON.stringify(jwk), signs_from: signsFrom };
 }
 
-/** Reads the key; the first start on a database makes it. */
-export async function loadSigningKey(db: Queryable): Promise<SigningKey> {
-  let [row] = await db.query<Row>(readRow);
-  if (row === undefined) {
-    row = await makeRow();
-    await db.query('INSERT INTO platform.oauth_signing_keys (kid, private_jwk) VALUES ($1, $2)', [
-      row.kid,
-      row.private_jwk,
-    ]);
-  }
-  const { d, ...publicPart }: JWK = JSON.parse(row.private_jwk);
+/** Throws for what is no private key. */
+export async function readSigningKey({ kid, private_jwk, signs_from }: StoredKey): Promise<SigningKey> {
+  const { d, ...publicPart }: JWK = JSON.parse(private_jwk);
   if (d === undefined) throw new Error('the signing key in the database has no private part');
-  const publicJwk: JWK = { ...publicPart, kid: row.kid, alg: SIGNING_ALGORITHM, use: 'sig' };
+  const publicJwk: JWK = { ...publicPart, kid, alg: SIGNING_ALGORITHM, use: 'sig' };
   return {
-    kid: row.kid,
+    kid,
     privateKey: await importKey({ ...publicPart, d }),
     publicKey: await importKey(publicJwk),
     publicJwk,
+    signsFrom: signs_from,
   };
 }

@@ -13,7 +13,7 @@ import { createOauthGrants, type OauthGrants } from './grants.ts';
 import { createOauthRoutes } from './oauth-routes.ts';
 import { createOauthServer, type OauthServer } from './oauth-server.ts';
 import { nobodySignedIn, type PortalSessions } from './portal-session.ts';
-import { loadSigningKey } from './signing-key.ts';
+import { loadSigningKeys } from './signing-keys.ts';
 
 interface Options {
   readonly database: Database;
@@ -42,9 +42,9 @@ export interface Oauth {
 export async function startOauth(options: Options): Promise<Oauth> {
   const { database, changeState, clock, systemClock, logger, baseUrls, webhooks } = options;
   const { portal = nobodySignedIn, faults = noApiFaults, codeKey } = options;
-  const key = await loadSigningKey(database);
-  const tokens = createAccessTokens({ key, clock, baseUrls });
-  const routes = createOauthRoutes({ database, changeState, clock, baseUrls, key, tokens, portal, codeKey });
+  const keys = await loadSigningKeys({ database, changeState, clock });
+  const tokens = createAccessTokens({ keys, clock, baseUrls });
+  const routes = createOauthRoutes({ database, changeState, clock, baseUrls, keys, tokens, portal, codeKey });
   return {
     server: createOauthServer({ routes, faults, systemClock, logger }),
     tokens,
