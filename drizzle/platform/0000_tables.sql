@@ -63,6 +63,14 @@ CREATE TABLE "platform"."media_chunks" (
 	CONSTRAINT "media_chunks_media_id_place_pk" PRIMARY KEY("media_id","place")
 );
 --> statement-breakpoint
+CREATE TABLE "platform"."given_keys" (
+	"workspace_id" text NOT NULL,
+	"fingerprint" "bytea" NOT NULL,
+	"idempotency_key" text NOT NULL,
+	"expires_at" bigint NOT NULL,
+	CONSTRAINT "given_keys_workspace_id_fingerprint_pk" PRIMARY KEY("workspace_id","fingerprint")
+);
+--> statement-breakpoint
 CREATE TABLE "platform"."messages" (
 	"id" text PRIMARY KEY NOT NULL,
 	"position" bigint GENERATED ALWAYS AS IDENTITY (sequence name "platform"."messages_position_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
@@ -311,6 +319,7 @@ CREATE INDEX "api_keys_workspace" ON "platform"."api_keys" USING btree ("workspa
 CREATE INDEX "connections_workspace" ON "platform"."connections" USING btree ("workspace_id","position");--> statement-breakpoint
 CREATE INDEX "licences_workspace" ON "platform"."licences" USING btree ("workspace_id");--> statement-breakpoint
 CREATE UNIQUE INDEX "licences_connection" ON "platform"."licences" USING btree ("connection_id") WHERE "platform"."licences"."connection_id" is not null;--> statement-breakpoint
+CREATE INDEX "given_keys_expiry" ON "platform"."given_keys" USING btree ("expires_at");--> statement-breakpoint
 CREATE INDEX "messages_workspace" ON "platform"."messages" USING btree ("workspace_id","position");--> statement-breakpoint
 CREATE INDEX "messages_connection" ON "platform"."messages" USING btree ("connection_id","position");--> statement-breakpoint
 CREATE INDEX "messages_chat" ON "platform"."messages" USING btree ("connection_id","peer","position") WHERE "platform"."messages"."direction" = 'incoming';--> statement-breakpoint

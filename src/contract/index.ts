@@ -21,4 +21,5 @@ export * from './service/parse-event.ts';
 export * from './service/read-answers.ts';
 export * from './service/scopes.ts';
 export * from './service/statuses.ts';
+export * from './service/tools.ts';
 export * from './service/webhook.ts';

@@ -382,4 +382,33 @@ export const ASSUMPTIONS = {
     60 * 60 * second,
     'Not shown. What has ended is refused before it is removed, so nobody sees when that happens.',
   ),
+  toolCredential: assume(
+    'access tokens alone',
+    'The tool server authenticates with OAuth 2.0; an API key is for automating its own account.',
+  ),
+  toolScopes: assume(
+    ['messaging.read', 'messaging.send'],
+    'What the tools need, and what their metadata asks for; a missing one is 403 with the scopes to ask for.',
+  ),
+  toolShapes: assume(
+    'the fields of REST, without aliases and network ids',
+    'Inputs and outputs are not shown; strict inputs catch what a model makes up, outputs may gain fields.',
+  ),
+  toolFiles: assume(false, 'A model has no file to send; texts go by the rules of `POST /messages`.'),
+  toolSend: assume(
+    { progressEveryMs: 5 * second, answerWithinMs: 45 * second, sameSendWithinMs: 10 * 60 * second },
+    'Clients give up after 60 s and models call again; an equal message without a key is such a repeat for a while.',
+  ),
+  toolRefusals: assume(
+    'in the result, as `code: what to do`',
+    'A model reads results, not HTTP statuses; 401 and 403 stay on HTTP, where clients look for them.',
+  ),
+  toolBatches: assume(
+    'refused',
+    'Revisions since 2025-06-18 have none: a call has one answer and one record.',
+  ),
+  toolOrigins: assume(
+    'any but plain HTTP from elsewhere',
+    'A token never comes by itself, so pages may call; only a page on plain HTTP can be a rebound name.',
+  ),
 } as const satisfies Readonly<Record<string, Assumption<unknown>>>;

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { bigint, index, smallint, text, uniqueIndex } from 'drizzle-orm/pg-core';
+import { bigint, index, primaryKey, smallint, text, uniqueIndex } from 'drizzle-orm/pg-core';
 import { bytea } from './core-tables.ts';
 import { epochMs, platformSchema } from './platform-schema.ts';
 
@@ -63,5 +63,21 @@ export const sends = platformSchema.table(
     uniqueIndex('sends_key').on(table.workspaceId, table.keyHash).where(sql`${table.keyHash} is not null`),
     index('sends_in_progress').on(table.messageId).where(sql`${table.answer} is null`),
     index('sends_expiry').on(table.expiresAt),
+  ],
+);
+
+/** Keys given to sends that came without one, until such a send counts as a new one. */
+export const givenKeys = platformSchema.table(
+  'given_keys',
+  {
+    workspaceId: text('workspace_id').notNull(),
+    /** Of the sender and the message. */
+    fingerprint: bytea('fingerprint').notNull(),
+    idempotencyKey: text('idempotency_key').notNull(),
+    expiresAt: epochMs('expires_at').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.workspaceId, table.fingerprint] }),
+    index('given_keys_expiry').on(table.expiresAt),
   ],
 );

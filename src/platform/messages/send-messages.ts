@@ -47,20 +47,31 @@ interface Options {
   readonly sendsPerMinute: number;
 }
 
+/** What goes for one send beside its message. */
+interface SendManner {
+  /** False is the degraded case: the phone gets it, nothing is stored. Default: true. */
+  readonly persist?: boolean;
+  /** Waits for the first send with the key in place of `in_progress`. Default: false. */
+  readonly joins?: boolean;
+}
+
+/** What a send came to. */
+export interface Sent {
+  readonly answer: SendMessageAnswer;
+  /** An earlier send with the key was answered so; this one sent nothing. */
+  readonly replayed: boolean;
+}
+
 /** Sends, over REST and tools alike. */
 export interface Sender {
   readonly timing: SendTiming;
   /**
-   * Sends and answers once the network has it. `persist: false` is the degraded case: the phone gets it,
-   * nothing is stored. Throws, in this order: `not_found`, `in_progress`, the 402s, `send_failed` for a dead
-   * session, `warmup_limited`, `rate_limited`, `recipient_not_on_whatsapp`, and `send_failed` for a session
-   * that did not heal. A key remembers answers only; an error frees it, and does not count as a send.
+   * Sends and answers once the network has it. Throws, in this order: `not_found`, `in_progress`, the 402s,
+   * `send_failed` for a dead session, `warmup_limited`, `rate_limited`, `recipient_not_on_whatsapp`, and
+   * `send_failed` for a session that did not heal. A key remembers answers only; an error frees it, and does
+   * not count as a send.
    */
-  send(
-    credential: Credential,
-    message: MessageSend,
-    fate?: { readonly persist: boolean },
-  ): Promise<SendMessageAnswer>;
+  send(credential: Credential, message: MessageSend, manner?: SendManner): Promise<Sent>;
   /** At start, before any send: ends what a crash left under way. */
   recover(): Promise<void>;
   /** Gives up the sends under way that have not reached the network, and forgets how many there were. */
@@ -78,7 +89,7 @@ export function createSender(options: Options): Sender {
   const allowances = createSendAllowances(options);
   const carrier = createSendCarrier(options);
   /** Every send of this process by its message id; a held key whose send is not here is a lost one. */
-  const underWay = new Map<string, Promise<SendMessageAnswer>>();
+  const underWay = new Map<string, Promise<Sent>>();
   let patience = new AbortController();
   let forgottenAt = clock.now();
 
@@ -104,18 +115,26 @@ export function createSender(options: Options): Sender {
   };
 
   /** The answer of the first send with the key, or null when this one holds it now. */
-  const claim = async (entry: JournalEntry, key: string | null): Promise<SendMessageAnswer | null> => {
+  const claim = async (
+    entry: JournalEntry,
+    key: string | null,
+    joins: boolean,
+  ): Promise<SendMessageAnswer | null> => {
     if (clock.now() - forgottenAt >= FORGET_EVERY_MS) await gate.shared(forgetExpired);
     for (;;) {
       const claimed = await gate.shared(() => claimSend(database, entry, key, clock.now()));
       if (claimed.outcome === 'claimed') return null;
       if (claimed.outcome === 'answered') return claimed.answer;
-      if (underWay.has(claimed.messageId)) {
+      const first = underWay.get(claimed.messageId);
+      if (first === undefined) {
+        await carrier.clearUp([claimed.messageId]);
+      } else if (joins) {
+        await Promise.allSettled([first]);
+      } else {
         const retryAfterSeconds = ASSUMPTIONS.sendInProgressRetryAfterSeconds.value;
         const why = 'the first send with this key is under way';
         throw new PlatformError('in_progress', { retryAfterSeconds, why });
       }
-      await carrier.clearUp([claimed.messageId]);
     }
   };
 
@@ -160,29 +179,30 @@ export function createSender(options: Options): Sender {
     credential: Credential,
     message: MessageSend,
     messageId: string,
-    persist: boolean,
-  ): Promise<SendMessageAnswer> => {
+    { persist = true, joins = false }: SendManner,
+  ): Promise<Sent> => {
     const { signal } = patience;
     const connection = await findReachable(database, credential, message.connectionId, clock.now());
     const { connectionId, to, text, media, idempotencyKey } = message;
     const entry = { messageId, workspaceId: credential.workspaceId, connectionId, to, text, media };
-    const first = await claim(entry, idempotencyKey);
-    if (first !== null) return first;
+    const first = await claim(entry, idempotencyKey, joins);
+    if (first !== null) return { answer: first, replayed: true };
     const allowance = await prepare(connection, entry, signal);
     const outbound = { ...entry, media, from: connection.phoneNumber ?? '' };
     const accepted = await carrier.accept(outbound, signal).catch((error: unknown) => {
       allowance.giveBack();
       throw error;
     });
-    return persist ? carrier.store(entry, accepted) : carrier.leaveUnstored(entry, accepted);
+    const end = persist ? carrier.store : carrier.leaveUnstored;
+    return { answer: await end(entry, accepted), replayed: false };
   };
 
   return {
     timing,
 
-    send(credential, message, fate = { persist: true }) {
+    send(credential, message, manner = {}) {
       const messageId = newIdentifier();
-      const sending = run(credential, message, messageId, fate.persist).finally(() => {
+      const sending = run(credential, message, messageId, manner).finally(() => {
         underWay.delete(messageId);
       });
       underWay.set(messageId, sending);

@@ -2,8 +2,9 @@ import { SERVICE_ENDPOINTS } from '../../contract/service/endpoints.ts';
 import { type MediaObject, sendMessageRequest } from '../../contract/service/messages.ts';
 import type { MediaFile } from '../media/media-file.ts';
 import type { MediaStore } from '../media/media-store.ts';
-import { checkStorable, checkStorableMedia } from '../messages/check-storable.ts';
+import { checkStorableMedia } from '../messages/check-storable.ts';
 import type { MessageSend, Sender } from '../messages/send-messages.ts';
+import { textSend } from '../messages/text-send.ts';
 import { PlatformError } from '../platform-error.ts';
 import { defineEndpoint, type Endpoint, ok, type RawInput, readShape } from './endpoint.ts';
 import { readSendBody, type SendBody } from './read-send-body.ts';
@@ -52,10 +53,7 @@ function captionOf({ caption }: MediaObject): string | null {
 function readMessage(body: SendBody): MessageSend {
   const { connectionId, to, text, media, idempotencyKey = null } = readFields(body);
   const message = { connectionId, to, idempotencyKey };
-  if (media === undefined) {
-    checkStorable('text', text ?? '');
-    return { ...message, text: text ?? '', media: null };
-  }
+  if (media === undefined) return textSend({ ...message, text: text ?? '' });
   checkStorableMedia(media);
   return { ...message, text: captionOf(media), media: toFile(media, body) };
 }
@@ -79,7 +77,8 @@ export function sendMessageEndpoint(sender: Sender, store: MediaStore): Endpoint
     async handle({ credential, faults }, { message, begun }) {
       const persist = !faults.some((fault) => fault.type === 'not_persisted');
       try {
-        return ok(await sender.send(credential, message, { persist }));
+        const { answer } = await sender.send(credential, message, { persist });
+        return ok(answer);
       } finally {
         await store.discard(begun);
       }

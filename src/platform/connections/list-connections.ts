@@ -1,0 +1,24 @@
+import type { ConnectionListAnswer } from '../../contract/service/connections.ts';
+import type { Queryable } from '../../runtime/database/database.ts';
+import type { Credential } from '../credentials/credential.ts';
+import type { DomainClock } from '../time/domain-clock.ts';
+import { toListItem } from './connection-view.ts';
+import { readVisible } from './read-connections.ts';
+
+/** What the list needs besides who asks. */
+export interface ListConnectionsContext {
+  readonly database: Queryable;
+  readonly clock: DomainClock;
+  /** Address of the picture of numbers that have none. */
+  readonly neutralPicture: () => string;
+}
+
+/** The connections that a credential sees now. Implements `GET /connections` and `Access gate`. */
+export async function listConnections(
+  { database, clock, neutralPicture }: ListConnectionsContext,
+  credential: Credential,
+): Promise<ConnectionListAnswer> {
+  const visible = await readVisible(database, credential, clock.now());
+  const picture = neutralPicture();
+  return { connections: visible.map((connection) => toListItem(connection, picture)) };
+}
