@@ -1,10 +1,12 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Check } from './checks.ts';
+import type { OauthCheck } from './oauth/oauth-checks.ts';
+import { OauthError, PageRefusal } from './oauth/oauth-error.ts';
 import { PlatformError } from './platform-error.ts';
 
 /** One check and what it said. */
 export interface CheckStep {
-  readonly check: Check;
+  readonly check: Check | OauthCheck;
   readonly passed: boolean;
   /** The reason, as a phrase; names no secret. */
   readonly why?: string;
@@ -31,7 +33,7 @@ interface OpenTrace {
 
 const current = new AsyncLocalStorage<OpenTrace>();
 
-function stepOf(check: Check, passed: boolean, why: string | undefined): CheckStep {
+function stepOf(check: CheckStep['check'], passed: boolean, why: string | undefined): CheckStep {
   return { check, passed, ...(why === undefined ? {} : { why }) };
 }
 
@@ -39,7 +41,7 @@ function stepOf(check: Check, passed: boolean, why: string | undefined): CheckSt
  * Writes that a check let the call through. Called where the check is made, right after it, so that the trace
  * tells what ran and not what should have. Outside a call, and once the call is answered, it does nothing.
  */
-export function passed(check: Check, why?: string): void {
+export function passed(check: CheckStep['check'], why?: string): void {
   const trace = current.getStore();
   if (trace === undefined || trace.sealed) return;
   // A check that is made again under a lock stands once.
@@ -51,6 +53,17 @@ export function passed(check: Check, why?: string): void {
 export function recognized(credentialId: string): void {
   const trace = current.getStore();
   if (trace !== undefined && !trace.sealed) trace.credentialId = credentialId;
+}
+
+/** The check that an error stands for; null: no check refused, the service failed. */
+function refusedBy(error: unknown): { check: CheckStep['check']; why: string } | null {
+  if (error instanceof OauthError) {
+    return error.check === null ? null : { check: error.check, why: error.description };
+  }
+  if (error instanceof PageRefusal) return { check: error.check, why: error.message };
+  if (!(error instanceof PlatformError) || error.check === null) return null;
+  const { check, why, code, field, hint } = error;
+  return { check, why: why ?? (field === undefined ? code : `${field}: ${hint ?? code}`) };
 }
 
 export function createDecisionTrace(): DecisionTrace {
@@ -66,12 +79,12 @@ export function createDecisionTrace(): DecisionTrace {
     refuse(error) {
       if (trace.sealed) return;
       trace.sealed = true;
-      if (!(error instanceof PlatformError) || error.check === null) return;
-      const { check, why, code, field, hint } = error;
+      const refused = refusedBy(error);
+      if (refused === null) return;
+      const { check, why } = refused;
       // A check may pass in one part and refuse in a later one.
       trace.steps = trace.steps.filter((step) => step.check !== check);
-      const shape = field === undefined ? code : `${field}: ${hint ?? code}`;
-      trace.steps.push(stepOf(check, false, why ?? shape));
+      trace.steps.push(stepOf(check, false, why));
     },
     seal() {
       trace.sealed = true;

@@ -35,7 +35,7 @@ export interface PlatformPorts {
   readonly webhookSecrets?: WebhookSecrets;
   /** Draws in [0, 1). */
   readonly random?: () => number;
-  /** Told of each call to the API. */
+  /** Told of each call to the API and to the authorization server. */
   readonly onCall?: OnCall;
   /** Told once events are in the ledger. Must not throw or block; so must the two below. */
   readonly onEvents?: (events: readonly RecordedEvent[]) => void;

@@ -133,6 +133,7 @@ async function startPlatform(options: PlatformOptions, release: () => Promise<vo
     portal: ports.portal,
     codeKey: state.cursorKey,
     faults: ports.oauthFaults,
+    onCall,
   });
   const { tokens } = oauth;
   const calls = createCallServer({ database, tokens, clock, systemClock, logger, faults, endpoints, onCall });

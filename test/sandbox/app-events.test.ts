@@ -109,6 +109,10 @@ describe('the webhook of an OAuth app', () => {
     expect(byUrl.get('https://app.example.com/hook')).toMatchObject({
       outcome: 'delivered',
       attempts: [{ status: 500 }, { status: 200 }],
+      subscription: { kind: 'app', id: app.clientId },
+    });
+    expect(byUrl.get('https://crm.example.com/')).toMatchObject({
+      subscription: { kind: 'workspace', id: hook.sandbox.seed.workspaceId },
     });
     const own = byUrl.get('https://app.example.com/hook') as { id: string };
     await hook.call('POST', `/deliveries/${own.id}/resend`, { resign: true });

@@ -153,6 +153,56 @@ describe('OAuth in the sandbox', () => {
     expect(new URL(String(done.headers.get('location'))).searchParams.get('code')).toMatch(/^mca_/);
   });
 
+  it('shows its calls with client, answer and the checks that ran, and nothing secret', async () => {
+    test.ports.calls.clear();
+    const { access_token: access, refresh_token: first } = await obtain();
+    const { refresh_token: second } = (await (await refresh(first)).json()) as { refresh_token: string };
+    await refresh(first);
+    await refreshTokens(test.service.origin, { ...app, clientSecret: 'wrong' }, second);
+    await fetch(`${test.service.origin}/oauth/authorize?client_id=unknown&state=canary`);
+    await fetch(`${test.service.origin}/oauth/token?code=canary`);
+    const { body } = await test.call('GET', '/calls');
+    interface Shown {
+      readonly trace: readonly { check: string; passed: boolean; why?: string }[];
+      readonly [field: string]: unknown;
+    }
+    const shown = body.entries.map(({ method, path, credential, status, code, trace }: Shown) => [
+      `${method} ${path} ${status} ${code}`,
+      credential === app.clientId ? 'CRM' : credential,
+      trace.map(({ check, passed, why }) => (passed ? check : `!${check}: ${why}`)).join(', '),
+    ]);
+    const proven = 'form, client, grant_type';
+    expect(shown).toEqual([
+      ['GET /oauth/token 405 invalid_request', null, '!method: the address does not take this method'],
+      [
+        'GET /oauth/authorize 400 invalid_request',
+        null,
+        '!client: No app with this client_id is registered.',
+      ],
+      [
+        'POST /oauth/token 401 invalid_client',
+        'CRM',
+        'form, !client: the client is unknown, or its secret is missing or wrong',
+      ],
+      [
+        'POST /oauth/token 400 invalid_grant',
+        'CRM',
+        `${proven}, !grant: it was used before; all that came of it is revoked`,
+      ],
+      ['POST /oauth/token 200 null', 'CRM', `${proven}, grant, scope, resource`],
+      ['POST /oauth/token 200 null', 'CRM', `${proven}, grant, redirect_uri, verifier, resource`],
+      [
+        'GET /oauth/authorize 303 null',
+        'CRM',
+        'client, redirect_uri, parameters, challenge, scope, resource, connections, consent',
+      ],
+    ]);
+    const text = JSON.stringify(body);
+    for (const secret of [access, first, second, app.clientSecret, 'canary']) {
+      expect(text).not.toContain(secret);
+    }
+  });
+
   it('forgets apps and grants with a reset', async () => {
     await test.sandbox.reset();
     expect((await test.call('GET', '/oauth-apps')).body).toEqual({ entries: [] });

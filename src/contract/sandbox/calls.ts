@@ -8,13 +8,19 @@ import { entriesOf, sandboxPageQuery } from './lists.ts';
 export const gateStep = z.object({ check: z.string(), passed: z.boolean(), why: z.string().optional() });
 export type GateStep = z.infer<typeof gateStep>;
 
-/** A call to the service, with the reason for its answer. No credential is shown, only its id. */
+/**
+ * A call to the service, with the reason for its answer. Of a credential the id alone is shown; queries and
+ * bodies, where codes and tokens are, are not.
+ */
 export const apiCall = z.object({
   id: z.string(),
   at: dateTime,
   method: z.string(),
-  path: z.string(),
-  credential: z.string().nullable(),
+  path: z.string().describe('Below `{base_url}`; for OAuth, below `{auth_url}`.'),
+  credential: z
+    .string()
+    .nullable()
+    .describe('Id of the API key, the grant or, at `/oauth/*`, the client; null: none was recognized.'),
   status: z.int().nullable().describe('Null: the connection was reset.'),
   code: z.string().nullable().describe('The error code of a refusal.'),
   ms: z.number().min(0),

@@ -28,6 +28,9 @@ export const delivery = z.object({
   event: eventType,
   connectionId: id,
   messageId: id.nullable(),
+  subscription: z
+    .object({ kind: z.enum(['workspace', 'app']), id })
+    .describe('Whose webhook it is for: of a workspace, or of an OAuth app by its client id.'),
   url: z.string().nullable().describe('Null when no webhook was set.'),
   outcome: deliveryOutcome,
   reason: z

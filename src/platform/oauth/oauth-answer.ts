@@ -1,5 +1,5 @@
 import type { Response } from 'express';
-import { OauthError, type OauthErrorCode } from './oauth-error.ts';
+import { OauthError, type OauthErrorCode, type PageRefusal } from './oauth-error.ts';
 import { withParameters } from './redirect-uri.ts';
 
 /** What an OAuth endpoint answers. */
@@ -7,6 +7,10 @@ export interface OauthAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
+  /** Why it is a refusal; for the record of the call. */
+  readonly refused?: OauthError | PageRefusal;
+  /** The code that a fault made up. */
+  readonly madeUp?: string;
 }
 
 /** Nothing that carries a code, a token or a refusal may be kept, or lead the next page back here. */
@@ -40,10 +44,12 @@ export function documentAnswer(body: object): OauthAnswer {
 
 /** A refusal to a client (RFC 6749, 5.2). */
 export function refusalAnswer(
-  { code, description }: OauthError,
+  refused: OauthError,
   headers: Readonly<Record<string, string>> = {},
 ): OauthAnswer {
-  return jsonAnswer(STATUSES[code] ?? 400, { error: code, error_description: description }, headers);
+  const { code, description } = refused;
+  const body = { error: code, error_description: description };
+  return { ...jsonAnswer(STATUSES[code] ?? 400, body, headers), refused };
 }
 
 /** The answer to anything thrown: what is no refusal is a failure of ours, and says nothing more. */
@@ -71,15 +77,19 @@ export function codeAnswer({ redirectUri, state, issuer: iss }: Return, code: st
 }
 
 /** The user comes back with a refusal (RFC 6749, 4.1.2.1). */
-export function returnedRefusal({ redirectUri, state, issuer: iss }: Return, error: OauthError): OauthAnswer {
-  const { code, description } = error;
-  return redirect(withParameters(redirectUri, { error: code, error_description: description, state, iss }));
+export function returnedRefusal(
+  { redirectUri, state, issuer: iss }: Return,
+  refused: OauthError,
+): OauthAnswer {
+  const { code: error, description: error_description } = refused;
+  return { ...redirect(withParameters(redirectUri, { error, error_description, state, iss })), refused };
 }
 
-/** Writes an answer, if the client is still there. */
-export function writeOauthAnswer(response: Response, { status, headers, body }: OauthAnswer): void {
-  if (response.headersSent || response.destroyed) return;
+/** Writes an answer; false when the client is gone. */
+export function writeOauthAnswer(response: Response, { status, headers, body }: OauthAnswer): boolean {
+  if (response.headersSent || response.destroyed) return false;
   response.status(status);
   for (const [name, value] of Object.entries(headers)) if (value !== '') response.setHeader(name, value);
   response.end(body);
+  return true;
 }

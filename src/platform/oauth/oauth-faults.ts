@@ -16,9 +16,7 @@ export function answerOauthFault({
   error = usualError(status),
   retryAfter,
 }: StatusFault): OauthAnswer {
-  return jsonAnswer(
-    status,
-    { error, error_description: 'a fault of the sandbox' },
-    retryAfter === undefined ? {} : { 'Retry-After': String(retryAfter) },
-  );
+  const retry = retryAfter === undefined ? {} : { 'Retry-After': String(retryAfter) };
+  const body = { error, error_description: 'a fault of the sandbox' };
+  return { ...jsonAnswer(status, body, retry), madeUp: error };
 }

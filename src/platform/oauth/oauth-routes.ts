@@ -6,12 +6,11 @@ import type { DomainClock } from '../time/domain-clock.ts';
 import type { AccessTokens } from './access-tokens.ts';
 import { DISCOVERY_PATH, issuerOf, OAUTH_PATHS, resourcesOf } from './addresses.ts';
 import { type AuthorizeContext, authorize } from './authorize/authorize.ts';
-import { UnknownClient } from './authorize/identify-client.ts';
 import { createConsentPages } from './consent/consent-pages.ts';
 import { refusalPage } from './consent/refusal-page.ts';
 import { describeServer } from './metadata.ts';
 import { documentAnswer, jsonAnswer, type OauthAnswer, refusalAnswer } from './oauth-answer.ts';
-import { OauthError } from './oauth-error.ts';
+import { OauthError, PageRefusal } from './oauth-error.ts';
 import type { OauthRoutes } from './oauth-server.ts';
 import type { PortalSessions } from './portal-session.ts';
 import { readForm } from './read-form.ts';
@@ -43,9 +42,9 @@ async function onPage(work: () => Promise<OauthAnswer>): Promise<OauthAnswer> {
   try {
     return await work();
   } catch (error) {
-    if (error instanceof UnknownClient) return refusalPage(error.message);
-    if (error instanceof OauthError) return refusalPage('The page sent something that it should not.');
-    throw error;
+    if (error instanceof PageRefusal) return refusalPage(error);
+    if (!(error instanceof OauthError)) throw error;
+    return refusalPage(new PageRefusal('form', 'The page sent something that it should not.'));
   }
 }
 

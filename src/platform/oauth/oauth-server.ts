@@ -1,10 +1,13 @@
 import type { Request, Response } from 'express';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
+import { createDecisionTrace, type DecisionTrace } from '../decision-trace.ts';
 import { findFault } from '../rest/answer-fault.ts';
 import type { ApiFault, ApiFaults } from '../rest/api-faults.ts';
+import { type OnCall, recordedPath } from '../rest/call-record.ts';
 import { createOpenCalls } from '../rest/open-calls.ts';
-import { answerOfFailure, jsonAnswer, type OauthAnswer, writeOauthAnswer } from './oauth-answer.ts';
+import type { DomainClock } from '../time/domain-clock.ts';
+import { answerOfFailure, type OauthAnswer, refusalAnswer, writeOauthAnswer } from './oauth-answer.ts';
 import { OauthError } from './oauth-error.ts';
 import { answerOauthFault } from './oauth-faults.ts';
 
@@ -28,28 +31,31 @@ export interface OauthServer {
 interface Options {
   readonly routes: OauthRoutes;
   readonly faults: ApiFaults;
+  readonly clock: DomainClock;
   readonly systemClock: Clock;
   readonly logger: Logger;
+  /** Runs after each answer; must not reject. */
+  readonly clearUp: () => Promise<void>;
+  readonly onCall?: OnCall | undefined;
 }
 
 function refuseMethod(methods: readonly string[]): OauthAnswer {
-  const body = { error: 'invalid_request', error_description: 'the address does not take this method' };
-  return jsonAnswer(405, body, { Allow: methods.join(', ') });
+  const refused = new OauthError('invalid_request', 'the address does not take this method', 'method');
+  return { ...refusalAnswer(refused, { Allow: methods.join(', ') }), status: 405 };
 }
 
-export function createOauthServer({ routes, faults: port, systemClock, logger }: Options): OauthServer {
+export function createOauthServer(options: Options): OauthServer {
+  const { faults: port, clock, systemClock, logger, clearUp, onCall } = options;
   const table = new Map(
-    Object.entries(routes).map(([path, methods]) => [path, new Map(Object.entries(methods))]),
+    Object.entries(options.routes).map(([path, methods]) => [path, new Map(Object.entries(methods))]),
   );
   const stopping = new AbortController();
   const open = createOpenCalls();
 
-  const answer = async (request: Request, faults: readonly ApiFault[]): Promise<OauthAnswer> => {
+  const answer = async (request: Request): Promise<OauthAnswer> => {
     const methods = table.get(request.path) ?? new Map<string, OauthHandler>();
     const handler = methods.get(request.method);
     if (handler === undefined) return refuseMethod([...methods.keys()]);
-    const status = findFault(faults, 'status');
-    if (status !== undefined) return answerOauthFault(status);
     try {
       return await handler(request);
     } catch (error) {
@@ -58,15 +64,46 @@ export function createOauthServer({ routes, faults: port, systemClock, logger }:
     }
   };
 
-  const serve = async (request: Request, response: Response): Promise<void> => {
-    const { method, path } = request;
-    const faults = port.decide({ method, path });
+  /** The answer to a request, or null where a fault resets the connection in place of handling it. */
+  const decide = async (
+    request: Request,
+    faults: readonly ApiFault[],
+    trace: DecisionTrace,
+  ): Promise<OauthAnswer | null> => {
     const delay = findFault(faults, 'delay');
     if (delay !== undefined) await systemClock.sleep(delay.ms, stopping.signal);
-    const reset = findFault(faults, 'reset') !== undefined;
-    const answered = reset ? null : await answer(request, faults);
-    if (answered === null || findFault(faults, 'lost_answer') !== undefined) request.socket.resetAndDestroy();
-    else writeOauthAnswer(response, answered);
+    if (findFault(faults, 'reset') !== undefined) return null;
+    const status = findFault(faults, 'status');
+    if (status !== undefined) return answerOauthFault(status);
+    const answered = await trace.run(() => answer(request));
+    if (answered.refused === undefined) trace.seal();
+    else trace.refuse(answered.refused);
+    return answered;
+  };
+
+  /** One request from fault to answer, and its record. */
+  const serve = async (request: Request, response: Response): Promise<void> => {
+    const { method, path } = request;
+    const at = clock.now();
+    const began = systemClock.elapsed();
+    const faults = port.decide({ method, path });
+    const trace = createDecisionTrace();
+    const answered = await decide(request, faults, trace);
+    const lost = answered === null || findFault(faults, 'lost_answer') !== undefined;
+    if (lost) request.socket.resetAndDestroy();
+    const written = !lost && writeOauthAnswer(response, answered);
+    onCall?.({
+      at,
+      method,
+      path: recordedPath(path),
+      credentialId: trace.credentialId,
+      status: written ? answered.status : null,
+      code: answered?.refused?.code ?? answered?.madeUp ?? null,
+      ms: systemClock.elapsed() - began,
+      trace: trace.steps,
+      faults: faults.map(({ type, name = type }) => name),
+    });
+    await clearUp();
   };
 
   return {

@@ -1,4 +1,5 @@
 import type { Request } from 'express';
+import { passed } from '../decision-trace.ts';
 import { PlatformError } from '../platform-error.ts';
 import { readBytes, requirePlain } from '../rest/read-body.ts';
 import { OauthError } from './oauth-error.ts';
@@ -13,7 +14,7 @@ async function readText(request: Request): Promise<string> {
     return (await readBytes(request, MOST_BYTES)).toString('utf8');
   } catch (error) {
     if (!(error instanceof PlatformError)) throw error;
-    throw new OauthError('invalid_request', 'the body is too large, encoded or not complete');
+    throw new OauthError('invalid_request', 'the body is too large, encoded or not complete', 'form');
   }
 }
 
@@ -24,14 +25,15 @@ async function readText(request: Request): Promise<string> {
 export async function readForm(request: Request, lists: readonly string[] = []): Promise<Parameters> {
   const [type = '', second] = request.headersDistinct['content-type'] ?? [];
   if (second !== undefined || !FORM.test(type)) {
-    throw new OauthError('invalid_request', 'the body must be application/x-www-form-urlencoded');
+    throw new OauthError('invalid_request', 'the body must be application/x-www-form-urlencoded', 'form');
   }
   if (request.originalUrl.includes('?')) {
-    throw new OauthError('invalid_request', 'parameters belong in the body, not in the address');
+    throw new OauthError('invalid_request', 'parameters belong in the body, not in the address', 'form');
   }
   const parameters = readParameters(await readText(request));
   if (parameters.repeated.some((name) => !lists.includes(name))) {
-    throw new OauthError('invalid_request', 'a parameter is given more than once');
+    throw new OauthError('invalid_request', 'a parameter is given more than once', 'form');
   }
+  passed('form');
   return parameters;
 }

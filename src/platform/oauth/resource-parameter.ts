@@ -1,3 +1,4 @@
+import { passed } from '../decision-trace.ts';
 import { OauthError } from './oauth-error.ts';
 import type { Parameters } from './parameters.ts';
 
@@ -6,10 +7,14 @@ import type { Parameters } from './parameters.ts';
  * this server knows, never with the host that was asked. Throws `invalid_target`.
  */
 export function readResource(parameters: Parameters, allowed: readonly string[]): string | null {
-  if (!parameters.has('resource')) return null;
+  if (!parameters.has('resource')) {
+    passed('resource', 'left out: all that are allowed');
+    return null;
+  }
   const resource = parameters.get('resource');
   if (resource === null || !allowed.includes(resource)) {
     throw new OauthError('invalid_target', 'resource must be one that this server issues tokens for');
   }
+  passed('resource');
   return resource;
 }

@@ -1,4 +1,5 @@
 import { SCOPES, type Scope } from '../../contract/service/scopes.ts';
+import { passed } from '../decision-trace.ts';
 import { OauthError } from './oauth-error.ts';
 import type { Parameters } from './parameters.ts';
 
@@ -8,11 +9,15 @@ import type { Parameters } from './parameters.ts';
  */
 export function readScopes(parameters: Parameters, allowed: readonly Scope[]): readonly Scope[] {
   const text = parameters.get('scope');
-  if (text === null) return allowed;
+  if (text === null) {
+    passed('scope', 'left out: all that are allowed');
+    return allowed;
+  }
   const asked = new Set(text.split(' '));
   const scopes = SCOPES.filter((scope) => asked.has(scope));
   if (scopes.length < asked.size || !scopes.every((scope) => allowed.includes(scope))) {
     throw new OauthError('invalid_scope', 'scope names one that is unknown or not allowed to this client');
   }
+  passed('scope');
   return scopes;
 }

@@ -3,11 +3,13 @@ import type { Database } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { BaseUrls } from '../platform-options.ts';
 import { type ApiFaults, noApiFaults } from '../rest/api-faults.ts';
+import type { OnCall } from '../rest/call-record.ts';
 import type { ChangeState } from '../state-change.ts';
 import type { DomainClock } from '../time/domain-clock.ts';
 import type { WebhookConfiguration } from '../webhooks/configuration.ts';
 import { type AccessTokens, createAccessTokens } from './access-tokens.ts';
 import { createOauthApps, type OauthApps } from './apps.ts';
+import { createClearUp } from './clear-up.ts';
 import { createPortalApprovals, type PortalApprovals } from './consent/portal-approvals.ts';
 import { createOauthGrants, type OauthGrants } from './grants.ts';
 import { createOauthRoutes } from './oauth-routes.ts';
@@ -27,6 +29,7 @@ interface Options {
   /** Derives user codes. */
   readonly codeKey: Uint8Array;
   readonly faults: ApiFaults | undefined;
+  readonly onCall: OnCall | undefined;
 }
 
 /** The authorization server with what the rest of the service needs of it. */
@@ -41,12 +44,13 @@ export interface Oauth {
 /** Loads the signing key, and makes it at the first start on a database. */
 export async function startOauth(options: Options): Promise<Oauth> {
   const { database, changeState, clock, systemClock, logger, baseUrls, webhooks } = options;
-  const { portal = nobodySignedIn, faults = noApiFaults, codeKey } = options;
+  const { portal = nobodySignedIn, faults = noApiFaults, codeKey, onCall } = options;
   const keys = await loadSigningKeys({ database, changeState, clock });
   const tokens = createAccessTokens({ keys, clock, baseUrls });
   const routes = createOauthRoutes({ database, changeState, clock, baseUrls, keys, tokens, portal, codeKey });
+  const clearUp = createClearUp({ changeState, clock, logger });
   return {
-    server: createOauthServer({ routes, faults, systemClock, logger }),
+    server: createOauthServer({ routes, faults, clock, systemClock, logger, clearUp, onCall }),
     tokens,
     apps: createOauthApps(database, changeState, webhooks),
     grants: createOauthGrants(database, changeState),

@@ -1,17 +1,20 @@
 import type { CheckStep } from '../decision-trace.ts';
 
-/** One call to the API as it was answered, and why. Holds no credential, only its id. */
+/** One call to the API or to the authorization server as it was answered, and why. Holds no credential, only its id. */
 export interface CallRecord {
   /** Virtual time at which the call came in, epoch ms. */
   readonly at: number;
   readonly method: string;
-  /** Relative to the base URL, without the query; cut off where it is very long. */
+  /**
+   * Relative to the base URL, that of OAuth to the issuer; without the query, which may hold a code. Cut off where
+   * it is very long.
+   */
   readonly path: string;
-  /** Null when no credential was recognized. */
+  /** Of the key, the grant or the OAuth client; null when none was recognized. */
   readonly credentialId: string | null;
   /** Null: no answer was written, the connection was reset. */
   readonly status: number | null;
-  /** The code of a refusal. */
+  /** The code of a refusal, in the body, the redirect or for a page. */
   readonly code: string | null;
   /** From the first byte handled to the answer, on the system clock. */
   readonly ms: number;

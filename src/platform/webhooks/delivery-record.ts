@@ -33,6 +33,8 @@ export interface DeliveryRecord {
   readonly eventId: number;
   /** The workspace or OAuth app that it is for. */
   readonly subscriptionId: string;
+  /** The workspace of its connection. */
+  readonly workspaceId: string;
   readonly event: EventType;
   readonly connectionId: string;
   readonly messageId: string | null;

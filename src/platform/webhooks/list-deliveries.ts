@@ -20,6 +20,7 @@ interface Row {
   readonly id: number;
   readonly event_id: number;
   readonly subscription_id: string;
+  readonly workspace_id: string;
   readonly event: EventType;
   readonly connection_id: string;
   readonly message_id: string | null;
@@ -37,7 +38,7 @@ interface Row {
 type Pending = Holdable<Waiting | ActiveDelivery>;
 
 const SELECT = `
-  SELECT d.id, d.event_id, d.subscription_id, l.event, l.connection_id, l.message_id, d.url, d.outcome, d.reason, d.created_at,
+  SELECT d.id, d.event_id, d.subscription_id, l.workspace_id, l.event, l.connection_id, l.message_id, d.url, d.outcome, d.reason, d.created_at,
     d.signed_at, d.signature, l.body, d.attempts
   FROM platform.deliveries d JOIN platform.ledger l ON l.id = d.event_id`;
 
@@ -48,6 +49,7 @@ function fromRow(row: Row): DeliveryRecord {
     id: row.id,
     eventId: row.event_id,
     subscriptionId: row.subscription_id,
+    workspaceId: row.workspace_id,
     event: row.event,
     connectionId: row.connection_id,
     messageId: row.message_id,
@@ -70,6 +72,7 @@ export function viewDelivery(pending: Pending, event: RecordedEvent, end?: Deliv
     id: pending.id,
     eventId: pending.eventId,
     subscriptionId: pending.subscriptionId,
+    workspaceId: event.workspaceId,
     event: event.event,
     connectionId: event.connectionId,
     messageId: event.messageId,

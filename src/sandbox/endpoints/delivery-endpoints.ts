@@ -12,11 +12,13 @@ import { toIso } from './times.ts';
 /** A delivery as the control API shows it. */
 export function presentDelivery(record: DeliveryRecord): DeliveryAnswer {
   const { id, event, connectionId, messageId, url, outcome, reason, held, createdAt, headers, body } = record;
+  const { subscriptionId, workspaceId } = record;
   return {
     id: String(id),
     event,
     connectionId,
     messageId,
+    subscription: { kind: subscriptionId === workspaceId ? 'workspace' : 'app', id: subscriptionId },
     url,
     outcome,
     ...(reason === null ? {} : { reason }),

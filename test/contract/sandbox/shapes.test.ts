@@ -58,6 +58,7 @@ describe('answers', () => {
       'event',
       'connectionId',
       'messageId',
+      'subscription',
       'url',
       'outcome',
       'reason',

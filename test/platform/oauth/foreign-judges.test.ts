@@ -127,6 +127,7 @@ describe('the conformance suite for authorization servers', () => {
     ]);
     try {
       const address = await suite.said(/^http.*\/oauth\/authorize\?/);
+      await suite.said(/^Callback server started/);
       // The browser of the suite: it follows the redirect to the callback.
       await fetch(address);
       expect((await suite.ended).stderr).toBe('');

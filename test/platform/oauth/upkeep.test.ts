@@ -1,5 +1,8 @@
 import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createClearUp } from '../../../src/platform/oauth/clear-up.ts';
+import type { ChangeState } from '../../../src/platform/state-change.ts';
+import { silentLogger } from '../../support/platform.ts';
 import { type OauthWorld, PATHS, startOauthWorld, type TestApp } from './oauth-fixture.ts';
 
 const MINUTE = 60_000;
@@ -16,9 +19,9 @@ afterAll(() => world.service.close());
 const pass = (ms: number) => world.service.platform.time.advance({ ms });
 const works = async (access: string): Promise<boolean> =>
   (await world.service.call('GET', '/connections', { key: access })).status === 200;
+const readJwks = async () => (await world.send('GET', PATHS.jwks)).body as unknown as JSONWebKeySet;
 
 describe('the key that signs', () => {
-  const readJwks = async () => (await world.send('GET', PATHS.jwks)).body as unknown as JSONWebKeySet;
   const kidsOf = ({ keys }: JSONWebKeySet): unknown[] => keys.map(({ kid }) => kid);
   const issue = async (): Promise<string> => (await world.obtainTokens(app)).access;
   /** What a client does that has read the JWKS some time ago. */
@@ -65,5 +68,81 @@ describe('the key that signs', () => {
     await pass(365 * DAY);
     expect(await accepts(before, await issue())).toBe(kidsOf(before)[0]);
     expect((await readJwks()).keys).toHaveLength(2);
+  });
+});
+
+describe('what has ended', () => {
+  const count = async (table: string): Promise<unknown> =>
+    (await world.service.database.query(`SELECT count(*) AS rows FROM platform.${table}`))[0]?.['rows'];
+  const counts = () =>
+    Promise.all(['oauth_consents', 'oauth_codes', 'oauth_refresh_tokens', 'oauth_grants'].map(count));
+  /** Any answer of the server, and what it does afterwards. */
+  const touch = async (): Promise<void> => {
+    await readJwks();
+    await world.service.platform.settle();
+  };
+
+  it('goes by virtual time, and nothing that tells of a second use', async () => {
+    await pass(61 * DAY);
+    await touch();
+    expect(await counts()).toEqual([0, 0, 0, 0]);
+
+    // Nothing is approved in a portal without a question.
+    const portal = await world.service.platform.workspaces.create({ kind: 'crm_portal' });
+    await world.authorize(await world.register({ ownerWorkspaceId: portal.id }));
+    const unredeemed = await world.obtainCode(app);
+    const code = await world.obtainCode(app);
+    const first = String((await world.redeem(app, code)).body['refresh_token']);
+    await pass(20 * DAY);
+    const second = String((await world.refresh(app, first)).body['refresh_token']);
+    await touch();
+    expect(await counts()).toEqual([0, 2, 2, 2]);
+
+    // The first token is past its 30 days, the code that was never redeemed past its grant's.
+    await pass(11 * DAY);
+    await touch();
+    expect(await counts()).toEqual([0, 1, 1, 1]);
+    expect((await world.redeem(app, unredeemed)).body['error']).toBe('invalid_grant');
+    const third = String((await world.refresh(app, second)).body['refresh_token']);
+    expect((await world.redeem(app, code)).body['error']).toBe('invalid_grant');
+    expect((await world.refresh(app, third)).body['error']).toBe('invalid_grant');
+
+    await pass(30 * DAY - 1);
+    await touch();
+    expect(await count('oauth_grants')).toBe(1);
+    await pass(61 * MINUTE);
+    await touch();
+    expect(await counts()).toEqual([0, 0, 0, 0]);
+  });
+
+  it('goes in batches, and leaves the last grant of a legacy app', async () => {
+    const { database } = world.service;
+    const legacy = await world.register({ legacySubscription: true });
+    await world.obtainTokens(legacy);
+    await world.obtainTokens(legacy);
+    for (let tokens = 0; tokens < 5; tokens += 1) await world.obtainTokens(app);
+    const now = world.service.platform.time.now() + 61 * DAY;
+    const sizes: number[] = [];
+    const changeState: ChangeState = (work) =>
+      database.transaction((tx) =>
+        work({
+          tx: {
+            query: async <Row extends object>(text: string, values?: readonly unknown[]) => {
+              const rows = await tx.query<Row>(text, values);
+              sizes.push(rows.length);
+              return rows;
+            },
+          },
+          now,
+          recordEvents: async () => undefined,
+          schedule: async () => undefined,
+        }),
+      );
+    const clearUp = createClearUp({ changeState, clock: { now: () => now }, logger: silentLogger, batch: 2 });
+    await clearUp();
+    expect(Math.max(...sizes)).toBe(2);
+    expect(await counts()).toEqual([0, 1, 0, 1]);
+    await clearUp();
+    expect(sizes).toHaveLength(9);
   });
 });

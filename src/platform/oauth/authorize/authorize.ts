@@ -1,4 +1,5 @@
 import type { Queryable } from '../../../runtime/database/database.ts';
+import { passed } from '../../decision-trace.ts';
 import type { ChangeState } from '../../state-change.ts';
 import { codeAnswer, type OauthAnswer, type Return, returnedRefusal } from '../oauth-answer.ts';
 import { OauthError } from '../oauth-error.ts';
@@ -28,7 +29,7 @@ export interface AuthorizeContext {
 }
 
 /**
- * The authorization endpoint (RFC 6749, 4.1.1): who asks, what is asked, who approves. Throws `UnknownClient`
+ * The authorization endpoint (RFC 6749, 4.1.1): who asks, what is asked, who approves. Throws `PageRefusal`
  * where the answer must not be a redirect; every other refusal goes back to the client.
  */
 export async function authorize(context: AuthorizeContext, query: string): Promise<OauthAnswer> {
@@ -42,7 +43,9 @@ export async function authorize(context: AuthorizeContext, query: string): Promi
     const session = portal.find(app);
     const consent = await approveAutomatically(database, app, request, session);
     if (consent === null) return await context.ask({ client, request, session });
-    return codeAnswer(back, await changeState((change) => giveConsent(change, request, consent)));
+    const code = await changeState((change) => giveConsent(change, request, consent));
+    passed('consent', 'its developer owns one workspace, with connections');
+    return codeAnswer(back, code);
   } catch (error) {
     if (error instanceof OauthError) return returnedRefusal(back, error);
     throw error;

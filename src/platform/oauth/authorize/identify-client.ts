@@ -1,5 +1,7 @@
 import type { Queryable } from '../../../runtime/database/database.ts';
+import { passed, recognized } from '../../decision-trace.ts';
 import { type App, findApp } from '../apps.ts';
+import { PageRefusal } from '../oauth-error.ts';
 import type { Parameters } from '../parameters.ts';
 
 /** Whom a request came from and where its answer goes. */
@@ -8,21 +10,19 @@ export interface Client {
   readonly redirectUri: string;
 }
 
-/** A request that must not be answered by a redirect: nobody knows where to. */
-export class UnknownClient extends Error {
-  override readonly name = 'UnknownClient';
-}
-
 /**
  * Check 1: the client. Check 2: the address to return to, the same characters as registered. Throws
- * `UnknownClient`: whoever asks is told on a page of ours, and nothing leaves for an unchecked address.
+ * `PageRefusal`: whoever asks is told on a page of ours, and nothing leaves for an unchecked address.
  */
 export async function identifyClient(db: Queryable, parameters: Parameters): Promise<Client> {
   const app = await findApp(db, parameters.get('client_id') ?? '');
-  if (app === null) throw new UnknownClient('No app with this client_id is registered.');
+  if (app === null) throw new PageRefusal('client', 'No app with this client_id is registered.');
+  recognized(app.id);
+  passed('client');
   const redirectUri = parameters.get('redirect_uri');
   if (redirectUri === null || !app.redirectUris.includes(redirectUri)) {
-    throw new UnknownClient('The redirect_uri is not one that the app has registered.');
+    throw new PageRefusal('redirect_uri', 'The redirect_uri is not one that the app has registered.');
   }
+  passed('redirect_uri');
   return { app, redirectUri };
 }

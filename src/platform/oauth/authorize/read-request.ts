@@ -1,5 +1,6 @@
 import type { Scope } from '../../../contract/service/scopes.ts';
 import { ASSUMPTIONS } from '../../assumptions.ts';
+import { passed } from '../../decision-trace.ts';
 import { isIdentifier } from '../../identifiers.ts';
 import { OauthError } from '../oauth-error.ts';
 import { type Parameters, requireParameter } from '../parameters.ts';
@@ -41,19 +42,26 @@ function requireCode(parameters: Parameters): void {
 function readChallenge(parameters: Parameters): string {
   const challenge = requireParameter(parameters, 'code_challenge');
   if (parameters.get('code_challenge_method') !== 'S256') {
-    throw new OauthError('invalid_request', 'code_challenge_method must be S256');
+    throw new OauthError('invalid_request', 'code_challenge_method must be S256', 'challenge');
   }
-  if (!CHALLENGE.test(challenge)) throw new OauthError('invalid_request', 'code_challenge is no SHA-256');
+  if (!CHALLENGE.test(challenge)) {
+    throw new OauthError('invalid_request', 'code_challenge is no SHA-256', 'challenge');
+  }
+  passed('challenge');
   return challenge;
 }
 
 /** Implements `OAuth 2.0`: an authorize request with an empty connection list is rejected. */
 function readConnectionIds(parameters: Parameters): readonly string[] | null {
-  if (!parameters.has(CONNECTIONS)) return null;
+  if (!parameters.has(CONNECTIONS)) {
+    passed('connections', 'left out: whoever approves chooses');
+    return null;
+  }
   const ids = (parameters.get(CONNECTIONS) ?? '').split(' ');
   if (!ids.every(isIdentifier)) {
-    throw new OauthError('invalid_request', 'the list of connections is empty or names none');
+    throw new OauthError('invalid_request', 'the list of connections is empty or names none', 'connections');
   }
+  passed('connections');
   return [...new Set(ids)];
 }
 
@@ -68,6 +76,7 @@ export function readRequest(
 ): AuthorizationRequest {
   requireSingle(parameters);
   requireCode(parameters);
+  passed('parameters');
   const challenge = readChallenge(parameters);
   const scopes = readScopes(parameters, app.scopes);
   const resource = readResource(parameters, resources);

@@ -1,6 +1,7 @@
 import type { Request } from 'express';
 import { SCOPES } from '../../../contract/service/scopes.ts';
 import type { Queryable } from '../../../runtime/database/database.ts';
+import { passed, recognized } from '../../decision-trace.ts';
 import type { ChangeState } from '../../state-change.ts';
 import type { DomainClock } from '../../time/domain-clock.ts';
 import { OAUTH_PATHS } from '../addresses.ts';
@@ -8,7 +9,7 @@ import { type App, findApp } from '../apps.ts';
 import type { OpenRequest } from '../authorize/authorize.ts';
 import { type Consent, giveConsent, readGrantable } from '../authorize/give-consent.ts';
 import { codeAnswer, type OauthAnswer, type Return, returnedRefusal } from '../oauth-answer.ts';
-import { OauthError } from '../oauth-error.ts';
+import { OauthError, PageRefusal } from '../oauth-error.ts';
 import type { Parameters } from '../parameters.ts';
 import {
   type OwnedWorkspace,
@@ -49,7 +50,12 @@ interface Reply {
 }
 
 const LISTS = ['connection', 'scope'];
-const OVER = 'This request is over, or was opened in another browser. Start again in the app.';
+
+/** A form that is of no open page in this browser. */
+function refuseForm(): OauthAnswer {
+  const why = 'This request is over, or was opened in another browser. Start again in the app.';
+  return refusalPage(new PageRefusal('page', why));
+}
 
 /** One cookie for each page, so that two of them can stand open side by side. */
 const cookieName = (consentId: string): string => `consent_${consentId}`;
@@ -96,12 +102,14 @@ export function createConsentPages(options: Options): ConsentPages {
     const code = await changeState(async (change) =>
       (await closeConsent(change, consent.id)) ? giveConsent(change, consent.request, given) : null,
     );
-    return code === null ? refusalPage(OVER) : codeAnswer(back(view.consent), code);
+    if (code === null) return refuseForm();
+    passed('consent', 'approved on the page');
+    return codeAnswer(back(view.consent), code);
   };
 
   const deny = async ({ consent }: Reply): Promise<OauthAnswer> => {
     const closed = await changeState((change) => closeConsent(change, consent.id));
-    if (!closed) return refusalPage(OVER);
+    if (!closed) return refuseForm();
     return returnedRefusal(back(consent), new OauthError('access_denied', 'the owner refused'));
   };
 
@@ -111,7 +119,7 @@ export function createConsentPages(options: Options): ConsentPages {
   const allow = async (reply: Reply): Promise<OauthAnswer> => {
     const { parameters, view } = reply;
     const workspace = chosenWorkspace(reply);
-    if (workspace === undefined) return refusalPage(OVER);
+    if (workspace === undefined) return refuseForm();
     const ticked = parameters.all('scope');
     const scopes = SCOPES.filter((scope) => ticked.includes(scope));
     const connectionIds = parameters.all('connection');
@@ -120,7 +128,7 @@ export function createConsentPages(options: Options): ConsentPages {
     } catch (error) {
       if (!(error instanceof OauthError)) throw error;
       const notice = 'Choose at least one connection and one permission, or refuse.';
-      return showWorkspace({ ...view, notice }, workspace);
+      return { ...(await showWorkspace({ ...view, notice }, workspace)), refused: error };
     }
   };
 
@@ -128,7 +136,9 @@ export function createConsentPages(options: Options): ConsentPages {
     const { consent, view, standalone } = reply;
     const { portalWorkspaceId: workspaceId, request } = consent;
     if (workspaceId === null) {
-      return chooseView({ ...view, notice: 'The code has not been entered in the portal yet.' }, standalone);
+      const refused = new OauthError('access_denied', 'no portal has taken the user code yet');
+      const notice = 'The code has not been entered in the portal yet.';
+      return { ...chooseView({ ...view, notice }, standalone), refused };
     }
     const connectionIds = (await readGrantable(database, workspaceId, request)).map(({ id }) => id);
     try {
@@ -141,7 +151,9 @@ export function createConsentPages(options: Options): ConsentPages {
 
   const choose = async (reply: Reply): Promise<OauthAnswer> => {
     const workspace = chosenWorkspace(reply);
-    return workspace === undefined ? refusalPage(OVER) : showWorkspace(reply.view, workspace);
+    if (workspace === undefined) return refuseForm();
+    passed('consent', 'a workspace was chosen, its connections are shown');
+    return showWorkspace(reply.view, workspace);
   };
 
   const actions: ReadonlyMap<string, (reply: Reply) => Promise<OauthAnswer>> = new Map([
@@ -157,6 +169,7 @@ export function createConsentPages(options: Options): ConsentPages {
       const standalone = owned.filter(({ kind }) => kind === 'standalone');
       const asksPortal = owned.length === 0 || standalone.length < owned.length;
       const { consent, secrets } = await openConsent(changeState, key, request, asksPortal);
+      passed('consent', 'somebody is asked on a page');
       const headers = { 'Set-Cookie': cookie(consent.id, secrets.browser) };
       return showFirst({ appName: app.name, consent, form: secrets.form, headers }, standalone);
     },
@@ -169,7 +182,9 @@ export function createConsentPages(options: Options): ConsentPages {
       const consent = await findConsent(database, key, { id, browser, form }, clock.now());
       const app = consent === null ? null : await findApp(database, consent.request.appId);
       const act = actions.get(parameters.get('action') ?? '');
-      if (consent === null || form === null || app === null || act === undefined) return refusalPage(OVER);
+      if (app !== null) recognized(app.id);
+      if (consent === null || form === null || app === null || act === undefined) return refuseForm();
+      passed('page');
       const standalone = await readStandalone(portal.find(app));
       return act({ app, consent, parameters, standalone, view: { appName: app.name, consent, form } });
     },

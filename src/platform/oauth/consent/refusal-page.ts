@@ -1,9 +1,10 @@
 import type { OauthAnswer } from '../oauth-answer.ts';
+import type { PageRefusal } from '../oauth-error.ts';
 import { html, pageAnswer } from './page.ts';
 
-/** What a person sees where nothing may be sent back to the app. `why` is a sentence of ours. */
-export function refusalPage(why: string): OauthAnswer {
-  const content = html`<p role="alert">${why}</p>
+/** What a person sees where nothing may be sent back to the app. */
+export function refusalPage(refused: PageRefusal): OauthAnswer {
+  const content = html`<p role="alert">${refused.message}</p>
 <p class="soft">Nothing was shared. Go back to the app that sent you here and tell its makers.</p>`;
-  return pageAnswer('This request cannot be answered', content, { status: 400 });
+  return { ...pageAnswer('This request cannot be answered', content, { status: 400 }), refused };
 }

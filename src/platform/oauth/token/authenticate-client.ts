@@ -1,6 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { Request } from 'express';
 import type { Queryable } from '../../../runtime/database/database.ts';
+import { passed, recognized } from '../../decision-trace.ts';
 import { type App, findApp } from '../apps.ts';
 import { OauthError } from '../oauth-error.ts';
 import { hashOauthSecret } from '../oauth-secrets.ts';
@@ -19,12 +20,15 @@ export async function authenticateClient(
 ): Promise<App> {
   const secret = parameters.get('client_secret');
   if (request.headersDistinct['authorization'] !== undefined) {
-    if (secret !== null) throw new OauthError('invalid_request', 'a client proves itself in one way only');
+    if (secret !== null)
+      throw new OauthError('invalid_request', 'a client proves itself in one way only', 'client');
     throw new OauthError('invalid_client', 'a client proves itself by client_secret_post, not by a header');
   }
   const app = await findApp(db, parameters.get('client_id') ?? '');
+  if (app !== null) recognized(app.id);
   if (app === null || secret === null || !timingSafeEqual(hashOauthSecret(secret), app.secretHash)) {
     throw new OauthError('invalid_client', 'the client is unknown, or its secret is missing or wrong');
   }
+  passed('client');
   return app;
 }

@@ -1,7 +1,8 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Queryable } from '../../../runtime/database/database.ts';
+import { passed } from '../../decision-trace.ts';
 import type { App } from '../apps.ts';
-import { GRANT_COLUMNS, type GrantRow, refuseGrant, resourcesOfGrant, toGrant } from '../find-grant.ts';
+import { GRANT_COLUMNS, type GrantRow, resourcesOfGrant, toGrant } from '../find-grant.ts';
 import { OauthError } from '../oauth-error.ts';
 import { hashOauthSecret } from '../oauth-secrets.ts';
 import { type Parameters, requireParameter } from '../parameters.ts';
@@ -39,7 +40,11 @@ async function findCode(db: Queryable, hash: Buffer): Promise<StoredCode | null>
 function readVerifier(parameters: Parameters): string {
   const verifier = requireParameter(parameters, 'code_verifier');
   if (!VERIFIER.test(verifier)) {
-    throw new OauthError('invalid_request', 'code_verifier must have 43 to 128 unreserved characters');
+    throw new OauthError(
+      'invalid_request',
+      'code_verifier must have 43 to 128 unreserved characters',
+      'verifier',
+    );
   }
   return verifier;
 }
@@ -65,8 +70,14 @@ export async function exchangeCode(
   const found = await findCode(database, hash);
   const code = await requireUsable(context, app, { name: 'the code', found });
   const { grant } = code;
-  if (redirectUri !== code.redirectUri) refuseGrant('redirect_uri is not the one of the request');
-  if (!fits(verifier, code.challenge)) refuseGrant('code_verifier does not fit the challenge');
+  if (redirectUri !== code.redirectUri) {
+    throw new OauthError('invalid_grant', 'redirect_uri is not the one of the request', 'redirect_uri');
+  }
+  passed('redirect_uri');
+  if (!fits(verifier, code.challenge)) {
+    throw new OauthError('invalid_grant', 'code_verifier does not fit the challenge', 'verifier');
+  }
+  passed('verifier');
   const resource = readResource(parameters, resourcesOfGrant(grant, resources())) ?? grant.resource;
 
   const refreshToken = await useUp(context, { table: 'oauth_codes', hash, grantId: grant.id });

@@ -1,3 +1,4 @@
+import { passed } from '../../decision-trace.ts';
 import type { App } from '../apps.ts';
 import { OauthError } from '../oauth-error.ts';
 import { type Parameters, requireParameter } from '../parameters.ts';
@@ -19,5 +20,6 @@ export function findGrantType(parameters: Parameters): GrantType {
   if (type === undefined) {
     throw new OauthError('unsupported_grant_type', 'grant_type must be authorization_code or refresh_token');
   }
+  passed('grant_type');
   return type;
 }

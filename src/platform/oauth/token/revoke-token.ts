@@ -1,3 +1,4 @@
+import { passed } from '../../decision-trace.ts';
 import type { App } from '../apps.ts';
 import { refuseGrant, revokeGrant } from '../find-grant.ts';
 import { hashOauthSecret } from '../oauth-secrets.ts';
@@ -22,7 +23,11 @@ async function findOwner(
 export async function revokeToken(context: TokenContext, app: App, parameters: Parameters): Promise<void> {
   const token = requireParameter(parameters, 'token');
   const owner = await findOwner(context, token);
-  if (owner === null) return;
+  if (owner === null) {
+    passed('grant', 'the token is unknown or has expired; nothing is left to revoke');
+    return;
+  }
   if (owner.appId !== app.id) refuseGrant('the token was issued to another client');
+  passed('grant');
   await context.changeState(({ tx, now }) => revokeGrant(tx, owner.grantId, now));
 }

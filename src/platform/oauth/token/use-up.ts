@@ -1,3 +1,4 @@
+import { passed } from '../../decision-trace.ts';
 import type { App } from '../apps.ts';
 import { type Grant, refuseGrant, revokeGrant } from '../find-grant.ts';
 import { storeRefreshToken } from './issue-tokens.ts';
@@ -31,6 +32,7 @@ export async function requireUsable<Found extends StoredSingleUse>(
   if (consumed) return refuseReuse(context, grant.id);
   if (grant.revoked) return refuseGrant('the grant was revoked');
   if (expiresAt <= context.now()) return refuseGrant(`${name} has expired`);
+  passed('grant');
   return found;
 }
 

@@ -1,0 +1,104 @@
+import { LIMITS } from '../../contract/service/limits.ts';
+import type { Queryable } from '../../runtime/database/database.ts';
+import { ASSUMPTIONS } from '../assumptions.ts';
+import type { ChangeState } from '../state-change.ts';
+import type { DomainClock } from '../time/domain-clock.ts';
+import { makeSigningKey, readSigningKey, type SigningKey, type StoredKey } from './signing-key.ts';
+
+/**
+ * The keys that sign access tokens, one after the other. A new one is made and shown when the last one nears
+ * its end, and signs a day later, so that no client that keeps the JWKS for a while meets a key that it does not
+ * know. An old one is shown until the last token that it signed has ended, and is then destroyed.
+ */
+export interface SigningKeys {
+  /** The key that signs now. Makes the next one where it is time. */
+  signer(): Promise<SigningKey>;
+  /** Those that the JWKS shows, newest first. Makes the next one where it is time. */
+  shown(): Promise<readonly SigningKey[]>;
+  /** The key with an id; null: none that signed a token which may still be good. */
+  find(kid: string | undefined): SigningKey | null;
+}
+
+interface Options {
+  readonly database: Queryable;
+  readonly changeState: ChangeState;
+  readonly clock: DomainClock;
+}
+
+const { signsForMs, shownBeforeMs } = ASSUMPTIONS.oauthSigningKeys.value;
+
+const insert = (db: Queryable, { kid, private_jwk, signs_from }: StoredKey) =>
+  db.query('INSERT INTO platform.oauth_signing_keys (kid, private_jwk, signs_from) VALUES ($1, $2, $3)', [
+    kid,
+    private_jwk,
+    signs_from,
+  ]);
+
+async function loadKeys(db: Queryable, now: number): Promise<SigningKey[]> {
+  const rows = await db.query<StoredKey>(
+    'SELECT kid, private_jwk, signs_from FROM platform.oauth_signing_keys ORDER BY signs_from DESC, kid',
+  );
+  if (rows.length === 0) {
+    const first = await makeSigningKey(now);
+    await insert(db, first);
+    rows.push(first);
+  }
+  return Promise.all(rows.map(readSigningKey));
+}
+
+/** The keys that still matter, of keys newest first: one ends when the token life after its successor began. */
+function withoutEnded(keys: readonly SigningKey[], now: number): SigningKey[] {
+  return keys.filter((_key, place) => {
+    const successor = keys[place - 1];
+    return successor === undefined || successor.signsFrom + LIMITS.accessTokenLifetimeMs > now;
+  });
+}
+
+/** Reads the keys; the first start on a database makes one that signs at once. */
+export async function loadSigningKeys({ database, changeState, clock }: Options): Promise<SigningKeys> {
+  let keys = await loadKeys(database, clock.now());
+  let underWay: Promise<void> | null = null;
+
+  const needsNext = (now: number): boolean => {
+    const [newest] = keys;
+    return newest !== undefined && newest.signsFrom + signsForMs - shownBeforeMs <= now;
+  };
+
+  const current = (): SigningKey[] => withoutEnded(keys, clock.now());
+
+  const renew = async (): Promise<void> => {
+    const made = needsNext(clock.now()) ? await makeSigningKey(clock.now() + shownBeforeMs) : null;
+    const all = made === null ? keys : [await readSigningKey(made), ...keys];
+    keys = await changeState(async ({ tx, now }) => {
+      const left = withoutEnded(all, now);
+      await tx.query('DELETE FROM platform.oauth_signing_keys WHERE kid <> ALL($1::text[])', [
+        left.map(({ kid }) => kid),
+      ]);
+      if (made !== null) await insert(tx, made);
+      return left;
+    });
+  };
+
+  const bringUpToDate = async (): Promise<void> => {
+    if (!needsNext(clock.now()) && current().length === keys.length) return;
+    underWay ??= renew().finally(() => {
+      underWay = null;
+    });
+    await underWay;
+  };
+
+  return {
+    async signer() {
+      await bringUpToDate();
+      const now = clock.now();
+      const key = keys.find(({ signsFrom }) => signsFrom <= now);
+      if (key === undefined) throw new Error('no key signs yet');
+      return key;
+    },
+    async shown() {
+      await bringUpToDate();
+      return current();
+    },
+    find: (kid) => current().find((key) => key.kid === kid) ?? null,
+  };
+}
