@@ -117,7 +117,7 @@ export async function runService(options: RunServiceOptions): Promise<RunningSer
       }),
       ...(options.connector === undefined ? {} : { connector: options.connector }),
     });
-    await listen('platform', platform.app, { limits: API_LIMITS });
+    await listen('platform', platform.app, { limits: API_LIMITS, onDrain: () => platform.endWaits() });
     await listen('legacy', platform.legacyApp, { limits: API_LIMITS });
     await listen('sandbox', sandbox.app, { onDrain: () => sandbox.endStreams() });
     return {

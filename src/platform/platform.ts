@@ -9,6 +9,7 @@ import { type ApiKeys, createApiKeys } from './credentials/api-keys.ts';
 import { clearTables } from './db/clear-tables.ts';
 import { takeProcessLease } from './db/process-lease.ts';
 import { createLicences, type Licences } from './licensing/licences.ts';
+import { startTools } from './mcp/start-tools.ts';
 import { createMediaAddress } from './media/media-address.ts';
 import { createMediaStore } from './media/media-store.ts';
 import { createMessages, createNetworkReports, type Messages } from './messages/messages.ts';
@@ -36,7 +37,7 @@ export type { PlatformOptions, PlatformPorts } from './platform-options.ts';
 
 /** The service. `app` is what its clients see; the rest is for the hand that moves people, phones and time. */
 export interface Platform {
-  /** Serves `/api/v1`, and the authorization server beside it. */
+  /** Serves `/api/v1`, the authorization server and the tool server. */
   readonly app: express.Express;
   /** Serves the identical API alone, for the legacy address. */
   readonly legacyApp: express.Express;
@@ -58,6 +59,8 @@ export interface Platform {
   readonly delivery: Delivery;
   /** Every event the service meant to deliver, in order. */
   readonly ledger: Ledger;
+  /** Answers those who wait for something long. Called as soon as the service is to stop; `close` comes later. */
+  endWaits(): void;
   /** Runs all that is due on both clocks until no request is open. */
   settle(): Promise<void>;
   /** Removes everything but time. New objects get new ids. */
@@ -94,12 +97,13 @@ async function startPlatform(options: PlatformOptions, release: () => Promise<vo
   const { clock, gate, changeState, runner, network, webhooks, delivery, doubts } = core;
   const { sendScale, sendsPerMinute = ASSUMPTIONS.sendsPerMinute.value } = options;
   const mediaStore = createMediaStore({ database, clock, logger });
+  const wait = createVirtualWait(clock, systemClock);
   const sender = createSender({
     database,
     changeState,
     gate,
     clock,
-    wait: createVirtualWait(clock, systemClock),
+    wait,
     network,
     logger,
     random,
@@ -136,6 +140,22 @@ async function startPlatform(options: PlatformOptions, release: () => Promise<vo
     onCall,
   });
   const { tokens } = oauth;
+  const tools = startTools({
+    database,
+    tokens,
+    gate,
+    clock,
+    systemClock,
+    wait,
+    logger,
+    baseUrls: options.baseUrls,
+    faults: ports.oauthFaults ?? noApiFaults,
+    onCall,
+    sender,
+    cursors,
+    mediaAddress,
+    neutralPicture,
+  });
   const calls = createCallServer({ database, tokens, clock, systemClock, logger, faults, endpoints, onCall });
   const served = {
     calls,
@@ -156,7 +176,7 @@ async function startPlatform(options: PlatformOptions, release: () => Promise<vo
   }
 
   return {
-    app: createApp({ ...served, oauth: oauth.server }),
+    app: createApp({ ...served, oauth: oauth.server, tools }),
     legacyApp: createApp(served),
     workspaces: createWorkspaces(changeState),
     apiKeys: createApiKeys(database, changeState),
@@ -173,14 +193,18 @@ async function startPlatform(options: PlatformOptions, release: () => Promise<vo
     delivery,
     ledger: createLedger({ database }),
 
+    endWaits: tools.endWaits,
+
     async settle() {
       for (;;) {
         await calls.idle();
         await oauth.server.idle();
+        await tools.idle();
         const fired = await runner.fireDue();
         await doubts.idle();
         await delivery.settle();
-        if (fired.length === 0 && calls.open === 0 && oauth.server.open === 0) return;
+        const open = calls.open + oauth.server.open + tools.open;
+        if (fired.length === 0 && open === 0) return;
       }
     },
 
@@ -201,6 +225,7 @@ async function startPlatform(options: PlatformOptions, release: () => Promise<vo
       await sender.idle();
       await calls.close();
       await oauth.server.close();
+      await tools.close();
       doubts.clear();
       await delivery.close();
       await release();

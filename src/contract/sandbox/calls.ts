@@ -16,7 +16,8 @@ export const apiCall = z.object({
   id: z.string(),
   at: dateTime,
   method: z.string(),
-  path: z.string().describe('Below `{base_url}`; for OAuth, below `{auth_url}`.'),
+  path: z.string().describe('Below `{base_url}`; for OAuth and tools, below `{auth_url}`.'),
+  tool: z.string().optional().describe('The tool that was called.'),
   credential: z
     .string()
     .nullable()

@@ -1,5 +1,7 @@
 import express, { type RequestHandler } from 'express';
 import { findEntry } from '../credentials/address-allowlist.ts';
+import { shareWithPages } from '../mcp/browser-rules.ts';
+import type { ToolServer } from '../mcp/tool-server.ts';
 import { MEDIA_PATH } from '../media/media-address.ts';
 import type { OauthServer } from '../oauth/oauth-server.ts';
 import { PlatformError } from '../platform-error.ts';
@@ -14,6 +16,8 @@ export interface AppOptions {
   readonly calls: CallServer;
   /** The authorization server; absent at the legacy address. */
   readonly oauth?: OauthServer;
+  /** The tool server; absent at the legacy address. */
+  readonly tools?: ToolServer;
   /** Serves files. */
   readonly media: RequestHandler;
   /** Addresses and CIDR ranges of the proxies whose `X-Forwarded-For` is believed; with none it is ignored. */
@@ -25,7 +29,7 @@ export interface AppOptions {
  * rightmost one of `X-Forwarded-For` and the socket that is no trusted proxy: what stands left of it was
  * written by the caller.
  */
-export function createApp({ calls, oauth, media, trustedProxies }: AppOptions): express.Express {
+export function createApp({ calls, oauth, tools, media, trustedProxies }: AppOptions): express.Express {
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
@@ -34,8 +38,9 @@ export function createApp({ calls, oauth, media, trustedProxies }: AppOptions): 
   app.set('trust proxy', (address: string) => findEntry(trustedProxies, address) !== null);
 
   app.use(API_PREFIX, (request, response) => calls.handle(request, response));
+  if (tools !== undefined) app.use(shareWithPages);
   app.use((request, response, next) => {
-    if (oauth?.handle(request, response) !== true) next();
+    if (oauth?.handle(request, response) !== true && tools?.handle(request, response) !== true) next();
   });
   app.use(MEDIA_PATH, media);
   app.get(NEUTRAL_PICTURE_PATH, (_request, response) => {

@@ -10,6 +10,8 @@ export interface CallRecord {
    * it is very long.
    */
   readonly path: string;
+  /** The tool that was called, at the tool server; its path is relative to `{auth_url}`. */
+  readonly tool?: string;
   /** Of the key, the grant or the OAuth client; null when none was recognized. */
   readonly credentialId: string | null;
   /** Null: no answer was written, the connection was reset. */

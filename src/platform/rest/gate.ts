@@ -1,4 +1,5 @@
 import type { Request } from 'express';
+import type { Scope } from '../../contract/service/scopes.ts';
 import { ASSUMPTIONS } from '../assumptions.ts';
 import { decideAddress } from '../credentials/address-allowlist.ts';
 import type { Credential } from '../credentials/credential.ts';
@@ -23,24 +24,26 @@ function nameOf({ kind }: Credential): string {
   return kind === 'api_key' ? 'key' : 'token';
 }
 
-function checkAddress(credential: Credential, request: Request): void {
+/** Throws `ip_not_allowed` for a caller whose address is on none of the entries of the key. Implements `API keys`. */
+export function checkAddress(credential: Credential, { ip }: Pick<Request, 'ip'>): void {
   const { ipAllowlist } = credential;
-  const { allowed, entry } = decideAddress(ipAllowlist, request.ip);
+  const { allowed, entry } = decideAddress(ipAllowlist, ip);
   if (!allowed) {
-    const why = `${request.ip ?? 'an unknown address'} is on none of the ${ipAllowlist?.length} entries of the key`;
+    const why = `${ip ?? 'an unknown address'} is on none of the ${ipAllowlist?.length} entries of the key`;
     throw new PlatformError('ip_not_allowed', { why });
   }
   passed('address', entry === null ? `the ${nameOf(credential)} has no allowlist` : `let in by ${entry}`);
 }
 
-function checkScope(credential: Credential, { row }: Endpoint): void {
+/** Throws `insufficient_scope`. `subject` is what asks for the scope, in words for the trace. Implements `Scopes`. */
+export function checkScope(credential: Credential, scope: Scope, subject: string): void {
   const { scopes } = credential;
   const name = nameOf(credential);
-  if (!scopes.includes(row.scope)) {
-    const why = `the endpoint asks for ${row.scope}, the ${name} has ${scopes.join(', ') || 'no scope'}`;
+  if (!scopes.includes(scope)) {
+    const why = `the ${subject} asks for ${scope}, the ${name} has ${scopes.join(', ') || 'no scope'}`;
     throw new PlatformError('insufficient_scope', { why });
   }
-  passed('scope', `the ${name} has ${row.scope}`);
+  passed('scope', `the ${name} has ${scope}`);
 }
 
 function checkWorkspaceKind({ workspaceKind }: Credential, { onlyFor }: Endpoint): void {
@@ -85,7 +88,7 @@ export async function passGate(sources: CredentialSources, entry: Entry): Promis
   const { request, endpoint, faults } = entry;
   const credential = await resolveCredential(sources, request.headersDistinct['authorization']);
   checkAddress(credential, request);
-  checkScope(credential, endpoint);
+  checkScope(credential, endpoint.row.scope, 'endpoint');
   checkWorkspaceKind(credential, endpoint);
   const handle = await checkShape(entry);
   return () => handle({ credential, faults });

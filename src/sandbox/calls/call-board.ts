@@ -34,12 +34,13 @@ interface Numbered {
 }
 
 function present(call: CallRecord, position: number): ApiCall {
-  const { at, method, path, credentialId, status, code, ms, trace, faults } = call;
+  const { at, method, path, tool, credentialId, status, code, ms, trace, faults } = call;
   return {
     id: String(position),
     at: toIso(at),
     method,
     path,
+    ...(tool === undefined ? {} : { tool }),
     credential: credentialId,
     status,
     code,

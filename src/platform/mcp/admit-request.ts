@@ -1,0 +1,83 @@
+import type { Request } from 'express';
+import { isToolName, SERVICE_TOOLS, type ToolName } from '../../contract/service/tools.ts';
+import { ASSUMPTIONS } from '../assumptions.ts';
+import { isShallow } from '../connections/canonical-json.ts';
+import type { Credential } from '../credentials/credential.ts';
+import { type CredentialSources, resolveToolCredential } from '../credentials/resolve-credential.ts';
+import { PlatformError } from '../platform-error.ts';
+import { checkAddress, checkScope } from '../rest/gate.ts';
+import { readJsonBody } from '../rest/read-body.ts';
+
+/** A message as it came in, from a caller who may send one. */
+export interface AdmittedRequest {
+  readonly credential: Credential;
+  /** Parsed JSON; undefined without a body. */
+  readonly message: unknown;
+  /** The tool that it calls; null: it calls none that there is. */
+  readonly tool: ToolName | null;
+}
+
+/** A refusal of what was sent, for the protocol's own kind of answer. */
+export class UnreadableMessage extends Error {
+  override readonly name = 'UnreadableMessage';
+}
+
+/** A refusal for want of a scope, with all scopes that a client must ask for to have it beside its own. */
+export class ScopeMissing extends Error {
+  override readonly name = 'ScopeMissing';
+  readonly scopes: readonly string[];
+  readonly refusal: PlatformError;
+
+  constructor(refusal: PlatformError, scopes: readonly string[]) {
+    super(refusal.message, { cause: refusal });
+    this.refusal = refusal;
+    this.scopes = scopes;
+  }
+}
+
+function fieldOf(value: unknown, key: string): unknown {
+  return typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined;
+}
+
+function calledTool(message: unknown): ToolName | null {
+  if (fieldOf(message, 'method') !== 'tools/call') return null;
+  const name = fieldOf(fieldOf(message, 'params'), 'name');
+  return isToolName(name) ? name : null;
+}
+
+async function readMessage(request: Request): Promise<unknown> {
+  const message = await readJsonBody(request, ASSUMPTIONS.bodyBytes.value.other).catch((error: unknown) => {
+    if (!(error instanceof PlatformError) || error.code !== 'invalid_request') throw error;
+    throw new UnreadableMessage(`the body ${error.hint ?? 'cannot be read'}`, { cause: error });
+  });
+  if (Array.isArray(message)) throw new UnreadableMessage('one message a request; batches are not taken');
+  if (!isShallow(message)) throw new UnreadableMessage('the body nests too deep');
+  return message;
+}
+
+function requireToolScope(credential: Credential, tool: ToolName): void {
+  const { scope } = SERVICE_TOOLS[tool];
+  try {
+    checkScope(credential, scope, 'tool');
+  } catch (error) {
+    if (!(error instanceof PlatformError)) throw error;
+    // With those it has: a client that asks for the missing one alone would lose the others.
+    throw new ScopeMissing(error, [...credential.scopes, scope]);
+  }
+}
+
+/**
+ * The checks before any tool, in the order of all endpoints: credential, address, scope. The name of the tool
+ * stands in the body, so the body is read in between, and only from a caller with a good token. Throws
+ * `PlatformError`, `ScopeMissing`, or `UnreadableMessage`. Implements `Tool server`.
+ */
+export async function admitRequest(sources: CredentialSources, request: Request): Promise<AdmittedRequest> {
+  const credential = await resolveToolCredential(sources, request.headersDistinct['authorization']);
+  checkAddress(credential, request);
+  if (request.method !== 'POST')
+    throw new PlatformError('method_not_allowed', { why: 'the address takes POST' });
+  const message = await readMessage(request);
+  const tool = calledTool(message);
+  if (tool !== null) requireToolScope(credential, tool);
+  return { credential, message, tool };
+}

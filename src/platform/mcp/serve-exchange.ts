@@ -1,0 +1,86 @@
+import { type NodeServerResponseLike, toNodeHandler } from '@modelcontextprotocol/node';
+import type { AuthInfo } from '@modelcontextprotocol/server';
+import type { Request } from 'express';
+import { PlatformError } from '../platform-error.ts';
+import type { AdmittedRequest } from './admit-request.ts';
+import type { CallReport } from './call-report.ts';
+import type { ProtocolHandler } from './protocol-handler.ts';
+import { TOOLS_PATH } from './resource-metadata.ts';
+
+interface Options {
+  readonly protocol: ProtocolHandler;
+  readonly report: CallReport;
+  /** The answer comes to nothing, as a fault wants it. */
+  readonly lost: boolean;
+  /** Told of a failure that is no refusal. */
+  readonly onFailure: (error: unknown) => void;
+}
+
+async function* nothing(): AsyncGenerator<never> {}
+
+/** The request as the protocol needs it: its body was read, its credential and its host mean nothing any more. */
+function forProtocol({ headers }: Request, auth: AuthInfo) {
+  const { authorization: _authorization, ...others } = headers;
+  return {
+    method: 'POST',
+    url: TOOLS_PATH,
+    headers: { ...others, host: 'tools' },
+    auth,
+    [Symbol.asyncIterator]: nothing,
+  };
+}
+
+/** Takes an answer and sends it nowhere. */
+const nowhere: NodeServerResponseLike = {
+  writeHead: () => undefined,
+  write: () => true,
+  end: () => undefined,
+  on: () => undefined,
+};
+
+const isStream = (response: globalThis.Response): boolean =>
+  response.headers.get('content-type')?.startsWith('text/event-stream') === true;
+
+/**
+ * Has the protocol answer a request that was let in. The record is written before the client can read how it
+ * ended: with the outcome of the tool where the answer is a stream that is open by then, else with the answer.
+ */
+export async function serveExchange(
+  request: Request,
+  response: NodeServerResponseLike,
+  { credential, message, tool }: AdmittedRequest,
+  { protocol, report, lost, onFailure }: Options,
+): Promise<void> {
+  let toolRuns = tool !== null;
+  let status: number | null = null;
+  report.tool = tool;
+  const write = (): void => report.write(lost ? null : status);
+
+  const auth = protocol.open({
+    credential,
+    onOutcome(refusal) {
+      toolRuns = false;
+      if (refusal === null) {
+        report.trace.seal();
+      } else {
+        report.trace.refuse(refusal);
+        report.code = refusal instanceof PlatformError ? refusal.code : 'internal_error';
+        if (report.code === 'internal_error') onFailure(refusal);
+      }
+      if (status !== null) write();
+    },
+  });
+  const serve = toNodeHandler(
+    {
+      async fetch(...given) {
+        const answer = await protocol.fetch(...given);
+        status = answer.status;
+        if (!toolRuns || !isStream(answer)) write();
+        return answer;
+      },
+    },
+    { onerror: onFailure },
+  );
+  await serve(forProtocol(request, auth), lost ? nowhere : response, message);
+  write();
+}

@@ -1,0 +1,31 @@
+import type { Queryable } from '../../runtime/database/database.ts';
+import type { ListConnectionsContext } from '../connections/list-connections.ts';
+import type { MediaAddress } from '../media/media-address.ts';
+import type { PageCursors } from '../messages/page-cursor.ts';
+import { listConnectionsTool } from './list-connections-tool.ts';
+import { createProtocolHandler } from './protocol-handler.ts';
+import { readMessagesTool } from './read-messages-tool.ts';
+import { type SendToolDependencies, sendMessageTool } from './send-message-tool.ts';
+import { createToolServer, type ToolServer } from './tool-server.ts';
+
+/** What the tools and their server stand on. */
+interface Options
+  extends Omit<Parameters<typeof createToolServer>[0], 'protocol' | 'stopping'>,
+    Omit<SendToolDependencies, 'stopping' | 'clock'>,
+    Pick<ListConnectionsContext, 'neutralPicture'> {
+  readonly database: Queryable;
+  readonly cursors: PageCursors;
+  readonly mediaAddress: MediaAddress;
+}
+
+/** The table of tools, over the same domain functions as the REST endpoints, and the server that offers them. */
+export function startTools(options: Options): ToolServer {
+  const stopping = new AbortController();
+  const tools = [
+    listConnectionsTool(options),
+    sendMessageTool({ ...options, stopping: stopping.signal }),
+    readMessagesTool(options),
+  ];
+  const protocol = createProtocolHandler({ tools, logger: options.logger });
+  return createToolServer({ ...options, protocol, stopping });
+}

@@ -1,0 +1,37 @@
+import { HEADERS } from '../../contract/service/headers.ts';
+import { ASSUMPTIONS } from '../assumptions.ts';
+import type { BaseUrls } from '../platform-options.ts';
+import { type Answer, answerOf } from '../rest/answer.ts';
+import { ScopeMissing, UnreadableMessage } from './admit-request.ts';
+import { resourceMetadataUrl } from './resource-metadata.ts';
+
+/** Codes of JSON-RPC and of its transport over HTTP. */
+const PARSE_ERROR = -32_700;
+const REFUSED = -32_000;
+
+/** A refusal in the protocol's own words, for what is no matter of the credential. */
+export function protocolRefusal(status: number, code: number, message: string): Answer {
+  return { status, body: { jsonrpc: '2.0', error: { code, message }, id: null } };
+}
+
+/** The challenge, with the scopes to ask for and where to find who issues tokens (RFC 6750, 3; RFC 9728, 5.1). */
+function challenged(answer: Answer, scopes: readonly string[], baseUrls: BaseUrls): Answer {
+  const challenge = answer.headers?.[HEADERS.wwwAuthenticate];
+  if (challenge === undefined) return answer;
+  const more = `scope="${scopes.join(' ')}", resource_metadata="${resourceMetadataUrl(baseUrls)}"`;
+  return { ...answer, headers: { ...answer.headers, [HEADERS.wwwAuthenticate]: `${challenge}, ${more}` } };
+}
+
+/** The answer to a request that was not let in, or that failed before a tool ran. */
+export function refuseRequest(error: unknown, baseUrls: BaseUrls): Answer {
+  if (error instanceof UnreadableMessage)
+    return protocolRefusal(400, PARSE_ERROR, `Parse error: ${error.message}`);
+  if (error instanceof ScopeMissing) return challenged(answerOf(error.refusal), error.scopes, baseUrls);
+  const answer = challenged(answerOf(error), ASSUMPTIONS.toolScopes.value, baseUrls);
+  return answer.status === 405 ? { ...answer, headers: { ...answer.headers, Allow: 'POST' } } : answer;
+}
+
+/** The answer to a page that may not call. */
+export function refuseOrigin(): Answer {
+  return protocolRefusal(403, REFUSED, 'Pages of this origin may not call.');
+}
