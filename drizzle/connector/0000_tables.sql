@@ -326,6 +326,7 @@ CREATE TABLE "connector"."receiver_tallies" (
 );
 --> statement-breakpoint
 ALTER TABLE "connector"."outbound_media" ADD CONSTRAINT "outbound_media_outbound_id_outbound_id_fk" FOREIGN KEY ("outbound_id") REFERENCES "connector"."outbound"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+CREATE INDEX "accounts_subscription" ON "connector"."accounts" USING btree ("subscription_id");--> statement-breakpoint
 CREATE INDEX "connections_account" ON "connector"."connections" USING btree ("account_id");--> statement-breakpoint
 CREATE INDEX "creations_due" ON "connector"."creations" USING btree ("next_attempt_at") WHERE "connector"."creations"."next_attempt_at" is not null;--> statement-breakpoint
 CREATE UNIQUE INDEX "change_batches_seq" ON "connector"."change_batches" USING btree ("last_seq") WHERE "connector"."change_batches"."last_seq" is not null;--> statement-breakpoint

@@ -1,6 +1,7 @@
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
+import { unclaimedAccount } from '../inbox/assign-accounts.ts';
 import type { Subscription, SubscriptionSecret, SubscriptionSecrets } from '../inbox/subscription-secrets.ts';
 import { secretContext } from './account-store.ts';
 
@@ -174,7 +175,10 @@ async function openEntry(keyRing: KeyRing, row: SecretRow, known: Entry | undefi
       acceptUntil: row.previousAcceptUntil,
     });
   }
-  return { row, subscription: { subscriptionId: row.id, accountId: row.accountId ?? '', secrets } };
+  return {
+    row,
+    subscription: { subscriptionId: row.id, accountId: row.accountId ?? unclaimedAccount(row.id), secrets },
+  };
 }
 
 function sameSecrets(a: SecretRow, b: SecretRow): boolean {

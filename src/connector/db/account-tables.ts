@@ -2,22 +2,26 @@ import { bigint, boolean, index, smallint, text } from 'drizzle-orm/pg-core';
 import { connectorSchema, epochMs } from './connector-schema.ts';
 
 /** A credential of the service: an API key, or a grant of an OAuth app. `sealed_credential` is never plain. */
-export const accounts = connectorSchema.table('accounts', {
-  id: text('id').primaryKey(),
-  kind: text('kind').$type<'api_key' | 'oauth'>().notNull(),
-  /** The CRM's own name of it. */
-  label: text('label'),
-  /** Null: receives webhooks only and never calls the service. */
-  baseUrl: text('base_url'),
-  /** Null: it is a grant, whose tokens have a table of their own, or never calls the service. */
-  sealedCredential: text('sealed_credential'),
-  /** SHA-256 of an API key: sealed values of one key differ, and one key must not make two accounts. */
-  credentialDigest: text('credential_digest').unique(),
-  /** Changes with the API key or the consent, so that a refused one is not tried again until then. */
-  credentialVersion: bigint('credential_version', { mode: 'number' }).notNull().default(1),
-  subscriptionId: text('subscription_id').notNull(),
-  createdAt: epochMs('created_at').notNull(),
-});
+export const accounts = connectorSchema.table(
+  'accounts',
+  {
+    id: text('id').primaryKey(),
+    kind: text('kind').$type<'api_key' | 'oauth'>().notNull(),
+    /** The CRM's own name of it. */
+    label: text('label'),
+    /** Null: receives webhooks only and never calls the service. */
+    baseUrl: text('base_url'),
+    /** Null: it is a grant, whose tokens have a table of their own, or never calls the service. */
+    sealedCredential: text('sealed_credential'),
+    /** SHA-256 of an API key: sealed values of one key differ, and one key must not make two accounts. */
+    credentialDigest: text('credential_digest').unique(),
+    /** Changes with the API key or the consent, so that a refused one is not tried again until then. */
+    credentialVersion: bigint('credential_version', { mode: 'number' }).notNull().default(1),
+    subscriptionId: text('subscription_id').notNull(),
+    createdAt: epochMs('created_at').notNull(),
+  },
+  (table) => [index('accounts_subscription').on(table.subscriptionId)],
+);
 
 /**
  * A webhook path with its signing secret. An API-key account has one of its own; the grants of an OAuth app

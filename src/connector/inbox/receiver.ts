@@ -7,6 +7,7 @@ import type { Metrics } from '../../runtime/metrics/metrics.ts';
 import { FIRST_SUBSCRIPTION_ID } from '../accounts/account-store.ts';
 import type { BatchResult, RawDelivery } from '../db/batch.ts';
 import { answerRefusal, answerTaken } from './answers.ts';
+import { assignAccounts, claimingSubscription } from './assign-accounts.ts';
 import { checkSignature } from './check-signature.ts';
 import { commitDeliveries } from './commit-deliveries.ts';
 import { type CommitQueueLimits, createCommitQueue } from './commit-queue.ts';
@@ -52,7 +53,10 @@ export interface ReceiverOptions {
   readonly limits?: Partial<ReceiverLimits>;
   /** Told after each commit: the feed's nudge. */
   readonly onCommitted?: () => void;
-  /** Told after a commit with connection events: time for a poll of that account. */
+  /**
+   * Told after a commit with connection events: time for a poll of that account. It may be an `unclaimedAccount`: then
+   * any account of its subscription may list the connection.
+   */
   readonly onConnectionEvent?: (accountId: string) => void;
 }
 
@@ -84,27 +88,42 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     clock,
     commit: async (batch) => {
       const finished = metrics.commitStarted();
-      const failed = await commitDeliveries(
-        {
-          database,
-          clock,
-          logger,
-          deadlineMs: limits.commitDeadlineMs,
-          onCommitted: announce,
-          onFailed: metrics.commitFailed,
-        },
-        batch,
-      );
+      const failed = await commitAssigned(batch);
       finished();
       return failed;
     },
   });
 
+  /** Resolves with the deliveries of the batch that were not stored. */
+  async function commitAssigned(batch: readonly RawDelivery[]): Promise<ReadonlySet<RawDelivery>> {
+    const assigned = await assignAccounts(database, batch, limits.commitDeadlineMs).catch((err: unknown) => {
+      logger.error({ err, count: batch.length }, 'the accounts of deliveries could not be read');
+      return null;
+    });
+    if (assigned === null) return new Set(batch);
+    const failed = await commitDeliveries(
+      {
+        database,
+        clock,
+        logger,
+        deadlineMs: limits.commitDeadlineMs,
+        onCommitted: announce,
+        onFailed: metrics.commitFailed,
+      },
+      assigned,
+    );
+    return new Set(batch.filter((_, index) => isIn(failed, assigned[index])));
+  }
+
   function announce(result: BatchResult, deliveries: readonly RawDelivery[]): void {
     metrics.committed(result, deliveries);
     options.onCommitted?.();
     if (options.onConnectionEvent === undefined) return;
-    const told = deliveries.filter((delivery) => delivery.connection !== undefined);
+    // A connection that no account has claimed is told of by a message alone, too: a listing will show whose it is.
+    const told = deliveries.filter(
+      ({ accountId, message, connection }) =>
+        connection !== undefined || (message !== undefined && claimingSubscription(accountId) !== null),
+    );
     for (const accountId of new Set(told.map((delivery) => delivery.accountId))) {
       options.onConnectionEvent(accountId);
     }
@@ -202,6 +221,10 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       await settle();
     },
   };
+}
+
+function isIn(failed: ReadonlySet<RawDelivery>, delivery: RawDelivery | undefined): boolean {
+  return delivery !== undefined && failed.has(delivery);
 }
 
 /** How long ago a request claims to have been signed, in milliseconds. Nothing vouches for it. */

@@ -14,6 +14,7 @@ export interface SubscriptionSecret {
 /** A webhook path's subscription as the receiver needs it. */
 export interface Subscription {
   readonly subscriptionId: string;
+  /** Whose events arrive here; see `unclaimedAccount` where several accounts share it. */
   readonly accountId: string;
   readonly secrets: readonly SubscriptionSecret[];
 }

@@ -1,0 +1,78 @@
+import type { Queryable } from '../../runtime/database/database.ts';
+import type { RawDelivery } from '../db/batch.ts';
+
+const UNCLAIMED = 'unclaimed:';
+
+/**
+ * Stands in for the account of what arrives at a subscription that several accounts share, until it is known whose
+ * connection it is. A row that is made under it belongs to the account that lists the connection first.
+ */
+export function unclaimedAccount(subscriptionId: string): string {
+  return `${UNCLAIMED}${subscriptionId}`;
+}
+
+/** The subscription whose accounts may claim it; null when it is an account. */
+export function claimingSubscription(accountId: string): string | null {
+  return accountId.startsWith(UNCLAIMED) ? accountId.slice(UNCLAIMED.length) : null;
+}
+
+/**
+ * An event of a shared subscription belongs to the account of its connection. A connection that nobody knows is the
+ * only account's, if there is but one. One that belongs to another subscription's account stays unclaimed, so the
+ * event is kept and changes nothing.
+ */
+const OWNERS = `
+  select w.subscription_id as "subscriptionId", w.connection_id as "connectionId",
+         case when c.connection_id is null then o.id else a.id end as "accountId"
+    from unnest($1::text[], $2::text[]) as w(subscription_id, connection_id)
+    left join connector.connections c on c.connection_id = w.connection_id
+    left join connector.accounts a on a.id = c.account_id and a.subscription_id = w.subscription_id
+    left join (select subscription_id, min(id) as id from connector.accounts
+                where subscription_id = any($1::text[]) group by subscription_id having count(*) = 1) o
+      on o.subscription_id = w.subscription_id`;
+
+/**
+ * The same deliveries in the same order, those of shared subscriptions with the account of their connection. Costs one
+ * query for a batch that has such, and none for any other. Throws what the database throws.
+ */
+export async function assignAccounts(
+  db: Queryable,
+  deliveries: readonly RawDelivery[],
+  deadlineMs: number,
+): Promise<readonly RawDelivery[]> {
+  const open = deliveries.filter((delivery) => connectionToClaim(delivery) !== undefined);
+  if (open.length === 0) return deliveries;
+  const wanted = new Map(open.map((delivery) => [keyOf(delivery), delivery]));
+  const rows = await db.query<{ subscriptionId: string; connectionId: string; accountId: string | null }>(
+    OWNERS,
+    [
+      [...wanted.values()].map(({ subscriptionId }) => subscriptionId),
+      [...wanted.values()].map((delivery) => connectionToClaim(delivery)),
+    ],
+    { deadlineMs },
+  );
+  const owners = new Map(rows.map((row) => [`${row.subscriptionId}\n${row.connectionId}`, row.accountId]));
+  return deliveries.map((delivery) => {
+    const accountId = owners.get(keyOf(delivery));
+    return typeof accountId === 'string' ? assign(delivery, accountId) : delivery;
+  });
+}
+
+function connectionToClaim(delivery: RawDelivery): string | undefined {
+  if (claimingSubscription(delivery.accountId) === null) return undefined;
+  return (delivery.message ?? delivery.connection)?.connectionId;
+}
+
+function keyOf(delivery: RawDelivery): string {
+  return `${delivery.subscriptionId}\n${connectionToClaim(delivery) ?? ''}`;
+}
+
+function assign(delivery: RawDelivery, accountId: string): RawDelivery {
+  const { message, connection } = delivery;
+  return {
+    ...delivery,
+    accountId,
+    ...(message === undefined ? {} : { message: { ...message, accountId } }),
+    ...(connection === undefined ? {} : { connection: { ...connection, accountId } }),
+  };
+}
