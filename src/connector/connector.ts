@@ -7,7 +7,7 @@ import { measureDatabase } from '../runtime/metrics/measure-database.ts';
 import { createMetrics, type Metrics } from '../runtime/metrics/metrics.ts';
 import type { Queues } from '../runtime/queue/queues.ts';
 import type { KeyRing } from '../runtime/sealing/key-ring.ts';
-import { type Account, FIRST_ACCOUNT_ID } from './accounts/account-store.ts';
+import { type Account, FIRST_ACCOUNT_ID, readAccounts } from './accounts/account-store.ts';
 import { createAccounts } from './accounts/accounts.ts';
 import { ensureFirstAccount } from './accounts/first-account.ts';
 import { measureQuotas } from './accounts/quota.ts';
@@ -22,6 +22,7 @@ import { measureNumbering } from './feed/measure-numbering.ts';
 import type { ChangeHandlers } from './handover/handlers.ts';
 import { createHandover } from './handover/handover.ts';
 import { createHandoverMetrics, measureHandover } from './handover/handover-metrics.ts';
+import { claimingSubscription } from './inbox/assign-accounts.ts';
 import { createInboxKeeper } from './inbox/inbox-keeper.ts';
 import { createReceiver } from './inbox/receiver.ts';
 import { createReceiverTally } from './inbox/receiver-tally.ts';
@@ -29,6 +30,9 @@ import { measureConnections } from './licences/connection-metrics.ts';
 import { createLicenceWatch } from './licences/licence-watch.ts';
 import { createFileOpener } from './media/open-file.ts';
 import { readOwnOrigins } from './media/own-origins.ts';
+import { measureGrants } from './oauth/grant-metrics.ts';
+import { createOauth } from './oauth/oauth.ts';
+import type { OauthApp } from './oauth/oauth-app.ts';
 import { createOwnFileFetch } from './outbox/fetch-own-file.ts';
 import { measureWaitingSends } from './outbox/measure-waiting.ts';
 import { openSendingClient } from './outbox/open-client.ts';
@@ -49,6 +53,8 @@ export interface ConnectorOptions {
   readonly keyRing: KeyRing;
   /** The service of the first account. Absent: the service is never called. */
   readonly service?: { readonly baseUrl: string; readonly apiKey: string };
+  /** The OAuth app that this connector is. Absent: grants are neither made nor used. */
+  readonly oauth?: OauthApp;
   /** Public HTTPS address of the receiver; set: it is registered at the service. */
   readonly webhookPublicUrl?: string;
   /** Signing secret of a webhook that was registered by hand. */
@@ -104,12 +110,34 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
   measureNumbering(metrics, database, clock);
   measureWaitingSends(metrics, database, clock);
   measureHandover(metrics, database, clock);
+  measureGrants(metrics, database);
   const feed = createFeed({ database, clock, logger });
   const licences = createLicenceWatch({ database, clock, logger, onChanged: () => feed.nudge() });
   const keeper = createInboxKeeper({ database, clock, logger, retentionDays: options.inboxRetentionDays });
   // A process that was not told of the service does not call it, even if another one stored its key.
   const mayUse = (account: Account): boolean =>
-    account.id !== FIRST_ACCOUNT_ID || options.service !== undefined;
+    account.kind === 'oauth'
+      ? account.subscriptionId === oauth?.subscriptionId
+      : account.id !== FIRST_ACCOUNT_ID || options.service !== undefined;
+  const oauth =
+    options.oauth === undefined
+      ? null
+      : createOauth({
+          app: options.oauth,
+          database,
+          keyRing,
+          clock,
+          logger,
+          metrics,
+          owner,
+          random,
+          keeps: role !== 'web',
+          onGranted: async (accountId) => {
+            await accounts.takeUp(accountId);
+            await reconciler.pollSoon(accountId);
+          },
+        });
+  const grants = oauth?.credentials;
   const openFile = createFileOpener({ clock, ownOrigins: () => readOwnOrigins(database) });
   const outbox = createOutbox({
     database,
@@ -120,7 +148,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     random,
     metrics: createOutboxMetrics(metrics),
     sends: role !== 'web',
-    clientFor: (accountId) => openSendingClient({ database, keyRing, clock, mayUse }, accountId),
+    clientFor: (accountId) => openSendingClient({ database, keyRing, clock, grants, mayUse }, accountId),
     fetchFile: createOwnFileFetch(openFile),
     onCommitted: () => feed.nudge(),
   });
@@ -147,6 +175,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     intervalMs: options.reconcileIntervalMs,
     onCommitted: () => feed.nudge(),
     polls: mayUse,
+    grants,
   });
   const subscriptions = createSubscriptionSecrets({
     database,
@@ -173,6 +202,8 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     },
     polling: reconciler,
     polls: role !== 'web',
+    grants,
+    onRemoved: oauth?.revokeRemoved,
   });
   const calls = createConnectionCalls({
     database,
@@ -180,6 +211,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     clock,
     logger,
     random,
+    grants,
     mayUse,
     finishes: role !== 'web',
     onCommitted: () => feed.nudge(),
@@ -187,6 +219,16 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
   measureConnectionCalls(metrics, database, calls.watches);
   const probes = { database, queues, clock, logger, metrics };
   const web = role === 'worker' ? null : createWebSide();
+
+  /** Polls the account, or all that may list a connection which no account has claimed. */
+  async function pollClaimants(accountId: string): Promise<void> {
+    const subscriptionId = claimingSubscription(accountId);
+    if (subscriptionId === null) return await reconciler.pollSoon(accountId);
+    const all = await readAccounts(database).catch(() => []);
+    for (const { id } of all.filter((account) => account.subscriptionId === subscriptionId)) {
+      await reconciler.pollSoon(id);
+    }
+  }
 
   function createWebSide() {
     const tally = createReceiverTally({ database, clock, logger });
@@ -198,7 +240,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
       metrics,
       tally,
       onCommitted: () => feed.nudge(),
-      onConnectionEvent: (accountId) => void reconciler.pollSoon(accountId),
+      onConnectionEvent: (accountId) => void pollClaimants(accountId),
     });
     const changes = createChangesRouter({ feed, clock });
     const { apiToken } = options;
@@ -221,6 +263,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
         watches: calls.watches,
         closing: calls.closing,
         isConfigured,
+        consents: oauth?.consents ?? null,
       }),
       receiver,
       tally,
@@ -236,6 +279,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
       keeper.start();
       if (role !== 'web') licences.start();
       web?.tally.start();
+      await oauth?.start();
       await accounts.start();
       await outbox.start();
       calls.start();
@@ -248,6 +292,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     },
     async settle() {
       await web?.receiver.settle();
+      await oauth?.settle();
       await reconciler.settle();
       await outbox.settle();
       await calls.settle();
@@ -262,6 +307,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
         outbox.close(),
         handover.close(),
         accounts.close(),
+        oauth?.close(),
         calls.close(),
         keeper.close(),
         licences.close(),

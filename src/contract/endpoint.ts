@@ -16,7 +16,12 @@ export interface AnswerDefinition {
   /** Shape of the body; of the `data` of one event when the answer is a stream. Absent: no JSON body. */
   readonly schema?: z.ZodType;
   /** `application/json` unless told. */
-  readonly contentType?: 'application/json' | 'text/event-stream' | 'application/octet-stream' | 'text/plain';
+  readonly contentType?:
+    | 'application/json'
+    | 'text/event-stream'
+    | 'application/octet-stream'
+    | 'text/plain'
+    | 'text/html';
   readonly headers?: readonly HeaderDefinition[];
 }
 

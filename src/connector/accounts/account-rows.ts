@@ -16,10 +16,14 @@ export interface EndingLicense {
 export interface AccountRow {
   readonly id: string;
   readonly kind: AccountKind;
+  readonly label: string | null;
   readonly baseUrl: string | null;
   readonly hasCredential: boolean;
   /** The service refuses this credential for good. */
   readonly refused: boolean;
+  /** When its grant ended, and the code that the server gave; null: it stands, or there is none. */
+  readonly endedAt: number | null;
+  readonly endedReason: string | null;
   readonly subscriptionId: string;
   readonly isFirst: boolean;
   readonly registeredUrl: string | null;
@@ -33,14 +37,17 @@ export interface AccountRow {
 }
 
 const SELECT = `
-  select a.id, a.kind, a.base_url as "baseUrl", a.sealed_credential is not null as "hasCredential",
+  select a.id, a.kind, a.label, a.base_url as "baseUrl",
+         a.kind = 'oauth' or a.sealed_credential is not null as "hasCredential",
+         g.ended_at as "endedAt", g.ended_reason as "endedReason",
          coalesce(p.refused_credential_version = a.credential_version, false) as refused,
          a.subscription_id as "subscriptionId", coalesce(s.is_first, false) as "isFirst",
          s.registered_url as "registeredUrl", s.registered_at as "registeredAt",
          s.rotation_pending_owner is not null as "inDoubt", a.created_at as "createdAt"
     from connector.accounts a
     left join connector.subscriptions s on s.id = a.subscription_id
-    left join connector.poll_states p on p.account_id = a.id`;
+    left join connector.poll_states p on p.account_id = a.id
+    left join connector.oauth_grants g on g.account_id = a.id`;
 
 type Stored = Omit<AccountRow, 'quota' | 'endingLicenses'>;
 

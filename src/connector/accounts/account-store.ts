@@ -9,10 +9,13 @@ export const FIRST_SUBSCRIPTION_ID = 'default';
 export interface Account {
   readonly id: string;
   readonly kind: 'api_key' | 'oauth';
+  readonly label: string | null;
   /** Null: receives webhooks only. */
   readonly baseUrl: string | null;
   readonly hasCredential: boolean;
-  /** Rises with each new credential. */
+  /** Its grant has ended: nothing is asked of the service for it until the customer consents again. */
+  readonly awaitsConsent: boolean;
+  /** Rises with each new API key or consent. */
   readonly credentialVersion: number;
   readonly subscriptionId: string;
   readonly createdAt: number;
@@ -20,7 +23,9 @@ export interface Account {
   readonly quotaReadAt: number | null;
 }
 
-const COLUMNS = `id, kind, base_url as "baseUrl", sealed_credential is not null as "hasCredential",
+const COLUMNS = `id, kind, label, base_url as "baseUrl",
+  kind = 'oauth' or sealed_credential is not null as "hasCredential",
+  exists (select from connector.oauth_grants where account_id = accounts.id and ended_at is not null) as "awaitsConsent",
   credential_version as "credentialVersion", subscription_id as "subscriptionId", created_at as "createdAt",
   (select read_at from connector.quotas where account_id = id) as "quotaReadAt"`;
 

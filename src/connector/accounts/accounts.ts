@@ -5,7 +5,7 @@ import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
 import { type Account, readAccount } from './account-store.ts';
 import { createAccountWatch } from './account-watch.ts';
 import { addAccount } from './add-account.ts';
-import { createRegistrations, type Registrations } from './registrations.ts';
+import { type AppGrants, createRegistrations, type Registrations } from './registrations.ts';
 import { removeAccount } from './remove-account.ts';
 
 export interface AccountsOptions {
@@ -31,6 +31,10 @@ export interface AccountsOptions {
   };
   /** This process polls by itself what other processes add. */
   readonly polls: boolean;
+  /** The OAuth app; undefined: its grants are not used by this process. */
+  readonly grants?: AppGrants | undefined;
+  /** Told of the refresh token that a removed account leaves behind. */
+  readonly onRemoved?: ((accountId: string, sealedRefreshToken: string) => void) | undefined;
 }
 
 /** The accounts of this connector, each with its own credential, schedule, webhook path and secret. */
@@ -42,6 +46,8 @@ export interface Accounts extends Pick<Registrations, 'nudge' | 'rotate'> {
    * attempt to register was made. Throws what `addAccount` throws.
    */
   add(service: { readonly baseUrl: string; readonly apiKey: string }): Promise<string>;
+  /** Takes up an account that this process has just stored, or whose credential it has replaced. Never rejects. */
+  takeUp(accountId: string): Promise<void>;
   /** Removes an account and ends what is done for it, see `removeAccount`. False when there is none such. */
   remove(accountId: string): Promise<boolean>;
   close(): Promise<void>;
@@ -56,6 +62,7 @@ export function createAccounts(options: AccountsOptions): Accounts {
     publicUrl: options.publicUrl ?? null,
     mayUse: options.mayUse,
     onIssued: options.onIssued,
+    grants: options.grants,
     random,
     settleMs: options.settleMs,
   });
@@ -75,23 +82,34 @@ export function createAccounts(options: AccountsOptions): Accounts {
     onLooked: () => registrations.nudgeAbandoned(),
   });
 
+  async function takeUp(accountId: string): Promise<void> {
+    try {
+      await watch.look();
+      if (options.polls) return;
+      const account = await readAccount(database, accountId);
+      if (account !== null) await polling.begin(account);
+    } catch (err) {
+      // It is kept: what fails now is made up for by the next look of some process.
+      logger.warn({ err, accountId }, 'an account was added, and is taken up later');
+    }
+  }
+
   return {
+    takeUp,
     async start() {
       await watch.start();
       started = true;
     },
     async add(service) {
       const id = await addAccount({ database, keyRing, clock }, service);
-      const account = await readAccount(database, id);
-      // From here on it is kept: what fails now is made up for by the next look of some process.
-      await watch.look().catch((err: unknown) => {
-        logger.warn({ err, accountId: id }, 'an account was added, and is taken up later');
-      });
-      if (account !== null && !options.polls) await polling.begin(account);
+      await takeUp(id);
       return id;
     },
     async remove(accountId) {
-      if (!(await removeAccount(database, accountId, clock.now()))) return false;
+      const removed = await removeAccount(database, accountId, clock.now());
+      if (removed === null) return false;
+      // After the account is gone: what the service does or does not answer holds nobody up.
+      if (removed.sealedRefreshToken !== null) options.onRemoved?.(accountId, removed.sealedRefreshToken);
       await watch.look().catch((err: unknown) => {
         logger.warn({ err, accountId }, 'an account was removed, and is let go of later');
       });

@@ -6,34 +6,38 @@ import { type Account, openCredential } from './account-store.ts';
 
 /**
  * Where the bearer token of a call comes from. A port: an API key never changes while its account stands, an
- * access token of an OAuth grant is renewed behind this same call.
+ * access token of an OAuth grant is renewed behind these same calls.
  */
 export interface CredentialSource {
-  /** The token of the moment. Throws what the database or the key ring throws. */
+  /** The token of the moment. Throws what the database or the key ring throws, and a `ServiceError` for a grant. */
   authorization(): Promise<string>;
+  /** A token in place of one that the service has refused with 401. Absent: there is none, and never will be. */
+  renew?(refused: string): Promise<string>;
+}
+
+/** Where the access tokens of grants come from. */
+export interface GrantSources {
+  of(accountId: string): CredentialSource;
 }
 
 export interface CredentialOptions {
   readonly database: Database;
   readonly keyRing: KeyRing;
   readonly clock: Clock;
+  /** Absent: this process has no OAuth app, so it cannot use its grants. */
+  readonly grants?: GrantSources | undefined;
 }
 
-/** The account has no credential, or one of a kind that this version cannot use. */
+/** The account has no credential, or one of a kind that this process cannot use. */
 export class NoCredential extends Error {
   override readonly name = 'NoCredential';
 }
 
-/** The credential of an account, opened once and when it is first needed. Implements `Authentication`. */
+/** The credential of an account, opened when it is first needed. Implements `Authentication`. */
 export function credentialOf(options: CredentialOptions, account: Account): CredentialSource {
-  switch (account.kind) {
-    case 'api_key':
-      return apiKeyOf(options, account.id);
-    case 'oauth':
-      return {
-        authorization: () => Promise.reject(new NoCredential('grants of an OAuth app are not supported yet')),
-      };
-  }
+  if (account.kind === 'api_key') return apiKeyOf(options, account.id);
+  if (options.grants !== undefined) return options.grants.of(account.id);
+  return { authorization: () => Promise.reject(new NoCredential('this process has no OAuth app')) };
 }
 
 function apiKeyOf({ database, keyRing }: CredentialOptions, accountId: string): CredentialSource {
@@ -56,10 +60,20 @@ function apiKeyOf({ database, keyRing }: CredentialOptions, accountId: string): 
 
 /** A client of the service for an account, with its credential as it is stored now. Make one for each task. */
 export function clientOf(options: CredentialOptions, account: Account): ServiceClient {
-  const credential = credentialOf(options, account);
+  return clientWith(credentialOf(options, account), account, options.clock);
+}
+
+/** A client of the service of an account, with any credential for it. */
+export function clientWith(
+  credential: CredentialSource,
+  { baseUrl }: Pick<Account, 'baseUrl'>,
+  clock: Clock,
+): ServiceClient {
+  const { renew } = credential;
   return createServiceClient({
-    baseUrl: account.baseUrl ?? '',
+    baseUrl: baseUrl ?? '',
     token: () => credential.authorization(),
-    clock: options.clock,
+    ...(renew === undefined ? {} : { renew: (refused) => renew(refused) }),
+    clock,
   });
 }

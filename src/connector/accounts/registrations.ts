@@ -2,12 +2,17 @@ import type { Database } from '../../runtime/database/database.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
 import type { LeaseKeeper } from '../leases/hold-lease.ts';
 import { type Account, FIRST_SUBSCRIPTION_ID } from './account-store.ts';
-import { clientOf } from './credential-source.ts';
+import { type CredentialSource, clientOf, clientWith } from './credential-source.ts';
 import { createRegistrar, type Registrar } from './registrar.ts';
 import type { Replaced } from './replace-secret.ts';
 
 /** A replacement that takes longer may have lost its owner, whose lease has run out by then. */
 const OWNER_GONE_MS = 10_000;
+
+/** Credentials of an OAuth app, by the subscription that its grants share. */
+export interface AppGrants {
+  ofSubscription(subscriptionId: string): CredentialSource;
+}
 
 export interface RegistrationsOptions {
   readonly keeper: LeaseKeeper;
@@ -18,6 +23,7 @@ export interface RegistrationsOptions {
   readonly mayUse: (account: Account) => boolean;
   /** Told when an account has a new secret. */
   readonly onIssued: (accountId: string) => Promise<void>;
+  readonly grants?: AppGrants | undefined;
   readonly random: () => number;
   readonly settleMs?: number | undefined;
 }
@@ -46,60 +52,73 @@ export class UnknownCredential extends Error {
 }
 
 interface Registered {
-  readonly subscriptionId: string;
+  /** More than one where the grants of an app share a subscription. */
+  readonly accountIds: Set<string>;
   readonly registrar: Registrar;
 }
 
-/** Registers the webhook of each account at its own path, and rotates secrets. */
+/** Registers the webhook of each subscription at its own path, and rotates secrets. */
 export function createRegistrations(options: RegistrationsOptions): Registrations {
-  const { keeper, keyRing, publicUrl, mayUse, onIssued, random, settleMs } = options;
+  const { keeper, keyRing, publicUrl, mayUse, onIssued, grants, random, settleMs } = options;
   const { database, clock } = keeper;
-  const byAccount = new Map<string, Registered>();
+  const bySubscription = new Map<string, Registered>();
 
-  function registrarOf(account: Account): Registrar {
-    const { id, subscriptionId } = account;
-    return createRegistrar({
+  function register(account: Account): Registered {
+    const { subscriptionId } = account;
+    const accountIds = new Set<string>();
+    const registrar = createRegistrar({
       keeper,
       keyRing,
-      client: () => clientOf({ database, keyRing, clock }, account),
+      client: () =>
+        account.kind === 'oauth' && grants !== undefined
+          ? clientWith(grants.ofSubscription(subscriptionId), account, clock)
+          : clientOf({ database, keyRing, clock }, account),
       subscriptionId,
       url: publicUrl === null ? null : webhookUrl(publicUrl, subscriptionId),
       settleMs,
       random,
-      onIssued: () => onIssued(id),
+      onIssued: async () => {
+        for (const id of accountIds) await onIssued(id);
+      },
     });
+    return { accountIds, registrar };
   }
 
   function nudge(subscriptionId: string): void {
-    for (const each of byAccount.values()) {
-      if (each.subscriptionId === subscriptionId) each.registrar.nudge();
-    }
+    bySubscription.get(subscriptionId)?.registrar.nudge();
+  }
+
+  function findByAccount(accountId: string): [string, Registered] | undefined {
+    return [...bySubscription].find(([, { accountIds }]) => accountIds.has(accountId));
   }
 
   return {
     async add(account) {
-      // The webhook of a grant is set on its app, and its secret with it.
-      if (account.kind !== 'api_key' || !account.hasCredential || !mayUse(account)) return;
-      const registrar = byAccount.get(account.id)?.registrar ?? registrarOf(account);
-      byAccount.set(account.id, { subscriptionId: account.subscriptionId, registrar });
-      await registrar.attempt();
+      if (!account.hasCredential || !mayUse(account)) return;
+      const registered = bySubscription.get(account.subscriptionId) ?? register(account);
+      bySubscription.set(account.subscriptionId, registered);
+      registered.accountIds.add(account.id);
+      await registered.registrar.attempt();
     },
     async remove(accountId) {
-      const registered = byAccount.get(accountId);
-      byAccount.delete(accountId);
-      await registered?.registrar.close();
+      const [subscriptionId, registered] = findByAccount(accountId) ?? [];
+      if (subscriptionId === undefined || registered === undefined) return;
+      registered.accountIds.delete(accountId);
+      if (registered.accountIds.size > 0) return;
+      bySubscription.delete(subscriptionId);
+      await registered.registrar.close();
     },
     nudge,
     async nudgeAbandoned() {
       for (const id of await readAbandoned(database, clock.now() - OWNER_GONE_MS)) nudge(id);
     },
     async rotate(accountId, compromised) {
-      const registered = byAccount.get(accountId);
+      const [, registered] = findByAccount(accountId) ?? [];
       if (registered === undefined) throw new UnknownCredential();
       return await registered.registrar.rotate(compromised);
     },
     async close() {
-      await Promise.all([...byAccount.values()].map(({ registrar }) => registrar.close()));
+      await Promise.all([...bySubscription.values()].map(({ registrar }) => registrar.close()));
     },
   };
 }

@@ -1,18 +1,31 @@
 import type { Database, Queryable } from '../../runtime/database/database.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
+import { verifierContext } from '../oauth/flow-store.ts';
+import { tokenContext } from '../oauth/grant-store.ts';
 import { credentialContext, secretContext } from './account-store.ts';
 
 /** Where sealed values lie, and what each is bound to. */
 const SEALED_COLUMNS = [
-  { table: 'accounts', column: 'sealed_credential', context: credentialContext },
-  { table: 'subscriptions', column: 'sealed_secret', context: secretContext },
-  { table: 'subscriptions', column: 'sealed_previous_secret', context: secretContext },
-  { table: 'subscriptions', column: 'sealed_configured_secret', context: secretContext },
+  { table: 'accounts', key: 'id', column: 'sealed_credential', context: credentialContext },
+  { table: 'subscriptions', key: 'id', column: 'sealed_secret', context: secretContext },
+  { table: 'subscriptions', key: 'id', column: 'sealed_previous_secret', context: secretContext },
+  { table: 'subscriptions', key: 'id', column: 'sealed_configured_secret', context: secretContext },
+  { table: 'oauth_grants', key: 'account_id', column: 'sealed_access_token', context: accessContext },
+  { table: 'oauth_grants', key: 'account_id', column: 'sealed_refresh_token', context: refreshContext },
+  { table: 'oauth_flows', key: 'id', column: 'sealed_verifier', context: verifierContext },
 ] as const;
+
+function accessContext(accountId: string): string {
+  return tokenContext(accountId, 'access');
+}
+
+function refreshContext(accountId: string): string {
+  return tokenContext(accountId, 'refresh');
+}
 
 /** A sealed value as it is stored. */
 export interface SealedValue {
-  /** Of its row: an account or a subscription. */
+  /** Of its row: an account, a subscription, or a consent that was begun. */
   readonly id: string;
   /** What it is, for people. */
   readonly what: string;
@@ -23,9 +36,9 @@ export interface SealedValue {
 /** Every sealed value there is. Throws as `query` does. */
 export async function listSealed(db: Queryable): Promise<SealedValue[]> {
   const values: SealedValue[] = [];
-  for (const { table, column, context } of SEALED_COLUMNS) {
+  for (const { table, key, column, context } of SEALED_COLUMNS) {
     const rows = await db.query<{ id: string; sealed: string }>(
-      `select id, ${column} as sealed from connector.${table} where ${column} is not null order by id`,
+      `select ${key} as id, ${column} as sealed from connector.${table} where ${column} is not null order by 1`,
     );
     const what = column.replace('sealed_', '').replaceAll('_', ' ');
     values.push(...rows.map(({ id, sealed }) => ({ id, what, context: context(id), sealed })));
@@ -40,19 +53,18 @@ export async function listSealed(db: Queryable): Promise<SealedValue[]> {
  */
 export async function resealSecrets(database: Database, keyRing: KeyRing): Promise<number> {
   let resealed = 0;
-  for (const { table, column, context } of SEALED_COLUMNS) {
+  for (const { table, key, column, context } of SEALED_COLUMNS) {
     const rows = await database.query<{ id: string; sealed: string }>(
-      `select id, ${column} as sealed from connector.${table} where ${column} is not null`,
+      `select ${key} as id, ${column} as sealed from connector.${table} where ${column} is not null`,
     );
     for (const { id, sealed } of rows) {
       if (keyRing.isCurrent(sealed)) continue;
       const fresh = await keyRing.seal(await keyRing.open(sealed, context(id)), context(id));
       // Another process may have stored a newer secret meanwhile; that one stays.
-      await database.query(`update connector.${table} set ${column} = $3 where id = $1 and ${column} = $2`, [
-        id,
-        sealed,
-        fresh,
-      ]);
+      await database.query(
+        `update connector.${table} set ${column} = $3 where ${key} = $1 and ${column} = $2`,
+        [id, sealed, fresh],
+      );
       resealed += 1;
     }
   }

@@ -90,8 +90,10 @@ function present(row: AccountRow): ConnectorAccount {
   return {
     id: row.id,
     kind: row.kind,
+    label: row.label,
     baseUrl: row.baseUrl,
     state: judgeState(row),
+    reauth: presentReauth(row),
     subscriptionId: row.subscriptionId,
     webhookPath: row.isFirst ? path : `${path}/${row.subscriptionId}`,
     webhookUrl: row.registeredUrl,
@@ -126,6 +128,11 @@ function presentQuota({ quota }: AccountRow): ConnectorAccount['quota'] {
 
 function judgeState(row: AccountRow): ConnectorAccount['state'] {
   if (!row.hasCredential) return 'webhook_only';
-  if (!row.refused) return 'active';
-  return row.kind === 'oauth' ? 'reauth_required' : 'credential_refused';
+  if (row.endedAt !== null) return 'reauth_required';
+  return row.refused ? 'credential_refused' : 'active';
+}
+
+function presentReauth({ endedAt, endedReason }: AccountRow): ConnectorAccount['reauth'] {
+  if (endedAt === null) return null;
+  return { since: toIso(endedAt), reason: endedReason ?? 'unknown', startAt: '/v1/accounts/oauth' };
 }

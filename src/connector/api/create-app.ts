@@ -13,6 +13,8 @@ import type { Feed } from '../feed/feed.ts';
 import type { Handover } from '../handover/handover.ts';
 import type { Receiver } from '../inbox/receiver.ts';
 import type { OpenFile } from '../media/open-file.ts';
+import { routeCallback } from '../oauth/callback-router.ts';
+import type { Consents } from '../oauth/consents.ts';
 import type { Outbox } from '../outbox/outbox.ts';
 import type { PairingWatches } from '../pairing/pairing-watches.ts';
 import type { Reconciler } from '../reconcile/reconciler.ts';
@@ -38,6 +40,7 @@ import { cancelOutbound, getOutbound, listOutbound, queueMessage, retryOutbound 
 import { routePairing } from './pairing.ts';
 import { healthz, readyz, serveMetrics } from './probes.ts';
 import { sendReadReceipt } from './read-receipts.ts';
+import { startGrant } from './start-grant.ts';
 import { getSync, syncNow } from './sync.ts';
 import { getMessageTrace } from './trace.ts';
 
@@ -70,6 +73,8 @@ export interface WebParts extends ProbeParts {
   readonly outbox: Outbox;
   readonly handover: Pick<Handover, 'wake'>;
   readonly accounts: Accounts;
+  /** Null: this connector is no OAuth app. */
+  readonly consents: Consents | null;
   readonly watches: PairingWatches;
   readonly openFile: OpenFile;
   /** A client of the service for an account; null when this process may not use its credential. */
@@ -88,6 +93,7 @@ export function createWebApp(parts: WebParts): RequestListener {
   const operations = createOperations(parts, life);
   const names = [
     ...ROUTED_ELSEWHERE,
+    ...(parts.consents === null ? [] : ['finishGrant' as const]),
     ...PROBES,
     ...(Object.keys(operations) as (keyof typeof operations)[]),
   ] as const;
@@ -95,6 +101,7 @@ export function createWebApp(parts: WebParts): RequestListener {
   routeProbes(app, parts);
   app.use('/v1', checkToken(parts.apiToken));
   app.get(OPENAPI_PATH, serveOpenApi(names));
+  if (parts.consents !== null) app.use(routeCallback(parts.consents, logger));
   app.use(parts.changes.router);
   app.use(routePairing({ ...life, watches }));
   app.use(routeMedia({ database, logger, openFile, closing }));
@@ -122,6 +129,7 @@ function createOperations(parts: WebParts, life: ConnectionLifeOptions) {
   return {
     listAccounts: listAccounts(parts),
     addAccount: addAccount(parts),
+    startGrant: startGrant(parts),
     removeAccount: removeAccount(parts),
     rotateSecret: rotateSecret(parts),
     listConnections: listConnections(database),

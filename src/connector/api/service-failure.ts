@@ -2,6 +2,7 @@ import { ERRORS, type ErrorCode, isErrorCode } from '../../contract/service/erro
 import type { Queryable } from '../../runtime/database/database.ts';
 import { type Account, readAccounts } from '../accounts/account-store.ts';
 import { NoCredential } from '../accounts/credential-source.ts';
+import { OauthRefusal, ReauthRequired } from '../oauth/oauth-errors.ts';
 import { ServiceError, ServiceRefusal } from '../service-client/service-errors.ts';
 import { ApiError, invalid, notFound } from './api-error.ts';
 
@@ -19,6 +20,14 @@ export type PassedCodes = { readonly [Code in ErrorCode]?: string };
 export function describeServiceFailure(error: unknown, passed: PassedCodes = {}): unknown {
   if (error instanceof NoCredential) return invalid('accountId', error.message);
   if (!(error instanceof ServiceError)) return error;
+  if (error instanceof ReauthRequired) {
+    const how =
+      'Post its accountId to /v1/accounts/oauth and send the customer to the address that comes back.';
+    return new ApiError('reauth_required', `The grant has ended; the customer must consent again. ${how}`);
+  }
+  if (error instanceof OauthRefusal) {
+    return new ApiError('service_refused', `The authorization server refuses: ${error.error}.`);
+  }
   if (error.status === 429) {
     const wait = error.retryAfterMs ?? DEFAULT_WAIT_MS;
     return new ApiError('rate_limited', 'The service asks to wait; see Retry-After.', wait);

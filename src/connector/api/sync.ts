@@ -2,11 +2,13 @@ import type { SyncStatus } from '../../contract/connector/sync.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import { readAccounts } from '../accounts/account-store.ts';
+import { ReauthRequired } from '../oauth/oauth-errors.ts';
 import type { Reconciler } from '../reconcile/reconciler.ts';
 import type { SyncOutcome } from '../reconcile/sync-now.ts';
 import { reportSync } from '../reconcile/sync-report.ts';
 import { ApiError, notFound } from './api-error.ts';
 import type { Operation } from './operations.ts';
+import { describeServiceFailure } from './service-failure.ts';
 
 export interface SyncOptions {
   readonly database: Database;
@@ -51,6 +53,7 @@ function refuseUnclosed(outcome: SyncOutcome): void {
     case 'rate_limited':
       throw new ApiError('rate_limited', 'The service asks to wait; see Retry-After.', outcome.retryAfterMs);
     case 'refused':
+      if (outcome.code === 'reauth_required') throw describeServiceFailure(new ReauthRequired());
       throw new ApiError('service_refused', `The service refuses the poll: ${outcome.code}.`);
     case 'unreachable':
       throw new ApiError('service_unreachable', `The service does not answer: ${outcome.code}.`);

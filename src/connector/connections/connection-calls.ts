@@ -3,7 +3,7 @@ import type { Database } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
 import { type Account, readAccount } from '../accounts/account-store.ts';
-import { clientOf } from '../accounts/credential-source.ts';
+import { clientOf, type GrantSources } from '../accounts/credential-source.ts';
 import { createPairingWatches, type PairingWatches } from '../pairing/pairing-watches.ts';
 import type { ServiceClient } from '../service-client/service-client.ts';
 import { createCreationFinisher } from './finish-creations.ts';
@@ -17,6 +17,7 @@ export interface ConnectionCallsOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly random: () => number;
+  readonly grants?: GrantSources | undefined;
   /** Whether this process may use the credential of an account. */
   readonly mayUse: (account: Account) => boolean;
   /** Whether this process finishes what others began. */
@@ -43,7 +44,9 @@ export function createConnectionCalls(options: ConnectionCallsOptions): Connecti
   const { database, keyRing, clock, logger, random } = options;
   const closing = new AbortController();
   const open = (account: Account): ServiceClient | null =>
-    options.mayUse(account) && account.hasCredential ? clientOf({ database, keyRing, clock }, account) : null;
+    options.mayUse(account) && account.hasCredential
+      ? clientOf({ database, keyRing, clock, grants: options.grants }, account)
+      : null;
   const watches = createPairingWatches({ clock, logger, random, mostViewers: MOST_PAIRING_STREAMS });
   const finisher = createCreationFinisher({
     database,

@@ -42,12 +42,14 @@ const MOVING: ReadonlySet<LaneEnd['kind']> = new Set(['empty', 'waiting', 'more'
 
 const DUE = `
   SELECT h.connection_id AS "connectionId"
-    FROM (SELECT DISTINCT ON (o.connection_id) o.connection_id, o.next_attempt_at
+    FROM (SELECT DISTINCT ON (o.connection_id) o.connection_id, o.account_id, o.next_attempt_at
             FROM connector.outbound o WHERE o.state IN ('queued', 'sending')
            ORDER BY o.connection_id, o.position) h
    WHERE (h.next_attempt_at IS NULL OR h.next_attempt_at <= $1::bigint)
      AND NOT EXISTS (SELECT FROM connector.leases l
                       WHERE l.name = 'send:' || h.connection_id AND ${heldByLiving('$1::bigint')})
+     AND NOT EXISTS (SELECT FROM connector.oauth_grants g
+                      WHERE g.account_id = h.account_id AND g.ended_at IS NOT NULL)
    LIMIT ${MOST_SWEPT}`;
 
 /**

@@ -13,7 +13,7 @@ import { giveUpSend } from './settle.ts';
  * - `waiting`: its first send is not due before `until`, epoch ms.
  * - `more`: others get their turn; go on soon.
  * - `busy`: a living process has it.
- * - `stopped`: another process took over, this one stops, or it may not send for the account.
+ * - `stopped`: another process took over, this one stops, or it may not send for the account now.
  */
 export type LaneEnd =
   | { readonly kind: 'waiting'; readonly until: number }
@@ -88,7 +88,7 @@ async function takeStep(
     context.clock.now() > head.firstAttemptAt + LAST_ATTEMPT_AFTER_MS;
   if (isOver) return await giveUpSend(context, lease, head, null);
   const client = await context.clientFor(head.accountId);
-  if (client === 'elsewhere') return 'lost';
+  if (client === 'elsewhere' || client === 'paused') return 'lost';
   if (client === 'gone') return await giveUpSend(context, lease, head, 'account_removed');
   if (head.state === 'sending') return await lookUpSend(context, lease, head, client, signal);
   return await attemptSend(context, lease, head, client, signal);

@@ -3,7 +3,7 @@ import type { Database } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
 import { type Account, readAccount } from '../accounts/account-store.ts';
-import { clientOf } from '../accounts/credential-source.ts';
+import { clientOf, type GrantSources } from '../accounts/credential-source.ts';
 import { refreshQuota } from '../accounts/quota.ts';
 import { holdLease } from '../leases/hold-lease.ts';
 import type { Lease } from '../leases/lease.ts';
@@ -26,6 +26,7 @@ export interface AccountPollerOptions {
   readonly owner: string;
   /** Whether this process may use the credential of an account. */
   readonly polls: (account: Account) => boolean;
+  readonly grants?: GrantSources | undefined;
   /** Told after each write that the feed should show. */
   readonly onCommitted: () => void;
   /** Between 0 and 1. */
@@ -38,7 +39,7 @@ export interface AccountPollerOptions {
  * - `failed`: the error is noted, and polling waits until `retryAt`.
  * - `busy`: another poll of this account is under way.
  * - `waiting`: an earlier failure says to wait until `retryAt`; `asked` when the service said so.
- * - `refused`: the service refuses this credential for good.
+ * - `refused`: the service refuses this credential for good, or the grant has ended.
  * - `idle`: the account has no credential, is none of this process, or is gone.
  * - `stopped`: another process took over, or this one stops.
  */
@@ -51,7 +52,8 @@ export type PollOutcome =
       readonly asked: boolean;
       readonly errorCode: string;
     }
-  | { readonly kind: 'busy' | 'refused' | 'idle' | 'stopped' };
+  | { readonly kind: 'refused'; readonly code: string }
+  | { readonly kind: 'busy' | 'idle' | 'stopped' };
 
 export interface PollRequest {
   readonly accountId: string;
@@ -84,7 +86,9 @@ function findObstacle(
   request: PollRequest,
   now: number,
 ): PollOutcome | null {
-  if (state.refusedCredentialVersion === account.credentialVersion) return { kind: 'refused' };
+  if (account.awaitsConsent) return { kind: 'refused', code: 'reauth_required' };
+  if (state.refusedCredentialVersion === account.credentialVersion)
+    return { kind: 'refused', code: 'invalid_key' };
   if (state.notBefore === null || state.notBefore <= now) return null;
   if (request.impatient && !state.askedToWait) return null;
   const errorCode = state.lastErrorCode ?? 'unknown';
@@ -160,7 +164,9 @@ async function noteFailure(
     askedToWait: asked,
     refusedCredentialVersion: refused ? account.credentialVersion : null,
   });
-  return refused ? { kind: 'refused' } : { kind: 'failed', error, retryAt: now + waitMs, asked };
+  return refused
+    ? { kind: 'refused', code: errorCode }
+    : { kind: 'failed', error, retryAt: now + waitMs, asked };
 }
 
 async function readRegisteredAt(database: Database, subscriptionId: string): Promise<number | null> {

@@ -1,3 +1,4 @@
+import { ReauthRequired } from '../oauth/oauth-errors.ts';
 import { isRefusal, ServiceError } from '../service-client/service-errors.ts';
 
 const FIRST_MS = 15_000;
@@ -24,9 +25,9 @@ export function backOff(error: unknown, failures: number, random: number): BackO
   return { waitMs: Math.round(asked + Math.min(asked, 1_000) * random), asked: true };
 }
 
-/** True when no call can succeed until the credential changes. Implements `API keys`: never retry. */
+/** True when no call can succeed until the credential changes. Implements `API keys`: never retry, and `OAuth 2.0`. */
 export function isRefusedCredential(error: unknown): boolean {
-  return isRefusal(error, 'invalid_key');
+  return isRefusal(error, 'invalid_key') || error instanceof ReauthRequired;
 }
 
 /** Short and stable, for `GET /v1/sync`, metrics and logs. */

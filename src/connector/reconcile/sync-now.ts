@@ -59,7 +59,7 @@ function judge(outcome: PollOutcome, failures: number, now: number): SyncOutcome
     case 'idle':
       return { kind: 'idle' };
     case 'refused':
-      return { kind: 'refused', code: 'invalid_key' };
+      return { kind: 'refused', code: outcome.code };
     case 'waiting':
       return waitUntil(outcome.retryAt - now);
     case 'failed':

@@ -2,7 +2,7 @@ import type { AccountSync, ConnectionSync, WebhookHealth } from '../../contract/
 import { reachedTop } from '../../patterns/reconcile-walk.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
-import { readAccounts } from '../accounts/account-store.ts';
+import { type Account, readAccounts } from '../accounts/account-store.ts';
 import { toIso, toIsoOrNull } from '../iso-time.ts';
 import { IS_OPEN, WIDEST_MS } from './open-statuses.ts';
 import { type PollState, readPollState } from './poll-state.ts';
@@ -65,13 +65,13 @@ export async function reportSync(
   const chosen = accounts.filter((account) => accountId === undefined || account.id === accountId);
   if (accountId !== undefined && chosen.length === 0) return undefined;
   const reports: AccountSync[] = [];
-  for (const { id } of chosen) reports.push(await reportAccount(options, id));
+  for (const account of chosen) reports.push(await reportAccount(options, account));
   return reports;
 }
 
 async function reportAccount(
   { database, clock }: { readonly database: Queryable; readonly clock: Clock },
-  accountId: string,
+  { id: accountId, awaitsConsent }: Account,
 ): Promise<AccountSync> {
   const state = await readPollState(database, accountId);
   const progress = await readProgress(database, accountId);
@@ -87,6 +87,7 @@ async function reportAccount(
   const visible = new Set(rows.filter((row) => row.visible).map((row) => row.connectionId));
   return {
     accountId,
+    reauthRequired: awaitsConsent,
     coveredUntil: toIsoOrNull(coverage.watermark),
     // What a hidden connection misses cannot be read before it comes back.
     openGaps: coverage.gaps.length + visibility.filter(({ slot }) => visible.has(slot)).length,

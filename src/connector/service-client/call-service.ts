@@ -30,6 +30,8 @@ export interface ServiceCallerOptions {
   readonly baseUrl: string;
   /** The bearer token of the moment. */
   readonly token: () => string | Promise<string>;
+  /** Another token in place of a refused one. Absent: a refused token is refused. */
+  readonly renew?: ((refused: string) => Promise<string>) | undefined;
   readonly clock: Clock;
 }
 
@@ -38,7 +40,10 @@ export type ServiceCaller = (call: ServiceCall) => Promise<ServiceAnswer>;
 /**
  * Makes the one function through which every call goes: one attempt, one deadline over connecting and
  * reading, no redirect followed (it would carry the credential elsewhere), no answer beyond 8 MiB.
- * The caller throws `ServiceRefusal`, `ServiceUnreachable` and `ServiceAnswerUnreadable`, nothing else.
+ * Where tokens can be renewed, a 401 is followed by one more attempt with a newer one: a 401 is certain, nothing
+ * was done. Implements `OAuth 2.0`: on 401, refresh once and retry.
+ * The caller throws `ServiceRefusal`, `ServiceUnreachable`, `ServiceAnswerUnreadable`, and what `token` and
+ * `renew` throw.
  */
 export function createServiceCaller(options: ServiceCallerOptions): ServiceCaller {
   const http = ky.create({
@@ -51,6 +56,19 @@ export function createServiceCaller(options: ServiceCallerOptions): ServiceCalle
   });
   return async (call) => {
     const token = await options.token();
+    try {
+      return await attempt(call, token);
+    } catch (error) {
+      if (options.renew === undefined || !isUnauthorized(error)) throw error;
+      const newer = await options.renew(token);
+      return await attempt(call, newer).catch((second: unknown) => {
+        // Whatever the code says, of an access token it means this one: the account itself is not refused.
+        throw isUnauthorized(second) ? new ServiceRefusal({ status: 401, code: 'invalid_token' }) : second;
+      });
+    }
+  };
+
+  async function attempt(call: ServiceCall, token: string): Promise<ServiceAnswer> {
     const deadline = new AbortController();
     const cancel = options.clock.after(call.deadlineMs, () => deadline.abort(), { keepAlive: true });
     const signals = call.signal === undefined ? [deadline.signal] : [deadline.signal, call.signal];
@@ -64,7 +82,11 @@ export function createServiceCaller(options: ServiceCallerOptions): ServiceCalle
     } finally {
       cancel();
     }
-  };
+  }
+}
+
+function isUnauthorized(error: unknown): boolean {
+  return error instanceof ServiceRefusal && error.status === 401;
 }
 
 async function exchange(
@@ -110,7 +132,8 @@ const BEFORE_CONNECTION: ReadonlySet<unknown> = new Set([
 ]);
 const DEEPEST_CAUSE = 5;
 
-function neverConnected(error: unknown): boolean {
+/** True when a failed request was never written: nobody has heard of it. */
+export function neverConnected(error: unknown): boolean {
   let candidate = error;
   for (let depth = 0; depth < DEEPEST_CAUSE && candidate instanceof Error; depth += 1) {
     if (BEFORE_CONNECTION.has(Reflect.get(candidate, 'code'))) return true;

@@ -19,7 +19,7 @@ import {
   readWebhook,
 } from '../../contract/service/read-answers.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
-import { createServiceCaller, type ServiceCall } from './call-service.ts';
+import { createServiceCaller, type ServiceCall, type ServiceCallerOptions } from './call-service.ts';
 import { type PolledConnections, type PolledPage, readPolledConnections, readPolledPage } from './polled.ts';
 import { ServiceAnswerUnreadable } from './service-errors.ts';
 
@@ -98,6 +98,8 @@ export interface ServiceClientOptions {
   readonly baseUrl: string;
   /** The bearer token of the moment: an API key, or an access token. */
   readonly token: () => string | Promise<string>;
+  /** Another token, after a 401. Absent: a refused token is refused. */
+  readonly renew?: ServiceCallerOptions['renew'];
   readonly clock: Clock;
 }
 

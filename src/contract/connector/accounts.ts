@@ -32,12 +32,23 @@ const accountQuota = z.object({
 /** A valid licence that ends within seven days. */
 const endingLicense = z.object({ connectionId: identifier, licenseExpires: dateTime });
 
+/** A grant that has ended. Polls and sends of its account wait. */
+const reauth = z.object({
+  since: dateTime,
+  reason: z.string().describe('Code of the authorization server.'),
+  startAt: z
+    .string()
+    .describe('Where `{"accountId": …}` is posted to: the answer has the address for the customer.'),
+});
+
 /** A credential of a service that this connector integrates. The credential itself is never shown. */
 export const connectorAccount = z.object({
   id: accountId,
   kind: accountKind,
+  label: z.string().nullable().describe("The CRM's own name of it."),
   baseUrl: z.string().nullable().describe('`{base_url}` of the service; null when it is never called.'),
   state: accountState,
+  reauth: reauth.nullable().describe('Why and since when the customer must consent again; null: need not.'),
   subscriptionId: identifier,
   webhookPath: z.string().describe('Path of its webhook at this connector.'),
   webhookUrl: z.string().nullable().describe('Registered at the service; null: none by this connector.'),
@@ -67,15 +78,29 @@ export const addAccountRequest = z.strictObject({
 });
 export type AddAccountRequest = z.infer<typeof addAccountRequest>;
 
+/** An id as it may stand in a list that blanks separate. */
+const listedId = z
+  .string()
+  .max(255)
+  .regex(/^[\x21-\x7e]+$/, 'must be printable ASCII characters without spaces');
+
 /** Body of `POST /v1/accounts/oauth`; absent fields leave the choice to the consent page. */
 export const startGrantRequest = z.strictObject({
+  accountId: accountId
+    .optional()
+    .describe('An account that gets a new grant in place of its own; absent: a new account.'),
+  label: z.string().min(1).max(200).optional().describe("The CRM's own name of the account."),
   scopes: z.array(scope).min(1).optional(),
-  connectionIds: z.array(z.string().min(1).max(255)).min(1).optional(),
+  connectionIds: z.array(listedId).min(1).max(500).optional(),
 });
 export type StartGrantRequest = z.infer<typeof startGrantRequest>;
 
 /** Answer of `POST /v1/accounts/oauth`: where the customer's browser goes. */
-export const startedGrant = z.object({ authorizationUrl: z.url() });
+export const startedGrant = z.object({
+  authorizationUrl: z.url().describe('For one use, by the customer. Treat it as a secret until then.'),
+  expiresAt: dateTime.describe('The consent must be finished before.'),
+  accountId: accountId.nullable().describe('The account that gets the grant; null: a new one.'),
+});
 export type StartedGrant = z.infer<typeof startedGrant>;
 
 /** Body of `POST /v1/webhook/rotate`; `compromised` ends the old secret at once. */

@@ -14,6 +14,7 @@ export const BODY_ERRORS = ['invalid_request', 'payload_too_large'] as const;
 /** What an endpoint that calls the service can answer besides. */
 export const SERVICE_CALL_ERRORS = [
   'account_required',
+  'reauth_required',
   'service_refused',
   'service_unreachable',
   'rate_limited',

@@ -17,6 +17,8 @@ export const CONNECTOR_ERRORS = {
   not_retryable: { status: 409, meaning: 'Only an `unknown` or `rejected` send can be tried again.' },
   account_exists: { status: 409, meaning: 'This credential belongs to an account already.' },
   account_configured: { status: 409, meaning: 'The environment names this account; remove it there.' },
+  oauth_not_configured: { status: 409, meaning: 'This connector is no OAuth app: its settings name none.' },
+  reauth_required: { status: 409, meaning: 'The grant has ended; the customer must consent again.' },
   rotation_in_progress: { status: 409, meaning: 'The secret is being registered or rotated right now.' },
   media_gone: { status: 410, meaning: 'The file is no longer where it was.' },
   payload_too_large: { status: 413, meaning: 'The body is larger than the connector takes.' },

@@ -37,7 +37,7 @@ export const SYNC_ENDPOINTS = {
       ...API_ERRORS,
       ...BODY_ERRORS,
       'account_exists',
-      ...SERVICE_CALL_ERRORS.filter((code) => code !== 'account_required'),
+      ...SERVICE_CALL_ERRORS.filter((code) => code !== 'account_required' && code !== 'reauth_required'),
     ],
   },
   startGrant: {
@@ -45,8 +45,15 @@ export const SYNC_ENDPOINTS = {
     path: '/v1/accounts/oauth',
     summary: 'Starts an OAuth grant; the callback of the connector finishes it.',
     body: { schema: startGrantRequest, required: false },
-    answers: [{ status: 200, description: 'Where to send the browser.', schema: startedGrant }],
-    errors: [...API_ERRORS, ...BODY_ERRORS, 'service_unreachable'],
+    answers: [{ status: 201, description: 'Where to send the browser.', schema: startedGrant }],
+    errors: [
+      ...API_ERRORS,
+      ...BODY_ERRORS,
+      'not_found',
+      'oauth_not_configured',
+      'service_refused',
+      'service_unreachable',
+    ],
   },
   finishGrant: {
     method: 'GET',
@@ -59,8 +66,16 @@ export const SYNC_ENDPOINTS = {
       error: z.string().optional(),
       iss: z.string().optional(),
     }),
-    answers: [{ status: 200, description: 'The account.', schema: connectorAccount }],
-    errors: ['invalid_request', 'service_refused', 'service_unreachable', 'unavailable', 'internal_error'],
+    answers: [
+      {
+        status: 200,
+        description: 'A page that says it is done.',
+        contentType: 'text/html',
+        schema: z.string(),
+      },
+    ],
+    // Refusals are pages, too; their status says as much as a browser needs.
+    errors: [],
   },
   removeAccount: {
     method: 'DELETE',
@@ -114,7 +129,7 @@ export const SYNC_ENDPOINTS = {
       ...BODY_ERRORS,
       'not_found',
       'sync_unfinished',
-      ...SERVICE_CALL_ERRORS.filter((code) => code !== 'account_required'),
+      ...SERVICE_CALL_ERRORS.filter((code) => code !== 'account_required' && code !== 'reauth_required'),
     ],
   },
   listDeadLetters: {

@@ -38,6 +38,7 @@ export type ConnectionSync = z.infer<typeof connectionSync>;
 /** How far one account is in step with the service. */
 export const accountSync = z.object({
   accountId,
+  reauthRequired: z.boolean().describe('Its grant has ended: polls wait until the customer consents again.'),
   coveredUntil: dateTime.nullable().describe('Every message created before has been seen by polling.'),
   openGaps: count,
   oldestOpenStatus: openStatus.nullable(),

@@ -23,6 +23,7 @@ const PATHS = {
   '/readyz': ['get'],
   '/metrics': ['get'],
   '/v1/accounts': ['get', 'post'],
+  '/v1/accounts/oauth': ['post'],
   '/v1/accounts/{id}': ['delete'],
   '/v1/changes': ['get'],
   '/v1/changes/stream': ['get'],
@@ -335,8 +336,12 @@ describe('addresses', () => {
     }
   });
 
-  it('that do not exist yet are not found either', async () => {
+  it('that only an OAuth app has are not found either', async () => {
     expect(refusal(await running.ask('GET', '/oauth/callback')).status).toBe(404);
+    expect(refusal(await running.ask('POST', '/v1/accounts/oauth'))).toMatchObject({
+      status: 409,
+      error: 'oauth_not_configured',
+    });
   });
 
   it.each([

@@ -1,0 +1,32 @@
+import type { Database } from '../../runtime/database/database.ts';
+import { readAccount } from '../accounts/account-store.ts';
+import { toIso } from '../iso-time.ts';
+import type { Consents } from '../oauth/consents.ts';
+import { ApiError, notFound } from './api-error.ts';
+import type { Operation } from './operations.ts';
+import { describeServiceFailure } from './service-failure.ts';
+
+export interface StartGrantOptions {
+  readonly database: Database;
+  /** Null: this connector is no OAuth app. */
+  readonly consents: Consents | null;
+}
+
+/** `POST /v1/accounts/oauth`: an address of one use for the customer's browser. */
+export function startGrant({ database, consents }: StartGrantOptions): Operation<'startGrant'> {
+  return async ({ body = {} }) => {
+    if (consents === null) {
+      throw new ApiError(
+        'oauth_not_configured',
+        'Set SERVICE_AUTH_URL, SERVICE_CLIENT_ID, SERVICE_CLIENT_SECRET and CONNECTOR_PUBLIC_URL.',
+      );
+    }
+    const { accountId = null } = body;
+    const account = accountId === null ? null : await readAccount(database, accountId);
+    if (accountId !== null && account?.kind !== 'oauth') throw notFound('account');
+    const { authorizationUrl, expiresAt } = await consents.begin(body).catch((error: unknown) => {
+      throw describeServiceFailure(error);
+    });
+    return { authorizationUrl, expiresAt: toIso(expiresAt), accountId };
+  };
+}

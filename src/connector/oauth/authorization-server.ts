@@ -1,0 +1,173 @@
+import * as client from 'openid-client';
+import type { Clock } from '../../runtime/clock/clock.ts';
+import { neverConnected } from '../service-client/call-service.ts';
+import { ServiceError } from '../service-client/service-errors.ts';
+import { callbackUrl, isLoopback, type OauthApp } from './oauth-app.ts';
+import { OauthRefusal, OauthUnreachable } from './oauth-errors.ts';
+
+/** Of one call; a refresh makes two at most under one lease. */
+export const CALL_DEADLINE_MS = 10_000;
+/** Metadata is read again after this; where that fails, what was read before still stands. */
+const METADATA_FRESH_MS = 3_600_000;
+const LARGEST_ANSWER_BYTES = 1024 * 1024;
+
+/** What the token endpoint issued. */
+export interface IssuedTokens {
+  readonly accessToken: string;
+  /** Null: none came. In a refresh the one that was used stays good then. */
+  readonly refreshToken: string | null;
+  /** From the answer on, in milliseconds; null: not said. */
+  readonly expiresInMs: number | null;
+  /** Null: as it was asked for. */
+  readonly scope: string | null;
+}
+
+/** What a customer is asked to consent to. */
+export interface ConsentRequest {
+  readonly state: string;
+  readonly codeVerifier: string;
+  /** Absent: what the app is registered for. */
+  readonly scopes?: readonly string[] | undefined;
+  /** Absent: the consent page asks. */
+  readonly connectionIds?: readonly string[] | undefined;
+}
+
+/** The calls to the authorization server. Each makes one attempt and throws `OauthRefusal` or `OauthUnreachable`. */
+export interface AuthorizationServer {
+  /** Where the customer's browser goes. */
+  authorizationUrl(request: ConsentRequest): Promise<string>;
+  /** Checks `state` and `iss` of what came back, and exchanges the code. */
+  redeem(
+    returned: URLSearchParams,
+    checks: { readonly state: string; readonly codeVerifier: string },
+  ): Promise<IssuedTokens>;
+  refresh(refreshToken: string): Promise<IssuedTokens>;
+  /** RFC 7009. With the refresh token the whole grant ends. */
+  revoke(refreshToken: string): Promise<void>;
+}
+
+/**
+ * The client of an authorization server, which is known by its address alone: everything else stands in its
+ * discovery document. Implements `OAuth 2.0`: authorization code with PKCE S256, `client_secret_post`.
+ */
+export function createAuthorizationServer(app: OauthApp, clock: Clock): AuthorizationServer {
+  const exchange = boundedFetch(clock);
+  let known: { readonly config: client.Configuration; readonly readAt: number } | undefined;
+
+  async function discover(): Promise<client.Configuration> {
+    const now = clock.elapsed();
+    if (known !== undefined && now - known.readAt < METADATA_FRESH_MS) return known.config;
+    try {
+      const config = await client.discovery(
+        new URL(app.authUrl),
+        app.clientId,
+        undefined,
+        client.ClientSecretPost(app.clientSecret),
+        {
+          algorithm: 'oauth2',
+          [client.customFetch]: exchange,
+          execute: isLoopback(app.authUrl) ? [client.allowInsecureRequests] : [],
+        },
+      );
+      known = { config, readAt: now };
+      return config;
+    } catch (error) {
+      if (known !== undefined) return known.config;
+      // Whatever it was, the call that needed the document has not gone out.
+      const failure = describeFailure(error);
+      throw failure.mayHaveActed ? new OauthUnreachable('connect', failure) : failure;
+    }
+  }
+
+  async function call<T>(make: (config: client.Configuration) => Promise<T>): Promise<T> {
+    const config = await discover();
+    try {
+      return await make(config);
+    } catch (error) {
+      throw describeFailure(error);
+    }
+  }
+
+  return {
+    async authorizationUrl({ state, codeVerifier, scopes, connectionIds }) {
+      const challenge = await client.calculatePKCECodeChallenge(codeVerifier);
+      const url = client.buildAuthorizationUrl(await discover(), {
+        redirect_uri: callbackUrl(app),
+        state,
+        code_challenge: challenge,
+        code_challenge_method: 'S256',
+        ...(scopes === undefined ? {} : { scope: scopes.join(' ') }),
+        ...(connectionIds === undefined ? {} : { connection_ids: connectionIds.join(' ') }),
+      });
+      return url.href;
+    },
+    async redeem(returned, { state, codeVerifier }) {
+      const url = new URL(callbackUrl(app));
+      url.search = returned.toString();
+      const checks = { expectedState: state, pkceCodeVerifier: codeVerifier };
+      return readTokens(await call((config) => client.authorizationCodeGrant(config, url, checks)));
+    },
+    refresh: async (token) => readTokens(await call((config) => client.refreshTokenGrant(config, token))),
+    revoke: (token) =>
+      call((config) => client.tokenRevocation(config, token, { token_type_hint: 'refresh_token' })),
+  };
+}
+
+function readTokens(answer: client.TokenEndpointResponse): IssuedTokens {
+  const { access_token: accessToken, refresh_token: refreshToken, expires_in: expiresIn, scope } = answer;
+  return {
+    accessToken,
+    refreshToken: refreshToken ?? null,
+    expiresInMs: expiresIn === undefined ? null : expiresIn * 1_000,
+    scope: scope ?? null,
+  };
+}
+
+/** Errors of the library carry what the server wrote, tokens too. Nothing of it goes on but codes. */
+function describeFailure(error: unknown): ServiceError {
+  if (error instanceof ServiceError) return error;
+  if (error instanceof client.ResponseBodyError || error instanceof client.AuthorizationResponseError) {
+    return new OauthRefusal(error.error);
+  }
+  if (error instanceof client.WWWAuthenticateChallengeError) return new OauthRefusal('invalid_client');
+  if (error instanceof Error && error.cause instanceof ServiceError) return error.cause;
+  return new OauthUnreachable('unreadable');
+}
+
+/** One attempt with a deadline on the clock port, and an answer of bounded size that was read to its end. */
+function boundedFetch(clock: Clock): client.CustomFetch {
+  return async (url, { signal, body, ...request }) => {
+    const deadline = new AbortController();
+    const cancel = clock.after(CALL_DEADLINE_MS, () => deadline.abort(), { keepAlive: true });
+    const signals = signal === undefined ? [deadline.signal] : [deadline.signal, signal];
+    try {
+      const answer = await fetch(url, {
+        ...request,
+        ...(body === undefined ? {} : { body }),
+        signal: AbortSignal.any(signals),
+      });
+      const bytes = await readBounded(answer);
+      return new Response(bytes.length === 0 ? null : bytes, {
+        status: answer.status,
+        headers: answer.headers,
+      });
+    } catch (error) {
+      if (error instanceof ServiceError) throw error;
+      if (deadline.signal.aborted) throw new OauthUnreachable('deadline');
+      throw new OauthUnreachable(neverConnected(error) ? 'connect' : 'network', error);
+    } finally {
+      cancel();
+    }
+  };
+}
+
+async function readBounded(answer: Response): Promise<Buffer<ArrayBuffer>> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of answer.body ?? []) {
+    bytes += chunk.byteLength;
+    if (bytes > LARGEST_ANSWER_BYTES) throw new OauthUnreachable('unreadable');
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}

@@ -1,0 +1,32 @@
+import { type Request, type Response, Router } from 'express';
+import type { Logger } from '../../runtime/logger/logger.ts';
+import { PAGE_HEADERS, pageOf, UNAVAILABLE } from './callback-page.ts';
+import type { Consents } from './consents.ts';
+import { CALLBACK_PATH } from './oauth-app.ts';
+
+/** What is told to those who ask for the head alone. */
+const NOTHING = pageOf({ kind: 'unknown' });
+
+/**
+ * Serves `GET /oauth/callback`, where the customer's browser comes back. The `state` guards it, so it takes no token.
+ * The query holds a code: it is neither logged nor shown.
+ */
+export function routeCallback(consents: Consents, logger: Logger): Router {
+  const router = Router();
+  router.get(CALLBACK_PATH, async (request: Request, response: Response) => {
+    // A scanner that asks for the head first must not use the link up.
+    const page = request.method === 'HEAD' ? NOTHING : await finish(consents, request, logger);
+    response.status(page.status).set(PAGE_HEADERS).send(page.html);
+  });
+  return router;
+}
+
+async function finish(consents: Consents, request: Request, logger: Logger) {
+  try {
+    const query = request.originalUrl.split('?')[1] ?? '';
+    return pageOf(await consents.finish(new URLSearchParams(query)));
+  } catch (err) {
+    logger.error({ err }, 'a consent could not be finished');
+    return UNAVAILABLE;
+  }
+}

@@ -1,0 +1,134 @@
+import { randomBytes } from 'node:crypto';
+import type { StartGrantRequest } from '../../contract/connector/accounts.ts';
+import type { Clock } from '../../runtime/clock/clock.ts';
+import type { Logger } from '../../runtime/logger/logger.ts';
+import { ServiceError } from '../service-client/service-errors.ts';
+import type { AuthorizationServer, IssuedTokens } from './authorization-server.ts';
+import {
+  flowId,
+  insertFlow,
+  noteOutcome,
+  type OpenFlow,
+  readFlow,
+  takeFlow,
+  verifierContext,
+} from './flow-store.ts';
+import { OauthRefusal } from './oauth-errors.ts';
+import { type StoreGrantOptions, storeGrant } from './store-grant.ts';
+
+/** A person reads, signs in, and perhaps asks somebody for a user code. */
+const FLOW_LIFETIME_MS = 60 * 60_000;
+/** What became of a flow can be read so much longer. */
+const FORGET_AFTER_MS = 24 * 60 * 60_000;
+/** Half a kilobyte is more than any state of ours. */
+const LONGEST_STATE = 512;
+
+export interface ConsentsOptions extends StoreGrantOptions {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly server: AuthorizationServer;
+  /** Told of an account that is new or has a new grant. It is kept already; what this throws is logged. */
+  readonly onGranted: (accountId: string) => Promise<void>;
+  /** Gives a refresh token back that nobody needs any more. Never rejects. */
+  readonly revoke: (refreshToken: string) => Promise<void>;
+}
+
+/** Where a customer is sent. */
+export interface StartedConsent {
+  readonly authorizationUrl: string;
+  /** Epoch ms. */
+  readonly expiresAt: number;
+}
+
+/**
+ * How a callback ended:
+ * - `connected`: the account is kept. `again`: it was before, by an earlier visit.
+ * - `unknown`: no consent was begun with this state, or it was long ago.
+ * - `used`: an earlier visit used it up and has not connected, or is still at it.
+ * - `expired`: it took too long.
+ * - `failed`: the code says why, see `OauthRefusal` and `OauthUnreachable`.
+ */
+export type ConsentEnd =
+  | { readonly kind: 'connected'; readonly again: boolean }
+  | { readonly kind: 'unknown' | 'used' | 'expired' }
+  | { readonly kind: 'failed'; readonly code: string };
+
+/** Begins consents and finishes them. Any process can finish what another one has begun. */
+export interface Consents {
+  /** Throws a `ServiceError` when the authorization server cannot be found, or what the database throws. */
+  begin(request: StartGrantRequest): Promise<StartedConsent>;
+  /** Takes what the customer's browser brought back. Throws what the database throws. */
+  finish(returned: URLSearchParams): Promise<ConsentEnd>;
+}
+
+/** Implements `OAuth 2.0`: authorization code, PKCE S256, `state` of one use, `iss`. */
+export function createConsents(options: ConsentsOptions): Consents {
+  const { database, keyRing, clock, logger, server } = options;
+
+  /** The code was redeemed; what it brought is kept, or given back. */
+  async function keep(flow: OpenFlow, issued: IssuedTokens): Promise<ConsentEnd> {
+    const stored = await storeGrant(options, flow, issued, clock.now()).catch(async (error: unknown) => {
+      if (issued.refreshToken !== null) await options.revoke(issued.refreshToken);
+      throw error;
+    });
+    if (stored === null) {
+      if (issued.refreshToken !== null) await options.revoke(issued.refreshToken);
+      return await fail(flow, 'account_removed');
+    }
+    logger.info({ accountId: stored.accountId }, 'a customer has consented');
+    await options.onGranted(stored.accountId).catch((err: unknown) => {
+      logger.warn({ err, accountId: stored.accountId }, 'a grant is kept, and is taken up later');
+    });
+    if (stored.replaced !== null) await options.revoke(stored.replaced);
+    return { kind: 'connected', again: false };
+  }
+
+  async function fail(flow: OpenFlow, code: string): Promise<ConsentEnd> {
+    logger.warn({ errorCode: code }, 'a consent has brought no grant');
+    await noteOutcome(database, flow.id, code);
+    return { kind: 'failed', code };
+  }
+
+  async function explainUntaken(id: string): Promise<ConsentEnd> {
+    const flow = await readFlow(database, id);
+    if (flow === null) return { kind: 'unknown' };
+    if (flow.outcome === 'connected') return { kind: 'connected', again: true };
+    return { kind: flow.usedAt === null ? 'expired' : 'used' };
+  }
+
+  return {
+    async begin({ accountId, label, scopes, connectionIds }) {
+      const state = randomBytes(32).toString('base64url');
+      const codeVerifier = randomBytes(32).toString('base64url');
+      const request = { state, codeVerifier, scopes, connectionIds };
+      const authorizationUrl = await server.authorizationUrl(request);
+      const id = flowId(state);
+      const createdAt = clock.now();
+      const expiresAt = createdAt + FLOW_LIFETIME_MS;
+      const sealedVerifier = await keyRing.seal(codeVerifier, verifierContext(id));
+      await insertFlow(
+        database,
+        { id, accountId: accountId ?? null, label: label ?? null, sealedVerifier, createdAt, expiresAt },
+        FORGET_AFTER_MS,
+      );
+      return { authorizationUrl, expiresAt };
+    },
+    async finish(returned) {
+      const [state, ...others] = returned.getAll('state');
+      if (state === undefined || others.length > 0 || state.length > LONGEST_STATE)
+        return { kind: 'unknown' };
+      const id = flowId(state);
+      const flow = await takeFlow(database, id, clock.now());
+      if (flow === null) return await explainUntaken(id);
+      const codeVerifier = await keyRing.open(flow.sealedVerifier, verifierContext(id));
+      let issued: IssuedTokens;
+      try {
+        issued = await server.redeem(returned, { state, codeVerifier });
+      } catch (error) {
+        if (!(error instanceof ServiceError)) throw error;
+        return await fail(flow, error instanceof OauthRefusal ? error.error : error.code);
+      }
+      return await keep(flow, issued);
+    },
+  };
+}

@@ -1,0 +1,85 @@
+import type { Clock } from '../../runtime/clock/clock.ts';
+import type { Database } from '../../runtime/database/database.ts';
+import type { Logger } from '../../runtime/logger/logger.ts';
+import { ServiceError } from '../service-client/service-errors.ts';
+import type { GrantCredentials } from './grant-credentials.ts';
+import { listAgeing } from './grant-store.ts';
+
+const LOOK_EVERY_MS = 20_000;
+/** An access token is refreshed so long before its end, and up to the jitter sooner. */
+const EARLY_MS = 3 * 60_000;
+const JITTER_MS = 60_000;
+/** Where a server names no end: often enough that no refresh token dies of disuse. */
+const UNKNOWN_END_MS = 12 * 3_600_000;
+const MOST_AT_ONCE = 8;
+const MOST_AT_A_LOOK = 500;
+
+export interface GrantKeeperOptions {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly credentials: GrantCredentials;
+  /** The subscription of the app, whose grants are kept. */
+  readonly subscriptionId: string;
+  /** Between 0 and 1; spreads the refreshes of many grants and several processes. */
+  readonly random: () => number;
+}
+
+/** Refreshes access tokens before they end, so that no call waits and no idle grant dies: a worker's duty. */
+export interface GrantKeeper {
+  start(): void;
+  /** Refreshes what is due now. Resolves when each of them has ended, well or not. */
+  keep(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export function createGrantKeeper(options: GrantKeeperOptions): GrantKeeper {
+  const { database, clock, logger, credentials, subscriptionId, random } = options;
+  let cancel = (): void => undefined;
+  let working: Promise<void> = Promise.resolve();
+  let closed = false;
+
+  async function keep(): Promise<void> {
+    const now = clock.now();
+    const times = { now, before: now + EARLY_MS + JITTER_MS, olderThan: now - UNKNOWN_END_MS };
+    const ageing = await listAgeing(database, subscriptionId, { ...times, limit: MOST_AT_A_LOOK });
+    const due = ageing.filter(
+      ({ accessExpiresAt }) =>
+        accessExpiresAt === null || accessExpiresAt - now <= EARLY_MS + random() * JITTER_MS,
+    );
+    const next = due.values();
+    const worker = async (): Promise<void> => {
+      for (const { accountId, version } of next) {
+        if (closed) return;
+        await refresh(accountId, version);
+      }
+    };
+    await Promise.all(Array.from({ length: MOST_AT_ONCE }, worker));
+  }
+
+  /** How it failed is noted where it failed; whoever needs the token is told. */
+  async function refresh(accountId: string, version: number): Promise<void> {
+    await credentials.refresh(accountId, version).catch((err: unknown) => {
+      if (!(err instanceof ServiceError)) logger.warn({ err, accountId }, 'a grant could not be refreshed');
+    });
+  }
+
+  function schedule(): void {
+    if (closed) return;
+    cancel = clock.after(LOOK_EVERY_MS, () => {
+      working = keep()
+        .catch((err: unknown) => logger.warn({ err }, 'grants could not be looked at; trying again soon'))
+        .finally(schedule);
+    });
+  }
+
+  return {
+    start: schedule,
+    keep,
+    async close() {
+      closed = true;
+      cancel();
+      await working;
+    },
+  };
+}

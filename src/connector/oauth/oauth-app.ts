@@ -1,0 +1,36 @@
+import { createHash } from 'node:crypto';
+
+/** The OAuth app that the connector is, as it was registered with the service. */
+export interface OauthApp {
+  /** `{auth_url}`: the issuer, where discovery begins. */
+  readonly authUrl: string;
+  readonly clientId: string;
+  readonly clientSecret: string;
+  /** Public address of the connector; the redirect URI lies below it. */
+  readonly publicUrl: string;
+  /** `{base_url}` of the service that its tokens are for. */
+  readonly baseUrl: string;
+}
+
+/** Path of the callback below the public address of the connector. */
+export const CALLBACK_PATH = '/oauth/callback';
+
+/** The redirect URI that the app is registered with. */
+export function callbackUrl({ publicUrl }: Pick<OauthApp, 'publicUrl'>): string {
+  return `${publicUrl.replace(/\/+$/, '')}${CALLBACK_PATH}`;
+}
+
+/**
+ * The subscription that all grants of the app share: an app has one webhook address. The id follows from the app,
+ * so that all processes agree on it and the address can be known before anybody has consented.
+ */
+export function appSubscriptionId({ authUrl, clientId }: Pick<OauthApp, 'authUrl' | 'clientId'>): string {
+  const app = `${authUrl.replace(/\/+$/, '')}\n${clientId}`;
+  return `app-${createHash('sha256').update(app, 'utf8').digest('hex').slice(0, 24)}`;
+}
+
+/** True for an address that never leaves the machine: there alone plain http may carry secrets. */
+export function isLoopback(url: string): boolean {
+  const { hostname } = new URL(url);
+  return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname);
+}

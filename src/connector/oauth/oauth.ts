@@ -1,0 +1,98 @@
+import type { Clock } from '../../runtime/clock/clock.ts';
+import type { Database } from '../../runtime/database/database.ts';
+import type { Logger } from '../../runtime/logger/logger.ts';
+import type { Metrics } from '../../runtime/metrics/metrics.ts';
+import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
+import { createAuthorizationServer } from './authorization-server.ts';
+import { type Consents, createConsents } from './consents.ts';
+import { createGrantCredentials, type GrantCredentials } from './grant-credentials.ts';
+import { createGrantKeeper } from './grant-keeper.ts';
+import { countRefreshes } from './grant-metrics.ts';
+import { tokenContext } from './grant-store.ts';
+import { appSubscriptionId, type OauthApp } from './oauth-app.ts';
+
+export interface OauthOptions {
+  readonly app: OauthApp;
+  readonly database: Database;
+  readonly keyRing: KeyRing;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  /** Names this process among all. */
+  readonly owner: string;
+  readonly random: () => number;
+  /** Whether this process refreshes what nobody uses at the moment. */
+  readonly keeps: boolean;
+  /** Told of an account that is new or has a new grant. */
+  readonly onGranted: (accountId: string) => Promise<void>;
+}
+
+/** What a process does as an OAuth app. */
+export interface Oauth {
+  /** The subscription that the grants of the app share. */
+  readonly subscriptionId: string;
+  readonly credentials: GrantCredentials;
+  readonly consents: Consents;
+  /** Ends a grant at the service whose account was removed. One try, in the background. */
+  revokeRemoved(accountId: string, sealedRefreshToken: string): void;
+  /** Brings the app's subscription into the database, and keeps grants alive. Throws what the database throws. */
+  start(): Promise<void>;
+  /** Resolves when every grant that is due was refreshed and every revocation was tried. */
+  settle(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Puts together what belongs to the OAuth app. Implements `OAuth 2.0`, the client's side. */
+export function createOauth(options: OauthOptions): Oauth {
+  const { app, database, keyRing, clock, logger, keeps } = options;
+  const subscriptionId = appSubscriptionId(app);
+  const server = createAuthorizationServer(app, clock);
+  const closing = new AbortController();
+  const credentials = createGrantCredentials({
+    ...options,
+    server,
+    closing: closing.signal,
+    onEnd: countRefreshes(options.metrics),
+  });
+  const keeper = createGrantKeeper({ ...options, credentials, subscriptionId });
+  const revoking = new Set<Promise<void>>();
+
+  async function revoke(refreshToken: string): Promise<void> {
+    await server.revoke(refreshToken).catch((err: unknown) => {
+      // It ends by itself when nobody refreshes it for 30 days.
+      logger.warn({ err }, 'a grant that is not needed any more could not be revoked');
+    });
+  }
+
+  return {
+    subscriptionId,
+    credentials,
+    consents: createConsents({ ...options, server, baseUrl: app.baseUrl, subscriptionId, revoke }),
+    revokeRemoved(accountId, sealedRefreshToken) {
+      const work = keyRing
+        .open(sealedRefreshToken, tokenContext(accountId, 'refresh'))
+        .then(revoke)
+        .catch((err: unknown) =>
+          logger.warn({ err, accountId }, 'the token of a removed account does not open'),
+        )
+        .finally(() => revoking.delete(work));
+      revoking.add(work);
+    },
+    async start() {
+      await database.query(
+        'insert into connector.subscriptions (id, account_id) values ($1, null) on conflict do nothing',
+        [subscriptionId],
+      );
+      if (keeps) keeper.start();
+    },
+    async settle() {
+      if (keeps) await keeper.keep();
+      await Promise.all(revoking);
+    },
+    async close() {
+      closing.abort();
+      await keeper.close();
+      await Promise.all(revoking);
+    },
+  };
+}
