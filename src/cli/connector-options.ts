@@ -2,6 +2,7 @@ import { ConfigurationError, type ConfigurationProblem } from '../runtime/config
 import { type Environment, readSettings } from '../runtime/config/read-settings.ts';
 import type { Secret } from '../runtime/config/secret.ts';
 import type { LogLevel } from '../runtime/logger/logger.ts';
+import { readOauthApp } from './oauth-options.ts';
 import type { RunConnectorOptions } from './run-connector.ts';
 import { connectorSettings } from './settings.ts';
 
@@ -44,10 +45,12 @@ export function connectorOptions(
       'found nothing; set it to 32 random bytes as base64url: openssl rand -base64 32 | tr "+/" "-_" | tr -d "="',
     );
   }
-  if (baseUrl !== undefined && apiKey === undefined) {
+  const oauth = readOauthApp(settings);
+  problems.push(...oauth.problems);
+  if (baseUrl !== undefined && apiKey === undefined && oauth.app === undefined) {
     missing(
       'SERVICE_API_KEY',
-      'found nothing, but SERVICE_BASE_URL is set; both are needed to call the service.',
+      'found nothing, but SERVICE_BASE_URL is set; without an OAuth app both are needed to call the service.',
     );
   }
   if (baseUrl === undefined && apiKey !== undefined) {
@@ -59,7 +62,7 @@ export function connectorOptions(
   if (settings.WEBHOOK_PUBLIC_URL !== undefined && baseUrl === undefined) {
     missing(
       'WEBHOOK_PUBLIC_URL',
-      'cannot be registered without SERVICE_BASE_URL and SERVICE_API_KEY; set them, or remove it.',
+      'cannot be registered without SERVICE_BASE_URL and a credential, SERVICE_API_KEY or an OAuth app; set them, or remove it.',
     );
   }
   if (token === undefined || keys === undefined || problems.length > 0)
@@ -74,6 +77,7 @@ export function connectorOptions(
     apiToken: token.reveal(),
     sealingKeys: keys.map((key) => key.reveal()),
     service: baseUrl === undefined || apiKey === undefined ? undefined : { baseUrl, apiKey: apiKey.reveal() },
+    oauth: oauth.app,
     webhookPublicUrl: settings.WEBHOOK_PUBLIC_URL,
     webhookSecret: settings.WEBHOOK_SECRET?.reveal(),
     reconcileIntervalMs: settings.RECONCILE_INTERVAL_MS,

@@ -1,5 +1,6 @@
 import { createConnector } from '../connector/connector.ts';
 import type { ChangeHandlers } from '../connector/handover/handlers.ts';
+import type { OauthApp } from '../connector/oauth/oauth-app.ts';
 import type { Clock } from '../runtime/clock/clock.ts';
 import { openDatabase } from '../runtime/database/database.ts';
 import { startHttpServer } from '../runtime/http-server/http-server.ts';
@@ -18,6 +19,8 @@ export interface RunConnectorOptions {
   readonly apiToken: string;
   readonly sealingKeys: readonly string[];
   readonly service?: { readonly baseUrl: string; readonly apiKey: string } | undefined;
+  /** The OAuth app that the connector is. */
+  readonly oauth?: OauthApp | undefined;
   readonly webhookPublicUrl?: string | undefined;
   readonly webhookSecret?: string | undefined;
   readonly reconcileIntervalMs: number;
@@ -79,6 +82,7 @@ export async function runConnector(options: RunConnectorOptions): Promise<Runnin
       reconcileIntervalMs: options.reconcileIntervalMs,
       inboxRetentionDays: options.inboxRetentionDays,
       ...(options.service === undefined ? {} : { service: options.service }),
+      ...(options.oauth === undefined ? {} : { oauth: options.oauth }),
       ...(options.metrics === undefined ? {} : { metrics: options.metrics }),
       ...(options.webhookPublicUrl === undefined ? {} : { webhookPublicUrl: options.webhookPublicUrl }),
       ...(options.handlers === undefined ? {} : { handlers: options.handlers }),

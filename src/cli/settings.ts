@@ -70,7 +70,7 @@ export function connectorSettings(env: Environment) {
       unset: 'the connector refuses to start; npm start makes one',
     }),
     SERVICE_BASE_URL: setting.url({
-      description: 'Base address of the service of the first account, including /api/v1',
+      description: 'Base address of the service of the first account and of the OAuth app, including /api/v1',
       protocols: HTTP,
       unset: 'accounts are added through the API; npm start uses its own service',
       example: 'https://service.example/api/v1',
@@ -100,15 +100,16 @@ export function connectorSettings(env: Environment) {
       example: './handlers.ts',
     }),
     CONNECTOR_PUBLIC_URL: setting.url({
-      description: 'Public address of the connector, for the OAuth callback',
+      description:
+        'Public address of the connector; the redirect URI of the OAuth app is this and /oauth/callback. Plain http for loopback alone',
       protocols: HTTP,
-      unset: 'OAuth grants cannot be started',
+      unset: 'OAuth grants cannot be started; npm start uses an app of its own',
       example: 'https://crm.example',
     }),
     SERVICE_AUTH_URL: setting.url({
-      description: 'Address of the OAuth endpoints of the service',
+      description: 'Address of the OAuth endpoints of the service. Plain http for loopback alone',
       protocols: HTTP,
-      unset: 'OAuth grants cannot be started',
+      unset: 'OAuth grants cannot be started; npm start uses an app of its own',
       example: 'https://auth.service.example',
     }),
     SERVICE_CLIENT_ID: setting.string({

@@ -1,0 +1,50 @@
+import { isLoopback, type OauthApp } from '../connector/oauth/oauth-app.ts';
+import type { ConfigurationProblem } from '../runtime/config/configuration-error.ts';
+import type { Secret } from '../runtime/config/secret.ts';
+
+/** What the settings say of the OAuth app. */
+export interface OauthSettings {
+  readonly SERVICE_BASE_URL: string | undefined;
+  readonly SERVICE_AUTH_URL: string | undefined;
+  readonly SERVICE_CLIENT_ID: string | undefined;
+  readonly SERVICE_CLIENT_SECRET: Secret | undefined;
+  readonly CONNECTOR_PUBLIC_URL: string | undefined;
+}
+
+const NAMES = [
+  'SERVICE_AUTH_URL',
+  'SERVICE_CLIENT_ID',
+  'SERVICE_CLIENT_SECRET',
+  'CONNECTOR_PUBLIC_URL',
+] as const satisfies readonly (keyof OauthSettings)[];
+
+/** The OAuth app that the settings name; undefined when they name none. Each problem names its setting. */
+export function readOauthApp(settings: OauthSettings): {
+  readonly app: OauthApp | undefined;
+  readonly problems: readonly ConfigurationProblem[];
+} {
+  const given = NAMES.filter((name) => settings[name] !== undefined);
+  if (given.length === 0) return { app: undefined, problems: [] };
+  const problems: ConfigurationProblem[] = [];
+  const missing: readonly (keyof OauthSettings)[] = [...NAMES, 'SERVICE_BASE_URL'];
+  for (const setting of missing.filter((name) => settings[name] === undefined)) {
+    const problem = `found nothing, but ${given.join(' and ')} ${given.length === 1 ? 'is' : 'are'} set; an OAuth app needs ${NAMES.join(', ')} and SERVICE_BASE_URL.`;
+    problems.push({ setting, problem });
+  }
+  for (const setting of ['SERVICE_AUTH_URL', 'CONNECTOR_PUBLIC_URL'] as const) {
+    const url = settings[setting];
+    if (url === undefined || url.startsWith('https:') || isLoopback(url)) continue;
+    problems.push({ setting, problem: 'is plain http to another machine, which shows secrets; use https.' });
+  }
+  const {
+    SERVICE_BASE_URL: baseUrl,
+    SERVICE_AUTH_URL: authUrl,
+    SERVICE_CLIENT_ID: clientId,
+    SERVICE_CLIENT_SECRET: clientSecret,
+    CONNECTOR_PUBLIC_URL: publicUrl,
+  } = settings;
+  const isWhole =
+    baseUrl !== undefined && authUrl !== undefined && clientId !== undefined && publicUrl !== undefined;
+  if (!isWhole || clientSecret === undefined || problems.length > 0) return { app: undefined, problems };
+  return { app: { baseUrl, authUrl, clientId, clientSecret: clientSecret.reveal(), publicUrl }, problems };
+}
