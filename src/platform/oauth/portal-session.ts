@@ -22,6 +22,8 @@ export interface OwnedWorkspace {
   readonly kind: WorkspaceKind;
   /** How many connections it has. */
   readonly connections: number;
+  /** What the first of them are called; at most three. */
+  readonly names: readonly string[];
 }
 
 const MOST_SHOWN = 100;
@@ -30,7 +32,9 @@ const MOST_SHOWN = 100;
 export function readOwned(db: Queryable, session: PortalSession | null): Promise<OwnedWorkspace[]> {
   return db.query<OwnedWorkspace>(
     `SELECT w.id, w.kind,
-       (SELECT count(*) FROM platform.connections c WHERE c.workspace_id = w.id) AS connections
+       (SELECT count(*) FROM platform.connections c WHERE c.workspace_id = w.id) AS connections,
+       ARRAY(SELECT CASE WHEN c.label = c.phone_number THEN '+' || c.label ELSE c.label END FROM platform.connections c WHERE c.workspace_id = w.id AND c.label <> ''
+         ORDER BY c.position LIMIT 3) AS names
      FROM platform.workspaces w
      WHERE $1::boolean AND ($2::text[] IS NULL OR w.id = ANY($2::text[]))
      ORDER BY w.created_at DESC, w.id LIMIT $3::integer`,

@@ -6,7 +6,8 @@ import { OauthError } from './oauth-error.ts';
 import { type Parameters, readParameters } from './parameters.ts';
 
 const MOST_BYTES = 16 * 1024;
-const FORM = /^application\/x-www-form-urlencoded\s*(;|$)/i;
+/** In another character set than UTF-8 the same bytes would say something else. */
+const FORM = /^application\/x-www-form-urlencoded\s*(;\s*charset=(utf-8|"utf-8")\s*)?$/i;
 
 async function readText(request: Request): Promise<string> {
   try {
@@ -19,13 +20,17 @@ async function readText(request: Request): Promise<string> {
 }
 
 /**
- * The parameters of a form in the body, each given once, save those in `lists`. A query is refused, since addresses are written to logs
- * (RFC 6749, 2.3.1). Throws `invalid_request`.
+ * The parameters of a form in the body, each given once, save those in `lists`. A query is refused, since
+ * addresses are written to logs (RFC 6749, 2.3.1). Throws `invalid_request`.
  */
 export async function readForm(request: Request, lists: readonly string[] = []): Promise<Parameters> {
   const [type = '', second] = request.headersDistinct['content-type'] ?? [];
   if (second !== undefined || !FORM.test(type)) {
-    throw new OauthError('invalid_request', 'the body must be application/x-www-form-urlencoded', 'form');
+    throw new OauthError(
+      'invalid_request',
+      'the body must be application/x-www-form-urlencoded in UTF-8',
+      'form',
+    );
   }
   if (request.originalUrl.includes('?')) {
     throw new OauthError('invalid_request', 'parameters belong in the body, not in the address', 'form');

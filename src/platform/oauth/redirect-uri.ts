@@ -1,6 +1,8 @@
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
 /** RFC 8252, 7.1: a private-use scheme is the reversed name of a domain. */
 const PRIVATE_USE = /^[a-z][a-z0-9-]*(\.[a-z0-9-]+)+:$/;
+/** Whatever else a parser lets pass in a name has a meaning in the header that says where forms may lead. */
+const HOST = /^([a-z0-9-]+\.)*[a-z0-9-]+\.?$|^\[[0-9a-f:.]+\]$/;
 const PRINTABLE = /^[\x21-\x7e]+$/;
 
 /**
@@ -11,7 +13,7 @@ export function isRedirectUri(text: string): boolean {
   if (!PRINTABLE.test(text) || text.includes('#') || !URL.canParse(text)) return false;
   const { protocol, hostname, username, password } = new URL(text);
   if (username !== '' || password !== '') return false;
-  if (protocol === 'https:') return true;
+  if (protocol === 'https:') return HOST.test(hostname);
   if (protocol === 'http:') return LOOPBACK.test(hostname);
   return PRIVATE_USE.test(protocol);
 }

@@ -11,6 +11,8 @@ import {
 } from './oauth-fixture.ts';
 
 const EVIL = `"><script>alert(1)</script><b x='&`;
+/** Turns the direction of what follows, and ends the line. */
+const TURNED = `${EVIL}\u202e\r\n`;
 
 /** A page as a browser holds it: its text, its cookie, and the hidden fields of its first form. */
 interface Page {
@@ -49,7 +51,7 @@ describe('consent on a page', () => {
     ] as const) {
       await platform.connections.createPaired(workspaceId, { provider: 'qr', phoneNumber, label });
     }
-    app = await world.register({ name: EVIL });
+    app = await world.register({ name: TURNED });
   });
   afterAll(() => world.service.close());
 
@@ -91,15 +93,27 @@ describe('consent on a page', () => {
     },
   );
 
-  it('asks again where nothing was ticked, and sends a refusal back', async () => {
+  it('asks again where nothing was ticked, keeps what was, and sends a refusal back', async () => {
     const page = await choose();
-    const nothing = await submit(page, { action: 'allow', workspace: workspaceId, scope: 'messaging.read' });
+    const scope = 'messaging.read';
+    const nothing = await submit(page, { action: 'allow', workspace: workspaceId, scope });
     expect([nothing.reply.status, nothing.reply.headers.get('location')]).toEqual([400, null]);
     expect(nothing.reply.text).toContain('role="alert"');
+    expect(nothing.reply.text).toContain('<title>Not yet: ');
+    expect(nothing.reply.text).toContain(
+      '<fieldset aria-describedby="connections-error"><legend>Connections</legend><p class="error" id="connections-error">Tick at least one connection.</p>',
+    );
+    expect(nothing.reply.text.match(/ checked>/g)).toHaveLength(1);
     const [connection] = page.values('connection');
     const noScope = await submit(page, { action: 'allow', workspace: workspaceId, connection });
-    expect(noScope.reply.status).toBe(400);
+    expect([noScope.reply.status, noScope.reply.text.includes('Tick at least one permission.')]).toEqual([
+      400,
+      true,
+    ]);
     const { reply } = await submit(page, { action: 'deny' });
+    expect(reply.headers.get('set-cookie')).toMatch(
+      /^consent_c[0-9a-z]{24}=; Path=\/oauth\/consent; Max-Age=0;/,
+    );
     expect([reply.status, returned(reply).get('error'), returned(reply).get('state')]).toEqual([
       303,
       'access_denied',
@@ -165,13 +179,34 @@ describe('consent on a page', () => {
     expect([reply.status, reply.headers.get('location')]).toEqual([400, null]);
   });
 
+  it('says where it leads, names numbers once, and unticks many at once', async () => {
+    const { platform } = world.service;
+    const { id: large } = await platform.workspaces.create({ kind: 'standalone' });
+    for (let last = 0; last < 6; last += 1) {
+      await platform.connections.createPaired(large, { provider: 'qr', phoneNumber: `49151123460${last}0` });
+    }
+    const first = await open();
+    expect(first.reply.text).toContain('Afterwards you are sent to <strong>crm.example</strong>');
+    expect(first.reply.text).toContain('6 connections: <bdi>+4915112346000</bdi>, ');
+    const page = await submit(first, { action: 'workspace', workspace: large });
+    expect(page.reply.text.match(/4915112346000/g)).toHaveLength(1);
+    expect(page.reply.text.match(/ checked>/g)).toHaveLength(10);
+    const none = await submit(page, { action: 'none', workspace: large });
+    expect(none.reply.status).toBe(200);
+    expect(none.reply.text.match(/ checked>/g)).toHaveLength(4);
+    expect(none.reply.text).toContain('>Tick all</button>');
+  });
+
   it('shows names as text, in no frame, without script and from nowhere else', async () => {
     const page = await choose();
     for (const { reply } of [await open(), page]) {
       expect(reply.status).toBe(200);
       expect(reply.text).not.toContain('<script');
       expect(reply.text).not.toContain(EVIL);
-      expect(reply.text).toContain('&quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt;&lt;b x=&#39;&amp;');
+      expect(reply.text).not.toContain('\u202e');
+      expect(reply.text).toContain(
+        '<bdi>&quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt;&lt;b x=&#39;&amp;</bdi>',
+      );
       expect(reply.headers.get('x-frame-options')).toBe('DENY');
       expect(reply.headers.get('cache-control')).toBe('no-store');
       const policy = reply.headers.get('content-security-policy') ?? '';
@@ -180,7 +215,9 @@ describe('consent on a page', () => {
       expect(policy).toContain("form-action 'self' https://crm.example");
       expect(policy).not.toContain('unsafe');
     }
-    expect((await open()).reply.headers.get('set-cookie')).toMatch(/; HttpOnly; SameSite=Lax$/);
+    expect((await open()).reply.headers.get('set-cookie')).toMatch(
+      /; Path=\/oauth\/consent; Max-Age=3600; HttpOnly; SameSite=Lax$/,
+    );
   });
 });
 

@@ -1,7 +1,12 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { AppRegistration } from '../../../src/platform/oauth/apps.ts';
 import type { PortalSessions } from '../../../src/platform/oauth/portal-session.ts';
-import { seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
+import {
+  seedWorkspace,
+  startTestPlatform,
+  type TestPlatform,
+  type TestPlatformOptions,
+} from '../../support/platform.ts';
 
 export const REDIRECT_URI = 'https://crm.example/oauth/callback?tenant=7';
 /** Paths of this server. A client reads them in the discovery document. */
@@ -67,8 +72,11 @@ export function returned(reply: OauthReply): URLSearchParams {
 }
 
 /** `portal` says who is signed in; unless told, the developer of an app. */
-export async function startOauthWorld(portal: PortalSessions = developersSignedIn): Promise<OauthWorld> {
-  const service = await startTestPlatform({ ports: { portal } });
+export async function startOauthWorld(
+  portal: PortalSessions = developersSignedIn,
+  options: TestPlatformOptions = {},
+): Promise<OauthWorld> {
+  const service = await startTestPlatform({ ...options, ports: { portal, ...options.ports } });
   const { workspaceId, connectionId, key } = await seedWorkspace(service);
 
   const send: OauthWorld['send'] = async (method, path, init = {}) => {

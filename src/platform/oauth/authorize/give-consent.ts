@@ -32,7 +32,7 @@ export async function readGrantable(
 
 /**
  * Makes the grant and its one code; answers the code. Throws `access_denied` when no connection is left: a grant
- * exists over connections that exist. Implements `OAuth 2.0`.
+ * exists over connections that exist; and when the app went meanwhile. Implements `OAuth 2.0`.
  */
 export async function giveConsent(
   { tx, now }: StateChange,
@@ -48,16 +48,17 @@ export async function giveConsent(
   const grantId = newIdentifier();
   const code = newOauthSecret('code');
   // Whoever consented before does so again, and leaves the time before the cut-over behind.
-  await tx.query(
+  const made = await tx.query(
     `INSERT INTO platform.oauth_grants
        (id, app_id, workspace_id, scopes, connection_ids, resource, legacy, refreshes, created_at)
      SELECT $1, a.id, $3, $4, $5, $6, a.legacy_subscription AND NOT EXISTS (
        SELECT 1 FROM platform.oauth_grants g
        WHERE g.app_id = a.id AND g.workspace_id = $3 AND g.expires_at IS NOT NULL
      ), 0, $7
-     FROM platform.oauth_apps a WHERE a.id = $2`,
+     FROM platform.oauth_apps a WHERE a.id = $2 AND a.enabled RETURNING id`,
     [grantId, request.appId, workspaceId, allowed, granted, request.resource, now],
   );
+  if (made.length === 0) throw new OauthError('access_denied', 'the app is gone or switched off');
   await tx.query(
     `INSERT INTO platform.oauth_codes (hash, grant_id, redirect_uri, challenge, expires_at)
      VALUES ($1, $2, $3, $4, $5)`,

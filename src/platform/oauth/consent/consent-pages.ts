@@ -18,8 +18,10 @@ import {
   readOwned,
 } from '../portal-session.ts';
 import { readForm } from '../read-form.ts';
+import { approveView, type Ticks } from './approve-view.ts';
+import { chooseView } from './choose-view.ts';
 import { closeConsent, findConsent, type OpenConsent, openConsent } from './consent-store.ts';
-import { approveView, type ConsentView, chooseView } from './consent-views.ts';
+import type { ConsentView } from './consent-view.ts';
 import { refusalPage } from './refusal-page.ts';
 
 interface Options {
@@ -57,6 +59,12 @@ function refuseForm(): OauthAnswer {
   return refusalPage(new PageRefusal('page', why));
 }
 
+/**
+ * Longer than a page is good for, since that is measured in virtual time, which may stand; without an end a
+ * browser would gather them until no server takes its headers.
+ */
+const COOKIE_SECONDS = 3_600;
+
 /** One cookie for each page, so that two of them can stand open side by side. */
 const cookieName = (consentId: string): string => `consent_${consentId}`;
 
@@ -71,16 +79,27 @@ function readCookie(request: Request, name: string): string | null {
 export function createConsentPages(options: Options): ConsentPages {
   const { database, changeState, clock, portal, key, issuer } = options;
 
-  const cookie = (consentId: string, secret: string): string => {
+  const cookie = (consentId: string, secret: string, seconds: number): string => {
     const secure = issuer().startsWith('https:') ? '; Secure' : '';
-    return `${cookieName(consentId)}=${secret}; Path=${OAUTH_PATHS.consent}; HttpOnly; SameSite=Lax${secure}`;
+    const scope = `Path=${OAUTH_PATHS.consent}; Max-Age=${seconds}; HttpOnly; SameSite=Lax${secure}`;
+    return `${cookieName(consentId)}=${secret}; ${scope}`;
   };
+
+  /** The page is over: its cookie goes, too. */
+  const ended = (consentId: string, answer: OauthAnswer): OauthAnswer => ({
+    ...answer,
+    headers: { ...answer.headers, 'Set-Cookie': cookie(consentId, '', 0) },
+  });
 
   const readStandalone = async (session: PortalSession | null): Promise<OwnedWorkspace[]> =>
     (await readOwned(database, session)).filter(({ kind }) => kind === 'standalone');
 
-  const showWorkspace = async (view: ConsentView, { id }: OwnedWorkspace): Promise<OauthAnswer> =>
-    approveView(view, id, await readGrantable(database, id, view.consent.request));
+  const showWorkspace = async (
+    view: ConsentView,
+    { id }: OwnedWorkspace,
+    ticks?: Ticks,
+  ): Promise<OauthAnswer> =>
+    approveView(view, id, await readGrantable(database, id, view.consent.request), ticks);
 
   const showFirst = (
     view: ConsentView,
@@ -98,19 +117,20 @@ export function createConsentPages(options: Options): ConsentPages {
   });
 
   /** Closes the consent with a grant, or leaves it open where the grant is refused. */
-  const grant = async ({ consent, view }: Reply, given: Consent): Promise<OauthAnswer> => {
+  const grant = async ({ consent }: Reply, given: Consent): Promise<OauthAnswer> => {
     const code = await changeState(async (change) =>
       (await closeConsent(change, consent.id)) ? giveConsent(change, consent.request, given) : null,
     );
     if (code === null) return refuseForm();
     passed('consent', 'approved on the page');
-    return codeAnswer(back(view.consent), code);
+    return ended(consent.id, codeAnswer(back(consent), code));
   };
 
   const deny = async ({ consent }: Reply): Promise<OauthAnswer> => {
     const closed = await changeState((change) => closeConsent(change, consent.id));
     if (!closed) return refuseForm();
-    return returnedRefusal(back(consent), new OauthError('access_denied', 'the owner refused'));
+    const refused = new OauthError('access_denied', 'the owner refused');
+    return ended(consent.id, returnedRefusal(back(consent), refused));
   };
 
   const chosenWorkspace = ({ parameters, standalone }: Reply): OwnedWorkspace | undefined =>
@@ -127,8 +147,8 @@ export function createConsentPages(options: Options): ConsentPages {
       return await grant(reply, { workspaceId: workspace.id, scopes, connectionIds });
     } catch (error) {
       if (!(error instanceof OauthError)) throw error;
-      const notice = 'Choose at least one connection and one permission, or refuse.';
-      return { ...(await showWorkspace({ ...view, notice }, workspace)), refused: error };
+      const ticks: Ticks = { connections: connectionIds, scopes, judged: true };
+      return { ...(await showWorkspace(view, workspace, ticks)), refused: error };
     }
   };
 
@@ -149,15 +169,19 @@ export function createConsentPages(options: Options): ConsentPages {
     }
   };
 
-  const choose = async (reply: Reply): Promise<OauthAnswer> => {
+  const choose = async (reply: Reply, ticks?: Ticks): Promise<OauthAnswer> => {
     const workspace = chosenWorkspace(reply);
     if (workspace === undefined) return refuseForm();
     passed('consent', 'a workspace was chosen, its connections are shown');
-    return showWorkspace(reply.view, workspace);
+    return showWorkspace(reply.view, workspace, ticks);
   };
 
+  const chooseNone = (reply: Reply): Promise<OauthAnswer> =>
+    choose(reply, { connections: [], scopes: SCOPES, judged: false });
+
   const actions: ReadonlyMap<string, (reply: Reply) => Promise<OauthAnswer>> = new Map([
-    ['workspace', choose],
+    ['workspace', (reply) => choose(reply)],
+    ['none', chooseNone],
     ['allow', allow],
     ['portal', goOn],
     ['deny', deny],
@@ -170,7 +194,7 @@ export function createConsentPages(options: Options): ConsentPages {
       const asksPortal = owned.length === 0 || standalone.length < owned.length;
       const { consent, secrets } = await openConsent(changeState, key, request, asksPortal);
       passed('consent', 'somebody is asked on a page');
-      const headers = { 'Set-Cookie': cookie(consent.id, secrets.browser) };
+      const headers = { 'Set-Cookie': cookie(consent.id, secrets.browser, COOKIE_SECONDS) };
       return showFirst({ appName: app.name, consent, form: secrets.form, headers }, standalone);
     },
 

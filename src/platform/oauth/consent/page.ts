@@ -30,6 +30,21 @@ function show(value: Value): string {
   return typeof value === 'object' ? value.map(({ text }) => text).join('') : escapeText(String(value));
 }
 
+/** Characters that are not seen, or that turn the direction of what stands around them. */
+const UNSEEN = /[\p{Cc}\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
+const LONGEST_NAME = 120;
+
+/** A name that somebody else chose, without what is not seen, and cut off where it is very long. */
+export function plainName(name: string): string {
+  const signs = [...name.replace(UNSEEN, ' ').trim()];
+  return signs.length > LONGEST_NAME ? `${signs.slice(0, LONGEST_NAME).join('')}…` : signs.join('');
+}
+
+/** The same as markup, with a direction of its own. */
+export function shownName(name: string): Markup {
+  return html`<bdi>${plainName(name)}</bdi>`;
+}
+
 /** A template whose values are escaped, unless they are markup themselves. Attributes stand in double quotes. */
 export function html(parts: TemplateStringsArray, ...values: readonly Value[]): Markup {
   return new Markup(
@@ -39,7 +54,11 @@ export function html(parts: TemplateStringsArray, ...values: readonly Value[]): 
 
 const STYLE_HASH = createHash('sha256').update(PAGE_STYLE).digest('base64');
 
-interface PageOptions {
+/** What a page shows. */
+export interface Page {
+  readonly title: string;
+  readonly heading: Markup;
+  readonly content: Markup;
   readonly status?: number;
   /** Where a form of the page may lead besides here: a browser holds redirects after it to this list, too. */
   readonly leadsTo?: string;
@@ -52,11 +71,9 @@ function sourceOf(redirectUri: string): string {
   return origin === 'null' ? protocol : origin;
 }
 
-/**
- * A page: no script, no frame, nothing from elsewhere. `title` is also its heading.
- */
-export function pageAnswer(title: string, content: Markup, options: PageOptions = {}): OauthAnswer {
-  const { status = 200, leadsTo, headers = {} } = options;
+/** A page: no script, no frame, nothing from elsewhere. */
+export function pageAnswer(page: Page): OauthAnswer {
+  const { title, heading, content, status = 200, leadsTo, headers = {} } = page;
   const formAction = leadsTo === undefined ? "'self'" : `'self' ${sourceOf(leadsTo)}`;
   const { text } = html`<!doctype html>
 <html lang="en">
@@ -69,7 +86,7 @@ export function pageAnswer(title: string, content: Markup, options: PageOptions 
 </head>
 <body>
 <main>
-<h1>${title}</h1>
+<h1>${heading}</h1>
 ${content}
 </main>
 </body>

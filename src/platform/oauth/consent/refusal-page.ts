@@ -6,5 +6,6 @@ import { html, pageAnswer } from './page.ts';
 export function refusalPage(refused: PageRefusal): OauthAnswer {
   const content = html`<p role="alert">${refused.message}</p>
 <p class="soft">Nothing was shared. Go back to the app that sent you here and tell its makers.</p>`;
-  return { ...pageAnswer('This request cannot be answered', content, { status: 400 }), refused };
+  const title = 'This request cannot be answered';
+  return { ...pageAnswer({ title, heading: html`${title}`, content, status: 400 }), refused };
 }

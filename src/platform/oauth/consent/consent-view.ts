@@ -1,0 +1,53 @@
+import { OAUTH_PATHS } from '../addresses.ts';
+import type { OauthAnswer } from '../oauth-answer.ts';
+import type { OpenConsent } from './consent-store.ts';
+import { html, type Markup, pageAnswer, plainName, shownName } from './page.ts';
+
+/** What every page of a consent shows and carries along. */
+export interface ConsentView {
+  readonly appName: string;
+  readonly consent: OpenConsent;
+  /** The field that proves that a form is ours. */
+  readonly form: string;
+  /** What was wrong with the form before; a sentence. */
+  readonly notice?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Where somebody is sent afterwards, in words: the one thing about an app that it cannot choose freely. */
+function destination({ consent }: ConsentView): Markup {
+  const { host, protocol } = new URL(consent.request.redirectUri);
+  const where = host === '' ? `the app ${protocol.slice(0, -1)} on this device` : host;
+  return html`<p class="soft">Afterwards you are sent to <strong>${where}</strong>.</p>`;
+}
+
+/** A page with a heading, where it leads, and what was wrong before. */
+export function showView(view: ConsentView, content: Markup): OauthAnswer {
+  const { appName, consent, notice, headers } = view;
+  const alert = notice === undefined ? html`` : html`<p class="notice" role="alert">${notice}</p>`;
+  return pageAnswer({
+    title: `${notice === undefined ? '' : 'Not yet: '}${plainName(appName)} asks for access`,
+    heading: html`${shownName(appName)} asks for access`,
+    content: html`${destination(view)}${alert}${content}`,
+    status: notice === undefined ? 200 : 400,
+    leadsTo: consent.request.redirectUri,
+    ...(headers === undefined ? {} : { headers }),
+  });
+}
+
+/** A form of the page. */
+export function consentForm({ consent, form: field }: ConsentView, content: Markup): Markup {
+  return html`<form method="post" action="${OAUTH_PATHS.consent}">
+<input type="hidden" name="consent" value="${consent.id}">
+<input type="hidden" name="form" value="${field}">
+${content}
+</form>`;
+}
+
+/** The button that refuses. */
+export const DENY = html`<button name="action" value="deny">Refuse</button>`;
+
+/** How many, in words. */
+export function countConnections(count: number): string {
+  return count === 1 ? '1 connection' : `${count} connections`;
+}
