@@ -4,6 +4,9 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
+    // Loading the same modules for each of hundreds of files costs more than running them. So files share
+    // processes: what a test changes in its process (variables, mocks, listeners), it puts back.
+    isolate: false,
     globalSetup: ['test/support/global-setup.ts'],
     // Many tests wait for processes and sockets, so two share even a small machine well.
     maxWorkers: Math.max(2, availableParallelism() - 1),

@@ -1,10 +1,10 @@
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
-import { startEmbeddedPostgres } from '../../src/runtime/database/embedded.ts';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/runtime/database/embedded.ts';
 import { createLogger } from '../../src/runtime/logger/logger.ts';
+import { chooseScratchFolder } from './scratch-folder.ts';
 import { sweepAbandonedServers, TEST_FOLDER_PREFIX } from './sweep-abandoned-servers.ts';
 
 declare module 'vitest' {
@@ -14,27 +14,40 @@ declare module 'vitest' {
   }
 }
 
-/** Uses the Postgres of `TEST_DATABASE_URL`, or starts an embedded one that is fast and forgets. */
-export async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
-  const given = process.env['TEST_DATABASE_URL'];
-  if (given !== undefined && given !== '') {
-    project.provide('databaseUrl', given);
-    return undefined;
-  }
+/**
+ * Gives the run a folder of its own for temporary files, and the Postgres of `TEST_DATABASE_URL` or an
+ * embedded one that is fast and forgets.
+ */
+export async function setup(project: TestProject): Promise<() => Promise<void>> {
   await sweepAbandonedServers();
-  const dataDir = await mkdtemp(join(tmpdir(), TEST_FOLDER_PREFIX));
+  const folder = await makeRunFolder();
+  const given = process.env['TEST_DATABASE_URL'];
+  const server = given === undefined || given === '' ? await startDatabase(folder) : undefined;
+  project.provide('databaseUrl', server?.url ?? given ?? '');
+  return async () => {
+    if (server !== undefined) {
+      await server.stop();
+      await rm(server.location, { recursive: true, force: true });
+    }
+    await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });
+  };
+}
+
+async function makeRunFolder(): Promise<string> {
+  const folder = await mkdtemp(join(await chooseScratchFolder(), TEST_FOLDER_PREFIX));
   // As root the server runs as another user, who must be able to enter.
-  await chmod(dataDir, 0o755);
-  const server = await startEmbeddedPostgres({
+  await chmod(folder, 0o755);
+  // What the workers take for the system's folder.
+  process.env['TMPDIR'] = join(folder, 'tmp');
+  await mkdir(join(folder, 'tmp'));
+  return folder;
+}
+
+function startDatabase(dataDir: string): Promise<EmbeddedPostgres> {
+  return startEmbeddedPostgres({
     dataDir,
     clock: systemClock,
     logger: createLogger({ level: 'warn', name: 'test', destination: 'stderr' }),
     settings: { fsync: 'off', full_page_writes: 'off', max_connections: '400' },
   });
-  project.provide('databaseUrl', server.url);
-  return async () => {
-    await server.stop();
-    await rm(server.location, { recursive: true, force: true });
-    await rm(dataDir, { recursive: true, force: true });
-  };
 }

@@ -1,15 +1,17 @@
 import { readdir, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isRunning, parseIdentity } from '../../src/runtime/database/embedded/process-identity.ts';
+import { listScratchFolders } from './scratch-folder.ts';
 
 /** Temporary folders of test servers begin with this. */
 export const TEST_FOLDER_PREFIX = 'messaging-connector-test-';
 
 /** Ends servers of test runs that were killed, with their folders. A server outlives its users by design. */
 export async function sweepAbandonedServers(): Promise<void> {
-  for (const name of await readdir(tmpdir())) {
-    if (name.startsWith(TEST_FOLDER_PREFIX)) await sweep(join(tmpdir(), name));
+  for (const folder of listScratchFolders()) {
+    for (const name of await readdir(folder)) {
+      if (name.startsWith(TEST_FOLDER_PREFIX)) await sweep(join(folder, name));
+    }
   }
 }
 
