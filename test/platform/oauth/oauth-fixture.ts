@@ -83,7 +83,12 @@ export async function startOauthWorld(
     const answer = await fetch(service.origin + path, { ...init, method, redirect: 'manual' });
     const text = await answer.text();
     const isJson = answer.headers.get('content-type')?.startsWith('application/json') === true;
-    return { status: answer.status, headers: answer.headers, text, body: isJson ? JSON.parse(text) : {} };
+    return {
+      status: answer.status,
+      headers: answer.headers,
+      text,
+      body: isJson && text !== '' ? JSON.parse(text) : {},
+    };
   };
   const post: OauthWorld['post'] = (path, fields) =>
     send('POST', path, {
