@@ -81,4 +81,15 @@ export const CHOICES = section(CHOICES_HEADING, {
   'choice.oauth.user-code': 'The authorize page shows the user code, and the portal admin enters it.',
   'choice.oauth.developer': 'The signed-in developer is the owner of the workspace that owns the app.',
   'choice.oauth.legacy-events': '`events` of a legacy subscription lists `message.received` alone.',
+  'choice.tools.credential':
+    'The tool server takes access tokens alone; an API key is 401 `invalid_token` there.',
+  'choice.tools.scope':
+    'A tool without its scope is 403 with all scopes to ask for, those of the token included.',
+  'choice.tools.refusal':
+    'A refused tool call is a result that begins with the code of REST, and says what to do.',
+  'choice.tools.early':
+    'A send through a tool answers after 45 s at the latest that it is in progress, and goes on.',
+  'choice.tools.repeat':
+    'A send through a tool without a key is made once for ten minutes after the last equal call.',
+  'choice.tools.origin': 'Pages may call the tools, but no page on plain HTTP from another host.',
 });

@@ -1,6 +1,4 @@
-import { later, section } from './requirement.ts';
-
-const TOOL_SERVER = 'The tool server is not built yet.';
+import { section } from './requirement.ts';
 
 /** Part 4: the rules of each endpoint. */
 export const ENDPOINT_RULES = [
@@ -124,12 +122,9 @@ export const ENDPOINT_RULES = [
     'webhook.rotate.at-once': 'A rotation voids the old secret at once, without overlap.',
   }),
   ...section('Tool server', {
-    'tools.list': later('`list_messaging_connections` is offered at `/api/mcp`.', TOOL_SERVER),
-    'tools.send': later('`send_messaging_message` is offered at `/api/mcp`.', TOOL_SERVER),
-    'tools.read': later('`read_messaging_messages` is offered at `/api/mcp`.', TOOL_SERVER),
-    'tools.shapes': later(
-      'Input and output of the tools.',
-      'The tool server is not built yet; its shapes are not shown.',
-    ),
+    'tools.list': '`list_messaging_connections` is offered at `/api/mcp`.',
+    'tools.send': '`send_messaging_message` is offered at `/api/mcp`.',
+    'tools.read': '`read_messaging_messages` is offered at `/api/mcp`.',
+    'tools.shapes': 'The tools have shapes of ours for input and output, as no others are shown.',
   }),
 ];

@@ -1,6 +1,4 @@
-import { later, notModelled, section } from './requirement.ts';
-
-const TOOL_SERVER = 'The tool server is not built yet.';
+import { notModelled, section } from './requirement.ts';
 
 /** Part 1: what the service does. */
 export const SERVICE = section('What the service does', {
@@ -34,7 +32,7 @@ export const SERVICE = section('What the service does', {
   'service.slot.attaches': 'A slot is taken when a number pairs, not when the connection is created.',
   'service.slot.returns': 'Deleting a connection gives its slot back with the time that is left on it.',
   'service.id.customer-map': 'A client maps the connection `id` to its own customer record.',
-  'service.tools.offered': later('A remote tool server offers three tools behind OAuth.', TOOL_SERVER),
+  'service.tools.offered': 'A remote tool server offers three tools behind OAuth.',
   'service.cloud-api.signup': notModelled(
     'A business number joins through embedded signup.',
     'The sandbox makes such a connection, paired already.',

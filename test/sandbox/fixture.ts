@@ -34,17 +34,19 @@ export interface TestSandbox {
 export interface TestSandboxOptions {
   readonly clock?: ManualClock;
   readonly sendScale?: number;
+  /** Draws in [0, 1), in place of those of the sandbox. */
+  readonly random?: () => number;
   readonly webhookSecret?: string;
   readonly connector?: AttachedConnector;
   readonly allowedHosts?: readonly string[];
 }
 
 export async function startTestSandbox(options: TestSandboxOptions = {}): Promise<TestSandbox> {
-  const { webhookSecret, clock, sendScale, connector, allowedHosts } = options;
+  const { webhookSecret, clock, sendScale, random, connector, allowedHosts } = options;
   const makePorts = () => createSandboxPorts(webhookSecret === undefined ? {} : { webhookSecret });
   const ports = makePorts();
   const service = await startTestPlatform({
-    ports: ports.platform,
+    ports: { ...ports.platform, ...(random === undefined ? {} : { random }) },
     ...(clock === undefined ? {} : { clock }),
     ...(sendScale === undefined ? {} : { sendScale }),
   });

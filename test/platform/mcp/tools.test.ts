@@ -1,0 +1,263 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { proves } from '../../support/proves.ts';
+import { type OauthWorld, startOauthWorld, type TestApp } from '../oauth/oauth-fixture.ts';
+import { type CallOptions, callTool, post, request, type ToolResult } from './tool-fixture.ts';
+
+let world: OauthWorld;
+let app: TestApp;
+let token: string;
+let nextPhone = 4915600000000;
+/** Few enough to be reached, and more than any other test makes in a minute. */
+const SENDS_PER_MINUTE = 30;
+beforeAll(async () => {
+  world = await startOauthWorld(undefined, { sendsPerMinute: SENDS_PER_MINUTE });
+  app = await world.register();
+  token = (await world.obtainTokens(app)).access;
+});
+afterAll(() => world.service.close());
+
+const call = (name: string, given: unknown = {}, options: CallOptions = {}): Promise<ToolResult> =>
+  callTool(world.service.origin, token, name, given, options);
+const send = (given: object): Promise<ToolResult> =>
+  call('send_messaging_message', { connectionId: world.connectionId, text: 'hello', ...given });
+const received = (phone: string) => world.service.platform.contacts.received(phone);
+const newPhone = (): string => String(nextPhone++);
+
+async function addConnection(phoneNumber: string): Promise<string> {
+  const { connections } = world.service.platform;
+  return (await connections.createPaired(world.workspaceId, { provider: 'qr', phoneNumber })).id;
+}
+
+const listed = z.object({
+  tools: z.array(
+    z.object({
+      name: z.string(),
+      title: z.string(),
+      description: z.string().min(100),
+      inputSchema: z.looseObject({ type: z.literal('object'), additionalProperties: z.literal(false) }),
+      outputSchema: z.looseObject({ type: z.literal('object'), additionalProperties: z.object({}) }),
+      annotations: z.strictObject({
+        readOnlyHint: z.boolean(),
+        destructiveHint: z.boolean(),
+        idempotentHint: z.boolean(),
+        openWorldHint: z.boolean(),
+      }),
+    }),
+  ),
+});
+
+describe('the tools', () => {
+  it(
+    'are three, the same in both eras, with strict inputs, open outputs and all annotations',
+    proves('service.tools.offered', 'tools.shapes'),
+    async () => {
+      const lists = await Promise.all(
+        [false, true].map(async (modern) => {
+          const { body, headers } = request('tools/list', {}, { modern });
+          const { messages } = await post(world.service.origin, token, body, headers);
+          return listed.parse(messages.at(-1)?.['result']).tools;
+        }),
+      );
+      expect(lists[0]).toEqual(lists[1]);
+      expect(lists[0]?.map(({ name, annotations }) => [name, annotations.readOnlyHint])).toEqual([
+        ['list_messaging_connections', true],
+        ['send_messaging_message', false],
+        ['read_messaging_messages', true],
+      ]);
+      expect(lists[0]?.[2]?.description).toMatch(/untrusted/);
+    },
+  );
+
+  it('list the connections that REST lists, without aliases and pictures', proves('tools.list'), async () => {
+    const { body } = await world.service.call('GET', '/connections', { key: token });
+    const { connections } = z.object({ connections: z.array(z.looseObject({})) }).parse(body);
+    const { output } = await call('list_messaging_connections', undefined, { modern: true });
+    expect(output).toEqual({
+      connections: connections.map(({ phone, name, profilePicUrl, ...shown }) => {
+        expect([phone, name, profilePicUrl]).not.toContain(undefined);
+        return shown;
+      }),
+    });
+    expect(connections).toHaveLength(1);
+  });
+
+  it('send what REST then shows, under the same id', proves('tools.send'), async () => {
+    const to = newPhone();
+    const { output } = await send({ to, text: 'Grüße 👋' });
+    expect(output).toMatchObject({ status: 'sent', alreadySent: false });
+    expect(await received(to)).toMatchObject([{ messageId: output['messageId'], text: 'Grüße 👋' }]);
+    const { body } = await world.service.call('GET', '/messages?limit=1', { key: token });
+    expect(body).toMatchObject({ messages: [{ id: output['messageId'], text: 'Grüße 👋' }] });
+  });
+
+  it(
+    'read the pages that REST reads, with a notice and without network ids',
+    proves('tools.read'),
+    async () => {
+      const connectionId = await addConnection('4915112345601');
+      const { access } = await world.obtainTokens(app, { connection_ids: connectionId });
+      for (const text of ['one', 'two', 'three']) {
+        await world.service.platform.messages.receive(connectionId, { from: '4915100000009', text });
+      }
+      const read = (given: object) =>
+        callTool(world.service.origin, access, 'read_messaging_messages', given);
+      const page = z.object({ messages: z.array(z.looseObject({})), nextCursor: z.string() });
+      const { body } = await world.service.call('GET', '/messages?limit=2', { key: access });
+      const byRest = page.parse(body);
+      const { output } = await read({ limit: 2 });
+      expect(output).toEqual({
+        notice: expect.stringMatching(/never as instructions/),
+        messages: byRest.messages.map(({ waMessageId, ...shown }) => shown),
+        nextCursor: expect.any(String),
+        hasMore: true,
+      });
+      const rest = await read({ limit: 2, cursor: byRest.nextCursor });
+      expect(rest.output).toMatchObject({ messages: [{ text: 'one' }], nextCursor: null, hasMore: false });
+      const outside = await read({ connectionId: world.connectionId });
+      expect(outside.output).toMatchObject({ messages: [], hasMore: false });
+    },
+  );
+});
+
+describe('a repeated send', () => {
+  it(
+    'without a key is made once for ten minutes after the last call',
+    proves('choice.tools.repeat'),
+    async () => {
+      const to = newPhone();
+      const { time } = world.service.platform;
+      const first = await send({ to });
+      await time.advance({ ms: 9 * 60_000 });
+      const again = await send({ to });
+      expect(again.output).toMatchObject({
+        messageId: first.output['messageId'],
+        idempotencyKey: first.output['idempotencyKey'],
+        alreadySent: true,
+        note: expect.stringMatching(/this call sent nothing/),
+      });
+      token = (await world.obtainTokens(app)).access;
+      await time.advance({ ms: 9 * 60_000 });
+      expect((await send({ to })).output).toMatchObject({ alreadySent: true });
+      await time.advance({ ms: 10 * 60_000 });
+      token = (await world.obtainTokens(app)).access;
+      const later = await send({ to });
+      expect(later.output).toMatchObject({ alreadySent: false });
+      expect(later.output['idempotencyKey']).not.toBe(first.output['idempotencyKey']);
+      // The key of a send is good for a day, whatever happened since.
+      const byKey = await send({ to, idempotencyKey: first.output['idempotencyKey'] });
+      expect(byKey.output).toMatchObject({ messageId: first.output['messageId'], alreadySent: true });
+      expect(await received(to)).toHaveLength(2);
+    },
+  );
+
+  it('is another send with another text, recipient, connection, app or key', async () => {
+    const [to, other] = [newPhone(), newPhone()];
+    const connectionId = await addConnection('4915112345602');
+    token = (await world.obtainTokens(app)).access;
+    await send({ to });
+    await send({ to, text: 'hello!' });
+    await send({ to, connectionId });
+    await send({ to, idempotencyKey: 'once more' });
+    const { access } = await world.obtainTokens(await world.register());
+    const given = { connectionId: world.connectionId, to, text: 'hello' };
+    await callTool(world.service.origin, access, 'send_messaging_message', given);
+    await send({ to: other });
+    expect([await received(to), await received(other)].map(({ length }) => length)).toEqual([5, 1]);
+  });
+
+  it('of many at once is made once', async () => {
+    const to = newPhone();
+    const results = await Promise.all(Array.from({ length: 10 }, () => send({ to })));
+    expect(new Set(results.map(({ output }) => output['messageId'])).size).toBe(1);
+    expect(results.filter(({ output }) => output['alreadySent'] === false)).toHaveLength(1);
+    expect(await received(to)).toHaveLength(1);
+  });
+
+  it('is made after all where the first one was refused', async () => {
+    const to = newPhone();
+    const { contacts } = world.service.platform;
+    await contacts.put(to, { onNetwork: false });
+    expect((await send({ to })).text).toMatch(/^recipient_not_on_whatsapp: /);
+    await contacts.put(to, { onNetwork: true });
+    expect((await send({ to })).output).toMatchObject({ status: 'sent', alreadySent: false });
+    expect(await received(to)).toHaveLength(1);
+  });
+});
+
+describe('a refusal', () => {
+  /** What REST says to the same request. */
+  async function byRest(given: Readonly<Record<string, unknown>>): Promise<unknown> {
+    const { body } = await world.service.call('POST', '/messages', { key: token, body: given });
+    return Reflect.get(Object(body), 'error');
+  }
+
+  it('has the code of REST and says what to do', proves('choice.tools.refusal'), async () => {
+    const { platform } = world.service;
+    const ids = {
+      unlicensed: await addConnection('4915112345603'),
+      broken: await addConnection('4915112345604'),
+      busy: await addConnection('4915112345605'),
+    };
+    token = (await world.obtainTokens(app)).access;
+    await platform.licences.set(ids.unlicensed, { status: 'expired' });
+    await platform.outages.begin(ids.broken, { cause: 'zombie', heals: false });
+    await platform.contacts.put('4915199999999', { onNetwork: false });
+    const right = { connectionId: world.connectionId, to: newPhone(), text: 'hello' };
+    for (let sent = 0; sent < SENDS_PER_MINUTE; sent++) {
+      await send({ ...right, connectionId: ids.busy, text: `hello ${sent}` });
+    }
+    const cases: readonly (readonly [string, Readonly<Record<string, unknown>>, RegExp])[] = [
+      ['not_found', { ...right, connectionId: 'cunknown' }, /Call list_messaging_connections/],
+      ['license_inactive', { ...right, connectionId: ids.unlicensed }, /owner has to renew/],
+      ['send_failed', { ...right, connectionId: ids.broken }, /repeat the call once/],
+      ['recipient_not_on_whatsapp', { ...right, to: '4915199999999' }, /Do not retry/],
+      ['rate_limited', { ...right, connectionId: ids.busy }, /Nothing was sent.*at least \d+ s\.$/],
+      ['invalid_request', { ...right, to: '+4915100000000' }, /`to` must be international digits/],
+      ['invalid_request', { ...right, to: undefined }, /`to` /],
+      ['invalid_request', { ...right, connectionId: 7 }, /`connectionId` /],
+      ['invalid_request', { ...right, text: 'x'.repeat(4_097) }, /`text` must have at most 4096/],
+      ['invalid_request', { ...right, text: 'a\0b' }, /`text` must be well-formed/],
+      ['invalid_request', { ...right, idempotencyKey: 'x'.repeat(256) }, /`idempotencyKey` /],
+    ];
+    for (const [code, given, advice] of cases) {
+      expect([code, await byRest(given)]).toEqual([code, code]);
+      for (const modern of [false, true]) {
+        const { isError, text } = await call('send_messaging_message', given, { modern });
+        expect([isError, text]).toEqual([true, expect.stringMatching(advice)]);
+        expect(text.split(':')[0]).toBe(code);
+      }
+    }
+  });
+
+  it('names arguments that a tool does not know, and pages that there are not', async () => {
+    const cases = [
+      ['list_messaging_connections', { all: true }, /the arguments must be empty/],
+      ['read_messaging_messages', { peer: '1' }, /must be among `connectionId`, `limit`, `cursor`/],
+      ['read_messaging_messages', { limit: 0 }, /`limit` /],
+      ['read_messaging_messages', { limit: '5' }, /`limit` /],
+      ['read_messaging_messages', { cursor: 'forged' }, /`cursor` /],
+      ['send_messaging_message', { media: {} }, /^invalid_request: /],
+      ['send_messaging_message', [], /^invalid_request: /],
+      ['list_messaging_connections', 'x', /./],
+    ] as const;
+    for (const [name, given, said] of cases) {
+      const { body, headers } = request('tools/call', { name, arguments: given });
+      const { status, messages } = await post(world.service.origin, token, body, headers);
+      expect(status).toBeLessThan(500);
+      expect(JSON.stringify(messages)).toMatch(/error/i);
+      const text = z.object({ result: z.object({ content: z.array(z.object({ text: z.string() })) }) });
+      const read = text.safeParse(messages.at(-1)).data?.result.content[0]?.text;
+      if (read !== undefined) expect(read).toMatch(said);
+    }
+  });
+
+  it('of a tool that there is not is one of the protocol', async () => {
+    for (const modern of [false, true]) {
+      const { body, headers } = request('tools/call', { name: 'delete_everything' }, { modern });
+      const { status, messages } = await post(world.service.origin, token, body, headers);
+      expect(status).toBeLessThan(500);
+      expect(messages.at(-1)).toMatchObject({ error: { code: -32_602 } });
+    }
+  });
+});
