@@ -85,6 +85,60 @@ describe('OAuth in the sandbox', () => {
     expect((await test.call('DELETE', '/grants/unknown')).status).toBe(404);
   });
 
+  it('narrows a grant and ends a licence from the next call of a live access token on', async () => {
+    const { body: sender } = await test.call('POST', '/oauth-apps', {
+      name: 'Sender',
+      redirectUris: [REDIRECT_URI],
+      scopes: ['messaging.read', 'messaging.send'],
+      ownerWorkspaceId: test.sandbox.seed.workspaceId,
+    });
+    await test.call('PUT', '/timing', { sendScale: 0 });
+    const tokens = await obtainTokens(test.service.origin, sender);
+    const key = tokens.access_token;
+    const seen = async (): Promise<string[]> => {
+      const { body } = await test.service.call('GET', '/connections', { key });
+      return (body as { connections: { id: string }[] }).connections.map(({ id }) => id);
+    };
+    const send = async (connectionId: string) => {
+      const body = { connectionId, to: '491700000010', text: 'hello' };
+      const { status, body: answer } = await test.service.call('POST', '/messages', { key, body });
+      return [status, Reflect.get(Object(answer), 'error')];
+    };
+    const { id } = (await test.call('GET', '/grants?limit=1')).body.entries[0];
+    const narrow = (left: object) => test.call('PATCH', `/grants/${id}`, left);
+
+    const [kept = '', lost = ''] = await seen();
+    expect(await send(lost)).toEqual([200, undefined]);
+    const { body: narrowed } = await narrow({ connectionIds: [kept] });
+    expect(narrowed).toMatchObject({
+      id,
+      connectionIds: [kept],
+      scopes: ['messaging.read', 'messaging.send'],
+    });
+    expect([await seen(), await send(lost)]).toEqual([[kept], [404, 'not_found']]);
+
+    const { body: clock } = await test.call('GET', '/clock');
+    await test.call('PUT', `/connections/${kept}/licence`, { expiresAt: clock.now });
+    expect([await seen(), await send(kept)]).toEqual([[], [402, 'license_inactive']]);
+
+    expect((await narrow({ scopes: ['messaging.read'] })).status).toBe(200);
+    expect(await send(kept)).toEqual([403, 'insufficient_scope']);
+    const renewed = await refreshTokens(test.service.origin, sender, tokens.refresh_token);
+    expect(await renewed.json()).toMatchObject({ scope: 'messaging.read' });
+
+    for (const [more, field] of [
+      [{ scopes: ['messaging.read', 'messaging.send'] }, 'scopes'],
+      [{ connectionIds: [kept, lost] }, 'connectionIds'],
+      [{ connectionIds: [] }, 'connectionIds'],
+    ] as const) {
+      const { status, body } = await narrow(more);
+      expect([status, body.error, body.field]).toEqual([400, 'invalid_request', field]);
+    }
+    await test.call('DELETE', `/grants/${id}`);
+    expect(await send(kept)).toEqual([401, 'invalid_token']);
+    expect((await narrow({ scopes: ['messaging.read'] })).status).toBe(404);
+  });
+
   it('loses the answer of a refresh that was carried out, so that the old token is used up', async () => {
     const { refresh_token: token } = await obtain();
     const match = { surface: 'oauth', method: 'POST', path: '/oauth/token' };

@@ -96,6 +96,14 @@ export const ACCESS_ENDPOINTS = {
     answers: [{ status: 200, description: 'A page.', schema: access.grantList }],
     errors: [...READ_ERRORS, 'invalid_request'],
   },
+  narrowGrant: {
+    method: 'PATCH',
+    path: '/grants/{id}',
+    summary: 'Narrows a grant, from the next call on.',
+    body: { schema: access.narrowGrantRequest, required: true },
+    answers: [{ status: 200, description: 'As it stands now.', schema: access.grant }],
+    errors: onExisting,
+  },
   revokeGrant: {
     method: 'DELETE',
     path: '/grants/{id}',

@@ -119,3 +119,10 @@ export const grant = z.object({
 });
 export type Grant = z.infer<typeof grant>;
 export const grantList = entriesOf(grant);
+
+/** Body of `PATCH /grants/{id}`: what is left of it. More than it has needs another consent. */
+export const narrowGrantRequest = z.strictObject({
+  scopes: scopes.min(1).optional(),
+  connectionIds: connectionIds.min(1).optional(),
+});
+export type NarrowGrantRequest = z.infer<typeof narrowGrantRequest>;

@@ -74,6 +74,10 @@ export function oauthEndpoints({ oauth, webhooks }: Pick<Platform, 'oauth' | 'we
       return pageOf(found, query.limit, presentGrant, ({ position }) => position);
     },
 
+    async narrowGrant({ param, body }) {
+      return presentGrant(await grants.narrow(param('id'), givenFields(body)));
+    },
+
     async revokeGrant({ param }) {
       await grants.revoke(param('id'));
       return { ok: true as const };

@@ -9,6 +9,7 @@ const BY_ENDPOINT: Readonly<Partial<Record<SandboxEndpointName, readonly Changed
   changeApiKey: ['workspaces'],
   revokeApiKey: ['workspaces'],
   createOauthApp: ['grants'],
+  narrowGrant: ['grants'],
   revokeGrant: ['grants'],
   addConnection: ['connections', 'timers'],
   setLicence: ['connections', 'timers'],
@@ -37,6 +38,8 @@ export function changedByEndpoint(name: SandboxEndpointName): readonly ChangedLi
 
 /** What a call to the service may have changed: nothing by a read or a refusal. */
 export function changedByCall({ method, path, status }: ApiCall): readonly ChangedList[] {
+  // A refusal may have ended a grant, and a visit may have made one.
+  if (path.startsWith('/oauth/')) return ['grants'];
   // A call without an answer may have been handled.
   if (method === 'GET' || (status !== null && status >= 300)) return [];
   if (path.startsWith('/connections')) return ['connections', 'timers'];

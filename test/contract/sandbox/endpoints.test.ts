@@ -51,6 +51,7 @@ describe('the endpoints of the control API', () => {
         'GET /oauth-apps 200',
         'POST /workspaces/{id}/user-codes 201',
         'GET /grants 200',
+        'PATCH /grants/{id} 200',
         'DELETE /grants/{id} 200',
         'GET /events 200',
       ].sort(),
