@@ -18,7 +18,7 @@ export const PATHS = {
 } as const;
 
 /** The developer of an app is signed in. */
-const developersSignedIn: PortalSessions = {
+export const developersSignedIn: PortalSessions = {
   find: ({ ownerWorkspaceId }) => (ownerWorkspaceId === null ? null : { workspaceIds: [ownerWorkspaceId] }),
 };
 
@@ -46,12 +46,8 @@ export interface TestApp {
   readonly clientSecret: string;
 }
 
-/** A platform whose developers are signed in, with a workspace of one connection. */
-export interface OauthWorld {
-  readonly service: TestPlatform;
-  readonly workspaceId: string;
-  readonly connectionId: string;
-  readonly key: string;
+/** Apps, and whoever uses them, over a platform. */
+export interface OauthUse {
   register(app?: Partial<AppRegistration>): Promise<TestApp>;
   send(method: string, path: string, init?: RequestInit): Promise<OauthReply>;
   post(path: string, fields: Fields): Promise<OauthReply>;
@@ -66,6 +62,14 @@ export interface OauthWorld {
   obtainTokens(app: TestApp, fields?: Fields): Promise<{ access: string; refresh: string }>;
 }
 
+/** A platform whose developers are signed in, with a workspace of one connection. */
+export interface OauthWorld extends OauthUse {
+  readonly service: TestPlatform;
+  readonly workspaceId: string;
+  readonly connectionId: string;
+  readonly key: string;
+}
+
 /** Where an authorization response went, and its parameters. */
 export function returned(reply: OauthReply): URLSearchParams {
   return new URL(reply.headers.get('location') ?? 'none:').searchParams;
@@ -77,9 +81,13 @@ export async function startOauthWorld(
   options: TestPlatformOptions = {},
 ): Promise<OauthWorld> {
   const service = await startTestPlatform({ ...options, ports: { portal, ...options.ports } });
-  const { workspaceId, connectionId, key } = await seedWorkspace(service);
+  const seeded = await seedWorkspace(service);
+  return { service, ...seeded, ...useOauth(service, seeded.workspaceId) };
+}
 
-  const send: OauthWorld['send'] = async (method, path, init = {}) => {
+/** Apps of a workspace, unless a registration says otherwise. */
+export function useOauth(service: TestPlatform, workspaceId: string): OauthUse {
+  const send: OauthUse['send'] = async (method, path, init = {}) => {
     const answer = await fetch(service.origin + path, { ...init, method, redirect: 'manual' });
     const text = await answer.text();
     const isJson = answer.headers.get('content-type')?.startsWith('application/json') === true;
@@ -90,7 +98,7 @@ export async function startOauthWorld(
       body: isJson && text !== '' ? JSON.parse(text) : {},
     };
   };
-  const post: OauthWorld['post'] = (path, fields) =>
+  const post: OauthUse['post'] = (path, fields) =>
     send('POST', path, {
       headers: { 'content-type': 'application/x-www-form-urlencoded' },
       body: encode(fields),
@@ -100,11 +108,7 @@ export async function startOauthWorld(
     client_secret: clientSecret,
   });
 
-  const world: OauthWorld = {
-    service,
-    workspaceId,
-    connectionId,
-    key,
+  const use: OauthUse = {
     send,
     post,
     register: (app = {}) =>
@@ -131,7 +135,7 @@ export async function startOauthWorld(
     async obtainCode(app, fields = {}) {
       const verifier = randomBytes(32).toString('base64url');
       const challenge = createHash('sha256').update(verifier).digest('base64url');
-      const reply = await world.authorize(app, { code_challenge: challenge, ...fields });
+      const reply = await use.authorize(app, { code_challenge: challenge, ...fields });
       const code = returned(reply).get('code');
       if (code === null) throw new Error(`no code came: ${reply.headers.get('location')} ${reply.text}`);
       return { code, verifier };
@@ -153,9 +157,9 @@ export async function startOauthWorld(
         ...fields,
       }),
     async obtainTokens(app, fields = {}) {
-      const { body } = await world.redeem(app, await world.obtainCode(app, fields));
+      const { body } = await use.redeem(app, await use.obtainCode(app, fields));
       return { access: String(body['access_token']), refresh: String(body['refresh_token']) };
     },
   };
-  return world;
+  return use;
 }

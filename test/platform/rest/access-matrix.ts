@@ -116,6 +116,8 @@ export interface Caller {
   readonly revoked: boolean;
   readonly offList: boolean;
   readonly scopes: readonly Scope[];
+  /** An access token. */
+  readonly oauth?: boolean;
   /** Has no list of connections, so that only other workspaces are out of its reach. */
   readonly wholeWorkspace?: boolean;
 }
@@ -133,6 +135,9 @@ export const BAD_CURSOR: Expected = [
 
 /** The answer of the first check that refuses: credential, address, scope. Null when none does. */
 export function refusalOf(caller: Caller, { scope }: Row): Expected | null {
+  if (caller.revoked && caller.oauth === true) {
+    return [401, { error: 'invalid_token' }, 'Bearer error="invalid_token"'];
+  }
   if (caller.revoked) return [401, { error: 'invalid_key' }, 'Bearer error="invalid_token"'];
   if (caller.offList) return [403, { error: 'ip_not_allowed' }, 'Bearer error="ip_not_allowed"'];
   if (caller.scopes.includes(scope)) return null;

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
+import { developersSignedIn, useOauth } from '../oauth/oauth-fixture.ts';
 import {
   BAD_CURSOR,
   type Caller,
@@ -33,9 +34,10 @@ describe('every endpoint × every credential that may not × every name out of r
   let workspaceId: string;
 
   beforeAll(async () => {
-    service = await startTestPlatform();
+    service = await startTestPlatform({ ports: { portal: developersSignedIn } });
     names = await seed();
     await makeCallers(names.own.connection);
+    await makeTokens(names.own.connection, names.connections[OFF_LIST]);
   });
   afterAll(() => service.close());
 
@@ -130,6 +132,40 @@ describe('every endpoint × every credential that may not × every name out of r
     const nobody = { revoked: true, offList: false, scopes: [] };
     callers.push({ what: 'no key', key: undefined, ...nobody });
     callers.push({ what: 'unknown key', key: `msk_${'0'.repeat(43)}`, ...nobody });
+  }
+
+  /**
+   * Access tokens over one connection with each scope alone; one that had more scopes and connections until its
+   * grant was narrowed; and those of a revoked grant, of an app that is off, and for the tools alone.
+   */
+  async function makeTokens(own: string, offList: string): Promise<void> {
+    const { apps, grants } = service.platform.oauth;
+    const { register, obtainTokens } = useOauth(service, workspaceId);
+    const app = await register();
+    const add = async (what: string, fields: Record<string, string>, caller: Partial<Caller> = {}) => {
+      const { access: key } = await obtainTokens(app, { connection_ids: own, ...fields });
+      callers.push({ what, key, oauth: true, revoked: false, offList: false, scopes: SCOPES, ...caller });
+      const [newest] = await grants.list({ limit: 1 });
+      return newest?.id ?? '';
+    };
+    for (const scope of SCOPES) await add(`token [${scope}]`, { scope }, { scopes: [scope] });
+    const more = { connection_ids: `${own} ${offList}` };
+    const narrowed = await add('token of a narrowed grant', more, { scopes: ['messaging.send'] });
+    await grants.narrow(narrowed, { scopes: ['messaging.send'], connectionIds: [own] });
+    const ended = { revoked: true };
+    await grants.revoke(await add('token of a revoked grant', {}, ended));
+    await add('token for the tools', { resource: `${service.origin}/api/mcp` }, ended);
+    const off = await register();
+    const { access: key } = await obtainTokens(off);
+    await apps.setEnabled(off.clientId, false);
+    callers.push({
+      what: 'token of an app that is off',
+      key,
+      oauth: true,
+      ...ended,
+      offList: false,
+      scopes: SCOPES,
+    });
   }
 
   /** One call and what it must be answered. */
@@ -253,7 +289,7 @@ describe('every endpoint × every credential that may not × every name out of r
     }
     await service.platform.settle();
     expect(await readState()).toBe(before);
-    expect(cells).toBe(1_441);
+    expect(cells).toBe(1_929);
   });
 
   it(
