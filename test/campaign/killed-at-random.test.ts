@@ -7,7 +7,7 @@ const SEED = 20_260_115;
 /** Half of them in what every change goes through; a kill costs seconds of a busy machine. */
 const KILLS = process.env['CAMPAIGN'] === 'whole' ? 50 : 25;
 /** Small groups at short intervals, so that most moments have a commit under way. */
-const PACE = { burst: 6, everyMs: 25 };
+const PACE = { burst: 3, everyMs: 25 };
 
 test(`${KILLS} kills lose nothing acknowledged and apply nothing twice`, { timeout: 600_000 }, async () => {
   const campaign = await startCampaign({ processes: 1 });

@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Outbound } from '../../src/contract/connector/outbound.ts';
 import type { Faults } from '../../src/contract/sandbox/faults.ts';
@@ -68,7 +65,6 @@ async function openCampaign(): Promise<Campaign> {
   const world = await openSendsWorld(CONNECTIONS);
   const port = await findFreePort();
   const url = `http://127.0.0.1:${port}`;
-  const compileCache = await mkdtemp(join(tmpdir(), 'messaging-connector-compiled-'));
   const { baseUrl, apiKey, databaseUrl, service, lanes, clock } = world;
   const options = {
     databaseUrl,
@@ -81,7 +77,7 @@ async function openCampaign(): Promise<Campaign> {
     inboxRetentionDays: 30,
   };
   service.attach(url);
-  const lives = startConnectorLives(options, compileCache);
+  const lives = startConnectorLives(options);
   let aheadMs = 0;
   await lives.next(aheadMs);
   await lives.serving();
@@ -102,7 +98,6 @@ async function openCampaign(): Promise<Campaign> {
     async close() {
       await lives.stop();
       await world.close();
-      await rm(compileCache, { recursive: true, force: true });
     },
   };
 }

@@ -4,12 +4,15 @@
  * milliseconds it is ahead, and prints its address once it serves.
  */
 import { once } from 'node:events';
+import { flushCompileCache } from 'node:module';
 import { runConnector } from '../../src/cli/run-connector.ts';
 import { createLogger } from '../../src/runtime/logger/logger.ts';
 import { createShiftedClock } from './shifted-clock.ts';
 
 const options = JSON.parse(process.argv[2] ?? '{}');
 process.stdin.once('end', () => process.exit());
+// It will be killed, and Node keeps what it compiled only when a process ends by itself.
+flushCompileCache();
 process.stdout.write('loaded\n');
 const [line] = await once(process.stdin, 'data');
 const clock = createShiftedClock();

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
+import { COMPILED_CODE } from './compiled-code.ts';
 
 /** A connector at one address that is killed again and again, each life later in time than the one before. */
 export interface ConnectorLives {
@@ -21,7 +22,7 @@ interface Life {
 const SCRIPT = new URL('./connector-ahead.ts', import.meta.url).pathname;
 
 /** Prepares a first life, which `next` begins. `options` are those of `runConnector` that are plain data. */
-export function startConnectorLives(options: object, compileCache: string): ConnectorLives {
+export function startConnectorLives(options: object): ConnectorLives {
   const all = new Set<ChildProcess>();
   let prepared = prepare();
   let present: Life | undefined;
@@ -30,7 +31,7 @@ export function startConnectorLives(options: object, compileCache: string): Conn
   function prepare(): Life {
     const child = spawn(process.execPath, [SCRIPT, JSON.stringify(options)], {
       stdio: ['pipe', 'pipe', 'inherit'],
-      env: { ...process.env, NODE_COMPILE_CACHE: compileCache },
+      env: { ...process.env, NODE_COMPILE_CACHE: COMPILED_CODE },
     });
     child.stdin.on('error', () => undefined);
     all.add(child);

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { COMPILED_CODE } from './compiled-code.ts';
 
 export interface ConnectorProcessOptions {
   readonly databaseUrl: string;
@@ -10,8 +11,6 @@ export interface ConnectorProcessOptions {
   readonly webhookSecret?: string;
   readonly apiToken: string;
   readonly sealingKey: string;
-  /** Where Node keeps compiled modules, so that the next process loads faster. */
-  readonly compileCache?: string;
   readonly env?: Readonly<Record<string, string>>;
 }
 
@@ -44,7 +43,7 @@ export function prepareConnector(options: ConnectorProcessOptions): ConnectorPro
     env: {
       PATH: process.env['PATH'],
       NODE_ENV: 'test',
-      ...(options.compileCache === undefined ? {} : { NODE_COMPILE_CACHE: options.compileCache }),
+      NODE_COMPILE_CACHE: COMPILED_CODE,
       DATABASE_URL: options.databaseUrl,
       CONNECTOR_PORT: String(options.port),
       CONNECTOR_API_TOKEN: options.apiToken,

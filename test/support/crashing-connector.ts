@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import {
   type ConnectorProcess,
@@ -45,14 +42,9 @@ export async function startCrashingConnector(
   options: Omit<ConnectorProcessOptions, 'port'> & { readonly port?: number },
   spares = SPARES,
 ): Promise<CrashingConnector> {
-  const ownCache =
-    options.compileCache === undefined
-      ? await mkdtemp(join(tmpdir(), 'messaging-connector-compiled-'))
-      : undefined;
-  const { port = await findFreePort(), compileCache = ownCache } = options;
+  const { port = await findFreePort() } = options;
   const url = `http://127.0.0.1:${port}`;
-  const prepare = (): ConnectorProcess =>
-    prepareConnector({ ...options, port, ...(compileCache === undefined ? {} : { compileCache }) });
+  const prepare = (): ConnectorProcess => prepareConnector({ ...options, port });
   const prepared = Array.from({ length: spares }, prepare);
   let current: ConnectorProcess | undefined;
   let condemned: ConnectorProcess | undefined;
@@ -125,7 +117,6 @@ export async function startCrashingConnector(
     async stop() {
       const how = await end('SIGTERM');
       await Promise.all(prepared.map((process) => process.kill('SIGKILL')));
-      if (ownCache !== undefined) await rm(ownCache, { recursive: true, force: true });
       return how;
     },
   };

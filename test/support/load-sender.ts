@@ -43,7 +43,10 @@ export interface LoadSender {
   readonly sent: readonly SentEvent[];
   /** Sends one event and resolves when the service would be done with it. */
   deliver(event: LoadEvent): Promise<SentEvent[]>;
-  /** Sends events until they run out or `signal` aborts; resolves when all that left are done with. */
+  /**
+   * Sends events until they run out or `signal` aborts; resolves when all that left are done with. A burst waits
+   * while more would be under way than there are connections: what waits for one of ours is no receiver's fault.
+   */
   run(events: readonly LoadEvent[], pace: Pace, signal?: AbortSignal): Promise<void>;
   /** Resolves when no event that failed is waiting for its next attempt. */
   calm(): Promise<void>;
@@ -53,6 +56,7 @@ export interface LoadSender {
 /** Attempts: at once, 500 ms after the first ended, 1 s after the second ended; 10 s each. */
 const WAITS_MS = [0, 500, 1_000];
 const ATTEMPT_MS = 10_000;
+const CONNECTIONS = 64;
 
 /** The two headers of a delivery: HMAC-SHA256 over `<timestamp>.<raw body>`, hex. */
 export function signDelivery(
@@ -70,9 +74,10 @@ export function signDelivery(
  */
 export function createLoadSender(options: LoadSenderOptions): LoadSender {
   const { secret, clock, targets } = options;
-  const agent = new Agent({ keepAlive: options.keepAlive ?? true, maxSockets: 64 });
+  const agent = new Agent({ keepAlive: options.keepAlive ?? true, maxSockets: CONNECTIONS });
   const sent: SentEvent[] = [];
   const retrying = new Set<Promise<SentEvent>>();
+  const flying = new Set<Promise<Attempt>>();
 
   async function deliverCopy(event: LoadEvent, lane: number, onRetry: () => void): Promise<SentEvent> {
     const key = typeof secret === 'string' ? secret : secret();
@@ -87,7 +92,10 @@ export function createLoadSender(options: LoadSenderOptions): LoadSender {
       const addresses = targets(event, attempts.length);
       const address = addresses[lane % addresses.length];
       if (address === undefined) throw new Error('an event has no target');
-      const attempt = await post(agent, address, event.body, headers, clock);
+      const flight = post(agent, address, event.body, headers, clock);
+      flying.add(flight);
+      const attempt = await flight;
+      flying.delete(flight);
       attempts.push(attempt);
       acknowledged = attempt.status !== null && attempt.status >= 200 && attempt.status < 300;
       if (acknowledged) break;
@@ -112,6 +120,7 @@ export function createLoadSender(options: LoadSenderOptions): LoadSender {
     async run(events, pace, signal) {
       const open: Promise<unknown>[] = [];
       for (let at = 0; at < events.length && signal?.aborted !== true; at += pace.burst) {
+        while (flying.size > 0 && flying.size + pace.burst > CONNECTIONS) await Promise.race(flying);
         const burst = events.slice(at, at + pace.burst).map(deliver);
         open.push(...burst);
         if (pace.everyMs > 0) await clock.sleep(pace.everyMs);

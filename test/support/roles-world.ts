@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import type { TestContext } from 'vitest';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
@@ -10,7 +9,6 @@ import { createLoadSender, type LoadSender } from './load-sender.ts';
 import { type Caller, createCaller } from './read-lists.ts';
 import { startTestRedis } from './redis.ts';
 import { startTestService } from './service.ts';
-import { ROOT } from './spawn-command.ts';
 
 export const TOKEN = 'token-of-the-roles';
 const SECRET = 'whsec_of_the_roles';
@@ -57,7 +55,6 @@ export async function startRolesWorld(onTestFinished: TestContext['onTestFinishe
     databaseUrl: database.url,
     apiToken: TOKEN,
     sealingKey: generateSealingKey(),
-    compileCache: join(ROOT, 'node_modules/.cache/compiled'),
   };
   const env = {
     REDIS_URL: redis.url,
