@@ -1,6 +1,4 @@
-import { later, notModelled, section } from './requirement.ts';
-
-const CLIENT = 'The connector has no OAuth accounts yet.';
+import { notModelled, section } from './requirement.ts';
 
 /** Part 5: authentication. */
 export const AUTHENTICATION = [
@@ -43,8 +41,8 @@ export const AUTHENTICATION = [
     'oauth.discovery': 'Discovery is at `/.well-known/oauth-authorization-server`.',
     'oauth.paths': 'The discovery document leads to the endpoints; their paths are not shown.',
     'oauth.refresh.rotates': 'A refresh voids the old refresh token.',
-    'oauth.refresh.serialized': later('A client refreshes one at a time.', CLIENT),
-    'oauth.refresh.on-401': later('On 401 a client refreshes once and repeats.', CLIENT),
+    'oauth.refresh.serialized': 'A client refreshes one at a time.',
+    'oauth.refresh.on-401': 'On 401 a client refreshes once and repeats.',
     'oauth.grant.existing': 'An authorize request with an empty list of connections is refused.',
     'oauth.consent.portal': 'A portal admin approves with a user code.',
     'oauth.consent.standalone':

@@ -1,0 +1,411 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { appSubscriptionId } from '../../../src/connector/oauth/oauth-app.ts';
+import { connectorAccountList, startedGrant } from '../../../src/contract/connector/accounts.ts';
+import { syncStatus } from '../../../src/contract/connector/sync.ts';
+import { proves } from '../../support/proves.ts';
+import {
+  type Answer,
+  ConnectorWorld,
+  type RunningConnector,
+  WEBHOOK_URL,
+} from '../support/running-connector.ts';
+import { ScriptedAuthServer } from '../support/scripted-auth-server.ts';
+
+const MINUTE = 60_000;
+let world: ConnectorWorld;
+let auth: ScriptedAuthServer;
+let running: RunningConnector;
+/** A process on the same database that serves alone. */
+let other: RunningConnector;
+
+beforeAll(async () => {
+  world = await ConnectorWorld.open();
+  auth = await ScriptedAuthServer.start();
+  auth.onAccess = (token, good) => {
+    if (good) world.service.apiKeys.add(token);
+    else world.service.apiKeys.delete(token);
+  };
+  const oauth = auth.app(world.service.baseUrl);
+  running = await world.start({ oauth });
+  other = await world.start({ oauth, role: 'web' });
+  // The account of the API key sees the same connections; whoever lists one first has it.
+  await runPolls();
+});
+afterAll(async () => {
+  await world.close();
+  await auth.close();
+});
+beforeEach(() => {
+  world.service.connections = [];
+  world.service.messages = [];
+});
+afterEach(async () => {
+  auth.fault = () => undefined;
+  world.service.fault = () => undefined;
+  for (const { id, kind } of await listed()) if (kind === 'oauth') await ask('DELETE', `/v1/accounts/${id}`);
+  await running.connector.settle();
+  await runPolls();
+});
+
+/** Polls what either process has asked for. */
+async function runPolls(): Promise<void> {
+  running.queues.wakes.push(...other.queues.wakes.splice(0));
+  await running.runPolls();
+}
+
+const ask: RunningConnector['ask'] = (...call) => running.ask(...call);
+const listed = async () => {
+  const answer = await ask('GET', '/v1/accounts');
+  expect(answer).toMatchObject({ status: 200 });
+  return connectorAccountList.parse(answer.body).accounts;
+};
+const accountOf = async (id: string) => (await listed()).find((account) => account.id === id);
+
+async function begin(body?: object) {
+  const answer = await ask('POST', '/v1/accounts/oauth', body === undefined ? {} : { body });
+  expect(answer.status).toBe(201);
+  return startedGrant.strict().parse(answer.body);
+}
+
+/** The browser comes back, to any process. */
+const comeBack = (query: string, to = other): Promise<Answer> =>
+  to.ask('GET', `/oauth/callback?${query}`, { token: null });
+
+async function connect(body?: object): Promise<string> {
+  const known = new Set((await listed()).map(({ id }) => id));
+  const { authorizationUrl } = await begin(body);
+  expect((await comeBack(auth.approve(authorizationUrl))).status).toBe(200);
+  await runPolls();
+  const added = (await listed()).find(({ id, kind }) => kind === 'oauth' && !known.has(id));
+  return added?.id ?? String((body as { accountId?: string } | undefined)?.accountId);
+}
+
+async function sync(accountId: string): Promise<Answer> {
+  return await ask('POST', '/v1/sync', { body: { accountId } });
+}
+
+/** One poll, and the code with which it failed; null: it went through. */
+async function poll(accountId: string): Promise<string | null> {
+  await running.queues.run('reconcile', { accountId });
+  const { body } = await ask('GET', `/v1/sync?accountId=${accountId}`);
+  const [account] = syncStatus.parse(body).accounts;
+  return account?.lastPoll?.error ?? null;
+}
+
+describe('a consent', () => {
+  it('begun by one process and finished by another makes an account', async () => {
+    world.service.addConnection('consented');
+    const started = await begin({ label: 'Bakery', connectionIds: ['a1', 'b2'], scopes: ['messaging.read'] });
+    const asked = new URL(started.authorizationUrl);
+    expect(started.accountId).toBeNull();
+    expect(Object.fromEntries(asked.searchParams)).toMatchObject({
+      client_id: 'client-1',
+      redirect_uri: 'http://127.0.0.1:4020/oauth/callback',
+      response_type: 'code',
+      code_challenge_method: 'S256',
+      code_challenge: expect.stringMatching(/^[A-Za-z0-9_-]{43}$/),
+      state: expect.stringMatching(/^[A-Za-z0-9_-]{43}$/),
+      scope: 'messaging.read',
+      connection_ids: 'a1 b2',
+    });
+    const page = await comeBack(auth.approve(started.authorizationUrl));
+    expect(page.status).toBe(200);
+    expect(String(page.body['text'])).toContain('<h1>Connected</h1>');
+    const subscriptionId = appSubscriptionId({ authUrl: auth.url, clientId: 'client-1' });
+    expect((await listed()).filter(({ kind }) => kind === 'oauth')).toMatchObject([
+      {
+        label: 'Bakery',
+        state: 'active',
+        reauth: null,
+        subscriptionId,
+        webhookPath: `/webhooks/messaging/${subscriptionId}`,
+        webhookUrl: `${WEBHOOK_URL}/${subscriptionId}`,
+      },
+    ]);
+    expect(auth.requests.at(0)?.fields.get('client_secret')).toBe('client-secret-1');
+  });
+
+  it('comes back to a page without script that nothing frames and no address leaves', async () => {
+    const { authorizationUrl } = await begin();
+    const query = auth.approve(authorizationUrl);
+    const page = await comeBack(query);
+    const html = String(page.body['text']);
+    expect(html).not.toContain('<script');
+    expect(html).not.toContain(new URLSearchParams(query).get('code'));
+    expect(page.headers.get('content-security-policy')).toMatch(/default-src 'none'.*frame-ancestors 'none'/);
+    expect(page.headers.get('referrer-policy')).toBe('no-referrer');
+    expect(page.headers.get('cache-control')).toBe('no-store');
+    expect(page.headers.get('x-content-type-options')).toBe('nosniff');
+  });
+
+  it('is finished once, and coming back again changes nothing', async () => {
+    const { authorizationUrl } = await begin();
+    const query = auth.approve(authorizationUrl);
+    const head = await running.ask('HEAD', `/oauth/callback?${query}`, { token: null });
+    expect(head.status).toBe(400);
+    const before = auth.requests.length;
+    const pages = await Promise.all([comeBack(query), comeBack(query, running), comeBack(query)]);
+    expect(pages.filter(({ body }) => String(body['text']).includes('<h1>Connected</h1>'))).toHaveLength(1);
+    expect(String((await comeBack(query)).body['text'])).toContain('Connected already');
+    expect((await listed()).filter(({ kind }) => kind === 'oauth')).toHaveLength(1);
+    expect(auth.requests.slice(before).filter(({ path }) => path === '/token')).toHaveLength(1);
+  });
+
+  it('that nobody began, that took too long or that was refused makes no account', async () => {
+    const said = async (query: string) => {
+      const { status, body } = await comeBack(query);
+      return [status, /<h1>(.*)<\/h1>/.exec(String(body['text']))?.[1]];
+    };
+    expect(await said('state=made-up&code=x')).toEqual([400, 'This link is not known']);
+    expect(await said('')).toEqual([400, 'This link is not known']);
+    const { authorizationUrl } = await begin();
+    const state = new URL(authorizationUrl).searchParams.get('state') ?? '';
+    const query = auth.approve(authorizationUrl);
+    expect(await said(`${query}&state=${state}`)).toEqual([400, 'This link is not known']);
+    world.clock.jump(61 * MINUTE);
+    expect(await said(query)).toEqual([410, 'This took too long']);
+    const refused = new URL((await begin()).authorizationUrl).searchParams.get('state') ?? '';
+    const denial = new URLSearchParams({ error: 'access_denied', state: refused, iss: auth.url });
+    expect(await said(denial.toString())).toEqual([400, 'Not connected']);
+    expect(await said(denial.toString())).toEqual([409, 'This link was used before']);
+    expect((await listed()).filter(({ kind }) => kind === 'oauth')).toEqual([]);
+  });
+
+  it('answered by another server, or by a code that is not good, makes no account', async () => {
+    for (const [name, value] of [
+      ['iss', 'https://elsewhere.example'],
+      ['iss', null],
+      ['code', 'made-up'],
+    ] as const) {
+      const query = new URLSearchParams(auth.approve((await begin()).authorizationUrl));
+      if (value === null) query.delete(name);
+      else query.set(name, value);
+      const page = await comeBack(query.toString());
+      expect(page.status).toBe(502);
+      expect(String(page.body['text'])).not.toContain('elsewhere');
+    }
+    expect((await listed()).filter(({ kind }) => kind === 'oauth')).toEqual([]);
+  });
+
+  it('for an account that is no grant, or is gone, is not begun', async () => {
+    for (const accountId of ['default', 'nobody']) {
+      expect((await ask('POST', '/v1/accounts/oauth', { body: { accountId } })).status).toBe(404);
+    }
+  });
+});
+
+describe('a grant that has ended', () => {
+  const outboundOf = async (outboundId: string) =>
+    (await ask('GET', `/v1/outbound/${outboundId}`)).body['state'];
+
+  async function end(id: string): Promise<void> {
+    auth.revokeAll();
+    expect(await poll(id)).toBe('reauth_required');
+  }
+
+  it('holds polls and sends, says so everywhere, and goes on after a new consent', async () => {
+    world.service.addConnection('waiting-1');
+    const id = await connect({ label: 'Florist' });
+    const queued = { connectionId: 'waiting-1', to: '15551230000', text: 'later', reference: 'r-1' };
+    await end(id);
+    const asked = auth.requests.length;
+    expect(await accountOf(id)).toMatchObject({
+      state: 'reauth_required',
+      reauth: { since: expect.any(String), reason: 'invalid_grant', startAt: '/v1/accounts/oauth' },
+    });
+    const shown = syncStatus.parse((await ask('GET', `/v1/sync?accountId=${id}`)).body);
+    expect(shown.accounts[0]?.reauthRequired).toBe(true);
+    expect(await sync(id)).toMatchObject({ status: 409, body: { error: 'reauth_required' } });
+    expect((await ask('POST', '/v1/connections/waiting-1/restart')).body['error']).toBe('reauth_required');
+    const { outboundId } = (await ask('POST', '/v1/messages', { body: queued })).body;
+    world.service.requests = [];
+    await running.connector.settle();
+    world.clock.jump(16 * MINUTE);
+    await running.queues.run('reconcile', { accountId: id });
+    expect(await outboundOf(String(outboundId))).toBe('queued');
+    expect(world.service.requests.filter(({ headers }) => headers.authorization !== 'Bearer key-1')).toEqual(
+      [],
+    );
+    expect(auth.requests).toHaveLength(asked);
+    const metrics = String((await ask('GET', '/metrics', { token: null })).body['text']);
+    expect(metrics).toContain('connector_oauth_grants{state="reauth_required"} 1');
+
+    world.service.addMessage('waiting-1', world.clock.now(), { id: 'missed-1' });
+    world.service.fault = ({ method, path }) =>
+      method === 'POST' && path === '/messages'
+        ? { status: 200, body: { messageId: 'sent-1', waMessageId: null, status: 'sent' } }
+        : undefined;
+    expect(await connect({ accountId: id })).toBe(id);
+    expect(await accountOf(id)).toMatchObject({ state: 'active', reauth: null, label: 'Florist' });
+    await running.connector.settle();
+    expect(await outboundOf(String(outboundId))).toBe('sent');
+    expect((await ask('GET', '/v1/messages/missed-1')).status).toBe(200);
+  });
+
+  it('is asked for once: a lost answer whose refresh was carried out ends in a consent, not in a loop', async () => {
+    const id = await connect();
+    world.clock.jump(16 * MINUTE);
+    const before = auth.refreshes();
+    auth.fault = () => (auth.refreshes() === before + 1 ? 'lost_answer' : undefined);
+    expect(await poll(id)).toBe('reauth_required');
+    world.clock.jump(16 * MINUTE);
+    await running.connector.settle();
+    await poll(id);
+    expect(auth.refreshes()).toBe(before + 2);
+  });
+
+  it('leaves what an earlier consent brought alone when a new one comes in its place', async () => {
+    const id = await connect();
+    const before = auth.requests.length;
+    await connect({ accountId: id });
+    expect(auth.requests.slice(before).map(({ path }) => path)).toEqual(['/token', '/revoke']);
+    expect(await poll(id)).toBeNull();
+  });
+
+  it('is revoked with its account', async () => {
+    const id = await connect();
+    const before = auth.requests.length;
+    expect((await ask('DELETE', `/v1/accounts/${id}`)).status).toBe(200);
+    await running.connector.settle();
+    const [revocation] = auth.requests.slice(before);
+    expect(revocation?.path).toBe('/revoke');
+    expect(revocation?.fields.get('token')).toMatch(/^refresh-/);
+  });
+});
+
+describe('the webhook that grants share', () => {
+  const path = `/webhooks/messaging/`;
+  const received = (connectionId: string, id: string) => ({
+    event: 'message.received',
+    connection_id: connectionId,
+    message: {
+      id,
+      wa_id: null,
+      from: '15551234567',
+      text: id,
+      media_url: null,
+      media_type: null,
+      timestamp: 1,
+    },
+  });
+  const connectionOf = async (id: string) => (await ask('GET', `/v1/connections/${id}`)).body;
+
+  it('brings the events of each account, and keeps what nobody knows until somebody lists it', async () => {
+    world.service.addConnection('of-a');
+    const a = await connect();
+    world.service.connections = [];
+    world.service.addConnection('of-b');
+    const b = await connect();
+    const account = await accountOf(a);
+    const to = `${path}${account?.subscriptionId}`;
+    const secret = world.secret;
+    const deliver = (event: object) => other.deliver(event, secret, world.clock.now(), to);
+    for (const [connection, message] of [
+      ['of-a', 'to-a'],
+      ['of-b', 'to-b'],
+      ['of-nobody', 'to-nobody'],
+    ] as const) {
+      expect((await deliver(received(connection, message))).status).toBe(200);
+    }
+    await running.connector.settle();
+    const changes = (await ask('GET', '/v1/changes?limit=1000')).body['changes'] as {
+      messageId?: string;
+      accountId: string;
+    }[];
+    const owner = (messageId: string) => changes.find((change) => change.messageId === messageId)?.accountId;
+    expect(owner('to-a')).toBe(a);
+    expect(owner('to-b')).toBe(b);
+    expect(owner('to-nobody')).toBe(`unclaimed:${account?.subscriptionId}`);
+    expect((await ask('GET', '/v1/messages/to-nobody')).status).toBe(200);
+    // Any account of the app may list it, so all of them are polled.
+    const woken = () => other.queues.wakes.map(({ data }) => data['accountId']);
+    await vi.waitFor(() => expect(woken()).toEqual(expect.arrayContaining([a, b])), 10_000);
+
+    world.service.connections = [];
+    world.service.addConnection('of-nobody');
+    expect(await poll(b)).toBeNull();
+    expect((await connectionOf('of-nobody'))['accountId']).toBe(b);
+    await deliver(received('of-nobody', 'to-b-now'));
+    expect((await ask('GET', '/v1/messages/to-b-now')).status).toBe(200);
+  });
+
+  it("keeps an event of another subscription's connection, and merges nothing", async () => {
+    const id = await connect();
+    world.service.addConnection('of-the-key');
+    await running.queues.run('reconcile', { accountId: 'default' });
+    const to = `${path}${(await accountOf(id))?.subscriptionId}`;
+    const event = received('of-the-key', 'from-elsewhere');
+    expect((await other.deliver(event, world.secret, world.clock.now(), to)).status).toBe(200);
+    expect((await ask('GET', '/v1/messages/from-elsewhere')).status).toBe(404);
+  });
+});
+
+describe('the access token of a grant', () => {
+  it(
+    'is refreshed by a worker three minutes before its end, and not sooner',
+    proves('oauth.refresh.serialized'),
+    async () => {
+      await connect();
+      const before = auth.refreshes();
+      world.clock.jump(11 * MINUTE);
+      await running.connector.settle();
+      expect(auth.refreshes()).toBe(before);
+      world.clock.jump(MINUTE);
+      await running.connector.settle();
+      await running.connector.settle();
+      expect(auth.refreshes()).toBe(before + 1);
+    },
+  );
+
+  it(
+    'that is refused with 401 is refreshed once, and the call repeated once',
+    proves('oauth.refresh.on-401'),
+    async () => {
+      world.service.addConnection('refused-once');
+      const id = await connect();
+      const first = [...world.service.apiKeys].filter((key) => key.startsWith('access-')).at(-1) ?? '';
+      world.service.apiKeys.delete(first);
+      const before = auth.refreshes();
+      expect((await sync(id)).status).toBe(200);
+      expect(auth.refreshes()).toBe(before + 1);
+      world.service.requests = [];
+      world.service.fault = ({ path, headers }) =>
+        path === '/connections' && headers.authorization !== 'Bearer key-1'
+          ? { status: 401, body: { error: 'invalid_token' } }
+          : undefined;
+      expect((await sync(id)).status).toBe(502);
+      expect(auth.refreshes()).toBe(before + 2);
+      expect(world.service.requests.filter(({ path }) => path === '/connections')).toHaveLength(2);
+      world.service.fault = () => undefined;
+    },
+  );
+
+  it('is fetched again after a server error, a reset before it acted, and a wrong client secret', async () => {
+    const id = await connect();
+    for (const [fault, code] of [
+      [{ status: 500, body: { error: 'server_error' } }, 'oauth_unreadable'],
+      ['reset', 'oauth_network'],
+      [{ status: 401, body: { error: 'invalid_client' } }, 'oauth_invalid_client'],
+    ] as const) {
+      world.clock.jump(16 * MINUTE);
+      auth.fault = () => fault;
+      expect(await poll(id)).toBe(code);
+      expect((await accountOf(id))?.state).toBe('active');
+      auth.fault = () => undefined;
+      world.clock.jump(6 * MINUTE);
+      expect(await poll(id)).toBeNull();
+    }
+  });
+
+  it('is fetched with the same refresh token when an answer was lost before the server acted', async () => {
+    const id = await connect();
+    world.clock.jump(16 * MINUTE);
+    let faults = 0;
+    auth.fault = () => (faults++ === 0 ? 'reset' : undefined);
+    const before = auth.requests.length;
+    expect(await poll(id)).toBeNull();
+    const tokens = auth.requests.slice(before).map(({ fields }) => fields.get('refresh_token'));
+    expect(tokens).toHaveLength(2);
+    expect(new Set(tokens).size).toBe(1);
+  });
+});

@@ -1,0 +1,143 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { readGrant, sealTokens } from '../../../src/connector/oauth/grant-store.ts';
+import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
+import { type Database, openDatabase } from '../../../src/runtime/database/database.ts';
+import { createKeyRing, generateSealingKey } from '../../../src/runtime/sealing/key-ring.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { proves } from '../../support/proves.ts';
+import { silentLogger } from '../support/event-fixtures.ts';
+import { ScriptedAuthServer } from '../support/scripted-auth-server.ts';
+
+const script = new URL('../support/refresh-in-child.ts', import.meta.url).pathname;
+const ACCOUNT = 'account-1';
+const sealingKey = generateSealingKey();
+let stored: TestDatabase;
+let database: Database;
+let auth: ScriptedAuthServer;
+
+beforeAll(async () => {
+  stored = await createTestDatabase({ connector: true });
+  database = openDatabase({
+    url: stored.url,
+    name: 'test',
+    poolSize: 2,
+    clock: systemClock,
+    logger: silentLogger,
+  });
+});
+afterAll(async () => {
+  await database.close();
+  await stored.drop();
+});
+beforeEach(async () => {
+  auth = await ScriptedAuthServer.start();
+  return () => auth.close();
+});
+
+/** A grant whose access token has ended. */
+async function storeGrant(): Promise<void> {
+  const now = systemClock.now();
+  const issued = { ...auth.issue(), expiresInMs: 0, scope: null };
+  const pair = await sealTokens(createKeyRing([sealingKey]), ACCOUNT, issued, now);
+  await database.query('delete from connector.oauth_grants');
+  await database.query(
+    `insert into connector.oauth_grants
+       (account_id, sealed_access_token, sealed_refresh_token, access_expires_at, refreshed_at)
+     values ($1, $2, $3, $4, $4)`,
+    [ACCOUNT, pair.sealedAccess, pair.sealedRefresh, now],
+  );
+}
+
+interface Child {
+  readonly process: ChildProcess;
+  /** What each of its uses came to, without repeats. */
+  use(): Promise<readonly string[]>;
+}
+
+async function startChild(uses: number): Promise<Child> {
+  const argument = JSON.stringify({
+    databaseUrl: stored.url,
+    sealingKey,
+    accountId: ACCOUNT,
+    app: auth.app('http://127.0.0.1:1/api/v1'),
+    uses,
+  });
+  const process_ = spawn(process.execPath, [script, argument], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const lines = createInterface({ input: process_.stdout as Readable })[Symbol.asyncIterator]();
+  expect((await lines.next()).value).toBe('ready');
+  return {
+    process: process_,
+    async use() {
+      process_.stdin?.write('go\n');
+      const { value } = await lines.next();
+      return JSON.parse(String(value)) as string[];
+    },
+  };
+}
+
+/** Whoever claimed a refresh is silent for longer than a claim lasts. */
+async function letClaimRunOut(): Promise<void> {
+  await database.query('update connector.oauth_grants set refresh_until = 0 where refresh_owner is not null');
+}
+
+describe('fifty refreshes at once from four processes', () => {
+  it('are one on the wire, and all get the same token', proves('oauth.refresh.serialized'), async () => {
+    await storeGrant();
+    const children = await Promise.all([13, 13, 12, 12].map(startChild));
+    const used = (await Promise.all(children.map((child) => child.use()))).flat();
+    expect(new Set(used).size).toBe(1);
+    expect(used[0]).toMatch(/^access-/);
+    expect(auth.refreshes()).toBe(1);
+    expect(await readGrant(database, ACCOUNT)).toMatchObject({
+      version: 2,
+      refreshOwner: null,
+      endedAt: null,
+    });
+  });
+});
+
+describe('a process that is killed between the answer of a refresh and its storing', () => {
+  async function killAtAnswer(child: Child): Promise<void> {
+    const dead = once(child.process, 'exit');
+    auth.onRefreshed = async () => {
+      auth.onRefreshed = () => undefined;
+      child.process.kill('SIGKILL');
+      await dead;
+    };
+    child.use().catch(() => undefined);
+    expect((await dead)[1]).toBe('SIGKILL');
+  }
+
+  it('ends a grant whose old token is void, and nobody asks again', async () => {
+    await storeGrant();
+    const [first, second, third] = await Promise.all([startChild(1), startChild(5), startChild(5)]);
+    await killAtAnswer(first);
+    await letClaimRunOut();
+    const ends = await Promise.all([second.use(), third.use()]);
+    expect(new Set(ends.flat())).toEqual(new Set(['reauth_required']));
+    expect(auth.refreshes()).toBe(2);
+    expect(await readGrant(database, ACCOUNT)).toMatchObject({ version: 1, endedAt: expect.any(Number) });
+  });
+
+  it('leaves a grant whole whose server had not heard of it', async () => {
+    await storeGrant();
+    const [first, second] = await Promise.all([startChild(1), startChild(5)]);
+    const dead = once(first.process, 'exit');
+    auth.fault = () => (auth.refreshes() === 1 ? 'hang' : undefined);
+    auth.onRequest = async () => {
+      auth.onRequest = () => undefined;
+      first.process.kill('SIGKILL');
+      await dead;
+    };
+    first.use().catch(() => undefined);
+    await dead;
+    await letClaimRunOut();
+    expect(await second.use()).toEqual([expect.stringMatching(/^access-/)]);
+    expect(auth.refreshes()).toBe(2);
+    expect(await readGrant(database, ACCOUNT)).toMatchObject({ version: 2, endedAt: null });
+  });
+});
