@@ -18,6 +18,11 @@ export function isRedirectUri(text: string): boolean {
   return PRIVATE_USE.test(protocol);
 }
 
+/** Whether an address leads to the user's own machine. */
+export function isLoopback(uri: string): boolean {
+  return LOOPBACK.test(new URL(uri).hostname);
+}
+
 /** The address with parameters behind its own, which stay as they were registered (RFC 6749, 3.1.2). */
 export function withParameters(
   redirectUri: string,

@@ -190,6 +190,18 @@ describe('consent on a page', () => {
     expect(first.reply.text).toContain('6 connections: <bdi>+4915112346000</bdi>, ');
     const page = await submit(first, { action: 'workspace', workspace: large });
     expect(page.reply.text.match(/4915112346000/g)).toHaveLength(1);
+    // What is asked for is seen before a long list, and the Enter key in a box gives no consent.
+    expect(page.reply.text).toMatch(
+      /<button name="action" value="again" hidden>.*Permissions.*Connections.*>Allow</s,
+    );
+    const [connection] = page.values('connection');
+    const again = await submit(page, {
+      action: 'again',
+      workspace: large,
+      connection,
+      scope: 'messaging.read',
+    });
+    expect([again.reply.status, again.reply.text.match(/ checked>/g)?.length]).toEqual([200, 2]);
     expect(page.reply.text.match(/ checked>/g)).toHaveLength(10);
     const none = await submit(page, { action: 'none', workspace: large });
     expect(none.reply.status).toBe(200);

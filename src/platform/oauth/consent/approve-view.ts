@@ -48,6 +48,12 @@ function group(legend: string, boxes: Markup, missing: string | null): Markup {
   return html`<fieldset${described}><legend>${legend}</legend>${error}${boxes}</fieldset>`;
 }
 
+/**
+ * The first button of a form is what the Enter key presses in a box. A consent is given by its own button alone,
+ * so this one shows the page again as it is.
+ */
+const ON_ENTER = html`<button name="action" value="again" hidden>Show again</button>`;
+
 /** Ticks all boxes of many connections, or none. */
 function offerAll(view: ConsentView, workspaceId: string, count: number, none: boolean): Markup {
   if (count < MANY) return html``;
@@ -87,8 +93,8 @@ export function approveView(
     }),
   );
   const nothing = html`<p>This workspace has no connection yet. Pair a number first, then start again in the app.</p>`;
-  const choice = html`${group('Connections', html`<div class="boxes">${boxes}</div>`, noConnection)}
-${group('Permissions', html`${scopeBoxes}`, noScope)}`;
+  const choice = html`${group('Permissions', html`${scopeBoxes}`, noScope)}
+${group('Connections', html`<div class="boxes">${boxes}</div>`, noConnection)}`;
   const empty = connections.length === 0;
   const allow = html`<button class="main" name="action" value="allow">Allow</button>`;
   return showView(
@@ -97,7 +103,7 @@ ${group('Permissions', html`${scopeBoxes}`, noScope)}`;
 ${offerAll(view, workspaceId, connections.length, chosen.length === 0)}
 ${consentForm(
   view,
-  html`<input type="hidden" name="workspace" value="${workspaceId}">
+  html`${ON_ENTER}<input type="hidden" name="workspace" value="${workspaceId}">
 ${empty ? nothing : choice}
 <div class="actions stay">${empty ? html`` : allow}${DENY}</div>`,
 )}`,

@@ -176,11 +176,18 @@ export function createConsentPages(options: Options): ConsentPages {
     return showWorkspace(reply.view, workspace, ticks);
   };
 
+  const showAgain = (reply: Reply): Promise<OauthAnswer> => {
+    const { parameters } = reply;
+    const ticked = { connections: parameters.all('connection'), scopes: parameters.all('scope') };
+    return choose(reply, { ...ticked, judged: false });
+  };
+
   const chooseNone = (reply: Reply): Promise<OauthAnswer> =>
     choose(reply, { connections: [], scopes: SCOPES, judged: false });
 
   const actions: ReadonlyMap<string, (reply: Reply) => Promise<OauthAnswer>> = new Map([
     ['workspace', (reply) => choose(reply)],
+    ['again', showAgain],
     ['none', chooseNone],
     ['allow', allow],
     ['portal', goOn],

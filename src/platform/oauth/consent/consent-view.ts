@@ -1,5 +1,6 @@
 import { OAUTH_PATHS } from '../addresses.ts';
 import type { OauthAnswer } from '../oauth-answer.ts';
+import { isLoopback } from '../redirect-uri.ts';
 import type { OpenConsent } from './consent-store.ts';
 import { html, type Markup, pageAnswer, plainName, shownName } from './page.ts';
 
@@ -16,8 +17,10 @@ export interface ConsentView {
 
 /** Where somebody is sent afterwards, in words: the one thing about an app that it cannot choose freely. */
 function destination({ consent }: ConsentView): Markup {
-  const { host, protocol } = new URL(consent.request.redirectUri);
-  const where = host === '' ? `the app ${protocol.slice(0, -1)} on this device` : host;
+  const { redirectUri } = consent.request;
+  const { host, protocol } = new URL(redirectUri);
+  const place = isLoopback(redirectUri) ? `this device (${host})` : host;
+  const where = host === '' ? `the app ${protocol.slice(0, -1)} on this device` : place;
   return html`<p class="soft">Afterwards you are sent to <strong>${where}</strong>.</p>`;
 }
 
