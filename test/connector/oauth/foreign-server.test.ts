@@ -1,0 +1,164 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import Provider from 'oidc-provider';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createAuthorizationServer } from '../../../src/connector/oauth/authorization-server.ts';
+import type { OauthApp } from '../../../src/connector/oauth/oauth-app.ts';
+import { OauthRefusal } from '../../../src/connector/oauth/oauth-errors.ts';
+import { createServiceClient } from '../../../src/connector/service-client/service-client.ts';
+import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
+
+const CALLBACK = 'https://crm.example/oauth/callback';
+let listener: Server;
+let provider: Provider;
+let app: OauthApp;
+
+/*
+ * Peculiarities of this server, met here so that the client need not know of them:
+ * - unless told otherwise it issues refresh tokens for the scope `offline_access` with `prompt=consent` alone;
+ * - it knows no `connection_ids` and ignores them;
+ * - it takes `client_secret_basic` beside `client_secret_post`, unless its metadata is narrowed;
+ * - its access tokens are no JWTs: a resource server asks it about them.
+ */
+beforeAll(async () => {
+  listener = createServer();
+  await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
+  const issuer = `http://127.0.0.1:${(listener.address() as AddressInfo).port}`;
+  app = {
+    authUrl: issuer,
+    clientId: 'foreign-client',
+    clientSecret: 'a secret with blanks & signs: +%/=',
+    publicUrl: 'https://crm.example/',
+    baseUrl: `${issuer}/api/v1`,
+  };
+  provider = new Provider(issuer, {
+    clients: [
+      {
+        client_id: app.clientId,
+        client_secret: app.clientSecret,
+        redirect_uris: [CALLBACK],
+        grant_types: ['authorization_code', 'refresh_token'],
+        response_types: ['code'],
+        token_endpoint_auth_method: 'client_secret_post',
+      },
+    ],
+    scopes: ['messaging.read'],
+    clientAuthMethods: ['client_secret_post'],
+    pkce: { required: () => true },
+    features: { devInteractions: { enabled: false }, revocation: { enabled: true } },
+    interactions: { url: (_context, { uid }) => `/approve/${uid}` },
+    issueRefreshToken: () => true,
+    rotateRefreshToken: true,
+    ttl: {
+      AccessToken: 900,
+      AuthorizationCode: 60,
+      Grant: 3_600,
+      Interaction: 600,
+      RefreshToken: 3_600,
+      Session: 600,
+    },
+    cookies: { keys: ['a key of this test'] },
+    findAccount: (_context, id) => ({ accountId: id, claims: () => ({ sub: id }) }),
+  });
+  const serve = provider.callback();
+  listener.on('request', (request: IncomingMessage, response: ServerResponse) => {
+    if (request.url?.startsWith('/approve/')) void approve(request, response);
+    else if (request.url?.startsWith('/api/v1/')) void answerResource(request, response);
+    else void serve(request, response);
+  });
+});
+afterAll(async () => {
+  listener.closeAllConnections();
+  await new Promise((resolve) => listener.close(resolve));
+});
+
+/** Somebody signs in and says yes. */
+async function approve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const accountId = 'customer-1';
+  const grant = new provider.Grant({ accountId, clientId: app.clientId });
+  grant.addOIDCScope('messaging.read');
+  const grantId = await grant.save();
+  await provider.interactionFinished(request, response, { login: { accountId }, consent: { grantId } });
+}
+
+/** A resource server that takes this server's tokens. */
+async function answerResource(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const token = request.headers.authorization?.replace('Bearer ', '') ?? '';
+  const isGood = (await provider.AccessToken.find(token)) !== undefined;
+  response.writeHead(isGood ? 200 : 401, { 'content-type': 'application/json' });
+  response.end(JSON.stringify(isGood ? { connections: [] } : { error: 'invalid_token' }));
+}
+
+/** Goes where a browser would go, with its cookies, until it leaves this server. */
+async function visit(address: string): Promise<URL> {
+  const cookies = new Map<string, string>();
+  let next = address;
+  while (next.startsWith(app.authUrl)) {
+    const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+    const answer = await fetch(next, { redirect: 'manual', headers: { cookie } });
+    for (const line of answer.headers.getSetCookie()) {
+      const [name = '', value = ''] = (line.split(';')[0] ?? '').split('=');
+      cookies.set(name, value);
+    }
+    const location = answer.headers.get('location');
+    if (location === null) throw new Error(`no way on from ${next}: ${await answer.text()}`);
+    next = new URL(location, next).href;
+  }
+  return new URL(next);
+}
+
+describe('the OAuth client at a foreign authorization server', () => {
+  const checks = { state: 'a-state-of-43-characters-or-so', codeVerifier: 'v'.repeat(43) };
+
+  it('goes through discovery, consent, tokens, a call, a refresh and a revocation', async () => {
+    const server = createAuthorizationServer(app, systemClock);
+    const request = { ...checks, scopes: ['messaging.read'], connectionIds: ['c1', 'c2'] };
+    const back = await visit(await server.authorizationUrl(request));
+    expect(`${back.origin}${back.pathname}`).toBe(CALLBACK);
+    expect(back.searchParams.get('iss')).toBe(app.authUrl);
+
+    const first = await server.redeem(back.searchParams, checks);
+    expect(first).toMatchObject({ expiresInMs: 900_000, scope: 'messaging.read' });
+    const list = (token: string) =>
+      createServiceClient({ baseUrl: app.baseUrl, token: () => token, clock: systemClock }).listConnections();
+    expect(await list(first.accessToken)).toEqual({ items: [], misfits: [] });
+
+    const second = await server.refresh(first.refreshToken ?? '');
+    expect(second.refreshToken).not.toBe(first.refreshToken);
+    expect(await list(second.accessToken)).toEqual({ items: [], misfits: [] });
+
+    await server.revoke(second.refreshToken ?? '');
+    await expect(list(second.accessToken)).rejects.toMatchObject({ status: 401 });
+    await expect(server.refresh(second.refreshToken ?? '')).rejects.toMatchObject({ error: 'invalid_grant' });
+  });
+
+  it('learns of the reuse of a refresh token, which ends the grant', async () => {
+    const server = createAuthorizationServer(app, systemClock);
+    const back = await visit(await server.authorizationUrl({ ...checks, scopes: ['messaging.read'] }));
+    const { refreshToken } = await server.redeem(back.searchParams, checks);
+    const next = await server.refresh(refreshToken ?? '');
+    await expect(server.refresh(refreshToken ?? '')).rejects.toBeInstanceOf(OauthRefusal);
+    await expect(server.refresh(next.refreshToken ?? '')).rejects.toMatchObject({ error: 'invalid_grant' });
+  });
+
+  it('is told by name of a wrong secret, a code used twice and a verifier that is not its own', async () => {
+    const server = createAuthorizationServer(app, systemClock);
+    const address = await server.authorizationUrl({ ...checks, scopes: ['messaging.read'] });
+    const back = (await visit(address)).searchParams;
+    const other = { ...checks, codeVerifier: 'w'.repeat(43) };
+    await expect(server.redeem(back, other)).rejects.toMatchObject({ error: 'invalid_grant' });
+    const again = (await visit(address)).searchParams;
+    await server.redeem(again, checks);
+    await expect(server.redeem(again, checks)).rejects.toMatchObject({ error: 'invalid_grant' });
+    const stranger = createAuthorizationServer({ ...app, clientSecret: 'wrong' }, systemClock);
+    await expect(stranger.refresh('anything')).rejects.toMatchObject({ error: 'invalid_client' });
+  });
+
+  it('refuses a server that calls itself something else, and plain http to another machine', async () => {
+    const elsewhere = { ...app, authUrl: app.authUrl.replace('127.0.0.1', 'localhost') };
+    const misnamed = createAuthorizationServer(elsewhere, systemClock);
+    await expect(misnamed.authorizationUrl(checks)).rejects.toMatchObject({ mayHaveActed: false });
+    const plain = createAuthorizationServer({ ...app, authUrl: 'http://auth.example' }, systemClock);
+    await expect(plain.authorizationUrl(checks)).rejects.toMatchObject({ mayHaveActed: false });
+  });
+});
