@@ -1,4 +1,5 @@
 import type { ChangeHandlers } from '../connector/handover/handlers.ts';
+import { callbackUrl, type OauthApp } from '../connector/oauth/oauth-app.ts';
 import type { SandboxInfo } from '../contract/sandbox/info.ts';
 import type { Clock } from '../runtime/clock/clock.ts';
 import { openDatabase } from '../runtime/database/database.ts';
@@ -65,6 +66,7 @@ export async function startLoop(options: LoopOptions): Promise<Loop> {
   /** The key is read at each start: a reset of the sandbox makes another one. */
   async function start(port: number): Promise<RunningConnector> {
     const { baseUrl, apiKey } = service.sandbox.info();
+    const oauth = await oauthApp(port);
     return await runConnector({
       databaseUrl: options.connectorDatabaseUrl,
       redisUrl: options.redisUrl,
@@ -74,6 +76,7 @@ export async function startLoop(options: LoopOptions): Promise<Loop> {
       apiToken: secrets.connectorToken,
       sealingKeys: [secrets.sealingKey],
       service: { baseUrl, apiKey },
+      oauth,
       webhookPublicUrl: service.webhookUrl,
       reconcileIntervalMs: options.reconcileIntervalMs,
       inboxRetentionDays: options.inboxRetentionDays,
@@ -82,6 +85,15 @@ export async function startLoop(options: LoopOptions): Promise<Loop> {
       clock,
       logger: logger.child({ component: 'connector' }),
     });
+  }
+
+  /** On a port that is free by chance the connector is no OAuth app: its redirect URI must be known before. */
+  async function oauthApp(port: number): Promise<OauthApp | undefined> {
+    if (options.ports.connector === 0) return undefined;
+    const { baseUrl, authUrl } = service.sandbox.info();
+    const publicUrl = `http://127.0.0.1:${port}`;
+    const app = await service.sandbox.connectorApp(callbackUrl({ publicUrl }));
+    return { baseUrl, authUrl, publicUrl, clientId: app.clientId, clientSecret: app.clientSecret };
   }
 
   async function close(): Promise<void> {

@@ -3,6 +3,7 @@ import { createServer } from 'node:net';
 import { parseEnv } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connectorOptions } from '../../src/cli/connector-options.ts';
+import { startedGrant } from '../../src/contract/connector/accounts.ts';
 import { type SandboxInfo, sandboxInfo } from '../../src/contract/sandbox/info.ts';
 import { type DataFolder, findLocation, makeDataFolder } from '../support/data-folder.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
@@ -60,6 +61,21 @@ describe('npm start, for a person', () => {
     expect(address('service')).toBe(`http://127.0.0.1:${base + 10}/api/v1`);
     expect(address('legacy')).toBe(`http://127.0.0.1:${base + 11}/api/v1`);
     expect(address('connector')).toBe(`http://127.0.0.1:${base + 20}`);
+  });
+
+  it('is an OAuth app: a consent is given at once, and the number is connected', async () => {
+    const { connectorUrl, connectorToken } = sandboxInfo.parse(
+      await callJson(`http://127.0.0.1:${base}/sandbox/v1/info`),
+    );
+    const answer = await fetch(`${connectorUrl}/v1/accounts/oauth`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${connectorToken}` },
+    });
+    const { authorizationUrl } = startedGrant.parse(await answer.json());
+    // A browser follows the redirect to the callback.
+    const page = await fetch(authorizationUrl);
+    expect(new URL(page.url).origin).toBe(connectorUrl);
+    expect(await page.text()).toContain('<h1>Connected</h1>');
   });
 
   it('prints a block for .env that the connector can be started with', () => {
