@@ -367,12 +367,16 @@ export const ASSUMPTIONS = {
     'RFC 7009 leaves open what else ends; an access token is only a proof of its grant.',
   ),
   oauthRedirects: assume(
-    'HTTPS, loopback HTTP or a private-use scheme',
-    'Which addresses may be registered is not shown; a code must not travel in the clear.',
+    'HTTPS, loopback HTTP or a private-use scheme; compared character by character, ports included',
+    'Which addresses may be registered is not shown; a code must not travel in the clear, nor to a neighbour.',
   ),
   oauthSigningKeys: assume(
     { signsForMs: 90 * day, shownBeforeMs: day, atRest: 'in the clear' },
     'Rotation is not shown; clients find a new key in the JWKS a day before it signs, and an old one until its last token has ended. A simulator has nothing to seal them with.',
+  ),
+  oauthNarrowing: assume(
+    'in the portal, from the next call on; more needs another consent',
+    'Keys are narrowed live; what somebody has consented to can be taken back in part, and never grows unasked.',
   ),
   oauthKeptMs: assume(
     30 * day,

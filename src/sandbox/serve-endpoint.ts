@@ -1,7 +1,8 @@
 import type { RequestHandler } from 'express';
 import type { z } from 'zod';
 import { SANDBOX_ENDPOINTS, type SandboxEndpointName } from '../contract/sandbox/endpoints.ts';
-import { refuseInput } from './sandbox-error.ts';
+import { sqlState } from '../runtime/database/errors.ts';
+import { refuseInput, SandboxError } from './sandbox-error.ts';
 
 type Table = typeof SANDBOX_ENDPOINTS;
 
@@ -53,6 +54,16 @@ function read(schema: z.ZodType | undefined, value: unknown): unknown {
   return result.data;
 }
 
+/** The SQLSTATE of a text with a NUL. */
+const UNSTORABLE = '22021';
+
+/** A text with a NUL cannot be stored, and an id with one names nothing. All else is thrown as it is. */
+function refuseUnstorable(error: unknown, params: readonly unknown[]): never {
+  if (sqlState(error) !== UNSTORABLE) throw error;
+  if (params.some((value) => String(value).includes('\u0000'))) throw new SandboxError('not_found');
+  throw new SandboxError('invalid_request', 'A text holds a character that cannot be stored.');
+}
+
 /**
  * Serves one endpoint: reads the call by its schemas, runs the handler, answers with the table's status.
  * `onServed` is told of each call that succeeded, before its answer.
@@ -76,7 +87,9 @@ export function serveEndpoint<Name extends SandboxEndpointName>(
       query: read(endpoint.query, request.query),
       body: isAbsent ? undefined : read(body?.schema, request.body),
     } as SandboxCall<Name>;
-    const answer = await handle(call);
+    const answer = await Promise.resolve(handle(call)).catch((error: unknown) =>
+      refuseUnstorable(error, Object.values(request.params)),
+    );
     onServed(name);
     response.status(status).json(answer);
   };

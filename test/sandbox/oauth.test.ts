@@ -257,6 +257,20 @@ describe('OAuth in the sandbox', () => {
     }
   });
 
+  it('refuses what cannot be stored, in a name or an id', async () => {
+    const named = { name: 'a\u0000', redirectUris: [REDIRECT_URI], scopes: ['messaging.read'] };
+    const refusals = [
+      await test.call('POST', '/oauth-apps', named),
+      await test.call('DELETE', '/grants/%00'),
+      await test.call('POST', '/workspaces/%00/user-codes', { userCode: '\u0000' }),
+    ];
+    expect(refusals.map(({ status, body }) => [status, body.error])).toEqual([
+      [400, 'invalid_request'],
+      [404, 'not_found'],
+      [404, 'not_found'],
+    ]);
+  });
+
   it('forgets apps and grants with a reset', async () => {
     await test.sandbox.reset();
     expect((await test.call('GET', '/oauth-apps')).body).toEqual({ entries: [] });

@@ -81,11 +81,13 @@ export function createOauthRoutes(options: Options): OauthRoutes {
     return jsonAnswer(200, {});
   };
 
+  const metadata = async (): Promise<OauthAnswer> => documentAnswer(describeServer(baseUrls()));
+  const jwks = async (): Promise<OauthAnswer> =>
+    documentAnswer({ keys: (await keys.shown()).map(({ publicJwk }) => publicJwk) });
+
   return {
-    [DISCOVERY_PATH]: { GET: async () => documentAnswer(describeServer(baseUrls())) },
-    [OAUTH_PATHS.jwks]: {
-      GET: async () => documentAnswer({ keys: (await keys.shown()).map(({ publicJwk }) => publicJwk) }),
-    },
+    [DISCOVERY_PATH]: { GET: metadata, HEAD: metadata },
+    [OAUTH_PATHS.jwks]: { GET: jwks, HEAD: jwks },
     [OAUTH_PATHS.authorize]: {
       GET: (request) => onPage(() => authorize(authorizing, queryOf(request))),
     },
