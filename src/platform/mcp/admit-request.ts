@@ -15,6 +15,8 @@ export interface AdmittedRequest {
   readonly message: unknown;
   /** The tool that it calls; null: it calls none that there is. */
   readonly tool: ToolName | null;
+  /** It asks for a stream that stands open until somebody closes it. */
+  readonly listens: boolean;
 }
 
 /** A refusal of what was sent, for the protocol's own kind of answer. */
@@ -79,5 +81,5 @@ export async function admitRequest(sources: CredentialSources, request: Request)
   const message = await readMessage(request);
   const tool = calledTool(message);
   if (tool !== null) requireToolScope(credential, tool);
-  return { credential, message, tool };
+  return { credential, message, tool, listens: fieldOf(message, 'method') === 'subscriptions/listen' };
 }

@@ -6,10 +6,10 @@ import {
   McpServer,
   type ServerContext,
 } from '@modelcontextprotocol/server';
-import { SERVICE_TOOLS } from '../../contract/service/tools.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { Credential } from '../credentials/credential.ts';
 import { PlatformError } from '../platform-error.ts';
+import { listedSchemas } from './listed-schemas.ts';
 import { adviseRefusal } from './refusal-advice.ts';
 import type { Tool, ToolCall } from './tool.ts';
 
@@ -41,13 +41,6 @@ const INSTRUCTIONS =
 /** The tools are the same for everybody, and change with the software alone. */
 const FOR_EVERYBODY = { ttlMs: 300_000, cacheScope: 'public' } as const;
 
-/** The schemas as they are listed. Arguments are checked by the tool, so that its refusals read like all others. */
-function listedSchemas({ name }: Tool) {
-  const { input, output } = SERVICE_TOOLS[name];
-  const unchecked = { ...input['~standard'], validate: (value: unknown) => ({ value }) };
-  return { inputSchema: { '~standard': unchecked }, outputSchema: output };
-}
-
 function toolCall({ credential }: Exchange, { mcpReq }: ServerContext): ToolCall {
   const progressToken = mcpReq._meta?.progressToken;
   return {
@@ -69,7 +62,7 @@ function textResult(text: string): Pick<CallToolResult, 'content'> {
 /** One stateless handler: each request is served by a server of its own, and nothing is kept for the next. */
 export function createProtocolHandler({ tools, logger }: Options): ProtocolHandler {
   const exchanges = new WeakMap<AuthInfo, Exchange>();
-  const listed = tools.map((tool) => ({ tool, schemas: listedSchemas(tool) }));
+  const listed = tools.map((tool) => ({ tool, schemas: listedSchemas(tool.name) }));
 
   const runTool = async (
     tool: Tool,
@@ -110,8 +103,8 @@ export function createProtocolHandler({ tools, logger }: Options): ProtocolHandl
       return createServer(exchange);
     },
     {
-      // The list of tools never changes: a stream that waits for that would only stand open.
-      maxSubscriptions: 0,
+      // The list of tools never changes, so nobody needs one of these streams; they stand open for nothing.
+      maxSubscriptions: 100,
       onerror: (err) => logger.debug({ err }, 'the tool server refused a message'),
     },
   );

@@ -12,6 +12,8 @@ interface Options {
   readonly report: CallReport;
   /** The answer comes to nothing, as a fault wants it. */
   readonly lost: boolean;
+  /** Told that the answer is a stream that ends when somebody closes it. */
+  readonly onStanding: () => void;
   /** Told of a failure that is no refusal. */
   readonly onFailure: (error: unknown) => void;
 }
@@ -48,8 +50,8 @@ const isStream = (response: globalThis.Response): boolean =>
 export async function serveExchange(
   request: Request,
   response: NodeServerResponseLike,
-  { credential, message, tool }: AdmittedRequest,
-  { protocol, report, lost, onFailure }: Options,
+  { credential, message, tool, listens }: AdmittedRequest,
+  { protocol, report, lost, onStanding, onFailure }: Options,
 ): Promise<void> {
   let toolRuns = tool !== null;
   let status: number | null = null;
@@ -76,6 +78,7 @@ export async function serveExchange(
         const answer = await protocol.fetch(...given);
         status = answer.status;
         if (!toolRuns || !isStream(answer)) write();
+        if (listens && isStream(answer)) onStanding();
         return answer;
       },
     },

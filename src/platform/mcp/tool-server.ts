@@ -24,10 +24,10 @@ import { refuseOrigin, refuseRequest } from './tool-refusals.ts';
 export interface ToolServer {
   /** False when nothing of this server stands at the path. */
   handle(request: Request, response: Response): boolean;
-  /** How many requests are being answered. */
+  /** How many requests are being answered; streams that only stand open do not count. */
   readonly open: number;
   idle(): Promise<void>;
-  /** Answers those who wait for a send; the send goes on. Called when the service is about to stop. */
+  /** Answers those who wait for a send, which goes on, and ends standing streams. Called before the service stops. */
   endWaits(): void;
   /** Holds no request any longer, and resolves when none is open. */
   close(): Promise<void>;
@@ -47,6 +47,14 @@ interface Options extends CredentialSources {
 
 const METADATA: ReadonlySet<string> = new Set(RESOURCE_METADATA_PATHS);
 
+/** What goes for one answer besides the request. */
+interface Manner {
+  /** It comes to nothing, as a fault wants it. */
+  readonly lost: boolean;
+  /** Told once it is a stream that stands open. */
+  readonly onStanding: () => void;
+}
+
 /** What a request was refused with, for its record. */
 function refusalOf(error: unknown): PlatformError | null {
   if (error instanceof ScopeMissing) return error.refusal;
@@ -58,6 +66,7 @@ function refusalOf(error: unknown): PlatformError | null {
 export function createToolServer(options: Options): ToolServer {
   const { systemClock, logger, baseUrls, faults: port, protocol, stopping } = options;
   const open = createOpenCalls();
+  const standing = new Set<Response>();
   const onFailure = (err: unknown): void => logger.error({ err }, 'a tool call failed');
 
   const refuse = (response: Response, report: CallReport, answer: Answer, lost: boolean): void => {
@@ -69,7 +78,7 @@ export function createToolServer(options: Options): ToolServer {
     request: Request,
     response: Response,
     report: CallReport,
-    lost: boolean,
+    { lost, onStanding }: Manner,
   ): Promise<void> => {
     if (!isWelcomeOrigin(request.get('Origin'))) {
       refuse(response, report, refuseOrigin(), lost);
@@ -77,7 +86,7 @@ export function createToolServer(options: Options): ToolServer {
     }
     try {
       const admitted = await admitRequest(options, request);
-      await serveExchange(request, response, admitted, { protocol, report, lost, onFailure });
+      await serveExchange(request, response, admitted, { protocol, report, lost, onStanding, onFailure });
     } catch (error) {
       const refusal = refusalOf(error);
       report.trace.refuse(refusal);
@@ -91,6 +100,7 @@ export function createToolServer(options: Options): ToolServer {
     request: Request,
     response: Response,
     faults: readonly ApiFault[],
+    onStanding: () => void,
   ): Promise<void> => {
     const report = openCallReport(request, { ...options, faults });
     const delay = findFault(faults, 'delay');
@@ -103,15 +113,15 @@ export function createToolServer(options: Options): ToolServer {
       writeOauthAnswer(response, answerOauthFault(status));
       return;
     }
-    if (!resets) await report.trace.run(() => answerCall(request, response, report, lost));
+    if (!resets) await report.trace.run(() => answerCall(request, response, report, { lost, onStanding }));
     report.write(null);
     if (lost) request.socket.resetAndDestroy();
   };
 
-  const serve = async (request: Request, response: Response): Promise<void> => {
+  const serve = async (request: Request, response: Response, onStanding: () => void): Promise<void> => {
     const { method, path } = request;
     const faults = port.decide({ method, path });
-    if (path === TOOLS_PATH) await callTools(request, response, faults);
+    if (path === TOOLS_PATH) await callTools(request, response, faults, onStanding);
     else if (method === 'GET') writeOauthAnswer(response, documentAnswer(describeResource(baseUrls())));
     else
       writeAnswer(response, {
@@ -120,23 +130,38 @@ export function createToolServer(options: Options): ToolServer {
       });
   };
 
+  const endWaits = (): void => {
+    stopping.abort();
+    for (const response of standing) response.end();
+  };
+
   return {
     get open() {
       return open.count;
     },
     handle(request, response) {
       if (request.path !== TOOLS_PATH && !METADATA.has(request.path)) return false;
-      const served = serve(request, response).catch((error: unknown) => {
-        onFailure(error);
-        writeAnswer(response, answerOf(error));
-      });
-      open.add(served);
+      const answered = Promise.withResolvers<void>();
+      const onStanding = (): void => {
+        standing.add(response);
+        answered.resolve();
+      };
+      serve(request, response, onStanding)
+        .catch((error: unknown) => {
+          onFailure(error);
+          writeAnswer(response, answerOf(error));
+        })
+        .finally(() => {
+          standing.delete(response);
+          answered.resolve();
+        });
+      open.add(answered.promise);
       return true;
     },
     idle: () => open.idle(),
-    endWaits: () => stopping.abort(),
+    endWaits,
     async close() {
-      stopping.abort();
+      endWaits();
       await open.idle();
       await protocol.close();
     },

@@ -140,6 +140,30 @@ describe('a send that takes two and a half minutes', () => {
     expect((await send()).output).toMatchObject({ status: 'sent' });
   });
 
+  it('holds up nobody with a stream of changes, which ends when the service is about to stop', async () => {
+    const { origin, platform } = world.service;
+    const { body, headers } = request(
+      'subscriptions/listen',
+      { notifications: { toolsListChanged: true } },
+      { modern: true },
+    );
+    const answer = await fetch(`${origin}/api/mcp`, {
+      method: 'POST',
+      headers: {
+        ...headers,
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        authorization: `Bearer ${token}`,
+      },
+      body,
+    });
+    expect(answer.headers.get('content-type')).toBe('text/event-stream');
+    await platform.settle();
+    platform.endWaits();
+    expect(await answer.text()).toContain('notifications/subscriptions/acknowledged');
+    await world.service.restart();
+  });
+
   it('answers who waits when the service is about to stop, and is made once by the next one', async () => {
     await wearSession();
     const first = send({}, { modern: true });

@@ -36,7 +36,7 @@ const listed = z.object({
       title: z.string(),
       description: z.string().min(100),
       inputSchema: z.looseObject({ type: z.literal('object'), additionalProperties: z.literal(false) }),
-      outputSchema: z.looseObject({ type: z.literal('object'), additionalProperties: z.object({}) }),
+      outputSchema: z.looseObject({ type: z.literal('object'), additionalProperties: z.literal(true) }),
       annotations: z.strictObject({
         readOnlyHint: z.boolean(),
         destructiveHint: z.boolean(),
