@@ -1,0 +1,450 @@
+import { createRemoteJWKSet, jwtVerify } from 'jose';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import {
+  type App,
+  createOauthVisitor,
+  decode,
+  type OauthVisitor,
+  type Parameters,
+  REDIRECT_URI,
+} from './oauth-visitor.ts';
+import {
+  addTenant,
+  outcomeOf,
+  request,
+  requestJson,
+  startWireService,
+  type Tenant,
+  type WireService,
+} from './wire-service.ts';
+
+/*
+ * The authorization server, from the specification's words on OAuth 2.0 and the RFCs that it builds on. Nothing is
+ * taken from the code; what the service says of itself comes from its discovery document.
+ */
+
+const SECOND = 1000;
+const DAY = 86_400 * SECOND;
+
+describe('the authorization server', () => {
+  let service: WireService;
+  let visitor: OauthVisitor;
+  let tenant: Tenant;
+  /** Its developer owns one workspace with a connection, so nobody is asked. */
+  let app: App;
+
+  beforeAll(async () => {
+    service = await startWireService();
+    visitor = await createOauthVisitor(service);
+    tenant = await addTenant(service, 2);
+    app = await visitor.register({ ownerWorkspaceId: tenant.workspaceId });
+  });
+  afterAll(() => service.close());
+
+  const useOf = async (token: string): Promise<string> =>
+    outcomeOf(await service.api(token, 'GET', '/connections'));
+
+  describe('discovery', () => {
+    test('leads to all endpoints on the host of the issuer, and says what they take', async () => {
+      const { authUrl } = service.info;
+      const { metadata } = visitor;
+      expect(metadata).toMatchObject({
+        issuer: authUrl,
+        response_types_supported: ['code'],
+        token_endpoint_auth_methods_supported: ['client_secret_post'],
+        code_challenge_methods_supported: ['S256'],
+        authorization_response_iss_parameter_supported: true,
+      });
+      expect([...metadata.grant_types_supported].sort()).toEqual(['authorization_code', 'refresh_token']);
+      expect([...metadata.scopes_supported].sort()).toEqual([
+        'messaging.events',
+        'messaging.manage',
+        'messaging.read',
+        'messaging.send',
+      ]);
+      for (const endpoint of ['authorization', 'token', 'revocation']) {
+        expect(metadata[`${endpoint}_endpoint`]).toMatch(new RegExp(`^${authUrl}/`));
+      }
+      expect(metadata).not.toHaveProperty('registration_endpoint');
+    });
+
+    test('names one issuer, and everything else repeats it byte for byte', async () => {
+      const { issuer } = visitor.metadata;
+      expect(issuer).toBe(service.info.authUrl);
+      expect(issuer).not.toMatch(/\/$/);
+      const { access_token: token } = await visitor.obtainTokens(app);
+      expect(decode(token).claims.iss).toBe(issuer);
+      expect((await visitor.authorize(app)).back?.get('iss')).toBe(issuer);
+      expect((await visitor.authorize(app, { scope: 'nonsense' })).back?.get('iss')).toBe(issuer);
+      for (const path of ['/api/mcp', '']) {
+        const { body } = await request(`${issuer}/.well-known/oauth-protected-resource${path}`);
+        expect(body.authorization_servers).toEqual([issuer]);
+      }
+    });
+
+    test('and all it leads to stay off the legacy host', async () => {
+      const legacy = new URL(service.info.legacyBaseUrl).origin;
+      const { authorization_endpoint: authorize, token_endpoint: token, jwks_uri: keys } = visitor.metadata;
+      const paths = ['/.well-known/oauth-authorization-server', '/.well-known/oauth-protected-resource'];
+      for (const url of [...paths.map((path) => service.info.authUrl + path), keys, authorize]) {
+        expect((await request(legacy + new URL(url).pathname)).status, url).toBe(404);
+      }
+      for (const url of [token, service.info.mcpUrl]) {
+        expect((await request(legacy + new URL(url).pathname, { method: 'POST' })).status, url).toBe(404);
+      }
+    });
+  });
+
+  describe('an access token', () => {
+    test('is a JWT that anybody can verify with the published keys', async () => {
+      const pair = await visitor.obtainTokens(app, { scope: 'messaging.send messaging.read' });
+      const { header, claims } = decode(pair.access_token);
+      expect(header.typ).toBe('at+jwt');
+      await jwtVerify(pair.access_token, createRemoteJWKSet(new URL(visitor.metadata.jwks_uri)), {
+        issuer: visitor.metadata.issuer,
+        audience: service.info.baseUrl,
+        typ: 'at+jwt',
+        requiredClaims: ['exp', 'iat', 'sub', 'jti', 'client_id'],
+        currentDate: new Date(await service.now()),
+      });
+      expect(claims.client_id).toBe(app.clientId);
+      expect(claims.scope.split(' ').sort()).toEqual(['messaging.read', 'messaging.send']);
+      expect([claims.aud].flat().sort()).toEqual([service.info.baseUrl, service.info.mcpUrl].sort());
+      const other = await visitor.obtainTokens(app);
+      expect(decode(other.access_token).claims.jti).not.toBe(claims.jti);
+    });
+
+    test('comes in an answer that nobody caches', async () => {
+      const reply = await visitor.redeem(app, await visitor.obtainCode(app));
+      expect(reply.status).toBe(200);
+      expect(reply.headers.get('content-type')).toMatch(/^application\/json/);
+      expect(reply.headers.get('cache-control')).toMatch(/no-store/);
+      expect(reply.body).toMatchObject({
+        token_type: expect.stringMatching(/^bearer$/i),
+        expires_in: 900,
+        access_token: expect.any(String),
+        refresh_token: expect.any(String),
+      });
+    });
+
+    test('lives 15 minutes, to the millisecond', async () => {
+      const issuedAt = await service.now();
+      const { access_token: token } = await visitor.obtainTokens(app);
+      const { iat, exp } = decode(token).claims;
+      expect([iat, exp - iat]).toEqual([Math.floor(issuedAt / SECOND), 900]);
+      await service.moveTo(exp * SECOND - 1);
+      expect(await useOf(token)).toBe('200');
+      await service.moveTo(exp * SECOND);
+      expect(await useOf(token)).toBe('401 invalid_token');
+    });
+
+    test('bound to one resource is refused at the other', async () => {
+      const { baseUrl, mcpUrl } = service.info;
+      const atTools = async (token: string): Promise<number> => {
+        const headers = { authorization: `Bearer ${token}`, accept: 'application/json, text/event-stream' };
+        return (await requestJson(mcpUrl, 'POST', PING, headers)).status;
+      };
+      const forApi = await visitor.obtainTokens(app, { resource: baseUrl });
+      expect([decode(forApi.access_token).claims.aud].flat()).toEqual([baseUrl]);
+      expect([await useOf(forApi.access_token), await atTools(forApi.access_token)]).toEqual(['200', 401]);
+      const forTools = await visitor.obtainTokens(app, { resource: mcpUrl });
+      expect([decode(forTools.access_token).claims.aud].flat()).toEqual([mcpUrl]);
+      expect([await useOf(forTools.access_token), await atTools(forTools.access_token)]).toEqual([
+        '401 invalid_token',
+        200,
+      ]);
+      const next = await visitor.refresh(app, forTools.refresh_token);
+      expect(await useOf(next.body.access_token)).toBe('401 invalid_token');
+      const wider = await visitor.refresh(app, next.body.refresh_token, { resource: baseUrl });
+      expect(outcomeOf(wider)).toBe('400 invalid_target');
+    });
+  });
+
+  describe('an authorize request', () => {
+    test('with a client or redirect URI that is not registered is answered by a page, never by a redirect', async () => {
+      const elsewhere = [
+        'https://evil.example.com/callback',
+        `${REDIRECT_URI}/`,
+        `${REDIRECT_URI}?x=1`,
+        `${REDIRECT_URI}#x`,
+        `${REDIRECT_URI}/../callback`,
+        'https://CRM.example.com/callback',
+        'https://crm.example.com:443/callback',
+        'https://user@crm.example.com/callback',
+        'http://crm.example.com/callback',
+        'https://crm.example.com/CALLBACK',
+        'https://crm.example.com.evil.example.com/callback',
+        '',
+      ].map((uri) => ({ redirect_uri: uri }));
+      const twice = [REDIRECT_URI, REDIRECT_URI];
+      const refused = [
+        ...elsewhere,
+        { client_id: 'unknown' },
+        { client_id: undefined },
+        { redirect_uri: twice },
+      ];
+      for (const changes of refused) {
+        const { reply } = await visitor.authorize(app, changes);
+        expect([reply.status, reply.headers.get('location')], JSON.stringify(changes)).toEqual([400, null]);
+        expect(reply.headers.get('content-type')).toMatch(/^text\/html/);
+        expect(reply.headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
+      }
+    });
+
+    test('with another mistake goes back with error, state and issuer, and without a code', async () => {
+      const plain = { code_challenge: 'a'.repeat(43), code_challenge_method: 'plain' };
+      const mistakes: readonly (readonly [string, Parameters])[] = [
+        ['invalid_request', { response_type: undefined }],
+        ['unsupported_response_type', { response_type: 'token' }],
+        ['unsupported_response_type', { response_type: 'code token' }],
+        ['invalid_request', { code_challenge: undefined, code_challenge_method: undefined }],
+        ['invalid_request', { code_challenge: undefined }],
+        ['invalid_request', { code_challenge_method: undefined }],
+        ['invalid_request', plain],
+        ['invalid_request', { code_challenge: 'short' }],
+        ['invalid_request', { code_challenge: `${'a'.repeat(42)}!` }],
+        ['invalid_request', { scope: ['messaging.read', 'messaging.send'] }],
+        ['invalid_scope', { scope: 'messaging.read messaging.admin' }],
+        ['invalid_target', { resource: 'https://elsewhere.example.com/api' }],
+        ['invalid_target', { resource: `${service.info.mcpUrl}#x` }],
+      ];
+      for (const [error, changes] of mistakes) {
+        const { reply, back } = await visitor.authorize(app, { state: 'a b&c=d/ü', ...changes });
+        const { error_description: _, ...said } = Object.fromEntries(back ?? []);
+        expect(said, `${JSON.stringify(changes)} ${reply.status}`).toEqual({
+          error,
+          state: 'a b&c=d/ü',
+          iss: visitor.metadata.issuer,
+        });
+      }
+    });
+
+    test('of an app for a scope that it is not registered for goes back with invalid_scope', async () => {
+      const reader = await visitor.register({
+        ownerWorkspaceId: tenant.workspaceId,
+        scopes: ['messaging.read'],
+      });
+      const { back } = await visitor.authorize(reader, { scope: 'messaging.read messaging.send' });
+      expect(back?.get('error')).toBe('invalid_scope');
+      expect((await visitor.obtainTokens(reader)).scope).toBe('messaging.read');
+    });
+
+    test('gets its state back as it was, none when it had none, and a parameter nobody knows is ignored', async () => {
+      const state = 'täst +&=%20?#/\\"<>';
+      expect((await visitor.authorize(app, { state })).back?.get('state')).toBe(state);
+      const { back } = await visitor.authorize(app, { state: undefined, nobody_knows: 'this' });
+      expect([...(back?.keys() ?? [])].sort()).toEqual(['code', 'iss']);
+    });
+
+    test('goes back to a redirect URI with a query, and keeps the query', async () => {
+      const uri = `${REDIRECT_URI}?tenant=7`;
+      const queried = await visitor.register({
+        ownerWorkspaceId: tenant.workspaceId,
+        redirectUris: [uri, REDIRECT_URI],
+      });
+      const { back } = await visitor.authorize(queried, { redirect_uri: uri });
+      expect(back?.get('tenant')).toBe('7');
+      const code = String(back?.get('code'));
+      expect(outcomeOf(await visitor.redeem(queried, code))).toBe('400 invalid_grant');
+      expect((await visitor.redeem(queried, code, { redirect_uri: uri })).status).toBe(200);
+    });
+  });
+
+  describe('the token endpoint', () => {
+    test('takes a form by POST alone', async () => {
+      const { token_endpoint: endpoint } = visitor.metadata;
+      const code = await visitor.obtainCode(app);
+      const form = {
+        client_id: app.clientId,
+        client_secret: app.clientSecret,
+        grant_type: 'authorization_code',
+        code,
+        redirect_uri: REDIRECT_URI,
+      };
+      const byGet = await request(`${endpoint}?${new URLSearchParams(form)}`);
+      expect([byGet.status, byGet.headers.get('allow')]).toEqual([405, 'POST']);
+      const asJson = await requestJson(endpoint, 'POST', form);
+      expect(outcomeOf(asJson)).toBe('400 invalid_request');
+      const inQuery = await request(`${endpoint}?${new URLSearchParams(form)}`, { method: 'POST' });
+      expect(inQuery.status).toBeGreaterThanOrEqual(400);
+      expect((await visitor.redeem(app, code)).status).toBe(200);
+    });
+
+    test('knows a client by the secret in the form alone', async () => {
+      const other = await visitor.register({ ownerWorkspaceId: tenant.workspaceId });
+      const code = await visitor.obtainCode(app);
+      for (const changes of [
+        { client_secret: 'wrong' },
+        { client_secret: undefined },
+        { client_secret: other.clientSecret },
+        { client_id: 'unknown' },
+      ]) {
+        const refused = await visitor.redeem(app, code, changes);
+        expect(outcomeOf(refused), JSON.stringify(changes)).toBe('401 invalid_client');
+        expect(refused.headers.get('cache-control')).toMatch(/no-store/);
+      }
+      const basic = `Basic ${Buffer.from(`${app.clientId}:${app.clientSecret}`).toString('base64')}`;
+      const { token_endpoint: endpoint } = visitor.metadata;
+      const form = { grant_type: 'authorization_code', code, redirect_uri: REDIRECT_URI };
+      const byHeader = await request(endpoint, {
+        method: 'POST',
+        headers: { authorization: basic },
+        body: new URLSearchParams(form),
+      });
+      expect(outcomeOf(byHeader)).toBe('401 invalid_client');
+      expect(byHeader.headers.get('www-authenticate')).toMatch(/^Basic/);
+      expect((await visitor.redeem(app, code)).status).toBe(200);
+    });
+
+    test('refuses each mistake with its code, and uses nothing up', async () => {
+      const other = await visitor.register({ ownerWorkspaceId: tenant.workspaceId });
+      const code = await visitor.obtainCode(app);
+      const theirs = { client_id: other.clientId, client_secret: other.clientSecret };
+      const mistakes: readonly (readonly [string, Parameters])[] = [
+        ['invalid_request', { grant_type: undefined }],
+        ['unsupported_grant_type', { grant_type: 'password' }],
+        ['unsupported_grant_type', { grant_type: 'client_credentials' }],
+        ['invalid_request', { code: undefined }],
+        ['invalid_request', { code: [code, code] }],
+        ['invalid_request', { grant_type: ['authorization_code', 'authorization_code'] }],
+        ['invalid_grant', { code: `${code}x` }],
+        ['invalid_grant', { code_verifier: 'b'.repeat(43) }],
+        ['invalid_grant', { redirect_uri: `${REDIRECT_URI}/` }],
+        ['invalid_grant', theirs],
+        ['invalid_target', { resource: 'https://elsewhere.example.com/api' }],
+      ];
+      for (const [error, changes] of mistakes) {
+        const refused = await visitor.redeem(app, code, changes);
+        expect(outcomeOf(refused), JSON.stringify(changes)).toBe(`400 ${error}`);
+        expect(refused.headers.get('cache-control')).toMatch(/no-store/);
+      }
+      for (const missing of [{ code_verifier: undefined }, { redirect_uri: undefined }]) {
+        expect(outcomeOf(await visitor.redeem(app, code, missing))).toMatch(/^400 invalid_(request|grant)$/);
+      }
+      expect((await visitor.redeem(app, code, { nobody_knows: 'this' })).status).toBe(200);
+    });
+
+    test('takes a code once: its second use ends all that came of the first', async () => {
+      const code = await visitor.obtainCode(app);
+      const { body: pair } = await visitor.redeem(app, code);
+      const { body: next } = await visitor.refresh(app, pair.refresh_token);
+      expect(await useOf(next.access_token)).toBe('200');
+      expect(outcomeOf(await visitor.redeem(app, code))).toBe('400 invalid_grant');
+      expect([await useOf(pair.access_token), await useOf(next.access_token)]).toEqual([
+        '401 invalid_token',
+        '401 invalid_token',
+      ]);
+      expect(outcomeOf(await visitor.refresh(app, next.refresh_token))).toBe('400 invalid_grant');
+    });
+
+    test('takes no code that is older than a minute', async () => {
+      const code = await visitor.obtainCode(app);
+      await service.advance(60 * SECOND + 1);
+      expect(outcomeOf(await visitor.redeem(app, code))).toBe('400 invalid_grant');
+    });
+  });
+
+  describe('a refresh', () => {
+    test('gives another pair and voids the old token; its reuse ends the grant', async () => {
+      const first = await visitor.obtainTokens(app);
+      const { body: second } = await visitor.refresh(app, first.refresh_token);
+      expect(second.refresh_token).not.toBe(first.refresh_token);
+      expect(second.expires_in).toBe(900);
+      const { body: third } = await visitor.refresh(app, second.refresh_token);
+      expect(await useOf(third.access_token)).toBe('200');
+      expect(outcomeOf(await visitor.refresh(app, first.refresh_token))).toBe('400 invalid_grant');
+      expect(outcomeOf(await visitor.refresh(app, third.refresh_token))).toBe('400 invalid_grant');
+      for (const { access_token: token } of [first, second, third]) {
+        expect(await useOf(token)).toBe('401 invalid_token');
+      }
+    });
+
+    test('of one token by several at once succeeds for one alone, and is a reuse', async () => {
+      const { refresh_token: token } = await visitor.obtainTokens(app);
+      const replies = await Promise.all(Array.from({ length: 6 }, () => visitor.refresh(app, token)));
+      const won = replies.filter(({ status }) => status === 200);
+      expect(won).toHaveLength(1);
+      for (const lost of replies.filter(({ status }) => status !== 200)) {
+        expect(outcomeOf(lost)).toBe('400 invalid_grant');
+      }
+      expect(outcomeOf(await visitor.refresh(app, won[0]?.body.refresh_token))).toBe('400 invalid_grant');
+    });
+
+    test('that is refused leaves the token as it was', async () => {
+      const other = await visitor.register({ ownerWorkspaceId: tenant.workspaceId });
+      const { refresh_token: token } = await visitor.obtainTokens(app, { scope: 'messaging.read' });
+      const theirs = { client_id: other.clientId, client_secret: other.clientSecret };
+      const mistakes: readonly (readonly [string, Parameters])[] = [
+        ['401 invalid_client', { client_secret: 'wrong' }],
+        ['400 invalid_grant', theirs],
+        ['400 invalid_request', { refresh_token: undefined }],
+        ['400 invalid_request', { refresh_token: [token, token] }],
+        ['400 invalid_scope', { scope: 'messaging.read messaging.send' }],
+        ['400 invalid_scope', { scope: 'nonsense' }],
+        ['400 invalid_target', { resource: 'https://elsewhere.example.com/api' }],
+        ['400 unsupported_grant_type', { grant_type: 'refresh' }],
+      ];
+      for (const [refusal, changes] of mistakes) {
+        expect(outcomeOf(await visitor.refresh(app, token, changes)), JSON.stringify(changes)).toBe(refusal);
+      }
+      expect((await visitor.refresh(app, token)).status).toBe(200);
+    });
+
+    test('may narrow the token, and the next one has the whole grant again', async () => {
+      const { refresh_token: token } = await visitor.obtainTokens(app);
+      const { body: narrow } = await visitor.refresh(app, token, { scope: 'messaging.send' });
+      expect([narrow.scope, decode(narrow.access_token).claims.scope]).toEqual([
+        'messaging.send',
+        'messaging.send',
+      ]);
+      expect(await useOf(narrow.access_token)).toBe('403 insufficient_scope');
+      const { body: whole } = await visitor.refresh(app, narrow.refresh_token);
+      expect(await useOf(whole.access_token)).toBe('200');
+    });
+
+    test('token lives 30 days, to the millisecond, and each has its own', async () => {
+      const issuedAt = await service.now();
+      const [kept, late] = [await visitor.obtainTokens(app), await visitor.obtainTokens(app)];
+      await service.moveTo(issuedAt + 30 * DAY - 1);
+      const { status, body: next } = await visitor.refresh(app, kept.refresh_token);
+      expect(status).toBe(200);
+      await service.moveTo(issuedAt + 30 * DAY);
+      expect(outcomeOf(await visitor.refresh(app, late.refresh_token))).toBe('400 invalid_grant');
+      await service.moveTo(issuedAt + 59 * DAY);
+      expect((await visitor.refresh(app, next.refresh_token)).status).toBe(200);
+    });
+  });
+
+  describe('a revocation', () => {
+    test('of either token ends the grant at once', async () => {
+      for (const kind of ['refresh_token', 'access_token'] as const) {
+        const pair = await visitor.obtainTokens(app);
+        const revoked = await visitor.revoke(app, pair[kind], { token_type_hint: 'nonsense' });
+        expect(revoked.status).toBe(200);
+        expect(await useOf(pair.access_token)).toBe('401 invalid_token');
+        expect(outcomeOf(await visitor.refresh(app, pair.refresh_token))).toBe('400 invalid_grant');
+        expect((await visitor.revoke(app, pair[kind])).status).toBe(200);
+      }
+    });
+
+    test('of what is no token is no error, and another client revokes nothing', async () => {
+      const other = await visitor.register({ ownerWorkspaceId: tenant.workspaceId });
+      const pair = await visitor.obtainTokens(app);
+      expect((await visitor.revoke(app, 'nonsense')).status).toBe(200);
+      await visitor.revoke(other, pair.refresh_token);
+      await visitor.revoke(other, pair.access_token);
+      const stranger = await visitor.revoke(app, pair.refresh_token, { client_secret: 'wrong' });
+      expect(outcomeOf(stranger)).toBe('401 invalid_client');
+      expect(outcomeOf(await visitor.revoke(app, '', { token: undefined }))).toBe('400 invalid_request');
+      expect(await useOf(pair.access_token)).toBe('200');
+      expect((await visitor.refresh(app, pair.refresh_token)).status).toBe(200);
+    });
+  });
+});
+
+const PING = {
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'initialize',
+  params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'test', version: '1' } },
+};
