@@ -1,0 +1,139 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { connectorAccountList, startedGrant } from '../../../src/contract/connector/accounts.ts';
+import { startTestSandbox, type TestSandbox } from '../../sandbox/fixture.ts';
+import { ConnectorWorld, type RunningConnector } from '../support/running-connector.ts';
+
+const PUBLIC_URL = 'http://127.0.0.1:4020';
+const CONTACT = '447700900201';
+const MINUTE = 60_000;
+let world: ConnectorWorld;
+let test: TestSandbox;
+let running: RunningConnector;
+let connectionId: string;
+let accountId: string;
+
+beforeAll(async () => {
+  world = await ConnectorWorld.open();
+  test = await startTestSandbox({ clock: world.clock, sendScale: 0 });
+  const { workspace } = (await test.call('POST', '/workspaces', { kind: 'standalone' })).body;
+  const number = { provider: 'qr', phoneNumber: '447700900150' };
+  const made = await test.call('POST', `/workspaces/${workspace.id}/connections`, number);
+  connectionId = made.body.connection.id;
+  const app = await test.call('POST', '/oauth-apps', {
+    name: 'CRM',
+    redirectUris: [`${PUBLIC_URL}/oauth/callback`],
+    scopes: ['messaging.read', 'messaging.send', 'messaging.events', 'messaging.manage'],
+    ownerWorkspaceId: workspace.id,
+  });
+  const { clientId, clientSecret } = app.body;
+  const { origin } = test.service;
+  const oauth = {
+    authUrl: origin,
+    baseUrl: `${origin}/api/v1`,
+    publicUrl: PUBLIC_URL,
+    clientId,
+    clientSecret,
+  };
+  running = await world.start({ oauth });
+  await test.call('PUT', '/hosts/crm.example', { target: running.url });
+});
+afterAll(async () => {
+  await world.close();
+  await test.close();
+});
+beforeEach(async () => {
+  accountId = await consent();
+});
+afterEach(async () => {
+  await test.call('DELETE', '/faults');
+  await running.ask('DELETE', `/v1/accounts/${accountId}`);
+  await running.connector.settle();
+});
+
+/** The customer's browser goes to the service and comes back. */
+async function consent(body: object = {}): Promise<string> {
+  const answer = await running.ask('POST', '/v1/accounts/oauth', { body });
+  const { authorizationUrl } = startedGrant.parse(answer.body);
+  const approved = await fetch(authorizationUrl, { redirect: 'manual' });
+  const back = new URL(approved.headers.get('location') ?? '');
+  const page = await running.ask('GET', `${back.pathname}${back.search}`, { token: null });
+  expect(page).toMatchObject({ status: 200 });
+  await running.runPolls();
+  const { accounts } = connectorAccountList.parse((await running.ask('GET', '/v1/accounts')).body);
+  return accounts.find(({ kind }) => kind === 'oauth')?.id ?? '';
+}
+
+async function write(text: string): Promise<string> {
+  const { body } = await test.call('POST', `/contacts/${CONTACT}/messages`, { connectionId, text });
+  await test.service.platform.settle();
+  await running.connector.settle();
+  return body.messageId;
+}
+
+const shown = async (messageId: string) => (await running.ask('GET', `/v1/messages/${messageId}`)).body;
+const stateOf = async () => {
+  const { accounts } = connectorAccountList.parse((await running.ask('GET', '/v1/accounts')).body);
+  return accounts.find(({ id }) => id === accountId)?.state;
+};
+const poll = () => running.queues.run('reconcile', { accountId });
+/** The access token ends, by the service's clock. */
+const expireToken = () => test.call('POST', '/clock/advance', { ms: 16 * MINUTE });
+const faultTokenEndpoint = (type: string) =>
+  test.call('PUT', '/faults', {
+    rules: [{ id: 'f', match: { surface: 'oauth', path: '/oauth/token' }, action: { type }, first: 1 }],
+  });
+
+describe('an OAuth account of the service', () => {
+  it('receives by webhook, reads by polling, and refreshes when its token has ended', async () => {
+    expect(await shown(await write('by webhook'))).toMatchObject({
+      text: 'by webhook',
+      firstSeenBy: 'webhook',
+    });
+    await expireToken();
+    expect((await running.ask('POST', '/v1/sync', { body: { accountId } })).status).toBe(200);
+    const { entries } = (await test.call('GET', '/grants?limit=1')).body;
+    expect(entries).toMatchObject([{ refreshes: 1, revokedAt: null }]);
+  });
+
+  it('survives a refresh that was cut off before the service had acted', async () => {
+    await expireToken();
+    await faultTokenEndpoint('reset');
+    await poll();
+    expect(await stateOf()).toBe('active');
+    expect((await running.ask('POST', '/v1/sync', { body: { accountId } })).status).toBe(200);
+  });
+
+  it('ends when a lost answer has rotated its token, and misses nothing after a new consent', async () => {
+    await expireToken();
+    await faultTokenEndpoint('lost_answer');
+    await poll();
+    expect(await stateOf()).toBe('reauth_required');
+    expect((await test.call('GET', '/grants?limit=1')).body.entries).toMatchObject([
+      { refreshes: 1, revokedAt: expect.any(String) },
+    ]);
+    await test.call('DELETE', '/faults');
+    await test.call('PUT', '/faults', {
+      rules: [{ id: 'd', match: { surface: 'webhook' }, action: { type: 'drop' }, per: 'event' }],
+    });
+    const missed = await write('while nobody could read');
+    await poll();
+    expect((await shown(missed))['error']).toBe('not_found');
+    expect(await consent({ accountId })).toBe(accountId);
+    expect(await stateOf()).toBe('active');
+    expect(await shown(missed)).toMatchObject({ text: 'while nobody could read', firstSeenBy: 'poll' });
+  });
+
+  it('ends at once when the customer takes the grant back', async () => {
+    const { entries } = (await test.call('GET', '/grants?limit=1')).body;
+    await test.call('DELETE', `/grants/${entries[0].id}`);
+    await poll();
+    expect(await stateOf()).toBe('reauth_required');
+  });
+
+  it('gives its grant back when it is removed', async () => {
+    await running.ask('DELETE', `/v1/accounts/${accountId}`);
+    await running.connector.settle();
+    const { entries } = (await test.call('GET', '/grants?limit=1')).body;
+    expect(entries).toMatchObject([{ revokedAt: expect.any(String) }]);
+  });
+});
