@@ -1,10 +1,11 @@
 import type { Request, Response } from 'express';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
-import { createDecisionTrace, type DecisionTrace } from '../decision-trace.ts';
+import type { DecisionTrace } from '../decision-trace.ts';
 import { findFault } from '../rest/answer-fault.ts';
 import type { ApiFault, ApiFaults } from '../rest/api-faults.ts';
-import { type OnCall, recordedPath } from '../rest/call-record.ts';
+import type { OnCall } from '../rest/call-record.ts';
+import { openCallReport } from '../rest/call-report.ts';
 import { createOpenCalls } from '../rest/open-calls.ts';
 import type { DomainClock } from '../time/domain-clock.ts';
 import { answerOfFailure, type OauthAnswer, refusalAnswer, writeOauthAnswer } from './oauth-answer.ts';
@@ -84,25 +85,14 @@ export function createOauthServer(options: Options): OauthServer {
   /** One request from fault to answer, and its record. */
   const serve = async (request: Request, response: Response): Promise<void> => {
     const { method, path } = request;
-    const at = clock.now();
-    const began = systemClock.elapsed();
     const faults = port.decide({ method, path });
-    const trace = createDecisionTrace();
-    const answered = await decide(request, faults, trace);
+    const report = openCallReport(request, { clock, systemClock, faults, onCall });
+    const answered = await decide(request, faults, report.trace);
     const lost = answered === null || findFault(faults, 'lost_answer') !== undefined;
     if (lost) request.socket.resetAndDestroy();
     const written = !lost && writeOauthAnswer(response, answered);
-    onCall?.({
-      at,
-      method,
-      path: recordedPath(path),
-      credentialId: trace.credentialId,
-      status: written ? answered.status : null,
-      code: answered?.refused?.code ?? answered?.madeUp ?? null,
-      ms: systemClock.elapsed() - began,
-      trace: trace.steps,
-      faults: faults.map(({ type, name = type }) => name),
-    });
+    report.code = answered?.refused?.code ?? answered?.madeUp ?? null;
+    report.write(written ? answered.status : null);
     await clearUp();
   };
 

@@ -2,14 +2,15 @@ import type { Request, Response } from 'express';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
-import { createDecisionTrace, type DecisionTrace } from '../decision-trace.ts';
+import type { DecisionTrace } from '../decision-trace.ts';
 import type { AccessTokens } from '../oauth/access-tokens.ts';
 import { PlatformError } from '../platform-error.ts';
 import type { DomainClock } from '../time/domain-clock.ts';
 import { type Answer, answerOf, writeAnswer } from './answer.ts';
 import { answerFault, findFault } from './answer-fault.ts';
 import type { ApiFault, ApiFaults } from './api-faults.ts';
-import { type OnCall, recordedPath } from './call-record.ts';
+import type { OnCall } from './call-record.ts';
+import { openCallReport } from './call-report.ts';
 import type { Endpoint } from './endpoint.ts';
 import { passGate } from './gate.ts';
 import { createRouteMatcher } from './match-route.ts';
@@ -101,25 +102,15 @@ export function createCallServer(options: Options): CallServer {
   /** One call from fault to answer, and its record. */
   const serve = async (request: Request, response: Response): Promise<void> => {
     const { method, path } = request;
-    const at = clock.now();
-    const began = systemClock.elapsed();
     const faults = port.decide({ method, path });
-    const trace = createDecisionTrace();
+    const report = openCallReport(request, { clock, systemClock, faults, onCall });
+    const { trace } = report;
     const answer = await decide(request, faults, trace).catch((error: unknown) => failed(error, trace));
     const lost = answer === null || findFault(faults, 'lost_answer') !== undefined;
     if (lost) request.socket.resetAndDestroy();
     const written = !lost && writeAnswer(response, answer);
-    onCall?.({
-      at,
-      method,
-      path: recordedPath(path),
-      credentialId: trace.credentialId,
-      status: written ? answer.status : null,
-      code: answer === null ? null : codeOf(answer),
-      ms: systemClock.elapsed() - began,
-      trace: trace.steps,
-      faults: faults.map(({ type, name = type }) => name),
-    });
+    report.code = answer === null ? null : codeOf(answer);
+    report.write(written ? answer.status : null);
   };
 
   return {

@@ -2,9 +2,9 @@ import type { Request } from 'express';
 import type { ToolName } from '../../contract/service/tools.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { createDecisionTrace, type DecisionTrace } from '../decision-trace.ts';
-import type { ApiFault } from '../rest/api-faults.ts';
-import { type OnCall, recordedPath } from '../rest/call-record.ts';
 import type { DomainClock } from '../time/domain-clock.ts';
+import type { ApiFault } from './api-faults.ts';
+import { type OnCall, recordedPath } from './call-record.ts';
 
 /** What is kept of a request until its record is written. */
 export interface CallReport {
