@@ -6,6 +6,7 @@ import type { LocalSecrets } from './local-secrets.ts';
 export function describeService(info: SandboxInfo): string {
   return `service     ${info.baseUrl}
 legacy      ${info.legacyBaseUrl}
+tools       ${info.mcpUrl}
 sandbox     ${info.sandboxUrl}/sandbox/v1
 ${info.connectorUrl === null ? '' : `connector   ${info.connectorUrl}\n`}API key     ${info.apiKey}
 `;

@@ -1,0 +1,40 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startTestSandbox, type TestSandbox } from '../sandbox/fixture.ts';
+import { readBlocks, readProjectFile } from '../support/markdown.ts';
+import { ROOT, spawnCommand } from '../support/spawn-command.ts';
+
+const BLOCKS = readBlocks(readProjectFile('docs/tools.md'));
+
+describe('docs/tools.md', () => {
+  let bed: TestSandbox;
+  beforeAll(async () => {
+    bed = await startTestSandbox();
+  });
+  afterAll(() => bed.close());
+
+  it('leads from an app to calls of the tools, as it is pasted', { timeout: 120_000 }, async () => {
+    expect(BLOCKS.map(({ language }) => language)).toEqual(['sh', 'sh', 'sh', 'sh']);
+    const script = BLOCKS.map(({ text }) => text)
+      .join('\n')
+      .replaceAll('127.0.0.1:4000', `127.0.0.1:${bed.port}`)
+      .replaceAll('127.0.0.1:4010', `127.0.0.1:${bed.service.port}`)
+      .replaceAll('curl -s ', 'curl -s --fail-with-body ');
+    const { code, stdout, stderr } = await spawnCommand('sh', ['-e', '-c', script], { cwd: ROOT }).ended;
+    expect(code, `${stdout}\n${stderr}`).toBe(0);
+    const [app, list, sent, read] = stdout
+      .trim()
+      .split('\n')
+      .map((line): unknown => JSON.parse(line));
+    expect(app).toMatchObject({ clientId: expect.any(String), clientSecret: expect.any(String) });
+    expect(list).toMatchObject({ connections: expect.arrayContaining([expect.anything()]) });
+    expect(sent).toMatchObject({ status: 'sent', alreadySent: false });
+    expect(read).toMatchObject({ messages: [{ text: 'Hello from an agent', direction: 'outgoing' }] });
+    const { body } = await bed.call('GET', '/calls?path=/api/mcp');
+    expect(body.entries.map(({ tool }: { tool: string }) => tool)).toEqual([
+      'read_messaging_messages',
+      'send_messaging_message',
+      'list_messaging_connections',
+      'list_messaging_connections',
+    ]);
+  });
+});
