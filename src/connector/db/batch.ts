@@ -1,4 +1,3 @@
-import type { MessageStatus } from '../../contract/service/statuses.ts';
 import type { ConnectionEventFacts, MessageFacts } from './facts.ts';
 
 /** A verified delivery on its way to the raw log. */
@@ -54,20 +53,11 @@ export interface Batch {
   readonly also?: ExtraCtes;
 }
 
-/** A message that the batch created or changed. */
-export interface MergedMessage {
-  readonly connectionId: string;
-  readonly messageId: string;
-  /** Bits of `CHANGE`. */
-  readonly changeMask: number;
-  readonly status: MessageStatus | null;
-  readonly previousStatus: MessageStatus | null;
-}
-
 export interface BatchResult {
   /** False: the fence was lost, and nothing was written. */
   readonly applied: boolean;
-  readonly messages: readonly MergedMessage[];
+  /** How many messages it created or changed, by the bits of `CHANGE`. */
+  readonly masks: ReadonlyMap<number, number>;
   /** How many deliveries had which outcome. */
   readonly outcomes: Readonly<Partial<Record<DeliveryOutcome, number>>>;
 }

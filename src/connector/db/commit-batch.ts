@@ -1,4 +1,3 @@
-import type { MessageStatus } from '../../contract/service/statuses.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import type { Batch, BatchResult, DeliveryOutcome, RawDelivery } from './batch.ts';
 import { connectionColumns, deliveryColumns, joinBodies, messageColumns } from './batch-columns.ts';
@@ -55,13 +54,7 @@ export async function commitBatch(
   if (row === undefined) throw new Error('the merge statement returned no row');
   return {
     applied: row.applied,
-    messages: (row.messages ?? []).map(([connectionId, messageId, changeMask, status, previousStatus]) => ({
-      connectionId,
-      messageId,
-      changeMask,
-      status,
-      previousStatus,
-    })),
+    masks: new Map(Object.entries(row.masks ?? {}).map(([mask, count]) => [Number(mask), count])),
     outcomes: countOutcomes(row.outcomes),
   };
 }
@@ -70,7 +63,7 @@ interface ResultRow {
   readonly applied: boolean;
   /** One word for each delivery. */
   readonly outcomes: string | null;
-  readonly messages: [string, string, number, MessageStatus | null, MessageStatus | null][] | null;
+  readonly masks: Readonly<Record<string, number>> | null;
 }
 
 function countOutcomes(words: string | null): BatchResult['outcomes'] {

@@ -9,34 +9,39 @@ export function insertedChanges({ now, source, via, events }: MergeTerms): strin
          NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
     FROM moved c WHERE c.told`;
   const whole = (column: string): string => `CASE kind.bit WHEN 2 THEN NULL ELSE m.${column} END`;
+  const message = (type: string, column: (name: string) => string): string =>
+    `SELECT ${type}, ${now}, m.account_id, m.connection_id, m.id, ${source}, ${via}, NULL, m.status, m.previous_status,
+         ${MESSAGE_COLUMNS.map(column).join(', ')}`;
   return tellChanges({
     made: ['merged', 'made', ...(events ? ['moved'] : [])],
-    columns: `type, at, account_id, connection_id, message_id, source, via, data, status, previous_status, direction,
-    peer, text, media_url, media_type, error_message, created_at, first_seen_by`,
+    columns: `type, at, account_id, connection_id, message_id, source, via, data, status, previous_status,
+    ${MESSAGE_COLUMNS.join(', ')}`,
     rows: `SELECT 'connection.updated', ${now}, c.account_id, c.connection_id, NULL, ${source}, NULL, c.data,
          NULL::connector.message_status, NULL::connector.message_status, NULL, NULL, NULL, NULL, NULL, NULL,
          NULL::bigint, NULL
     FROM made c WHERE c.is_new${events ? moved : ''}
   UNION ALL
-  SELECT kind.type, ${now}, m.account_id, m.connection_id, m.id, ${source}, ${via}, NULL, m.status, m.previous_status,
-         ${[
-           'direction',
-           'peer',
-           'text',
-           'media_url',
-           'media_type',
-           'error_message',
-           'created_at',
-           'first_seen_by',
-         ]
-           .map(whole)
-           .join(`,
-         `)}
+  ${message(`'message.created'`, (column) => `m.${column}`)}
+    FROM merged m WHERE m.change_mask & 1 <> 0
+  UNION ALL
+  ${message('kind.type', whole)}
     FROM merged m
-    JOIN (VALUES ('message.created', 1), ('message.status', 2), ('message.updated', 4)) kind(type, bit)
-      ON m.change_mask & kind.bit <> 0 AND (kind.bit = 1 OR m.change_mask & 1 = 0)`,
+    JOIN (VALUES ('message.status', 2), ('message.updated', 4)) kind(type, bit) ON m.change_mask & kind.bit <> 0
+   WHERE m.change_mask & 1 = 0`,
   });
 }
+
+/** What a change tells of a message beside its statuses. */
+const MESSAGE_COLUMNS = [
+  'direction',
+  'peer',
+  'text',
+  'media_url',
+  'media_type',
+  'error_message',
+  'created_at',
+  'first_seen_by',
+];
 
 /**
  * CTE `logged`: the raw log, each delivery with what became of it, the changes that it is credited with and the

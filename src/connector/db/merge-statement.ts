@@ -76,8 +76,8 @@ function compose({ events, via, fenced, utf8, also }: MergeShape): string {
   return `WITH ${ctes.join(',\n')}
 SELECT ${fenced ? 'EXISTS (SELECT FROM guard)' : 'true'} AS applied,
        (SELECT string_agg(l.outcome, ' ') FROM logged l) AS outcomes,
-       (SELECT json_agg(json_build_array(m.connection_id, m.id, m.change_mask, m.status, m.previous_status))
-          FROM merged m) AS messages${events ? `,\n       ${RACED} AS raced` : ''}`;
+       (SELECT json_object_agg(c.change_mask, c.count)
+          FROM (SELECT m.change_mask, count(*) FROM merged m GROUP BY m.change_mask) c) AS masks${events ? `,\n       ${RACED} AS raced` : ''}`;
 }
 
 function guard(params: ParamNumbers): string {

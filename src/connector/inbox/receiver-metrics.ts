@@ -72,8 +72,7 @@ export function createReceiverMetrics(metrics: Metrics, waiting: () => number): 
     committed(result, batch) {
       batchSize.observe(batch.length);
       for (const [outcome, count] of countOutcomes(result)) deliveries.inc({ outcome }, count);
-      const met = result.messages.filter((message) => (message.changeMask & CHANGE.conflict) !== 0).length;
-      if (met > 0) conflicts.inc(met);
+      for (const [mask, count] of result.masks) if (mask & CHANGE.conflict) conflicts.inc(count);
     },
     commitFailed: (kind) => failures.inc({ kind }),
     commitStarted: () => commitSeconds.startTimer(),

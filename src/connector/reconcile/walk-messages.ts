@@ -123,11 +123,11 @@ async function commitPages(
   const { database, lease, accountId, registeredAt, clock, metrics } = context;
   const store = { db: database, lease, accountId, registeredAt };
   const result = await retryOnce(() => storePage(store, items, change, clock.now()));
-  for (const { changeMask } of result.messages) {
-    if (changeMask & CHANGE.created) metrics.merged.inc({ what: 'created' });
-    else if (changeMask & CHANGE.status) metrics.merged.inc({ what: 'status' });
-    else if (changeMask & CHANGE.fields) metrics.merged.inc({ what: 'fields' });
+  for (const [mask, count] of result.masks) {
+    if (mask & CHANGE.created) metrics.merged.inc({ what: 'created' }, count);
+    else if (mask & CHANGE.status) metrics.merged.inc({ what: 'status' }, count);
+    else if (mask & CHANGE.fields) metrics.merged.inc({ what: 'fields' }, count);
   }
-  if (result.messages.length > 0) context.onCommitted();
+  if (result.masks.size > 0) context.onCommitted();
   return result.applied;
 }

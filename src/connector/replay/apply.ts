@@ -28,7 +28,8 @@ export async function applyRebuilt(
   for (let from = 0; from < keys.length; from += AT_ONCE) {
     const rows = await readRebuilt(scratch, keys.slice(from, from + AT_ONCE));
     const batch = { now: now(), messages: rows.flatMap(toFacts), via: 'replay' };
-    changed += (await retryOnce(() => commitBatch(db, batch))).messages.length;
+    const { masks } = await retryOnce(() => commitBatch(db, batch));
+    for (const count of masks.values()) changed += count;
   }
   return changed;
 }

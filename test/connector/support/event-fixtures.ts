@@ -231,6 +231,8 @@ export interface MessageRow {
   readonly polled: boolean;
   readonly webhook_seen: number;
   readonly status_conflict: boolean;
+  readonly change_mask: number;
+  readonly updated_at: number;
 }
 
 export function readMessages(database: Database): Promise<MessageRow[]> {
