@@ -63,6 +63,14 @@ export class StalledWalk extends Error {
   override readonly name = 'StalledWalk';
 }
 
+export interface CoverageOptions {
+  readonly overlapMs: number;
+  /** Pages of one period. */
+  readonly maxPages: number;
+  /** Asked before each page beyond these: true while there is time for one more. */
+  readonly mayReadOn?: () => boolean;
+}
+
 /** The newest time that polling has reached, gaps below it or not. */
 export function reachedTop(coverage: Coverage): number | null {
   return later(coverage.watermark, coverage.gaps.at(-1)?.nextTop ?? null);
@@ -117,14 +125,14 @@ export function restartOldest(coverage: Coverage): Coverage {
 
 /**
  * One period: the newest page first, so that a long catch-up never blinds the newest, then the oldest gaps,
- * up to `maxPages`. A cursor that keeps being lost doubles the budget, or cursors that live shorter than a
+ * up to `maxPages` or as long as `mayReadOn` says. A cursor that keeps being lost doubles the budget, or cursors that live shorter than a
  * period would start the same gap again for ever.
  * Throws what `read` and `commit` throw, and `StalledWalk`; what was committed until then stays.
  */
 export async function walkCoverage<Item extends { createdAt: number }>(
   start: Coverage,
   io: WalkIo<Item, Coverage>,
-  options: { readonly overlapMs: number; readonly maxPages: number },
+  options: CoverageOptions,
 ): Promise<WalkResult<Coverage>> {
   const first = await io.read(null);
   if (first === 'cursor_lost') throw new StalledWalk('the service refused to give the newest page');
@@ -135,7 +143,9 @@ export async function walkCoverage<Item extends { createdAt: number }>(
   let pages = 1;
   let gapsClosed = 0;
   for (let gap = progress.gaps[0]; gap !== undefined; gap = progress.gaps[0]) {
-    if (pages >= budget(options.maxPages, gap)) return { outcome: 'open', progress, pages, gapsClosed };
+    if (pages >= budget(options.maxPages, gap) && options.mayReadOn?.() !== true) {
+      return { outcome: 'open', progress, pages, gapsClosed };
+    }
     const answer = await io.read(gap.cursor);
     pages += 1;
     const items = answer === 'cursor_lost' ? [] : answer.page.items;

@@ -15,11 +15,13 @@ export const PAGE_SIZE = 100;
  * Pages that are read and not yet stored, at most: the next ones are asked for while the last ones are stored, and
  * a statement stores several. A poll that is killed reads so many again, and one more.
  */
-export const READ_AHEAD = 8;
+export const READ_AHEAD = 16;
 
 /** How many pages one cycle may read of each kind of gap. */
 export interface PageBudget {
   readonly coverage: number;
+  /** More of the coverage is read for so long, in milliseconds. */
+  readonly coverageMs?: number;
   readonly visibility: number;
   readonly sweep: number;
 }

@@ -9,8 +9,8 @@ const QUEUE = 'reconcile';
 const JITTER = 0.1;
 const CONCURRENCY = 4;
 
-/** At 0.1 s for a page this is ten seconds: others of the process get their turn, and it is renewed at once. */
-const PERIOD_BUDGET: PageBudget = { coverage: 100, visibility: 20, sweep: 40 };
+/** Ten seconds, also at 0.1 s for a page: then others of the process get their turn, and it is renewed at once. */
+const PERIOD_BUDGET: PageBudget = { coverage: 100, coverageMs: 10_000, visibility: 20, sweep: 40 };
 const WHOLE_BUDGET: PageBudget = { coverage: 1_000_000, visibility: 1_000_000, sweep: 1_000_000 };
 
 /** Events come in bunches; one poll looks after all of a second. */

@@ -32,13 +32,19 @@ export interface CoverageWalk {
 /** Walks from the newest page down to what was seen, oldest gaps included. Throws as a poll does. */
 export async function walkAccount(context: PollContext, progress: Progress): Promise<CoverageWalk> {
   const before = progress.coverage;
+  const { budget, clock } = context;
+  const begun = clock.elapsed();
   const belt = createPageBelt<Coverage>(
     (items, coverage) => commitPages(context, items, coverageChange(coverage)),
-    READ_AHEAD,
+    { most: READ_AHEAD, clock },
   );
-  const request = { kind: 'coverage', belt: belt.signal } as const;
+  const request = { kind: 'coverage', signal: AbortSignal.any([context.signal, belt.signal]) } as const;
   const io = { read: (cursor: string | null) => readPage(context, { ...request, cursor }), commit: belt.put };
-  const options = { overlapMs: OVERLAP_MS, maxPages: context.budget.coverage };
+  const options = {
+    overlapMs: OVERLAP_MS,
+    maxPages: budget.coverage,
+    mayReadOn: () => clock.elapsed() - begun < (budget.coverageMs ?? 0),
+  };
   const result = await belt.carry(walkCoverage(before, io, options));
   const { watermark } = result.progress;
   const reached = reachedTop(result.progress);
@@ -68,11 +74,12 @@ export async function walkOneGap(
   walk: GapWalk,
 ): Promise<{ closed: boolean; pages: number }> {
   const { connectionId, kind, maxPages } = walk;
-  const belt = createPageBelt<Gap | null>(
-    (items, gap) => commitPages(context, items, walk.change(gap)),
-    READ_AHEAD,
-  );
-  const request = { kind, belt: belt.signal, ...(connectionId === undefined ? {} : { connectionId }) };
+  const belt = createPageBelt<Gap | null>((items, gap) => commitPages(context, items, walk.change(gap)), {
+    most: READ_AHEAD,
+    clock: context.clock,
+  });
+  const signal = AbortSignal.any([context.signal, belt.signal]);
+  const request = { kind, signal, ...(connectionId === undefined ? {} : { connectionId }) };
   const io = { read: (cursor: string | null) => readPage(context, { ...request, cursor }), commit: belt.put };
   const result = await belt.carry(walkGap(walk.gap, io, { maxPages }));
   return { closed: result.outcome === 'closed', pages: result.pages };
@@ -87,14 +94,13 @@ interface PageRequest {
   readonly cursor: string | null;
   readonly kind: GapKind;
   readonly connectionId?: string;
-  /** Aborts when the page would not be stored. */
-  readonly belt: AbortSignal;
+  /** Aborts when the poll is to stop, or when the page would not be stored. */
+  readonly signal: AbortSignal;
 }
 
 async function readPage(context: PollContext, request: PageRequest): Promise<ReadResult<PolledMessage>> {
   const { client, metrics, logger, accountId } = context;
-  const { cursor, kind, connectionId } = request;
-  const signal = AbortSignal.any([context.signal, request.belt]);
+  const { cursor, kind, connectionId, signal } = request;
   try {
     const page = await client.listMessages({ connectionId, cursor, limit: PAGE_SIZE }, signal);
     metrics.pages.inc({ kind });

@@ -4,7 +4,7 @@ import type { Database } from '../../../src/runtime/database/database.ts';
 import { openPollBench, type PollBench } from '../support/poll-bench.ts';
 
 /** Small pages, and more of them than all the statements together can store that are let through here. */
-const PAGE = 20;
+const PAGE = 10;
 const MESSAGES = 3_200;
 const PAGES = MESSAGES / PAGE;
 const BUDGET = { coverage: 1_000, visibility: 20, sweep: 40 };

@@ -71,8 +71,25 @@ describe('the schedule', () => {
     await polling;
   });
 
+  /** Each request takes as long as one of a distant service; a cycle goes on while its ten seconds last. */
+  const takeTime = () => {
+    bench.service.onRequest = () => bench.clock.advance(100);
+  };
+
+  it('reads more than a cycle holds while the service is quick', async () => {
+    await reconciler.start();
+    bench.service.pageSize = 1;
+    for (let index = 0; index < 150; index += 1)
+      bench.service.addMessage('c1', bench.clock.now() + index * 60_000);
+    queues.wakes = [];
+    await run();
+    expect(queues.wakes).toEqual([]);
+    expect(await bench.storedIds()).toHaveLength(150);
+  });
+
   it('goes on at once while it catches up', async () => {
     await reconciler.start();
+    takeTime();
     bench.service.pageSize = 1;
     for (let index = 0; index < 250; index += 1)
       bench.service.addMessage('c1', bench.clock.now() + index * 60_000);
@@ -88,6 +105,7 @@ describe('the schedule', () => {
 
   it('does not hurry for ever when the overlap alone is more than a cycle reads', async () => {
     await reconciler.start();
+    takeTime();
     bench.service.pageSize = 1;
     for (let index = 0; index < 130; index += 1) bench.service.addMessage('c1', bench.clock.now() + index);
     for (let periods = 0; periods < 4; periods += 1) {

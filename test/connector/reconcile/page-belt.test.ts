@@ -1,0 +1,103 @@
+import { describe, expect, it } from 'vitest';
+import { createPageBelt } from '../../../src/connector/reconcile/page-belt.ts';
+import { PollSuperseded } from '../../../src/connector/reconcile/poll-context.ts';
+import type { PolledMessage } from '../../../src/connector/service-client/polled.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+
+const MOST = 4;
+const ENOUGH = MOST / 2;
+
+function page(id: string): PolledMessage[] {
+  const rest = {
+    text: null,
+    mediaUrl: null,
+    mediaType: null,
+    status: null,
+    errorMessage: null,
+    waMessageId: null,
+  };
+  return [{ id, connectionId: 'c', direction: 'incoming', createdAt: 0, ...rest }];
+}
+
+/** A belt whose statements end when the test says so, or at once. */
+function open(finish: () => Promise<boolean> = async () => true) {
+  const clock = new ManualClock();
+  const statements: string[][] = [];
+  const belt = createPageBelt<number>(
+    async (items) => {
+      statements.push(items.map(({ id }) => id));
+      return await finish();
+    },
+    { most: MOST, clock },
+  );
+  const put = (number: number) => belt.put(page(String(number)), number);
+  return { clock, belt, put, statements };
+}
+
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+describe('a belt', () => {
+  it('stores a page that comes alone, after its giver could ask for the next one', async () => {
+    const { clock, put, statements } = open();
+    for (let number = 0; number < 3; number += 1) {
+      await put(number);
+      expect(statements).toHaveLength(number);
+      await turn();
+      await turn();
+      expect(statements[number]).toEqual([String(number)]);
+      await clock.advance(21);
+    }
+  });
+
+  it('gathers pages that follow each other quickly', async () => {
+    const { belt, put, statements } = open();
+    await belt.carry(
+      (async () => {
+        for (let number = 0; number < 4; number += 1) {
+          await put(number);
+          await turn();
+          await turn();
+        }
+      })(),
+    );
+    expect(statements).toEqual([['0'], ['1', '2'], ['3']]);
+    expect(statements[1]).toHaveLength(ENOUGH);
+  });
+
+  it('makes its giver wait when it is full, and stores everything in order', async () => {
+    const gate = Promise.withResolvers<boolean>();
+    const { belt, put, statements } = open(() => gate.promise);
+    for (let number = 0; number < MOST; number += 1) await put(number);
+    let room = false;
+    const last = put(MOST).then(() => {
+      room = true;
+    });
+    await turn();
+    expect(room).toBe(false);
+    gate.resolve(true);
+    await belt.carry(last);
+    expect(statements.flat()).toEqual(['0', '1', '2', '3', '4']);
+  });
+
+  it('stores what it holds when the walk fails', async () => {
+    const { belt, put, statements } = open();
+    const walk = (async () => {
+      await put(0);
+      await put(1);
+      throw new Error('the service is away');
+    })();
+    await expect(belt.carry(walk)).rejects.toThrow('the service is away');
+    expect(statements.flat()).toEqual(['0', '1']);
+  });
+
+  it('stores nothing more once the lease is lost, and says so', async () => {
+    const { belt, put, statements } = open(async () => false);
+    await put(0);
+    await turn();
+    await turn();
+    expect(belt.signal.aborted).toBe(true);
+    await expect(put(1)).rejects.toThrow(PollSuperseded);
+    await expect(belt.carry(Promise.resolve())).rejects.toThrow(PollSuperseded);
+    expect(statements).toEqual([['0']]);
+  });
+});
