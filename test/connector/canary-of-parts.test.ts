@@ -13,6 +13,7 @@ import { signDelivery } from '../support/load-sender.ts';
 import { REDIS_MISSING, startTestRedis, type TestRedis } from '../support/redis.ts';
 import { openForDoctor } from './doctor/examined-system.ts';
 import { CANARY, findCanaries } from './support/canaries.ts';
+import { ScriptedAuthServer } from './support/scripted-auth-server.ts';
 import { type Fault, ScriptedService, type ServiceRequest } from './support/scripted-service.ts';
 
 const HOUR_MS = 3_600_000;
@@ -21,6 +22,9 @@ const PICTURE = `data:image/png;base64,${CANARY.picture}`;
 const MIGRATIONS = join(import.meta.dirname, '../../drizzle/connector');
 
 let service: ScriptedService;
+let auth: ScriptedAuthServer;
+/** What the connector makes by itself for a consent: known when it has gone out. */
+const ownSecrets: string[] = [];
 let database: TestDatabase;
 let redis: TestRedis | undefined;
 let connector: RunningConnector;
@@ -89,6 +93,10 @@ beforeAll(async () => {
   service.apiKeys.add(CANARY.firstKey);
   service.addConnection('c1');
   service.fault = answerMore;
+  auth = await ScriptedAuthServer.start();
+  auth.clientSecret = CANARY.clientSecret;
+  auth.marks = { access: CANARY.oauthToken, refresh: CANARY.oauthToken, code: CANARY.oauthCode };
+  auth.onAccess = (token, good) => (good ? service.apiKeys.add(token) : service.apiKeys.delete(token));
   database = await createTestDatabase({ connector: true });
   if (REDIS_MISSING === undefined) redis = await startTestRedis(['--rdbcompression', 'no']);
 });
@@ -96,6 +104,7 @@ afterAll(async () => {
   await connector?.close();
   await redis?.stop();
   await service.close();
+  await auth.close();
   await database.drop();
 });
 
@@ -109,6 +118,7 @@ async function start(): Promise<void> {
     apiToken: CANARY.token,
     sealingKeys: [CANARY.sealingKey],
     service: { baseUrl: service.baseUrl, apiKey: CANARY.firstKey },
+    oauth: auth.app(service.baseUrl),
     webhookPublicUrl: 'https://crm.example/webhooks/messaging',
     reconcileIntervalMs: HOUR_MS,
     inboxRetentionDays: 30,
@@ -189,6 +199,37 @@ async function sendFile(): Promise<void> {
   await ask('outbound trace', '/v1/messages/m-sent/trace');
 }
 
+/** A consent that is given, one that is refused, and refreshes whose answers cannot be read. */
+async function consent(): Promise<void> {
+  const begin = async (body: object = {}): Promise<string> => {
+    const answer = await post('consent', '/v1/accounts/oauth', body);
+    const { authorizationUrl } = (await answer.json()) as { authorizationUrl: string };
+    ownSecrets.push(new URL(authorizationUrl).searchParams.get('state') ?? '');
+    return authorizationUrl;
+  };
+  const query = auth.approve(await begin());
+  expect((await ask('callback', `/oauth/callback?${query}`)).status).toBe(200);
+  expect((await ask('callback', `/oauth/callback?${query}`)).status).toBe(200);
+  const forged = auth.approve(await begin()).replace(CANARY.oauthCode, `${CANARY.oauthCode}x`);
+  expect((await ask('callback', `/oauth/callback?${forged}`)).status).toBe(502);
+  ownSecrets.push(...auth.requests.flatMap(({ fields }) => fields.get('code_verifier') ?? []));
+  expect(ownSecrets).toHaveLength(4);
+
+  const listed = await ask('accounts', '/v1/accounts');
+  const { accounts } = (await listed.json()) as { accounts: { id: string; kind: string }[] };
+  const accountId = accounts.find(({ kind }) => kind === 'oauth')?.id;
+  for (const token of service.apiKeys) if (token.startsWith(CANARY.oauthToken)) service.apiKeys.delete(token);
+  const token = `${CANARY.oauthToken}unread`;
+  auth.fault = () => ({
+    status: 200,
+    body: { access_token: token, refresh_token: token, token_type: 'mac' },
+  });
+  expect((await post('oauth sync', '/v1/sync', { accountId })).status).toBe(502);
+  auth.fault = () => ({ status: 400, body: { error: token, error_description: token } });
+  await post('oauth sync', '/v1/sync', { accountId });
+  expect(logs).toContain('a refresh failed');
+}
+
 /** What the two commands print of this database, which lost a message. */
 async function runCommands(): Promise<{ doctor: string; replay: string }> {
   const opened = openForDoctor(database.url);
@@ -241,6 +282,7 @@ it('pictures, codes, files, keys and errors of the handler are only where they b
   await receiveFile();
   await connector.settle();
   await sendFile();
+  await consent();
   for (const call of ['dead-letters', 'messages', 'changes', 'messages/m-file/trace', 'sync', 'connections'])
     expect((await ask(call, `/v1/${call}`)).status).toBe(200);
   const letters = (await (await ask('dead-letters', '/v1/dead-letters')).json()) as {
@@ -274,6 +316,8 @@ it('pictures, codes, files, keys and errors of the handler are only where they b
     expect([lastError, findCanaries(lastError)]).toEqual([lastError, []]);
   expect(findCanaries(logs)).toEqual([]);
   expect(findCanaries(metrics)).toEqual([]);
+  for (const secret of ownSecrets)
+    expect([logs, metrics, stored, jobs, printed.doctor].filter((text) => text.includes(secret))).toEqual([]);
   expect(findCanaries(jobs)).toEqual([]);
   expect(findCanaries(printed.doctor)).toEqual([]);
   // A replay is there to show how messages differ.

@@ -21,6 +21,9 @@ export const CANARY = {
   requestKey: 'canary-idempotency-key-of-the-crm',
   handlerToken: 'canary-token-in-an-error-of-the-handler',
   handlerPassword: 'canary-password-in-an-error-of-the-handler',
+  clientSecret: 'canary-client-secret',
+  oauthToken: 'canary-oauth-token-',
+  oauthCode: 'canary-oauth-code-',
 } as const;
 
 /** How a value may look after somebody passed it on. */

@@ -40,6 +40,9 @@ export class ScriptedAuthServer {
   /** Called after a refresh was carried out, before its answer goes out. */
   onRefreshed: () => void | Promise<void> = () => undefined;
   fault: (fields: URLSearchParams) => TokenFault | undefined = () => undefined;
+  clientSecret: string = CLIENT.clientSecret;
+  /** What tokens and codes begin with. */
+  marks = { access: 'access-', refresh: 'refresh-', code: 'code-' };
   /** Seconds; null: answers do not say. */
   expiresIn: number | null = 900;
   readonly #codes = new Map<string, Pending>();
@@ -60,7 +63,13 @@ export class ScriptedAuthServer {
   }
 
   app(baseUrl: string): OauthApp {
-    return { ...CLIENT, authUrl: this.url, publicUrl: new URL(CALLBACK).origin, baseUrl };
+    return {
+      ...CLIENT,
+      clientSecret: this.clientSecret,
+      authUrl: this.url,
+      publicUrl: new URL(CALLBACK).origin,
+      baseUrl,
+    };
   }
 
   async close(): Promise<void> {
@@ -75,7 +84,7 @@ export class ScriptedAuthServer {
   /** The customer approves: the query with which the browser comes back. */
   approve(authorizationUrl: string): string {
     const asked = new URL(authorizationUrl).searchParams;
-    const code = `code-${randomBytes(9).toString('hex')}`;
+    const code = `${this.marks.code}${randomBytes(9).toString('hex')}`;
     this.#codes.set(code, {
       challenge: asked.get('code_challenge') ?? '',
       redirectUri: asked.get('redirect_uri') ?? '',
@@ -114,7 +123,7 @@ export class ScriptedAuthServer {
     if (fault === 'reset') return void request.socket.resetAndDestroy();
     if (typeof fault === 'object') return answer(fault.status, fault.body);
     const known =
-      fields.get('client_id') === CLIENT.clientId && fields.get('client_secret') === CLIENT.clientSecret;
+      fields.get('client_id') === CLIENT.clientId && fields.get('client_secret') === this.clientSecret;
     const [status, result] = known ? this.#answer(path, fields) : [401, { error: 'invalid_client' }];
     if (fields.get('grant_type') === 'refresh_token' && status === 200) await this.onRefreshed();
     if (fault === 'lost_answer') return void request.socket.resetAndDestroy();
@@ -157,8 +166,8 @@ export class ScriptedAuthServer {
   }
 
   #pairOf(grant: Grant) {
-    const access = `access-${randomBytes(12).toString('hex')}`;
-    grant.refresh = `refresh-${randomBytes(12).toString('hex')}`;
+    const access = `${this.marks.access}${randomBytes(12).toString('hex')}`;
+    grant.refresh = `${this.marks.refresh}${randomBytes(12).toString('hex')}`;
     this.#family.set(grant.refresh, grant);
     this.#access.set(access, grant);
     this.onAccess(access, true);
