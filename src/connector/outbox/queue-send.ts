@@ -5,7 +5,7 @@ import { tellOutbound } from './stored-outbound.ts';
 
 /**
  * What became of a request to send: `queued` now or before, `reused` when its reference stands for another send,
- * `no_connection` when none is known by that id.
+ * `no_connection` when none is known by that id, or it was deleted.
  */
 export type Queued =
   | { readonly kind: 'queued'; readonly outboundId: string; readonly isNew: boolean }
@@ -13,14 +13,14 @@ export type Queued =
   | { readonly kind: 'no_connection' };
 
 const INSERT = `
-WITH owner AS (SELECT c.account_id FROM connector.connections c WHERE c.connection_id = $2),
+WITH owner AS (SELECT c.account_id, c.deleted_at FROM connector.connections c WHERE c.connection_id = $2),
 placed AS (
   INSERT INTO connector.outbound
     (id, account_id, connection_id, reference, fingerprint, recipient, text, media_filename, media_mimetype,
      media_caption, media_fingerprint, idempotency_key, state, next_attempt_at, created_at, updated_at)
   SELECT $1, owner.account_id, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'queued', $12::bigint, $12::bigint,
          $12::bigint
-    FROM owner
+    FROM owner WHERE owner.deleted_at IS NULL
   ON CONFLICT (account_id, reference) DO NOTHING
   RETURNING *
 ),
@@ -29,14 +29,15 @@ filed AS (
   SELECT p.id, $13::bytea FROM placed p WHERE p.media_fingerprint IS NOT NULL
 ),
 ${tellOutbound('placed', 'api', '$12::bigint')}
-SELECT (SELECT account_id FROM owner) AS "accountId", EXISTS (SELECT FROM placed) AS "isNew"`;
+SELECT o.account_id AS "accountId", o.deleted_at IS NOT NULL AS "isDeleted", EXISTS (SELECT FROM placed) AS "isNew"
+  FROM owner o`;
 
 /** A file takes its time on the way to the database. */
 const DEADLINE_MS = 30_000;
 
 /**
  * Commits a send under the CRM's own reference, with a fresh idempotency key for the service. The same request
- * again, also after a lost answer, is the same send. Throws as `query` does.
+ * again, also after a lost answer or the connection's deletion, is the same send. Throws as `query` does.
  */
 export async function queueSend(
   database: Database,
@@ -51,7 +52,7 @@ export async function queueSend(
     JSON.stringify([connectionId, to, text ?? null, filename, mimetype, caption, mediaFingerprint]),
   );
   const id = randomUUID();
-  const [row] = await database.query<{ accountId: string | null; isNew: boolean }>(
+  const [row] = await database.query<{ accountId: string; isDeleted: boolean; isNew: boolean }>(
     INSERT,
     [
       id,
@@ -70,12 +71,13 @@ export async function queueSend(
     ],
     { deadlineMs: DEADLINE_MS },
   );
-  if (row === undefined || row.accountId === null) return { kind: 'no_connection' };
+  if (row === undefined) return { kind: 'no_connection' };
   if (row.isNew) return { kind: 'queued', outboundId: id, isNew: true };
   const [known] = await database.query<{ id: string; fingerprint: string }>(
     'select id, fingerprint from connector.outbound where account_id = $1 and reference = $2',
     [row.accountId, reference],
   );
+  if (known === undefined && row.isDeleted) return { kind: 'no_connection' };
   if (known?.fingerprint !== fingerprint) return { kind: 'reused' };
   return { kind: 'queued', outboundId: known.id, isNew: false };
 }

@@ -136,6 +136,19 @@ describe('a deletion', () => {
     expect(await changes()).toEqual([expect.objectContaining({ deletedAt: expect.any(String) })]);
   });
 
+  it('ends sends: a new one is not found, and one that was taken before is the same send still', async () => {
+    const send = (reference: string): Promise<Answer> =>
+      running.ask('POST', '/v1/messages', {
+        body: { connectionId: id, to: '447700900201', text: 'Good morning', reference },
+      });
+    const before = await send('before');
+    expect(before.status).toBe(202);
+    await remove();
+    expect(codeOf(await send('after'))).toEqual([404, 'not_found']);
+    expect((await running.ask('GET', `/v1/outbound?connectionId=${id}`)).body['outbound']).toHaveLength(1);
+    expect((await send('before')).body).toEqual(before.body);
+  });
+
   it('may be repeated', async () => {
     await remove();
     expect((await remove()).body).toEqual({ ok: true });
