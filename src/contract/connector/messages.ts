@@ -30,7 +30,10 @@ export type ConnectorMessage = z.infer<typeof connectorMessage>;
 export const listConnectorMessagesQuery = z.strictObject({
   accountId: z.string().min(1).max(255).optional(),
   connectionId: z.string().min(1).max(255).optional(),
-  peer: z.string().min(1).max(64).optional(),
+  peer: z
+    .string()
+    .regex(/^\d{1,64}$/, 'must be digits, without +')
+    .optional(),
   direction: direction.optional(),
   ...pageQuery,
 });
