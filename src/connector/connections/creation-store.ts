@@ -22,6 +22,8 @@ const COLUMNS = `id, account_id as "accountId", label, connection_id as "connect
 
 /** The service forgets a key after 24 hours; from an hour before, nothing that is in doubt is repeated. */
 export const KEY_GOOD_FOR_MS = LIMITS.idempotencyKeyLifetimeMs - 60 * 60_000;
+/** Past the life of the key that it was made under, of the service's and of the CRM's, by a day. */
+const KEPT_MS = 2 * LIMITS.idempotencyKeyLifetimeMs;
 /** Whoever began an attempt has ended it by then, or is gone. */
 const ATTEMPT_OVER_MS = 2 * 60_000;
 
@@ -68,6 +70,15 @@ export async function readDueCreations(db: Queryable, now: number, all: boolean)
         and exists (select from connector.accounts a where a.id = account_id)
       order by created_at limit 100`,
     [now, all],
+  );
+}
+
+/** Forgets creations that ended long ago; what is in doubt is kept. Throws as `query` does. */
+export async function forgetOldCreations(db: Queryable, now: number): Promise<void> {
+  await db.query(
+    `delete from connector.creations
+      where unsettled = 0 and next_attempt_at is null and coalesce(first_attempt_at, created_at) < $1::bigint`,
+    [now - KEPT_MS],
   );
 }
 

@@ -4,7 +4,7 @@ import type { Logger } from '../../runtime/logger/logger.ts';
 import type { ServiceClient } from '../service-client/service-client.ts';
 import { ServiceError } from '../service-client/service-errors.ts';
 import { createOnce } from './create-connection.ts';
-import { type Creation, endLost, readDueCreations } from './creation-store.ts';
+import { type Creation, endLost, forgetOldCreations, readDueCreations } from './creation-store.ts';
 
 const LOOK_EVERY_MS = 30_000;
 
@@ -28,7 +28,7 @@ export interface CreationFinisher {
 
 /**
  * Asks once more, with the same key, about creations whose answer was lost: with the process that asked, or with a
- * service that was away for long.
+ * service that was away for long. Forgets those that ended long ago.
  */
 export function createCreationFinisher(options: FinishCreationsOptions): CreationFinisher {
   const { database, clock, logger } = options;
@@ -62,6 +62,7 @@ export function createCreationFinisher(options: FinishCreationsOptions): Creatio
       if (closing.signal.aborted) return;
       await finish(creation);
     }
+    await forgetOldCreations(database, clock.now());
   }
 
   function run(all: boolean): void {

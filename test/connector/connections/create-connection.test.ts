@@ -291,6 +291,37 @@ describe('a creation that is in progress at the service', () => {
   });
 });
 
+describe('what is kept of a creation', () => {
+  const kept = async (key: string): Promise<number> =>
+    (await world.database.query('select from connector.creations where request_key = $1', [key])).length;
+
+  it('is forgotten two days after it began, when it ended', async () => {
+    expect((await create({ key: 'crm-done' })).status).toBe(201);
+    phones.script.push(refusal(403, 'forbidden_portal_kind'));
+    expect((await create({ key: 'crm-refused' })).status).toBe(403);
+    await world.clock.advance(47 * HOUR_MS);
+    await running.connector.settle();
+    expect([await kept('crm-done'), await kept('crm-refused')]).toEqual([1, 1]);
+    await world.clock.advance(2 * HOUR_MS);
+    await running.connector.settle();
+    expect([await kept('crm-done'), await kept('crm-refused')]).toEqual([0, 0]);
+  });
+
+  it('stays while nobody knows whether it was created', async () => {
+    phones.lostAnswers.push('reset', 'reset', 'reset');
+    const asked = create({ key: 'crm-doubt' });
+    await world.clock.pass(1_200);
+    await world.clock.pass(2_400);
+    await asked;
+    const { fault } = world.service;
+    world.service.fault = (request) => (request.path === '/connections' ? refusal(500, 'x') : fault(request));
+    await world.clock.advance(72 * HOUR_MS);
+    await running.connector.settle();
+    expect(await kept('crm-doubt')).toBe(1);
+    await world.database.query('delete from connector.creations');
+  });
+});
+
 describe('several accounts', () => {
   it('are told apart by accountId, and each has its own keys', async () => {
     world.service.apiKeys.add('key-2');
