@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
+import { LongFirst } from './test/support/long-first.ts';
 
 export default defineConfig({
   test: {
@@ -8,6 +9,7 @@ export default defineConfig({
     // processes: what a test changes in its process (variables, mocks, listeners), it puts back.
     isolate: false,
     globalSetup: ['test/support/global-setup.ts'],
+    sequence: { sequencer: LongFirst },
     // Many tests wait for processes and sockets, so two share even a small machine well.
     maxWorkers: Math.max(2, availableParallelism() - 1),
     testTimeout: 60_000,
