@@ -1,0 +1,456 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { type App, createOauthVisitor, decode, type OauthVisitor } from './oauth-visitor.ts';
+import { callMethod, callTool, ERAS, type Era, postMessage } from './tool-wire.ts';
+import {
+  addTenant,
+  type Json,
+  outcomeOf,
+  type Reply,
+  request,
+  startWireService,
+  type Tenant,
+  type WireService,
+} from './wire-service.ts';
+
+/*
+ * The tool server by JSON-RPC in bare HTTP requests, for revisions with a handshake and for the one without.
+ */
+
+const LIST = 'list_messaging_connections';
+const SEND = 'send_messaging_message';
+const READ = 'read_messaging_messages';
+const MODERN = '2026-07-28';
+
+describe('the tool server', () => {
+  let service: WireService;
+  let visitor: OauthVisitor;
+
+  beforeAll(async () => {
+    service = await startWireService();
+    visitor = await createOauthVisitor(service);
+  });
+  afterAll(() => service.close());
+
+  interface Agent extends Tenant {
+    readonly app: App;
+    readonly token: string;
+    readonly first: string;
+  }
+  async function addAgent(count = 1, changes = {}): Promise<Agent> {
+    const tenant = await addTenant(service, count);
+    const app = await visitor.register({ ownerWorkspaceId: tenant.workspaceId });
+    const { access_token: token } = await visitor.obtainTokens(app, changes);
+    return { ...tenant, app, token, first: String(tenant.connectionIds[0]) };
+  }
+  let contacts = 0;
+  const addContact = (): string => {
+    contacts += 1;
+    return `4477009${String(contacts).padStart(5, '0')}`;
+  };
+  const receivedBy = async (contact: string): Promise<Json[]> =>
+    (await service.control('GET', `/contacts/${contact}/messages`)).entries;
+  /** `WWW-Authenticate` by parameter. */
+  function challengeOf({ headers }: Reply): Record<string, string> {
+    const header = headers.get('www-authenticate') ?? '';
+    expect(header).toMatch(/^Bearer /);
+    return Object.fromEntries(
+      [...header.matchAll(/(\w+)="([^"]*)"/g)].map(([, name, value]) => [name, value]),
+    );
+  }
+  /** The words of a result that is an error. */
+  function refusalOf(result: Json): string {
+    expect(result.isError, JSON.stringify(result)).toBe(true);
+    expect(result.content[0].type).toBe('text');
+    return result.content[0].text;
+  }
+
+  describe.each(ERAS)('in revision $revision', (era: Era) => {
+    let agent: Agent;
+    beforeAll(async () => {
+      agent = await addAgent(2);
+    });
+    const call = (name: string, args: object = {}, token = agent.token): Promise<Json> =>
+      callTool(service, era, token, name, args);
+
+    test('offers three tools, with strict inputs, outputs and all annotations', async () => {
+      const { message, headers } = await callMethod(service, era, agent.token, 'tools/list');
+      expect(headers.get('mcp-session-id')).toBeNull();
+      const { tools, nextCursor } = message.result;
+      expect(nextCursor ?? null).toBeNull();
+      expect(tools.map(({ name }: Json) => name).sort()).toEqual([LIST, READ, SEND]);
+      for (const tool of tools) {
+        expect(tool.description).toEqual(expect.any(String));
+        expect(tool.inputSchema).toMatchObject({ type: 'object', additionalProperties: false });
+        expect(tool.outputSchema).toMatchObject({ type: 'object' });
+        expect(tool.outputSchema.additionalProperties).not.toBe(false);
+        const reads = tool.name !== SEND;
+        expect(tool.annotations).toEqual({
+          readOnlyHint: reads,
+          destructiveHint: expect.any(Boolean),
+          idempotentHint: expect.any(Boolean),
+          openWorldHint: expect.any(Boolean),
+        });
+        expect(tool.annotations.destructiveHint && reads).toBe(false);
+      }
+      const byName = Object.fromEntries(tools.map((tool: Json) => [tool.name, tool]));
+      expect(byName[SEND].annotations.openWorldHint).toBe(true);
+      expect(byName[READ].description).toMatch(/untrusted/i);
+      const again = await callMethod(service, era, agent.token, 'tools/list');
+      expect(again.message.result.tools).toEqual(tools);
+    });
+
+    test('lists the connections of the grant as the REST API does', async () => {
+      const result = await call(LIST);
+      expect(result.isError ?? false).toBe(false);
+      const { body } = await service.api(agent.token, 'GET', '/connections');
+      const shown = result.structuredContent.connections;
+      expect(shown).toHaveLength(2);
+      for (const [index, connection] of shown.entries()) {
+        expect(body.connections[index]).toMatchObject(connection);
+      }
+      expect(JSON.parse(result.content[0].text)).toEqual(result.structuredContent);
+    });
+
+    test('sends a message, once for a key, and reads it', async () => {
+      const to = addContact();
+      const { message } = await callMethod(service, era, agent.token, 'tools/list');
+      const schemaOf = (name: string) =>
+        z.fromJSONSchema(message.result.tools.find((tool: Json) => tool.name === name).outputSchema);
+      const args = { connectionId: agent.first, to, text: 'from a tool', idempotencyKey: `key-${to}` };
+      const sent = await call(SEND, args);
+      expect(sent.isError ?? false, JSON.stringify(sent)).toBe(false);
+      schemaOf(SEND).parse(sent.structuredContent);
+      const { messageId } = sent.structuredContent;
+      const repeated = await call(SEND, args);
+      expect(repeated.structuredContent.messageId).toBe(messageId);
+      expect(await receivedBy(to)).toMatchObject([{ messageId, text: 'from a tool' }]);
+
+      await service.advance(1000);
+      const answer = { connectionId: agent.first, text: 'to a tool' };
+      const { messageId: incoming } = await service.control('POST', `/contacts/${to}/messages`, answer);
+      const read = await call(READ, { connectionId: agent.first });
+      schemaOf(READ).parse(read.structuredContent);
+      expect(read.structuredContent.messages).toMatchObject([
+        { id: incoming, direction: 'incoming', text: 'to a tool', connectionId: agent.first },
+        { id: messageId, direction: 'outgoing', text: 'from a tool', connectionId: agent.first },
+      ]);
+      expect(JSON.parse(read.content[0].text)).toEqual(read.structuredContent);
+      schemaOf(LIST).parse((await call(LIST)).structuredContent);
+
+      const { body: page } = await service.api(agent.token, 'GET', '/messages');
+      expect(page.messages.map(({ id }: Json) => id)).toEqual([incoming, messageId]);
+      const first = (await call(READ, { limit: 1 })).structuredContent;
+      expect(first).toMatchObject({ messages: [{ id: incoming }], hasMore: true });
+      const next = (await call(READ, { limit: 1, cursor: first.nextCursor })).structuredContent;
+      expect(next).toMatchObject({ messages: [{ id: messageId }], hasMore: false, nextCursor: null });
+    });
+
+    test('refuses inputs that are not as described, and does nothing', async () => {
+      const to = addContact();
+      const good = { connectionId: agent.first, to, text: 'never' };
+      const bad: readonly (readonly [string, object])[] = [
+        [SEND, {}],
+        [SEND, { ...good, extra: true }],
+        [SEND, { ...good, to: `+${to}` }],
+        [SEND, { ...good, to: Number(to) }],
+        [SEND, { ...good, text: undefined }],
+        [SEND, { ...good, text: '' }],
+        [SEND, { ...good, text: 'x'.repeat(4097) }],
+        [SEND, { ...good, connectionId: null }],
+        [READ, { limit: 0 }],
+        [READ, { limit: 101 }],
+        [READ, { limit: '5' }],
+        [READ, { cursor: 'forged' }],
+        [READ, { connection_id: agent.first }],
+        [LIST, { all: true }],
+      ];
+      for (const [name, args] of bad) {
+        const what = `${name} ${JSON.stringify(args).slice(0, 80)}`;
+        const { status, message } = await callMethod(service, era, agent.token, 'tools/call', {
+          name,
+          arguments: args,
+        });
+        expect(status, what).toBe(200);
+        expect(refusalOf(message.result), what).toMatch(/invalid_request/);
+      }
+      expect(await receivedBy(to)).toEqual([]);
+    });
+
+    test('tells a refusal of the service in the result, by its code and what to do', async () => {
+      const lapsed = await addAgent();
+      const missing = addContact();
+      await service.control('PUT', `/contacts/${missing}`, { onNetwork: false });
+      const to = addContact();
+      const send = (connectionId: string, recipient: string, token?: string) =>
+        call(SEND, { connectionId, to: recipient, text: 'x' }, token);
+      expect(refusalOf(await send(agent.first, missing))).toMatch(/^recipient_not_on_whatsapp: \w/);
+      for (const id of ['unknown', lapsed.first]) {
+        expect(refusalOf(await send(id, to)), id).toMatch(/^not_found: \w/);
+      }
+      await service.control('PUT', `/connections/${lapsed.first}/licence`, { status: 'expired' });
+      expect(refusalOf(await send(lapsed.first, to, lapsed.token))).toMatch(/^license_inactive: \w/);
+      expect((await call(LIST, {}, lapsed.token)).structuredContent.connections).toEqual([]);
+      const portal = await addTenant(service, 1, { kind: 'crm_portal' });
+      expect(refusalOf(await send(String(portal.connectionIds[0]), to))).toMatch(/^not_found/);
+      expect(await receivedBy(to)).toEqual([]);
+    });
+
+    test('answers an unknown tool and an unknown method with a protocol error', async () => {
+      for (const name of ['send_message', '', `${LIST}s`]) {
+        const { message } = await callMethod(service, era, agent.token, 'tools/call', {
+          name,
+          arguments: {},
+        });
+        expect(message.error.code, name).toBe(-32602);
+      }
+      const { status, message } = await callMethod(service, era, agent.token, 'resources/list');
+      expect(message.error.code).toBe(-32601);
+      expect(status).toBe(era.revision === MODERN ? 404 : 200);
+    });
+
+    test('asks for the scope that a tool needs, by a challenge', async () => {
+      const to = addContact();
+      const calls = [
+        ['messaging.read', LIST, {}],
+        ['messaging.send', SEND, { connectionId: agent.first, to, text: 'never' }],
+        ['messaging.read', READ, {}],
+      ] as const;
+      for (const scope of ['messaging.read', 'messaging.send', 'messaging.manage']) {
+        const { access_token: token } = await visitor.obtainTokens(agent.app, { scope });
+        for (const [needed, name, args] of calls) {
+          if (needed === scope && name === SEND) continue;
+          const reply = await callMethod(service, era, token, 'tools/call', { name, arguments: args });
+          if (needed === scope) {
+            expect(reply.status, `${name} with ${scope}`).toBe(200);
+            continue;
+          }
+          expect(outcomeOf(reply), `${name} with ${scope}`).toBe('403 insufficient_scope');
+          const challenge = challengeOf(reply);
+          expect(challenge).toMatchObject({ error: 'insufficient_scope' });
+          expect(challenge['scope']?.split(' ')).toContain(needed);
+          const { body } = await request(String(challenge['resource_metadata']));
+          expect(body.resource).toBe(service.info.mcpUrl);
+        }
+      }
+      expect(await receivedBy(to)).toEqual([]);
+    });
+
+    test('knows a caller by an access token that is for it, in force at the time of the call', async () => {
+      const other = await addAgent();
+      const pair = await visitor.obtainTokens(other.app, { resource: service.info.mcpUrl });
+      const [header, claims] = pair.access_token.split('.');
+      const forApi = await visitor.obtainTokens(other.app, { resource: service.info.baseUrl });
+      const listWith = (token: string | null) => callMethod(service, era, token, 'tools/list');
+      expect((await listWith(pair.access_token)).status).toBe(200);
+      const strangers = [
+        null,
+        'nonsense',
+        other.key,
+        pair.refresh_token,
+        forApi.access_token,
+        `${header}.${claims}.`,
+      ];
+      for (const token of strangers) {
+        const reply = await listWith(token);
+        expect(reply.status, String(token)).toBe(401);
+        const { body } = await request(String(challengeOf(reply)['resource_metadata']));
+        expect(body).toMatchObject({
+          resource: service.info.mcpUrl,
+          authorization_servers: [visitor.metadata.issuer],
+        });
+      }
+      await visitor.revoke(other.app, pair.refresh_token);
+      expect((await listWith(pair.access_token)).status).toBe(401);
+      const kept = await visitor.obtainTokens(other.app);
+      const { exp } = decode(kept.access_token).claims;
+      await service.moveTo(exp * 1000 - 1);
+      expect((await listWith(kept.access_token)).status).toBe(200);
+      await service.moveTo(exp * 1000);
+      expect(challengeOf(await listWith(kept.access_token))).toMatchObject({ error: 'invalid_token' });
+    });
+  });
+
+  describe('with a handshake', () => {
+    const initialize = (protocolVersion: string) => ({
+      jsonrpc: '2.0',
+      id: 0,
+      method: 'initialize',
+      params: { protocolVersion, capabilities: {}, clientInfo: { name: 'test', version: '1' } },
+    });
+
+    test('agrees to a revision that it knows, and offers one that it knows for another', async () => {
+      const { token } = await addAgent();
+      for (const revision of ['2025-06-18', '2025-11-25']) {
+        const { message, headers } = await postMessage(service, token, initialize(revision));
+        expect(message.result).toMatchObject({
+          protocolVersion: revision,
+          capabilities: { tools: {} },
+          serverInfo: { name: expect.any(String), version: expect.any(String) },
+        });
+        expect(headers.get('mcp-session-id')).toBeNull();
+      }
+      const { message } = await postMessage(service, token, initialize('1999-12-31'));
+      expect(['2025-06-18', '2025-11-25']).toContain(message.result.protocolVersion);
+      const said = { jsonrpc: '2.0', method: 'notifications/initialized' };
+      const accepted = await postMessage(service, token, said, { 'mcp-protocol-version': '2025-11-25' });
+      expect([accepted.status, accepted.text]).toEqual([202, '']);
+    });
+
+    test('refuses a revision in the header that it does not know', async () => {
+      const { token } = await addAgent();
+      const list = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
+      const { status } = await postMessage(service, token, list, { 'mcp-protocol-version': '1999-12-31' });
+      expect(status).toBe(400);
+    });
+  });
+
+  describe('without a handshake', () => {
+    const modern = ERAS.find(({ revision }) => revision === MODERN);
+    if (modern === undefined) throw new Error('The stateless revision is missing.');
+    const wrapped = (method: string, params: object = {}) =>
+      modern.wrap({ jsonrpc: '2.0', id: 1, method, params });
+
+    test('tells what it is when it is asked', async () => {
+      const { token } = await addAgent();
+      const { message } = await callMethod(service, modern, token, 'server/discover');
+      expect(message.result).toMatchObject({
+        resultType: 'complete',
+        capabilities: { tools: {} },
+        ttlMs: expect.any(Number),
+        cacheScope: expect.stringMatching(/^(public|private)$/),
+      });
+      expect(message.result.supportedVersions).toContain(MODERN);
+    });
+
+    test('types each result, names itself in it, and says how long a list is good for', async () => {
+      const { token } = await addAgent();
+      const list = (await callMethod(service, modern, token, 'tools/list')).message.result;
+      expect(list.ttlMs).toBeGreaterThanOrEqual(0);
+      expect(list.cacheScope).toMatch(/^(public|private)$/);
+      for (const result of [list, await callTool(service, modern, token, LIST)]) {
+        expect(result.resultType).toBe('complete');
+        expect(result._meta['io.modelcontextprotocol/serverInfo']).toMatchObject({
+          name: expect.any(String),
+          version: expect.any(String),
+        });
+      }
+    });
+
+    test('refuses headers that are missing or say other than the body', async () => {
+      const { token } = await addAgent();
+      const { message, headers } = wrapped('tools/call', { name: LIST, arguments: {} });
+      const without = (name: string) =>
+        Object.fromEntries(Object.entries(headers).filter(([header]) => header !== name));
+      const mismatches = [
+        without('mcp-protocol-version'),
+        without('mcp-method'),
+        without('mcp-name'),
+        { ...headers, 'mcp-method': 'tools/list' },
+        { ...headers, 'mcp-method': 'TOOLS/CALL' },
+        { ...headers, 'mcp-name': SEND },
+        { ...headers, 'mcp-protocol-version': '2025-11-25' },
+      ];
+      for (const spoiled of mismatches) {
+        const reply = await postMessage(service, token, message, spoiled);
+        expect([reply.status, reply.message?.error?.code], JSON.stringify(spoiled)).toEqual([400, -32020]);
+      }
+      const encoded = `=?base64?${Buffer.from(LIST).toString('base64')}?=`;
+      const decoded = await postMessage(service, token, message, { ...headers, 'mcp-name': encoded });
+      expect(decoded.status).toBe(200);
+    });
+
+    test('refuses a request that does not say its revision and the capabilities of the client', async () => {
+      const { token } = await addAgent();
+      const { message, headers } = wrapped('tools/list');
+      for (const key of ['protocolVersion', 'clientCapabilities']) {
+        const { [`io.modelcontextprotocol/${key}`]: _, ...meta } = message.params._meta;
+        const spoiled = { ...message, params: { _meta: meta } };
+        const reply = await postMessage(service, token, spoiled, headers);
+        expect([reply.status, reply.message.error.code], key).toEqual([400, -32602]);
+      }
+      const future = JSON.parse(JSON.stringify(message).replaceAll(MODERN, '2099-01-01'));
+      const reply = await postMessage(service, token, future, {
+        ...headers,
+        'mcp-protocol-version': '2099-01-01',
+      });
+      expect([reply.status, reply.message.error.code]).toEqual([400, -32022]);
+      expect(reply.message.error.data).toMatchObject({ requested: '2099-01-01' });
+      expect(reply.message.error.data.supported).toContain(MODERN);
+    });
+  });
+
+  describe('as an HTTP resource', () => {
+    test('is described by documents that are the same at the path and at the root', async () => {
+      const { authUrl, mcpUrl } = service.info;
+      const [atPath, atRoot] = await Promise.all(
+        ['/api/mcp', ''].map((path) => request(`${authUrl}/.well-known/oauth-protected-resource${path}`)),
+      );
+      expect(atPath?.body).toMatchObject({
+        resource: mcpUrl,
+        authorization_servers: [visitor.metadata.issuer],
+        bearer_methods_supported: ['header'],
+      });
+      expect([...(atPath?.body.scopes_supported ?? [])].sort()).toEqual(['messaging.read', 'messaging.send']);
+      expect(atRoot?.body).toEqual(atPath?.body);
+    });
+
+    test('takes POST alone, one message at a time, in JSON', async () => {
+      const { token } = await addAgent();
+      const headers = { authorization: `Bearer ${token}`, accept: 'text/event-stream' };
+      for (const method of ['GET', 'DELETE']) {
+        expect((await request(service.info.mcpUrl, { method, headers })).status, method).toBe(405);
+      }
+      const version = { 'mcp-protocol-version': '2025-11-25' };
+      const list = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
+      const garbled = await postMessage(service, token, '{"jsonrpc":', version);
+      expect([garbled.status, garbled.message.error.code]).toEqual([400, -32700]);
+      expect((await postMessage(service, token, [list, list], version)).status).toBe(400);
+      expect((await postMessage(service, token, { id: 1, method: 'tools/list' }, version)).status).toBe(400);
+    });
+
+    test('lets a page of any origin ask, send what both eras need, and read the challenge', async () => {
+      const { authUrl, mcpUrl } = service.info;
+      const asked = [
+        'authorization',
+        'content-type',
+        'accept',
+        'mcp-protocol-version',
+        'mcp-method',
+        'mcp-name',
+      ];
+      const origin = 'https://agent.example.com';
+      const lists = (headers: Headers, name: string): string[] =>
+        (headers.get(name) ?? '').toLowerCase().split(/\s*,\s*/);
+      const preflight = await request(mcpUrl, {
+        method: 'OPTIONS',
+        headers: {
+          origin,
+          'access-control-request-method': 'POST',
+          'access-control-request-headers': asked.join(','),
+        },
+      });
+      expect([200, 204]).toContain(preflight.status);
+      expect(['*', origin]).toContain(preflight.headers.get('access-control-allow-origin'));
+      expect(lists(preflight.headers, 'access-control-allow-methods')).toContain('post');
+      expect(lists(preflight.headers, 'access-control-allow-headers')).toEqual(expect.arrayContaining(asked));
+      expect(preflight.headers.get('access-control-allow-credentials')).toBeNull();
+      const { token } = await addAgent();
+      const replies = [
+        await postMessage(service, null, {}, { origin }),
+        await callMethod(service, ERAS[0] as Era, token, 'tools/list'),
+      ];
+      for (const { headers } of replies) {
+        expect(['*', origin]).toContain(headers.get('access-control-allow-origin'));
+        expect(lists(headers, 'access-control-expose-headers')).toEqual(
+          expect.arrayContaining(['www-authenticate', 'mcp-session-id', 'mcp-protocol-version']),
+        );
+      }
+      const documents = ['oauth-authorization-server', 'oauth-protected-resource/api/mcp'];
+      for (const document of documents) {
+        const { headers } = await request(`${authUrl}/.well-known/${document}`, { headers: { origin } });
+        expect(['*', origin], document).toContain(headers.get('access-control-allow-origin'));
+      }
+    });
+  });
+});
