@@ -7,8 +7,8 @@ import type { AdmittedRequest } from './admit-request.ts';
 import type { ProtocolHandler } from './protocol-handler.ts';
 import { TOOLS_PATH } from './resource-metadata.ts';
 
-interface Options {
-  readonly protocol: ProtocolHandler;
+/** What goes for one answer besides the request. */
+export interface ExchangeOptions {
   readonly report: CallReport;
   /** The answer comes to nothing, as a fault wants it. */
   readonly lost: boolean;
@@ -17,6 +17,14 @@ interface Options {
   /** Told of a failure that is no refusal. */
   readonly onFailure: (error: unknown) => void;
 }
+
+/** Answers one request that was let in. */
+export type ServeExchange = (
+  request: Request,
+  response: NodeServerResponseLike,
+  admitted: AdmittedRequest,
+  options: ExchangeOptions,
+) => Promise<void>;
 
 async function* nothing(): AsyncGenerator<never> {}
 
@@ -48,10 +56,11 @@ const isStream = (response: globalThis.Response): boolean =>
  * ended: with the outcome of the tool where the answer is a stream that is open by then, else with the answer.
  */
 export async function serveExchange(
+  protocol: ProtocolHandler,
   request: Request,
   response: NodeServerResponseLike,
   { credential, message, tool, listens }: AdmittedRequest,
-  { protocol, report, lost, onStanding, onFailure }: Options,
+  { report, lost, onStanding, onFailure }: ExchangeOptions,
 ): Promise<void> {
   let toolRuns = tool !== null;
   let status: number | null = null;

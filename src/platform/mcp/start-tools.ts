@@ -3,7 +3,7 @@ import type { ListConnectionsContext } from '../connections/list-connections.ts'
 import type { MediaAddress } from '../media/media-address.ts';
 import type { PageCursors } from '../messages/page-cursor.ts';
 import { listConnectionsTool } from './list-connections-tool.ts';
-import { createProtocolHandler } from './protocol-handler.ts';
+import { createProtocol } from './protocol.ts';
 import { readMessagesTool } from './read-messages-tool.ts';
 import { type SendToolDependencies, sendMessageTool } from './send-message-tool.ts';
 import { createToolServer, type ToolServer } from './tool-server.ts';
@@ -26,6 +26,6 @@ export function startTools(options: Options): ToolServer {
     sendMessageTool({ ...options, stopping: stopping.signal }),
     readMessagesTool(options),
   ];
-  const protocol = createProtocolHandler({ tools, logger: options.logger });
+  const protocol = createProtocol({ tools, logger: options.logger });
   return createToolServer({ ...options, protocol, stopping });
 }

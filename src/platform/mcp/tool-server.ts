@@ -15,9 +15,8 @@ import { createOpenCalls } from '../rest/open-calls.ts';
 import type { DomainClock } from '../time/domain-clock.ts';
 import { admitRequest, ScopeMissing, UnreadableMessage } from './admit-request.ts';
 import { isWelcomeOrigin } from './browser-rules.ts';
-import type { ProtocolHandler } from './protocol-handler.ts';
+import type { Protocol } from './protocol.ts';
 import { describeResource, RESOURCE_METADATA_PATHS, TOOLS_PATH } from './resource-metadata.ts';
-import { serveExchange } from './serve-exchange.ts';
 import { refuseOrigin, refuseRequest } from './tool-refusals.ts';
 
 /** Answers what is asked at the address of the tools, and for what it says of itself. */
@@ -40,7 +39,7 @@ interface Options extends CredentialSources {
   readonly baseUrls: () => BaseUrls;
   readonly faults: ApiFaults;
   readonly onCall: OnCall | undefined;
-  readonly protocol: ProtocolHandler;
+  readonly protocol: Protocol;
   /** Aborted by `endWaits`: the tools listen to it. */
   readonly stopping: AbortController;
 }
@@ -86,7 +85,7 @@ export function createToolServer(options: Options): ToolServer {
     }
     try {
       const admitted = await admitRequest(options, request);
-      await serveExchange(request, response, admitted, { protocol, report, lost, onStanding, onFailure });
+      await protocol.serve(request, response, admitted, { report, lost, onStanding, onFailure });
     } catch (error) {
       const refusal = refusalOf(error);
       report.trace.refuse(refusal);
