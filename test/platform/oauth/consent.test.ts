@@ -11,6 +11,7 @@ import {
 } from './oauth-fixture.ts';
 
 const EVIL = `"><script>alert(1)</script><b x='&`;
+const FORM = 'application/x-www-form-urlencoded';
 /** Turns the direction of what follows, and ends the line. */
 const TURNED = `${EVIL}\u202e\r\n`;
 
@@ -57,7 +58,7 @@ describe('consent on a page', () => {
 
   const open = async (fields: Fields = {}): Promise<Page> => readPage(await world.authorize(app, fields));
   const submit = async (page: Page, fields: Fields, cookie = page.cookie): Promise<Page> => {
-    const headers = { 'content-type': 'application/x-www-form-urlencoded', cookie };
+    const headers = { 'content-type': FORM, cookie };
     const body = encode({ ...page.fields, ...fields });
     return readPage(await world.send('POST', '/oauth/consent', { headers, body }), page.cookie);
   };
@@ -171,6 +172,44 @@ describe('consent on a page', () => {
     expect((await submit(page, yes)).reply.status).toBe(303);
   });
 
+  it('is given by a form that is posted once, in each of two tabs for itself', async () => {
+    const page = await choose();
+    const yes = {
+      action: 'allow',
+      workspace: workspaceId,
+      connection: page.values('connection'),
+      scope: 'messaging.read',
+    };
+    const { cookie } = page;
+    const query = encode({ ...page.fields, ...yes });
+    const json = JSON.stringify({ ...page.fields, ...yes });
+    const wrong: readonly (readonly [string, string, RequestInit])[] = [
+      ['GET', `/oauth/consent?${query}`, { headers: { cookie } }],
+      ['HEAD', `/oauth/consent?${query}`, { headers: { cookie } }],
+      ['POST', `/oauth/consent?${query}`, { headers: { cookie, 'content-type': FORM } }],
+      ['POST', '/oauth/consent', { headers: { cookie, 'content-type': 'application/json' }, body: json }],
+      ['POST', '/oauth/consent', { headers: { cookie, 'content-type': 'text/plain' }, body: query }],
+      ['POST', '/oauth/consent', { headers: { cookie, 'content-type': FORM }, body: `${query}&form=x` }],
+    ];
+    for (const [method, path, init] of wrong) {
+      const reply = await world.send(method, path, init);
+      expect([method, path, reply.headers.get('location')]).toEqual([method, path, null]);
+      expect([400, 405]).toContain(reply.status);
+    }
+
+    const second = await choose({ state: 'second' });
+    const cookies = `${page.cookie}; ${second.cookie}`;
+    const mixed = await submit(page, { ...yes, form: second.fields['form'] }, cookies);
+    expect([mixed.reply.status, mixed.reply.headers.get('location')]).toEqual([400, null]);
+    const states = [];
+    for (const tab of [second, page]) {
+      states.push(returned((await submit(tab, yes, cookies)).reply).get('state'));
+      const replayed = await submit(tab, yes, cookies);
+      expect([replayed.reply.status, replayed.reply.headers.get('location')]).toEqual([400, null]);
+    }
+    expect(states).toEqual(['second', 'xyz']);
+  });
+
   it('ends after ten minutes', async () => {
     const page = await choose();
     const { time } = world.service.platform;
@@ -250,7 +289,7 @@ describe('consent in a CRM portal', () => {
   const open = async (): Promise<Page> => readPage(await world.authorize(app));
   const codeOf = ({ reply }: Page): string => />([A-Z]{4}-[A-Z]{4})</.exec(reply.text)?.[1] ?? '';
   const goOn = async (page: Page): Promise<OauthReply> => {
-    const headers = { 'content-type': 'application/x-www-form-urlencoded', cookie: page.cookie };
+    const headers = { 'content-type': FORM, cookie: page.cookie };
     const body = encode({ ...page.fields, action: 'portal' });
     return world.send('POST', '/oauth/consent', { headers, body });
   };
@@ -302,6 +341,28 @@ describe('consent in a CRM portal', () => {
     expect(await approve(codeOf(page))).toBe('unknown_code');
     const next = await open();
     expect(await approve(codeOf(next))).toEqual({ userCode: codeOf(next) });
+  });
+
+  it('is not found by guessing, and a code is for its own page alone', async () => {
+    const { platform } = world.service;
+    const pages = [await open(), await open()];
+    const [first = '', second = ''] = pages.map(codeOf);
+    expect(first).not.toBe(second);
+    const other = await platform.workspaces.create({ kind: 'crm_portal' });
+    const like = [
+      first.slice(0, 4),
+      first.replace('-', '/'),
+      `${first}A`,
+      first.split('-').reverse().join('-'),
+    ];
+    for (const code of like) {
+      expect(await platform.oauth.approvals.approve(other.id, code)).toBe('unknown_code');
+    }
+    expect(await approve(first)).toEqual({ userCode: first });
+    const [mine, theirs] = await Promise.all(pages.map(goOn));
+    expect([mine?.status, theirs?.status]).toEqual([303, 400]);
+    const both = await Promise.all([approve(second), platform.oauth.approvals.approve(other.id, second)]);
+    expect(both.map((result) => typeof result).toSorted()).toEqual(['object', 'string']);
   });
 
   it('is not for the owner of a standalone workspace', async () => {

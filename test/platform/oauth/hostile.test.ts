@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
+  authorizeFields,
   encode,
   type Fields,
   type OauthReply,
@@ -106,13 +107,7 @@ describe('an authorize request', () => {
   });
 
   it('is read from its query alone, by the exact names of its parameters', async () => {
-    const query = encode({
-      client_id: app.clientId,
-      redirect_uri: REDIRECT_URI,
-      response_type: 'code',
-      code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM',
-      code_challenge_method: 'S256',
-    });
+    const query = encode(authorizeFields(app));
     const send = (method: string, more: string, init: RequestInit = {}) =>
       world.send(method, `${PATHS.authorize}?${query}${more}`, init);
     const encoded = await send('GET', `&client%5Fid=${other.clientId}`);

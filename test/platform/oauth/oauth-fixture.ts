@@ -46,6 +46,18 @@ export interface TestApp {
   readonly clientSecret: string;
 }
 
+/** An authorize request that is right. */
+export function authorizeFields({ clientId }: TestApp): Fields {
+  return {
+    client_id: clientId,
+    redirect_uri: REDIRECT_URI,
+    response_type: 'code',
+    // RFC 7636, appendix B.
+    code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM',
+    code_challenge_method: 'S256',
+  };
+}
+
 /** Apps, and whoever uses them, over a platform. */
 export interface OauthUse {
   register(app?: Partial<AppRegistration>): Promise<TestApp>;
@@ -120,16 +132,7 @@ export function useOauth(service: TestPlatform, workspaceId: string): OauthUse {
         ...app,
       }),
     authorize(app, fields = {}) {
-      const query = encode({
-        client_id: app.clientId,
-        redirect_uri: REDIRECT_URI,
-        response_type: 'code',
-        // RFC 7636, appendix B.
-        code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM',
-        code_challenge_method: 'S256',
-        state: 'xyz',
-        ...fields,
-      });
+      const query = encode({ ...authorizeFields(app), state: 'xyz', ...fields });
       return send('GET', `${PATHS.authorize}?${query}`);
     },
     async obtainCode(app, fields = {}) {

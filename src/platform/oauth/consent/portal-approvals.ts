@@ -71,11 +71,13 @@ export function createPortalApprovals(changeState: ChangeState, key: Uint8Array)
           return 'unknown_code';
         }
         if (second !== undefined) return 'several_requests';
-        await change.tx.query('UPDATE platform.oauth_consents SET portal_workspace_id = $2 WHERE id = $1', [
-          id,
-          workspaceId,
-        ]);
-        return { userCode: userCodeOf(key, id) };
+        // Two portals may enter it at once: one has it.
+        const taken = await change.tx.query(
+          `UPDATE platform.oauth_consents SET portal_workspace_id = $2
+           WHERE id = $1 AND portal_workspace_id IS NULL AND closed_at IS NULL RETURNING id`,
+          [id, workspaceId],
+        );
+        return taken.length === 0 ? 'unknown_code' : { userCode: userCodeOf(key, id) };
       }),
   };
 }
