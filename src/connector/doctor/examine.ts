@@ -140,7 +140,7 @@ async function examineAccounts(
   const { settings } = options;
   let listed: Awaited<ReturnType<typeof listAccountsToExamine>>;
   try {
-    listed = await listAccountsToExamine(settings, database);
+    listed = await listAccountsToExamine(settings, database, options.clock.now());
   } catch {
     return skipChecks([...SERVICE_CHECKS, ...ACCOUNT_CHECKS], 'The accounts could not be read.');
   }

@@ -1,5 +1,5 @@
 import type { Queryable } from '../../runtime/database/database.ts';
-import { createKeyRing } from '../../runtime/sealing/key-ring.ts';
+import { createKeyRing, type KeyRing } from '../../runtime/sealing/key-ring.ts';
 import {
   FIRST_ACCOUNT_ID,
   FIRST_SUBSCRIPTION_ID,
@@ -7,6 +7,7 @@ import {
   readAccounts,
 } from '../accounts/account-store.ts';
 import { webhookUrl } from '../accounts/registrations.ts';
+import { openTokens, readGrant } from '../oauth/grant-store.ts';
 import type { DoctorSettings, ExaminedAccount } from './facts.ts';
 
 /** More are not asked about one by one. */
@@ -26,6 +27,7 @@ export interface AccountToExamine {
 export async function listAccountsToExamine(
   settings: DoctorSettings,
   database: Queryable | null,
+  now: number,
 ): Promise<{ readonly accounts: readonly AccountToExamine[]; readonly left: number }> {
   const { service, webhookPublicUrl } = settings;
   const urlOf = (subscriptionId: string): string | null =>
@@ -35,6 +37,7 @@ export async function listAccountsToExamine(
     accounts.push({
       account: {
         id: FIRST_ACCOUNT_ID,
+        kind: 'api_key',
         subscriptionId: FIRST_SUBSCRIPTION_ID,
         baseUrl: service.baseUrl,
         webhookUrl: urlOf(FIRST_SUBSCRIPTION_ID),
@@ -48,26 +51,46 @@ export async function listAccountsToExamine(
   const others = stored.filter(({ id }) => service === undefined || id !== FIRST_ACCOUNT_ID);
   for (const { id, subscriptionId, baseUrl, kind } of others.slice(0, MOST)) {
     accounts.push({
-      account: { id, subscriptionId, baseUrl, configured: false, webhookUrl: urlOf(subscriptionId) },
-      ...(database === null || kind !== 'api_key'
-        ? { apiKey: null, whyNone: 'Its grant is not an API key.' }
-        : await openKey(database, settings, id)),
+      account: { id, kind, subscriptionId, baseUrl, configured: false, webhookUrl: urlOf(subscriptionId) },
+      ...(await openStored(database, settings, id, kind === 'oauth' ? openAccessToken : openApiKey, now)),
     });
   }
   return { accounts, left: Math.max(0, others.length - MOST) };
 }
 
-async function openKey(
-  database: Queryable,
+type Opened = Pick<AccountToExamine, 'apiKey' | 'whyNone'>;
+type Open = (database: Queryable, keyRing: KeyRing, id: string, now: number) => Promise<Opened>;
+
+async function openStored(
+  database: Queryable | null,
   settings: DoctorSettings,
   id: string,
-): Promise<Pick<AccountToExamine, 'apiKey' | 'whyNone'>> {
+  open: Open,
+  now: number,
+): Promise<Opened> {
+  if (database === null) return { apiKey: null, whyNone: 'The database cannot be read.' };
   if (settings.sealingKeys.length === 0)
     return { apiKey: null, whyNone: 'CONNECTOR_SEALING_KEYS is missing.' };
   try {
-    const apiKey = await openCredential(database, createKeyRing(settings.sealingKeys), id);
-    return { apiKey, whyNone: 'The account has no credential.' };
+    return await open(database, createKeyRing(settings.sealingKeys), id, now);
   } catch {
     return { apiKey: null, whyNone: 'Its stored credential does not open; see the sealing keys.' };
   }
 }
+
+const openApiKey: Open = async (database, keyRing, id) => ({
+  apiKey: await openCredential(database, keyRing, id),
+  whyNone: 'The account has no credential.',
+});
+
+/** Looking changes nothing, so no token is refreshed for it. */
+const openAccessToken: Open = async (database, keyRing, id, now) => {
+  const grant = await readGrant(database, id);
+  if (grant === null || grant.endedAt !== null) return { apiKey: null, whyNone: 'Its grant has ended.' };
+  const { accessToken, expiresAt } = await openTokens(keyRing, grant);
+  const stands = expiresAt === null || expiresAt > now;
+  return {
+    apiKey: stands ? accessToken : null,
+    whyNone: 'Its access token has ended; a worker refreshes it.',
+  };
+};

@@ -1,3 +1,4 @@
+import type { AccountKind } from '../../contract/connector/accounts.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import type { ServiceCalls } from './service-calls.ts';
@@ -46,6 +47,7 @@ export interface StoreFacts extends Facts {
 /** An account that is looked at. Without a database there is the configured one alone. */
 export interface ExaminedAccount {
   readonly id: string;
+  readonly kind: AccountKind;
   readonly subscriptionId: string;
   readonly baseUrl: string | null;
   /** Where the service should deliver to; null: not known to this connector. */

@@ -27,3 +27,8 @@ export function some(items: readonly string[], most = 5): string {
   const more = items.length - most;
   return items.slice(0, most).join(', ') + (more > 0 ? `, and ${more} more` : '');
 }
+
+/** How a customer gets to the page where an account's grant is given anew. */
+export function howToConsent(accountId: string): string {
+  return `Post {"accountId": "${accountId}"} to /v1/accounts/oauth and send the customer to the authorizationUrl that comes back: the account keeps its messages and connections.`;
+}

@@ -1,12 +1,17 @@
+import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { examine } from '../../../src/connector/doctor/examine.ts';
+import type { Report } from '../../../src/connector/doctor/finding.ts';
 import { appSubscriptionId } from '../../../src/connector/oauth/oauth-app.ts';
 import { connectorAccountList, startedGrant } from '../../../src/contract/connector/accounts.ts';
 import { syncStatus } from '../../../src/contract/connector/sync.ts';
 import { proves } from '../../support/proves.ts';
+import { openForDoctor } from '../doctor/examined-system.ts';
 import {
   type Answer,
   ConnectorWorld,
   type RunningConnector,
+  TOKEN,
   WEBHOOK_URL,
 } from '../support/running-connector.ts';
 import { ScriptedAuthServer } from '../support/scripted-auth-server.ts';
@@ -270,6 +275,43 @@ describe('a grant that has ended', () => {
     const [revocation] = auth.requests.slice(before);
     expect(revocation?.path).toBe('/revoke');
     expect(revocation?.fields.get('token')).toMatch(/^refresh-/);
+  });
+});
+
+describe('the doctor', () => {
+  async function examineAccount(accountId: string): Promise<Report[]> {
+    const database = openForDoctor(world.databaseUrl);
+    const settings = {
+      databaseUrl: world.databaseUrl,
+      host: '127.0.0.1',
+      port: Number(new URL(running.url).port),
+      apiToken: TOKEN,
+      sealingKeys: [world.sealingKey],
+      reconcileIntervalMs: 45_000,
+      inboxRetentionDays: 30,
+    };
+    const migrations = join(import.meta.dirname, '../../../drizzle/connector');
+    const reports = await examine({ settings, clock: world.clock, database, migrations });
+    await database.close();
+    return reports.filter((report) => report.accountId === accountId);
+  }
+  const finding = (reports: readonly Report[], check: string) => reports.find((each) => each.check === check);
+
+  it('says how to consent anew where a grant has ended, or is from before the cut-over', async () => {
+    const id = await connect();
+    world.service.events = ['message.received'];
+    const old = finding(await examineAccount(id), 'events');
+    expect(old?.verdict).toBe('problem');
+    expect(old?.advice[0]).toContain(`Post {"accountId": "${id}"} to /v1/accounts/oauth`);
+    world.service.events = [];
+    auth.revokeAll();
+    expect(await poll(id)).toBe('reauth_required');
+    const ended = finding(await examineAccount(id), 'polls');
+    expect(ended).toMatchObject({
+      verdict: 'problem',
+      says: expect.stringMatching(/^The grant .* has ended/),
+    });
+    expect(ended?.advice[0]).toContain('/v1/accounts/oauth');
   });
 });
 

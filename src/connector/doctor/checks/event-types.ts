@@ -2,7 +2,7 @@ import { EVENT_TYPES } from '../../../contract/service/events.ts';
 import { WEBHOOK_SEEN } from '../../db/facts.ts';
 import type { ServiceFacts } from '../facts.ts';
 import { type Check, notChecked, ok, problem } from '../finding.ts';
-import { count } from '../wording.ts';
+import { count, howToConsent } from '../wording.ts';
 
 const LATELY_MS = 7 * 24 * 3_600_000;
 /** Newest messages of each direction of a connection that are looked at, and connections. */
@@ -47,7 +47,9 @@ export const eventTypes: Check<ServiceFacts> = {
       return problem('The service delivers message.received alone: this is an old consent.', {
         evidence,
         advice: [
-          'Have the owner of the connections consent to the app anew: subscriptions from before the cut-over need it.',
+          account.kind === 'oauth'
+            ? `Subscriptions from before the cut-over need a new consent. ${howToConsent(account.id)}`
+            : 'Have the owner of the connections consent to the app anew: subscriptions from before the cut-over need it.',
           'Until then statuses and outages are found by polling, so they come later.',
         ],
       });

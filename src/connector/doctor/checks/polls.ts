@@ -4,7 +4,7 @@ import { type PollState, readPollState } from '../../reconcile/poll-state.ts';
 import { readProgress } from '../../reconcile/progress.ts';
 import type { AccountFacts } from '../facts.ts';
 import { type Check, type Finding, notChecked, ok, problem, warning } from '../finding.ts';
-import { ago, count, span } from '../wording.ts';
+import { ago, count, howToConsent, span } from '../wording.ts';
 
 /** So many periods without a good poll are no accident. */
 const PERIODS = 4;
@@ -21,6 +21,12 @@ export const polls: Check<AccountFacts> = {
     const stored = await readAccount(database, account.id);
     if (stored?.hasCredential === false)
       return notChecked('The account has no credential, so it is not polled.');
+    if (stored?.awaitsConsent === true) {
+      return problem('The grant of this account has ended: polls and sends wait for a new consent.', {
+        evidence: [`The last good poll was ${ago(state.lastGoodAt, now)}.`],
+        advice: [howToConsent(account.id)],
+      });
+    }
     if (
       state.refusedCredentialVersion !== null &&
       state.refusedCredentialVersion === stored?.credentialVersion
