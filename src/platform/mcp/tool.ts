@@ -3,6 +3,7 @@ import type { ToolName } from '../../contract/service/tools.ts';
 import type { Credential } from '../credentials/credential.ts';
 import { passed } from '../decision-trace.ts';
 import { readShape } from '../rest/endpoint.ts';
+import { argumentWords } from './argument-words.ts';
 
 /** What a client may expect of a call before it makes it. */
 interface ToolAnnotations {
@@ -43,7 +44,7 @@ export function defineTool<Input>({ input, handle, ...parts }: ToolParts<Input>)
   return {
     ...parts,
     async run(call, given) {
-      const read = readShape(input, given ?? {});
+      const read = readShape(input, given ?? {}, argumentWords);
       passed('shape');
       return handle(call, read);
     },

@@ -67,9 +67,13 @@ export function defineEndpoint<Input>({ read, handle, ...rest }: EndpointParts<I
 /** For endpoints that read nothing from the request. */
 export function readNothing(): void {}
 
-/** The value in the schema's shape. Throws the contract's refusal, which names the field. */
-export function readShape<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
-  const read = schema.safeParse(value);
+/** The value in the schema's shape. Throws the contract's refusal, which names the field, in the given words. */
+export function readShape<Schema extends z.ZodType>(
+  schema: Schema,
+  value: unknown,
+  words?: z.core.$ZodErrorMap,
+): z.output<Schema> {
+  const read = schema.safeParse(value, words === undefined ? {} : { error: words });
   if (read.success) return read.data;
   const { error, field, hint } = describeRefusal(read.error);
   const code: ErrorCode = error;

@@ -214,11 +214,16 @@ describe('a refusal', () => {
       ['recipient_not_on_whatsapp', { ...right, to: '4915199999999' }, /Do not retry/],
       ['rate_limited', { ...right, connectionId: ids.busy }, /Nothing was sent.*at least \d+ s\.$/],
       ['invalid_request', { ...right, to: '+4915100000000' }, /`to` must be international digits/],
-      ['invalid_request', { ...right, to: undefined }, /`to` /],
-      ['invalid_request', { ...right, connectionId: 7 }, /`connectionId` /],
+      ['invalid_request', { ...right, to: undefined }, /: `to` is missing\. /],
+      ['invalid_request', { ...right, connectionId: 7 }, /: `connectionId` must be a text\. /],
+      ['invalid_request', { ...right, text: '' }, /: `text` must not be empty\. /],
       ['invalid_request', { ...right, text: 'x'.repeat(4_097) }, /`text` must have at most 4096/],
       ['invalid_request', { ...right, text: 'a\0b' }, /`text` must be well-formed/],
-      ['invalid_request', { ...right, idempotencyKey: 'x'.repeat(256) }, /`idempotencyKey` /],
+      [
+        'invalid_request',
+        { ...right, idempotencyKey: 'x'.repeat(256) },
+        /`idempotencyKey` must have at most 255 characters\. /,
+      ],
     ];
     for (const [code, given, advice] of cases) {
       expect([code, await byRest(given)]).toEqual([code, code]);
@@ -234,8 +239,9 @@ describe('a refusal', () => {
     const cases = [
       ['list_messaging_connections', { all: true }, /the arguments must be empty/],
       ['read_messaging_messages', { peer: '1' }, /must be among `connectionId`, `limit`, `cursor`/],
-      ['read_messaging_messages', { limit: 0 }, /`limit` /],
-      ['read_messaging_messages', { limit: '5' }, /`limit` /],
+      ['read_messaging_messages', { limit: 0 }, /`limit` must be at least 1\. /],
+      ['read_messaging_messages', { limit: 1.5 }, /`limit` must be a whole number\. /],
+      ['read_messaging_messages', { limit: '5' }, /`limit` must be a number\. /],
       ['read_messaging_messages', { cursor: 'forged' }, /`cursor` /],
       ['send_messaging_message', { media: {} }, /^invalid_request: /],
       ['send_messaging_message', [], /^invalid_request: /],
