@@ -130,7 +130,7 @@ describe('the conformance suite for authorization servers', () => {
       await suite.said(/^Callback server started/);
       // The browser of the suite: it follows the redirect to the callback.
       await fetch(address);
-      expect((await suite.ended).stderr).toBe('');
+      expect((await suite.ended).code).toBe(0);
       const checks = await readChecks(folder);
       expect(checks.map(({ id }) => id).toSorted()).toEqual([
         'authorization-code-grant',
