@@ -216,19 +216,25 @@ describe('the webhook of an OAuth app', () => {
   });
 
   test('of before the cut-over hears message.received alone until the workspace consents again', async () => {
-    const tenant = await addTenant(service);
-    const app = await addSubscriber({ ownerWorkspaceId: tenant.workspaceId, legacySubscription: true });
-    const token = await tokenOf(app);
-    expect((await readHook(token)).events).toEqual(['message.received']);
-    const exchange = async (): Promise<string[]> => {
+    const [one, two] = [await addTenant(service), await addTenant(service)];
+    const app = await addSubscriber({ legacySubscription: true });
+    const consent = async ({ workspaceId }: Tenant): Promise<string> =>
+      (await visitor.obtainByPage(app, workspaceId)).access_token;
+    const exchange = async (tenant: Tenant): Promise<string[]> => {
       await write(firstOf(tenant));
-      expect(await send(token, firstOf(tenant))).toBe('200');
+      expect(await send(tenant.key, firstOf(tenant))).toBe('200');
       await service.advance(60_000);
-      return eventsTo(app);
+      const told = (await toldTo(app)).filter(({ connection_id: id }) => id === firstOf(tenant));
+      return [...new Set(told.map(({ event }) => event as string))].sort();
     };
-    expect(await exchange()).toEqual(['message.received']);
-    const again = await tokenOf(app);
+    for (const tenant of [one, two]) {
+      const token = await consent(tenant);
+      expect((await readHook(token)).events).toEqual(['message.received']);
+      expect(await exchange(tenant)).toEqual(['message.received']);
+    }
+    const again = await consent(one);
     expect([...(await readHook(again)).events].sort()).toEqual(FOUR);
-    expect(await exchange()).toEqual(['message.received', 'message.status']);
+    expect(await exchange(one)).toEqual(['message.received', 'message.status']);
+    expect(await exchange(two)).toEqual(['message.received']);
   });
 });

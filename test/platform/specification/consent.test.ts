@@ -117,6 +117,16 @@ describe('consent', () => {
       }
     });
 
+    test('is refused when the last connection went while the page was open', async () => {
+      const brief = await addTenant(service);
+      const app = await visitor.register();
+      const page = await visitor.openPage(app, brief.workspaceId);
+      const [id] = brief.connectionIds;
+      expect((await service.api(brief.key, 'DELETE', `/connections/${id}`)).status).toBe(200);
+      expect((await page.press('allow')).back?.get('code') ?? null).toBeNull();
+      expect(await grantsOf(app)).toEqual([]);
+    });
+
     test('is refused by a button, and the app is told', async () => {
       const app = await visitor.register();
       const { back } = await (await visitor.openPage(app, tenant.workspaceId)).press('deny');

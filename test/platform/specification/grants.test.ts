@@ -121,6 +121,8 @@ describe('an OAuth credential on the REST API', () => {
     });
     for (const reply of [inQuery, inBody, asBasic]) expect(reply.status).toBe(401);
     expect(await ask(pair.access_token, 'GET', '/connections')).toBe('200');
+    const headers = { authorization: `bEARER ${pair.access_token}` };
+    expect((await request(`${baseUrl}/connections`, { headers })).status).toBe(200);
   });
 
   test('is taken at the legacy address, with the same answers', async () => {
@@ -232,6 +234,23 @@ describe('an OAuth credential on the REST API', () => {
     expect(await listed(next.access_token)).toEqual([first, id].sort());
     expect(await listed(other)).toEqual([first]);
     expect(await send(next.access_token, id)).toBe('200');
+  });
+
+  test('creates once for a key, and shows the connection to no other grant that has the key', async () => {
+    const { app } = await addOwner();
+    const create = (token: string) =>
+      request(`${service.info.baseUrl}/connections`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${token}`, 'idempotency-key': 'one' },
+      });
+    const [mine, other] = [await tokenOf(app), await tokenOf(app)];
+    const [made, again] = [await create(mine), await create(mine)];
+    expect([made.status, again.status]).toEqual([201, 200]);
+    expect(again.headers.get('idempotency-replayed')).toBe('true');
+    expect(again.body.connection.id).toBe(made.body.connection.id);
+    const replayed = await create(other);
+    expect(replayed.body).not.toHaveProperty('connection');
+    expect(await ask(other, 'GET', `/connections/${made.body.connection.id}`)).toBe('404 not_found');
   });
 
   test('whose last connection is gone cannot create another', async () => {

@@ -153,6 +153,12 @@ describe('the authorization server', () => {
         '401 invalid_token',
         200,
       ]);
+      const anywhere = await visitor.obtainTokens(app);
+      const narrow = await visitor.refresh(app, anywhere.refresh_token, { resource: mcpUrl });
+      expect([await useOf(narrow.body.access_token), await atTools(narrow.body.access_token)]).toEqual([
+        '401 invalid_token',
+        200,
+      ]);
       const next = await visitor.refresh(app, forTools.refresh_token);
       expect(await useOf(next.body.access_token)).toBe('401 invalid_token');
       const wider = await visitor.refresh(app, next.body.refresh_token, { resource: baseUrl });
@@ -335,6 +341,15 @@ describe('the authorization server', () => {
         '401 invalid_token',
       ]);
       expect(outcomeOf(await visitor.refresh(app, next.refresh_token))).toBe('400 invalid_grant');
+    });
+
+    test('gives tokens for a code to one of several who come at once', async () => {
+      const code = await visitor.obtainCode(app);
+      const replies = await Promise.all(Array.from({ length: 6 }, () => visitor.redeem(app, code)));
+      const outcomes = replies.map(outcomeOf).sort();
+      expect(outcomes).toEqual(['200', ...Array.from({ length: 5 }, () => '400 invalid_grant')]);
+      const won = replies.find(({ status }) => status === 200);
+      expect(await useOf(won?.body.access_token)).toBe('401 invalid_token');
     });
 
     test('takes no code that is older than a minute', async () => {

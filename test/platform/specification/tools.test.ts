@@ -146,6 +146,24 @@ describe('the tool server', () => {
       expect(next).toMatchObject({ messages: [{ id: messageId }], hasMore: false, nextCursor: null });
     });
 
+    test('counts the characters of a text, and sends an equal one again only when that is meant', async () => {
+      const to = addContact();
+      const text = '\u{1F600}'.repeat(4096);
+      const send = async (args: object = {}): Promise<Json> => {
+        const result = await call(SEND, { connectionId: agent.first, to, text, ...args });
+        expect(result.isError ?? false, JSON.stringify(result).slice(0, 500)).toBe(false);
+        return result.structuredContent;
+      };
+      const { messageId } = await send();
+      expect(await send()).toMatchObject({ messageId, alreadySent: true });
+      expect(await receivedBy(to)).toMatchObject([{ messageId, text }]);
+      const meant = await send({ idempotencyKey: `again-${to}` });
+      expect(meant.messageId).not.toBe(messageId);
+      expect(await receivedBy(to)).toHaveLength(2);
+      const long = { connectionId: agent.first, to, text: `${text}.` };
+      expect(refusalOf(await call(SEND, long))).toMatch(/invalid_request/);
+    });
+
     test('refuses inputs that are not as described, and does nothing', async () => {
       const to = addContact();
       const good = { connectionId: agent.first, to, text: 'never' };
@@ -446,10 +464,26 @@ describe('the tool server', () => {
           expect.arrayContaining(['www-authenticate', 'mcp-session-id', 'mcp-protocol-version']),
         );
       }
+      const { token_endpoint: tokens, revocation_endpoint: revocations, jwks_uri: keys } = visitor.metadata;
       const documents = ['oauth-authorization-server', 'oauth-protected-resource/api/mcp'];
-      for (const document of documents) {
-        const { headers } = await request(`${authUrl}/.well-known/${document}`, { headers: { origin } });
-        expect(['*', origin], document).toContain(headers.get('access-control-allow-origin'));
+      for (const url of [
+        tokens,
+        revocations,
+        keys,
+        ...documents.map((name) => `${authUrl}/.well-known/${name}`),
+      ]) {
+        const { status, headers } = await request(url, {
+          method: 'OPTIONS',
+          headers: {
+            origin,
+            'access-control-request-method': 'GET',
+            'access-control-request-headers': 'mcp-protocol-version',
+          },
+        });
+        expect([200, 204], url).toContain(status);
+        expect(lists(headers, 'access-control-allow-headers'), url).toContain('mcp-protocol-version');
+        const reply = await request(url, { headers: { origin } });
+        expect(['*', origin], url).toContain(reply.headers.get('access-control-allow-origin'));
       }
     });
   });
