@@ -57,7 +57,8 @@ export const HELP = `Usage: npm run bench [-- ingest | delivery | isolation | re
 
   --seconds N     measured seconds of each round (default 5; isolation 2)
   --rounds N      rounds; every contender has its turn in each (default 3; isolation 15)
-  --without NAME  leave a contender of ingest out: verify, insert or stripe (repeatable)
+  --without NAME  leave a contender of ingest out: verify, insert or stripe; or a service of reconcile:
+                  platform, distant or memory (repeatable)
   --rows N        messages stored for pages (default 5000000, needs about 3 GB)
   --messages N    messages of the account of reconcile (default 100000)
   --profile DIR   write a CPU profile of each child process to DIR
@@ -69,7 +70,7 @@ The exit code is 1 when something is broken (an answer other than 2xx, a row too
 and never because a figure is low.
 `;
 
-const OPTIONAL_CONTENDERS = ['verify', 'insert', 'stripe'];
+const OPTIONAL_CONTENDERS = ['verify', 'insert', 'stripe', 'platform', 'distant', 'memory'];
 
 /** Reads the command line; undefined means that help was asked for. Throws a sentence for the user. */
 export function readArguments(argv: readonly string[]): BenchArguments | undefined {

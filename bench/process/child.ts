@@ -12,6 +12,7 @@ export interface Child<C extends Commands> {
     name: Name,
     input: Parameters<C[Name]>[0],
   ): Promise<Awaited<ReturnType<C[Name]>>>;
+  readonly pid: number | undefined;
   /** Asks the child to end and waits until it has. */
   stop(): Promise<void>;
 }
@@ -48,6 +49,7 @@ export function startChild<C extends Commands>(options: ChildOptions): Child<C> 
   const calls = trackCalls(child, name);
 
   return {
+    pid: child.pid,
     ask: (command, input) =>
       // The child module implements C; the channel itself carries untyped data.
       calls.send(command, input) as Promise<Awaited<ReturnType<C[typeof command]>>>,

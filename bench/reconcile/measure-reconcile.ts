@@ -1,15 +1,22 @@
 import postgres from 'postgres';
 import type { BenchContext } from '../context.ts';
+import { type ProcessorTimes, readProcessorTimes, type TimedProcesses } from '../process/processor-time.ts';
 import { describeMismatches, type RowCheck } from '../report/row-check.ts';
 import { type Service, type ServiceName, startServices } from './services.ts';
 import type { WalkerCommands, WalkResult } from './walk-commands.ts';
+
+/** A walk, with the processor time that it took; undefined where that cannot be read. */
+export interface MeasuredWalk extends WalkResult {
+  readonly walker: ProcessorTimes | undefined;
+  readonly service: ProcessorTimes | undefined;
+}
 
 /** All walks over one service, round by round. */
 export interface ServiceWalks {
   readonly name: ServiceName;
   readonly title: string;
-  readonly connector: readonly WalkResult[];
-  readonly bare: readonly WalkResult[];
+  readonly connector: readonly MeasuredWalk[];
+  readonly bare: readonly MeasuredWalk[];
 }
 
 export interface ReconcileResult {
@@ -20,8 +27,8 @@ export interface ReconcileResult {
 }
 
 interface Walking extends ServiceWalks {
-  readonly connector: WalkResult[];
-  readonly bare: WalkResult[];
+  readonly connector: MeasuredWalk[];
+  readonly bare: MeasuredWalk[];
 }
 
 const CONNECTOR = new URL('./connector.ts', import.meta.url);
@@ -64,16 +71,34 @@ export async function measureReconcile(context: BenchContext): Promise<Reconcile
 async function walk(
   context: BenchContext,
   module: URL,
-  { baseUrl, apiKey }: Service,
+  service: Service,
   databaseUrl: string,
-): Promise<WalkResult> {
+): Promise<MeasuredWalk> {
   const walker = context.start<WalkerCommands>(module);
+  const { baseUrl, apiKey } = service;
   try {
     await walker.ask('prepare', { baseUrl, apiKey, databaseUrl });
-    return await walker.ask('walk', {});
+    const ownTime = await startTiming({ pid: walker.pid, databaseUrl, writers: true });
+    const serviceTime = await startTiming({
+      pid: service.child.pid,
+      databaseUrl: service.databaseUrl,
+      writers: false,
+    });
+    const result = await walker.ask('walk', {});
+    return { ...result, walker: await ownTime(), service: await serviceTime() };
   } finally {
     await walker.stop();
   }
+}
+
+/** Resolves with a function that tells what was used since. */
+async function startTiming(of: TimedProcesses): Promise<() => Promise<ProcessorTimes | undefined>> {
+  const before = await readProcessorTimes(of);
+  return async () => {
+    const after = await readProcessorTimes(of);
+    if (before === undefined || after === undefined) return undefined;
+    return { node: after.node - before.node, postgres: after.postgres - before.postgres };
+  };
 }
 
 async function countRows(databaseUrl: string, at: string, messages: number): Promise<RowCheck[]> {
@@ -97,7 +122,7 @@ async function countRows(databaseUrl: string, at: string, messages: number): Pro
 }
 
 function describeRound({ title, connector, bare }: Walking): string {
-  const seconds = (results: readonly WalkResult[]): string =>
+  const seconds = (results: readonly MeasuredWalk[]): string =>
     ((results.at(-1)?.elapsedMs ?? 0) / 1000).toFixed(1);
   return `${title}: connector ${seconds(connector)} s, bare client ${seconds(bare)} s`;
 }

@@ -10,11 +10,15 @@ interface ServiceKind {
   readonly module: URL;
   /** What each answer waits, in milliseconds. */
   readonly delayMs: number;
+  /** It keeps its messages in a database. */
+  readonly stored: boolean;
 }
 
 /** A service that runs, with its messages. */
 export interface Service extends ServiceKind, ServiceAddress {
   readonly child: Child<ServiceCommands>;
+  /** Where it keeps its messages; empty for one that has them in memory. */
+  readonly databaseUrl: string;
 }
 
 const CONNECTIONS = 20;
@@ -27,24 +31,25 @@ const KINDS: readonly ServiceKind[] = [
     title: 'the service of this package',
     module: new URL('./platform-server.ts', import.meta.url),
     delayMs: 0,
+    stored: true,
   },
-  { name: 'distant', title: 'pages from memory, 20 ms away', module: PAGES, delayMs: 20 },
-  { name: 'memory', title: 'pages from memory, at once', module: PAGES, delayMs: 0 },
+  { name: 'distant', title: 'pages from memory, 20 ms away', module: PAGES, delayMs: 20, stored: false },
+  { name: 'memory', title: 'pages from memory, at once', module: PAGES, delayMs: 0, stored: false },
 ];
 
-/** Starts each service in a process of its own. What was started is stopped again when one fails. */
+/** Starts each service that is asked for in a process of its own. What was started is stopped again when one fails. */
 export async function startServices(context: BenchContext): Promise<readonly Service[]> {
   const { args, postgres, progress } = context;
   const services: Service[] = [];
   try {
-    for (const kind of KINDS) {
+    for (const kind of KINDS.filter(({ name }) => !args.without.includes(name))) {
       progress(`making ${args.messages} messages: ${kind.title}`);
       const child = context.start<ServiceCommands>(kind.module);
       const setup = { messages: args.messages, connections: CONNECTIONS, delayMs: kind.delayMs };
-      const databaseUrl = await postgres.createDatabase(`reconcile_${kind.name}`);
-      services.push({ ...kind, child, baseUrl: '', apiKey: '' });
+      const databaseUrl = kind.stored ? await postgres.createDatabase(`reconcile_${kind.name}`) : '';
+      services.push({ ...kind, child, databaseUrl, baseUrl: '', apiKey: '' });
       const address = await child.ask('listen', { ...setup, databaseUrl });
-      services.splice(-1, 1, { ...kind, child, ...address });
+      services.splice(-1, 1, { ...kind, child, databaseUrl, ...address });
     }
     return services;
   } catch (error) {

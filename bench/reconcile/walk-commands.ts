@@ -9,7 +9,7 @@ export interface ServiceSetup {
   readonly connections: number;
   /** What each answer waits, for a service that costs nothing itself. */
   readonly delayMs: number;
-  /** For a service that keeps its messages in a database. */
+  /** For a service that keeps its messages in a database; empty for another. */
   readonly databaseUrl: string;
 }
 

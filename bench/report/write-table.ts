@@ -1,6 +1,6 @@
 import type { IsolationReport } from '../isolation/isolation-report.ts';
 import type { PagesReport } from '../pages/pages-report.ts';
-import type { ReconcileReport } from '../reconcile/reconcile-report.ts';
+import type { ReconcileReport, WalkCost } from '../reconcile/reconcile-report.ts';
 import type { Ratio } from './ratio.ts';
 import type { BenchReport } from './report.ts';
 import type { Spread } from './statistics.ts';
@@ -69,7 +69,27 @@ function writeReconcile({ messages, ratios, services }: ReconcileReport): string
       ['messages per second', 'connector', 'bare client'],
       ...services.map((one) => [one.title, spread(one.connector, 0), spread(one.bare, 0)]),
     ]),
+    ...writeCosts(services),
   ];
+}
+
+function writeCosts(services: ReconcileReport['services']): string[] {
+  const rows = services.flatMap(({ title, cost }) =>
+    cost === undefined
+      ? []
+      : [
+          describeCost(`connector, ${title}`, cost.connector),
+          describeCost(`bare client, ${title}`, cost.bare),
+        ],
+  );
+  if (rows.length === 0) return [];
+  const heads = ['Node', 'Postgres', "service's Node", "service's Postgres"];
+  return ['', ...table([['processor time, ms for 100 messages', ...heads], ...rows])];
+}
+
+function describeCost(title: string, cost: WalkCost): Row {
+  const { node, postgres, serviceNode, servicePostgres } = cost;
+  return [title, ...[node, postgres, serviceNode, servicePostgres].map((one) => spread(one, 1))];
 }
 
 function writeIsolation({ ratios, accounts, held }: IsolationReport): string[] {
