@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type ExamineOptions, examine } from '../connector/doctor/examine.ts';
@@ -9,6 +10,7 @@ import { findEmbeddedPostgres } from '../runtime/database/embedded/find-running.
 import { createLogger } from '../runtime/logger/logger.ts';
 import { packageVersion } from './command-line.ts';
 import { lookAtSettings } from './doctor/look-at-settings.ts';
+import { readLoopEnvironment } from './doctor/loop-environment.ts';
 import { countVerdicts, writeReports } from './doctor/write-reports.ts';
 import { runCommand } from './run-command.ts';
 
@@ -29,13 +31,24 @@ const COMMAND = {
       value: 'DIR',
       description: 'where a Postgres of its own keeps its data (default .data)',
     },
+    sandbox: {
+      type: 'string',
+      value: 'URL',
+      description: 'look at the connector of a running npm start, for example http://127.0.0.1:4000',
+    },
   },
 } as const;
 
 await runCommand(COMMAND, async ({ options, env, clock, print }) => {
   try {
-    const { settings, reports } = lookAtSettings(env);
-    const store = await findStore(settings, String(options['data-dir'] ?? '.data'), clock);
+    const dataDir = String(options['data-dir'] ?? '.data');
+    const secretsFile = join(dataDir, 'secrets.json');
+    const hasLoop = existsSync(secretsFile);
+    const sandbox = options['sandbox'];
+    if (sandbox !== undefined && !hasLoop) throw new Error(`npm start has kept nothing in ${dataDir}.`);
+    const made = sandbox === undefined ? {} : await readLoopEnvironment(String(sandbox), secretsFile);
+    const { settings, reports } = lookAtSettings({ ...env, ...made }, hasLoop && sandbox === undefined);
+    const store = await findStore(settings, dataDir, clock);
     const found = await examine({ ...store, settings, clock, migrations: MIGRATIONS });
     await store.database?.close();
     const all = [...reports, ...found];

@@ -1,10 +1,14 @@
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { lookAtSettings } from '../../src/cli/doctor/look-at-settings.ts';
+import { startLoop } from '../../src/cli/loop.ts';
+import type { Report } from '../../src/connector/doctor/finding.ts';
 import { ExaminedSystem } from '../connector/doctor/examined-system.ts';
+import { createTestDatabase } from '../support/database.ts';
+import { loopOptions } from '../support/loop.ts';
 import { ROOT, spawnCommand } from '../support/spawn-command.ts';
 
 const COMMAND = join(ROOT, 'src/cli/doctor.ts');
@@ -56,6 +60,48 @@ describe('the settings as the doctor reads them', () => {
       verdict: 'problem',
     });
   });
+});
+
+describe('npm run doctor beside npm start', () => {
+  it(
+    'looks at the connector that the loop runs, and says how where it is not asked to',
+    async () => {
+      const folder = await mkdtemp(join(tmpdir(), 'test-doctor-'));
+      onTestFinished(() => rm(folder, { recursive: true, force: true }));
+      const database = await createTestDatabase({ connector: true, platform: true });
+      onTestFinished(() => database.drop());
+      const options = loopOptions(database);
+      const loop = await startLoop(options);
+      onTestFinished(() => loop.close());
+      writeFileSync(join(folder, '.env'), `DATABASE_URL=${database.url}\n`);
+      mkdirSync(join(folder, '.data'));
+      writeFileSync(join(folder, '.data/secrets.json'), JSON.stringify(options.secrets));
+      const run = (words: readonly string[]) =>
+        spawnCommand('node', [COMMAND, '--json', ...words], { cwd: folder }).ended;
+      const settingsOf = (stdout: string) =>
+        (JSON.parse(stdout) as { reports: Report[] }).reports.find(({ check }) => check === 'settings');
+
+      const [asked, unasked, elsewhere] = await Promise.all([
+        run(['--sandbox', loop.info().sandboxUrl]),
+        run([]),
+        run(['--sandbox', 'http://127.0.0.1:1']),
+      ]);
+      const { reports } = JSON.parse(asked.stdout) as { reports: Report[] };
+      expect(reports.filter(({ verdict }) => verdict === 'problem')).toEqual([]);
+      expect(asked.code).toBe(0);
+      const { settings, connector } = Object.fromEntries(
+        reports.map(({ check, verdict }) => [check, verdict]),
+      );
+      expect([settings, connector]).toEqual(['ok', 'ok']);
+      for (const secret of Object.values(options.secrets)) expect(asked.stdout).not.toContain(secret);
+      expect(settingsOf(unasked.stdout)).toMatchObject({
+        verdict: 'problem',
+        advice: [expect.any(String), expect.stringContaining('--sandbox http://127.0.0.1:4000')],
+      });
+      expect(elsewhere).toMatchObject({ code: 2, stderr: expect.stringContaining('no sandbox answers') });
+    },
+    SLOW_MS,
+  );
 });
 
 describe('npm run doctor', () => {

@@ -15,8 +15,11 @@ export interface LookedAtSettings {
 
 const SETTINGS = { check: 'settings', title: 'settings' } as const;
 
-/** Reads the settings as the connector does. One that is wrong counts as not set, so that the rest can be looked at. */
-export function lookAtSettings(env: Environment): LookedAtSettings {
+/**
+ * Reads the settings as the connector does. One that is wrong counts as not set, so that the rest can be looked at.
+ * `besideLoop`: an `npm start` has run in this folder, and makes some of them itself.
+ */
+export function lookAtSettings(env: Environment, besideLoop = false): LookedAtSettings {
   const typos: string[] = [];
   const problems = findProblems(env, (found, meant) =>
     typos.push(`${found} is no setting. Did you mean ${meant}?`),
@@ -44,7 +47,7 @@ export function lookAtSettings(env: Environment): LookedAtSettings {
       reconcileIntervalMs: settings.RECONCILE_INTERVAL_MS,
       inboxRetentionDays: settings.INBOX_RETENTION_DAYS,
     },
-    reports: [lookAtNode(), report(problems, typos)],
+    reports: [lookAtNode(), report(problems, typos, besideLoop)],
   };
 }
 
@@ -70,7 +73,15 @@ function findProblems(
   }
 }
 
-function report(problems: readonly ConfigurationProblem[], typos: readonly string[]): Report {
+const BESIDE_LOOP =
+  'npm start makes some of them for itself. To look at the connector that it runs: --sandbox http://127.0.0.1:4000, ' +
+  'or where its sandbox listens.';
+
+function report(
+  problems: readonly ConfigurationProblem[],
+  typos: readonly string[],
+  besideLoop: boolean,
+): Report {
   if (problems.length > 0) {
     return {
       ...SETTINGS,
@@ -82,6 +93,7 @@ function report(problems: readonly ConfigurationProblem[], typos: readonly strin
           evidence: [...problems.map((each) => `${each.setting}: ${each.problem}`), ...typos],
           advice: [
             'Correct them in .env of the working directory, or in the environment; .env.example names them all.',
+            ...(besideLoop ? [BESIDE_LOOP] : []),
           ],
         },
       ),
