@@ -30,7 +30,7 @@ import { measureConnections } from './licences/connection-metrics.ts';
 import { createLicenceWatch } from './licences/licence-watch.ts';
 import { createFileOpener } from './media/open-file.ts';
 import { readOwnOrigins } from './media/own-origins.ts';
-import { measureGrants } from './oauth/grant-metrics.ts';
+import { countRefreshes, measureGrants } from './oauth/grant-metrics.ts';
 import { createOauth } from './oauth/oauth.ts';
 import type { OauthApp } from './oauth/oauth-app.ts';
 import { createOwnFileFetch } from './outbox/fetch-own-file.ts';
@@ -111,6 +111,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
   measureWaitingSends(metrics, database, clock);
   measureHandover(metrics, database, clock);
   measureGrants(metrics, database);
+  const onRefreshEnd = countRefreshes(metrics);
   const feed = createFeed({ database, clock, logger });
   const licences = createLicenceWatch({ database, clock, logger, onChanged: () => feed.nudge() });
   const keeper = createInboxKeeper({ database, clock, logger, retentionDays: options.inboxRetentionDays });
@@ -128,9 +129,9 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
           keyRing,
           clock,
           logger,
-          metrics,
           owner,
           random,
+          onRefreshEnd,
           keeps: role !== 'web',
           onGranted: async (accountId) => {
             await accounts.takeUp(accountId);

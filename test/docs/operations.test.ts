@@ -163,7 +163,7 @@ describe('docs/operations.md', () => {
     const statements = BLOCKS.filter(({ language }) => language === 'sql').flatMap(({ text }) =>
       text.split(';').filter((statement) => statement.trim() !== ''),
     );
-    expect(statements).toHaveLength(4);
+    expect(statements).toHaveLength(6);
     const handle = openDatabase({
       url: database.url,
       name: 'test',

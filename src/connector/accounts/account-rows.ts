@@ -21,7 +21,10 @@ export interface AccountRow {
   readonly hasCredential: boolean;
   /** The service refuses this credential for good. */
   readonly refused: boolean;
-  /** When its grant ended, and the code that the server gave; null: it stands, or there is none. */
+  /**
+   * When its grant ended, and the code that the server gave; null: it stands, or the account is none. A grant that was
+   * forgotten counts as never given.
+   */
   readonly endedAt: number | null;
   readonly endedReason: string | null;
   readonly subscriptionId: string;
@@ -39,7 +42,8 @@ export interface AccountRow {
 const SELECT = `
   select a.id, a.kind, a.label, a.base_url as "baseUrl",
          a.kind = 'oauth' or a.sealed_credential is not null as "hasCredential",
-         g.ended_at as "endedAt", g.ended_reason as "endedReason",
+         case when a.kind = 'oauth' and g.account_id is null then a.created_at else g.ended_at end as "endedAt",
+         g.ended_reason as "endedReason",
          coalesce(p.refused_credential_version = a.credential_version, false) as refused,
          a.subscription_id as "subscriptionId", coalesce(s.is_first, false) as "isFirst",
          s.registered_url as "registeredUrl", s.registered_at as "registeredAt",

@@ -13,7 +13,7 @@ export interface Account {
   /** Null: receives webhooks only. */
   readonly baseUrl: string | null;
   readonly hasCredential: boolean;
-  /** Its grant has ended: nothing is asked of the service for it until the customer consents again. */
+  /** Its grant has ended or was forgotten: nothing is asked of the service for it until the customer consents again. */
   readonly awaitsConsent: boolean;
   /** Rises with each new API key or consent. */
   readonly credentialVersion: number;
@@ -25,7 +25,8 @@ export interface Account {
 
 const COLUMNS = `id, kind, label, base_url as "baseUrl",
   kind = 'oauth' or sealed_credential is not null as "hasCredential",
-  exists (select from connector.oauth_grants where account_id = accounts.id and ended_at is not null) as "awaitsConsent",
+  kind = 'oauth' and not exists (
+    select from connector.oauth_grants where account_id = accounts.id and ended_at is null) as "awaitsConsent",
   credential_version as "credentialVersion", subscription_id as "subscriptionId", created_at as "createdAt",
   (select read_at from connector.quotas where account_id = id) as "quotaReadAt"`;
 

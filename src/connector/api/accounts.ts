@@ -134,5 +134,5 @@ function judgeState(row: AccountRow): ConnectorAccount['state'] {
 
 function presentReauth({ endedAt, endedReason }: AccountRow): ConnectorAccount['reauth'] {
   if (endedAt === null) return null;
-  return { since: toIso(endedAt), reason: endedReason ?? 'unknown', startAt: '/v1/accounts/oauth' };
+  return { since: toIso(endedAt), reason: endedReason ?? 'forgotten', startAt: '/v1/accounts/oauth' };
 }

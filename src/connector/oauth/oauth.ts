@@ -1,15 +1,14 @@
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
-import type { Metrics } from '../../runtime/metrics/metrics.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
 import { createAuthorizationServer } from './authorization-server.ts';
 import { type Consents, createConsents } from './consents.ts';
 import { createGrantCredentials, type GrantCredentials } from './grant-credentials.ts';
 import { createGrantKeeper } from './grant-keeper.ts';
-import { countRefreshes } from './grant-metrics.ts';
 import { tokenContext } from './grant-store.ts';
 import { appSubscriptionId, type OauthApp } from './oauth-app.ts';
+import type { RefreshEnd } from './refresh-grant.ts';
 
 export interface OauthOptions {
   readonly app: OauthApp;
@@ -17,12 +16,13 @@ export interface OauthOptions {
   readonly keyRing: KeyRing;
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly metrics: Metrics;
   /** Names this process among all. */
   readonly owner: string;
   readonly random: () => number;
   /** Whether this process refreshes what nobody uses at the moment. */
   readonly keeps: boolean;
+  /** Told how each refresh ended that this process made. */
+  readonly onRefreshEnd: (end: RefreshEnd) => void;
   /** Told of an account that is new or has a new grant. */
   readonly onGranted: (accountId: string) => Promise<void>;
 }
@@ -52,7 +52,7 @@ export function createOauth(options: OauthOptions): Oauth {
     ...options,
     server,
     closing: closing.signal,
-    onEnd: countRefreshes(options.metrics),
+    onEnd: options.onRefreshEnd,
   });
   const keeper = createGrantKeeper({ ...options, credentials, subscriptionId });
   const revoking = new Set<Promise<void>>();

@@ -267,6 +267,15 @@ describe('a grant that has ended', () => {
     expect(await poll(id)).toBeNull();
   });
 
+  it('and was forgotten, since the key that sealed it is lost, waits for a consent', async () => {
+    const id = await connect();
+    await world.database.query('delete from connector.oauth_grants where account_id = $1', [id]);
+    expect(await accountOf(id)).toMatchObject({ state: 'reauth_required', reauth: { reason: 'forgotten' } });
+    expect((await sync(id)).body['error']).toBe('reauth_required');
+    await connect({ accountId: id });
+    expect(await poll(id)).toBeNull();
+  });
+
   it('is revoked with its account', async () => {
     const id = await connect();
     const before = auth.requests.length;
