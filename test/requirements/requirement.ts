@@ -1,10 +1,9 @@
 /**
  * What is done about a sentence of the specification:
  * - `proven`: tests cite it.
- * - `later`: part of the service that is not built yet; `reason` says which.
  * - `not_modelled`: nothing here stands for it, and `reason` says why.
  */
-export type RequirementKind = 'proven' | 'later' | 'not_modelled';
+export type RequirementKind = 'proven' | 'not_modelled';
 
 /** One sentence of the specification, in our words. */
 export interface Requirement<Id extends string = string> {
@@ -22,10 +21,6 @@ interface Unproven {
   readonly rule: string;
   readonly kind: Exclude<RequirementKind, 'proven'>;
   readonly reason: string;
-}
-
-export function later(rule: string, reason: string): Unproven {
-  return { rule, kind: 'later', reason };
 }
 
 export function notModelled(rule: string, reason: string): Unproven {
