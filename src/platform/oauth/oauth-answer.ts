@@ -18,6 +18,7 @@ const UNCACHED = {
   'Cache-Control': 'no-store',
   Pragma: 'no-cache',
   'Referrer-Policy': 'no-referrer',
+  'X-Content-Type-Options': 'nosniff',
 } as const;
 
 const STATUSES: Readonly<Partial<Record<OauthErrorCode, number>>> = {

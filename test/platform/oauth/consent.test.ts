@@ -242,9 +242,16 @@ describe('consent on a page', () => {
     });
     expect([again.reply.status, again.reply.text.match(/ checked>/g)?.length]).toEqual([200, 2]);
     expect(page.reply.text.match(/ checked>/g)).toHaveLength(10);
-    const none = await submit(page, { action: 'none', workspace: large });
+    const all = {
+      workspace: large,
+      connection: page.values('connection'),
+      scope: ['messaging.read', 'messaging.send'],
+    };
+    const none = await submit(page, { action: 'none', ...all });
     expect(none.reply.status).toBe(200);
-    expect(none.reply.text.match(/ checked>/g)).toHaveLength(4);
+    expect(none.reply.text.match(/ checked>/g)).toHaveLength(2);
+    const filled = await submit(page, { action: 'all', workspace: large, scope: 'messaging.read' });
+    expect(filled.reply.text.match(/ checked>/g)).toHaveLength(7);
     expect(none.reply.text).toContain('>Tick all</button>');
   });
 

@@ -1,4 +1,4 @@
-import { SCOPE_MEANINGS } from '../../../contract/service/scopes.ts';
+import { SCOPE_MEANINGS, type Scope } from '../../../contract/service/scopes.ts';
 import type { readGrantable } from '../authorize/give-consent.ts';
 import type { OauthAnswer } from '../oauth-answer.ts';
 import { type ConsentView, consentForm, countConnections, DENY, showView } from './consent-view.ts';
@@ -6,8 +6,8 @@ import { html, type Markup, shownName } from './page.ts';
 
 /** What is ticked on a page. */
 export interface Ticks {
-  readonly connections: readonly string[];
-  readonly scopes: readonly string[];
+  readonly connections: readonly string[] | 'all';
+  readonly scopes: readonly string[] | 'all';
   /** Somebody pressed the button with it: what is missing is told. */
   readonly judged: boolean;
 }
@@ -54,58 +54,59 @@ function group(legend: string, boxes: Markup, missing: string | null): Markup {
  */
 const ON_ENTER = html`<button name="action" value="again" hidden>Show again</button>`;
 
-/** Ticks all boxes of many connections, or none. */
-function offerAll(view: ConsentView, workspaceId: string, count: number, none: boolean): Markup {
+/** A button that ticks all boxes of many connections, or none. */
+function offerAll(count: number, none: boolean): Markup {
   if (count < MANY) return html``;
-  const [action, what] = none ? ['workspace', 'Tick all'] : ['none', 'Untick all'];
-  return consentForm(
-    view,
-    html`<input type="hidden" name="workspace" value="${workspaceId}">
-<div class="all"><span>${countConnections(count)}</span>
-<button class="small" name="action" value="${action}">${what}</button></div>`,
-  );
+  const [action, what] = none ? ['all', 'Tick all'] : ['none', 'Untick all'];
+  return html`<div class="all"><span>${countConnections(count)}</span>
+<button class="small" name="action" value="${action}">${what}</button></div>`;
 }
 
-/** What is approved: connections and scopes of one workspace. Without `ticks` all are ticked. */
-export function approveView(
-  view: ConsentView,
-  workspaceId: string,
-  connections: Grantable,
-  ticks?: Ticks,
-): OauthAnswer {
-  const { scopes } = view.consent.request;
-  const chosen = connections.filter(({ id }) => ticks === undefined || ticks.connections.includes(id));
-  const allowed = scopes.filter((scope) => ticks === undefined || ticks.scopes.includes(scope));
-  const judged = ticks?.judged === true;
-  const noConnection = judged && chosen.length === 0 ? 'Tick at least one connection.' : null;
-  const noScope = judged && allowed.length === 0 ? 'Tick at least one permission.' : null;
-  const marked = noConnection !== null || noScope !== null;
-  const wrong = marked ? 'Correct what is marked below, or refuse.' : 'What you chose has changed meanwhile.';
-  const notice = judged ? `Nothing was shared yet. ${wrong}` : view.notice;
+function connectionGroup(connections: Grantable, { connections: ticked, judged }: Ticks): Markup {
+  const chosen = connections.filter(({ id }) => ticked === 'all' || ticked.includes(id));
   const boxes = connections.map((each) => connectionBox(each, chosen.includes(each)));
-  const scopeBoxes = scopes.map((scope) =>
+  const none = chosen.length === 0;
+  const missing = judged && none ? 'Tick at least one connection.' : null;
+  const all = offerAll(connections.length, none);
+  return group('Connections', html`${all}<div class="boxes">${boxes}</div>`, missing);
+}
+
+function scopeGroup(scopes: readonly Scope[], { scopes: ticked, judged }: Ticks): Markup {
+  const chosen = scopes.filter((scope) => ticked === 'all' || ticked.includes(scope));
+  const boxes = scopes.map((scope) =>
     box({
       name: 'scope',
       value: scope,
-      ticked: allowed.includes(scope),
+      ticked: chosen.includes(scope),
       label: html`${SCOPE_MEANINGS[scope]}`,
       detail: scope,
     }),
   );
-  const nothing = html`<p>This workspace has no connection yet. Pair a number first, then start again in the app.</p>`;
-  const choice = html`${group('Permissions', html`${scopeBoxes}`, noScope)}
-${group('Connections', html`<div class="boxes">${boxes}</div>`, noConnection)}`;
-  const empty = connections.length === 0;
-  const allow = html`<button class="main" name="action" value="allow">Allow</button>`;
+  const missing = judged && chosen.length === 0 ? 'Tick at least one permission.' : null;
+  return group('Permissions', html`${boxes}`, missing);
+}
+
+const NOTHING_TO_SHARE = html`<p>This workspace has no connection yet. Pair a number first, then start again in the app.</p>
+<div class="actions">${DENY}</div>`;
+
+/** What is approved: connections and scopes of one workspace. Unless told, all are ticked. */
+export function approveView(
+  view: ConsentView,
+  workspaceId: string,
+  connections: Grantable,
+  ticks: Ticks = { connections: 'all', scopes: 'all', judged: false },
+): OauthAnswer {
+  const choice = html`${scopeGroup(view.consent.request.scopes, ticks)}
+${connectionGroup(connections, ticks)}
+<div class="actions stay"><button class="main" name="action" value="allow">Allow</button>${DENY}</div>`;
+  const notice = 'Nothing was shared yet. Tick what it may do and use, or refuse.';
   return showView(
-    { ...view, ...(notice === undefined ? {} : { notice }) },
+    { ...view, ...(ticks.judged ? { notice } : {}) },
     html`<p>Workspace <span class="mark">${workspaceId}</span></p>
-${offerAll(view, workspaceId, connections.length, chosen.length === 0)}
 ${consentForm(
   view,
   html`${ON_ENTER}<input type="hidden" name="workspace" value="${workspaceId}">
-${empty ? nothing : choice}
-<div class="actions stay">${empty ? html`` : allow}${DENY}</div>`,
+${connections.length === 0 ? NOTHING_TO_SHARE : choice}`,
 )}`,
   );
 }

@@ -176,19 +176,15 @@ export function createConsentPages(options: Options): ConsentPages {
     return showWorkspace(reply.view, workspace, ticks);
   };
 
-  const showAgain = (reply: Reply): Promise<OauthAnswer> => {
-    const { parameters } = reply;
-    const ticked = { connections: parameters.all('connection'), scopes: parameters.all('scope') };
-    return choose(reply, { ...ticked, judged: false });
-  };
-
-  const chooseNone = (reply: Reply): Promise<OauthAnswer> =>
-    choose(reply, { connections: [], scopes: SCOPES, judged: false });
+  /** Shows the page again, with the connections that are ticked now. */
+  const showAgain = (reply: Reply, connections: Ticks['connections']): Promise<OauthAnswer> =>
+    choose(reply, { connections, scopes: reply.parameters.all('scope'), judged: false });
 
   const actions: ReadonlyMap<string, (reply: Reply) => Promise<OauthAnswer>> = new Map([
     ['workspace', (reply) => choose(reply)],
-    ['again', showAgain],
-    ['none', chooseNone],
+    ['again', (reply) => showAgain(reply, reply.parameters.all('connection'))],
+    ['all', (reply) => showAgain(reply, 'all')],
+    ['none', (reply) => showAgain(reply, [])],
     ['allow', allow],
     ['portal', goOn],
     ['deny', deny],

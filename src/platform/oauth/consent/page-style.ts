@@ -18,7 +18,7 @@ li{margin:.15rem 0}
 fieldset{border:1px solid var(--line);border-radius:.5rem;margin:1rem 0 0;padding:.1rem .9rem .4rem;min-width:0}
 legend{font-weight:600;padding:0 .35rem;margin-left:-.35rem}
 .boxes{display:grid;grid-template-columns:repeat(auto-fill,minmax(13rem,1fr));column-gap:1rem}
-.all{display:flex;flex-wrap:wrap;gap:.25rem .75rem;align-items:center;margin-top:.75rem}
+.all{display:flex;flex-wrap:wrap;gap:.25rem .75rem;align-items:center;margin:.35rem 0}
 label{display:flex;gap:.65rem;align-items:flex-start;padding:.4rem 0;min-height:2.75rem;cursor:pointer}
 label span{min-width:0;overflow-wrap:anywhere}
 label .soft,button .soft{display:block;font-size:.875rem;font-weight:400}
