@@ -120,12 +120,12 @@ function contents(sections: readonly string[]): string {
     const own = SAID.filter(({ section }) => section === heading);
     const provenHere = count(own, 'proven');
     const name = provenHere === 0 ? heading : `[${heading}](#${anchor(heading)})`;
-    return [name, String(provenHere), String(count(own, 'later')), String(count(own, 'not_modelled'))];
+    return [name, String(provenHere), String(count(own, 'not_modelled'))];
   });
   const sum = (kind: RequirementKind): string => `**${count(SAID, kind)}**`;
   return table(
-    ['part of the specification', 'proven', 'later', 'not modelled'],
-    [...rows, ['**all**', sum('proven'), sum('later'), sum('not_modelled')]],
+    ['part of the specification', 'proven', 'not modelled'],
+    [...rows, ['**all**', sum('proven'), sum('not_modelled')]],
   );
 }
 
@@ -141,7 +141,7 @@ export function buildFidelityPage(): string {
     '# Fidelity',
     '<!-- Written by `npm run docs`. Change test/requirements, src/platform/assumptions.ts or the tests. -->',
     [
-      `- The specification has ${SAID.length} rules here. Tests prove ${count(SAID, 'proven')}, ${count(SAID, 'later')} come later, ${count(SAID, 'not_modelled')} are not modelled.`,
+      `- The specification has ${SAID.length} rules here. Tests prove ${count(SAID, 'proven')}, ${count(SAID, 'not_modelled')} are not modelled.`,
       '- Proven: at least one test that runs with `npm test` and is never skipped would fail. Its name stands beside the rule.',
       `- Where the specification is silent or says two things we chose. All ${choices} choices stand below; the real service may differ there.`,
       '- Real: HTTP, Postgres, credentials, licences, signed deliveries, pictures that scan. Simulated: the phone network behind them.',
@@ -149,7 +149,7 @@ export function buildFidelityPage(): string {
     ].join('\n'),
     '## Contents',
     contents(sections),
-    `[Our choice](#our-choice): ${CHOSEN.length} [readings](#readings), ${Object.keys(ASSUMPTIONS).length} [values](#values) · [Later](#later) · [Not modelled](#not-modelled)`,
+    `[Our choice](#our-choice): ${CHOSEN.length} [readings](#readings), ${Object.keys(ASSUMPTIONS).length} [values](#values) · [Not modelled](#not-modelled)`,
     '## Proven',
     ...withProofs.flatMap((heading) => [
       `### ${heading}`,
@@ -164,8 +164,6 @@ export function buildFidelityPage(): string {
     '### Values',
     'Each stands once, in [assumptions.ts](../src/platform/assumptions.ts).',
     values(),
-    '## Later',
-    open('later'),
     '## Not modelled',
     open('not_modelled'),
   ].join('\n\n')}\n`;
