@@ -5,6 +5,7 @@ import { type App, createOauthVisitor, type OauthVisitor } from './oauth-visitor
 import {
   addTenant,
   type Json,
+  nextNumber,
   outcomeOf,
   startWireService,
   type Tenant,
@@ -194,6 +195,16 @@ describe('the webhook of an OAuth app', () => {
       told.push(await eventsTo(app));
     }
     expect(told).toEqual([FOUR, []]);
+  });
+
+  test('hears of a connection that the app created itself', async () => {
+    const tenant = await addTenant(service);
+    const app = await addSubscriber({ ownerWorkspaceId: tenant.workspaceId });
+    const token = await tokenOf(app);
+    const { id, qr } = (await service.api(token, 'POST', '/connections')).body.connection;
+    await service.control('POST', `/connections/${id}/scan`, { qr, phoneNumber: nextNumber() });
+    await write(id);
+    expect(await toldTo(app)).toMatchObject([{ event: 'message.received', connection_id: id }]);
   });
 
   test('hears nothing while the licence is expired, and again when it is not', async () => {

@@ -238,7 +238,7 @@ describe('consent', () => {
     });
 
     test('is not found by guessing: few wrong codes are taken, then not even the right one', async () => {
-      const { page, workspaceId } = await openPortal();
+      const { app, page, workspaceId } = await openPortal();
       const right = shownCode(page);
       const refusals: string[] = [];
       for (let tries = 0; tries < 12; tries += 1) {
@@ -247,6 +247,12 @@ describe('consent', () => {
       expect(refusals.at(0)).toBe('404 not_found');
       expect(refusals.at(-1)).toBe('429 rate_limited');
       expect(outcomeOf(await enter(workspaceId, right))).toBe('429 rate_limited');
+
+      await service.advance(24 * HOUR);
+      const { page: later } = await visitor.authorize(app);
+      if (later === null) throw new Error('No page is shown.');
+      expect((await enter(workspaceId, shownCode(later))).status).toBe(201);
+      expect(outcome(await later.press('portal'))).toBe('code');
     });
 
     test('cannot be used to create connections, which the portal makes itself', async () => {

@@ -107,6 +107,8 @@ describe('the authorization server', () => {
         requiredClaims: ['exp', 'iat', 'sub', 'jti', 'client_id'],
         currentDate: new Date(await service.now()),
       });
+      const { body: published } = await request(visitor.metadata.jwks_uri);
+      for (const key of published.keys) expect(key).not.toHaveProperty('d');
       expect(claims.client_id).toBe(app.clientId);
       expect(claims.scope.split(' ').sort()).toEqual(['messaging.read', 'messaging.send']);
       expect([claims.aud].flat().sort()).toEqual([service.info.baseUrl, service.info.mcpUrl].sort());
@@ -361,7 +363,7 @@ describe('the authorization server', () => {
 
   describe('a refresh', () => {
     test('gives another pair and voids the old token; its reuse ends the grant', async () => {
-      const first = await visitor.obtainTokens(app);
+      const [first, other] = [await visitor.obtainTokens(app), await visitor.obtainTokens(app)];
       const { body: second } = await visitor.refresh(app, first.refresh_token);
       expect(second.refresh_token).not.toBe(first.refresh_token);
       expect(second.expires_in).toBe(900);
@@ -372,6 +374,8 @@ describe('the authorization server', () => {
       for (const { access_token: token } of [first, second, third]) {
         expect(await useOf(token)).toBe('401 invalid_token');
       }
+      expect(await useOf(other.access_token)).toBe('200');
+      expect((await visitor.refresh(app, other.refresh_token)).status).toBe(200);
     });
 
     test('of one token by several at once succeeds for one alone, and is a reuse', async () => {

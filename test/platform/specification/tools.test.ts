@@ -5,6 +5,7 @@ import { callMethod, callTool, ERAS, type Era, postMessage } from './tool-wire.t
 import {
   addTenant,
   type Json,
+  nextNumber,
   outcomeOf,
   type Reply,
   request,
@@ -44,9 +45,12 @@ describe('the tool server', () => {
     return { ...tenant, app, token, first: String(tenant.connectionIds[0]) };
   }
   let contacts = 0;
-  const addContact = (): string => {
+  /** A person on the network to whom nobody has written. */
+  const addContact = async (): Promise<string> => {
     contacts += 1;
-    return `4477009${String(contacts).padStart(5, '0')}`;
+    const phone = `4477009${String(contacts).padStart(5, '0')}`;
+    await service.control('PUT', `/contacts/${phone}`, { onNetwork: true });
+    return phone;
   };
   const receivedBy = async (contact: string): Promise<Json[]> =>
     (await service.control('GET', `/contacts/${contact}/messages`)).entries;
@@ -113,7 +117,7 @@ describe('the tool server', () => {
     });
 
     test('sends a message, once for a key, and reads it', async () => {
-      const to = addContact();
+      const to = await addContact();
       const { message } = await callMethod(service, era, agent.token, 'tools/list');
       const schemaOf = (name: string) =>
         z.fromJSONSchema(message.result.tools.find((tool: Json) => tool.name === name).outputSchema);
@@ -126,7 +130,10 @@ describe('the tool server', () => {
       expect(repeated.structuredContent.messageId).toBe(messageId);
       expect(await receivedBy(to)).toMatchObject([{ messageId, text: 'from a tool' }]);
 
-      await service.advance(1000);
+      await service.advance(60_000);
+      const { entries: ledger } = await service.control('GET', '/ledger?limit=1000');
+      const told = ledger.filter((entry: Json) => entry.messageId === messageId);
+      expect(told.map(({ event }: Json) => event)).toEqual(Array(3).fill('message.status'));
       const answer = { connectionId: agent.first, text: 'to a tool' };
       const { messageId: incoming } = await service.control('POST', `/contacts/${to}/messages`, answer);
       const read = await call(READ, { connectionId: agent.first });
@@ -147,7 +154,7 @@ describe('the tool server', () => {
     });
 
     test('counts the characters of a text, and sends an equal one again only when that is meant', async () => {
-      const to = addContact();
+      const to = await addContact();
       const text = '\u{1F600}'.repeat(4096);
       const send = async (args: object = {}): Promise<Json> => {
         const result = await call(SEND, { connectionId: agent.first, to, text, ...args });
@@ -165,7 +172,7 @@ describe('the tool server', () => {
     });
 
     test('refuses inputs that are not as described, and does nothing', async () => {
-      const to = addContact();
+      const to = await addContact();
       const good = { connectionId: agent.first, to, text: 'never' };
       const bad: readonly (readonly [string, object])[] = [
         [SEND, {}],
@@ -197,9 +204,9 @@ describe('the tool server', () => {
 
     test('tells a refusal of the service in the result, by its code and what to do', async () => {
       const lapsed = await addAgent();
-      const missing = addContact();
+      const missing = await addContact();
       await service.control('PUT', `/contacts/${missing}`, { onNetwork: false });
-      const to = addContact();
+      const to = await addContact();
       const send = (connectionId: string, recipient: string, token?: string) =>
         call(SEND, { connectionId, to: recipient, text: 'x' }, token);
       expect(refusalOf(await send(agent.first, missing))).toMatch(/^recipient_not_on_whatsapp: \w/);
@@ -209,6 +216,12 @@ describe('the tool server', () => {
       await service.control('PUT', `/connections/${lapsed.first}/licence`, { status: 'expired' });
       expect(refusalOf(await send(lapsed.first, to, lapsed.token))).toMatch(/^license_inactive: \w/);
       expect((await call(LIST, {}, lapsed.token)).structuredContent.connections).toEqual([]);
+      const broken = await addAgent();
+      await service.control('POST', `/connections/${broken.first}/outage`, { cause: 'session_lost' });
+      await service.advance(300_000);
+      const message = { connectionId: broken.first, to, text: 'x' };
+      const { error } = (await service.api(broken.token, 'POST', '/messages', message)).body;
+      expect(refusalOf(await send(broken.first, to, broken.token))).toMatch(new RegExp(`^${error}: \\w`));
       const portal = await addTenant(service, 1, { kind: 'crm_portal' });
       expect(refusalOf(await send(String(portal.connectionIds[0]), to))).toMatch(/^not_found/);
       expect(await receivedBy(to)).toEqual([]);
@@ -228,7 +241,7 @@ describe('the tool server', () => {
     });
 
     test('asks for the scope that a tool needs, by a challenge', async () => {
-      const to = addContact();
+      const to = await addContact();
       const calls = [
         ['messaging.read', LIST, {}],
         ['messaging.send', SEND, { connectionId: agent.first, to, text: 'never' }],
@@ -339,6 +352,20 @@ describe('the tool server', () => {
         cacheScope: expect.stringMatching(/^(public|private)$/),
       });
       expect(message.result.supportedVersions).toContain(MODERN);
+    });
+
+    test('tells of the cap of a new number, which the sends of the REST API count for as well', async () => {
+      const { token } = await addAgent();
+      const { id: connectionId, qr } = (await service.api(token, 'POST', '/connections')).body.connection;
+      await service.control('POST', `/connections/${connectionId}/scan`, { qr, phoneNumber: nextNumber() });
+      const message = { connectionId, to: await addContact(), text: 'x' };
+      const outcomes = new Set<string>();
+      for (let sends = 0; sends < 500 && outcomes.size < 2; sends += 1) {
+        outcomes.add(outcomeOf(await service.api(token, 'POST', '/messages', message)));
+      }
+      expect([...outcomes]).toEqual(['200', '429 warmup_limited']);
+      const result = await callTool(service, modern, token, SEND, message);
+      expect(refusalOf(result)).toMatch(/^warmup_limited: \w/);
     });
 
     test('types each result, names itself in it, and says how long a list is good for', async () => {
