@@ -16,6 +16,13 @@ const SECRETS = {
   CONNECTOR_API_TOKEN: randomBytes(24).toString('base64url'),
   CONNECTOR_SEALING_KEYS: generateSealingKey(),
 };
+const OAUTH_WITHOUT_SECRET = {
+  ...SECRETS,
+  SERVICE_BASE_URL: 'https://service.example/api/v1',
+  SERVICE_AUTH_URL: 'http://127.0.0.1:4010',
+  SERVICE_CLIENT_ID: 'client',
+  CONNECTOR_PUBLIC_URL: 'https://crm.example',
+};
 const TOKEN = { token: SECRETS.CONNECTOR_API_TOKEN };
 
 describe('npm run connector with WEBHOOK_SECRET and a database alone', () => {
@@ -109,10 +116,39 @@ describe('npm run connector, asked wrongly', () => {
       { ...SECRETS, WEBHOOK_PUBLIC_URL: 'http://crm.example/' },
       'WEBHOOK_PUBLIC_URL',
     ],
+    ['an OAuth app without its secret', OAUTH_WITHOUT_SECRET, 'SERVICE_CLIENT_SECRET'],
+    [
+      'an OAuth app without its service',
+      { ...SECRETS, CONNECTOR_PUBLIC_URL: 'https://crm.example' },
+      'SERVICE_BASE_URL',
+    ],
+    [
+      'an authorization server without TLS on another machine',
+      {
+        ...OAUTH_WITHOUT_SECRET,
+        SERVICE_CLIENT_SECRET: 'secret',
+        SERVICE_AUTH_URL: 'http://auth.example',
+      },
+      'SERVICE_AUTH_URL',
+    ],
     ['an unknown role', { ...SECRETS, CONNECTOR_ROLE: 'both' }, 'CONNECTOR_ROLE'],
     ['a hasty poll', { ...SECRETS, RECONCILE_INTERVAL_MS: '1000' }, 'RECONCILE_INTERVAL_MS'],
   ])('refuses %s by the name of the setting', (_, env, named) => {
     expect(() => connectorOptions(env, () => undefined)).toThrow(named);
+  });
+
+  it('takes an OAuth app without an API key', () => {
+    const whole = { ...OAUTH_WITHOUT_SECRET, SERVICE_CLIENT_SECRET: 'secret' };
+    expect(connectorOptions(whole, () => undefined)).toMatchObject({
+      service: undefined,
+      oauth: {
+        baseUrl: 'https://service.example/api/v1',
+        authUrl: 'http://127.0.0.1:4010',
+        clientId: 'client',
+        clientSecret: 'secret',
+        publicUrl: 'https://crm.example',
+      },
+    });
   });
 
   it(

@@ -113,7 +113,8 @@ async function refreshClaimed(
     }
     onEnd('failed');
     await giveBack(options, claim, error);
-    throw error;
+    // Whether the authorization server has acted says nothing of the call that wanted the token: it was not made.
+    throw error instanceof ServiceError ? new RefreshHeldUp(error.code) : error;
   }
   return await storeIssued(options, claim, issued);
 }

@@ -431,6 +431,33 @@ describe('the access token of a grant', () => {
     },
   );
 
+  it('that cannot be fetched after a 401 leaves a send queued, since nothing went out', async () => {
+    world.service.addConnection('sending-1');
+    await connect();
+    world.service.fault = ({ method, path }) =>
+      method === 'POST' && path === '/messages'
+        ? { status: 401, body: { error: 'invalid_token' } }
+        : undefined;
+    auth.fault = () => 'reset';
+    const data = Buffer.from('a file').toString('base64');
+    const media = { filename: 'a.png', mimetype: 'image/png', data };
+    const body = { connectionId: 'sending-1', to: '15551230000', media, reference: 'refused-file' };
+    const { outboundId } = (await ask('POST', '/v1/messages', { body })).body;
+    await running.connector.settle();
+    expect((await ask('GET', `/v1/outbound/${outboundId}`)).body).toMatchObject({
+      state: 'queued',
+      lastError: 'oauth_network',
+    });
+    world.service.fault = ({ method, path }) =>
+      method === 'POST' && path === '/messages'
+        ? { status: 200, body: { messageId: 'sent-2', waMessageId: null, status: 'sent' } }
+        : undefined;
+    auth.fault = () => undefined;
+    world.clock.jump(16 * MINUTE);
+    await running.connector.settle();
+    expect((await ask('GET', `/v1/outbound/${outboundId}`)).body['state']).toBe('sent');
+  });
+
   it('is fetched again after a server error, a reset before it acted, and a wrong client secret', async () => {
     const id = await connect();
     for (const [fault, code] of [
