@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { proves } from '../../support/proves.ts';
 import { type ReceivedRequest, type Receiver, startReceiver } from '../../support/receiver.ts';
 import { type App, createOauthVisitor, type OauthVisitor } from './oauth-visitor.ts';
 import {
@@ -75,44 +76,48 @@ describe('the webhook of an OAuth app', () => {
     return signature === `sha256=${digest}`;
   }
 
-  test('is what its tokens read and set, and not that of the workspace', async () => {
-    const tenant = await addTenant(service);
-    const { workspaceId, key } = tenant;
-    const app = await visitor.register({ ownerWorkspaceId: workspaceId });
-    const token = await tokenOf(app);
-    const bare = await readHook(token);
-    expect({ ...bare, events: [...bare.events].sort() }).toEqual({
-      url: null,
-      events: FOUR,
-      secretSet: false,
-    });
-    expect(await ask(token, 'POST', '/webhook/rotate')).toBe('400 invalid_webhook');
-    const url = 'https://app.example.com/set';
-    const put = await service.api(token, 'PUT', '/webhook', { url });
-    expect([put.status, Object.keys(put.body).sort()]).toEqual([200, ['events', 'secret', 'url']]);
-    expect(await readHook(key)).toMatchObject({ url: null, secretSet: false });
-    await service.api(key, 'PUT', '/webhook', { url: 'https://app.example.com/own' });
-    const other = await visitor.register({ ownerWorkspaceId: workspaceId });
-    expect(await readHook(token)).toEqual({ url, events: put.body.events, secretSet: true });
-    expect(await readHook(await tokenOf(other))).toMatchObject({ url: null, secretSet: false });
-    for (const refused of [
-      'http://app.example.com/',
-      'https://localhost/',
-      'https://10.0.0.1/',
-      'nonsense',
-    ]) {
-      expect(await ask(token, 'PUT', '/webhook', { url: refused }), refused).toBe('400 invalid_webhook');
-    }
-    expect((await readHook(token)).url).toBe(url);
-    const registered = await addSubscriber({ ownerWorkspaceId: workspaceId });
-    expect(await readHook(await tokenOf(registered))).toMatchObject({
-      url: `https://app.example.com${registered.path}`,
-      secretSet: true,
-    });
-    await write(firstOf(tenant));
-    expect(await receivedAt('/set')).toHaveLength(1);
-    expect(await receivedAt('/own')).toHaveLength(1);
-  });
+  test(
+    'is what its tokens read and set, and not that of the workspace',
+    proves('choice.oauth.webhook', 'events.oauth.url'),
+    async () => {
+      const tenant = await addTenant(service);
+      const { workspaceId, key } = tenant;
+      const app = await visitor.register({ ownerWorkspaceId: workspaceId });
+      const token = await tokenOf(app);
+      const bare = await readHook(token);
+      expect({ ...bare, events: [...bare.events].sort() }).toEqual({
+        url: null,
+        events: FOUR,
+        secretSet: false,
+      });
+      expect(await ask(token, 'POST', '/webhook/rotate')).toBe('400 invalid_webhook');
+      const url = 'https://app.example.com/set';
+      const put = await service.api(token, 'PUT', '/webhook', { url });
+      expect([put.status, Object.keys(put.body).sort()]).toEqual([200, ['events', 'secret', 'url']]);
+      expect(await readHook(key)).toMatchObject({ url: null, secretSet: false });
+      await service.api(key, 'PUT', '/webhook', { url: 'https://app.example.com/own' });
+      const other = await visitor.register({ ownerWorkspaceId: workspaceId });
+      expect(await readHook(token)).toEqual({ url, events: put.body.events, secretSet: true });
+      expect(await readHook(await tokenOf(other))).toMatchObject({ url: null, secretSet: false });
+      for (const refused of [
+        'http://app.example.com/',
+        'https://localhost/',
+        'https://10.0.0.1/',
+        'nonsense',
+      ]) {
+        expect(await ask(token, 'PUT', '/webhook', { url: refused }), refused).toBe('400 invalid_webhook');
+      }
+      expect((await readHook(token)).url).toBe(url);
+      const registered = await addSubscriber({ ownerWorkspaceId: workspaceId });
+      expect(await readHook(await tokenOf(registered))).toMatchObject({
+        url: `https://app.example.com${registered.path}`,
+        secretSet: true,
+      });
+      await write(firstOf(tenant));
+      expect(await receivedAt('/set')).toHaveLength(1);
+      expect(await receivedAt('/own')).toHaveLength(1);
+    },
+  );
 
   test('is signed with the secret of the app, and a rotation ends the old one at once', async () => {
     const tenant = await addTenant(service);
@@ -139,28 +144,32 @@ describe('the webhook of an OAuth app', () => {
     expect(signedBy).toEqual([[true], [false, true], [false, false, true]]);
   });
 
-  test('hears of what was granted to the app, in every workspace that consented, and once', async () => {
-    const [one, two, three] = [
-      await addTenant(service, 2),
-      await addTenant(service),
-      await addTenant(service),
-    ];
-    const [granted = '', kept = ''] = one.connectionIds;
-    const app = await addSubscriber();
-    const tokens = [
-      await visitor.obtainByPage(app, one.workspaceId, { connection: granted }),
-      await visitor.obtainByPage(app, two.workspaceId),
-      await visitor.obtainByPage(app, two.workspaceId),
-    ];
-    for (const { access_token: token } of tokens) {
-      expect((await readHook(token)).url).toBe(`https://app.example.com${app.path}`);
-    }
-    for (const id of [granted, kept, firstOf(two), firstOf(three)]) await write(id);
-    const told = await toldTo(app);
-    expect(told.map(({ event, connection_id: id }) => `${event} ${id}`).sort()).toEqual(
-      [`message.received ${granted}`, `message.received ${firstOf(two)}`].sort(),
-    );
-  });
+  test(
+    'hears of what was granted to the app, in every workspace that consented, and once',
+    proves('events.granted'),
+    async () => {
+      const [one, two, three] = [
+        await addTenant(service, 2),
+        await addTenant(service),
+        await addTenant(service),
+      ];
+      const [granted = '', kept = ''] = one.connectionIds;
+      const app = await addSubscriber();
+      const tokens = [
+        await visitor.obtainByPage(app, one.workspaceId, { connection: granted }),
+        await visitor.obtainByPage(app, two.workspaceId),
+        await visitor.obtainByPage(app, two.workspaceId),
+      ];
+      for (const { access_token: token } of tokens) {
+        expect((await readHook(token)).url).toBe(`https://app.example.com${app.path}`);
+      }
+      for (const id of [granted, kept, firstOf(two), firstOf(three)]) await write(id);
+      const told = await toldTo(app);
+      expect(told.map(({ event, connection_id: id }) => `${event} ${id}`).sort()).toEqual(
+        [`message.received ${granted}`, `message.received ${firstOf(two)}`].sort(),
+      );
+    },
+  );
 
   test('hears nothing without messaging.events, and nothing after the grant has ended', async () => {
     const tenant = await addTenant(service);
@@ -177,25 +186,29 @@ describe('the webhook of an OAuth app', () => {
     expect(await toldTo(app)).toHaveLength(1);
   });
 
-  test('hears all four types of a qr connection, and none of a cloud_api connection', async () => {
-    const paired = await addTenant(service);
-    const official = await addTenant(service, 1, { provider: 'cloud_api' });
-    const told: string[][] = [];
-    for (const tenant of [paired, official]) {
-      const app = await addSubscriber({ ownerWorkspaceId: tenant.workspaceId });
-      const token = await tokenOf(app);
-      await write(firstOf(tenant));
-      expect(await send(token, firstOf(tenant))).toBe('200');
-      await service.advance(60_000);
-      if (tenant === paired) {
-        await service.control('POST', `/connections/${firstOf(tenant)}/outage`, { cause: 'session_lost' });
-        await service.advance(300_000);
-        await service.control('POST', `/connections/${firstOf(tenant)}/recover`);
+  test(
+    'hears all four types of a qr connection, and none of a cloud_api connection',
+    proves('events.four', 'events.qr-only'),
+    async () => {
+      const paired = await addTenant(service);
+      const official = await addTenant(service, 1, { provider: 'cloud_api' });
+      const told: string[][] = [];
+      for (const tenant of [paired, official]) {
+        const app = await addSubscriber({ ownerWorkspaceId: tenant.workspaceId });
+        const token = await tokenOf(app);
+        await write(firstOf(tenant));
+        expect(await send(token, firstOf(tenant))).toBe('200');
+        await service.advance(60_000);
+        if (tenant === paired) {
+          await service.control('POST', `/connections/${firstOf(tenant)}/outage`, { cause: 'session_lost' });
+          await service.advance(300_000);
+          await service.control('POST', `/connections/${firstOf(tenant)}/recover`);
+        }
+        told.push(await eventsTo(app));
       }
-      told.push(await eventsTo(app));
-    }
-    expect(told).toEqual([FOUR, []]);
-  });
+      expect(told).toEqual([FOUR, []]);
+    },
+  );
 
   test('hears of a connection that the app created itself', async () => {
     const tenant = await addTenant(service);
@@ -226,26 +239,30 @@ describe('the webhook of an OAuth app', () => {
     expect(await toldTo(app)).toHaveLength(1);
   });
 
-  test('of before the cut-over hears message.received alone until the workspace consents again', async () => {
-    const [one, two] = [await addTenant(service), await addTenant(service)];
-    const app = await addSubscriber({ legacySubscription: true });
-    const consent = async ({ workspaceId }: Tenant): Promise<string> =>
-      (await visitor.obtainByPage(app, workspaceId)).access_token;
-    const exchange = async (tenant: Tenant): Promise<string[]> => {
-      await write(firstOf(tenant));
-      expect(await send(tenant.key, firstOf(tenant))).toBe('200');
-      await service.advance(60_000);
-      const told = (await toldTo(app)).filter(({ connection_id: id }) => id === firstOf(tenant));
-      return [...new Set(told.map(({ event }) => event as string))].sort();
-    };
-    for (const tenant of [one, two]) {
-      const token = await consent(tenant);
-      expect((await readHook(token)).events).toEqual(['message.received']);
-      expect(await exchange(tenant)).toEqual(['message.received']);
-    }
-    const again = await consent(one);
-    expect([...(await readHook(again)).events].sort()).toEqual(FOUR);
-    expect(await exchange(one)).toEqual(['message.received', 'message.status']);
-    expect(await exchange(two)).toEqual(['message.received']);
-  });
+  test(
+    'of before the cut-over hears message.received alone until the workspace consents again',
+    proves('events.oauth.legacy', 'choice.oauth.legacy-events'),
+    async () => {
+      const [one, two] = [await addTenant(service), await addTenant(service)];
+      const app = await addSubscriber({ legacySubscription: true });
+      const consent = async ({ workspaceId }: Tenant): Promise<string> =>
+        (await visitor.obtainByPage(app, workspaceId)).access_token;
+      const exchange = async (tenant: Tenant): Promise<string[]> => {
+        await write(firstOf(tenant));
+        expect(await send(tenant.key, firstOf(tenant))).toBe('200');
+        await service.advance(60_000);
+        const told = (await toldTo(app)).filter(({ connection_id: id }) => id === firstOf(tenant));
+        return [...new Set(told.map(({ event }) => event as string))].sort();
+      };
+      for (const tenant of [one, two]) {
+        const token = await consent(tenant);
+        expect((await readHook(token)).events).toEqual(['message.received']);
+        expect(await exchange(tenant)).toEqual(['message.received']);
+      }
+      const again = await consent(one);
+      expect([...(await readHook(again)).events].sort()).toEqual(FOUR);
+      expect(await exchange(one)).toEqual(['message.received', 'message.status']);
+      expect(await exchange(two)).toEqual(['message.received']);
+    },
+  );
 });

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { proves } from '../../support/proves.ts';
 import {
   type App,
   type ConsentPage,
@@ -44,23 +45,27 @@ describe('consent', () => {
     back === null ? `shown ${reply.status}` : back.has('code') ? 'code' : `error ${back.get('error')}`;
   const codeOf = ({ back }: Visit): string => String(back?.get('code'));
 
-  test('is not asked for where the developer owns one standalone workspace with a connection', async () => {
-    const app = await visitor.register({ ownerWorkspaceId: tenant.workspaceId });
-    const { reply, back, page } = await visitor.authorize(app);
-    expect([reply.status, page]).toEqual([303, null]);
-    expect([...(back?.keys() ?? [])].sort()).toEqual(['code', 'iss', 'state']);
-    const [empty, portal] = [
-      await addTenant(service, 0),
-      await addTenant(service, 1, { kind: 'crm_portal' }),
-    ];
-    for (const { workspaceId } of [empty, portal]) {
-      const other = await visitor.register({ ownerWorkspaceId: workspaceId });
-      expect((await visitor.authorize(other)).back).toBeNull();
-    }
-    expect((await visitor.authorize(await visitor.register())).back).toBeNull();
-  });
+  test(
+    'is not asked for where the developer owns one standalone workspace with a connection',
+    proves('oauth.consent.automatic', 'choice.oauth.developer'),
+    async () => {
+      const app = await visitor.register({ ownerWorkspaceId: tenant.workspaceId });
+      const { reply, back, page } = await visitor.authorize(app);
+      expect([reply.status, page]).toEqual([303, null]);
+      expect([...(back?.keys() ?? [])].sort()).toEqual(['code', 'iss', 'state']);
+      const [empty, portal] = [
+        await addTenant(service, 0),
+        await addTenant(service, 1, { kind: 'crm_portal' }),
+      ];
+      for (const { workspaceId } of [empty, portal]) {
+        const other = await visitor.register({ ownerWorkspaceId: workspaceId });
+        expect((await visitor.authorize(other)).back).toBeNull();
+      }
+      expect((await visitor.authorize(await visitor.register())).back).toBeNull();
+    },
+  );
 
-  test('is never given to a request for no connection', async () => {
+  test('is never given to a request for no connection', proves('oauth.grant.existing'), async () => {
     const app = await visitor.register({ ownerWorkspaceId: tenant.workspaceId });
     const stranger = await addTenant(service);
     for (const ids of ['', ' ', 'unknown', String(stranger.connectionIds[0])]) {
@@ -71,26 +76,30 @@ describe('consent', () => {
   });
 
   describe('on the page of a standalone workspace', () => {
-    test('is for the connections and scopes that are chosen', async () => {
-      const app = await visitor.register();
-      const [chosen = '', also = ''] = tenant.connectionIds;
-      const page = await visitor.openPage(app, tenant.workspaceId);
-      for (const id of tenant.connectionIds) expect(page.html).toContain(id);
-      const visit = await page.press('allow', {
-        connection: [chosen, also],
-        scope: ['messaging.read', 'messaging.send'],
-      });
-      expect(visit.back?.get('state')).toBe('state-1');
-      expect(visit.back?.get('iss')).toBe(visitor.metadata.issuer);
-      const { body: pair } = await visitor.redeem(app, codeOf(visit));
-      expect(pair.scope.split(' ').sort()).toEqual(['messaging.read', 'messaging.send']);
-      const { body } = await service.api(pair.access_token, 'GET', '/connections');
-      expect(body.connections.map(({ id }: Json) => id).sort()).toEqual([chosen, also].sort());
-      expect(outcomeOf(await service.api(pair.access_token, 'GET', '/webhook'))).toBe(
-        '403 insufficient_scope',
-      );
-      expect(await grantsOf(app)).toMatchObject([{ workspaceId: tenant.workspaceId }]);
-    });
+    test(
+      'is for the connections and scopes that are chosen',
+      proves('oauth.consent.standalone'),
+      async () => {
+        const app = await visitor.register();
+        const [chosen = '', also = ''] = tenant.connectionIds;
+        const page = await visitor.openPage(app, tenant.workspaceId);
+        for (const id of tenant.connectionIds) expect(page.html).toContain(id);
+        const visit = await page.press('allow', {
+          connection: [chosen, also],
+          scope: ['messaging.read', 'messaging.send'],
+        });
+        expect(visit.back?.get('state')).toBe('state-1');
+        expect(visit.back?.get('iss')).toBe(visitor.metadata.issuer);
+        const { body: pair } = await visitor.redeem(app, codeOf(visit));
+        expect(pair.scope.split(' ').sort()).toEqual(['messaging.read', 'messaging.send']);
+        const { body } = await service.api(pair.access_token, 'GET', '/connections');
+        expect(body.connections.map(({ id }: Json) => id).sort()).toEqual([chosen, also].sort());
+        expect(outcomeOf(await service.api(pair.access_token, 'GET', '/webhook'))).toBe(
+          '403 insufficient_scope',
+        );
+        expect(await grantsOf(app)).toMatchObject([{ workspaceId: tenant.workspaceId }]);
+      },
+    );
 
     test('is refused without a connection, and for what was not offered', async () => {
       const app = await visitor.register();
@@ -203,21 +212,25 @@ describe('consent', () => {
     const enter = (workspaceId: string, userCode: string) =>
       service.tryControl('POST', `/workspaces/${workspaceId}/user-codes`, { userCode });
 
-    test('is given by the admin who enters the code of the page, once', async () => {
-      const { app, page, workspaceId, connectionIds } = await openPortal();
-      expect((await page.press('portal')).back).toBeNull();
-      expect(await grantsOf(app)).toEqual([]);
-      const userCode = shownCode(page);
-      expect((await enter(workspaceId, userCode)).status).toBe(201);
-      expect((await enter(workspaceId, userCode)).status).toBeGreaterThanOrEqual(400);
-      const done = await page.press('portal');
-      expect(outcome(done)).toBe('code');
-      const { body: pair } = await visitor.redeem(app, codeOf(done));
-      const { body } = await service.api(pair.access_token, 'GET', '/connections');
-      expect(body.connections.map(({ id }: Json) => id).sort()).toEqual([...connectionIds].sort());
-      expect(await grantsOf(app)).toMatchObject([{ workspaceId, scopes: ['messaging.read'] }]);
-      expect((await page.press('portal')).back?.get('code') ?? null).toBeNull();
-    });
+    test(
+      'is given by the admin who enters the code of the page, once',
+      proves('oauth.consent.portal', 'choice.oauth.user-code'),
+      async () => {
+        const { app, page, workspaceId, connectionIds } = await openPortal();
+        expect((await page.press('portal')).back).toBeNull();
+        expect(await grantsOf(app)).toEqual([]);
+        const userCode = shownCode(page);
+        expect((await enter(workspaceId, userCode)).status).toBe(201);
+        expect((await enter(workspaceId, userCode)).status).toBeGreaterThanOrEqual(400);
+        const done = await page.press('portal');
+        expect(outcome(done)).toBe('code');
+        const { body: pair } = await visitor.redeem(app, codeOf(done));
+        const { body } = await service.api(pair.access_token, 'GET', '/connections');
+        expect(body.connections.map(({ id }: Json) => id).sort()).toEqual([...connectionIds].sort());
+        expect(await grantsOf(app)).toMatchObject([{ workspaceId, scopes: ['messaging.read'] }]);
+        expect((await page.press('portal')).back?.get('code') ?? null).toBeNull();
+      },
+    );
 
     test('is no consent of the visitor, who cannot approve it on the page', async () => {
       const { app, page, workspaceId, connectionIds } = await openPortal();
@@ -255,20 +268,24 @@ describe('consent', () => {
       expect(outcome(await later.press('portal'))).toBe('code');
     });
 
-    test('cannot be used to create connections, which the portal makes itself', async () => {
-      const portal = await addTenant(service, 1, { kind: 'crm_portal' });
-      const app = await visitor.register({ ownerWorkspaceId: portal.workspaceId });
-      const { page } = await visitor.authorize(app);
-      if (page === null) throw new Error('No page is shown.');
-      expect((await enter(portal.workspaceId, shownCode(page))).status).toBe(201);
-      const { body: pair } = await visitor.redeem(app, codeOf(await page.press('portal')));
-      const { access_token: token } = pair;
-      expect(outcomeOf(await service.api(token, 'POST', '/connections'))).toBe('403 forbidden_portal_kind');
-      const [id = ''] = portal.connectionIds;
-      await service.control('PUT', `/connections/${id}/licence`, { status: 'expired' });
-      const send = { connectionId: id, to: '447700900201', text: 'x' };
-      expect(outcomeOf(await service.api(token, 'POST', '/messages', send))).toBe('402 addon_required');
-    });
+    test(
+      'cannot be used to create connections, which the portal makes itself',
+      proves('errors.forbidden_portal_kind', 'errors.addon_required'),
+      async () => {
+        const portal = await addTenant(service, 1, { kind: 'crm_portal' });
+        const app = await visitor.register({ ownerWorkspaceId: portal.workspaceId });
+        const { page } = await visitor.authorize(app);
+        if (page === null) throw new Error('No page is shown.');
+        expect((await enter(portal.workspaceId, shownCode(page))).status).toBe(201);
+        const { body: pair } = await visitor.redeem(app, codeOf(await page.press('portal')));
+        const { access_token: token } = pair;
+        expect(outcomeOf(await service.api(token, 'POST', '/connections'))).toBe('403 forbidden_portal_kind');
+        const [id = ''] = portal.connectionIds;
+        await service.control('PUT', `/connections/${id}/licence`, { status: 'expired' });
+        const send = { connectionId: id, to: '447700900201', text: 'x' };
+        expect(outcomeOf(await service.api(token, 'POST', '/messages', send))).toBe('402 addon_required');
+      },
+    );
   });
 
   test('needs a browser that comes from an authorize request', async () => {

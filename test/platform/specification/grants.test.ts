@@ -1,5 +1,6 @@
 import { createHmac, generateKeyPairSync, sign } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { proves } from '../../support/proves.ts';
 import { type App, createOauthVisitor, decode, type OauthVisitor } from './oauth-visitor.ts';
 import {
   addTenant,
@@ -51,81 +52,97 @@ describe('an OAuth credential on the REST API', () => {
     return entries.filter((grant: Json) => grant.clientId === clientId);
   }
 
-  test('may do at each endpoint what its scope allows, and nothing else', async () => {
-    const { app } = await addOwner();
-    const endpoints = [
-      ['messaging.read', 'GET', '/connections'],
-      ['messaging.manage', 'POST', '/connections'],
-      ['messaging.manage', 'GET', '/connections/unknown'],
-      ['messaging.manage', 'DELETE', '/connections/unknown'],
-      ['messaging.manage', 'POST', '/connections/unknown/restart'],
-      ['messaging.manage', 'POST', '/connections/unknown/logout'],
-      ['messaging.manage', 'POST', '/connections/unknown/pairing-code', { phoneNumber: CONTACT }],
-      ['messaging.read', 'GET', '/account'],
-      ['messaging.read', 'GET', '/messages'],
-      ['messaging.send', 'POST', '/messages', { connectionId: 'unknown', to: CONTACT, text: 'x' }],
-      ['messaging.send', 'POST', '/messages/read', { connectionId: 'unknown', phone: CONTACT }],
-      ['messaging.events', 'GET', '/webhook'],
-      ['messaging.events', 'PUT', '/webhook', { url: 'https://crm.example.com/hook' }],
-      ['messaging.events', 'POST', '/webhook/rotate'],
-    ] as const;
-    for (const scope of SCOPES) {
-      const token = await tokenOf(app, { scope });
-      for (const [needed, method, path, body] of endpoints) {
-        const reply = await service.api(token, method, path, body);
-        const call = `${method} ${path} with ${scope}`;
-        if (needed === scope) {
-          expect([200, 201, 404], `${call}: ${reply.text}`).toContain(reply.status);
-          continue;
+  test(
+    'may do at each endpoint what its scope allows, and nothing else',
+    proves(
+      'auth.bearer',
+      'scopes.read',
+      'scopes.send',
+      'scopes.events',
+      'scopes.manage',
+      'scopes.missing',
+      'errors.insufficient_scope',
+    ),
+    async () => {
+      const { app } = await addOwner();
+      const endpoints = [
+        ['messaging.read', 'GET', '/connections'],
+        ['messaging.manage', 'POST', '/connections'],
+        ['messaging.manage', 'GET', '/connections/unknown'],
+        ['messaging.manage', 'DELETE', '/connections/unknown'],
+        ['messaging.manage', 'POST', '/connections/unknown/restart'],
+        ['messaging.manage', 'POST', '/connections/unknown/logout'],
+        ['messaging.manage', 'POST', '/connections/unknown/pairing-code', { phoneNumber: CONTACT }],
+        ['messaging.read', 'GET', '/account'],
+        ['messaging.read', 'GET', '/messages'],
+        ['messaging.send', 'POST', '/messages', { connectionId: 'unknown', to: CONTACT, text: 'x' }],
+        ['messaging.send', 'POST', '/messages/read', { connectionId: 'unknown', phone: CONTACT }],
+        ['messaging.events', 'GET', '/webhook'],
+        ['messaging.events', 'PUT', '/webhook', { url: 'https://crm.example.com/hook' }],
+        ['messaging.events', 'POST', '/webhook/rotate'],
+      ] as const;
+      for (const scope of SCOPES) {
+        const token = await tokenOf(app, { scope });
+        for (const [needed, method, path, body] of endpoints) {
+          const reply = await service.api(token, method, path, body);
+          const call = `${method} ${path} with ${scope}`;
+          if (needed === scope) {
+            expect([200, 201, 404], `${call}: ${reply.text}`).toContain(reply.status);
+            continue;
+          }
+          expect(outcomeOf(reply), call).toBe('403 insufficient_scope');
+          expect(reply.headers.get('www-authenticate'), call).toMatch(/^Bearer .*error="insufficient_scope"/);
         }
-        expect(outcomeOf(reply), call).toBe('403 insufficient_scope');
-        expect(reply.headers.get('www-authenticate'), call).toMatch(/^Bearer .*error="insufficient_scope"/);
       }
-    }
-  });
+    },
+  );
 
-  test('that was tampered with, forged or put elsewhere is refused with a challenge', async () => {
-    const { app, first } = await addOwner();
-    const pair = await visitor.obtainTokens(app);
-    const [header = '', payload = '', signature = ''] = pair.access_token.split('.');
-    const { header: head, claims } = decode(pair.access_token);
-    const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
-    const stranger = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey;
-    const signBy = (data: string): string =>
-      sign('sha256', Buffer.from(data), { key: stranger, dsaEncoding: 'ieee-p1363' }).toString('base64url');
-    const wider = part({ ...claims, exp: claims.exp + 86_400 });
-    const { body: jwks } = await request(visitor.metadata.jwks_uri);
-    const shared = `${part({ ...head, alg: 'HS256' })}.${payload}`;
-    const forged = [
-      `${header}.${wider}.${signature}`,
-      `${part({ ...head, alg: 'none' })}.${payload}.`,
-      `${header}.${payload}.`,
-      `${header}.${payload}.${signBy(`${header}.${payload}`)}`,
-      `${shared}.${createHmac('sha256', JSON.stringify(jwks.keys[0])).update(shared).digest('base64url')}`,
-      'a.b.c',
-    ];
-    for (const token of forged) {
-      const reply = await service.api(token, 'GET', '/connections');
-      expect(outcomeOf(reply), token).toBe('401 invalid_token');
-      expect(reply.headers.get('www-authenticate'), token).toMatch(/^Bearer .*error="invalid_token"/);
-    }
-    expect((await service.api(pair.refresh_token, 'GET', '/connections')).status).toBe(401);
-    const { baseUrl } = service.info;
-    const inQuery = await request(`${baseUrl}/connections?access_token=${pair.access_token}`);
-    const inBody = await request(`${baseUrl}/connections/${first}/logout`, {
-      method: 'POST',
-      body: new URLSearchParams({ access_token: pair.access_token }),
-    });
-    const asBasic = await request(`${baseUrl}/connections`, {
-      headers: { authorization: `Basic ${pair.access_token}` },
-    });
-    for (const reply of [inQuery, inBody, asBasic]) expect(reply.status).toBe(401);
-    expect(await ask(pair.access_token, 'GET', '/connections')).toBe('200');
-    const headers = { authorization: `bEARER ${pair.access_token}` };
-    expect((await request(`${baseUrl}/connections`, { headers })).status).toBe(200);
-  });
+  test(
+    'that was tampered with, forged or put elsewhere is refused with a challenge',
+    proves('choice.oauth.token', 'auth.challenge'),
+    async () => {
+      const { app, first } = await addOwner();
+      const pair = await visitor.obtainTokens(app);
+      const [header = '', payload = '', signature = ''] = pair.access_token.split('.');
+      const { header: head, claims } = decode(pair.access_token);
+      const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+      const stranger = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey;
+      const signBy = (data: string): string =>
+        sign('sha256', Buffer.from(data), { key: stranger, dsaEncoding: 'ieee-p1363' }).toString('base64url');
+      const wider = part({ ...claims, exp: claims.exp + 86_400 });
+      const { body: jwks } = await request(visitor.metadata.jwks_uri);
+      const shared = `${part({ ...head, alg: 'HS256' })}.${payload}`;
+      const forged = [
+        `${header}.${wider}.${signature}`,
+        `${part({ ...head, alg: 'none' })}.${payload}.`,
+        `${header}.${payload}.`,
+        `${header}.${payload}.${signBy(`${header}.${payload}`)}`,
+        `${shared}.${createHmac('sha256', JSON.stringify(jwks.keys[0])).update(shared).digest('base64url')}`,
+        'a.b.c',
+      ];
+      for (const token of forged) {
+        const reply = await service.api(token, 'GET', '/connections');
+        expect(outcomeOf(reply), token).toBe('401 invalid_token');
+        expect(reply.headers.get('www-authenticate'), token).toMatch(/^Bearer .*error="invalid_token"/);
+      }
+      expect((await service.api(pair.refresh_token, 'GET', '/connections')).status).toBe(401);
+      const { baseUrl } = service.info;
+      const inQuery = await request(`${baseUrl}/connections?access_token=${pair.access_token}`);
+      const inBody = await request(`${baseUrl}/connections/${first}/logout`, {
+        method: 'POST',
+        body: new URLSearchParams({ access_token: pair.access_token }),
+      });
+      const asBasic = await request(`${baseUrl}/connections`, {
+        headers: { authorization: `Basic ${pair.access_token}` },
+      });
+      for (const reply of [inQuery, inBody, asBasic]) expect(reply.status).toBe(401);
+      expect(await ask(pair.access_token, 'GET', '/connections')).toBe('200');
+      const headers = { authorization: `bEARER ${pair.access_token}` };
+      expect((await request(`${baseUrl}/connections`, { headers })).status).toBe(200);
+    },
+  );
 
-  test('is taken at the legacy address, with the same answers', async () => {
+  test('is taken at the legacy address, with the same answers', proves('versioning.legacy'), async () => {
     const { app, first } = await addOwner();
     const token = await tokenOf(app);
     for (const path of [
@@ -144,34 +161,38 @@ describe('an OAuth credential on the REST API', () => {
     expect(status).toBe(200);
   });
 
-  test('reaches the connections of its grant, and no other exists for it', async () => {
-    const { app, key, connectionIds } = await addOwner(2);
-    const [granted = '', kept = ''] = connectionIds;
-    const { first: foreign } = await addOwner();
-    for (const id of [granted, kept]) expect(await send(key, id)).toBe('200');
-    const token = await tokenOf(app, { connection_ids: granted });
-    expect(await listed(token)).toEqual([granted]);
-    expect((await grantsOf(app)).map(({ connectionIds: ids }) => ids)).toEqual([[granted]]);
-    const refusals = new Set<string>();
-    for (const id of [kept, foreign, 'unknown']) {
-      const replies: Reply[] = [
-        await service.api(token, 'GET', `/connections/${id}`),
-        await service.api(token, 'DELETE', `/connections/${id}`),
-        await service.api(token, 'POST', `/connections/${id}/restart`),
-        await service.api(token, 'POST', `/connections/${id}/logout`),
-        await service.api(token, 'POST', `/connections/${id}/pairing-code`, { phoneNumber: CONTACT }),
-        await service.api(token, 'POST', '/messages', { connectionId: id, to: CONTACT, text: 'x' }),
-        await service.api(token, 'POST', '/messages/read', { connectionId: id, phone: CONTACT }),
-      ];
-      for (const { status, text } of replies) refusals.add(`${status} ${text}`);
-      const { status, body } = await service.api(token, 'GET', `/messages?connectionId=${id}`);
-      expect([status, body]).toEqual([200, { messages: [], nextCursor: null, hasMore: false }]);
-    }
-    expect([...refusals]).toEqual(['404 {"error":"not_found"}']);
-    const { body: page } = await service.api(token, 'GET', '/messages');
-    expect(page.messages.map(({ connectionId }: Json) => connectionId)).toEqual([granted]);
-    expect(await listed(key)).toEqual([...connectionIds].sort());
-  });
+  test(
+    'reaches the connections of its grant, and no other exists for it',
+    proves('messages.list.scoped', 'messages.list.foreign-empty'),
+    async () => {
+      const { app, key, connectionIds } = await addOwner(2);
+      const [granted = '', kept = ''] = connectionIds;
+      const { first: foreign } = await addOwner();
+      for (const id of [granted, kept]) expect(await send(key, id)).toBe('200');
+      const token = await tokenOf(app, { connection_ids: granted });
+      expect(await listed(token)).toEqual([granted]);
+      expect((await grantsOf(app)).map(({ connectionIds: ids }) => ids)).toEqual([[granted]]);
+      const refusals = new Set<string>();
+      for (const id of [kept, foreign, 'unknown']) {
+        const replies: Reply[] = [
+          await service.api(token, 'GET', `/connections/${id}`),
+          await service.api(token, 'DELETE', `/connections/${id}`),
+          await service.api(token, 'POST', `/connections/${id}/restart`),
+          await service.api(token, 'POST', `/connections/${id}/logout`),
+          await service.api(token, 'POST', `/connections/${id}/pairing-code`, { phoneNumber: CONTACT }),
+          await service.api(token, 'POST', '/messages', { connectionId: id, to: CONTACT, text: 'x' }),
+          await service.api(token, 'POST', '/messages/read', { connectionId: id, phone: CONTACT }),
+        ];
+        for (const { status, text } of replies) refusals.add(`${status} ${text}`);
+        const { status, body } = await service.api(token, 'GET', `/messages?connectionId=${id}`);
+        expect([status, body]).toEqual([200, { messages: [], nextCursor: null, hasMore: false }]);
+      }
+      expect([...refusals]).toEqual(['404 {"error":"not_found"}']);
+      const { body: page } = await service.api(token, 'GET', '/messages');
+      expect(page.messages.map(({ connectionId }: Json) => connectionId)).toEqual([granted]);
+      expect(await listed(key)).toEqual([...connectionIds].sort());
+    },
+  );
 
   test('ends with its grant, and shrinks with what there is of it, from the next call on', async () => {
     const { app, key, connectionIds } = await addOwner(2);
@@ -191,27 +212,31 @@ describe('an OAuth credential on the REST API', () => {
     expect(await ask(other, 'GET', '/connections')).toBe('200');
   });
 
-  test('over a lapsed licence is told so by a 402, and sees the connection in no list', async () => {
-    const { app, first } = await addOwner();
-    const token = await tokenOf(app);
-    expect(await send(token, first)).toBe('200');
-    await service.control('PUT', `/connections/${first}/licence`, { status: 'expired' });
-    expect(await listed(token)).toEqual([]);
-    expect((await service.api(token, 'GET', '/messages')).body.messages).toEqual([]);
-    expect(await send(token, first)).toBe('402 license_inactive');
-    expect(await ask(token, 'POST', '/messages/read', { connectionId: first, phone: CONTACT })).toBe(
-      '402 license_inactive',
-    );
-    expect(await ask(token, 'GET', `/connections/${first}`)).toBe('200');
-    await service.control('PUT', `/connections/${first}/licence`, {
-      status: 'active',
-      expiresAt: new Date((await service.now()) + 86_400_000).toISOString(),
-    });
-    expect(await listed(token)).toEqual([first]);
-    expect(await send(token, first)).toBe('200');
-  });
+  test(
+    'over a lapsed licence is told so by a 402, and sees the connection in no list',
+    proves('service.gate.unsendable', 'service.gate.expired-hidden', 'errors.license_inactive'),
+    async () => {
+      const { app, first } = await addOwner();
+      const token = await tokenOf(app);
+      expect(await send(token, first)).toBe('200');
+      await service.control('PUT', `/connections/${first}/licence`, { status: 'expired' });
+      expect(await listed(token)).toEqual([]);
+      expect((await service.api(token, 'GET', '/messages')).body.messages).toEqual([]);
+      expect(await send(token, first)).toBe('402 license_inactive');
+      expect(await ask(token, 'POST', '/messages/read', { connectionId: first, phone: CONTACT })).toBe(
+        '402 license_inactive',
+      );
+      expect(await ask(token, 'GET', `/connections/${first}`)).toBe('200');
+      await service.control('PUT', `/connections/${first}/licence`, {
+        status: 'active',
+        expiresAt: new Date((await service.now()) + 86_400_000).toISOString(),
+      });
+      expect(await listed(token)).toEqual([first]);
+      expect(await send(token, first)).toBe('200');
+    },
+  );
 
-  test('cannot exist before a connection does', async () => {
+  test('cannot exist before a connection does', proves('auth.oauth.needs-connection'), async () => {
     const { app } = await addOwner(0);
     const { back, page } = await visitor.authorize(app);
     expect(back?.get('code') ?? null).toBeNull();
@@ -253,11 +278,15 @@ describe('an OAuth credential on the REST API', () => {
     expect(await ask(other, 'GET', `/connections/${made.body.connection.id}`)).toBe('404 not_found');
   });
 
-  test('whose last connection is gone cannot create another', async () => {
-    const { app, first } = await addOwner();
-    const token = await tokenOf(app);
-    expect(await ask(token, 'DELETE', `/connections/${first}`)).toBe('200');
-    expect(await listed(token)).toEqual([]);
-    expect(await ask(token, 'POST', '/connections')).toBe('403 invalid_grant');
-  });
+  test(
+    'whose last connection is gone cannot create another',
+    proves('choice.oauth.grant', 'errors.invalid_grant'),
+    async () => {
+      const { app, first } = await addOwner();
+      const token = await tokenOf(app);
+      expect(await ask(token, 'DELETE', `/connections/${first}`)).toBe('200');
+      expect(await listed(token)).toEqual([]);
+      expect(await ask(token, 'POST', '/connections')).toBe('403 invalid_grant');
+    },
+  );
 });

@@ -1,5 +1,6 @@
 import { createRemoteJWKSet, jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { proves } from '../../support/proves.ts';
 import {
   type App,
   createOauthVisitor,
@@ -45,28 +46,32 @@ describe('the authorization server', () => {
     outcomeOf(await service.api(token, 'GET', '/connections'));
 
   describe('discovery', () => {
-    test('leads to all endpoints on the host of the issuer, and says what they take', async () => {
-      const { authUrl } = service.info;
-      const { metadata } = visitor;
-      expect(metadata).toMatchObject({
-        issuer: authUrl,
-        response_types_supported: ['code'],
-        token_endpoint_auth_methods_supported: ['client_secret_post'],
-        code_challenge_methods_supported: ['S256'],
-        authorization_response_iss_parameter_supported: true,
-      });
-      expect([...metadata.grant_types_supported].sort()).toEqual(['authorization_code', 'refresh_token']);
-      expect([...metadata.scopes_supported].sort()).toEqual([
-        'messaging.events',
-        'messaging.manage',
-        'messaging.read',
-        'messaging.send',
-      ]);
-      for (const endpoint of ['authorization', 'token', 'revocation']) {
-        expect(metadata[`${endpoint}_endpoint`]).toMatch(new RegExp(`^${authUrl}/`));
-      }
-      expect(metadata).not.toHaveProperty('registration_endpoint');
-    });
+    test(
+      'leads to all endpoints on the host of the issuer, and says what they take',
+      proves('oauth.discovery', 'oauth.paths'),
+      async () => {
+        const { authUrl } = service.info;
+        const { metadata } = visitor;
+        expect(metadata).toMatchObject({
+          issuer: authUrl,
+          response_types_supported: ['code'],
+          token_endpoint_auth_methods_supported: ['client_secret_post'],
+          code_challenge_methods_supported: ['S256'],
+          authorization_response_iss_parameter_supported: true,
+        });
+        expect([...metadata.grant_types_supported].sort()).toEqual(['authorization_code', 'refresh_token']);
+        expect([...metadata.scopes_supported].sort()).toEqual([
+          'messaging.events',
+          'messaging.manage',
+          'messaging.read',
+          'messaging.send',
+        ]);
+        for (const endpoint of ['authorization', 'token', 'revocation']) {
+          expect(metadata[`${endpoint}_endpoint`]).toMatch(new RegExp(`^${authUrl}/`));
+        }
+        expect(metadata).not.toHaveProperty('registration_endpoint');
+      },
+    );
 
     test('names one issuer, and everything else repeats it byte for byte', async () => {
       const { issuer } = visitor.metadata;
@@ -82,7 +87,7 @@ describe('the authorization server', () => {
       }
     });
 
-    test('and all it leads to stay off the legacy host', async () => {
+    test('and all it leads to stay off the legacy host', proves('versioning.auth-host'), async () => {
       const legacy = new URL(service.info.legacyBaseUrl).origin;
       const { authorization_endpoint: authorize, token_endpoint: token, jwks_uri: keys } = visitor.metadata;
       const paths = ['/.well-known/oauth-authorization-server', '/.well-known/oauth-protected-resource'];
@@ -129,7 +134,7 @@ describe('the authorization server', () => {
       });
     });
 
-    test('lives 15 minutes, to the millisecond', async () => {
+    test('lives 15 minutes, to the millisecond', proves('auth.oauth.token', 'limits.tokens'), async () => {
       const issuedAt = await service.now();
       const { access_token: token } = await visitor.obtainTokens(app);
       const { iat, exp } = decode(token).claims;
@@ -199,33 +204,37 @@ describe('the authorization server', () => {
       }
     });
 
-    test('with another mistake goes back with error, state and issuer, and without a code', async () => {
-      const plain = { code_challenge: 'a'.repeat(43), code_challenge_method: 'plain' };
-      const mistakes: readonly (readonly [string, Parameters])[] = [
-        ['invalid_request', { response_type: undefined }],
-        ['unsupported_response_type', { response_type: 'token' }],
-        ['unsupported_response_type', { response_type: 'code token' }],
-        ['invalid_request', { code_challenge: undefined, code_challenge_method: undefined }],
-        ['invalid_request', { code_challenge: undefined }],
-        ['invalid_request', { code_challenge_method: undefined }],
-        ['invalid_request', plain],
-        ['invalid_request', { code_challenge: 'short' }],
-        ['invalid_request', { code_challenge: `${'a'.repeat(42)}!` }],
-        ['invalid_request', { scope: ['messaging.read', 'messaging.send'] }],
-        ['invalid_scope', { scope: 'messaging.read messaging.admin' }],
-        ['invalid_target', { resource: 'https://elsewhere.example.com/api' }],
-        ['invalid_target', { resource: `${service.info.mcpUrl}#x` }],
-      ];
-      for (const [error, changes] of mistakes) {
-        const { reply, back } = await visitor.authorize(app, { state: 'a b&c=d/ü', ...changes });
-        const { error_description: _, ...said } = Object.fromEntries(back ?? []);
-        expect(said, `${JSON.stringify(changes)} ${reply.status}`).toEqual({
-          error,
-          state: 'a b&c=d/ü',
-          iss: visitor.metadata.issuer,
-        });
-      }
-    });
+    test(
+      'with another mistake goes back with error, state and issuer, and without a code',
+      proves('oauth.code'),
+      async () => {
+        const plain = { code_challenge: 'a'.repeat(43), code_challenge_method: 'plain' };
+        const mistakes: readonly (readonly [string, Parameters])[] = [
+          ['invalid_request', { response_type: undefined }],
+          ['unsupported_response_type', { response_type: 'token' }],
+          ['unsupported_response_type', { response_type: 'code token' }],
+          ['invalid_request', { code_challenge: undefined, code_challenge_method: undefined }],
+          ['invalid_request', { code_challenge: undefined }],
+          ['invalid_request', { code_challenge_method: undefined }],
+          ['invalid_request', plain],
+          ['invalid_request', { code_challenge: 'short' }],
+          ['invalid_request', { code_challenge: `${'a'.repeat(42)}!` }],
+          ['invalid_request', { scope: ['messaging.read', 'messaging.send'] }],
+          ['invalid_scope', { scope: 'messaging.read messaging.admin' }],
+          ['invalid_target', { resource: 'https://elsewhere.example.com/api' }],
+          ['invalid_target', { resource: `${service.info.mcpUrl}#x` }],
+        ];
+        for (const [error, changes] of mistakes) {
+          const { reply, back } = await visitor.authorize(app, { state: 'a b&c=d/ü', ...changes });
+          const { error_description: _, ...said } = Object.fromEntries(back ?? []);
+          expect(said, `${JSON.stringify(changes)} ${reply.status}`).toEqual({
+            error,
+            state: 'a b&c=d/ü',
+            iss: visitor.metadata.issuer,
+          });
+        }
+      },
+    );
 
     test('of an app for a scope that it is not registered for goes back with invalid_scope', async () => {
       const reader = await visitor.register({
@@ -278,7 +287,7 @@ describe('the authorization server', () => {
       expect((await visitor.redeem(app, code)).status).toBe(200);
     });
 
-    test('knows a client by the secret in the form alone', async () => {
+    test('knows a client by the secret in the form alone', proves('oauth.client-auth'), async () => {
       const other = await visitor.register({ ownerWorkspaceId: tenant.workspaceId });
       const code = await visitor.obtainCode(app);
       for (const changes of [
@@ -362,21 +371,25 @@ describe('the authorization server', () => {
   });
 
   describe('a refresh', () => {
-    test('gives another pair and voids the old token; its reuse ends the grant', async () => {
-      const [first, other] = [await visitor.obtainTokens(app), await visitor.obtainTokens(app)];
-      const { body: second } = await visitor.refresh(app, first.refresh_token);
-      expect(second.refresh_token).not.toBe(first.refresh_token);
-      expect(second.expires_in).toBe(900);
-      const { body: third } = await visitor.refresh(app, second.refresh_token);
-      expect(await useOf(third.access_token)).toBe('200');
-      expect(outcomeOf(await visitor.refresh(app, first.refresh_token))).toBe('400 invalid_grant');
-      expect(outcomeOf(await visitor.refresh(app, third.refresh_token))).toBe('400 invalid_grant');
-      for (const { access_token: token } of [first, second, third]) {
-        expect(await useOf(token)).toBe('401 invalid_token');
-      }
-      expect(await useOf(other.access_token)).toBe('200');
-      expect((await visitor.refresh(app, other.refresh_token)).status).toBe(200);
-    });
+    test(
+      'gives another pair and voids the old token; its reuse ends the grant',
+      proves('oauth.refresh.rotates'),
+      async () => {
+        const [first, other] = [await visitor.obtainTokens(app), await visitor.obtainTokens(app)];
+        const { body: second } = await visitor.refresh(app, first.refresh_token);
+        expect(second.refresh_token).not.toBe(first.refresh_token);
+        expect(second.expires_in).toBe(900);
+        const { body: third } = await visitor.refresh(app, second.refresh_token);
+        expect(await useOf(third.access_token)).toBe('200');
+        expect(outcomeOf(await visitor.refresh(app, first.refresh_token))).toBe('400 invalid_grant');
+        expect(outcomeOf(await visitor.refresh(app, third.refresh_token))).toBe('400 invalid_grant');
+        for (const { access_token: token } of [first, second, third]) {
+          expect(await useOf(token)).toBe('401 invalid_token');
+        }
+        expect(await useOf(other.access_token)).toBe('200');
+        expect((await visitor.refresh(app, other.refresh_token)).status).toBe(200);
+      },
+    );
 
     test('of one token by several at once succeeds for one alone, and is a reuse', async () => {
       const { refresh_token: token } = await visitor.obtainTokens(app);
@@ -421,17 +434,21 @@ describe('the authorization server', () => {
       expect(await useOf(whole.access_token)).toBe('200');
     });
 
-    test('token lives 30 days, to the millisecond, and each has its own', async () => {
-      const issuedAt = await service.now();
-      const [kept, late] = [await visitor.obtainTokens(app), await visitor.obtainTokens(app)];
-      await service.moveTo(issuedAt + 30 * DAY - 1);
-      const { status, body: next } = await visitor.refresh(app, kept.refresh_token);
-      expect(status).toBe(200);
-      await service.moveTo(issuedAt + 30 * DAY);
-      expect(outcomeOf(await visitor.refresh(app, late.refresh_token))).toBe('400 invalid_grant');
-      await service.moveTo(issuedAt + 59 * DAY);
-      expect((await visitor.refresh(app, next.refresh_token)).status).toBe(200);
-    });
+    test(
+      'takes a token for 30 days, to the millisecond, and each has its own',
+      proves('auth.oauth.token', 'limits.tokens'),
+      async () => {
+        const issuedAt = await service.now();
+        const [kept, late] = [await visitor.obtainTokens(app), await visitor.obtainTokens(app)];
+        await service.moveTo(issuedAt + 30 * DAY - 1);
+        const { status, body: next } = await visitor.refresh(app, kept.refresh_token);
+        expect(status).toBe(200);
+        await service.moveTo(issuedAt + 30 * DAY);
+        expect(outcomeOf(await visitor.refresh(app, late.refresh_token))).toBe('400 invalid_grant');
+        await service.moveTo(issuedAt + 59 * DAY);
+        expect((await visitor.refresh(app, next.refresh_token)).status).toBe(200);
+      },
+    );
   });
 
   describe('a revocation', () => {

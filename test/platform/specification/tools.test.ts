@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
+import { proves } from '../../support/proves.ts';
 import { type App, createOauthVisitor, decode, type OauthVisitor } from './oauth-visitor.ts';
 import { callMethod, callTool, ERAS, type Era, postMessage } from './tool-wire.ts';
 import {
@@ -77,32 +78,36 @@ describe('the tool server', () => {
     const call = (name: string, args: object = {}, token = agent.token): Promise<Json> =>
       callTool(service, era, token, name, args);
 
-    test('offers three tools, with strict inputs, outputs and all annotations', async () => {
-      const { message, headers } = await callMethod(service, era, agent.token, 'tools/list');
-      expect(headers.get('mcp-session-id')).toBeNull();
-      const { tools, nextCursor } = message.result;
-      expect(nextCursor ?? null).toBeNull();
-      expect(tools.map(({ name }: Json) => name).sort()).toEqual([LIST, READ, SEND]);
-      for (const tool of tools) {
-        expect(tool.description).toEqual(expect.any(String));
-        expect(tool.inputSchema).toMatchObject({ type: 'object', additionalProperties: false });
-        expect(tool.outputSchema).toMatchObject({ type: 'object' });
-        expect(tool.outputSchema.additionalProperties).not.toBe(false);
-        const reads = tool.name !== SEND;
-        expect(tool.annotations).toEqual({
-          readOnlyHint: reads,
-          destructiveHint: expect.any(Boolean),
-          idempotentHint: expect.any(Boolean),
-          openWorldHint: expect.any(Boolean),
-        });
-        expect(tool.annotations.destructiveHint && reads).toBe(false);
-      }
-      const byName = Object.fromEntries(tools.map((tool: Json) => [tool.name, tool]));
-      expect(byName[SEND].annotations.openWorldHint).toBe(true);
-      expect(byName[READ].description).toMatch(/untrusted/i);
-      const again = await callMethod(service, era, agent.token, 'tools/list');
-      expect(again.message.result.tools).toEqual(tools);
-    });
+    test(
+      'offers three tools, with strict inputs, outputs and all annotations',
+      proves('service.tools.offered'),
+      async () => {
+        const { message, headers } = await callMethod(service, era, agent.token, 'tools/list');
+        expect(headers.get('mcp-session-id')).toBeNull();
+        const { tools, nextCursor } = message.result;
+        expect(nextCursor ?? null).toBeNull();
+        expect(tools.map(({ name }: Json) => name).sort()).toEqual([LIST, READ, SEND]);
+        for (const tool of tools) {
+          expect(tool.description).toEqual(expect.any(String));
+          expect(tool.inputSchema).toMatchObject({ type: 'object', additionalProperties: false });
+          expect(tool.outputSchema).toMatchObject({ type: 'object' });
+          expect(tool.outputSchema.additionalProperties).not.toBe(false);
+          const reads = tool.name !== SEND;
+          expect(tool.annotations).toEqual({
+            readOnlyHint: reads,
+            destructiveHint: expect.any(Boolean),
+            idempotentHint: expect.any(Boolean),
+            openWorldHint: expect.any(Boolean),
+          });
+          expect(tool.annotations.destructiveHint && reads).toBe(false);
+        }
+        const byName = Object.fromEntries(tools.map((tool: Json) => [tool.name, tool]));
+        expect(byName[SEND].annotations.openWorldHint).toBe(true);
+        expect(byName[READ].description).toMatch(/untrusted/i);
+        const again = await callMethod(service, era, agent.token, 'tools/list');
+        expect(again.message.result.tools).toEqual(tools);
+      },
+    );
 
     test('lists the connections of the grant as the REST API does', async () => {
       const result = await call(LIST);
