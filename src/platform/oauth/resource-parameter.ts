@@ -4,15 +4,16 @@ import type { Parameters } from './parameters.ts';
 
 /**
  * The one resource that tokens are asked for (RFC 8707); null: all that are allowed. Compared as text with what
- * this server knows, never with the host that was asked. Throws `invalid_target`.
+ * this server knows, never with the host that was asked. Whoever calls has refused a repeated one. Throws
+ * `invalid_target`.
  */
 export function readResource(parameters: Parameters, allowed: readonly string[]): string | null {
-  if (!parameters.has('resource')) {
+  const resource = parameters.get('resource');
+  if (resource === null) {
     passed('resource', 'left out: all that are allowed');
     return null;
   }
-  const resource = parameters.get('resource');
-  if (resource === null || !allowed.includes(resource)) {
+  if (!allowed.includes(resource)) {
     throw new OauthError('invalid_target', 'resource must be one that this server issues tokens for');
   }
   passed('resource');

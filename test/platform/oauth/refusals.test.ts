@@ -52,7 +52,6 @@ const RETURNED: readonly (readonly [what: string, fields: Fields, error: string]
   ['scopes joined by a comma', { scope: 'messaging.read,messaging.send' }, 'invalid_scope'],
   ['an unknown resource', { resource: 'https://elsewhere.example/api' }, 'invalid_target'],
   ['a resource that is no address', { resource: 'api' }, 'invalid_target'],
-  ['an empty resource', { resource: '' }, 'invalid_target'],
   ['an empty list of connections', { connection_ids: '' }, 'invalid_request'],
   ['a list of connections without ids', { connection_ids: '[]' }, 'invalid_request'],
   ['a list of blanks', { connection_ids: ' ' }, 'invalid_request'],
@@ -108,6 +107,11 @@ describe('an authorize request', () => {
       expect(reply.headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
     }
     expect((await world.authorize(disabled)).status).toBe(400);
+  });
+
+  it('may have parameters without a value, which count as left out', async () => {
+    const reply = await world.authorize(app, { resource: '', scope: '', state: '' });
+    expect([returned(reply).has('code'), returned(reply).has('state')]).toEqual([true, false]);
   });
 
   it('gets no more than the app may have, and no connection of another workspace', async () => {
