@@ -253,6 +253,18 @@ describe('the authorization server', () => {
       expect([...(back?.keys() ?? [])].sort()).toEqual(['code', 'iss']);
     });
 
+    test('may hold parameters without a value, which count as left out', async () => {
+      const { back } = await visitor.authorize(app, { scope: '', state: '', resource: '' });
+      expect([...(back?.keys() ?? [])].sort()).toEqual(['code', 'iss']);
+      const { body: pair } = await visitor.redeem(app, String(back?.get('code')), { resource: '' });
+      expect(pair.scope?.split(' ')).toHaveLength(4);
+      const { body: next } = await visitor.refresh(app, pair.refresh_token, { scope: '', resource: '' });
+      expect(next.scope?.split(' ')).toHaveLength(4);
+      expect(await useOf(next.access_token)).toBe('200');
+      const empty = await visitor.authorize(app, { code_challenge_method: '' });
+      expect(empty.back?.get('error')).toBe('invalid_request');
+    });
+
     test('goes back to a redirect URI with a query, and keeps the query', async () => {
       const uri = `${REDIRECT_URI}?tenant=7`;
       const queried = await visitor.register({
