@@ -55,7 +55,6 @@ describe('the webhook of an OAuth app', () => {
     service.control('POST', `/contacts/${CONTACT}/messages`, { connectionId, text: 'in' });
   const send = (token: string, connectionId: string) =>
     ask(token, 'POST', '/messages', { connectionId, to: CONTACT, text: 'out' });
-  const firstOf = ({ connectionIds }: Tenant): string => String(connectionIds[0]);
 
   /** What came in at a path so far. */
   async function receivedAt(path: string): Promise<readonly ReceivedRequest[]> {
@@ -113,7 +112,7 @@ describe('the webhook of an OAuth app', () => {
         url: `https://app.example.com${registered.path}`,
         secretSet: true,
       });
-      await write(firstOf(tenant));
+      await write(tenant.first);
       expect(await receivedAt('/set')).toHaveLength(1);
       expect(await receivedAt('/own')).toHaveLength(1);
     },
@@ -126,7 +125,7 @@ describe('the webhook of an OAuth app', () => {
     const secrets = [String(app.webhookSecret)];
     const signedBy: (readonly boolean[])[] = [];
     for (const change of [['POST', '/webhook/rotate'], ['PUT', '/webhook'], null] as const) {
-      await write(firstOf(tenant));
+      await write(tenant.first);
       const last = (await receivedAt(app.path)).at(-1);
       if (last === undefined) throw new Error('Nothing came.');
       signedBy.push(secrets.map((secret) => isSigned(last, secret)));
@@ -163,10 +162,10 @@ describe('the webhook of an OAuth app', () => {
       for (const { access_token: token } of tokens) {
         expect((await readHook(token)).url).toBe(`https://app.example.com${app.path}`);
       }
-      for (const id of [granted, kept, firstOf(two), firstOf(three)]) await write(id);
+      for (const id of [granted, kept, two.first, three.first]) await write(id);
       const told = await toldTo(app);
       expect(told.map(({ event, connection_id: id }) => `${event} ${id}`).sort()).toEqual(
-        [`message.received ${granted}`, `message.received ${firstOf(two)}`].sort(),
+        [`message.received ${granted}`, `message.received ${two.first}`].sort(),
       );
     },
   );
@@ -174,15 +173,15 @@ describe('the webhook of an OAuth app', () => {
   test('hears nothing without messaging.events, and nothing after the grant has ended', async () => {
     const tenant = await addTenant(service);
     const app = await addSubscriber({ ownerWorkspaceId: tenant.workspaceId });
-    await write(firstOf(tenant));
+    await write(tenant.first);
     await tokenOf(app, { scope: 'messaging.read messaging.send messaging.manage' });
-    await write(firstOf(tenant));
+    await write(tenant.first);
     expect(await toldTo(app)).toEqual([]);
     const pair = await visitor.obtainTokens(app);
-    await write(firstOf(tenant));
+    await write(tenant.first);
     expect(await toldTo(app)).toHaveLength(1);
     await visitor.revoke(app, pair.refresh_token);
-    await write(firstOf(tenant));
+    await write(tenant.first);
     expect(await toldTo(app)).toHaveLength(1);
   });
 
@@ -196,13 +195,13 @@ describe('the webhook of an OAuth app', () => {
       for (const tenant of [paired, official]) {
         const app = await addSubscriber({ ownerWorkspaceId: tenant.workspaceId });
         const token = await tokenOf(app);
-        await write(firstOf(tenant));
-        expect(await send(token, firstOf(tenant))).toBe('200');
+        await write(tenant.first);
+        expect(await send(token, tenant.first)).toBe('200');
         await service.advance(60_000);
         if (tenant === paired) {
-          await service.control('POST', `/connections/${firstOf(tenant)}/outage`, { cause: 'session_lost' });
+          await service.control('POST', `/connections/${tenant.first}/outage`, { cause: 'session_lost' });
           await service.advance(300_000);
-          await service.control('POST', `/connections/${firstOf(tenant)}/recover`);
+          await service.control('POST', `/connections/${tenant.first}/recover`);
         }
         told.push(await eventsTo(app));
       }
@@ -226,16 +225,16 @@ describe('the webhook of an OAuth app', () => {
     await tokenOf(app);
     const licence = (status: string, ms: number) =>
       service.now().then((now) =>
-        service.control('PUT', `/connections/${firstOf(tenant)}/licence`, {
+        service.control('PUT', `/connections/${tenant.first}/licence`, {
           status,
           expiresAt: new Date(now + ms).toISOString(),
         }),
       );
     await licence('expired', 0);
-    await write(firstOf(tenant));
+    await write(tenant.first);
     expect(await toldTo(app)).toEqual([]);
     await licence('active', 86_400_000);
-    await write(firstOf(tenant));
+    await write(tenant.first);
     expect(await toldTo(app)).toHaveLength(1);
   });
 
@@ -248,10 +247,10 @@ describe('the webhook of an OAuth app', () => {
       const consent = async ({ workspaceId }: Tenant): Promise<string> =>
         (await visitor.obtainByPage(app, workspaceId)).access_token;
       const exchange = async (tenant: Tenant): Promise<string[]> => {
-        await write(firstOf(tenant));
-        expect(await send(tenant.key, firstOf(tenant))).toBe('200');
+        await write(tenant.first);
+        expect(await send(tenant.key, tenant.first)).toBe('200');
         await service.advance(60_000);
-        const told = (await toldTo(app)).filter(({ connection_id: id }) => id === firstOf(tenant));
+        const told = (await toldTo(app)).filter(({ connection_id: id }) => id === tenant.first);
         return [...new Set(told.map(({ event }) => event as string))].sort();
       };
       for (const tenant of [one, two]) {

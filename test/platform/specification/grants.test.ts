@@ -32,10 +32,10 @@ describe('an OAuth credential on the REST API', () => {
   afterAll(() => service.close());
 
   /** A workspace, and an app that its owner develops. */
-  async function addOwner(count = 1): Promise<Tenant & { readonly app: App; readonly first: string }> {
+  async function addOwner(count = 1): Promise<Tenant & { readonly app: App }> {
     const tenant = await addTenant(service, count);
     const app = await visitor.register({ ownerWorkspaceId: tenant.workspaceId });
-    return { ...tenant, app, first: String(tenant.connectionIds[0]) };
+    return { ...tenant, app };
   }
   const tokenOf = async (app: App, changes = {}): Promise<string> =>
     (await visitor.obtainTokens(app, changes)).access_token;

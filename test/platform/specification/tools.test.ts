@@ -37,13 +37,12 @@ describe('the tool server', () => {
   interface Agent extends Tenant {
     readonly app: App;
     readonly token: string;
-    readonly first: string;
   }
   async function addAgent(count = 1, changes = {}): Promise<Agent> {
     const tenant = await addTenant(service, count);
     const app = await visitor.register({ ownerWorkspaceId: tenant.workspaceId });
     const { access_token: token } = await visitor.obtainTokens(app, changes);
-    return { ...tenant, app, token, first: String(tenant.connectionIds[0]) };
+    return { ...tenant, app, token };
   }
   let contacts = 0;
   /** A person on the network to whom nobody has written. */
@@ -228,7 +227,7 @@ describe('the tool server', () => {
       const { error } = (await service.api(broken.token, 'POST', '/messages', message)).body;
       expect(refusalOf(await send(broken.first, to, broken.token))).toMatch(new RegExp(`^${error}: \\w`));
       const portal = await addTenant(service, 1, { kind: 'crm_portal' });
-      expect(refusalOf(await send(String(portal.connectionIds[0]), to))).toMatch(/^not_found/);
+      expect(refusalOf(await send(portal.first, to))).toMatch(/^not_found/);
       expect(await receivedBy(to)).toEqual([]);
     });
 

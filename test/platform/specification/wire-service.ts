@@ -87,6 +87,8 @@ export interface Tenant {
   readonly workspaceId: string;
   /** Ids, in the order of the numbers. */
   readonly connectionIds: readonly string[];
+  /** The first of them; empty when there is none. */
+  readonly first: string;
   /** For everything in it. */
   readonly key: string;
 }
@@ -111,7 +113,7 @@ export async function addTenant(
     );
   }
   const { key } = await control('POST', `/workspaces/${workspaceId}/api-keys`);
-  return { workspaceId, connectionIds, key };
+  return { workspaceId, connectionIds, first: connectionIds[0] ?? '', key };
 }
 
 let numbers = 0;
