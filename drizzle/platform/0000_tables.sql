@@ -97,6 +97,7 @@ CREATE TABLE "platform"."sends" (
 	"media_id" text,
 	"media_type" text,
 	"key_hash" "bytea",
+	"message_hash" "bytea" NOT NULL,
 	"answer" text,
 	"started_at" bigint NOT NULL,
 	"expires_at" bigint NOT NULL

@@ -403,6 +403,10 @@ export const ASSUMPTIONS = {
     { progressEveryMs: 5 * second, answerWithinMs: 45 * second, sameSendWithinMs: 10 * 60 * second },
     'Clients give up after 60 s and models call again; an equal message without a key is such a repeat for a while.',
   ),
+  toolKeys: assume(
+    'idempotency_key_reuse for another message',
+    'Models make up keys such as `1`: the answer of another message would say that this one was sent.',
+  ),
   toolRefusals: assume(
     'in the result, as `code: what to do`',
     'A model reads results, not HTTP statuses; 401 and 403 stay on HTTP, where clients look for them.',

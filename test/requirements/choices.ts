@@ -91,5 +91,7 @@ export const CHOICES = section(CHOICES_HEADING, {
     'A send through a tool answers after 45 s at the latest that it is in progress, and goes on.',
   'choice.tools.repeat':
     'A send through a tool without a key is made once for ten minutes after the last equal call.',
+  'choice.tools.key':
+    'A key of a send through a tool belongs to one message; with another it is `idempotency_key_reuse`.',
   'choice.tools.origin': 'Pages may call the tools, but no page on plain HTTP from another host.',
 });

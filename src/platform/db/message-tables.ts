@@ -54,6 +54,8 @@ export const sends = platformSchema.table(
     mediaId: text('media_id'),
     mediaType: text('media_type'),
     keyHash: bytea('key_hash'),
+    /** Of the message, for callers whose keys stand for one message each. */
+    messageHash: bytea('message_hash').notNull(),
     /** JSON of the answer; null while the send is in progress. */
     answer: text('answer'),
     startedAt: epochMs('started_at').notNull(),

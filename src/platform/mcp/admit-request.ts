@@ -22,6 +22,13 @@ export interface AdmittedRequest {
 /** A refusal of what was sent, for the protocol's own kind of answer. */
 export class UnreadableMessage extends Error {
   override readonly name = 'UnreadableMessage';
+  /** It is no JSON at all; else it is, and no message that is taken. */
+  readonly unparsed: boolean;
+
+  constructor(message: string, unparsed: boolean, cause?: unknown) {
+    super(message, { cause });
+    this.unparsed = unparsed;
+  }
 }
 
 /** A refusal for want of a scope, with all scopes that a client must ask for to have it beside its own. */
@@ -50,10 +57,11 @@ function calledTool(message: unknown): ToolName | null {
 async function readMessage(request: Request): Promise<unknown> {
   const message = await readJsonBody(request, ASSUMPTIONS.bodyBytes.value.other).catch((error: unknown) => {
     if (!(error instanceof PlatformError) || error.code !== 'invalid_request') throw error;
-    throw new UnreadableMessage(`the body ${error.hint ?? 'cannot be read'}`, { cause: error });
+    throw new UnreadableMessage(`the body ${error.hint ?? 'cannot be read'}`, true, error);
   });
-  if (Array.isArray(message)) throw new UnreadableMessage('one message a request; batches are not taken');
-  if (!isShallow(message)) throw new UnreadableMessage('the body nests too deep');
+  if (Array.isArray(message))
+    throw new UnreadableMessage('one message a request; batches are not taken', false);
+  if (!isShallow(message)) throw new UnreadableMessage('the body nests too deep', false);
   return message;
 }
 

@@ -33,7 +33,8 @@ const ADVICE: Readonly<Record<ErrorCode, string>> = {
   forbidden_portal_kind: NOT_BY_TOOLS,
   idempotency_in_progress: NOT_BY_TOOLS,
   idempotency_key_invalid: 'Give an `idempotencyKey` of at most 255 characters.',
-  idempotency_key_reuse: 'Give an `idempotencyKey` that you have not used before.',
+  idempotency_key_reuse:
+    'This `idempotencyKey` belongs to another message. Nothing was sent now. Leave the key out, or give one that was not used before.',
   invalid_phone_number: 'Give the number as international digits only, without `+` and without spaces.',
   invalid_webhook: NOT_BY_TOOLS,
   method_not_allowed: NOT_BY_TOOLS,

@@ -7,11 +7,12 @@ import { resourceMetadataUrl } from './resource-metadata.ts';
 
 /** Codes of JSON-RPC and of its transport over HTTP. */
 const PARSE_ERROR = -32_700;
+const INVALID_REQUEST = -32_600;
 const REFUSED = -32_000;
 
-/** A refusal in the protocol's own words, for what is no matter of the credential. */
-export function protocolRefusal(status: number, code: number, message: string): Answer {
-  return { status, body: { jsonrpc: '2.0', error: { code, message }, id: null } };
+/** A refusal in the protocol's own words, for what is no matter of the credential; it names no request. */
+function protocolRefusal(status: number, code: number, message: string): Answer {
+  return { status, body: { jsonrpc: '2.0', error: { code, message } } };
 }
 
 /** The challenge, with the scopes to ask for and where to find who issues tokens (RFC 6750, 3; RFC 9728, 5.1). */
@@ -24,8 +25,11 @@ function challenged(answer: Answer, scopes: readonly string[], baseUrls: BaseUrl
 
 /** The answer to a request that was not let in, or that failed before a tool ran. */
 export function refuseRequest(error: unknown, baseUrls: BaseUrls): Answer {
-  if (error instanceof UnreadableMessage)
-    return protocolRefusal(400, PARSE_ERROR, `Parse error: ${error.message}`);
+  if (error instanceof UnreadableMessage) {
+    return error.unparsed
+      ? protocolRefusal(400, PARSE_ERROR, `Parse error: ${error.message}`)
+      : protocolRefusal(400, INVALID_REQUEST, `Invalid request: ${error.message}`);
+  }
   if (error instanceof ScopeMissing) return challenged(answerOf(error.refusal), error.scopes, baseUrls);
   const answer = challenged(answerOf(error), ASSUMPTIONS.toolScopes.value, baseUrls);
   return answer.status === 405 ? { ...answer, headers: { ...answer.headers, Allow: 'POST' } } : answer;

@@ -34,10 +34,17 @@ export function sentAnswer(
 /** What became of a claim. */
 export type Claim =
   | { readonly outcome: 'claimed' }
-  /** The first send with this key has no answer yet. */
-  | { readonly outcome: 'held'; readonly messageId: string }
+  /** The first send with this key has no answer yet. `same`: it has the same recipient and text. */
+  | { readonly outcome: 'held'; readonly messageId: string; readonly same: boolean }
   /** The first send with this key was answered 200. */
-  | { readonly outcome: 'answered'; readonly answer: SendMessageAnswer };
+  | { readonly outcome: 'answered'; readonly answer: SendMessageAnswer; readonly same: boolean };
+
+/** Stands for connection, recipient and text; of files it knows only that they are files. */
+function hashMessage({ connectionId, to, text, media }: JournalEntry): Buffer {
+  return createHash('sha256')
+    .update(JSON.stringify([connectionId, to, text, media !== null]))
+    .digest();
+}
 
 /**
  * Claims a key for a send, or tells what the send that holds it came to. Keys are per workspace and free
@@ -51,16 +58,17 @@ export async function claimSend(
   now: number,
 ): Promise<Claim> {
   const key = idempotencyKey === null ? null : createHash('sha256').update(idempotencyKey).digest();
+  const message = hashMessage(entry);
   const expiresAt = now + ASSUMPTIONS.sendKeyLifetimeMs.value;
   const claimed = await db.query(
     `INSERT INTO platform.sends AS held
        (message_id, workspace_id, connection_id, recipient, text, media_id, media_type, key_hash, started_at,
-        expires_at)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+        expires_at, message_hash)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
      ON CONFLICT (workspace_id, key_hash) WHERE key_hash IS NOT NULL
      DO UPDATE SET message_id = excluded.message_id, connection_id = excluded.connection_id,
        recipient = excluded.recipient, text = excluded.text, media_id = excluded.media_id,
-       media_type = excluded.media_type, answer = NULL,
+       media_type = excluded.media_type, message_hash = excluded.message_hash, answer = NULL,
        started_at = excluded.started_at, expires_at = excluded.expires_at
        WHERE held.answer IS NOT NULL AND held.expires_at <= excluded.started_at
      RETURNING message_id`,
@@ -75,17 +83,20 @@ export async function claimSend(
       key,
       now,
       expiresAt,
+      message,
     ],
   );
   if (claimed.length > 0) return { outcome: 'claimed' };
-  const [held] = await db.query<{ message_id: string; answer: string | null }>(
-    'SELECT message_id, answer FROM platform.sends WHERE workspace_id = $1 AND key_hash = $2',
-    [entry.workspaceId, key],
+  const [held] = await db.query<{ message_id: string; answer: string | null; same: boolean }>(
+    `SELECT message_id, answer, message_hash = $3 AS same FROM platform.sends
+     WHERE workspace_id = $1 AND key_hash = $2`,
+    [entry.workspaceId, key, message],
   );
   // Freed in between: the key is there for the taking.
   if (held === undefined) return claimSend(db, entry, idempotencyKey, now);
-  if (held.answer === null) return { outcome: 'held', messageId: held.message_id };
-  return { outcome: 'answered', answer: JSON.parse(held.answer) };
+  const { same } = held;
+  if (held.answer === null) return { outcome: 'held', messageId: held.message_id, same };
+  return { outcome: 'answered', answer: JSON.parse(held.answer), same };
 }
 
 /** Frees the key of a send that was refused or failed. */

@@ -51,7 +51,10 @@ interface Options {
 interface SendManner {
   /** False is the degraded case: the phone gets it, nothing is stored. Default: true. */
   readonly persist?: boolean;
-  /** Waits for the first send with the key in place of `in_progress`. Default: false. */
+  /**
+   * For callers who make up keys: waits for the first send with the key in place of `in_progress`, and throws
+   * `idempotency_key_reuse` where that is another message. Default: false.
+   */
   readonly joins?: boolean;
 }
 
@@ -124,6 +127,10 @@ export function createSender(options: Options): Sender {
     for (;;) {
       const claimed = await gate.shared(() => claimSend(database, entry, key, clock.now()));
       if (claimed.outcome === 'claimed') return null;
+      if (joins && !claimed.same) {
+        const why = 'the first send with this key was another message';
+        throw new PlatformError('idempotency_key_reuse', { check: 'state', why });
+      }
       if (claimed.outcome === 'answered') return claimed.answer;
       const first = underWay.get(claimed.messageId);
       if (first === undefined) {

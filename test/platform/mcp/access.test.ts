@@ -141,6 +141,15 @@ describe('what cannot be read', () => {
       const { status } = await post(origin, token, body);
       expect([body.slice(0, 60), status]).toEqual([body.slice(0, 60), expected]);
     }
+    const refused = async (body: string): Promise<unknown> => (await post(origin, token, body)).body;
+    expect(await refused('{')).toEqual({
+      jsonrpc: '2.0',
+      error: { code: -32_700, message: 'Parse error: the body must be JSON' },
+    });
+    expect(await refused('[]')).toEqual({
+      jsonrpc: '2.0',
+      error: { code: -32_600, message: 'Invalid request: one message a request; batches are not taken' },
+    });
   });
 
   it('is refused whatever headers go with it', async () => {

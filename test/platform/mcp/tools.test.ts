@@ -166,6 +166,32 @@ describe('a repeated send', () => {
     expect([await received(to), await received(other)].map(({ length }) => length)).toEqual([5, 1]);
   });
 
+  it(
+    'with the key of another message is refused, while that is sent and afterwards',
+    proves('choice.tools.key'),
+    async () => {
+      const [to, other] = [newPhone(), newPhone()];
+      const idempotencyKey = 'made up by a model';
+      const first = await send({ to, idempotencyKey });
+      for (const changed of [{ to: other }, { to, text: 'hello!' }]) {
+        const { isError, text } = await send({ ...changed, idempotencyKey });
+        expect([isError, text]).toEqual([
+          true,
+          expect.stringMatching(/^idempotency_key_reuse: .*Nothing was sent now\. Leave the key out/),
+        ]);
+      }
+      expect((await send({ to, idempotencyKey })).output).toMatchObject({
+        messageId: first.output['messageId'],
+        alreadySent: true,
+      });
+      const racing = await Promise.all(
+        ['one', 'two', 'three'].map((text) => send({ to, text, idempotencyKey: 'raced for' })),
+      );
+      expect(racing.filter(({ isError }) => !isError)).toHaveLength(1);
+      expect([await received(to), await received(other)].map(({ length }) => length)).toEqual([2, 0]);
+    },
+  );
+
   it('of many at once is made once', async () => {
     const to = newPhone();
     const results = await Promise.all(Array.from({ length: 10 }, () => send({ to })));

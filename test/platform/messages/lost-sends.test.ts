@@ -127,6 +127,7 @@ describe('a send whose process died', () => {
     expect(await claimSend(service.database, again, 'slow', later)).toEqual({
       outcome: 'held',
       messageId: entry.messageId,
+      same: true,
     });
   });
 });
