@@ -90,10 +90,10 @@ describe('an account whose polls fail', () => {
     proves('errors.client.never-retries-key', 'errors.client.branches-on-code'),
     async () => {
       bench.service.apiKeys.clear();
-      expect(await bench.poll()).toEqual({ kind: 'refused' });
+      expect(await bench.poll()).toEqual({ kind: 'refused', code: 'invalid_key' });
       bench.service.requests = [];
       await bench.clock.advance(30 * 24 * 60 * 60_000);
-      expect(await bench.poll({ impatient: true })).toEqual({ kind: 'refused' });
+      expect(await bench.poll({ impatient: true })).toEqual({ kind: 'refused', code: 'invalid_key' });
       expect(bench.service.requests).toEqual([]);
       expect(await readPollState(bench.database, ACCOUNT)).toMatchObject({ lastErrorCode: 'invalid_key' });
       bench.service.apiKeys.add('key-2');

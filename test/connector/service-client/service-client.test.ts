@@ -43,7 +43,11 @@ async function failure(run: Promise<unknown>): Promise<unknown> {
   );
 }
 
-beforeAll(() => nock.disableNetConnect());
+beforeAll(() => {
+  // A file before it in the same process may have switched it off.
+  if (!nock.isActive()) nock.activate();
+  nock.disableNetConnect();
+});
 afterEach(() => {
   const pending = nock.pendingMocks();
   nock.cleanAll();
