@@ -137,9 +137,11 @@ describe('consent', () => {
 
     test('is refused by a button, and the app is told', async () => {
       const app = await visitor.register();
-      const { back } = await (await visitor.openPage(app, tenant.workspaceId)).press('deny');
+      const page = await visitor.openPage(app, tenant.workspaceId);
+      const { back } = await page.press('deny');
       const { error_description: _, ...said } = Object.fromEntries(back ?? []);
       expect(said).toEqual({ error: 'access_denied', state: 'state-1', iss: visitor.metadata.issuer });
+      expect((await page.press('allow')).back?.get('code') ?? null).toBeNull();
       expect(await grantsOf(app)).toEqual([]);
     });
 
@@ -221,6 +223,8 @@ describe('consent', () => {
         const userCode = shownCode(page);
         expect((await enter(workspaceId, userCode)).status).toBe(201);
         expect((await enter(workspaceId, userCode)).status).toBeGreaterThanOrEqual(400);
+        expect((await page.press('portal', {}, '')).back).toBeNull();
+        expect((await page.press('portal', { form: 'wrong' })).back).toBeNull();
         const done = await page.press('portal');
         expect(outcome(done)).toBe('code');
         const { body: pair } = await visitor.redeem(app, codeOf(done));
@@ -238,6 +242,14 @@ describe('consent', () => {
       expect(await grantsOf(app)).toEqual([]);
       const { back } = await page.press('deny');
       expect(back?.get('error')).toBe('access_denied');
+    });
+
+    test('is not needed any more once the visitor has refused', async () => {
+      const { app, page, workspaceId } = await openPortal();
+      expect((await page.press('deny')).back?.get('error')).toBe('access_denied');
+      expect((await enter(workspaceId, shownCode(page))).status).toBeGreaterThanOrEqual(400);
+      expect((await page.press('portal')).back?.get('code') ?? null).toBeNull();
+      expect(await grantsOf(app)).toEqual([]);
     });
 
     test('is not given by a code that is too old', async () => {
