@@ -164,8 +164,8 @@ describe('a replay', () => {
     const told2 = (await readAllChanges(database)).slice(told);
     expect(told2.map(({ type, message_id }) => [message_id, type])).toEqual([
       ['m0', 'message.created'],
-      ['m1', 'message.updated'],
       ['m3', 'message.created'],
+      ['m1', 'message.updated'],
       ['o1', 'message.status'],
     ]);
     expect(told2.every(({ seq }) => seq !== null)).toBe(true);
