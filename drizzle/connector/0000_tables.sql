@@ -85,6 +85,7 @@ CREATE TABLE "connector"."creations" (
 CREATE TABLE "connector"."change_batches" (
 	"id" bigint PRIMARY KEY NOT NULL,
 	"size" integer NOT NULL,
+	"told_at" bigint NOT NULL,
 	"last_seq" bigint
 );
 --> statement-breakpoint
@@ -330,8 +331,9 @@ CREATE INDEX "accounts_subscription" ON "connector"."accounts" USING btree ("sub
 CREATE INDEX "connections_account" ON "connector"."connections" USING btree ("account_id");--> statement-breakpoint
 CREATE INDEX "creations_due" ON "connector"."creations" USING btree ("next_attempt_at") WHERE "connector"."creations"."next_attempt_at" is not null;--> statement-breakpoint
 CREATE UNIQUE INDEX "change_batches_seq" ON "connector"."change_batches" USING btree ("last_seq") WHERE "connector"."change_batches"."last_seq" is not null;--> statement-breakpoint
+CREATE INDEX "change_batches_told" ON "connector"."change_batches" USING btree ("told_at");--> statement-breakpoint
 CREATE INDEX "change_batches_unnumbered" ON "connector"."change_batches" USING btree ("id") WHERE "connector"."change_batches"."last_seq" is null;--> statement-breakpoint
-CREATE INDEX "changes_message" ON "connector"."changes" USING btree ("message_id") WHERE "connector"."changes"."message_id" is not null and ("connector"."changes"."via" is not null or "connector"."changes"."source" <> 'webhook');--> statement-breakpoint
+CREATE INDEX "changes_message" ON "connector"."changes" USING btree ("message_id") WHERE "connector"."changes"."message_id" is not null and "connector"."changes"."type" <> 'message.created' and ("connector"."changes"."via" is not null or "connector"."changes"."source" <> 'webhook');--> statement-breakpoint
 CREATE INDEX "changes_outbound" ON "connector"."changes" USING btree (("data" ->> 'id')) WHERE "connector"."changes"."type" = 'outbound.updated';--> statement-breakpoint
 CREATE INDEX "messages_newest" ON "connector"."messages" USING btree ("connection_id","direction","created_at" DESC NULLS FIRST);--> statement-breakpoint
 CREATE INDEX "messages_peer" ON "connector"."messages" USING btree ("connection_id","peer","created_at" DESC NULLS FIRST) WHERE "connector"."messages"."peer" is not null;--> statement-breakpoint

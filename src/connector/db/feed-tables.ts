@@ -37,11 +37,14 @@ export const changes = connectorSchema.table(
   },
   (table) => [
     primaryKey({ name: 'changes_pkey', columns: [table.batch, table.position] }),
-    /** For traces: what no delivery brought, and the sends. A delivery in the inbox names its batch itself. */
+    /**
+     * For traces: what no delivery brought, and the sends. A delivery in the inbox names its batch itself, and how a
+     * message became known is found by the time: a catch-up brings many, and here each would make it dearer.
+     */
     index('changes_message')
       .on(table.messageId)
       .where(
-        sql`${table.messageId} is not null and (${table.via} is not null or ${table.source} <> 'webhook')`,
+        sql`${table.messageId} is not null and ${table.type} <> 'message.created' and (${table.via} is not null or ${table.source} <> 'webhook')`,
       ),
     index('changes_outbound')
       .on(sql`(${table.data} ->> 'id')`)
@@ -60,10 +63,13 @@ export const changeBatches = connectorSchema.table(
     /** Taken from `connector.change_batch_id` once every changed row is locked. */
     id: bigint('id', { mode: 'number' }).primaryKey(),
     size: integer('size').notNull(),
+    /** The time of its changes. */
+    toldAt: epochMs('told_at').notNull(),
     lastSeq: bigint('last_seq', { mode: 'number' }),
   },
   (table) => [
     uniqueIndex('change_batches_seq').on(table.lastSeq).where(sql`${table.lastSeq} is not null`),
+    index('change_batches_told').on(table.toldAt),
     index('change_batches_unnumbered').on(table.id).where(sql`${table.lastSeq} is null`),
   ],
 );

@@ -25,11 +25,11 @@ changed AS (
   INSERT INTO connector.changes (batch, position, ${columns})
   SELECT (SELECT b.id FROM batch b), row_number() OVER (), t.* FROM (
   ${rows}) t
-  RETURNING position
+  RETURNING at
 ),
 told AS (
-  INSERT INTO connector.change_batches (id, size)
-  SELECT (SELECT b.id FROM batch b), count(*) FROM changed HAVING count(*) > 0
+  INSERT INTO connector.change_batches (id, size, told_at)
+  SELECT (SELECT b.id FROM batch b), count(*), max(at) FROM changed HAVING count(*) > 0
   RETURNING size
 )`;
 }

@@ -45,11 +45,19 @@ export interface MessageChangeRow {
 const CHANGE = `c.batch, b.last_seq - b.size + c.position as seq, c.position, c.at, c.type,
   c.connection_id as "connectionId", c.source, c.via, c.status, c.previous_status as previous`;
 
-// Two indexes: what no delivery brought is found by its message, the rest by the batches that deliveries name.
+// What no delivery brought is found by its message, the rest by the batches that deliveries name. That the message
+// became known stands in a batch of the very time.
 const CHANGES = `
   select ${CHANGE}
+    from connector.messages m
+    join connector.change_batches b on b.told_at = m.first_seen_at
+    join connector.changes c on c.batch = b.id and c.message_id = m.id and c.connection_id = m.connection_id
+   where m.id = $1 and (c.via is not null or c.source <> 'webhook') and c.type = 'message.created'
+  union all
+  select ${CHANGE}
     from connector.changes c left join connector.change_batches b on b.id = c.batch
-   where c.message_id = $1 and (c.via is not null or c.source <> 'webhook') and c.type <> 'outbound.updated'
+   where c.message_id = $1 and (c.via is not null or c.source <> 'webhook')
+     and c.type in ('message.status', 'message.updated')
   union all
   select ${CHANGE}
     from connector.changes c left join connector.change_batches b on b.id = c.batch

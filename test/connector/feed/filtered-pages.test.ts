@@ -26,8 +26,8 @@ beforeAll(async () => {
     slowly,
   );
   await database.query(
-    `INSERT INTO connector.change_batches (id, size, last_seq)
-     SELECT n, 5, n * 5 FROM generate_series(1, ${CHANGES / 5}) n`,
+    `INSERT INTO connector.change_batches (id, size, told_at, last_seq)
+     SELECT n, 5, 0, n * 5 FROM generate_series(1, ${CHANGES / 5}) n`,
     [],
     slowly,
   );

@@ -120,8 +120,8 @@ describe('numbering changes', () => {
 
   it('takes more than one statement holds', async () => {
     await database.query(
-      `WITH made AS (INSERT INTO connector.change_batches (id, size)
-         SELECT nextval('connector.change_batch_id'), 2 FROM generate_series(1, 2300) RETURNING id)
+      `WITH made AS (INSERT INTO connector.change_batches (id, size, told_at)
+         SELECT nextval('connector.change_batch_id'), 2, 0 FROM generate_series(1, 2300) RETURNING id)
        INSERT INTO connector.changes (batch, position, type, at, account_id, connection_id, source, data)
        SELECT id, position, 'connection.updated', 0, 'a', 'c', 'poll', '{}'
          FROM made, generate_series(1, 2) AS position`,
