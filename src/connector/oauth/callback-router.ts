@@ -23,8 +23,8 @@ export function routeCallback(consents: Consents, logger: Logger): Router {
 
 async function finish(consents: Consents, request: Request, logger: Logger) {
   try {
-    const query = request.originalUrl.split('?')[1] ?? '';
-    return pageOf(await consents.finish(new URLSearchParams(query)));
+    const [, ...query] = request.originalUrl.split('?');
+    return pageOf(await consents.finish(new URLSearchParams(query.join('?'))));
   } catch (err) {
     logger.error({ err }, 'a consent could not be finished');
     return UNAVAILABLE;

@@ -35,7 +35,10 @@ export interface Oauth {
   readonly consents: Consents;
   /** Ends a grant at the service whose account was removed. One try, in the background. */
   revokeRemoved(accountId: string, sealedRefreshToken: string): void;
-  /** Brings the app's subscription into the database, and keeps grants alive. Throws what the database throws. */
+  /**
+   * Brings the app's subscription and the address of its service into the database, and keeps grants alive. Throws
+   * what the database throws.
+   */
   start(): Promise<void>;
   /** Resolves when every grant that is due was refreshed and every revocation was tried. */
   settle(): Promise<void>;
@@ -83,6 +86,7 @@ export function createOauth(options: OauthOptions): Oauth {
         'insert into connector.subscriptions (id, account_id) values ($1, null) on conflict do nothing',
         [subscriptionId],
       );
+      await followSettings(options, subscriptionId);
       if (keeps) keeper.start();
     },
     async settle() {
@@ -95,4 +99,26 @@ export function createOauth(options: OauthOptions): Oauth {
       await Promise.all(revoking);
     },
   };
+}
+
+/** The accounts of the app are at the address that the settings name. Those of another app cannot be used. */
+async function followSettings(
+  { app, database, logger }: Pick<OauthOptions, 'app' | 'database' | 'logger'>,
+  subscriptionId: string,
+): Promise<void> {
+  await database.query(
+    `update connector.accounts set base_url = $2, credential_version = credential_version + 1
+      where kind = 'oauth' and subscription_id = $1 and base_url is distinct from $2`,
+    [subscriptionId, app.baseUrl],
+  );
+  const [others] = await database.query<{ count: number }>(
+    `select count(*)::integer as count from connector.accounts where kind = 'oauth' and subscription_id <> $1`,
+    [subscriptionId],
+  );
+  if (others !== undefined && others.count > 0) {
+    logger.warn(
+      { count: others.count },
+      'accounts of another OAuth app are left alone; each needs a new consent, or the client id and address of before',
+    );
+  }
 }

@@ -37,7 +37,7 @@ export async function storeGrant(
   const pair = await sealTokens(keyRing, accountId, issued, now);
   const before = await database.transaction(async (tx): Promise<GrantRow | null | 'gone'> => {
     if (flow.accountId === null) await insertAccount(tx, options, flow, accountId, now);
-    else if (!(await renewAccount(tx, flow, accountId))) return 'gone';
+    else if (!(await renewAccount(tx, options, flow, accountId))) return 'gone';
     const replaced = await readGrant(tx, accountId);
     await putGrant(tx, accountId, pair, issued.scope, now);
     await resumePolls(tx, accountId);
@@ -63,13 +63,22 @@ async function insertAccount(
   );
 }
 
-/** The version of the credential rises, so that every process takes the account up again. */
-async function renewAccount(tx: Queryable, { label }: OpenFlow, id: string): Promise<boolean> {
+/**
+ * The version of the credential rises, so that every process takes the account up again. It is this app's from now
+ * on, also if an app before it had begun it.
+ */
+async function renewAccount(
+  tx: Queryable,
+  { baseUrl, subscriptionId }: StoreGrantOptions,
+  { label }: OpenFlow,
+  id: string,
+): Promise<boolean> {
   const rows = await tx.query(
     `update connector.accounts
-        set credential_version = credential_version + 1, label = coalesce($2, label)
+        set credential_version = credential_version + 1, label = coalesce($2, label), base_url = $3,
+            subscription_id = $4
       where id = $1 and kind = 'oauth' returning id`,
-    [id, label],
+    [id, label, baseUrl, subscriptionId],
   );
   return rows.length > 0;
 }

@@ -2,9 +2,12 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { examine } from '../../../src/connector/doctor/examine.ts';
 import type { Report } from '../../../src/connector/doctor/finding.ts';
+import { createOauth } from '../../../src/connector/oauth/oauth.ts';
 import { appSubscriptionId } from '../../../src/connector/oauth/oauth-app.ts';
 import { connectorAccountList, startedGrant } from '../../../src/contract/connector/accounts.ts';
 import { syncStatus } from '../../../src/contract/connector/sync.ts';
+import { createLogger } from '../../../src/runtime/logger/logger.ts';
+import { createKeyRing } from '../../../src/runtime/sealing/key-ring.ts';
 import { proves } from '../../support/proves.ts';
 import { openForDoctor } from '../doctor/examined-system.ts';
 import {
@@ -145,7 +148,8 @@ describe('a consent', () => {
 
   it('is finished once, and coming back again changes nothing', async () => {
     const { authorizationUrl } = await begin();
-    const query = auth.approve(authorizationUrl);
+    // RFC 3986 lets a question mark stand in a query.
+    const query = `from=a?b&${auth.approve(authorizationUrl)}`;
     const head = await running.ask('HEAD', `/oauth/callback?${query}`, { token: null });
     expect(head.status).toBe(400);
     const before = auth.requests.length;
@@ -267,6 +271,20 @@ describe('a grant that has ended', () => {
     expect(await poll(id)).toBeNull();
   });
 
+  it('of an app that was replaced goes on under the new one after a consent', async () => {
+    const id = await connect();
+    await world.database.query(
+      "update connector.accounts set subscription_id = 'app-before', base_url = 'http://127.0.0.1:1/api/v1' where id = $1",
+      [id],
+    );
+    await connect({ accountId: id });
+    expect(await poll(id)).toBeNull();
+    expect(await accountOf(id)).toMatchObject({
+      baseUrl: world.service.baseUrl,
+      subscriptionId: appSubscriptionId({ authUrl: auth.url, clientId: 'client-1' }),
+    });
+  });
+
   it('and was forgotten, since the key that sealed it is lost, waits for a consent', async () => {
     const id = await connect();
     await world.database.query('delete from connector.oauth_grants where account_id = $1', [id]);
@@ -284,6 +302,42 @@ describe('a grant that has ended', () => {
     const [revocation] = auth.requests.slice(before);
     expect(revocation?.path).toBe('/revoke');
     expect(revocation?.fields.get('token')).toMatch(/^refresh-/);
+  });
+});
+
+describe('a process that starts', () => {
+  it('brings the address of the service to the accounts of its app, and tells of those of another', async () => {
+    const [moved, foreign] = [await connect(), await connect()];
+    await world.database.query(
+      "update connector.accounts set base_url = 'http://127.0.0.1:1/api/v1' where id = any($1::text[])",
+      [[moved, foreign]],
+    );
+    await world.database.query("update connector.accounts set subscription_id = 'app-before' where id = $1", [
+      foreign,
+    ]);
+    const lines: string[] = [];
+    const logger = createLogger({
+      level: 'warn',
+      name: 'test',
+      destination: { write: (line) => lines.push(line) },
+    });
+    const started = createOauth({
+      app: auth.app(world.service.baseUrl),
+      database: world.database,
+      keyRing: createKeyRing([world.sealingKey]),
+      clock: world.clock,
+      logger,
+      owner: 'third',
+      random: () => 0,
+      keeps: false,
+      onRefreshEnd: () => undefined,
+      onGranted: async () => undefined,
+    });
+    await started.start();
+    await started.close();
+    expect(await accountOf(moved)).toMatchObject({ baseUrl: world.service.baseUrl });
+    expect(await accountOf(foreign)).toMatchObject({ baseUrl: 'http://127.0.0.1:1/api/v1' });
+    expect(lines.find((line) => line.includes('accounts of another OAuth app'))).toContain('"count":1');
   });
 });
 
