@@ -24,7 +24,7 @@ const stateless: Era = {
       'io.modelcontextprotocol/clientCapabilities': {},
     };
     return {
-      message: { ...rest, method, params: { ...params, _meta: meta } },
+      message: { ...rest, method, params: { ...params, _meta: { ...params._meta, ...meta } } },
       headers: {
         'mcp-protocol-version': '2026-07-28',
         'mcp-method': method,
@@ -36,9 +36,12 @@ const stateless: Era = {
 
 export const ERAS: readonly Era[] = [afterHandshake('2025-06-18'), afterHandshake('2025-11-25'), stateless];
 
-/** An answer of the tool server; `message` is the JSON-RPC response in it, null for none. */
+/** An answer of the tool server. */
 export interface ToolReply extends Reply {
+  /** The JSON-RPC response in it; null for none. */
   readonly message: Json;
+  /** What a stream told before the response. */
+  readonly notifications: readonly Json[];
 }
 
 /** Posts a body as it is. */
@@ -58,13 +61,14 @@ export async function postMessage(
     },
     body: typeof body === 'string' ? body : JSON.stringify(body),
   });
-  return { ...reply, message: reply.body ?? lastEvent(reply) };
+  const events = readEvents(reply);
+  return { ...reply, message: reply.body ?? events.at(-1) ?? null, notifications: events.slice(0, -1) };
 }
 
-/** The response is the last message of a stream. */
-function lastEvent({ headers, text }: Reply): Json {
-  if (!/^text\/event-stream/.test(headers.get('content-type') ?? '')) return null;
-  const data = text
+/** The messages of a stream; the response is the last. */
+function readEvents({ headers, text }: Reply): readonly Json[] {
+  if (!/^text\/event-stream/.test(headers.get('content-type') ?? '')) return [];
+  return text
     .split(/\r?\n\r?\n/)
     .map((event) =>
       event
@@ -73,8 +77,8 @@ function lastEvent({ headers, text }: Reply): Json {
         .map((line) => line.slice(5).trimStart())
         .join('\n'),
     )
-    .filter((event) => event !== '');
-  return JSON.parse(data.at(-1) ?? 'null');
+    .filter((event) => event !== '')
+    .map((event) => JSON.parse(event));
 }
 
 let requests = 0;

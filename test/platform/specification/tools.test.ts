@@ -165,9 +165,12 @@ describe('the tool server', () => {
         expect(result.isError ?? false, JSON.stringify(result).slice(0, 500)).toBe(false);
         return result.structuredContent;
       };
-      const { messageId } = await send();
+      const first = await send();
+      const { messageId } = first;
       expect(await send()).toMatchObject({ messageId, alreadySent: true });
       expect(await receivedBy(to)).toMatchObject([{ messageId, text }]);
+      const other = { connectionId: agent.first, to, text: 'never', idempotencyKey: first.idempotencyKey };
+      expect(refusalOf(await call(SEND, other))).toMatch(/^idempotency_key_reuse: \w/);
       const meant = await send({ idempotencyKey: `again-${to}` });
       expect(meant.messageId).not.toBe(messageId);
       expect(await receivedBy(to)).toHaveLength(2);
@@ -372,6 +375,43 @@ describe('the tool server', () => {
       expect(refusalOf(result)).toMatch(/^warmup_limited: \w/);
     });
 
+    test('hears every 5 s of a send that takes long, and after 45 s that it goes on', async () => {
+      const { token, first } = await addAgent();
+      await service.control('POST', `/connections/${first}/outage`, {
+        cause: 'session_ageing',
+        heals: false,
+      });
+      await service.control('PUT', '/timing', { sendScale: 1 });
+      const to = await addContact();
+      let answered = false;
+      const call = callMethod(service, modern, token, 'tools/call', {
+        name: SEND,
+        arguments: { connectionId: first, to, text: 'slow' },
+        _meta: { progressToken: 'token-1' },
+      }).finally(() => {
+        answered = true;
+      });
+      while (!answered) await service.advance(2500);
+      const { message, notifications } = await call;
+      expect(message.result.structuredContent).toMatchObject({
+        status: 'in_progress',
+        messageId: null,
+        idempotencyKey: expect.any(String),
+        alreadySent: false,
+      });
+      expect(notifications.length).toBeGreaterThan(0);
+      const progress = notifications.map(({ params }) => params.progress);
+      expect(progress).toEqual([...new Set(progress)].sort((one, two) => one - two));
+      for (const notification of notifications) {
+        expect(notification).toMatchObject({
+          method: 'notifications/progress',
+          params: { progressToken: 'token-1' },
+        });
+      }
+      await service.control('POST', `/connections/${first}/recover`);
+      await service.control('PUT', '/timing', { sendScale: 0 });
+    });
+
     test('types each result, names itself in it, and says how long a list is good for', async () => {
       const { token } = await addAgent();
       const list = (await callMethod(service, modern, token, 'tools/list')).message.result;
@@ -454,7 +494,9 @@ describe('the tool server', () => {
       const list = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
       const garbled = await postMessage(service, token, '{"jsonrpc":', version);
       expect([garbled.status, garbled.message.error.code]).toEqual([400, -32700]);
-      expect((await postMessage(service, token, [list, list], version)).status).toBe(400);
+      expect(garbled.message).not.toHaveProperty('id');
+      const batch = await postMessage(service, token, [list, list], version);
+      expect([batch.status, batch.message.error.code]).toEqual([400, -32600]);
       expect((await postMessage(service, token, { id: 1, method: 'tools/list' }, version)).status).toBe(400);
     });
 
