@@ -10,13 +10,15 @@ import { startCrashingConnector } from '../support/crashing-connector.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { exchangeMessages, readTellingConnections } from '../support/exchange-messages.ts';
 import { followFeed, readFeed } from '../support/follow-feed.ts';
-import { createCaller, readAllEntries, readAllMessages } from '../support/read-lists.ts';
+import { type Caller, createCaller, readAllEntries, readAllMessages } from '../support/read-lists.ts';
 
 const TOKEN = 'token-of-a-campaign';
 const DOWN_MS = 3_000;
 const AROUND_MS = 1_500;
 const RECEIPTS_MS = 10_000;
 const MESSAGES = 20_000;
+/** So many events make a difference. */
+const FELT = 20;
 
 test('three seconds of absence at full rate are made up for by a poll', { timeout: 180_000 }, async () => {
   const [connectorDatabase, platformDatabase] = await Promise.all([
@@ -67,17 +69,19 @@ test('three seconds of absence at full rate are made up for by a poll', { timeou
     names: Array.from({ length: MESSAGES }, (_, number) => String(number)),
     signal: over.signal,
   });
-  await systemClock.sleep(AROUND_MS);
-  await connector.down(DOWN_MS);
+  // However busy the machine is, some events come before the absence, and some are lost in it.
+  const told = (outcome: string) =>
+    expect.poll(() => count(sandbox, outcome), { timeout: 60_000, interval: 500 }).toBeGreaterThan(FELT);
+  await Promise.all([systemClock.sleep(AROUND_MS), told('delivered')]);
+  await connector.down(async () => {
+    await systemClock.sleep(DOWN_MS);
+    await told('dropped');
+  });
   await systemClock.sleep(AROUND_MS);
   over.abort();
   await exchange;
   await sandbox('POST', '/clock/advance', { ms: RECEIPTS_MS });
   await service.settle();
-
-  const deliveries = await readAllEntries<{ outcome: string }>(sandbox, '/deliveries?limit=100');
-  expect(deliveries.filter(({ outcome }) => outcome === 'dropped').length).toBeGreaterThan(20);
-  expect(deliveries.filter(({ outcome }) => outcome === 'delivered').length).toBeGreaterThan(20);
 
   const api = createCaller(url, TOKEN);
   await api('POST', '/v1/sync', {});
@@ -88,3 +92,8 @@ test('three seconds of absence at full rate are made up for by a poll', { timeou
   expect(checkFeed(feed)).toEqual([]);
   expect(checkFollowed(reader.changes, feed)).toEqual([]);
 });
+
+/** Deliveries that came to this end. */
+async function count(sandbox: Caller, outcome: string): Promise<number> {
+  return (await readAllEntries<object>(sandbox, `/deliveries?outcome=${outcome}&limit=100`)).length;
+}

@@ -17,6 +17,7 @@ test('a database that freezes and thaws costs no acknowledged event and hangs no
   const during = await strike(campaign, 1, async () => {
     proxy.freeze();
     await systemClock.sleep(7_000);
+    await felt(campaign);
     proxy.thaw();
   });
   expect(during.answers.get(503)).toBeGreaterThan(0);
@@ -40,7 +41,7 @@ test('a database whose connections are cut again and again costs no acknowledged
 test('a commit whose answer is lost is repeated and has one effect', { timeout: 120_000 }, async () => {
   const { campaign, proxy } = await startBehindProxy();
   await strike(campaign, 5, async () => {
-    for (let losses = 0; losses < 20; losses += 1) {
+    for (let losses = 0; losses < 20 || (losses < 200 && !(await hasRepeats(campaign))); losses += 1) {
       await systemClock.sleep(50);
       proxy.freeze('down');
       await systemClock.sleep(40);
@@ -48,12 +49,7 @@ test('a commit whose answer is lost is repeated and has one effect', { timeout: 
       proxy.thaw();
     }
   });
-  const [log] = await withSql(
-    campaign.databaseUrl,
-    (sql) => sql`select count(*)::int4 as rows from connector.inbox`,
-  );
-  const taken = campaign.sender.sent.filter(({ acknowledged }) => acknowledged).length;
-  expect(log?.['rows']).toBeGreaterThan(taken);
+  expect(await hasRepeats(campaign)).toBe(true);
   await expectRecovered(campaign, 6);
 });
 
@@ -63,6 +59,7 @@ test('a database that refuses connections for two seconds is found again', { tim
     await proxy.refuse();
     proxy.cut();
     await systemClock.sleep(2_000);
+    await felt(campaign);
     await proxy.accept();
   });
   expect(during.answers.get(503)).toBeGreaterThan(0);
@@ -77,11 +74,26 @@ test('a database that takes no writes is answered 503 until it does again', {
     await setReadOnly(campaign, true);
     proxy.cut();
     await systemClock.sleep(1_000);
+    await felt(campaign);
     await setReadOnly(campaign, false);
   });
   expect(during.answers.get(503)).toBeGreaterThan(0);
   await expectRecovered(campaign, 10);
 });
+
+/** Resolves when an attempt was answered 503: a busy machine is slow to make one. */
+async function felt(campaign: Campaign): Promise<void> {
+  await expect.poll(() => campaign.sender.answered(503), { timeout: 60_000 }).toBeGreaterThan(0);
+}
+
+/** Whether the log has an event twice: a commit without an answer was made again. */
+async function hasRepeats({ databaseUrl }: Campaign): Promise<boolean> {
+  const [log] = await withSql(
+    databaseUrl,
+    (sql) => sql`select count(*) > count(distinct body) as repeats from connector.inbox`,
+  );
+  return log?.['repeats'] === true;
+}
 
 async function startBehindProxy(): Promise<{ campaign: Campaign; proxy: FaultProxy }> {
   const started = Promise.withResolvers<FaultProxy>();
@@ -114,11 +126,16 @@ async function strike(campaign: Campaign, seed: number, fault: () => Promise<voi
 /** The next second is healthy, and no promise was broken. */
 async function expectRecovered(campaign: Campaign, seed: number): Promise<void> {
   const before = campaign.summarize();
-  await campaign.underLoad(seed, PACE, () => systemClock.sleep(1_000));
+  const healthy = campaign.sender.answered(200);
+  await campaign.underLoad(seed, PACE, async () => {
+    await systemClock.sleep(1_000);
+    await expect
+      .poll(() => campaign.sender.answered(200), { timeout: 60_000 })
+      .toBeGreaterThan(healthy + 100);
+  });
   const after = campaign.summarize();
   expect(after.answers.get(503)).toBe(before.answers.get(503));
   expect(after.broken).toBe(before.broken);
-  expect(after.acknowledged).toBeGreaterThan(before.acknowledged + 100);
   await campaign.catchUp();
   expect(await campaign.findViolations()).toEqual([]);
 }

@@ -21,8 +21,8 @@ export interface CrashingConnector {
   crash(times: number, random: () => number): Promise<CrashReport>;
   /** Ends it as an operator does and starts it again. Resolves with its exit code when it serves again. */
   restart(): Promise<number | NodeJS.Signals>;
-  /** Kills it and starts it again after `ms`. Resolves when it serves again. */
-  down(ms: number): Promise<void>;
+  /** Kills it and starts it again when `away` is over. Resolves when it serves again. */
+  down(away: () => Promise<unknown>): Promise<void>;
   /** Ends it as an operator does. Resolves with its exit code, or the signal that ended it. */
   stop(): Promise<number | NodeJS.Signals>;
 }
@@ -108,9 +108,9 @@ export async function startCrashingConnector(
       await serving.promise;
       return how;
     },
-    async down(ms) {
+    async down(away) {
       await end('SIGKILL');
-      await systemClock.sleep(ms);
+      await away();
       await begin();
       await serving.promise;
     },

@@ -41,6 +41,8 @@ export interface Pace {
 export interface LoadSender {
   /** Everything sent so far, in the order in which it was done with. */
   readonly sent: readonly SentEvent[];
+  /** Attempts that were answered with this status so far, those of events that are not done with, too. */
+  answered(status: number): number;
   /** Sends one event and resolves when the service would be done with it. */
   deliver(event: LoadEvent): Promise<SentEvent[]>;
   /**
@@ -78,6 +80,7 @@ export function createLoadSender(options: LoadSenderOptions): LoadSender {
   const sent: SentEvent[] = [];
   const retrying = new Set<Promise<SentEvent>>();
   const flying = new Set<Promise<Attempt>>();
+  const answers = new Map<number, number>();
 
   async function deliverCopy(event: LoadEvent, lane: number, onRetry: () => void): Promise<SentEvent> {
     const key = typeof secret === 'string' ? secret : secret();
@@ -97,6 +100,7 @@ export function createLoadSender(options: LoadSenderOptions): LoadSender {
       const attempt = await flight;
       flying.delete(flight);
       attempts.push(attempt);
+      if (attempt.status !== null) answers.set(attempt.status, (answers.get(attempt.status) ?? 0) + 1);
       acknowledged = attempt.status !== null && attempt.status >= 200 && attempt.status < 300;
       if (acknowledged) break;
     }
@@ -116,6 +120,7 @@ export function createLoadSender(options: LoadSenderOptions): LoadSender {
 
   return {
     sent,
+    answered: (status) => answers.get(status) ?? 0,
     deliver,
     async run(events, pace, signal) {
       const open: Promise<unknown>[] = [];
