@@ -529,6 +529,28 @@ describe('the access token of a grant', () => {
     }
   });
 
+  it('is waited for ten seconds, twice, and asked for again later', async () => {
+    const id = await connect();
+    world.clock.jump(16 * MINUTE);
+    const nextRequest = () =>
+      new Promise<void>((resolve) => {
+        auth.onRequest = () => resolve();
+      });
+    auth.fault = () => 'hang';
+    const first = nextRequest();
+    const polling = poll(id);
+    await first;
+    const second = nextRequest();
+    await world.clock.advance(10_000);
+    await second;
+    await world.clock.advance(10_000);
+    expect(await polling).toBe('oauth_deadline');
+    auth.fault = () => undefined;
+    auth.onRequest = () => undefined;
+    world.clock.jump(6 * MINUTE);
+    expect(await poll(id)).toBeNull();
+  });
+
   it('is fetched with the same refresh token when an answer was lost before the server acted', async () => {
     const id = await connect();
     world.clock.jump(16 * MINUTE);
