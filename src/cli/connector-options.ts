@@ -47,7 +47,8 @@ export function connectorOptions(
   }
   const oauth = readOauthApp(settings);
   problems.push(...oauth.problems);
-  if (baseUrl !== undefined && apiKey === undefined && oauth.app === undefined) {
+  const namesApp = oauth.app !== undefined || oauth.problems.length > 0;
+  if (baseUrl !== undefined && apiKey === undefined && !namesApp) {
     missing(
       'SERVICE_API_KEY',
       'found nothing, but SERVICE_BASE_URL is set; without an OAuth app both are needed to call the service.',

@@ -24,7 +24,8 @@ const COMMAND = {
     'port-base': {
       type: 'string',
       value: 'N',
-      description: 'listen on N, N+10, N+11 and N+20 (default 4000); 0 takes free ports',
+      description:
+        'listen on N, N+10, N+11 and N+20 (default 4000); 0 takes free ports, without an OAuth app',
     },
     'data-dir': {
       type: 'string',

@@ -137,6 +137,17 @@ describe('npm run connector, asked wrongly', () => {
     expect(() => connectorOptions(env, () => undefined)).toThrow(named);
   });
 
+  it('asks for no API key where the OAuth app is what is wrong', () => {
+    const plain = {
+      ...OAUTH_WITHOUT_SECRET,
+      SERVICE_CLIENT_SECRET: 's',
+      SERVICE_AUTH_URL: 'http://auth.example',
+    };
+    const read = () => connectorOptions(plain, () => undefined);
+    expect(read).toThrow('SERVICE_AUTH_URL: is plain http');
+    expect(read).not.toThrow('SERVICE_API_KEY');
+  });
+
   it('takes an OAuth app without an API key', () => {
     const whole = { ...OAUTH_WITHOUT_SECRET, SERVICE_CLIENT_SECRET: 'secret' };
     expect(connectorOptions(whole, () => undefined)).toMatchObject({
