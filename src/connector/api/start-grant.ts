@@ -23,7 +23,7 @@ export function startGrant({ database, consents }: StartGrantOptions): Operation
     }
     const { accountId = null } = body;
     const account = accountId === null ? null : await readAccount(database, accountId);
-    if (accountId !== null && account?.kind !== 'oauth') throw notFound('account');
+    if (accountId !== null && account?.kind !== 'oauth') throw notFound('OAuth account');
     const { authorizationUrl, expiresAt } = await consents.begin(body).catch((error: unknown) => {
       throw describeServiceFailure(error);
     });

@@ -198,7 +198,8 @@ describe('a consent', () => {
 
   it('for an account that is no grant, or is gone, is not begun', async () => {
     for (const accountId of ['default', 'nobody']) {
-      expect((await ask('POST', '/v1/accounts/oauth', { body: { accountId } })).status).toBe(404);
+      const refused = await ask('POST', '/v1/accounts/oauth', { body: { accountId } });
+      expect(refused).toMatchObject({ status: 404, body: { message: 'No OAuth account with this id.' } });
     }
   });
 });
