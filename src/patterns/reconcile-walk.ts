@@ -125,8 +125,8 @@ export function restartOldest(coverage: Coverage): Coverage {
 
 /**
  * One period: the newest page first, so that a long catch-up never blinds the newest, then the oldest gaps,
- * up to `maxPages` or as long as `mayReadOn` says. A cursor that keeps being lost doubles the budget, or cursors that live shorter than a
- * period would start the same gap again for ever.
+ * up to `maxPages` or as long as `mayReadOn` says. A cursor that keeps being lost doubles the budget, or cursors
+ * that live shorter than a period would start the same gap again for ever.
  * Throws what `read` and `commit` throw, and `StalledWalk`; what was committed until then stays.
  */
 export async function walkCoverage<Item extends { createdAt: number }>(
