@@ -368,6 +368,12 @@ describe('the doctor', () => {
     expect(old?.verdict).toBe('problem');
     expect(old?.advice[0]).toContain(`Post {"accountId": "${id}"} to /v1/accounts/oauth`);
     world.service.events = [];
+    world.service.fault = ({ path }) =>
+      path === '/webhook' ? { status: 403, body: { error: 'insufficient_scope' } } : undefined;
+    const narrow = finding(await examineAccount(id), 'scopes');
+    expect(narrow?.says).toContain('lacks messaging.events');
+    expect(narrow?.advice[0]).toContain('/v1/accounts/oauth');
+    world.service.fault = () => undefined;
     auth.revokeAll();
     expect(await poll(id)).toBe('reauth_required');
     const ended = finding(await examineAccount(id), 'polls');

@@ -1,8 +1,8 @@
 import { ServiceRefusal, ServiceUnreachable } from '../../service-client/service-errors.ts';
 import { explainUnreachable } from '../explain-unreachable.ts';
-import type { ServiceFacts } from '../facts.ts';
+import type { ExaminedAccount, ServiceFacts } from '../facts.ts';
 import { type Check, type Finding, ok, problem, warning } from '../finding.ts';
-import { count, span } from '../wording.ts';
+import { count, howToConsent, span } from '../wording.ts';
 
 const SLOW_MS = 5_000;
 
@@ -15,7 +15,7 @@ export const serviceAnswers: Check<ServiceFacts> = {
   title: 'the service answers',
   async look({ account, service }) {
     const asked = await service.connections();
-    if (!asked.ok) return explainFailure(asked.error, account.baseUrl ?? '');
+    if (!asked.ok) return explainFailure(asked.error, account);
     const evidence = [
       `GET /connections answered in ${span(asked.ms)} with ${count(asked.value.length, 'connection')}.`,
     ];
@@ -33,7 +33,8 @@ export function isShut(finding: Finding): boolean {
   return finding.verdict === 'problem' && !finding.says.includes('messaging.read');
 }
 
-function explainFailure(error: unknown, baseUrl: string): Finding {
+function explainFailure(error: unknown, { id, kind, ...account }: ExaminedAccount): Finding {
+  const baseUrl = account.baseUrl ?? '';
   if (error instanceof ServiceUnreachable) {
     const { says, advice } = explainUnreachable(error, URL.parse(baseUrl)?.host ?? 'the service');
     return problem(says, { evidence: [`SERVICE_BASE_URL is ${baseUrl}.`], advice: [advice] });
@@ -63,10 +64,12 @@ function explainFailure(error: unknown, baseUrl: string): Finding {
         ],
       });
     case 'insufficient_scope':
-      return problem('The API key lacks the scope messaging.read, so nothing can be polled.', {
+      return problem('The credential lacks the scope messaging.read, so nothing can be polled.', {
         evidence,
         advice: [
-          'Give the key the scope messaging.read in the developer portal; it counts from the next call on.',
+          kind === 'oauth'
+            ? `It takes a new consent, with this scope. ${howToConsent(id)}`
+            : 'Give the key the scope messaging.read in the developer portal; it counts from the next call on.',
         ],
       });
     case 'rate_limited':
