@@ -7,8 +7,11 @@ import { promisify } from 'node:util';
 
 /** Where Linux keeps files in memory. */
 const MEMORY = '/dev/shm';
+const GIB = 1024 ** 3;
 /** More than a whole run was ever seen to take. */
-const ROOM_BYTES = 4 * 1024 ** 3;
+const ROOM_BYTES = 4 * GIB;
+/** Files there count as memory, of which the tests themselves need some. */
+const MEMORY_BYTES = ROOM_BYTES + 4 * GIB;
 
 /**
  * The folder for a run's temporary files: in memory where that has room and may hold programs, else the
@@ -24,6 +27,7 @@ export function listScratchFolders(): string[] {
 }
 
 async function hasRoom(folder: string): Promise<boolean> {
+  if (process.availableMemory() < MEMORY_BYTES) return false;
   const found = await statfs(folder).catch(() => undefined);
   return found !== undefined && found.bavail * found.bsize >= ROOM_BYTES;
 }
