@@ -21,7 +21,9 @@ import { readWebhookPath } from './webhook-path.ts';
 
 export interface ReceiverLimits extends CommitQueueLimits {
   readonly bodyBytes: number;
-  /** For one statement; two, and the wait before them, must end before the sender gives up after 10 s. */
+  /** For the look at whose connections a shared subscription tells. */
+  readonly assignDeadlineMs: number;
+  /** For one statement; two, the look and the wait before them must end before the sender gives up after 10 s. */
   readonly commitDeadlineMs: number;
 }
 
@@ -31,6 +33,7 @@ const OUT_OF_WINDOW: ReadonlySet<Refusal> = new Set(['stale_timestamp', 'future_
 /** The limits a receiver has unless told otherwise. */
 export const RECEIVER_LIMITS: ReceiverLimits = {
   bodyBytes: MIB,
+  assignDeadlineMs: 700,
   commitDeadlineMs: 2_500,
   inFlight: 2,
   overlapItems: 24,
@@ -96,7 +99,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
 
   /** Resolves with the deliveries of the batch that were not stored. */
   async function commitAssigned(batch: readonly RawDelivery[]): Promise<ReadonlySet<RawDelivery>> {
-    const assigned = await assignAccounts(database, batch, limits.commitDeadlineMs).catch((err: unknown) => {
+    const assigned = await assignAccounts(database, batch, limits.assignDeadlineMs).catch((err: unknown) => {
       logger.error({ err, count: batch.length }, 'the accounts of deliveries could not be read');
       return null;
     });
