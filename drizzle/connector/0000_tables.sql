@@ -179,6 +179,7 @@ CREATE TABLE "connector"."oauth_flows" (
 	"id" text PRIMARY KEY NOT NULL,
 	"account_id" text,
 	"label" text,
+	"return_url" text,
 	"sealed_verifier" text NOT NULL,
 	"created_at" bigint NOT NULL,
 	"expires_at" bigint NOT NULL,

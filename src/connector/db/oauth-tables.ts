@@ -35,9 +35,11 @@ export const oauthFlows = connectorSchema.table(
   {
     /** SHA-256 of the `state`. */
     id: text('id').primaryKey(),
-    /** The account that gets a new grant; null: a new account is made. */
+    /** The account that gets the grant; null: a new one is made, whose id is noted here once it is. */
     accountId: text('account_id'),
     label: text('label'),
+    /** Where the browser goes afterwards; null: it stays on a page of ours. */
+    returnUrl: text('return_url'),
     sealedVerifier: text('sealed_verifier').notNull(),
     createdAt: epochMs('created_at').notNull(),
     expiresAt: epochMs('expires_at').notNull(),

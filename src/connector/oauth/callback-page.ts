@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { ConsentEnd } from './consents.ts';
+import type { ConsentEnd, FinishedConsent } from './consents.ts';
 
 const STYLE = `body{font:16px/1.5 system-ui,sans-serif;max-width:34rem;margin:12vh auto;padding:0 1.25rem;color:#1b1b1b;background:#fff}
 h1{font-size:1.4rem;margin:0 0 .5rem}p{margin:.5rem 0}code{font-size:.9em;color:#555}
@@ -32,17 +32,23 @@ interface Text {
   readonly code?: string;
 }
 
-/** Says how a consent ended. Nothing that came with the request is on the page. */
-export function pageOf(end: ConsentEnd): CallbackPage {
+/**
+ * Says how a consent ended, and leads on to where the CRM wants its customer. Nothing that came with the request is on
+ * the page. It leads on by itself, and not by a redirect: pages that post a consent may forbid redirects to others.
+ */
+export function pageOf({ end, returnUrl }: FinishedConsent): CallbackPage {
   const { status, title, says, code } = textOf(end);
   const named = code === undefined ? '' : `\n<p><code>${code}</code></p>`;
+  const onward = returnUrl === null ? null : attribute(returnTo(returnUrl, end));
+  const refresh = onward === null ? '' : `\n<meta http-equiv="refresh" content="0; url=${onward}">`;
+  const link = onward === null ? '' : `\n<p><a href="${onward}">Continue</a></p>`;
   const html = `<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${title}</title><style>${STYLE}</style></head>
+<title>${title}</title><style>${STYLE}</style>${refresh}</head>
 <body><main>
 <h1>${title}</h1>
-<p>${says}</p>${named}
+<p>${says}</p>${named}${link}
 </main></body>
 </html>
 `;
@@ -50,7 +56,23 @@ export function pageOf(end: ConsentEnd): CallbackPage {
 }
 
 /** The page when our own store or the way to it fails. */
-export const UNAVAILABLE: CallbackPage = pageOf({ kind: 'failed', code: 'unavailable' });
+export const UNAVAILABLE: CallbackPage = pageOf({
+  end: { kind: 'failed', code: 'unavailable' },
+  returnUrl: null,
+});
+
+/** The address that the CRM gave, with what it needs to go on. */
+function returnTo(returnUrl: string, end: ConsentEnd): string {
+  const url = new URL(returnUrl);
+  url.searchParams.set('outcome', end.kind === 'failed' ? end.code : end.kind);
+  if (end.kind === 'connected') url.searchParams.set('accountId', end.accountId);
+  return url.href;
+}
+
+/** A parsed address has no quotes and no angle brackets any more. */
+function attribute(href: string): string {
+  return href.replaceAll('&', '&amp;');
+}
 
 function textOf(end: ConsentEnd): Text {
   switch (end.kind) {

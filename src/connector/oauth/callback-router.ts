@@ -1,11 +1,11 @@
 import { type Request, type Response, Router } from 'express';
 import type { Logger } from '../../runtime/logger/logger.ts';
-import { PAGE_HEADERS, pageOf, UNAVAILABLE } from './callback-page.ts';
+import { type CallbackPage, PAGE_HEADERS, pageOf, UNAVAILABLE } from './callback-page.ts';
 import type { Consents } from './consents.ts';
 import { CALLBACK_PATH } from './oauth-app.ts';
 
 /** What is told to those who ask for the head alone. */
-const NOTHING = pageOf({ kind: 'unknown' });
+const NOTHING = pageOf({ end: { kind: 'unknown' }, returnUrl: null });
 
 /**
  * Serves `GET /oauth/callback`, where the customer's browser comes back. The `state` guards it, so it takes no token.
@@ -21,7 +21,7 @@ export function routeCallback(consents: Consents, logger: Logger): Router {
   return router;
 }
 
-async function finish(consents: Consents, request: Request, logger: Logger) {
+async function finish(consents: Consents, request: Request, logger: Logger): Promise<CallbackPage> {
   try {
     const [, ...query] = request.originalUrl.split('?');
     return pageOf(await consents.finish(new URLSearchParams(query.join('?'))));

@@ -5,9 +5,10 @@ import type { Logger } from '../../runtime/logger/logger.ts';
 import { ServiceError } from '../service-client/service-errors.ts';
 import type { AuthorizationServer, IssuedTokens } from './authorization-server.ts';
 import {
+  type ClosedFlow,
   flowId,
   insertFlow,
-  noteOutcome,
+  noteFailure,
   type OpenFlow,
   readFlow,
   takeFlow,
@@ -49,16 +50,24 @@ export interface StartedConsent {
  * - `failed`: the code says why, see `OauthRefusal` and `OauthUnreachable`.
  */
 export type ConsentEnd =
-  | { readonly kind: 'connected'; readonly again: boolean }
+  | { readonly kind: 'connected'; readonly accountId: string; readonly again: boolean }
   | { readonly kind: 'unknown' | 'used' | 'expired' }
   | { readonly kind: 'failed'; readonly code: string };
+
+/** A callback that is done with, and where its browser goes from here; null: nowhere. */
+export interface FinishedConsent {
+  readonly end: ConsentEnd;
+  readonly returnUrl: string | null;
+}
+
+const UNKNOWN: FinishedConsent = { end: { kind: 'unknown' }, returnUrl: null };
 
 /** Begins consents and finishes them. Any process can finish what another one has begun. */
 export interface Consents {
   /** Throws a `ServiceError` when the authorization server cannot be found, or what the database throws. */
   begin(request: StartGrantRequest): Promise<StartedConsent>;
   /** Takes what the customer's browser brought back. Throws what the database throws. */
-  finish(returned: URLSearchParams): Promise<ConsentEnd>;
+  finish(returned: URLSearchParams): Promise<FinishedConsent>;
 }
 
 /** Implements `OAuth 2.0`: authorization code, PKCE S256, `state` of one use, `iss`. */
@@ -80,24 +89,35 @@ export function createConsents(options: ConsentsOptions): Consents {
       logger.warn({ err, accountId: stored.accountId }, 'a grant is kept, and is taken up later');
     });
     if (stored.replaced !== null) await options.revoke(stored.replaced);
-    return { kind: 'connected', again: false };
+    return { kind: 'connected', accountId: stored.accountId, again: false };
   }
 
   async function fail(flow: OpenFlow, code: string): Promise<ConsentEnd> {
     logger.warn({ errorCode: code }, 'a consent has brought no grant');
-    await noteOutcome(database, flow.id, code);
+    await noteFailure(database, flow.id, code);
     return { kind: 'failed', code };
   }
 
-  async function explainUntaken(id: string): Promise<ConsentEnd> {
-    const flow = await readFlow(database, id);
-    if (flow === null) return { kind: 'unknown' };
-    if (flow.outcome === 'connected') return { kind: 'connected', again: true };
-    return { kind: flow.usedAt === null ? 'expired' : 'used' };
+  function explain({ outcome, accountId, usedAt }: ClosedFlow): ConsentEnd {
+    if (outcome === 'connected' && accountId !== null) return { kind: 'connected', accountId, again: true };
+    return { kind: usedAt === null ? 'expired' : 'used' };
+  }
+
+  /** Redeems the code of a flow that this callback has taken. */
+  async function redeem(flow: OpenFlow, returned: URLSearchParams, state: string): Promise<ConsentEnd> {
+    const codeVerifier = await keyRing.open(flow.sealedVerifier, verifierContext(flow.id));
+    let issued: IssuedTokens;
+    try {
+      issued = await server.redeem(returned, { state, codeVerifier });
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error;
+      return await fail(flow, error instanceof OauthRefusal ? error.error : error.code);
+    }
+    return await keep(flow, issued);
   }
 
   return {
-    async begin({ accountId, label, scopes, connectionIds }) {
+    async begin({ accountId, label, scopes, connectionIds, returnUrl }) {
       const state = randomBytes(32).toString('base64url');
       const codeVerifier = randomBytes(32).toString('base64url');
       const request = { state, codeVerifier, scopes, connectionIds };
@@ -108,27 +128,27 @@ export function createConsents(options: ConsentsOptions): Consents {
       const sealedVerifier = await keyRing.seal(codeVerifier, verifierContext(id));
       await insertFlow(
         database,
-        { id, accountId: accountId ?? null, label: label ?? null, sealedVerifier, createdAt, expiresAt },
+        {
+          id,
+          accountId: accountId ?? null,
+          label: label ?? null,
+          returnUrl: returnUrl ?? null,
+          sealedVerifier,
+          createdAt,
+          expiresAt,
+        },
         FORGET_AFTER_MS,
       );
       return { authorizationUrl, expiresAt };
     },
     async finish(returned) {
       const [state, ...others] = returned.getAll('state');
-      if (state === undefined || others.length > 0 || state.length > LONGEST_STATE)
-        return { kind: 'unknown' };
+      if (state === undefined || others.length > 0 || state.length > LONGEST_STATE) return UNKNOWN;
       const id = flowId(state);
-      const flow = await takeFlow(database, id, clock.now());
-      if (flow === null) return await explainUntaken(id);
-      const codeVerifier = await keyRing.open(flow.sealedVerifier, verifierContext(id));
-      let issued: IssuedTokens;
-      try {
-        issued = await server.redeem(returned, { state, codeVerifier });
-      } catch (error) {
-        if (!(error instanceof ServiceError)) throw error;
-        return await fail(flow, error instanceof OauthRefusal ? error.error : error.code);
-      }
-      return await keep(flow, issued);
+      const taken = await takeFlow(database, id, clock.now());
+      if (taken !== null) return { end: await redeem(taken, returned, state), returnUrl: taken.returnUrl };
+      const closed = await readFlow(database, id);
+      return closed === null ? UNKNOWN : { end: explain(closed), returnUrl: closed.returnUrl };
     },
   };
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Database, Queryable } from '../../runtime/database/database.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
 import type { IssuedTokens } from './authorization-server.ts';
-import { noteOutcome, type OpenFlow } from './flow-store.ts';
+import { noteConnected, type OpenFlow } from './flow-store.ts';
 import { type GrantRow, openTokens, readGrant, type SealedPair, sealTokens } from './grant-store.ts';
 
 export interface StoreGrantOptions {
@@ -41,7 +41,7 @@ export async function storeGrant(
     const replaced = await readGrant(tx, accountId);
     await putGrant(tx, accountId, pair, issued.scope, now);
     await resumePolls(tx, accountId);
-    await noteOutcome(tx, flow.id, 'connected');
+    await noteConnected(tx, flow.id, accountId);
     return replaced;
   });
   if (before === 'gone') return null;

@@ -51,7 +51,10 @@ export const connectorAccount = z.object({
   reauth: reauth.nullable().describe('Why and since when the customer must consent again; null: need not.'),
   subscriptionId: identifier,
   webhookPath: z.string().describe('Path of its webhook at this connector.'),
-  webhookUrl: z.string().nullable().describe('Registered at the service; null: none by this connector.'),
+  webhookUrl: z
+    .string()
+    .nullable()
+    .describe('Registered at the service by this connector; null: none, as for every grant of an OAuth app.'),
   webhookRegisteredAt: dateTime.nullable(),
   secretInDoubt: z
     .boolean()
@@ -92,6 +95,14 @@ export const startGrantRequest = z.strictObject({
   label: z.string().min(1).max(200).optional().describe("The CRM's own name of the account."),
   scopes: z.array(scope).min(1).optional(),
   connectionIds: z.array(listedId).min(1).max(500).optional(),
+  returnUrl: z
+    .url({ protocol: /^https?$/ })
+    .max(2048)
+    .regex(/^https?:\/\/[^/?#@]+([/?][^#]*)?$/i, 'must hold no credentials and no fragment')
+    .optional()
+    .describe(
+      "Where the customer's browser goes afterwards, with `outcome` (`connected`, or why not) and `accountId` in its query; absent: it stays on a page of the connector.",
+    ),
 });
 export type StartGrantRequest = z.infer<typeof startGrantRequest>;
 

@@ -69,7 +69,7 @@ export const SYNC_ENDPOINTS = {
     answers: [
       {
         status: 200,
-        description: 'A page that says it is done.',
+        description: 'A page that says it is done, or that leads on to the `returnUrl` of the consent.',
         contentType: 'text/html',
         schema: z.string(),
       },
