@@ -63,7 +63,7 @@ export function connectorOptions(
   if (settings.WEBHOOK_PUBLIC_URL !== undefined && baseUrl === undefined) {
     missing(
       'WEBHOOK_PUBLIC_URL',
-      'cannot be registered without SERVICE_BASE_URL and a credential, SERVICE_API_KEY or an OAuth app; set them, or remove it.',
+      'is told to nobody without SERVICE_BASE_URL and a credential, SERVICE_API_KEY or an OAuth app; set them, or remove it.',
     );
   }
   if (token === undefined || keys === undefined || problems.length > 0)

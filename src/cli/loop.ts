@@ -1,5 +1,6 @@
+import { webhookUrl } from '../connector/accounts/registrations.ts';
 import type { ChangeHandlers } from '../connector/handover/handlers.ts';
-import { callbackUrl, type OauthApp } from '../connector/oauth/oauth-app.ts';
+import { appSubscriptionId, callbackUrl, type OauthApp } from '../connector/oauth/oauth-app.ts';
 import type { SandboxInfo } from '../contract/sandbox/info.ts';
 import type { Clock } from '../runtime/clock/clock.ts';
 import { openDatabase } from '../runtime/database/database.ts';
@@ -92,8 +93,13 @@ export async function startLoop(options: LoopOptions): Promise<Loop> {
     if (options.ports.connector === 0) return undefined;
     const { baseUrl, authUrl } = service.sandbox.info();
     const publicUrl = `http://127.0.0.1:${port}`;
-    const app = await service.sandbox.connectorApp(callbackUrl({ publicUrl }));
-    return { baseUrl, authUrl, publicUrl, clientId: app.clientId, clientSecret: app.clientSecret };
+    // The host of its webhook leads here already when the address is checked.
+    service.attach(publicUrl);
+    const { clientId, clientSecret, webhookSecret } = await service.sandbox.connectorApp({
+      redirectUri: callbackUrl({ publicUrl }),
+      webhookUrl: (id) => webhookUrl(service.webhookUrl, appSubscriptionId({ authUrl, clientId: id })),
+    });
+    return { baseUrl, authUrl, publicUrl, clientId, clientSecret, webhookSecret };
   }
 
   async function close(): Promise<void> {

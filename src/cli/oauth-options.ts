@@ -8,6 +8,7 @@ export interface OauthSettings {
   readonly SERVICE_AUTH_URL: string | undefined;
   readonly SERVICE_CLIENT_ID: string | undefined;
   readonly SERVICE_CLIENT_SECRET: Secret | undefined;
+  readonly SERVICE_CLIENT_WEBHOOK_SECRET: Secret | undefined;
   readonly CONNECTOR_PUBLIC_URL: string | undefined;
 }
 
@@ -24,7 +25,12 @@ export function readOauthApp(settings: OauthSettings): {
   readonly problems: readonly ConfigurationProblem[];
 } {
   const given = NAMES.filter((name) => settings[name] !== undefined);
-  if (given.length === 0) return { app: undefined, problems: [] };
+  const { SERVICE_CLIENT_WEBHOOK_SECRET: webhookSecret } = settings;
+  if (given.length === 0) {
+    if (webhookSecret === undefined) return { app: undefined, problems: [] };
+    const problem = `is the secret of an OAuth app's webhook, but no app is named; set ${NAMES.join(', ')} and SERVICE_BASE_URL, or remove it.`;
+    return { app: undefined, problems: [{ setting: 'SERVICE_CLIENT_WEBHOOK_SECRET', problem }] };
+  }
   const problems: ConfigurationProblem[] = [];
   const missing: readonly (keyof OauthSettings)[] = [...NAMES, 'SERVICE_BASE_URL'];
   for (const setting of missing.filter((name) => settings[name] === undefined)) {
@@ -46,5 +52,6 @@ export function readOauthApp(settings: OauthSettings): {
   const isWhole =
     baseUrl !== undefined && authUrl !== undefined && clientId !== undefined && publicUrl !== undefined;
   if (!isWhole || clientSecret === undefined || problems.length > 0) return { app: undefined, problems };
-  return { app: { baseUrl, authUrl, clientId, clientSecret: clientSecret.reveal(), publicUrl }, problems };
+  const secrets = { clientSecret: clientSecret.reveal(), webhookSecret: webhookSecret?.reveal() };
+  return { app: { baseUrl, authUrl, clientId, publicUrl, ...secrets }, problems };
 }

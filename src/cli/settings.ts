@@ -83,7 +83,7 @@ export function connectorSettings(env: Environment) {
     }),
     WEBHOOK_PUBLIC_URL: setting.url({
       description:
-        'Public address of the webhook receiver; when set, the connector registers it with the service',
+        'Public address of the webhook receiver; when set, the connector registers it with the service, by each API key',
       protocols: HTTPS,
       unset: 'nothing is registered; npm start uses its own tunnel',
       example: 'https://crm.example/webhooks/messaging',
@@ -119,6 +119,11 @@ export function connectorSettings(env: Environment) {
     SERVICE_CLIENT_SECRET: setting.secret({
       description: 'Client secret of the registered OAuth app',
       unset: 'OAuth grants cannot be started',
+    }),
+    SERVICE_CLIENT_WEBHOOK_SECRET: setting.secret({
+      description:
+        "Signing secret of the OAuth app's webhook, from where the app is registered with the webhook address that the connector logs at start",
+      unset: 'polling alone brings the events of OAuth accounts; npm start uses that of its own app',
     }),
     INBOX_RETENTION_DAYS: setting.integer({
       description: 'How long the raw inbox is kept',

@@ -30,6 +30,7 @@ import { measureConnections } from './licences/connection-metrics.ts';
 import { createLicenceWatch } from './licences/licence-watch.ts';
 import { createFileOpener } from './media/open-file.ts';
 import { readOwnOrigins } from './media/own-origins.ts';
+import { ensureAppSubscription } from './oauth/app-subscription.ts';
 import { countRefreshes, measureGrants } from './oauth/grant-metrics.ts';
 import { createOauth } from './oauth/oauth.ts';
 import type { OauthApp } from './oauth/oauth-app.ts';
@@ -55,7 +56,7 @@ export interface ConnectorOptions {
   readonly service?: { readonly baseUrl: string; readonly apiKey: string };
   /** The OAuth app that this connector is. Absent: grants are neither made nor used. */
   readonly oauth?: OauthApp;
-  /** Public HTTPS address of the receiver; set: it is registered at the service. */
+  /** Public HTTPS address of the receiver; set: it is registered at the service, by API keys. */
   readonly webhookPublicUrl?: string;
   /** Signing secret of a webhook that was registered by hand. */
   readonly webhookSecret?: string;
@@ -101,6 +102,12 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     service: options.service,
     webhookSecret: options.webhookSecret,
   });
+  if (options.oauth !== undefined) {
+    await ensureAppSubscription(
+      { database, keyRing, clock, logger, publicUrl: options.webhookPublicUrl },
+      options.oauth,
+    );
+  }
   const resealed = await resealSecrets(database, keyRing);
   if (resealed > 0) logger.info({ count: resealed }, 'stored secrets were sealed with the new key');
 
@@ -203,7 +210,6 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     },
     polling: reconciler,
     polls: role !== 'web',
-    grants,
     onRemoved: oauth?.revokeRemoved,
   });
   const calls = createConnectionCalls({

@@ -5,21 +5,49 @@ import type { Queryable } from '../runtime/database/database.ts';
 import { storeValue } from './state-store.ts';
 
 /** The OAuth app of a connector that runs beside the sandbox. The secret is kept: it is shown only once. */
-const connectorApp = z.object({ clientId: z.string(), clientSecret: z.string(), redirectUri: z.string() });
-export type ConnectorApp = z.infer<typeof connectorApp>;
+const registeredApp = z.object({ clientId: z.string(), clientSecret: z.string(), redirectUri: z.string() });
+type RegisteredApp = z.infer<typeof registeredApp>;
+
+/** What its developer holds. */
+export interface ConnectorApp extends RegisteredApp {
+  readonly webhookSecret: string;
+}
+
+/** What the connector's app is registered with. */
+export interface ConnectorAppAddresses {
+  readonly redirectUri: string;
+  /** Where its events go. The connector derives the address from the client id. */
+  readonly webhookUrl: (clientId: string) => string;
+}
 
 /** Apps are few here; the newest are looked through. */
 const NEWEST = 100;
 
 /**
- * Finds the connector's OAuth app of an earlier start, or registers one. Its developer owns a workspace with a number
- * that no API key of the seed reaches, so that a consent is given at once and the grant has something to show.
+ * Finds the connector's OAuth app of an earlier start, or registers one. Its webhook is set each time, so its secret is
+ * new each time and need not be kept.
  */
 export async function ensureConnectorApp(
+  options: { readonly platform: Platform; readonly database: Queryable },
+  { redirectUri, webhookUrl }: ConnectorAppAddresses,
+): Promise<ConnectorApp> {
+  const app = await findOrRegister(options, redirectUri);
+  const { webhookSecret } = await options.platform.oauth.apps.setWebhook(
+    app.clientId,
+    webhookUrl(app.clientId),
+  );
+  return { ...app, webhookSecret };
+}
+
+/**
+ * The app's developer owns a workspace with a number that no API key of the seed reaches, so that a consent is given at
+ * once and the grant has something to show.
+ */
+async function findOrRegister(
   { platform, database }: { readonly platform: Platform; readonly database: Queryable },
   redirectUri: string,
-): Promise<ConnectorApp> {
-  const stored = storeValue(database, 'connector_app', connectorApp);
+): Promise<RegisteredApp> {
+  const stored = storeValue(database, 'connector_app', registeredApp);
   const known = await stored.load();
   const registered = await platform.oauth.apps.list({ limit: NEWEST });
   const stands = registered.some(({ id }) => id === known?.clientId);

@@ -6,7 +6,7 @@ import type { Clock } from '../runtime/clock/clock.ts';
 import type { Queryable } from '../runtime/database/database.ts';
 import type { Logger } from '../runtime/logger/logger.ts';
 import { createSandboxApp, SANDBOX_PREFIX } from './app.ts';
-import { type ConnectorApp, ensureConnectorApp } from './connector-app.ts';
+import { type ConnectorApp, type ConnectorAppAddresses, ensureConnectorApp } from './connector-app.ts';
 import { accessEndpoints } from './endpoints/access-endpoints.ts';
 import { callEndpoints } from './endpoints/call-endpoints.ts';
 import { clockEndpoints } from './endpoints/clock-endpoints.ts';
@@ -58,8 +58,11 @@ export interface Sandbox {
   /** What the service holds from the start; another one after each reset. */
   readonly seed: SandboxSeed;
   info(): SandboxInfo;
-  /** The OAuth app of the connector that runs beside it, with this redirect URI; another one after each reset. */
-  connectorApp(redirectUri: string): Promise<ConnectorApp>;
+  /**
+   * The OAuth app of the connector that runs beside it, with this redirect URI and webhook; another one after each
+   * reset. Each call issues a new signing secret.
+   */
+  connectorApp(addresses: ConnectorAppAddresses): Promise<ConnectorApp>;
   /** Back to the seeded state, with new ids; time stays. Calls at once run one after the other. */
   reset(): Promise<SandboxInfo>;
   /** Ends the open streams and those still to come, so that a server can drain. */
@@ -157,7 +160,7 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
       return seed;
     },
     info,
-    connectorApp: (redirectUri) => ensureConnectorApp({ platform, database }, redirectUri),
+    connectorApp: (addresses) => ensureConnectorApp({ platform, database }, addresses),
     reset,
     endStreams: followed.streams.end,
   };

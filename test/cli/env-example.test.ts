@@ -27,6 +27,7 @@ const NAMES = [
   'SERVICE_AUTH_URL',
   'SERVICE_CLIENT_ID',
   'SERVICE_CLIENT_SECRET',
+  'SERVICE_CLIENT_WEBHOOK_SECRET',
   'INBOX_RETENTION_DAYS',
   'LOG_LEVEL',
 ];
@@ -85,6 +86,7 @@ describe('the settings of the connector', () => {
       SERVICE_API_KEY: canary,
       WEBHOOK_SECRET: canary,
       SERVICE_CLIENT_SECRET: canary,
+      SERVICE_CLIENT_WEBHOOK_SECRET: canary,
     };
     const settings = readSettings(connectorSettings(env), env);
 

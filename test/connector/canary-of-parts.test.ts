@@ -95,6 +95,7 @@ beforeAll(async () => {
   service.fault = answerMore;
   auth = await ScriptedAuthServer.start();
   auth.clientSecret = CANARY.clientSecret;
+  auth.webhookSecret = CANARY.appWebhookSecret;
   auth.marks = { access: CANARY.oauthToken, refresh: CANARY.oauthToken, code: CANARY.oauthCode };
   auth.onAccess = (token, good) => (good ? service.apiKeys.add(token) : service.apiKeys.delete(token));
   database = await createTestDatabase({ connector: true });

@@ -43,6 +43,7 @@ export function lookAtSettings(env: Environment, besideLoop = false): LookedAtSe
         baseUrl === undefined || apiKey === undefined ? undefined : { baseUrl, apiKey: apiKey.reveal() },
       webhookPublicUrl: settings.WEBHOOK_PUBLIC_URL,
       namesWebhookSecret: settings.WEBHOOK_SECRET !== undefined,
+      namesAppWebhookSecret: settings.SERVICE_CLIENT_WEBHOOK_SECRET !== undefined,
       handlersModule: handlers,
       reconcileIntervalMs: settings.RECONCILE_INTERVAL_MS,
       inboxRetentionDays: settings.INBOX_RETENTION_DAYS,

@@ -5,7 +5,7 @@ import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
 import { type Account, readAccount } from './account-store.ts';
 import { createAccountWatch } from './account-watch.ts';
 import { addAccount } from './add-account.ts';
-import { type AppGrants, createRegistrations, type Registrations } from './registrations.ts';
+import { createRegistrations, type Registrations } from './registrations.ts';
 import { removeAccount } from './remove-account.ts';
 
 export interface AccountsOptions {
@@ -31,8 +31,6 @@ export interface AccountsOptions {
   };
   /** This process polls by itself what other processes add. */
   readonly polls: boolean;
-  /** The OAuth app; undefined: its grants are not used by this process. */
-  readonly grants?: AppGrants | undefined;
   /** Told of the refresh token that a removed account leaves behind. */
   readonly onRemoved?: ((accountId: string, sealedRefreshToken: string) => void) | undefined;
 }
@@ -62,7 +60,6 @@ export function createAccounts(options: AccountsOptions): Accounts {
     publicUrl: options.publicUrl ?? null,
     mayUse: options.mayUse,
     onIssued: options.onIssued,
-    grants: options.grants,
     random,
     settleMs: options.settleMs,
   });

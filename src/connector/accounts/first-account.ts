@@ -1,14 +1,9 @@
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
-import { equalSecrets } from '../../runtime/sealing/equal-secrets.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
-import {
-  credentialContext,
-  FIRST_ACCOUNT_ID,
-  FIRST_SUBSCRIPTION_ID,
-  secretContext,
-} from './account-store.ts';
+import { credentialContext, FIRST_ACCOUNT_ID, FIRST_SUBSCRIPTION_ID } from './account-store.ts';
 import { AccountExists, digestOf, findByKey } from './add-account.ts';
+import { opensTo, storeConfiguredSecret } from './configured-secret.ts';
 
 export interface FirstAccountOptions {
   readonly database: Database;
@@ -28,7 +23,7 @@ export interface FirstAccountOptions {
  * key was added as another account through the API.
  */
 export async function ensureFirstAccount(options: FirstAccountOptions): Promise<void> {
-  const { database, clock, service, webhookSecret } = options;
+  const { database, keyRing, clock, service, webhookSecret } = options;
   if (service === undefined && webhookSecret === undefined) return;
   const now = clock.now();
   await database.query(
@@ -41,7 +36,9 @@ export async function ensureFirstAccount(options: FirstAccountOptions): Promise<
     [FIRST_ACCOUNT_ID, FIRST_SUBSCRIPTION_ID, now],
   );
   if (service !== undefined) await storeCredential(options, service);
-  if (webhookSecret !== undefined) await storeConfiguredSecret(options, webhookSecret, now);
+  if (webhookSecret === undefined) return;
+  const subscriptionId = FIRST_SUBSCRIPTION_ID;
+  await storeConfiguredSecret({ database, keyRing, subscriptionId, secret: webhookSecret, now });
 }
 
 async function storeCredential(
@@ -68,39 +65,4 @@ async function storeCredential(
       digestOf(service.apiKey),
     ],
   );
-}
-
-/**
- * A secret from the configuration replaces the stored one only when it is another than the configuration
- * named before: a registration made since then has issued a newer one.
- */
-async function storeConfiguredSecret(
-  { database, keyRing }: FirstAccountOptions,
-  secret: string,
-  now: number,
-): Promise<void> {
-  const [stored] = await database.query<{ sealed: string | null }>(
-    'select sealed_configured_secret as sealed from connector.subscriptions where id = $1',
-    [FIRST_SUBSCRIPTION_ID],
-  );
-  const context = secretContext(FIRST_SUBSCRIPTION_ID);
-  if (await opensTo(keyRing, stored?.sealed ?? null, context, secret)) return;
-  await database.query(
-    `update connector.subscriptions
-     set sealed_secret = $2, sealed_configured_secret = $2, secret_version = secret_version + 1,
-         sealed_previous_secret = null, previous_max_timestamp = null, previous_accept_until = null,
-         rotation_pending_owner = null, rotation_pending_at = null, rotation_call_at = null,
-         rotation_compromised = false, registered_at = $3
-     where id = $1 and sealed_configured_secret is not distinct from $4`,
-    [FIRST_SUBSCRIPTION_ID, await keyRing.seal(secret, context), now, stored?.sealed ?? null],
-  );
-}
-
-async function opensTo(
-  keyRing: KeyRing,
-  sealed: string | null,
-  context: string,
-  plain: string,
-): Promise<boolean> {
-  return sealed !== null && equalSecrets(await keyRing.open(sealed, context), plain);
 }

@@ -2,17 +2,12 @@ import type { Database } from '../../runtime/database/database.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
 import type { LeaseKeeper } from '../leases/hold-lease.ts';
 import { type Account, FIRST_SUBSCRIPTION_ID } from './account-store.ts';
-import { type CredentialSource, clientOf, clientWith } from './credential-source.ts';
+import { clientOf } from './credential-source.ts';
 import { createRegistrar, type Registrar } from './registrar.ts';
 import type { Replaced } from './replace-secret.ts';
 
 /** A replacement that takes longer may have lost its owner, whose lease has run out by then. */
 const OWNER_GONE_MS = 10_000;
-
-/** Credentials of an OAuth app, by the subscription that its grants share. */
-export interface AppGrants {
-  ofSubscription(subscriptionId: string): CredentialSource;
-}
 
 export interface RegistrationsOptions {
   readonly keeper: LeaseKeeper;
@@ -23,14 +18,20 @@ export interface RegistrationsOptions {
   readonly mayUse: (account: Account) => boolean;
   /** Told when an account has a new secret. */
   readonly onIssued: (accountId: string) => Promise<void>;
-  readonly grants?: AppGrants | undefined;
   readonly random: () => number;
   readonly settleMs?: number | undefined;
 }
 
-/** The webhooks of all accounts, and their secrets. */
+/**
+ * The webhooks of all API keys, and their secrets. Never those of grants: an OAuth app has its webhook where it is
+ * registered, and what these calls would change for an access token is not shown; it might be the customer's own.
+ * Implements `Events`: subscriptions.
+ */
 export interface Registrations {
-  /** Looks after the webhook of an account from now on, or again with its new credential. One attempt, then resolves. */
+  /**
+   * Looks after the webhook of an API key from now on, or again after a change of it. One attempt, then resolves.
+   * Leaves every other account alone.
+   */
   add(account: Account): Promise<void>;
   remove(accountId: string): Promise<void>;
   /** The secret of a subscription is in doubt for long: whoever was replacing it may be gone. */
@@ -52,59 +53,50 @@ export class UnknownCredential extends Error {
 }
 
 interface Registered {
-  /** More than one where the grants of an app share a subscription. */
-  readonly accountIds: Set<string>;
+  readonly accountId: string;
   readonly registrar: Registrar;
 }
 
-/** Registers the webhook of each subscription at its own path, and rotates secrets. */
+/** Registers the webhook of each API key at its own path, and rotates secrets. */
 export function createRegistrations(options: RegistrationsOptions): Registrations {
-  const { keeper, keyRing, publicUrl, mayUse, onIssued, grants, random, settleMs } = options;
+  const { keeper, keyRing, publicUrl, mayUse, onIssued, random, settleMs } = options;
   const { database, clock } = keeper;
   const bySubscription = new Map<string, Registered>();
 
   function register(account: Account): Registered {
-    const { subscriptionId } = account;
-    const accountIds = new Set<string>();
+    const { id, subscriptionId } = account;
     const registrar = createRegistrar({
       keeper,
       keyRing,
-      client: () =>
-        account.kind === 'oauth' && grants !== undefined
-          ? clientWith(grants.ofSubscription(subscriptionId), account, clock)
-          : clientOf({ database, keyRing, clock }, account),
+      // Without grants, so that not even a mistake could call with an access token.
+      client: () => clientOf({ database, keyRing, clock }, account),
       subscriptionId,
       url: publicUrl === null ? null : webhookUrl(publicUrl, subscriptionId),
       settleMs,
       random,
-      onIssued: async () => {
-        for (const id of accountIds) await onIssued(id);
-      },
+      onIssued: () => onIssued(id),
     });
-    return { accountIds, registrar };
+    return { accountId: id, registrar };
   }
 
   function nudge(subscriptionId: string): void {
     bySubscription.get(subscriptionId)?.registrar.nudge();
   }
 
-  function findByAccount(accountId: string): [string, Registered] | undefined {
-    return [...bySubscription].find(([, { accountIds }]) => accountIds.has(accountId));
+  function findByAccount(wanted: string): [string, Registered] | undefined {
+    return [...bySubscription].find(([, { accountId }]) => accountId === wanted);
   }
 
   return {
     async add(account) {
-      if (!account.hasCredential || !mayUse(account)) return;
+      if (account.kind !== 'api_key' || !account.hasCredential || !mayUse(account)) return;
       const registered = bySubscription.get(account.subscriptionId) ?? register(account);
       bySubscription.set(account.subscriptionId, registered);
-      registered.accountIds.add(account.id);
       await registered.registrar.attempt();
     },
     async remove(accountId) {
       const [subscriptionId, registered] = findByAccount(accountId) ?? [];
       if (subscriptionId === undefined || registered === undefined) return;
-      registered.accountIds.delete(accountId);
-      if (registered.accountIds.size > 0) return;
       bySubscription.delete(subscriptionId);
       await registered.registrar.close();
     },

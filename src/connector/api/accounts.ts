@@ -58,10 +58,16 @@ export function removeAccount({ accounts, isConfigured }: AccountOperations): Op
   };
 }
 
-/** `POST /v1/webhook/rotate`: answers once the new secret is in place. */
+/** `POST /v1/webhook/rotate`: answers once the new secret is in place. Refused for a grant: its webhook is the app's. */
 export function rotateSecret({ database, accounts }: AccountOperations): Operation<'rotateSecret'> {
   return async ({ body }) => {
-    const { id } = await chooseAccount(database, body?.accountId);
+    const { id, kind } = await chooseAccount(database, body?.accountId);
+    if (kind === 'oauth') {
+      throw new ApiError(
+        'webhook_of_app',
+        'Rotate it where the OAuth app is registered, then set SERVICE_CLIENT_WEBHOOK_SECRET and restart one process after another.',
+      );
+    }
     const replaced = await accounts.rotate(id, body?.compromised === true).catch((error: unknown) => {
       throw describeRotationFailure(error);
     });

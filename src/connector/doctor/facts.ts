@@ -15,6 +15,8 @@ export interface DoctorSettings {
   readonly webhookPublicUrl?: string | undefined;
   /** The settings name a signing secret. */
   readonly namesWebhookSecret?: boolean;
+  /** The settings name the signing secret of the OAuth app's webhook. */
+  readonly namesAppWebhookSecret?: boolean;
   /** The module with the CRM's handlers. */
   readonly handlersModule?: string | undefined;
   readonly reconcileIntervalMs: number;

@@ -3,11 +3,9 @@ import {
   type SingleFlightRefresh,
   type Versioned,
 } from '../../patterns/single-flight-refresh.ts';
-import type { Database } from '../../runtime/database/database.ts';
 import { equalSecrets } from '../../runtime/sealing/equal-secrets.ts';
 import type { CredentialSource } from '../accounts/credential-source.ts';
 import type { TokenPair } from './grant-store.ts';
-import { ReauthRequired } from './oauth-errors.ts';
 import { loadTokens, type RefreshGrantOptions, refreshGrant } from './refresh-grant.ts';
 
 /** A token that ends sooner is not used any more: it would be refused on the way. */
@@ -19,8 +17,6 @@ const FRESH_MS = 5_000;
 export interface GrantCredentials {
   /** The credential of an account of kind `oauth`. */
   of(accountId: string): CredentialSource;
-  /** The credential of an app's subscription: that of any account of it whose grant stands and covers events. */
-  ofSubscription(subscriptionId: string): CredentialSource;
   /** Refreshes a version, if nobody has yet. Throws what refreshing throws. */
   refresh(accountId: string, version: number): Promise<void>;
 }
@@ -86,14 +82,6 @@ export function createGrantCredentials(options: RefreshGrantOptions): GrantCrede
 
   return {
     of,
-    ofSubscription(subscriptionId) {
-      let chosen: Promise<string> | undefined;
-      const choose = (): Promise<string> => (chosen ??= chooseAccount(options.database, subscriptionId));
-      return {
-        authorization: async () => await authorization(await choose()),
-        renew: async (refused) => await renew(await choose(), refused),
-      };
-    },
     async refresh(accountId, version) {
       await grantOf(accountId).flight.newerThan(version);
     },
@@ -102,17 +90,4 @@ export function createGrantCredentials(options: RefreshGrantOptions): GrantCrede
 
 function isUsable({ expiresAt }: TokenPair, now: number): boolean {
   return expiresAt === null || expiresAt - now > USABLE_MS;
-}
-
-/** One whose scope is not known may do. */
-async function chooseAccount(database: Database, subscriptionId: string): Promise<string> {
-  const [row] = await database.query<{ id: string }>(
-    `select a.id from connector.accounts a join connector.oauth_grants g on g.account_id = a.id
-      where a.subscription_id = $1 and g.ended_at is null
-      order by coalesce('messaging.events' = any(string_to_array(g.scope, ' ')), true) desc, a.created_at, a.id
-      limit 1`,
-    [subscriptionId],
-  );
-  if (row === undefined) throw new ReauthRequired();
-  return row.id;
 }

@@ -6,6 +6,8 @@ export interface OauthApp {
   readonly authUrl: string;
   readonly clientId: string;
   readonly clientSecret: string;
+  /** Signing secret of the app's webhook, from where the app is registered. Absent: no webhook of it is taken. */
+  readonly webhookSecret?: string | undefined;
   /** Public address of the connector; the redirect URI lies below it. */
   readonly publicUrl: string;
   /** `{base_url}` of the service that its tokens are for. */

@@ -35,10 +35,7 @@ export interface Oauth {
   readonly consents: Consents;
   /** Ends a grant at the service whose account was removed. One try, in the background. */
   revokeRemoved(accountId: string, sealedRefreshToken: string): void;
-  /**
-   * Brings the app's subscription and the address of its service into the database, and keeps grants alive. Throws
-   * what the database throws.
-   */
+  /** Brings the address of the service to the accounts of the app, and keeps grants alive. Throws what the database throws. */
   start(): Promise<void>;
   /** Resolves when every grant that is due was refreshed and every revocation was tried. */
   settle(): Promise<void>;
@@ -47,7 +44,7 @@ export interface Oauth {
 
 /** Puts together what belongs to the OAuth app. Implements `OAuth 2.0`, the client's side. */
 export function createOauth(options: OauthOptions): Oauth {
-  const { app, database, keyRing, clock, logger, keeps } = options;
+  const { app, keyRing, clock, logger, keeps } = options;
   const subscriptionId = appSubscriptionId(app);
   const server = createAuthorizationServer(app, clock);
   const closing = new AbortController();
@@ -82,10 +79,6 @@ export function createOauth(options: OauthOptions): Oauth {
       revoking.add(work);
     },
     async start() {
-      await database.query(
-        'insert into connector.subscriptions (id, account_id) values ($1, null) on conflict do nothing',
-        [subscriptionId],
-      );
       await followSettings(options, subscriptionId);
       if (keeps) keeper.start();
     },

@@ -19,6 +19,10 @@ export const CONNECTOR_ERRORS = {
   account_configured: { status: 409, meaning: 'The environment names this account; remove it there.' },
   oauth_not_configured: { status: 409, meaning: 'This connector is no OAuth app: its settings name none.' },
   reauth_required: { status: 409, meaning: 'The grant has ended; the customer must consent again.' },
+  webhook_of_app: {
+    status: 409,
+    meaning: 'The webhook belongs to the OAuth app; its secret is rotated where the app is registered.',
+  },
   rotation_in_progress: { status: 409, meaning: 'The secret is being registered or rotated right now.' },
   media_gone: { status: 410, meaning: 'The file is no longer where it was.' },
   payload_too_large: { status: 413, meaning: 'The body is larger than the connector takes.' },

@@ -56,7 +56,14 @@ export const WEBHOOK_ENDPOINTS = {
     summary: 'Rotates the signing secret with no event lost.',
     body: { schema: rotateSecretRequest, required: false },
     answers: [{ status: 200, description: 'Rotated.', schema: rotatedSecret }],
-    errors: [...API_ERRORS, ...BODY_ERRORS, 'not_found', 'rotation_in_progress', ...SERVICE_CALL_ERRORS],
+    errors: [
+      ...API_ERRORS,
+      ...BODY_ERRORS,
+      'not_found',
+      'webhook_of_app',
+      'rotation_in_progress',
+      ...SERVICE_CALL_ERRORS,
+    ],
   },
   healthz: {
     method: 'GET',

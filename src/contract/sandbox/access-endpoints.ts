@@ -80,6 +80,14 @@ export const ACCESS_ENDPOINTS = {
     answers: [{ status: 201, description: 'Registered; shown only here.', schema: access.createdOauthApp }],
     errors: [...onExisting, 'invalid_webhook'],
   },
+  setAppWebhook: {
+    method: 'PUT',
+    path: '/oauth-apps/{id}/webhook',
+    summary: 'Sets the webhook of an OAuth app, which issues a new secret.',
+    body: { schema: access.setAppWebhookRequest, required: true },
+    answers: [{ status: 200, description: 'Set; the secret is shown only here.', schema: access.appWebhook }],
+    errors: [...onExisting, 'invalid_webhook'],
+  },
   listOauthApps: {
     method: 'GET',
     path: '/oauth-apps',

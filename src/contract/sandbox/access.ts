@@ -76,6 +76,14 @@ export const createdOauthApp = z.object({
 });
 export type CreatedOauthApp = z.infer<typeof createdOauthApp>;
 
+/** Body of `PUT /oauth-apps/{id}/webhook`. */
+export const setAppWebhookRequest = z.strictObject({ url: z.string().min(1).max(2048) });
+export type SetAppWebhookRequest = z.infer<typeof setAppWebhookRequest>;
+
+/** The webhook of an app; the secret is shown only here. */
+export const appWebhook = z.object({ webhookUrl: z.string(), webhookSecret: z.string() });
+export type AppWebhook = z.infer<typeof appWebhook>;
+
 /** An app as listed, without its secret. */
 export const oauthApp = z.object({
   clientId: id,

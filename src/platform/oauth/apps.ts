@@ -44,6 +44,11 @@ export interface OauthApps {
   create(
     app: AppRegistration,
   ): Promise<{ clientId: string; clientSecret: string; webhookSecret: string | null }>;
+  /**
+   * Sets where the events of an app's grants go, as its developer does, and issues a new secret, answered once. Throws
+   * `not_found`, `invalid_webhook`.
+   */
+  setWebhook(clientId: string, url: string): Promise<{ webhookUrl: string; webhookSecret: string }>;
   /** An app that is switched off gets no token, and those it has are good for nothing meanwhile. */
   setEnabled(clientId: string, enabled: boolean): Promise<void>;
   /** Newest first; `before` is a position. */
@@ -130,6 +135,15 @@ export function createOauthApps(
         ),
       );
       return { clientId, clientSecret, webhookSecret: webhook?.secret ?? null };
+    },
+
+    async setWebhook(clientId, url) {
+      const found = isIdentifier(clientId)
+        ? await database.query('SELECT id FROM platform.oauth_apps WHERE id = $1', [clientId])
+        : [];
+      if (found.length === 0) throw new PlatformError('not_found');
+      const { secret } = await webhooks.put(clientId, url);
+      return { webhookUrl: url, webhookSecret: secret };
     },
 
     setEnabled: (clientId, enabled) =>

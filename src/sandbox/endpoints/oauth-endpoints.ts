@@ -59,6 +59,8 @@ export function oauthEndpoints({ oauth, webhooks }: Pick<Platform, 'oauth' | 'we
   return {
     createOauthApp: ({ body }) => apps.create(givenFields(body)),
 
+    setAppWebhook: ({ param, body }) => apps.setWebhook(param('id'), body.url),
+
     async createUserCode({ param, body }) {
       const result = await approvals.approve(param('id'), body?.userCode);
       return typeof result === 'string' ? refuseApproval(result) : result;

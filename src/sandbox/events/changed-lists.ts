@@ -9,6 +9,7 @@ const BY_ENDPOINT: Readonly<Partial<Record<SandboxEndpointName, readonly Changed
   changeApiKey: ['workspaces'],
   revokeApiKey: ['workspaces'],
   createOauthApp: ['grants'],
+  setAppWebhook: ['grants'],
   narrowGrant: ['grants'],
   revokeGrant: ['grants'],
   addConnection: ['connections', 'timers'],

@@ -1,14 +1,17 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { appSubscriptionId, type OauthApp } from '../../../src/connector/oauth/oauth-app.ts';
 import { connectorAccountList, startedGrant } from '../../../src/contract/connector/accounts.ts';
 import { startTestSandbox, type TestSandbox } from '../../sandbox/fixture.ts';
-import { ConnectorWorld, type RunningConnector } from '../support/running-connector.ts';
+import { ConnectorWorld, type RunningConnector, WEBHOOK_URL } from '../support/running-connector.ts';
 
 const PUBLIC_URL = 'http://127.0.0.1:4020';
 const CONTACT = '447700900201';
 const MINUTE = 60_000;
 let world: ConnectorWorld;
 let test: TestSandbox;
+let oauth: OauthApp;
 let running: RunningConnector;
+let stopBefore = async (): Promise<void> => undefined;
 let connectionId: string;
 let accountId: string;
 
@@ -27,15 +30,14 @@ beforeAll(async () => {
   });
   const { clientId, clientSecret } = app.body;
   const { origin } = test.service;
-  const oauth = {
+  oauth = {
     authUrl: origin,
     baseUrl: `${origin}/api/v1`,
     publicUrl: PUBLIC_URL,
     clientId,
     clientSecret,
   };
-  running = await world.start({ oauth });
-  await test.call('PUT', '/hosts/crm.example', { target: running.url });
+  await startWithSecret();
 });
 afterAll(async () => {
   await world.close();
@@ -49,6 +51,18 @@ afterEach(async () => {
   await running.ask('DELETE', `/v1/accounts/${accountId}`);
   await running.connector.settle();
 });
+
+/** The developer writes the connector's path into the registration of the app, and its new secret into the settings. */
+async function startWithSecret(): Promise<void> {
+  await test.call('PUT', '/hosts/crm.example', { target: 'http://127.0.0.1:1' });
+  const url = `${WEBHOOK_URL}/${appSubscriptionId(oauth)}`;
+  const { body } = await test.call('PUT', `/oauth-apps/${oauth.clientId}/webhook`, { url });
+  expect(body).toEqual({ webhookUrl: url, webhookSecret: expect.any(String) });
+  await stopBefore();
+  running = await world.start({ oauth: { ...oauth, webhookSecret: body.webhookSecret } });
+  stopBefore = () => running.stop();
+  await test.call('PUT', '/hosts/crm.example', { target: running.url });
+}
 
 /** The customer's browser goes to the service and comes back. */
 async function consent(body: object = {}): Promise<string> {
@@ -128,6 +142,20 @@ describe('an OAuth account of the service', () => {
     await test.call('DELETE', `/grants/${entries[0].id}`);
     await poll();
     expect(await stateOf()).toBe('reauth_required');
+  });
+
+  it("never sets or rotates a webhook, which might be the customer's own, in all its life", async () => {
+    const rotated = await running.ask('POST', '/v1/webhook/rotate', { body: { accountId } });
+    expect(rotated).toMatchObject({ status: 409, body: { error: 'webhook_of_app' } });
+    expect(rotated.body['message']).toContain('SERVICE_CLIENT_WEBHOOK_SECRET');
+    // Another secret, as after a rotation where the app is registered.
+    await startWithSecret();
+    expect(await shown(await write('after the rotation'))).toMatchObject({ firstSeenBy: 'webhook' });
+    await poll();
+    const calls = async (path: string) => (await test.call('GET', `/calls?path=${path}`)).body.entries;
+    // Every call here is by an access token: the account of the API key is at another service.
+    expect((await calls('/connections')).length).toBeGreaterThan(0);
+    expect(await calls('/webhook*')).toEqual([]);
   });
 
   it('gives its grant back when it is removed', async () => {

@@ -1,15 +1,19 @@
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { createSubscriptionSecrets } from '../../../src/connector/accounts/subscription-secrets.ts';
 import { examine } from '../../../src/connector/doctor/examine.ts';
+import type { DoctorSettings } from '../../../src/connector/doctor/facts.ts';
 import type { Report } from '../../../src/connector/doctor/finding.ts';
+import { ensureAppSubscription } from '../../../src/connector/oauth/app-subscription.ts';
 import { createOauth } from '../../../src/connector/oauth/oauth.ts';
-import { appSubscriptionId } from '../../../src/connector/oauth/oauth-app.ts';
+import { appSubscriptionId, type OauthApp } from '../../../src/connector/oauth/oauth-app.ts';
 import { connectorAccountList, startedGrant } from '../../../src/contract/connector/accounts.ts';
 import { syncStatus } from '../../../src/contract/connector/sync.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
 import { createKeyRing } from '../../../src/runtime/sealing/key-ring.ts';
 import { proves } from '../../support/proves.ts';
 import { openForDoctor } from '../doctor/examined-system.ts';
+import { silentLogger } from '../support/event-fixtures.ts';
 import {
   type Answer,
   ConnectorWorld,
@@ -20,6 +24,7 @@ import {
 import { ScriptedAuthServer } from '../support/scripted-auth-server.ts';
 
 const MINUTE = 60_000;
+const APP_SECRET = 'app-webhook-secret-1';
 let world: ConnectorWorld;
 let auth: ScriptedAuthServer;
 let running: RunningConnector;
@@ -127,7 +132,8 @@ describe('a consent', () => {
         reauth: null,
         subscriptionId,
         webhookPath: `/webhooks/messaging/${subscriptionId}`,
-        webhookUrl: `${WEBHOOK_URL}/${subscriptionId}`,
+        // The service has it from the app's registration.
+        webhookUrl: null,
       },
     ]);
     expect(auth.requests.at(0)?.fields.get('client_secret')).toBe('client-secret-1');
@@ -158,6 +164,46 @@ describe('a consent', () => {
     expect(String((await comeBack(query)).body['text'])).toContain('Connected already');
     expect((await listed()).filter(({ kind }) => kind === 'oauth')).toHaveLength(1);
     expect(auth.requests.slice(before).filter(({ path }) => path === '/token')).toHaveLength(1);
+  });
+
+  it('leads on to the address of the CRM, with how it ended', async () => {
+    const returnUrl = 'https://crm.example/connected?customer=42&outcome=made-up';
+    const onward = async (query: string): Promise<[number, string | undefined, string | undefined]> => {
+      const { status, body } = await comeBack(query);
+      const html = String(body['text']);
+      const [, refresh] = /<meta http-equiv="refresh" content="0; url=(.*?)">/.exec(html) ?? [];
+      const [, link] = /<a href="(.*?)">Continue<\/a>/.exec(html) ?? [];
+      return [status, refresh, link];
+    };
+    const both = (status: number, rest: string): unknown => {
+      const address = `https://crm.example/connected?customer=42&amp;outcome=${rest}`;
+      return [status, address, address];
+    };
+    const query = auth.approve((await begin({ returnUrl })).authorizationUrl);
+    const connected = await onward(query);
+    const id = (await listed()).find(({ kind }) => kind === 'oauth')?.id;
+    expect(connected).toEqual(both(200, `connected&amp;accountId=${id}`));
+    expect(await onward(query)).toEqual(connected);
+
+    const state = new URL((await begin({ returnUrl })).authorizationUrl).searchParams.get('state') ?? '';
+    const denial = new URLSearchParams({ error: 'access_denied', state, iss: auth.url }).toString();
+    expect(await onward(denial)).toEqual(both(400, 'access_denied'));
+    expect(await onward(denial)).toEqual(both(409, 'used'));
+    const late = auth.approve((await begin({ returnUrl })).authorizationUrl);
+    world.clock.jump(61 * MINUTE);
+    expect(await onward(late)).toEqual(both(410, 'expired'));
+    expect(await onward('state=made-up&code=x')).toEqual([400, undefined, undefined]);
+  });
+
+  it.each([
+    'javascript:alert(1)',
+    '/connected',
+    'https://user:secret@crm.example/',
+    'https://crm.example/#top',
+  ])('leads nowhere when the address of the CRM is %s', async (address) => {
+    const answer = await ask('POST', '/v1/accounts/oauth', { body: { returnUrl: address } });
+    expect(answer).toMatchObject({ status: 400, body: { error: 'invalid_request' } });
+    expect(String(answer.body['message'])).toContain('returnUrl');
   });
 
   it('that nobody began, that took too long or that was refused makes no account', async () => {
@@ -343,7 +389,7 @@ describe('a process that starts', () => {
 });
 
 describe('the doctor', () => {
-  async function examineAccount(accountId: string): Promise<Report[]> {
+  async function examineAccount(accountId: string, more: Partial<DoctorSettings> = {}): Promise<Report[]> {
     const database = openForDoctor(world.databaseUrl);
     const settings = {
       databaseUrl: world.databaseUrl,
@@ -353,6 +399,7 @@ describe('the doctor', () => {
       sealingKeys: [world.sealingKey],
       reconcileIntervalMs: 45_000,
       inboxRetentionDays: 30,
+      ...more,
     };
     const migrations = join(import.meta.dirname, '../../../drizzle/connector');
     const reports = await examine({ settings, clock: world.clock, database, migrations });
@@ -383,6 +430,29 @@ describe('the doctor', () => {
     });
     expect(ended?.advice[0]).toContain('/v1/accounts/oauth');
   });
+
+  it("names the setting that the app's webhook lacks, and leaves its address to the app's registration", async () => {
+    const id = await connect();
+    const subscription = appSubscriptionId({ authUrl: auth.url, clientId: 'client-1' });
+    const secret = 'sealed_secret = null, sealed_configured_secret = null';
+    await world.database.query(`update connector.subscriptions set ${secret} where id = $1`, [subscription]);
+    const reports = await examineAccount(id);
+    expect(finding(reports, 'webhook')).toMatchObject({ verdict: 'not_checked' });
+    expect(finding(reports, 'signatures')).toMatchObject({
+      verdict: 'warning',
+      says: expect.stringContaining('all comes by polling'),
+      advice: [expect.stringContaining('set SERVICE_CLIENT_WEBHOOK_SECRET')],
+    });
+    const named = finding(await examineAccount(id, { namesAppWebhookSecret: true }), 'signatures');
+    expect(named?.advice[0]).toContain('restart the connector');
+    const { database, clock } = world;
+    const keyRing = createKeyRing([world.sealingKey]);
+    const app = auth.app(world.service.baseUrl);
+    await ensureAppSubscription(
+      { database, keyRing, clock, logger: silentLogger, publicUrl: undefined },
+      app,
+    );
+  });
 });
 
 describe('the webhook that grants share', () => {
@@ -410,8 +480,7 @@ describe('the webhook that grants share', () => {
     const b = await connect();
     const account = await accountOf(a);
     const to = `${path}${account?.subscriptionId}`;
-    const secret = world.secret;
-    const deliver = (event: object) => other.deliver(event, secret, world.clock.now(), to);
+    const deliver = (event: object) => other.deliver(event, APP_SECRET, world.clock.now(), to);
     for (const [connection, message] of [
       ['of-a', 'to-a'],
       ['of-b', 'to-b'],
@@ -447,8 +516,69 @@ describe('the webhook that grants share', () => {
     await running.queues.run('reconcile', { accountId: 'default' });
     const to = `${path}${(await accountOf(id))?.subscriptionId}`;
     const event = received('of-the-key', 'from-elsewhere');
-    expect((await other.deliver(event, world.secret, world.clock.now(), to)).status).toBe(200);
+    expect((await other.deliver(event, APP_SECRET, world.clock.now(), to)).status).toBe(200);
     expect((await ask('GET', '/v1/messages/from-elsewhere')).status).toBe(404);
+  });
+});
+
+describe("the app's webhook", () => {
+  const app = (more: Partial<OauthApp>): OauthApp => ({ ...auth.app(world.service.baseUrl), ...more });
+  /** What a process with this app logs of its webhook at start. */
+  async function startsWith(configured: OauthApp, publicUrl?: string): Promise<string> {
+    const lines: string[] = [];
+    const destination = { write: (line: string) => lines.push(line) };
+    const logger = createLogger({ level: 'info', name: 'test', destination });
+    const { database, clock } = world;
+    const keyRing = createKeyRing([world.sealingKey]);
+    await ensureAppSubscription({ database, keyRing, clock, logger, publicUrl }, configured);
+    return lines.join('');
+  }
+  /** What a receiver checks with at the app's path; null: there is no such path. */
+  async function secretsOf(configured: OauthApp): Promise<unknown[] | null> {
+    const { database, clock } = world;
+    const keyRing = createKeyRing([world.sealingKey]);
+    const found = await createSubscriptionSecrets({ database, keyRing, clock }).find(
+      appSubscriptionId(configured),
+    );
+    return found?.secrets.map(({ secret }) => secret) ?? null;
+  }
+
+  it('has its path before anybody consents, and has and keeps a secret once some process was given it', async () => {
+    const silent = app({ clientId: 'client-2', webhookSecret: undefined });
+    const id = appSubscriptionId(silent);
+    expect(await secretsOf(silent)).toBeNull();
+    const told = await startsWith(silent, WEBHOOK_URL);
+    expect(told).toContain(`${WEBHOOK_URL}/${id}`);
+    expect(told).toContain('SERVICE_CLIENT_WEBHOOK_SECRET');
+    expect(await secretsOf(silent)).toEqual([]);
+    const third = await world.start({ role: 'web', oauth: silent });
+    // A failed check reads secrets again, four times a second at most.
+    await world.clock.advance(1_000);
+    const delivered = await third.deliver({ event: 'any' }, '', undefined, `/webhooks/messaging/${id}`);
+    expect(delivered).toMatchObject({ status: 401, body: { error: 'invalid_signature' } });
+    await third.stop();
+    const heard = await startsWith({ ...silent, webhookSecret: 'secret-one' });
+    expect(heard).toContain(`${silent.publicUrl}/webhooks/messaging/${id}`);
+    expect(heard).not.toContain('secret-one');
+    expect(await secretsOf(silent)).toEqual(['secret-one']);
+    // A process that does not know the secret leaves it to the others.
+    await startsWith(silent);
+    expect(await secretsOf(silent)).toEqual(['secret-one']);
+  });
+
+  it('takes another secret of the settings once, however many processes start with it', async () => {
+    const one = app({ clientId: 'client-3', webhookSecret: 'secret-one' });
+    const two = { ...one, webhookSecret: 'secret-two' };
+    await startsWith(one);
+    expect(await secretsOf(one)).toEqual(['secret-one']);
+    await Promise.all([startsWith(two), startsWith(two), startsWith(two)]);
+    expect(await secretsOf(one)).toEqual(['secret-two']);
+    const [row] = await world.database.query<{ version: number; stored: string }>(
+      `select secret_version as version, s::text as stored from connector.subscriptions s where id = $1`,
+      [appSubscriptionId(one)],
+    );
+    expect(row?.version).toBe(2);
+    expect(row?.stored).not.toMatch(/secret-(one|two)/);
   });
 });
 

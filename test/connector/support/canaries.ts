@@ -22,6 +22,7 @@ export const CANARY = {
   handlerToken: 'canary-token-in-an-error-of-the-handler',
   handlerPassword: 'canary-password-in-an-error-of-the-handler',
   clientSecret: 'canary-client-secret',
+  appWebhookSecret: 'canary-webhook-secret-of-the-app',
   oauthToken: 'canary-oauth-token-',
   oauthCode: 'canary-oauth-code-',
 } as const;

@@ -41,6 +41,8 @@ export class ScriptedAuthServer {
   onRefreshed: () => void | Promise<void> = () => undefined;
   fault: (fields: URLSearchParams) => TokenFault | undefined = () => undefined;
   clientSecret: string = CLIENT.clientSecret;
+  /** Of the app's webhook, as its registration shows it. */
+  webhookSecret = 'app-webhook-secret-1';
   /** What tokens and codes begin with. */
   marks = { access: 'access-', refresh: 'refresh-', code: 'code-' };
   /** Seconds; null: answers do not say. */
@@ -66,6 +68,7 @@ export class ScriptedAuthServer {
     return {
       ...CLIENT,
       clientSecret: this.clientSecret,
+      webhookSecret: this.webhookSecret,
       authUrl: this.url,
       publicUrl: new URL(CALLBACK).origin,
       baseUrl,

@@ -48,6 +48,7 @@ describe('the endpoints of the control API', () => {
         'DELETE /hosts/{host} 200',
         'GET /calls 200',
         'POST /oauth-apps 201',
+        'PUT /oauth-apps/{id}/webhook 200',
         'GET /oauth-apps 200',
         'POST /workspaces/{id}/user-codes 201',
         'GET /grants 200',

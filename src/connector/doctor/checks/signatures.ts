@@ -21,6 +21,12 @@ export const signatures: Check<AccountFacts> = {
     const now = clock.now();
     const tallies = await readTallies(database, now - LATELY_MS, account.subscriptionId);
     const secret = await readSecretState(database, account.subscriptionId);
+    if (!secret.hasSecret && account.kind === 'oauth') {
+      return warning(NO_APP_SECRET, {
+        evidence: describeAll(tallies, now),
+        advice: [settings.namesAppWebhookSecret === true ? RESTART_FOR_SECRET : SET_APP_SECRET],
+      });
+    }
     if (!secret.hasSecret) {
       // Without either setting nobody meant webhooks to come.
       const wanted = account.webhookUrl !== null || settings.namesWebhookSecret === true;
@@ -35,7 +41,7 @@ export const signatures: Check<AccountFacts> = {
     const taken = tallies.get('taken');
     const evidence = describeAll(tallies, now);
     const going = newest(tallies, taken);
-    if (going === 'wrong_signature') return explainWrongSecret(evidence, account.id, settings);
+    if (going === 'wrong_signature') return explainWrongSecret(evidence, account, settings);
     if (going !== null) return explainClock(evidence, going, tallies.get(going));
     const failed = [...FAILURES].filter((kind) => tallies.has(kind));
     if (taken === undefined && failed.length === 0) return notChecked('Nothing was delivered in 24 h.');
@@ -87,17 +93,28 @@ function newest(tallies: Tallies, taken: Tallied | undefined): (typeof TELLING)[
   return last !== undefined && lastAt(last) > (taken?.lastAt ?? 0) ? last : null;
 }
 
-function explainWrongSecret(evidence: string[], accountId: string, settings: DoctorSettings): Finding {
+const NO_APP_SECRET =
+  "The signing secret of the OAuth app's webhook is not known, so every delivery is refused, and all comes by polling.";
+const SET_APP_SECRET =
+  "Write the account's webhook path into the app's registration, set SERVICE_CLIENT_WEBHOOK_SECRET to the secret that is shown there, and restart the connector.";
+const RESTART_FOR_SECRET =
+  'SERVICE_CLIENT_WEBHOOK_SECRET is set: restart the connector, which takes it up at start.';
+
+function explainWrongSecret(
+  evidence: string[],
+  { id: accountId, kind }: AccountFacts['account'],
+  settings: DoctorSettings,
+): Finding {
   const { host, port, namesWebhookSecret = false } = settings;
   const rotate = `curl -X POST http://${reachable(host)}:${port}/v1/webhook/rotate -H "authorization: Bearer $CONNECTOR_API_TOKEN" -H 'content-type: application/json' -d '{"accountId":"${accountId}"}'`;
+  const ofApp =
+    'Put the secret into SERVICE_CLIENT_WEBHOOK_SECRET that the registration of the app shows now, and restart the connector.';
+  const ofKey = namesWebhookSecret
+    ? 'Put the secret into WEBHOOK_SECRET that the service showed last, and restart the connector.'
+    : `Somebody registered or rotated the webhook elsewhere, which voids our secret. If the webhook above is still ours, get a new one: ${rotate}`;
   return problem('Deliveries are refused: they are signed with another secret than the stored one.', {
     evidence,
-    advice: [
-      namesWebhookSecret
-        ? 'Put the secret into WEBHOOK_SECRET that the service showed last, and restart the connector.'
-        : `Somebody registered or rotated the webhook elsewhere, which voids our secret. If the webhook above is still ours, get a new one: ${rotate}`,
-      'Polling brings what was refused; nothing is lost.',
-    ],
+    advice: [kind === 'oauth' ? ofApp : ofKey, 'Polling brings what was refused; nothing is lost.'],
   });
 }
 

@@ -22,6 +22,7 @@ export const webhookRegistration: Check<ServiceFacts> = {
   id: 'webhook',
   title: 'webhook as the service has it',
   async look(facts) {
+    if (facts.account.kind === 'oauth') return OF_APP;
     const asked = await facts.service.webhook();
     if (!asked.ok) {
       return isRefusal(asked.error, 'insufficient_scope')
@@ -33,6 +34,11 @@ export const webhookRegistration: Check<ServiceFacts> = {
     return judgeUrl(facts, url, stored) ?? judgeSecret(facts, secretSet, stored, url ?? '');
   },
 };
+
+/** What `GET /webhook` shows to an access token is not known. */
+const OF_APP = notChecked(
+  'The webhook of an OAuth app is set where the app is registered, which cannot be asked.',
+);
 
 function judgeUrl(facts: ServiceFacts, url: string | null, stored: Stored | null): Finding | undefined {
   const { webhookUrl } = facts.account;

@@ -1,0 +1,48 @@
+import type { Clock } from '../../runtime/clock/clock.ts';
+import type { Database } from '../../runtime/database/database.ts';
+import type { Logger } from '../../runtime/logger/logger.ts';
+import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
+import { storeConfiguredSecret } from '../accounts/configured-secret.ts';
+import { webhookUrl } from '../accounts/registrations.ts';
+import { appSubscriptionId, type OauthApp } from './oauth-app.ts';
+
+export interface AppSubscriptionOptions {
+  readonly database: Database;
+  readonly keyRing: KeyRing;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Public address of the receiver; undefined: it lies below that of the connector. */
+  readonly publicUrl: string | undefined;
+}
+
+/** The address that stands where the app is registered, for its events. */
+function appWebhookUrl(app: OauthApp, publicUrl: string | undefined): string {
+  const base = publicUrl ?? `${app.publicUrl.replace(/\/+$/, '')}/webhooks/messaging`;
+  return webhookUrl(base, appSubscriptionId(app));
+}
+
+/**
+ * Brings the subscription of the app into the database, with its secret when the configuration names one, and logs the
+ * address that belongs into the app's registration. It is there before anybody has consented. Without a secret its path
+ * refuses every delivery, and polling brings all. Implements `Events`: an OAuth app has its webhook on the app.
+ * Throws a `SealingError`, or what the database throws.
+ */
+export async function ensureAppSubscription(options: AppSubscriptionOptions, app: OauthApp): Promise<void> {
+  const { database, keyRing, clock, logger, publicUrl } = options;
+  const { webhookSecret: secret } = app;
+  const subscriptionId = appSubscriptionId(app);
+  await database.query(
+    'insert into connector.subscriptions (id, account_id) values ($1, null) on conflict do nothing',
+    [subscriptionId],
+  );
+  const url = appWebhookUrl(app, publicUrl);
+  if (secret === undefined) {
+    logger.info(
+      { subscriptionId, url },
+      'webhook address of the OAuth app; SERVICE_CLIENT_WEBHOOK_SECRET is not set, so polling brings its events',
+    );
+    return;
+  }
+  await storeConfiguredSecret({ database, keyRing, subscriptionId, secret, now: clock.now() });
+  logger.info({ subscriptionId, url }, 'webhook address of the OAuth app');
+}
