@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { startLoop } from '../../src/cli/loop.ts';
+import { type Loop, startLoop } from '../../src/cli/loop.ts';
 import { portsFrom } from '../../src/cli/ports.ts';
 import { sandboxEvent } from '../../src/contract/sandbox/calls.ts';
 import { createTestDatabase } from '../support/database.ts';
@@ -10,6 +10,7 @@ import { readEvents } from '../support/event-reader.ts';
 import { loopOptions, startTestLoop, type TestLoop } from '../support/loop.ts';
 import { callJson, createLoopClient } from '../support/loop-client.ts';
 import { proves } from '../support/proves.ts';
+import { findPortBase } from '../support/spawn-command.ts';
 
 describe('the loop', () => {
   let test: TestLoop;
@@ -138,6 +139,58 @@ describe('the loop', () => {
     await expect(callJson(`${after.baseUrl}/connections`, { token: before.apiKey })).rejects.toThrow(
       'answered 401: {"error":"invalid_key"}',
     );
+  });
+});
+
+describe('the OAuth app of the loop', () => {
+  /** A consent as a browser gives it, then a message by webhook alone. */
+  async function consentAndReceive(loop: Loop): Promise<void> {
+    const { connectorUrl, connectorToken } = loop.info();
+    const token = connectorToken ?? '';
+    const { authorizationUrl } = await callJson<{ authorizationUrl: string }>(
+      `${connectorUrl}/v1/accounts/oauth`,
+      { method: 'POST', token, body: {} },
+    );
+    expect(await (await fetch(authorizationUrl)).text()).toContain('<h1>Connected</h1>');
+    await receive(loop);
+  }
+
+  async function receive(loop: Loop): Promise<void> {
+    const { connectorUrl, connectorToken } = loop.info();
+    const token = connectorToken ?? '';
+    const client = createLoopClient(loop.info());
+    const { accounts } = await callJson<{ accounts: { id: string; kind: string }[] }>(
+      `${connectorUrl}/v1/accounts`,
+      { token },
+    );
+    const accountId = accounts.find(({ kind }) => kind === 'oauth')?.id;
+    await callJson(`${connectorUrl}/v1/sync`, { method: 'POST', token, body: { accountId } });
+    const { connections } = await callJson<{ connections: { id: string; accountId: string }[] }>(
+      `${connectorUrl}/v1/connections`,
+      { token },
+    );
+    const connection = connections.find((each) => each.accountId === accountId);
+    await client.failPolls();
+    const messageId = await client.write(connection?.id ?? '', 'To the bakery');
+    await loop.settle();
+    expect((await client.messages()).find(({ id }) => id === messageId)).toMatchObject({
+      firstSeenBy: 'webhook',
+    });
+    await client.clearFaults();
+  }
+
+  it('gets its events by webhook, also after another start and after a reset', async () => {
+    const database = await createTestDatabase({ connector: true, platform: true });
+    const options = loopOptions(database, { ports: portsFrom(await findPortBase()) });
+    const first = await startLoop(options);
+    await consentAndReceive(first);
+    await first.close();
+    const second = await startLoop(options);
+    await receive(second);
+    await callJson(`${second.info().sandboxUrl}/sandbox/v1/reset`, { method: 'POST', body: {} });
+    await consentAndReceive(second);
+    await second.close();
+    await database.drop();
   });
 });
 
