@@ -118,6 +118,11 @@ describe('npm run connector, asked wrongly', () => {
     ],
     ['an OAuth app without its secret', OAUTH_WITHOUT_SECRET, 'SERVICE_CLIENT_SECRET'],
     [
+      'the webhook secret of an app that is not named',
+      { ...SECRETS, SERVICE_CLIENT_WEBHOOK_SECRET: 'secret' },
+      'SERVICE_CLIENT_WEBHOOK_SECRET: is the secret of an OAuth app',
+    ],
+    [
       'an OAuth app without its service',
       { ...SECRETS, CONNECTOR_PUBLIC_URL: 'https://crm.example' },
       'SERVICE_BASE_URL',
@@ -158,8 +163,11 @@ describe('npm run connector, asked wrongly', () => {
         clientId: 'client',
         clientSecret: 'secret',
         publicUrl: 'https://crm.example',
+        webhookSecret: undefined,
       },
     });
+    const heard = { ...whole, SERVICE_CLIENT_WEBHOOK_SECRET: 'signing' };
+    expect(connectorOptions(heard, () => undefined).oauth).toMatchObject({ webhookSecret: 'signing' });
   });
 
   it(
