@@ -61,6 +61,21 @@ describe('OAuth in the sandbox', () => {
     expect(codes).toEqual(['invalid_request', 'invalid_webhook', 'not_found']);
   });
 
+  it('sets the webhook of an app, with another secret each time', async () => {
+    const set = (clientId: string, url: string) =>
+      test.call('PUT', `/oauth-apps/${clientId}/webhook`, { url });
+    const url = 'https://app.example/other';
+    const { body: first } = await set(app.clientId, url);
+    const { body: second } = await set(app.clientId, url);
+    expect(first).toEqual({ webhookUrl: url, webhookSecret: expect.stringMatching(/^whsec_/) });
+    expect(second.webhookSecret).not.toBe(first.webhookSecret);
+    const { body } = await test.call('GET', '/oauth-apps');
+    expect(body.entries).toMatchObject([{ webhookUrl: url }]);
+    expect((await set(app.clientId, 'http://127.0.0.1/')).body.error).toBe('invalid_webhook');
+    for (const unknown of ['unknown', test.sandbox.seed.workspaceId])
+      expect((await set(unknown, url)).body.error).toBe('not_found');
+  });
+
   it('lists grants page by page, and revokes one from the next call on', async () => {
     const first = await obtain();
     const second = await obtain();

@@ -452,6 +452,15 @@ describe('the doctor', () => {
       { database, keyRing, clock, logger: silentLogger, publicUrl: undefined },
       app,
     );
+    const now = clock.now();
+    await database.query(
+      `insert into connector.receiver_tallies values ($1, $2, 'wrong_signature', 1, $1, 0, 0, 0)`,
+      [now, subscription],
+    );
+    const refused = finding(await examineAccount(id), 'signatures');
+    expect(refused).toMatchObject({ verdict: 'problem', says: expect.stringContaining('another secret') });
+    expect(refused?.advice[0]).toContain('into SERVICE_CLIENT_WEBHOOK_SECRET');
+    expect(refused?.advice.join()).not.toContain('rotate');
   });
 });
 
