@@ -1,0 +1,225 @@
+import { join } from 'node:path';
+import { describe, expect, it, vi } from 'vitest';
+import { createSubscriptionSecrets } from '../../../src/connector/accounts/subscription-secrets.ts';
+import { examine } from '../../../src/connector/doctor/examine.ts';
+import type { DoctorSettings } from '../../../src/connector/doctor/facts.ts';
+import type { Report } from '../../../src/connector/doctor/finding.ts';
+import { ensureAppSubscription } from '../../../src/connector/oauth/app-subscription.ts';
+import { appSubscriptionId, type OauthApp } from '../../../src/connector/oauth/oauth-app.ts';
+import { createLogger } from '../../../src/runtime/logger/logger.ts';
+import { createKeyRing } from '../../../src/runtime/sealing/key-ring.ts';
+import { openForDoctor } from '../doctor/examined-system.ts';
+import { silentLogger } from '../support/event-fixtures.ts';
+import { TOKEN, WEBHOOK_URL } from '../support/running-connector.ts';
+import { APP_SECRET, useGrants } from './grant-world.ts';
+
+const grants = useGrants();
+const { ask, accountOf, connect, poll } = grants;
+
+describe('the webhook that grants share', () => {
+  const path = `/webhooks/messaging/`;
+  const received = (connectionId: string, id: string) => ({
+    event: 'message.received',
+    connection_id: connectionId,
+    message: {
+      id,
+      wa_id: null,
+      from: '15551234567',
+      text: id,
+      media_url: null,
+      media_type: null,
+      timestamp: 1,
+    },
+  });
+  const connectionOf = async (id: string) => (await ask('GET', `/v1/connections/${id}`)).body;
+
+  it('brings the events of each account, and keeps what nobody knows until somebody lists it', async () => {
+    grants.world.service.addConnection('of-a');
+    const a = await connect();
+    grants.world.service.connections = [];
+    grants.world.service.addConnection('of-b');
+    const b = await connect();
+    const account = await accountOf(a);
+    const to = `${path}${account?.subscriptionId}`;
+    const deliver = (event: object) => grants.other.deliver(event, APP_SECRET, grants.world.clock.now(), to);
+    for (const [connection, message] of [
+      ['of-a', 'to-a'],
+      ['of-b', 'to-b'],
+      ['of-nobody', 'to-nobody'],
+    ] as const) {
+      expect((await deliver(received(connection, message))).status).toBe(200);
+    }
+    await grants.running.connector.settle();
+    const changes = (await ask('GET', '/v1/changes?limit=1000')).body['changes'] as {
+      messageId?: string;
+      accountId: string;
+    }[];
+    const owner = (messageId: string) => changes.find((change) => change.messageId === messageId)?.accountId;
+    expect(owner('to-a')).toBe(a);
+    expect(owner('to-b')).toBe(b);
+    expect(owner('to-nobody')).toBe(`unclaimed:${account?.subscriptionId}`);
+    expect((await ask('GET', '/v1/messages/to-nobody')).status).toBe(200);
+    // Any account of the app may list it, so all of them are polled.
+    const woken = () => grants.other.queues.wakes.map(({ data }) => data['accountId']);
+    await vi.waitFor(() => expect(woken()).toEqual(expect.arrayContaining([a, b])), 10_000);
+
+    grants.world.service.connections = [];
+    grants.world.service.addConnection('of-nobody');
+    expect(await poll(b)).toBeNull();
+    expect((await connectionOf('of-nobody'))['accountId']).toBe(b);
+    await deliver(received('of-nobody', 'to-b-now'));
+    expect((await ask('GET', '/v1/messages/to-b-now')).status).toBe(200);
+  });
+
+  it("keeps an event of another subscription's connection, and merges nothing", async () => {
+    const id = await connect();
+    grants.world.service.addConnection('of-the-key');
+    await grants.running.queues.run('reconcile', { accountId: 'default' });
+    const to = `${path}${(await accountOf(id))?.subscriptionId}`;
+    const event = received('of-the-key', 'from-elsewhere');
+    expect((await grants.other.deliver(event, APP_SECRET, grants.world.clock.now(), to)).status).toBe(200);
+    expect((await ask('GET', '/v1/messages/from-elsewhere')).status).toBe(404);
+  });
+});
+
+describe("the app's webhook", () => {
+  const app = (more: Partial<OauthApp>): OauthApp => ({
+    ...grants.auth.app(grants.world.service.baseUrl),
+    ...more,
+  });
+  /** What a process with this app logs of its webhook at start. */
+  async function startsWith(configured: OauthApp, publicUrl?: string): Promise<string> {
+    const lines: string[] = [];
+    const destination = { write: (line: string) => lines.push(line) };
+    const logger = createLogger({ level: 'info', name: 'test', destination });
+    const { database, clock } = grants.world;
+    const keyRing = createKeyRing([grants.world.sealingKey]);
+    await ensureAppSubscription({ database, keyRing, clock, logger, publicUrl }, configured);
+    return lines.join('');
+  }
+  /** What a receiver checks with at the app's path; null: there is no such path. */
+  async function secretsOf(configured: OauthApp): Promise<unknown[] | null> {
+    const { database, clock } = grants.world;
+    const keyRing = createKeyRing([grants.world.sealingKey]);
+    const found = await createSubscriptionSecrets({ database, keyRing, clock }).find(
+      appSubscriptionId(configured),
+    );
+    return found?.secrets.map(({ secret }) => secret) ?? null;
+  }
+
+  it('has its path before anybody consents, and has and keeps a secret once some process was given it', async () => {
+    const silent = app({ clientId: 'client-2', webhookSecret: undefined });
+    const id = appSubscriptionId(silent);
+    expect(await secretsOf(silent)).toBeNull();
+    const told = await startsWith(silent, WEBHOOK_URL);
+    expect(told).toContain(`${WEBHOOK_URL}/${id}`);
+    expect(told).toContain('SERVICE_CLIENT_WEBHOOK_SECRET');
+    expect(await secretsOf(silent)).toEqual([]);
+    const third = await grants.world.start({ role: 'web', oauth: silent });
+    // A failed check reads secrets again, four times a second at most.
+    await grants.world.clock.advance(1_000);
+    const delivered = await third.deliver({ event: 'any' }, '', undefined, `/webhooks/messaging/${id}`);
+    expect(delivered).toMatchObject({ status: 401, body: { error: 'invalid_signature' } });
+    await third.stop();
+    const heard = await startsWith({ ...silent, webhookSecret: 'secret-one' });
+    expect(heard).toContain(`${silent.publicUrl}/webhooks/messaging/${id}`);
+    expect(heard).not.toContain('secret-one');
+    expect(await secretsOf(silent)).toEqual(['secret-one']);
+    // A process that does not know the secret leaves it to the others.
+    await startsWith(silent);
+    expect(await secretsOf(silent)).toEqual(['secret-one']);
+  });
+
+  it('takes another secret of the settings once, however many processes start with it', async () => {
+    const one = app({ clientId: 'client-3', webhookSecret: 'secret-one' });
+    const two = { ...one, webhookSecret: 'secret-two' };
+    await startsWith(one);
+    expect(await secretsOf(one)).toEqual(['secret-one']);
+    await Promise.all([startsWith(two), startsWith(two), startsWith(two)]);
+    expect(await secretsOf(one)).toEqual(['secret-two']);
+    const [row] = await grants.world.database.query<{ version: number; stored: string }>(
+      `select secret_version as version, s::text as stored from connector.subscriptions s where id = $1`,
+      [appSubscriptionId(one)],
+    );
+    expect(row?.version).toBe(2);
+    expect(row?.stored).not.toMatch(/secret-(one|two)/);
+  });
+});
+
+describe('the doctor', () => {
+  async function examineAccount(accountId: string, more: Partial<DoctorSettings> = {}): Promise<Report[]> {
+    const database = openForDoctor(grants.world.databaseUrl);
+    const settings = {
+      databaseUrl: grants.world.databaseUrl,
+      host: '127.0.0.1',
+      port: Number(new URL(grants.running.url).port),
+      apiToken: TOKEN,
+      sealingKeys: [grants.world.sealingKey],
+      reconcileIntervalMs: 45_000,
+      inboxRetentionDays: 30,
+      ...more,
+    };
+    const migrations = join(import.meta.dirname, '../../../drizzle/connector');
+    const reports = await examine({ settings, clock: grants.world.clock, database, migrations });
+    await database.close();
+    return reports.filter((report) => report.accountId === accountId);
+  }
+  const finding = (reports: readonly Report[], check: string) => reports.find((each) => each.check === check);
+
+  it('says how to consent anew where a grant has ended, or is from before the cut-over', async () => {
+    const id = await connect();
+    grants.world.service.events = ['message.received'];
+    const old = finding(await examineAccount(id), 'events');
+    expect(old?.verdict).toBe('problem');
+    expect(old?.advice[0]).toContain(`Post {"accountId": "${id}"} to /v1/accounts/oauth`);
+    grants.world.service.events = [];
+    grants.world.service.fault = ({ path }) =>
+      path === '/webhook' ? { status: 403, body: { error: 'insufficient_scope' } } : undefined;
+    const narrow = finding(await examineAccount(id), 'scopes');
+    expect(narrow?.says).toContain('lacks messaging.events');
+    expect(narrow?.advice[0]).toContain('/v1/accounts/oauth');
+    grants.world.service.fault = () => undefined;
+    grants.auth.revokeAll();
+    expect(await poll(id)).toBe('reauth_required');
+    const ended = finding(await examineAccount(id), 'polls');
+    expect(ended).toMatchObject({
+      verdict: 'problem',
+      says: expect.stringMatching(/^The grant .* has ended/),
+    });
+    expect(ended?.advice[0]).toContain('/v1/accounts/oauth');
+  });
+
+  it("names the setting that the app's webhook lacks, and leaves its address to the app's registration", async () => {
+    const id = await connect();
+    const subscription = appSubscriptionId({ authUrl: grants.auth.url, clientId: 'client-1' });
+    const secret = 'sealed_secret = null, sealed_configured_secret = null';
+    await grants.world.database.query(`update connector.subscriptions set ${secret} where id = $1`, [
+      subscription,
+    ]);
+    const reports = await examineAccount(id);
+    expect(finding(reports, 'webhook')).toMatchObject({ verdict: 'not_checked' });
+    expect(finding(reports, 'signatures')).toMatchObject({
+      verdict: 'warning',
+      says: expect.stringContaining('all comes by polling'),
+      advice: [expect.stringContaining('set SERVICE_CLIENT_WEBHOOK_SECRET')],
+    });
+    const named = finding(await examineAccount(id, { namesAppWebhookSecret: true }), 'signatures');
+    expect(named?.advice[0]).toContain('restart the connector');
+    const { database, clock } = grants.world;
+    const keyRing = createKeyRing([grants.world.sealingKey]);
+    const app = grants.auth.app(grants.world.service.baseUrl);
+    await ensureAppSubscription(
+      { database, keyRing, clock, logger: silentLogger, publicUrl: undefined },
+      app,
+    );
+    const now = clock.now();
+    await database.query(
+      `insert into connector.receiver_tallies values ($1, $2, 'wrong_signature', 1, $1, 0, 0, 0)`,
+      [now, subscription],
+    );
+    const refused = finding(await examineAccount(id), 'signatures');
+    expect(refused).toMatchObject({ verdict: 'problem', says: expect.stringContaining('another secret') });
+    expect(refused?.advice[0]).toContain('into SERVICE_CLIENT_WEBHOOK_SECRET');
+    expect(refused?.advice.join()).not.toContain('rotate');
+  });
+});

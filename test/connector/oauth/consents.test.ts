@@ -1,0 +1,151 @@
+import { describe, expect, it } from 'vitest';
+import { appSubscriptionId } from '../../../src/connector/oauth/oauth-app.ts';
+import { MINUTE, useGrants } from './grant-world.ts';
+
+const grants = useGrants();
+const { ask, listed, begin, comeBack } = grants;
+
+describe('a consent', () => {
+  it('begun by one process and finished by another makes an account', async () => {
+    grants.world.service.addConnection('consented');
+    const started = await begin({ label: 'Bakery', connectionIds: ['a1', 'b2'], scopes: ['messaging.read'] });
+    const asked = new URL(started.authorizationUrl);
+    expect(started.accountId).toBeNull();
+    expect(Object.fromEntries(asked.searchParams)).toMatchObject({
+      client_id: 'client-1',
+      redirect_uri: 'http://127.0.0.1:4020/oauth/callback',
+      response_type: 'code',
+      code_challenge_method: 'S256',
+      code_challenge: expect.stringMatching(/^[A-Za-z0-9_-]{43}$/),
+      state: expect.stringMatching(/^[A-Za-z0-9_-]{43}$/),
+      scope: 'messaging.read',
+      connection_ids: 'a1 b2',
+    });
+    const page = await comeBack(grants.auth.approve(started.authorizationUrl));
+    expect(page.status).toBe(200);
+    expect(String(page.body['text'])).toContain('<h1>Connected</h1>');
+    const subscriptionId = appSubscriptionId({ authUrl: grants.auth.url, clientId: 'client-1' });
+    expect((await listed()).filter(({ kind }) => kind === 'oauth')).toMatchObject([
+      {
+        label: 'Bakery',
+        state: 'active',
+        reauth: null,
+        subscriptionId,
+        webhookPath: `/webhooks/messaging/${subscriptionId}`,
+        // The service has it from the app's registration.
+        webhookUrl: null,
+      },
+    ]);
+    expect(grants.auth.requests.at(0)?.fields.get('client_secret')).toBe('client-secret-1');
+  });
+
+  it('comes back to a page without script that nothing frames and no address leaves', async () => {
+    const { authorizationUrl } = await begin();
+    const query = grants.auth.approve(authorizationUrl);
+    const page = await comeBack(query);
+    const html = String(page.body['text']);
+    expect(html).not.toContain('<script');
+    expect(html).not.toContain(new URLSearchParams(query).get('code'));
+    expect(page.headers.get('content-security-policy')).toMatch(/default-src 'none'.*frame-ancestors 'none'/);
+    expect(page.headers.get('referrer-policy')).toBe('no-referrer');
+    expect(page.headers.get('cache-control')).toBe('no-store');
+    expect(page.headers.get('x-content-type-options')).toBe('nosniff');
+  });
+
+  it('is finished once, and coming back again changes nothing', async () => {
+    const { authorizationUrl } = await begin();
+    // RFC 3986 lets a question mark stand in a query.
+    const query = `from=a?b&${grants.auth.approve(authorizationUrl)}`;
+    const head = await grants.running.ask('HEAD', `/oauth/callback?${query}`, { token: null });
+    expect(head.status).toBe(400);
+    const before = grants.auth.requests.length;
+    const pages = await Promise.all([comeBack(query), comeBack(query, grants.running), comeBack(query)]);
+    expect(pages.filter(({ body }) => String(body['text']).includes('<h1>Connected</h1>'))).toHaveLength(1);
+    expect(String((await comeBack(query)).body['text'])).toContain('Connected already');
+    expect((await listed()).filter(({ kind }) => kind === 'oauth')).toHaveLength(1);
+    expect(grants.auth.requests.slice(before).filter(({ path }) => path === '/token')).toHaveLength(1);
+  });
+
+  it('leads on to the address of the CRM, with how it ended', async () => {
+    const returnUrl = 'https://crm.example/connected?customer=42&outcome=made-up';
+    const onward = async (query: string): Promise<[number, string | undefined, string | undefined]> => {
+      const { status, body } = await comeBack(query);
+      const html = String(body['text']);
+      const [, refresh] = /<meta http-equiv="refresh" content="0; url=(.*?)">/.exec(html) ?? [];
+      const [, link] = /<a href="(.*?)">Continue<\/a>/.exec(html) ?? [];
+      return [status, refresh, link];
+    };
+    const both = (status: number, rest: string): unknown => {
+      const address = `https://crm.example/connected?customer=42&amp;outcome=${rest}`;
+      return [status, address, address];
+    };
+    const query = grants.auth.approve((await begin({ returnUrl })).authorizationUrl);
+    const connected = await onward(query);
+    const id = (await listed()).find(({ kind }) => kind === 'oauth')?.id;
+    expect(connected).toEqual(both(200, `connected&amp;accountId=${id}`));
+    expect(await onward(query)).toEqual(connected);
+
+    const state = new URL((await begin({ returnUrl })).authorizationUrl).searchParams.get('state') ?? '';
+    const denial = new URLSearchParams({ error: 'access_denied', state, iss: grants.auth.url }).toString();
+    expect(await onward(denial)).toEqual(both(400, 'access_denied'));
+    expect(await onward(denial)).toEqual(both(409, 'used'));
+    const late = grants.auth.approve((await begin({ returnUrl })).authorizationUrl);
+    grants.world.clock.jump(61 * MINUTE);
+    expect(await onward(late)).toEqual(both(410, 'expired'));
+    expect(await onward('state=made-up&code=x')).toEqual([400, undefined, undefined]);
+  });
+
+  it.each([
+    'javascript:alert(1)',
+    '/connected',
+    'https://user:secret@crm.example/',
+    'https://crm.example/#top',
+  ])('leads nowhere when the address of the CRM is %s', async (address) => {
+    const answer = await ask('POST', '/v1/accounts/oauth', { body: { returnUrl: address } });
+    expect(answer).toMatchObject({ status: 400, body: { error: 'invalid_request' } });
+    expect(String(answer.body['message'])).toContain('returnUrl');
+  });
+
+  it('that nobody began, that took too long or that was refused makes no account', async () => {
+    const said = async (query: string) => {
+      const { status, body } = await comeBack(query);
+      return [status, /<h1>(.*)<\/h1>/.exec(String(body['text']))?.[1]];
+    };
+    expect(await said('state=made-up&code=x')).toEqual([400, 'This link is not known']);
+    expect(await said('')).toEqual([400, 'This link is not known']);
+    const { authorizationUrl } = await begin();
+    const state = new URL(authorizationUrl).searchParams.get('state') ?? '';
+    const query = grants.auth.approve(authorizationUrl);
+    expect(await said(`${query}&state=${state}`)).toEqual([400, 'This link is not known']);
+    grants.world.clock.jump(61 * MINUTE);
+    expect(await said(query)).toEqual([410, 'This took too long']);
+    const refused = new URL((await begin()).authorizationUrl).searchParams.get('state') ?? '';
+    const denial = new URLSearchParams({ error: 'access_denied', state: refused, iss: grants.auth.url });
+    expect(await said(denial.toString())).toEqual([400, 'Not connected']);
+    expect(await said(denial.toString())).toEqual([409, 'This link was used before']);
+    expect((await listed()).filter(({ kind }) => kind === 'oauth')).toEqual([]);
+  });
+
+  it('answered by another server, or by a code that is not good, makes no account', async () => {
+    for (const [name, value] of [
+      ['iss', 'https://elsewhere.example'],
+      ['iss', null],
+      ['code', 'made-up'],
+    ] as const) {
+      const query = new URLSearchParams(grants.auth.approve((await begin()).authorizationUrl));
+      if (value === null) query.delete(name);
+      else query.set(name, value);
+      const page = await comeBack(query.toString());
+      expect(page.status).toBe(502);
+      expect(String(page.body['text'])).not.toContain('elsewhere');
+    }
+    expect((await listed()).filter(({ kind }) => kind === 'oauth')).toEqual([]);
+  });
+
+  it('for an account that is no grant, or is gone, is not begun', async () => {
+    for (const accountId of ['default', 'nobody']) {
+      const refused = await ask('POST', '/v1/accounts/oauth', { body: { accountId } });
+      expect(refused).toMatchObject({ status: 404, body: { message: 'No OAuth account with this id.' } });
+    }
+  });
+});

@@ -1,0 +1,136 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest';
+import {
+  type ConnectorAccount,
+  connectorAccountList,
+  type StartedGrant,
+  startedGrant,
+} from '../../../src/contract/connector/accounts.ts';
+import { syncStatus } from '../../../src/contract/connector/sync.ts';
+import { type Answer, ConnectorWorld, type RunningConnector } from '../support/running-connector.ts';
+import { ScriptedAuthServer } from '../support/scripted-auth-server.ts';
+
+export const MINUTE = 60_000;
+/** Signing secret of the app's webhook. */
+export const APP_SECRET = 'app-webhook-secret-1';
+
+/** A connector that is an OAuth app, with a scripted authorization server and a scripted service. */
+export interface GrantWorld {
+  readonly world: ConnectorWorld;
+  readonly auth: ScriptedAuthServer;
+  /** Serves and works. */
+  readonly running: RunningConnector;
+  /** A process on the same database that serves alone. */
+  readonly other: RunningConnector;
+  readonly ask: RunningConnector['ask'];
+  listed(): Promise<ConnectorAccount[]>;
+  accountOf(id: string): Promise<ConnectorAccount | undefined>;
+  begin(body?: object): Promise<StartedGrant>;
+  /** The browser comes back, to any process. */
+  comeBack(query: string, to?: RunningConnector): Promise<Answer>;
+  /** A whole consent; answers the account that was made, or that has a new grant. */
+  connect(body?: object): Promise<string>;
+  sync(accountId: string): Promise<Answer>;
+  /** One poll, and the code with which it failed; null: it went through. */
+  poll(accountId: string): Promise<string | null>;
+}
+
+interface Parts extends Pick<GrantWorld, 'world' | 'auth' | 'running' | 'other'> {}
+
+/** Opens one for the tests of a file, and empties it after each. */
+export function useGrants(): GrantWorld {
+  let parts: Parts | undefined;
+  const open = (): Parts => {
+    if (parts === undefined) throw new Error('nothing is open before the first test');
+    return parts;
+  };
+
+  beforeAll(async () => {
+    parts = await openParts();
+    await runPolls(parts);
+  });
+  afterAll(async () => {
+    await parts?.world.close();
+    await parts?.auth.close();
+  });
+  beforeEach(() => {
+    const { service } = open().world;
+    service.connections = [];
+    service.messages = [];
+  });
+  afterEach(async () => {
+    const { auth, world, running } = open();
+    auth.fault = () => undefined;
+    world.service.fault = () => undefined;
+    for (const { id, kind } of await grants.listed()) {
+      if (kind === 'oauth') await grants.ask('DELETE', `/v1/accounts/${id}`);
+    }
+    await running.connector.settle();
+    await runPolls(open());
+  });
+
+  const grants: GrantWorld = {
+    get world() {
+      return open().world;
+    },
+    get auth() {
+      return open().auth;
+    },
+    get running() {
+      return open().running;
+    },
+    get other() {
+      return open().other;
+    },
+    ask: (...call) => open().running.ask(...call),
+    async listed() {
+      const answer = await grants.ask('GET', '/v1/accounts');
+      expect(answer).toMatchObject({ status: 200 });
+      return connectorAccountList.parse(answer.body).accounts;
+    },
+    accountOf: async (id) => (await grants.listed()).find((account) => account.id === id),
+    async begin(body) {
+      const answer = await grants.ask('POST', '/v1/accounts/oauth', body === undefined ? {} : { body });
+      expect(answer.status).toBe(201);
+      return startedGrant.strict().parse(answer.body);
+    },
+    comeBack: (query, to = open().other) => to.ask('GET', `/oauth/callback?${query}`, { token: null }),
+    async connect(body) {
+      const known = new Set((await grants.listed()).map(({ id }) => id));
+      const { authorizationUrl } = await grants.begin(body);
+      expect((await grants.comeBack(grants.auth.approve(authorizationUrl))).status).toBe(200);
+      await runPolls(open());
+      const added = (await grants.listed()).find(({ id, kind }) => kind === 'oauth' && !known.has(id));
+      return added?.id ?? String((body as { accountId?: string } | undefined)?.accountId);
+    },
+    sync: (accountId) => grants.ask('POST', '/v1/sync', { body: { accountId } }),
+    async poll(accountId) {
+      await open().running.queues.run('reconcile', { accountId });
+      const { body } = await grants.ask('GET', `/v1/sync?accountId=${accountId}`);
+      const [account] = syncStatus.parse(body).accounts;
+      return account?.lastPoll?.error ?? null;
+    },
+  };
+  return grants;
+}
+
+async function openParts(): Promise<Parts> {
+  const world = await ConnectorWorld.open();
+  const auth = await ScriptedAuthServer.start();
+  auth.onAccess = (token, good) => {
+    if (good) world.service.apiKeys.add(token);
+    else world.service.apiKeys.delete(token);
+  };
+  const oauth = auth.app(world.service.baseUrl);
+  const running = await world.start({ oauth });
+  const other = await world.start({ oauth, role: 'web' });
+  return { world, auth, running, other };
+}
+
+/**
+ * Polls what either process has asked for. The account of the API key sees the same connections; whoever lists one
+ * first has it.
+ */
+async function runPolls({ running, other }: Parts): Promise<void> {
+  running.queues.wakes.push(...other.queues.wakes.splice(0));
+  await running.runPolls();
+}
