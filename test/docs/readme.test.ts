@@ -241,12 +241,18 @@ describe('README.md', () => {
     expect(page.changes.length).toBeGreaterThan(3);
   });
 
-  it('lists calls of the connector that there are, and that need the token on its own port', async () => {
+  it('lists calls that there are, those of the connector with a token on its own port', async () => {
     const own = `http://127.0.0.1:${base + 20}`;
     const { paths } = await callJson<Answer>(`http://127.0.0.1:${base}/connector/v1/openapi.json`);
     const calls = findCalls(README);
     expect(calls.length).toBeGreaterThan(8);
+    const sandbox = await callJson<Answer>(`http://127.0.0.1:${base}/sandbox/v1/openapi.json`);
     for (const { method, path } of calls) {
+      const [, atSandbox] = /^\/sandbox\/v1([^?]*)/.exec(path) ?? [];
+      if (atSandbox !== undefined) {
+        expect(Object.keys(sandbox.paths[atSandbox] ?? {}), path).toContain(method.toLowerCase());
+        continue;
+      }
       if (!path.startsWith('/v1/')) {
         expect((await fetch(`${own}${path}`)).status, path).toBe(200);
         continue;
@@ -254,8 +260,6 @@ describe('README.md', () => {
       expect(Object.keys(paths[path] ?? {}), path).toContain(method.toLowerCase());
       expect((await fetch(`${own}${path.replace('{id}', 'x')}`, { method })).status, path).toBe(401);
     }
-    const sandbox = await callJson<Answer>(`http://127.0.0.1:${base}/sandbox/v1/openapi.json`);
-    expect(Object.keys(sandbox.paths).length).toBeGreaterThan(10);
   });
 
   it('ends on Ctrl-C, as the start says', async () => {
