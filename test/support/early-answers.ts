@@ -4,11 +4,14 @@ import type { AddressInfo } from 'node:net';
 /** A receiver with the fault that a campaign must find. */
 export interface EarlyAnswers {
   readonly url: string;
+  /** Resolves when nothing is on its way to the receiver: what was answered has arrived by then, or is lost. */
+  handedOn(): Promise<void>;
   close(): Promise<void>;
 }
 
 /** Answers every delivery with 200 first, and only then hands it on to the receiver at `target`. */
 export async function startEarlyAnswers(target: string): Promise<EarlyAnswers> {
+  const underway = new Set<Promise<void>>();
   const server = createServer((incoming, answer) => {
     const chunks: Buffer[] = [];
     incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -18,6 +21,12 @@ export async function startEarlyAnswers(target: string): Promise<EarlyAnswers> {
       const { host: _host, connection: _connection, ...headers } = incoming.headers;
       const onward = request(target, { method: 'POST', headers }, (taken) => void taken.resume());
       onward.once('error', () => undefined);
+      const ended = Promise.withResolvers<void>();
+      underway.add(ended.promise);
+      onward.once('close', () => {
+        underway.delete(ended.promise);
+        ended.resolve();
+      });
       onward.end(Buffer.concat(chunks));
     });
   });
@@ -25,6 +34,9 @@ export async function startEarlyAnswers(target: string): Promise<EarlyAnswers> {
   const { port } = server.address() as AddressInfo;
   return {
     url: `http://127.0.0.1:${port}`,
+    async handedOn() {
+      while (underway.size > 0) await Promise.all(underway);
+    },
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
