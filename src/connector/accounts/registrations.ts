@@ -53,7 +53,7 @@ export class UnknownCredential extends Error {
 }
 
 interface Registered {
-  readonly accountId: string;
+  readonly subscriptionId: string;
   readonly registrar: Registrar;
 }
 
@@ -61,11 +61,11 @@ interface Registered {
 export function createRegistrations(options: RegistrationsOptions): Registrations {
   const { keeper, keyRing, publicUrl, mayUse, onIssued, random, settleMs } = options;
   const { database, clock } = keeper;
-  const bySubscription = new Map<string, Registered>();
+  const byAccount = new Map<string, Registered>();
 
-  function register(account: Account): Registered {
+  function registrarOf(account: Account): Registrar {
     const { id, subscriptionId } = account;
-    const registrar = createRegistrar({
+    return createRegistrar({
       keeper,
       keyRing,
       // Without grants, so that not even a mistake could call with an access token.
@@ -76,41 +76,37 @@ export function createRegistrations(options: RegistrationsOptions): Registration
       random,
       onIssued: () => onIssued(id),
     });
-    return { accountId: id, registrar };
   }
 
   function nudge(subscriptionId: string): void {
-    bySubscription.get(subscriptionId)?.registrar.nudge();
-  }
-
-  function findByAccount(wanted: string): [string, Registered] | undefined {
-    return [...bySubscription].find(([, { accountId }]) => accountId === wanted);
+    for (const each of byAccount.values()) {
+      if (each.subscriptionId === subscriptionId) each.registrar.nudge();
+    }
   }
 
   return {
     async add(account) {
       if (account.kind !== 'api_key' || !account.hasCredential || !mayUse(account)) return;
-      const registered = bySubscription.get(account.subscriptionId) ?? register(account);
-      bySubscription.set(account.subscriptionId, registered);
-      await registered.registrar.attempt();
+      const registrar = byAccount.get(account.id)?.registrar ?? registrarOf(account);
+      byAccount.set(account.id, { subscriptionId: account.subscriptionId, registrar });
+      await registrar.attempt();
     },
     async remove(accountId) {
-      const [subscriptionId, registered] = findByAccount(accountId) ?? [];
-      if (subscriptionId === undefined || registered === undefined) return;
-      bySubscription.delete(subscriptionId);
-      await registered.registrar.close();
+      const registered = byAccount.get(accountId);
+      byAccount.delete(accountId);
+      await registered?.registrar.close();
     },
     nudge,
     async nudgeAbandoned() {
       for (const id of await readAbandoned(database, clock.now() - OWNER_GONE_MS)) nudge(id);
     },
     async rotate(accountId, compromised) {
-      const [, registered] = findByAccount(accountId) ?? [];
+      const registered = byAccount.get(accountId);
       if (registered === undefined) throw new UnknownCredential();
       return await registered.registrar.rotate(compromised);
     },
     async close() {
-      await Promise.all([...bySubscription.values()].map(({ registrar }) => registrar.close()));
+      await Promise.all([...byAccount.values()].map(({ registrar }) => registrar.close()));
     },
   };
 }
