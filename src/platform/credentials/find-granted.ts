@@ -20,8 +20,8 @@ interface Row {
   enabled: boolean;
 }
 
-/** Where access tokens and their grants are looked up. */
-export interface GrantSources {
+/** Where credentials are looked up. */
+export interface CredentialSources {
   readonly database: Queryable;
   readonly tokens: AccessTokens;
 }
@@ -38,12 +38,12 @@ function explain(error: unknown): string {
 }
 
 /**
- * The credential of an access token for a resource of this server. The token proves a grant; what may be done is what the grant says now:
- * scopes that both name, granted connections that still exist. A lapsed licence is a later check. Throws
- * `invalid_token`: a client refreshes then, and learns there whether the grant is over.
+ * The credential of an access token for a resource of this server. The token proves a grant; what may be done is
+ * what the grant says now: scopes that both name, granted connections that still exist. A lapsed licence is a later
+ * check. Throws `invalid_token`: a client refreshes then, and learns there whether the grant is over.
  */
 export async function findGranted(
-  { database, tokens }: GrantSources,
+  { database, tokens }: CredentialSources,
   token: string,
   resource: keyof Resources,
 ): Promise<Credential> {

@@ -4,7 +4,7 @@ import type { Queryable } from '../../runtime/database/database.ts';
 import { passed, recognized } from '../decision-trace.ts';
 import { PlatformError } from '../platform-error.ts';
 import type { Credential } from './credential.ts';
-import { findGranted, type GrantSources } from './find-granted.ts';
+import { type CredentialSources, findGranted } from './find-granted.ts';
 import { hashKey } from './hash-key.ts';
 
 const BEARER = /^Bearer +([A-Za-z0-9._~+/-]{1,4096}=*)$/i;
@@ -20,9 +20,6 @@ interface KeyRow {
   ip_allowlist: string[] | null;
   revoked_at: number | null;
 }
-
-/** Where credentials are looked up. */
-export type CredentialSources = GrantSources;
 
 /** The token of the one `Authorization: Bearer`. Throws `invalid_key`. */
 function readToken([header, second]: readonly string[]): string {

@@ -3,7 +3,8 @@ import { isToolName, SERVICE_TOOLS, type ToolName } from '../../contract/service
 import { ASSUMPTIONS } from '../assumptions.ts';
 import { isShallow } from '../connections/canonical-json.ts';
 import type { Credential } from '../credentials/credential.ts';
-import { type CredentialSources, resolveToolCredential } from '../credentials/resolve-credential.ts';
+import type { CredentialSources } from '../credentials/find-granted.ts';
+import { resolveToolCredential } from '../credentials/resolve-credential.ts';
 import { PlatformError } from '../platform-error.ts';
 import { checkAddress, checkScope } from '../rest/gate.ts';
 import { readJsonBody } from '../rest/read-body.ts';

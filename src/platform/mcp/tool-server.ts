@@ -1,7 +1,7 @@
 import type { Request, Response } from 'express';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
-import type { CredentialSources } from '../credentials/resolve-credential.ts';
+import type { CredentialSources } from '../credentials/find-granted.ts';
 import { documentAnswer, writeOauthAnswer } from '../oauth/oauth-answer.ts';
 import { answerOauthFault } from '../oauth/oauth-faults.ts';
 import { PlatformError } from '../platform-error.ts';
