@@ -65,6 +65,13 @@ describe('consent on a page', () => {
   /** The page with the connections of the second workspace. */
   const choose = async (fields: Fields = {}): Promise<Page> =>
     submit(await open(fields), { action: 'workspace', workspace: workspaceId });
+  /** The button of that page, with every connection ticked. */
+  const allowAll = (page: Page): Fields => ({
+    action: 'allow',
+    workspace: workspaceId,
+    connection: page.values('connection'),
+    scope: 'messaging.read',
+  });
 
   it(
     'lets the owner choose workspace, connections and scopes',
@@ -131,12 +138,7 @@ describe('consent on a page', () => {
 
   it('gives one code, however often the button is pressed', async () => {
     const page = await choose();
-    const yes = {
-      action: 'allow',
-      workspace: workspaceId,
-      connection: page.values('connection'),
-      scope: 'messaging.read',
-    };
+    const yes = allowAll(page);
     const pages = await Promise.all([submit(page, yes), submit(page, yes), submit(page, yes)]);
     expect(pages.filter(({ reply }) => reply.status === 303)).toHaveLength(1);
   });
@@ -144,12 +146,7 @@ describe('consent on a page', () => {
   it('takes a form from its own page and browser alone', async () => {
     const page = await choose();
     const other = await choose();
-    const yes = {
-      action: 'allow',
-      workspace: workspaceId,
-      connection: page.values('connection'),
-      scope: 'messaging.read',
-    };
+    const yes = allowAll(page);
     const foreign: readonly (readonly [what: string, fields: Fields, cookie: string])[] = [
       ['no cookie', yes, ''],
       ['the cookie of another page', yes, other.cookie],
@@ -174,12 +171,7 @@ describe('consent on a page', () => {
 
   it('is given by a form that is posted once, in each of two tabs for itself', async () => {
     const page = await choose();
-    const yes = {
-      action: 'allow',
-      workspace: workspaceId,
-      connection: page.values('connection'),
-      scope: 'messaging.read',
-    };
+    const yes = allowAll(page);
     const { cookie } = page;
     const query = encode({ ...page.fields, ...yes });
     const json = JSON.stringify({ ...page.fields, ...yes });
