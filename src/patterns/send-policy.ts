@@ -2,7 +2,8 @@
  * The rule: a send is repeated only while that cannot send it twice.
  *
  * A refusal means that nothing went out. Some refusals pass with time, and the same send is repeated with the
- * same idempotency key; the others are final. An answer that was lost says nothing: the message may be out.
+ * same idempotency key; one that concerns the credential holds the sends of the account until it is replaced; the
+ * others are final. An answer that was lost says nothing: the message may be out.
  * A text is then repeated with its key, and the service gives the first answer again. The key is documented for
  * texts alone, so a file is never repeated blindly: whether it went out is looked up among the messages.
  *
@@ -20,6 +21,8 @@ export type SendRule =
   | { readonly next: 'repeat'; readonly firstMs: number; readonly longestMs: number }
   /** An earlier attempt is still under way: the message may be out. Repeat with the same key. */
   | { readonly next: 'await'; readonly firstMs: number; readonly longestMs: number }
+  /** Nothing went out, and no send with this credential can succeed: the credential is at fault, not the send. */
+  | { readonly next: 'hold' }
   /** The service broke down on the way: as if there was no answer. */
   | { readonly next: 'lost' };
 
@@ -28,6 +31,7 @@ const minute = 60 * second;
 const hour = 60 * minute;
 
 const REJECT = { next: 'reject' } as const;
+const HOLD = { next: 'hold' } as const;
 
 /** A rule for each error code of the service. A code that is missing here is decided by its HTTP status. */
 export const SEND_POLICY = {
@@ -37,7 +41,7 @@ export const SEND_POLICY = {
   text_or_media: REJECT,
   idempotency_key_reuse: REJECT,
   idempotency_key_invalid: REJECT,
-  invalid_key: REJECT,
+  invalid_key: HOLD,
   addon_required: REJECT,
   license_inactive: REJECT,
   ip_not_allowed: REJECT,
@@ -106,6 +110,12 @@ export type SendStep =
   | { readonly next: 'unknown' }
   /** Attempt it again with the same key; what follows on the same connection waits behind it. */
   | { readonly next: 'repeat'; readonly waitMs: number; readonly inDoubt: boolean }
+  /**
+   * This attempt sent nothing, and none will before the credential changes. Keep the send, and make no call for the
+   * account until then. Afterwards attempt it again: with the same key, within its time, if it is in doubt; else as
+   * a new send would be.
+   */
+  | { readonly next: 'hold'; readonly inDoubt: boolean }
   /** Do not attempt it again. Look for it among the messages of the service. */
   | { readonly next: 'look_up' };
 
@@ -126,6 +136,8 @@ export function decideSend(outcome: SendOutcome, situation: SendSituation): Send
   switch (rule.next) {
     case 'reject':
       return giveUp(situation.inDoubt);
+    case 'hold':
+      return { next: 'hold', inDoubt: situation.inDoubt };
     case 'repeat':
       return repeat(rule, outcome.retryAfterMs, situation, situation.inDoubt);
     case 'await':
@@ -138,6 +150,7 @@ export function decideSend(outcome: SendOutcome, situation: SendSituation): Send
 /** The rule for a code. One that is newer than this table goes by its status. */
 export function ruleFor(code: string, status: number): SendRule {
   if (Object.hasOwn(SEND_POLICY, code)) return SEND_POLICY[code as SendErrorCode];
+  if (status === 401) return HOLD;
   if (status === 429) return SEND_POLICY.rate_limited;
   return status >= 500 || status === 408 ? { next: 'lost' } : REJECT;
 }

@@ -40,7 +40,6 @@ describe('the table', () => {
   it.each([
     ['invalid_request', 400],
     ['text_or_media', 400],
-    ['invalid_key', 401],
     ['addon_required', 402],
     ['license_inactive', 402],
     ['ip_not_allowed', 403],
@@ -61,6 +60,17 @@ describe('the table', () => {
     expect(decideSend(refusal(status, code), fresh)).toEqual({ next: 'repeat', waitMs, inDoubt: false });
   });
 
+  it('holds a send whose credential is refused, for as long as that takes', () => {
+    expect(decideSend(refusal(401, 'invalid_key'), fresh)).toEqual({ next: 'hold', inDoubt: false });
+    const late = { ...media, attempts: 900, now: START + 24 * HOUR };
+    expect(decideSend(refusal(401, 'invalid_key'), late)).toEqual({ next: 'hold', inDoubt: false });
+  });
+
+  it('holds a send in doubt in doubt: the refusal says nothing of the attempt before', () => {
+    const doubted = { ...fresh, inDoubt: true };
+    expect(decideSend(refusal(401, 'invalid_key'), doubted)).toEqual({ next: 'hold', inDoubt: true });
+  });
+
   it('repeats after in_progress, in doubt: the first attempt may be out', () => {
     expect(decideSend(refusal(409, 'in_progress'), fresh)).toEqual({
       next: 'repeat',
@@ -74,6 +84,8 @@ describe('the table', () => {
     [503, 'http_503', { next: 'lost' }],
     [502, 'a_new_failure', { next: 'lost' }],
     [408, 'http_408', { next: 'lost' }],
+    [401, 'http_401', { next: 'hold' }],
+    [401, 'a_new_credential_error', { next: 'hold' }],
     [409, 'a_new_conflict', { next: 'reject' }],
     [302, 'http_302', { next: 'reject' }],
     [400, 'constructor', { next: 'reject' }],

@@ -17,6 +17,9 @@ export interface Ending {
   readonly since?: number;
 }
 
+/** A send whose credential is refused is tried again after this, and at the latest by whoever has the next one. */
+const HOLD_MS = 5 * 60_000;
+
 /** Waits between tries to commit what the service has answered. Beyond them the answer counts as lost. */
 const TRIES_MS = [50, 200, 1_000, 2_000, 5_000];
 
@@ -88,6 +91,8 @@ function toSettlement(send: LaneSend, { step, errorCode, message, since }: Endin
         nextAttemptAt: Math.max(now, (since ?? now) + step.waitMs),
         inDoubt: step.inDoubt,
       };
+    case 'hold':
+      return { ...base, state: 'queued', nextAttemptAt: now + HOLD_MS, inDoubt: step.inDoubt };
     case 'look_up':
       return { ...base, state: 'sending', lostAt: now, nextAttemptAt: now, inDoubt: true };
   }

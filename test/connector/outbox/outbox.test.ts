@@ -154,7 +154,7 @@ describe('every error code', () => {
       const situation = { attempts: 1, firstAttemptAt: now, now, inDoubt: false, random: 0 } as const;
       const outcome = { kind: 'refused', status, code, retryAfterMs: null } as const;
       const step = decideSend(outcome, { ...situation, carries: 'text' });
-      const expected = step.next === 'repeat' ? 'queued' : step.next;
+      const expected = step.next === 'repeat' || step.next === 'hold' ? 'queued' : step.next;
       expect(await bench.read(id)).toMatchObject({ state: expected, lastError: code, attempts: 1 });
     },
   );
