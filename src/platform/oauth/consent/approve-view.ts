@@ -1,8 +1,8 @@
 import { SCOPE_MEANINGS, type Scope } from '../../../contract/service/scopes.ts';
+import { html, type Markup, shownName } from '../../../runtime/page/page.ts';
 import type { readGrantable } from '../authorize/give-consent.ts';
 import type { OauthAnswer } from '../oauth-answer.ts';
 import { type ConsentView, consentForm, countConnections, DENY, showView } from './consent-view.ts';
-import { html, type Markup, shownName } from './page.ts';
 
 /** What is ticked on a page. */
 export interface Ticks {

@@ -1,8 +1,8 @@
 import { SCOPE_MEANINGS } from '../../../contract/service/scopes.ts';
+import { html, type Markup, shownName } from '../../../runtime/page/page.ts';
 import type { OauthAnswer } from '../oauth-answer.ts';
 import type { OwnedWorkspace } from '../portal-session.ts';
 import { type ConsentView, consentForm, countConnections, DENY, showView } from './consent-view.ts';
-import { html, type Markup, shownName } from './page.ts';
 
 function listScopes({ consent }: ConsentView): Markup {
   const items = consent.request.scopes.map((scope) => html`<li>${SCOPE_MEANINGS[scope]}</li>`);

@@ -1,8 +1,15 @@
+import {
+  html,
+  type Markup,
+  type Page,
+  plainName,
+  renderPage,
+  shownName,
+} from '../../../runtime/page/page.ts';
 import { OAUTH_PATHS } from '../addresses.ts';
 import type { OauthAnswer } from '../oauth-answer.ts';
 import { isLoopback } from '../redirect-uri.ts';
 import type { OpenConsent } from './consent-store.ts';
-import { html, type Markup, pageAnswer, plainName, shownName } from './page.ts';
 
 /** What every page of a consent shows and carries along. */
 export interface ConsentView {
@@ -24,18 +31,33 @@ function destination({ consent }: ConsentView): Markup {
   return html`<p class="soft">Afterwards you are sent to <strong>${where}</strong>.</p>`;
 }
 
+/** A page of the service as an answer. */
+export function pageAnswer(
+  page: Omit<Page, 'owner'>,
+  status: number,
+  headers: Readonly<Record<string, string>> = {},
+): OauthAnswer {
+  const rendered = renderPage({ owner: 'Messaging service', ...page });
+  return { status, headers: { ...rendered.headers, ...headers }, body: rendered.html };
+}
+
+/** What may follow `form-action`: an origin, or a scheme that has none. */
+function sourceOf(redirectUri: string): string {
+  const { origin, protocol } = new URL(redirectUri);
+  return origin === 'null' ? protocol : origin;
+}
+
 /** A page with a heading, where it leads, and what was wrong before. */
 export function showView(view: ConsentView, content: Markup): OauthAnswer {
   const { appName, consent, notice, headers } = view;
   const alert = notice === undefined ? html`` : html`<p class="notice" role="alert">${notice}</p>`;
-  return pageAnswer({
+  const page = {
     title: `${notice === undefined ? '' : 'Not yet: '}${plainName(appName)} asks for access`,
     heading: html`${shownName(appName)} asks for access`,
     content: html`${destination(view)}${alert}${content}`,
-    status: notice === undefined ? 200 : 400,
-    leadsTo: consent.request.redirectUri,
-    ...(headers === undefined ? {} : { headers }),
-  });
+    formTargets: ["'self'", sourceOf(consent.request.redirectUri)],
+  };
+  return pageAnswer(page, notice === undefined ? 200 : 400, headers);
 }
 
 /** A form of the page. */

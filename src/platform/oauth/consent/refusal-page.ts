@@ -1,11 +1,12 @@
+import { html } from '../../../runtime/page/page.ts';
 import type { OauthAnswer } from '../oauth-answer.ts';
 import type { PageRefusal } from '../oauth-error.ts';
-import { html, pageAnswer } from './page.ts';
+import { pageAnswer } from './consent-view.ts';
 
 /** What a person sees where nothing may be sent back to the app. */
 export function refusalPage(refused: PageRefusal): OauthAnswer {
   const content = html`<p role="alert">${refused.message}</p>
 <p class="soft">Nothing was shared. Go back to the app that sent you here and tell its makers.</p>`;
   const title = 'This request cannot be answered';
-  return { ...pageAnswer({ title, heading: html`${title}`, content, status: 400 }), refused };
+  return { ...pageAnswer({ title, heading: html`${title}`, content }, 400), refused };
 }

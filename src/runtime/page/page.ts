@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import type { OauthAnswer } from '../oauth-answer.ts';
 import { PAGE_STYLE } from './page-style.ts';
 
 /** HTML that is safe to show; made by `html` alone. */
@@ -54,37 +53,47 @@ export function html(parts: TemplateStringsArray, ...values: readonly Value[]): 
 
 const STYLE_HASH = createHash('sha256').update(PAGE_STYLE).digest('base64');
 
-/** What a page shows. */
+/** What a page shows. Classes of its markup are those of `page-style.ts`. */
 export interface Page {
+  /** Of the tab; one line. */
   readonly title: string;
+  /** Whose page it is. Stands above the heading. */
+  readonly owner: string;
+  /** Below the owner, in small: where the page stands, or as whom somebody is signed in. */
+  readonly about?: Markup;
   readonly heading: Markup;
   readonly content: Markup;
-  readonly status?: number;
-  /** Where a form of the page may lead besides here: a browser holds redirects after it to this list, too. */
-  readonly leadsTo?: string;
-  readonly headers?: Readonly<Record<string, string>>;
+  /** Where its forms lead, as sources of `form-action`: a browser holds redirects after a form to them, too. None: no form. */
+  readonly formTargets?: readonly string[];
+  /** An address that the page goes on to by itself. */
+  readonly goesOnTo?: string;
 }
 
-/** What may follow `form-action`: an origin, or a scheme that has none. */
-function sourceOf(redirectUri: string): string {
-  const { origin, protocol } = new URL(redirectUri);
-  return origin === 'null' ? protocol : origin;
-}
+/** A speech bubble. Decoration: the owner's name stands beside it. */
+const MARK = html`<svg viewBox="0 0 28 28" aria-hidden="true"><path d="M6 3h16a4 4 0 0 1 4 4v10a4 4 0 0 1-4 4h-8l-6 5v-5H6a4 4 0 0 1-4-4V7a4 4 0 0 1 4-4z"/></svg>`;
 
-/** A page: no script, no frame, nothing from elsewhere. */
-export function pageAnswer(page: Page): OauthAnswer {
-  const { title, heading, content, status = 200, leadsTo, headers = {} } = page;
-  const formAction = leadsTo === undefined ? "'self'" : `'self' ${sourceOf(leadsTo)}`;
+/**
+ * A page and the headers that it must be sent with: no script, no frame, nothing loaded from elsewhere, kept nowhere,
+ * and its address goes nowhere.
+ */
+export function renderPage(page: Page): {
+  readonly html: string;
+  readonly headers: Readonly<Record<string, string>>;
+} {
+  const { title, owner, about, heading, content, formTargets = [], goesOnTo } = page;
+  const refresh =
+    goesOnTo === undefined ? html`` : html`\n<meta http-equiv="refresh" content="0; url=${goesOnTo}">`;
   const { text } = html`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex">
-<title>${title}</title>
+<title>${title}</title>${refresh}
 <style>${new Markup(PAGE_STYLE)}</style>
 </head>
 <body>
+<header class="masthead">${MARK}<p><strong>${owner}</strong>${about === undefined ? html`` : html`<span class="soft">${about}</span>`}</p></header>
 <main>
 <h1>${heading}</h1>
 ${content}
@@ -93,22 +102,20 @@ ${content}
 </html>
 `;
   return {
-    status,
+    html: text,
     headers: {
       'Content-Type': 'text/html; charset=utf-8',
       'Cache-Control': 'no-store',
       'Content-Security-Policy': [
         "default-src 'none'",
         `style-src 'sha256-${STYLE_HASH}'`,
-        `form-action ${formAction}`,
+        `form-action ${formTargets.length === 0 ? "'none'" : formTargets.join(' ')}`,
         "frame-ancestors 'none'",
         "base-uri 'none'",
       ].join('; '),
       'X-Frame-Options': 'DENY',
       'X-Content-Type-Options': 'nosniff',
       'Referrer-Policy': 'no-referrer',
-      ...headers,
     },
-    body: text,
   };
 }

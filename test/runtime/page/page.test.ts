@@ -1,0 +1,38 @@
+import { createHash } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { html, renderPage, shownName } from '../../../src/runtime/page/page.ts';
+
+const PAGE = { title: 'Title', owner: 'Owner', heading: html`Heading`, content: html`<p>Content</p>` };
+
+describe('a page', () => {
+  it('may use its own style and nothing else: no script, no frame, no form unless named', () => {
+    const { html: text, headers } = renderPage(PAGE);
+    const style = /<style>([\s\S]*)<\/style>/.exec(text)?.[1] ?? '';
+    const hash = createHash('sha256').update(style).digest('base64');
+    expect(headers['Content-Security-Policy']).toBe(
+      `default-src 'none'; style-src 'sha256-${hash}'; form-action 'none'; frame-ancestors 'none'; base-uri 'none'`,
+    );
+    expect(text).not.toMatch(/<script| style="| on\w+="/);
+    expect(headers['Cache-Control']).toBe('no-store');
+    expect(
+      renderPage({ ...PAGE, formTargets: ["'self'", 'https://crm.example'] }).headers[
+        'Content-Security-Policy'
+      ],
+    ).toContain("; form-action 'self' https://crm.example;");
+  });
+
+  it('shows what others wrote as text, in attributes, too', () => {
+    const evil = `"><script>alert(1)</script>&'\u202e`;
+    const { html: text } = renderPage({
+      ...PAGE,
+      title: evil,
+      owner: evil,
+      about: html`${evil}`,
+      heading: shownName(evil),
+      goesOnTo: `https://crm.example/?a=1&b="><script>`,
+    });
+    expect(text).not.toContain('<script');
+    expect(text).toContain('<h1><bdi>&quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt;&amp;&#39;</bdi></h1>');
+    expect(text).toContain('url=https://crm.example/?a=1&amp;b=&quot;&gt;&lt;script&gt;">');
+  });
+});
