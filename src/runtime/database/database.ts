@@ -162,10 +162,9 @@ class GuardedDatabase implements Database {
   }
 
   #run(text: string, params: readonly unknown[], mode: RowMode, deadlineMs: number): Promise<unknown[]> {
-    return this.#withSession(deadlineMs, 'running a query', async (session) => {
-      await session.allow(Math.max(deadlineMs, this.#deadlineMs));
-      return await session.run(text, params, { mode });
-    });
+    return this.#withSession(deadlineMs, 'running a query', (session) =>
+      session.runAlone(text, params, { mode, deadlineMs: Math.max(deadlineMs, this.#deadlineMs) }),
+    );
   }
 
   #transact<T>(work: (scope: TransactionScope) => Promise<T>, deadlineMs: number): Promise<T> {

@@ -22,8 +22,22 @@ function serverLimits(deadlineMs: number): ServerLimits {
 }
 
 /**
- * Parameters of a new session: name, UTC, ISO dates, limits. A pooler in transaction mode refuses the limits
- * (its connections are shared), so without prepared statements they are set per transaction alone.
+ * Settings of all our sessions, those of the queues too. Where Postgres was built with LLVM, its estimates make it
+ * compile our batch statements anew with each run, which takes longer than running them.
+ */
+const SETTINGS = { jit: 'off' };
+
+/** `SETTINGS` as command-line options of a new session (the startup parameter `options`). */
+export const SESSION_OPTIONS: string = Object.entries(SETTINGS)
+  .map(([name, value]) => `-c ${name}=${value}`)
+  .join(' ');
+
+/** `SETTINGS` as statements that hold until the transaction ends. */
+export const LOCAL_SETTINGS: string = writeSettings('set local', SETTINGS);
+
+/**
+ * Parameters of a new session: name, UTC, ISO dates, settings, limits. A pooler in transaction mode refuses settings
+ * and limits (its connections are shared), so without prepared statements each transaction sets them for itself.
  */
 export function sessionParameters(options: {
   name: string;
@@ -36,23 +50,23 @@ export function sessionParameters(options: {
     DateStyle: 'ISO',
   };
   if (!options.prepare) return parameters;
-  for (const [name, value] of Object.entries(serverLimits(options.deadlineMs)))
+  for (const [name, value] of Object.entries({ ...SETTINGS, ...serverLimits(options.deadlineMs) }))
     parameters[name] = String(value);
   return parameters;
 }
 
 /** Statements that give a session the limits for a deadline. */
 export function sessionLimits(deadlineMs: number): string {
-  return setLimits('set', deadlineMs);
+  return writeSettings('set', { ...serverLimits(deadlineMs) });
 }
 
-/** Statements that give one transaction the limits for a deadline; they end with it. */
-export function localLimits(deadlineMs: number): string {
-  return setLimits('set local', deadlineMs);
+/** Begins a transaction with the settings, and with the limits for a deadline; they end with it. */
+export function beginTransaction(deadlineMs: number): string {
+  return `begin; ${writeSettings('set local', { ...SETTINGS, ...serverLimits(deadlineMs) })}`;
 }
 
-function setLimits(command: string, deadlineMs: number): string {
-  return Object.entries(serverLimits(deadlineMs))
+function writeSettings(command: string, settings: Readonly<Record<string, string | number>>): string {
+  return Object.entries(settings)
     .map(([name, value]) => `${command} ${name} = ${value}`)
     .join('; ');
 }

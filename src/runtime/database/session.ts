@@ -7,7 +7,7 @@ import { describeLocation, parseUrl } from './database-url.ts';
 import { DatabaseUnavailable, markUnknown, QueryFailed } from './errors.ts';
 import { explainConnectFailure, explainQueryFailure } from './explain-failure.ts';
 import type { BackendKey } from './send-cancel-request.ts';
-import { sessionLimits, sessionParameters } from './session-parameters.ts';
+import { beginTransaction, sessionLimits, sessionParameters } from './session-parameters.ts';
 import { SessionSocket } from './session-socket.ts';
 import { encodeParam, wireTypes } from './wire-types.ts';
 
@@ -17,7 +17,7 @@ export interface SessionOptions {
   readonly name: string;
   /** Longest a statement may take unless it says otherwise. */
   readonly deadlineMs: number;
-  /** False behind a pooler in transaction mode: no named statements, no session settings. */
+  /** False behind a pooler in transaction mode: no named statements, nothing set for a session. */
   readonly prepare: boolean;
   readonly connectDeadlineMs: number;
   readonly clock: Clock;
@@ -122,9 +122,31 @@ export class Session {
     return Array.from(rows);
   }
 
-  /** Gives single statements of this session the server's limits for a deadline of this length. */
-  async allow(deadlineMs: number): Promise<void> {
-    if (!this.#options.prepare || this.#limitMs === deadlineMs) return;
+  /**
+   * Runs one statement outside of a transaction, with the server's limits for a deadline of this length. Where
+   * nothing can be set for a session, that takes a transaction; its commands go out without waiting for answers.
+   */
+  async runAlone(
+    text: string,
+    params: readonly unknown[],
+    options: { mode: RowMode; deadlineMs: number },
+  ): Promise<unknown[]> {
+    const { mode, deadlineMs } = options;
+    if (this.#options.prepare) {
+      await this.#allow(deadlineMs);
+      return await this.run(text, params, { mode });
+    }
+    const [begun, result, ended] = await Promise.allSettled([
+      this.runScript(beginTransaction(deadlineMs)),
+      this.run(text, params, { mode }),
+      this.runScript('commit', { decisive: true }),
+    ]);
+    for (const step of [begun, result, ended]) if (step.status === 'rejected') throw step.reason;
+    return result.status === 'fulfilled' ? result.value : [];
+  }
+
+  async #allow(deadlineMs: number): Promise<void> {
+    if (this.#limitMs === deadlineMs) return;
     this.#limitMs = deadlineMs;
     await this.runScript(sessionLimits(deadlineMs));
   }

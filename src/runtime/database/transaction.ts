@@ -1,7 +1,7 @@
 import type { Clock } from '../clock/clock.ts';
 import { DatabaseUnavailable, QueryDeadlineExceeded, QueryFailed, TransactionOver } from './errors.ts';
 import type { RowMode, Session } from './session.ts';
-import { localLimits } from './session-parameters.ts';
+import { beginTransaction } from './session-parameters.ts';
 
 /** Runs statements of one transaction, or of a savepoint in it. */
 export interface TransactionScope {
@@ -31,7 +31,7 @@ export async function runTransaction<T>(
   options: TransactionOptions,
   work: (scope: TransactionScope) => Promise<T>,
 ): Promise<T> {
-  await session.runScript(`begin; ${localLimits(options.deadlineMs)}`);
+  await session.runScript(beginTransaction(options.deadlineMs));
   const scope = new OpenTransaction(session, options);
   let result: T;
   try {

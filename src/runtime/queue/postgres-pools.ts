@@ -1,5 +1,6 @@
 import type { PgPool, PgPoolClient, PgQueryResult } from 'bullmq';
 import { Client, Pool, type PoolClient, type PoolConfig } from 'pg';
+import { LOCAL_SETTINGS, SESSION_OPTIONS } from '../database/session-parameters.ts';
 
 /**
  * A connection that dies while nobody listens to its errors. Without listeners such an error would end the process,
@@ -82,7 +83,11 @@ export function openDirectPools(
   schema: string,
   onError: (error: unknown) => void,
 ): SharedPools {
-  const session = { ...config, Client: SteadyClient, options: `-c search_path="${schema}"` };
+  const session = {
+    ...config,
+    Client: SteadyClient,
+    options: `-c search_path="${schema}" ${SESSION_OPTIONS}`,
+  };
   const queries = new Pool({ ...session, max: QUERY_CONNECTIONS }).on('error', onError);
   const sessions = new Pool({ ...session, max: MOST_WORKERS }).on('error', onError);
   const query: Query = async <Row>(text: string, params: readonly unknown[] = []) => {
@@ -102,7 +107,7 @@ export function openPooledPools(
   onError: (error: unknown) => void,
 ): SharedPools {
   const queries = new Pool({ ...config, Client: SteadyClient, max: QUERY_CONNECTIONS }).on('error', onError);
-  const begin = `BEGIN; SET LOCAL search_path TO "${schema}"`;
+  const begin = `BEGIN; SET LOCAL search_path TO "${schema}"; ${LOCAL_SETTINGS}`;
   const query: Query = (text, params = []) => queryInTransaction(queries, begin, text, params);
   return { pool: presentPool(query, queries), close: () => queries.end() };
 }

@@ -101,6 +101,12 @@ describe('database', () => {
       });
     });
 
+    it('has no statement compiled, alone or in a transaction', async () => {
+      const setting = "select current_setting('jit') as jit";
+      expect(await database.query(setting)).toEqual([{ jit: 'off' }]);
+      expect(await database.transaction((tx) => tx.query(setting))).toEqual([{ jit: 'off' }]);
+    });
+
     it('gives up a lock before the deadline, and keeps the connection', async () => {
       await database.query("insert into item values (1, 'a')");
       const held = Promise.withResolvers<void>();

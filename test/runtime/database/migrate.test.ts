@@ -100,6 +100,12 @@ describe('migrations', () => {
     expect(await database.query('select shop.twice(4) as n')).toEqual([{ n: 8 }]);
   });
 
+  it('has no statement of a migration compiled', async () => {
+    await write(FIRST, `CREATE TABLE "shop"."setting" AS SELECT current_setting('jit') AS jit;`);
+    await migrate();
+    expect(await database.query('select jit from shop.setting')).toEqual([{ jit: 'off' }]);
+  });
+
   it('refuses a database that is newer than the code', async () => {
     await write(FIRST, SECOND);
     await migrate();

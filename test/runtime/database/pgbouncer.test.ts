@@ -1,3 +1,4 @@
+import { Client } from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { type Database, openDatabase } from '../../../src/runtime/database/database.ts';
@@ -55,14 +56,45 @@ describe.skipIf(PGBOUNCER === undefined)(
       ]);
     });
 
-    it('limits transactions by their own deadline and leaks no limit to others', async () => {
+    it('limits each statement by its deadline and leaks no limit to others', async () => {
       const limit = "select current_setting('statement_timeout') as value";
       expect(await database.transaction((tx) => tx.query(limit))).toEqual([{ value: '4s' }]);
       expect(await database.transaction((tx) => tx.query(limit), { deadlineMs: 9_000 })).toEqual([
         { value: '10s' },
       ]);
-      const values = await Promise.all(Array.from({ length: 10 }, () => database.query(limit)));
-      expect(new Set(values.map(([row]) => row?.['value']))).toEqual(new Set(['0']));
+      expect(await database.query(limit)).toEqual([{ value: '4s' }]);
+      expect(await database.query(limit, [], { deadlineMs: 9_000 })).toEqual([{ value: '10s' }]);
+      const other = new Client(pooler.url);
+      await other.connect();
+      for (let times = 0; times < 10; times += 1) {
+        expect((await other.query(limit)).rows).toEqual([{ value: '0' }]);
+      }
+      await other.end();
+    });
+
+    it('tells how a single statement failed, keeps nothing of it, and goes on', async () => {
+      await database.query('create table item (id int primary key)');
+      await database.query('insert into item values ($1)', [1]);
+      const twice = database.query('insert into item select generate_series(0, 1)');
+      await expect(twice).rejects.toMatchObject({ name: 'QueryFailed', code: '23505' });
+      await database.query('create table part (id int references item deferrable initially deferred)');
+      const atCommit = database.query('insert into part values ($1)', [7]);
+      await expect(atCommit).rejects.toMatchObject({ name: 'QueryFailed', code: '23503' });
+      expect(await database.query('select (select count(*)::int from part) as parts, id from item')).toEqual([
+        { parts: 0, id: 1 },
+      ]);
+    });
+
+    it('has no statement compiled, and leaves that setting to other users of the pooler', async () => {
+      const setting = "select current_setting('jit') as jit";
+      const off = [{ jit: 'off' }];
+      expect(await database.query(setting)).toEqual(off);
+      expect(await database.transaction((tx) => tx.query(setting))).toEqual(off);
+      expect(await database.orm.execute(setting)).toEqual(off);
+      const other = new Client(pooler.url);
+      await other.connect();
+      expect((await other.query(setting)).rows).toEqual([{ jit: 'on' }]);
+      await other.end();
     });
 
     it('cancels through the pooler what missed its deadline', async () => {
