@@ -52,6 +52,10 @@ export const ASSUMPTIONS = {
     'The ladder is for outgoing messages; one that came in has been delivered.',
   ),
   sendKeyLifetimeMs: assume(day, 'Shown for creates alone; sends follow the same 24 hours.'),
+  sendKeyOfAnotherMessage: assume(
+    'idempotency_key_reuse',
+    'As for creates: the answer of another message would say that this one was sent, and show it to an app that may not read it.',
+  ),
   sendInProgressRetryAfterSeconds: assume(
     1,
     'Not promised for sends; most sends are over by then, and a client must do without the header too.',
@@ -402,10 +406,6 @@ export const ASSUMPTIONS = {
   toolSend: assume(
     { progressEveryMs: 5 * second, answerWithinMs: 45 * second, sameSendWithinMs: 10 * 60 * second },
     'Clients give up after 60 s and models call again; an equal message without a key is such a repeat for a while.',
-  ),
-  toolKeys: assume(
-    'idempotency_key_reuse for another message',
-    'Models make up keys such as `1`: the answer of another message would say that this one was sent.',
   ),
   toolRefusals: assume(
     'in the result, as `code: what to do`',

@@ -36,7 +36,9 @@ export const CHOICES = section(CHOICES_HEADING, {
     'What happened while the licence was expired is never told, and an outage then counts as not reported.',
   'choice.blocked': 'What a blocked person writes never arrives, and the person is not told.',
   'choice.send-key.other-body':
-    'A send with a known `idempotencyKey` and another body gets the first answer again.',
+    'A send whose `idempotencyKey` was used for another connection, recipient or content is 400 `idempotency_key_reuse`, also while the first one runs.',
+  'choice.send-key.reach':
+    'A send with the key and the content of an earlier one gets its answer by any credential that reaches the connection, and 404 by any other.',
   'choice.send-key.lifetime': 'The key of a send lives 24 hours, per workspace.',
   'choice.send-key.remembers':
     'The key of a send remembers answers 200 alone; an error frees it, and so does a crash.',
@@ -92,6 +94,6 @@ export const CHOICES = section(CHOICES_HEADING, {
   'choice.tools.repeat':
     'A send through a tool without a key is made once for ten minutes after the last equal call.',
   'choice.tools.key':
-    'A key of a send through a tool belongs to one message; with another it is `idempotency_key_reuse`.',
+    'The key of a send through a tool stands for one message, whether it was first used by REST or by a tool.',
   'choice.tools.origin': 'Pages may call the tools, but no page on plain HTTP from another host.',
 });

@@ -159,6 +159,7 @@ export const SERVICE_ENDPOINTS = {
       ...licence,
       'text_or_media',
       'not_found',
+      'idempotency_key_reuse',
       'in_progress',
       'recipient_not_on_whatsapp',
       'warmup_limited',

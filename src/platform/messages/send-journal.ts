@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { SendMessageAnswer } from '../../contract/service/messages.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { ASSUMPTIONS } from '../assumptions.ts';
-import type { MediaReference } from '../media/media-file.ts';
+import type { MediaFile, MediaReference } from '../media/media-file.ts';
 
 /** A send under way, written down before the network hears of it. */
 export interface JournalEntry {
@@ -31,29 +31,35 @@ export function sentAnswer(
   };
 }
 
+/** A send that asks for its key: what it sends is known as a whole. */
+export interface SendClaim extends JournalEntry {
+  readonly media: MediaFile | null;
+}
+
 /** What became of a claim. */
 export type Claim =
   | { readonly outcome: 'claimed' }
-  /** The first send with this key has no answer yet. `same`: it has the same recipient and text. */
+  /** The first send with this key has no answer yet. `same`: it has the same connection, recipient and content. */
   | { readonly outcome: 'held'; readonly messageId: string; readonly same: boolean }
   /** The first send with this key was answered 200. */
   | { readonly outcome: 'answered'; readonly answer: SendMessageAnswer; readonly same: boolean };
 
-/** Stands for connection, recipient and text; of files it knows only that they are files. */
-function hashMessage({ connectionId, to, text, media }: JournalEntry): Buffer {
+/** Equal for two sends exactly when connection, recipient, text and file (its name, type and bytes) are equal. */
+function hashMessage({ connectionId, to, text, media }: SendClaim): Buffer {
+  const file = media && [media.filename, media.mimetype, Buffer.from(media.sha256).toString('hex')];
   return createHash('sha256')
-    .update(JSON.stringify([connectionId, to, text, media !== null]))
+    .update(JSON.stringify([connectionId, to, text, file]))
     .digest();
 }
 
 /**
- * Claims a key for a send, or tells what the send that holds it came to. Keys are per workspace and free
+ * Claims a key for a send, or reports what the send that holds it came to. Keys are per workspace and free
  * again 24 hours after the claim, but never while they are held. A send without a key always gets its claim.
  * Implements `10. POST /messages body`: retries with the same `idempotencyKey`.
  */
 export async function claimSend(
   db: Queryable,
-  entry: JournalEntry,
+  entry: SendClaim,
   idempotencyKey: string | null,
   now: number,
 ): Promise<Claim> {

@@ -17,7 +17,13 @@ import type { WriteGate } from '../time/write-gate.ts';
 import { createSendCarrier } from './carry-out-send.ts';
 import { endWait, healWaitMs, meetSession, type SessionMet } from './meet-session.ts';
 import { type Allowance, createSendAllowances } from './send-allowance.ts';
-import { claimSend, forgetExpiredSends, freeSend, type JournalEntry } from './send-journal.ts';
+import {
+  claimSend,
+  forgetExpiredSends,
+  freeSend,
+  type JournalEntry,
+  type SendClaim,
+} from './send-journal.ts';
 import { sendLatencyMs } from './send-latency.ts';
 import { createSendTiming, type SendTiming } from './send-timing.ts';
 
@@ -51,10 +57,7 @@ interface Options {
 interface SendManner {
   /** False is the degraded case: the phone gets it, nothing is stored. Default: true. */
   readonly persist?: boolean;
-  /**
-   * For callers who make up keys: waits for the first send with the key in place of `in_progress`, and throws
-   * `idempotency_key_reuse` where that is another message. Default: false.
-   */
+  /** Waits for the first send with the key instead of throwing `in_progress`. Default: false. */
   readonly joins?: boolean;
 }
 
@@ -69,10 +72,10 @@ export interface Sent {
 export interface Sender {
   readonly timing: SendTiming;
   /**
-   * Sends and answers once the network has it. Throws, in this order: `not_found`, `in_progress`, the 402s,
-   * `send_failed` for a dead session, `warmup_limited`, `rate_limited`, `recipient_not_on_whatsapp`, and
-   * `send_failed` for a session that did not heal. A key remembers answers only; an error frees it, and does
-   * not count as a send.
+   * Sends and answers once the network has it. Throws, in this order: `not_found`, `idempotency_key_reuse`,
+   * `in_progress`, the 402s, `send_failed` for a dead session, `warmup_limited`, `rate_limited`,
+   * `recipient_not_on_whatsapp`, and `send_failed` for a session that did not heal. A key stands for one
+   * message of the workspace and remembers answers only; an error frees it, and does not count as a send.
    */
   send(credential: Credential, message: MessageSend, manner?: SendManner): Promise<Sent>;
   /** At start, before any send: ends what a crash left under way. */
@@ -119,7 +122,7 @@ export function createSender(options: Options): Sender {
 
   /** The answer of the first send with the key, or null when this one holds it now. */
   const claim = async (
-    entry: JournalEntry,
+    entry: SendClaim,
     key: string | null,
     joins: boolean,
   ): Promise<SendMessageAnswer | null> => {
@@ -127,21 +130,23 @@ export function createSender(options: Options): Sender {
     for (;;) {
       const claimed = await gate.shared(() => claimSend(database, entry, key, clock.now()));
       if (claimed.outcome === 'claimed') return null;
-      if (joins && !claimed.same) {
+      const first = claimed.outcome === 'held' ? underWay.get(claimed.messageId) : undefined;
+      if (claimed.outcome === 'held' && first === undefined) {
+        // Its process is gone: either the network has the message, or the key is free for any other.
+        await carrier.clearUp([claimed.messageId]);
+        continue;
+      }
+      if (!claimed.same) {
         const why = 'the first send with this key was another message';
         throw new PlatformError('idempotency_key_reuse', { check: 'state', why });
       }
       if (claimed.outcome === 'answered') return claimed.answer;
-      const first = underWay.get(claimed.messageId);
-      if (first === undefined) {
-        await carrier.clearUp([claimed.messageId]);
-      } else if (joins) {
-        await Promise.allSettled([first]);
-      } else {
+      if (!joins) {
         const retryAfterSeconds = ASSUMPTIONS.sendInProgressRetryAfterSeconds.value;
         const why = 'the first send with this key is under way';
         throw new PlatformError('in_progress', { retryAfterSeconds, why });
       }
+      await Promise.allSettled([first]);
     }
   };
 

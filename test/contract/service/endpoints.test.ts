@@ -66,7 +66,7 @@ describe('endpoint table', () => {
     expect(answering('forbidden_portal_kind')).toEqual(['createConnection']);
     expect(answering('idempotency_in_progress')).toEqual(['createConnection']);
     expect(answering('idempotency_key_invalid')).toEqual(['createConnection']);
-    expect(answering('idempotency_key_reuse')).toEqual(['createConnection']);
+    expect(answering('idempotency_key_reuse')).toEqual(['createConnection', 'sendMessage']);
     expect(answering('invalid_grant')).toEqual(['createConnection']);
     expect(answering('invalid_webhook')).toEqual(['putWebhook', 'rotateWebhook']);
     expect(answering('already_connected')).toEqual(['requestPairingCode']);

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { sendMessageAnswer } from '../../../src/contract/service/messages.ts';
 import { newIdentifier } from '../../../src/platform/identifiers.ts';
-import { answerSend, claimSend, type JournalEntry } from '../../../src/platform/messages/send-journal.ts';
+import { answerSend, claimSend, type SendClaim } from '../../../src/platform/messages/send-journal.ts';
 import { seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
 
@@ -16,7 +16,7 @@ describe('a send whose process died', () => {
   });
   afterEach(() => service.close());
 
-  async function begin(idempotencyKey: string | null): Promise<JournalEntry> {
+  async function begin(idempotencyKey: string | null): Promise<SendClaim> {
     const { workspaceId, connectionId } = seeded;
     const entry = { messageId: newIdentifier(), workspaceId, connectionId, to, text: 'hello', media: null };
     const claim = await claimSend(service.database, entry, idempotencyKey, service.platform.time.now());
@@ -24,17 +24,17 @@ describe('a send whose process died', () => {
     return entry;
   }
 
-  const reachNetwork = (entry: JournalEntry) =>
+  const reachNetwork = (entry: SendClaim) =>
     service.database.query(
       `INSERT INTO platform.phone_messages (message_id, phone, connection_id, sender, text, wa_message_id, at)
        VALUES ($1, $2, $3, '4915112345678', $4, 'WA1', $5)`,
       [entry.messageId, to, entry.connectionId, entry.text, service.platform.time.now()],
     );
 
-  const send = async (idempotencyKey?: string) =>
+  const send = async (idempotencyKey?: string, text = 'hello') =>
     service.call('POST', '/messages', {
       key: seeded.key,
-      body: { connectionId: seeded.connectionId, to, text: 'hello', idempotencyKey },
+      body: { connectionId: seeded.connectionId, to, text, idempotencyKey },
     });
 
   const stored = async () => {
@@ -91,6 +91,20 @@ describe('a send whose process died', () => {
     expect((await send('nowhere')).status).toBe(200);
     expect(await service.platform.contacts.received(to)).toHaveLength(2);
   });
+
+  test(
+    'frees its key for another message, unless the network has it',
+    proves('choice.send-key.other-body', 'choice.send-key.remembers'),
+    async () => {
+      await begin('nowhere');
+      expect((await send('nowhere', 'another')).status).toBe(200);
+      await reachNetwork(await begin('astray'));
+      const refused = await send('astray', 'another');
+      expect([refused.status, refused.body]).toEqual([400, { error: 'idempotency_key_reuse' }]);
+      const received = await service.platform.contacts.received(to);
+      expect(received.map(({ text }) => text).sort()).toEqual(['another', 'hello']);
+    },
+  );
 
   test('answers whose keys are free again are forgotten at the next start', async () => {
     const entry = await begin('old');

@@ -286,14 +286,61 @@ describe('POST /messages', () => {
       },
     );
 
-    test('answers another body with the first answer', proves('choice.send-key.other-body'), async () => {
-      const { key, connectionId } = await seedWorkspace(service);
-      const to = newPhone();
-      const first = await send(key, { connectionId, to: newPhone(), text: 'one', idempotencyKey: 'k-2' });
-      const second = await send(key, { connectionId, to, text: 'other', idempotencyKey: 'k-2' });
-      expect(second.body).toEqual(first.body);
-      expect(await phoneOf(to)).toEqual([]);
-    });
+    test(
+      'of another connection, recipient or content is idempotency_key_reuse, and sends nothing',
+      proves('choice.send-key.other-body'),
+      async () => {
+        const { key, workspaceId, connectionId } = await seedWorkspace(service);
+        const second = await service.platform.connections.createPaired(workspaceId, {
+          provider: 'qr',
+          phoneNumber: newPhone(),
+        });
+        const [to, other] = [newPhone(), newPhone()];
+        const media = { filename: 'one.png', mimetype: 'image/png', data: 'QUJD' };
+        const text = { connectionId, to, text: 'one', idempotencyKey: 'k-2' };
+        const file = { connectionId, to, media, idempotencyKey: 'k-2-file' };
+        expect([(await send(key, text)).status, (await send(key, file)).status]).toEqual([200, 200]);
+        const changed = [
+          { ...text, connectionId: second.id },
+          { ...text, to: other },
+          { ...text, text: 'one ' },
+          { ...file, idempotencyKey: 'k-2' },
+          { ...file, to: other },
+          { ...file, media: { ...media, data: 'REVG' } },
+          { ...file, media: { ...media, filename: 'two.png' } },
+          { ...file, media: { ...media, mimetype: 'image/jpeg' } },
+          { ...file, media: { ...media, caption: 'one' } },
+        ];
+        for (const body of changed) {
+          const answer = await send(key, body);
+          expect([answer.status, answer.body]).toEqual([400, { error: 'idempotency_key_reuse' }]);
+        }
+        expect([(await phoneOf(to)).length, (await phoneOf(other)).length]).toEqual([2, 0]);
+      },
+    );
+
+    test(
+      'gives its answer to whoever reaches the connection, and to nobody else',
+      proves('choice.send-key.reach'),
+      async () => {
+        const { key, workspaceId, connectionId } = await seedWorkspace(service);
+        const { id: elsewhere } = await service.platform.connections.createPaired(workspaceId, {
+          provider: 'qr',
+          phoneNumber: newPhone(),
+        });
+        const to = newPhone();
+        const body = { connectionId, to, text: 'secret', idempotencyKey: 'k-8' };
+        const first = await send(key, body);
+        const near = await service.platform.apiKeys.create(workspaceId, { connectionIds: [connectionId] });
+        const far = await service.platform.apiKeys.create(workspaceId, { connectionIds: [elsewhere] });
+        expect((await send(near.key, body)).body).toEqual(first.body);
+        const unreached = await send(far.key, body);
+        expect([unreached.status, unreached.body]).toEqual([404, { error: 'not_found' }]);
+        const own = await send(far.key, { ...body, connectionId: elsewhere });
+        expect([own.status, own.body]).toEqual([400, { error: 'idempotency_key_reuse' }]);
+        expect(await phoneOf(to)).toHaveLength(1);
+      },
+    );
 
     test('keys are per workspace', proves('choice.send-key.lifetime'), async () => {
       const one = await seedWorkspace(service);
@@ -378,13 +425,34 @@ describe('latency of a send', () => {
   const LATENCY_MS = 1_300;
   const text = '0123456789';
 
+  test(
+    'another message with its key meanwhile is idempotency_key_reuse',
+    proves('choice.send-key.other-body'),
+    async () => {
+      const { clock, service, to, send } = await startSlowly();
+      try {
+        const first = send();
+        await clock.timerSet(LATENCY_MS);
+        const other = await send({ text: '9876543210' });
+        expect([other.status, other.body]).toEqual([400, { error: 'idempotency_key_reuse' }]);
+        await clock.advance(LATENCY_MS);
+        expect((await first).status).toBe(200);
+        expect(await service.platform.contacts.received(to)).toMatchObject([{ text }]);
+      } finally {
+        await service.close();
+      }
+    },
+  );
+
   async function startSlowly() {
     const clock = new WatchedClock();
     const service = await startTestPlatform({ clock, sendScale: 1, ports: { random: () => 0 } });
     const { key, connectionId } = await seedWorkspace(service);
     const to = newPhone();
-    const send = () =>
-      service.call('POST', '/messages', { key, body: { connectionId, to, text, idempotencyKey: 'slow' } });
+    const send = (changed: object = {}) => {
+      const body = { connectionId, to, text, idempotencyKey: 'slow', ...changed };
+      return service.call('POST', '/messages', { key, body });
+    };
     return { clock, service, to, send };
   }
 
