@@ -101,6 +101,20 @@ export const ASSUMPTIONS = {
     { send: 17 * 1024 * 1024, other: 256 * 1024 },
     'Body limits are not shown; the larger holds 16 MB of base64 and the rest of a send.',
   ),
+  uploadPlaces: assume(
+    {
+      inAll: 64,
+      perWorkspace: 16,
+      waitingPerWorkspace: 64,
+      longestWaitMs: 60 * second,
+      retryAfterSeconds: 5,
+    },
+    'How many files may come in at once is not shown; one customer must leave room for the others. Beyond: `rate_limited`.',
+  ),
+  uploadPace: assume(
+    { graceMs: 8 * second, leastBytesPerSecond: 32 * 1024 },
+    'A client that stops in the midst of a send must not hold its place; 400 after the grace, ahead of any time-out.',
+  ),
   webhookAddress: assume(
     { ports: 'any', characters: 2_048, unresolvedAfterMs: 3 * second },
     'HTTPS on a public host is all that is asked; a name that does not resolve in time counts as unresolved.',

@@ -96,7 +96,7 @@ async function startPlatform(options: PlatformOptions, release: () => Promise<vo
   const core = composeCore(options, state, createNetworkReports(mediaAddress), random);
   const { clock, gate, changeState, runner, network, webhooks, delivery, doubts } = core;
   const { sendScale, sendsPerMinute = ASSUMPTIONS.sendsPerMinute.value } = options;
-  const mediaStore = createMediaStore({ database, clock, logger });
+  const mediaStore = createMediaStore({ database, clock, systemClock, logger });
   const wait = createVirtualWait(clock, systemClock);
   const sender = createSender({
     database,
@@ -123,6 +123,7 @@ async function startPlatform(options: PlatformOptions, release: () => Promise<vo
     neutralPicture,
     mediaStore,
     mediaAddress,
+    systemClock,
   });
   const faults = ports.apiFaults ?? noApiFaults;
   const { onCall } = ports;

@@ -36,9 +36,9 @@ export const CHOICES = section(CHOICES_HEADING, {
     'What happened while the licence was expired is never told, and an outage then counts as not reported.',
   'choice.blocked': 'What a blocked person writes never arrives, and the person is not told.',
   'choice.send-key.other-body':
-    'A send whose `idempotencyKey` was used for another connection, recipient or content is 400 `idempotency_key_reuse`, also while the first one runs.',
+    'An `idempotencyKey` of a send with another connection, recipient or content is 400 `idempotency_key_reuse`.',
   'choice.send-key.reach':
-    'A send with the key and the content of an earlier one gets its answer by any credential that reaches the connection, and 404 by any other.',
+    'An equal send with a known key gets the first answer if its credential reaches the connection, else 404.',
   'choice.send-key.lifetime': 'The key of a send lives 24 hours, per workspace.',
   'choice.send-key.remembers':
     'The key of a send remembers answers 200 alone; an error frees it, and so does a crash.',
@@ -58,6 +58,10 @@ export const CHOICES = section(CHOICES_HEADING, {
   'choice.unknown-route': 'An unknown address is 404 `not_found`.',
   'choice.wrong-method': 'A wrong method is 405 `method_not_allowed` with `Allow`.',
   'choice.body.no-json': 'A body that is no JSON object is 400 `invalid_request` with `field: "body"`.',
+  'choice.upload.places':
+    'Files of one workspace that come in, or stop, leave room for others; beyond 80 of them a send is 429.',
+  'choice.upload.pace':
+    'A send whose body stops for 8 s, or comes slower than 32 KB a second, is 400 `invalid_request`.',
   'choice.body.too-large': 'A body that is too large is 413 `payload_too_large`.',
   'choice.no-credential': 'No credential at all is 401 `invalid_key` with a challenge.',
   'choice.forwarded-for': '`X-Forwarded-For` is believed from a configured proxy alone.',

@@ -1,21 +1,21 @@
+import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
-import { createTurns, type Turns } from '../../runtime/turns/turns.ts';
+import { createTurns } from '../../runtime/turns/turns.ts';
 import { ASSUMPTIONS } from '../assumptions.ts';
 import type { DomainClock } from '../time/domain-clock.ts';
 import type { MediaFile } from './media-file.ts';
 import { CHUNK_BYTES, type MediaUpload, openUpload } from './media-upload.ts';
+import { createUploadPlaces, type UploadPlaces } from './upload-places.ts';
 
 /** Pieces written to the database at once; the other sessions are left to everyone else. */
 const WRITES_AT_ONCE = 4;
-/** Files that come in at once; each holds about a piece in memory. The next ones wait in their sockets. */
-const UPLOADS_AT_ONCE = 32;
 const CLEAR_UP_DEADLINE_MS = 60_000;
 
 /** The files of messages. */
 export interface MediaStore {
   /** Whoever takes a file from a client waits here for room first, so that all of them fit into memory. */
-  readonly uploads: Turns;
+  readonly places: UploadPlaces;
   /** Begins a file under an unguessable id. One that becomes no message's is to be discarded in the end. */
   open(id: string): MediaUpload;
   /** Removes the pieces of files that no message has; those of others stay. */
@@ -46,14 +46,16 @@ export function oldestServed(now: number): number {
 interface Options {
   readonly database: Queryable;
   readonly clock: DomainClock;
+  /** Clients wait on real time. */
+  readonly systemClock: Clock;
   readonly logger: Logger;
 }
 
-export function createMediaStore({ database, clock, logger }: Options): MediaStore {
+export function createMediaStore({ database, clock, systemClock, logger }: Options): MediaStore {
   const writes = createTurns(WRITES_AT_ONCE);
 
   return {
-    uploads: createTurns(UPLOADS_AT_ONCE),
+    places: createUploadPlaces(systemClock),
     open: (id) => openUpload(database, writes, id),
 
     async discard(ids) {

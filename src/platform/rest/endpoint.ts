@@ -19,6 +19,8 @@ export interface RawInput {
   readonly body: unknown;
   /** For headers: `headersDistinct` has every value of each. */
   readonly request: IncomingMessage;
+  /** Who calls: bodies that are large take room of the workspace. */
+  readonly credential: Credential;
 }
 
 /** Who calls, and what goes wrong with this call. */

@@ -69,12 +69,12 @@ function readQuery(request: Request, known: readonly string[]): Record<string, s
   return query;
 }
 
-async function checkShape({ request, endpoint, params }: Entry) {
+async function checkShape({ request, endpoint, params }: Entry, credential: Credential) {
   const { row, readsOwnBody = false } = endpoint;
   const hasBody = row.body !== undefined && !readsOwnBody;
   const body = hasBody ? await readJsonBody(request, ASSUMPTIONS.bodyBytes.value.other) : undefined;
   const query = readQuery(request, Object.keys(row.query?.shape ?? {}));
-  const handle = await endpoint.prepare({ params, query, body, request });
+  const handle = await endpoint.prepare({ params, query, body, request, credential });
   passed('shape');
   return handle;
 }
@@ -91,6 +91,6 @@ export async function passGate(sources: CredentialSources, entry: Entry): Promis
   checkAddress(credential, request);
   checkScope(credential, endpoint.row.scope, 'endpoint');
   checkWorkspaceKind(credential, endpoint);
-  const handle = await checkShape(entry);
+  const handle = await checkShape(entry, credential);
   return () => handle({ credential, faults });
 }

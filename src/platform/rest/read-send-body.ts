@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import type { Clock } from '../../runtime/clock/clock.ts';
 import { ASSUMPTIONS } from '../assumptions.ts';
 import { newIdentifier } from '../identifiers.ts';
 import type { StoredBytes } from '../media/media-file.ts';
@@ -30,6 +31,47 @@ interface Reading {
   readonly store: MediaStore;
   /** Ids of every file begun, for whoever discards them. */
   readonly begun: string[];
+  /** Whose room a file takes. */
+  readonly workspaceId: string;
+  readonly clock: Clock;
+}
+
+/**
+ * The pieces of a body as they come. Throws `invalid_request` when the client is slower than the least speed: only the
+ * time that the service waits for the client counts, so a busy service ends nobody's upload.
+ */
+async function* atLeastSpeed(request: IncomingMessage, clock: Clock): AsyncGenerator<Buffer> {
+  const { graceMs, leastBytesPerSecond } = ASSUMPTIONS.uploadPace.value;
+  // The stream must outlive a refusal in its midst: the answer goes over the same socket.
+  const pieces: AsyncIterator<Buffer> = request.iterator({ destroyOnReturn: false });
+  let leftMs = graceMs;
+  try {
+    for (;;) {
+      const next = pieces.next();
+      const asked = clock.elapsed();
+      const piece = await withinTime(next, leftMs, clock);
+      if (piece.done === true) return;
+      const earnedMs = (piece.value.length / leastBytesPerSecond) * 1_000;
+      leftMs = Math.min(graceMs, Math.max(0, leftMs - (clock.elapsed() - asked)) + earnedMs);
+      yield piece.value;
+    }
+  } finally {
+    // Not awaited: where the client is too slow, this would wait for it.
+    pieces.return?.().catch(() => undefined);
+  }
+}
+
+/** What is waited for, or the refusal of a client that does not send it in time. */
+async function withinTime<T>(piece: Promise<T>, ms: number, clock: Clock): Promise<T> {
+  // Where the time is over first, nobody waits for the piece any more.
+  piece.catch(() => undefined);
+  let cancel = (): void => undefined;
+  const over = new Promise<never>((_resolve, reject) => {
+    cancel = clock.after(ms, () => {
+      reject(new PlatformError('invalid_request', { field: 'body', hint: 'came too slowly' }));
+    });
+  });
+  return Promise.race([piece, over]).finally(() => cancel());
 }
 
 /** Takes the parts of a body apart: the rest is kept to be parsed, the file goes to the store as it comes. */
@@ -74,7 +116,7 @@ class SendBodyReader {
   }
 
   async #begin(): Promise<void> {
-    this.#leave ??= await this.#reading.store.uploads.enter();
+    this.#leave ??= await this.#reading.store.places.enter(this.#reading.workspaceId);
     const id = newIdentifier();
     this.#reading.begun.push(id);
     this.#upload = this.#reading.store.open(id);
@@ -104,10 +146,8 @@ export async function readSendBody(request: IncomingMessage, reading: Reading): 
     throw new PlatformError('payload_too_large');
   }
   const reader = new SendBodyReader(reading);
-  // The stream must outlive a refusal in its midst: the answer goes over the same socket.
-  const chunks: AsyncIterable<Buffer> = request.iterator({ destroyOnReturn: false });
   try {
-    for await (const chunk of chunks) await reader.take(chunk);
+    for await (const chunk of atLeastSpeed(request, reading.clock)) await reader.take(chunk);
     return await reader.end();
   } catch (error) {
     if (request.errored !== null && !(error instanceof PlatformError)) throw endedEarly(error);

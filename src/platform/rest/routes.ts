@@ -1,3 +1,4 @@
+import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import type { MediaAddress } from '../media/media-address.ts';
 import type { MediaStore } from '../media/media-store.ts';
@@ -35,6 +36,8 @@ export interface RouteDependencies {
   readonly neutralPicture: () => string;
   readonly mediaStore: MediaStore;
   readonly mediaAddress: MediaAddress;
+  /** How long a client may take for a body is real time. */
+  readonly systemClock: Clock;
 }
 
 /**
@@ -42,7 +45,7 @@ export interface RouteDependencies {
  * before it stand in `gate.ts`.
  */
 export function createRoutes(dependencies: RouteDependencies): readonly Endpoint[] {
-  const { changeState, sender, webhooks, mediaStore } = dependencies;
+  const { changeState, webhooks } = dependencies;
   return [
     listConnectionsEndpoint(dependencies),
     createConnectionEndpoint(dependencies),
@@ -53,7 +56,7 @@ export function createRoutes(dependencies: RouteDependencies): readonly Endpoint
     requestPairingCodeEndpoint(dependencies),
     getAccountEndpoint(dependencies),
     listMessagesEndpoint(dependencies),
-    sendMessageEndpoint(sender, mediaStore),
+    sendMessageEndpoint(dependencies),
     markReadEndpoint(dependencies),
     getWebhookEndpoint(webhooks),
     putWebhookEndpoint(webhooks),

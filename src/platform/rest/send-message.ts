@@ -1,5 +1,6 @@
 import { SERVICE_ENDPOINTS } from '../../contract/service/endpoints.ts';
 import { type MediaObject, sendMessageRequest } from '../../contract/service/messages.ts';
+import type { Clock } from '../../runtime/clock/clock.ts';
 import type { MediaFile } from '../media/media-file.ts';
 import type { MediaStore } from '../media/media-store.ts';
 import { checkStorableMedia } from '../messages/check-storable.ts';
@@ -58,12 +59,19 @@ function readMessage(body: SendBody): MessageSend {
   return { ...message, text: captionOf(media), media: toFile(media, body) };
 }
 
+interface Dependencies {
+  readonly sender: Sender;
+  readonly mediaStore: MediaStore;
+  readonly systemClock: Clock;
+}
+
 /** `POST /messages`. */
-export function sendMessageEndpoint(sender: Sender, store: MediaStore): Endpoint {
-  const read = async ({ request }: RawInput): Promise<Input> => {
+export function sendMessageEndpoint({ sender, mediaStore: store, systemClock }: Dependencies): Endpoint {
+  const read = async ({ request, credential: { workspaceId } }: RawInput): Promise<Input> => {
     const begun: string[] = [];
     try {
-      return { message: readMessage(await readSendBody(request, { store, begun })), begun };
+      const body = await readSendBody(request, { store, begun, workspaceId, clock: systemClock });
+      return { message: readMessage(body), begun };
     } catch (error) {
       await store.discard(begun);
       throw error;
