@@ -15,7 +15,10 @@ export interface TestLoop {
 }
 
 /** What `startLoop` takes, with a quick service and a poll that no test waits for. */
-export function loopOptions(database: TestDatabase, options: Partial<LoopOptions> = {}): LoopOptions {
+export function loopOptions(
+  database: Pick<TestDatabase, 'url'>,
+  options: Partial<LoopOptions> = {},
+): LoopOptions {
   return {
     connectorDatabaseUrl: database.url,
     platformDatabaseUrl: database.url,

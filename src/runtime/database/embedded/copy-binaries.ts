@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { chmod, cp, readdir, readFile, rename, rm, stat, symlink } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { type Account, canReach } from './account.ts';
@@ -27,10 +28,11 @@ export async function bringWithinReach(installed: Binaries, account: Account): P
 }
 
 async function canRun(binaries: Binaries, account: Account): Promise<boolean> {
+  // A distribution keeps it elsewhere, where everybody reads it.
   const support = join(binaries.directory, 'share', 'postgresql', 'postgres.bki');
   return (
     (await canReach(binaryPath(binaries, 'postgres'), account, 'enter')) &&
-    (await canReach(support, account, 'read'))
+    (!existsSync(support) || (await canReach(support, account, 'read')))
   );
 }
 
