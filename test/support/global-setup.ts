@@ -4,6 +4,7 @@ import type { TestProject } from 'vitest/node';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/runtime/database/embedded.ts';
 import { createLogger } from '../../src/runtime/logger/logger.ts';
+import { requireInstalledPostgres } from './own-postgres.ts';
 import { chooseScratchFolder } from './scratch-folder.ts';
 import { sweepAbandonedServers, TEST_FOLDER_PREFIX } from './sweep-abandoned-servers.ts';
 
@@ -15,8 +16,8 @@ declare module 'vitest' {
 }
 
 /**
- * Gives the run a folder of its own for temporary files, and the Postgres of `TEST_DATABASE_URL` or an
- * embedded one that is fast and forgets.
+ * Gives the run a folder of its own for temporary files, and the Postgres of `TEST_DATABASE_URL`, the distribution's
+ * with its default settings (`TEST_POSTGRES=installed`), or an embedded one that is fast and forgets.
  */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   await sweepAbandonedServers();
@@ -48,6 +49,8 @@ function startDatabase(dataDir: string): Promise<EmbeddedPostgres> {
     dataDir,
     clock: systemClock,
     logger: createLogger({ level: 'warn', name: 'test', destination: 'stderr' }),
-    settings: { fsync: 'off', full_page_writes: 'off', max_connections: '400' },
+    ...(process.env['TEST_POSTGRES'] === 'installed'
+      ? { binaries: requireInstalledPostgres() }
+      : { settings: { fsync: 'off', full_page_writes: 'off', max_connections: '400' } }),
   });
 }

@@ -20,6 +20,15 @@ export const INSTALLED_POSTGRES: Binaries | undefined = (existsSync(VERSIONS) ? 
 export const INSTALLED_POSTGRES_MISSING: string | undefined =
   INSTALLED_POSTGRES === undefined ? `there is no Postgres in ${VERSIONS}` : undefined;
 
+/** The newest Postgres that this machine's distribution brought. Throws when there is none. */
+export function requireInstalledPostgres(): Binaries {
+  if (INSTALLED_POSTGRES !== undefined) return INSTALLED_POSTGRES;
+  throw new Error(`${INSTALLED_POSTGRES_MISSING}; install it (Debian, Ubuntu: apt-get install postgresql)`);
+}
+
+/** Folders of such servers begin with this. */
+export const OWN_POSTGRES_PREFIX = 'own-postgres-';
+
 /** A server of a test's own. */
 export interface OwnPostgres {
   readonly url: string;
@@ -42,7 +51,7 @@ export async function startOwnPostgres(
   } = {},
 ): Promise<OwnPostgres> {
   const { settings = {}, binaries = INSTALLED_POSTGRES, parent = tmpdir() } = options;
-  const dataDir = await mkdtemp(join(parent, 'own-postgres-'));
+  const dataDir = await mkdtemp(join(parent, OWN_POSTGRES_PREFIX));
   // As root the server runs as another user, who must be able to enter.
   await chmod(dataDir, 0o755);
   const server = await startEmbeddedPostgres({

@@ -1,6 +1,7 @@
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isRunning, parseIdentity } from '../../src/runtime/database/embedded/process-identity.ts';
+import { OWN_POSTGRES_PREFIX } from './own-postgres.ts';
 import { listScratchFolders } from './scratch-folder.ts';
 
 /** Temporary folders of test servers begin with this. */
@@ -24,6 +25,9 @@ async function sweep(folder: string): Promise<void> {
     if (await isRecordedRunning(join(home, 'members', member))) return;
   }
   await endServer(home);
+  const temporary = join(folder, 'tmp');
+  for (const name of await readdir(temporary).catch(() => []))
+    if (name.startsWith(OWN_POSTGRES_PREFIX)) await endServer(join(temporary, name, 'postgres'));
   await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });
 }
 
