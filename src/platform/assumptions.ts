@@ -153,6 +153,10 @@ export const ASSUMPTIONS = {
     'ignored',
     'Keys and query parameters that no table lists, a body of an endpoint without one, a charset: no rule refuses them.',
   ),
+  foreignHost: assume(
+    'invalid_request',
+    'Hosts are not mentioned; on loopback a foreign one is a web page whose name was made to lead here.',
+  ),
   oversizedHeaders: assume(
     431,
     'A URL with headers over 16 KiB never reaches the API: its server answers without a body and hangs up.',

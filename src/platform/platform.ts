@@ -162,6 +162,7 @@ async function startPlatform(options: PlatformOptions, release: () => Promise<vo
     calls,
     media: serveMedia(mediaStore, logger),
     trustedProxies: options.trustedProxies ?? [],
+    ownUrl: () => options.baseUrls().api,
   };
 
   try {

@@ -4,7 +4,7 @@ import { SANDBOX_ENDPOINTS, type SandboxEndpointName } from '../contract/sandbox
 import type { Logger } from '../runtime/logger/logger.ts';
 import { proxyConnector } from './connector-proxy.ts';
 import { localOnly } from './local-only.ts';
-import { readJson, refuseMalformed } from './read-json.ts';
+import { demandJson, readJson, refuseMalformed } from './read-json.ts';
 import { SandboxError, toRefusal } from './sandbox-error.ts';
 import { type Handlers, type StreamHandlers, serveEndpoint } from './serve-endpoint.ts';
 
@@ -92,7 +92,7 @@ export function createSandboxApp(options: SandboxAppOptions): express.Express {
   app.disable('x-powered-by');
   app.disable('etag');
   app.set('query parser', 'simple');
-  app.use(localOnly(options.allowedHosts));
+  app.use(localOnly(options.allowedHosts), demandJson);
   app.use('/connector', proxyConnector(options.connector ?? (() => null)));
   app.use(SANDBOX_PREFIX, readJson, createRoutes(options));
   app.use(() => {

@@ -13,11 +13,19 @@ const HOP_HEADERS = [
   'transfer-encoding',
   'upgrade',
 ];
-/** What the caller says of itself and the connector is not to hear. */
-const CALLERS_OWN = ['host', 'authorization', 'origin', 'cookie'];
+/** What the caller says of itself, or asks of this hop, and the connector is not to hear. */
+const CALLERS_OWN = ['host', 'authorization', 'origin', 'cookie', 'expect'];
 
 function without(headers: IncomingHttpHeaders, names: readonly string[]): IncomingHttpHeaders {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !names.includes(name)));
+}
+
+/**
+ * How the body of a request ends, in headers of its own hop: Node writes the body of a GET or DELETE without a frame
+ * unless it is told, and the bytes would then be the next request.
+ */
+function framing({ 'transfer-encoding': encoding }: IncomingHttpHeaders): Record<string, string> {
+  return encoding === undefined ? {} : { 'transfer-encoding': 'chunked' };
 }
 
 /**
@@ -38,6 +46,7 @@ export function proxyConnector(connector: () => { url: string; token: string } |
       method: request.method,
       headers: {
         ...without(request.headers, [...HOP_HEADERS, ...CALLERS_OWN]),
+        ...framing(request.headers),
         authorization: `Bearer ${target.token}`,
       },
     });

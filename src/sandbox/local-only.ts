@@ -1,14 +1,6 @@
 import type { Request, RequestHandler } from 'express';
+import { hostNameOf, isLoopbackHost } from '../runtime/http-server/loopback.ts';
 import { SandboxError } from './sandbox-error.ts';
-
-const LOOPBACK_NAMES = ['localhost', '127.0.0.1', '[::1]'];
-
-/** The host name of an authority (`name:port`), lower case; null when it is none. */
-function nameOf(authority: string): string | null {
-  if (!URL.canParse(`http://${authority}`)) return null;
-  const { hostname, host, username, pathname } = new URL(`http://${authority}`);
-  return username === '' && pathname === '/' && host !== '' ? hostname : null;
-}
 
 function single(request: Request, header: string): string | undefined {
   const values = request.headersDistinct[header];
@@ -21,11 +13,11 @@ function single(request: Request, header: string): string | undefined {
  * `Origin` other than the one that was asked, and what a browser marks as coming from another site.
  */
 export function localOnly(allowedHosts: readonly string[] = []): RequestHandler {
-  const names = new Set([...LOOPBACK_NAMES, ...allowedHosts.map((host) => host.toLowerCase())]);
+  const names = new Set(allowedHosts.map((host) => host.toLowerCase()));
   return (request, _response, next) => {
     const host = single(request, 'host') ?? '';
-    const name = nameOf(host);
-    if (name === null || !names.has(name)) throw new SandboxError('foreign_origin');
+    const name = hostNameOf(host);
+    if (name === null || !(isLoopbackHost(name) || names.has(name))) throw new SandboxError('foreign_origin');
     const origin = single(request, 'origin');
     if (origin !== undefined && origin.toLowerCase() !== `http://${host.toLowerCase()}`) {
       throw new SandboxError('foreign_origin');

@@ -19,7 +19,7 @@ function isJson(type: string | undefined): boolean {
  * Takes JSON alone. A form of another site cannot send that type without asking first; a write without any
  * body may go without a type.
  */
-const demandJson: RequestHandler = (request, _response, next) => {
+export const demandJson: RequestHandler = (request, _response, next) => {
   const type = request.headers['content-type'];
   const reads = request.method === 'GET' || request.method === 'HEAD';
   if (!reads && (type !== undefined || hasBody(request.headers)) && !isJson(type)) {
@@ -28,15 +28,21 @@ const demandJson: RequestHandler = (request, _response, next) => {
   next();
 };
 
-/** Reads the body of a write. */
-export const readJson: RequestHandler[] = [demandJson, readBody];
+/** Whatever stops the reader of bodies is the fault of the request: its size, its encoding, its JSON, its early end. */
+function refuseBody(error: unknown): SandboxError {
+  const type: unknown = error instanceof Error ? Reflect.get(error, 'type') : undefined;
+  if (type === 'entity.too.large') return new SandboxError('payload_too_large');
+  return new SandboxError('invalid_request', 'The body is not JSON, or not encoded as its headers say.');
+}
 
-/** Turns what express itself throws at a request into refusals. */
+/** Reads the body of a call. */
+export const readJson: RequestHandler = (request, response, next) => {
+  readBody(request, response, (error?: unknown) => next(error === undefined ? undefined : refuseBody(error)));
+};
+
+/** Turns what the router throws at an address into a refusal. */
 export const refuseMalformed: ErrorRequestHandler = (error, _request, _response, next) => {
-  const type = typeof error === 'object' && error !== null && 'type' in error ? error.type : undefined;
-  if (type === 'entity.too.large') next(new SandboxError('payload_too_large'));
-  else if (typeof type === 'string') next(new SandboxError('invalid_request', 'The body is no JSON.'));
-  else if (error instanceof URIError) {
-    next(new SandboxError('invalid_request', 'The address is not encoded as it must be.'));
+  if (error instanceof URIError) {
+    next(new SandboxError('invalid_request', 'The address is not percent-encoded as it must be.'));
   } else next(error);
 };

@@ -57,6 +57,8 @@ export const CHOICES = section(CHOICES_HEADING, {
     'An unknown id, one of another workspace, one outside the key and a deleted one are the same 404.',
   'choice.unknown-route': 'An unknown address is 404 `not_found`.',
   'choice.wrong-method': 'A wrong method is 405 `method_not_allowed` with `Allow`.',
+  'choice.host.foreign':
+    'On a loopback address a `Host` that is not this machine is 400 `invalid_request` with `field: "Host"`.',
   'choice.body.no-json': 'A body that is no JSON object is 400 `invalid_request` with `field: "body"`.',
   'choice.upload.places':
     'Files of one workspace that come in, or stop, leave room for others; beyond 80 of them a send is 429.',

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createSandboxApp } from '../../src/sandbox/app.ts';
 import { silentLogger } from '../support/platform.ts';
+import { exchangeRaw } from '../support/raw-exchange.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 
 const TOKEN = 'token-of-the-connector';
@@ -80,6 +81,56 @@ describe('/connector on the sandbox', () => {
     } finally {
       await elsewhere.close();
     }
+  });
+
+  it.each(['GET', 'DELETE', 'OPTIONS', 'POST', 'PATCH'])(
+    'keeps the body of a chunked %s in its request, so that it cannot be another request',
+    async (method) => {
+      const hidden = 'DELETE /v1/accounts/a HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n';
+      const head = [
+        `${method} /connector/v1/messages HTTP/1.1`,
+        'Host: 127.0.0.1',
+        'Content-Type: application/json',
+        'Transfer-Encoding: chunked',
+        'Expect: 100-continue',
+        'Connection: close',
+      ];
+      const chunked = `${hidden.length.toString(16)}\r\n${hidden}\r\n0\r\n\r\n`;
+      const { statuses } = await exchangeRaw(port, `${head.join('\r\n')}\r\n\r\n${chunked}`);
+
+      expect(statuses.at(-1)).toBe(200);
+      expect(connector.requests).toMatchObject([{ method, path: '/v1/messages' }]);
+      expect(connector.requests[0]?.body.toString()).toBe(hidden);
+    },
+  );
+
+  it.each(['text/plain', 'application/x-www-form-urlencoded'])(
+    'takes no %s for a write, as every page of another site could send it',
+    async (type) => {
+      for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
+        const { status, text } = await call('/connector/v1/sync', {
+          method,
+          headers: { 'content-type': type, 'content-length': '2' },
+          body: '{}',
+        });
+        expect([status, JSON.parse(text).error]).toEqual([415, 'unsupported_media_type']);
+      }
+      expect((await call('/connector/v1/sync', { method: 'POST', body: '{}' })).status).toBe(415);
+      expect(connector.requests).toEqual([]);
+    },
+  );
+
+  it('answers only to the names of this machine, and to no page of another origin', async () => {
+    for (const headers of [
+      { host: 'evil.example.com' },
+      { host: `localhost.evil.example.com:${port}` },
+      { origin: 'https://evil.example.com' },
+      { 'sec-fetch-site': 'cross-site' },
+    ]) {
+      const { status, text } = await call('/connector/v1/messages', { headers });
+      expect([status, JSON.parse(text).error]).toEqual([403, 'foreign_origin']);
+    }
+    expect(connector.requests).toEqual([]);
   });
 
   it('keeps what belongs to one hop to that hop', async () => {

@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { EndpointDefinition } from '../../src/contract/endpoint.ts';
 import { SANDBOX_ENDPOINTS } from '../../src/contract/sandbox/endpoints.ts';
@@ -104,6 +105,45 @@ describe('the control API answers', () => {
   it('400 for what is no JSON', async () => {
     const { status, body } = await test.call('PUT', '/timing', '{"sendScale":');
     expect({ status, error: body.error }).toEqual({ status: 400, error: 'invalid_request' });
+  });
+
+  it.each([
+    ['gzip', 'not gzip'],
+    ['gzip', gzipSync('{"sendScale":0}').subarray(0, 12)],
+    ['deflate', 'not deflated'],
+    ['br', 'not brotli'],
+    ['zstd', 'not zstd'],
+    ['gzip, gzip', gzipSync('{"sendScale":0}')],
+    ['x-unknown', '{"sendScale":0}'],
+  ])(
+    '400 for a body that is not encoded as %s says, at every address that takes one',
+    async (encoding, bytes) => {
+      for (const { method, path, body } of Object.values<EndpointDefinition>(SANDBOX_ENDPOINTS)) {
+        if (body === undefined) continue;
+        const answer = await fetch(
+          `http://127.0.0.1:${test.port}/sandbox/v1${path.replace(/\{\w+\}/g, 'x')}`,
+          {
+            method,
+            headers: { 'content-type': 'application/json', 'content-encoding': encoding },
+            body: bytes,
+          },
+        );
+        expect([path, answer.status, await answer.json()]).toMatchObject([
+          path,
+          400,
+          { error: 'invalid_request' },
+        ]);
+      }
+    },
+  );
+
+  it('as usual to a body that is encoded as its headers say', async () => {
+    const answer = await fetch(`http://127.0.0.1:${test.port}/sandbox/v1/timing`, {
+      method: 'PUT',
+      headers: { 'content-type': 'application/json', 'content-encoding': 'gzip' },
+      body: gzipSync('{"sendScale":0}'),
+    });
+    expect(answer.status).toBe(200);
   });
 
   it('400 for an address that is not encoded as it must be', async () => {

@@ -1,4 +1,5 @@
-const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
+import { isLoopbackHost } from '../../runtime/http-server/loopback.ts';
+
 /** RFC 8252, 7.1: a private-use scheme is the reversed name of a domain. */
 const PRIVATE_USE = /^[a-z][a-z0-9-]*(\.[a-z0-9-]+)+:$/;
 /** Whatever else a parser lets pass in a name has a meaning in the header that says where forms may lead. */
@@ -14,13 +15,13 @@ export function isRedirectUri(text: string): boolean {
   const { protocol, hostname, username, password } = new URL(text);
   if (username !== '' || password !== '') return false;
   if (protocol === 'https:') return HOST.test(hostname);
-  if (protocol === 'http:') return LOOPBACK.test(hostname);
+  if (protocol === 'http:') return isLoopbackHost(hostname);
   return PRIVATE_USE.test(protocol);
 }
 
 /** Whether an address leads to the user's own machine. */
 export function isLoopback(uri: string): boolean {
-  return LOOPBACK.test(new URL(uri).hostname);
+  return isLoopbackHost(new URL(uri).hostname);
 }
 
 /** The address with parameters behind its own, which stay as they were registered (RFC 6749, 3.1.2). */

@@ -7,6 +7,7 @@ import type { OauthServer } from '../oauth/oauth-server.ts';
 import { PlatformError } from '../platform-error.ts';
 import { refusal, writeAnswer } from './answer.ts';
 import { NEUTRAL_PICTURE, NEUTRAL_PICTURE_PATH } from './neutral-picture.ts';
+import { ownHostsOnly } from './own-hosts.ts';
 import type { CallServer } from './serve-calls.ts';
 
 /** Path prefix of the REST interface. Implements `Versioning`. */
@@ -22,6 +23,8 @@ export interface AppOptions {
   readonly media: RequestHandler;
   /** Addresses and CIDR ranges of the proxies whose `X-Forwarded-For` is believed; with none it is ignored. */
   readonly trustedProxies: readonly string[];
+  /** Any address of the service, read on each request. */
+  readonly ownUrl: () => string;
 }
 
 /**
@@ -29,7 +32,14 @@ export interface AppOptions {
  * rightmost one of `X-Forwarded-For` and the socket that is no trusted proxy: what stands left of it was
  * written by the caller.
  */
-export function createApp({ calls, oauth, tools, media, trustedProxies }: AppOptions): express.Express {
+export function createApp({
+  calls,
+  oauth,
+  tools,
+  media,
+  trustedProxies,
+  ownUrl,
+}: AppOptions): express.Express {
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
@@ -37,6 +47,7 @@ export function createApp({ calls, oauth, tools, media, trustedProxies }: AppOpt
   app.set('query parser', false);
   app.set('trust proxy', (address: string) => findEntry(trustedProxies, address) !== null);
 
+  app.use(ownHostsOnly({ ownUrl, trustedProxies }));
   app.use(API_PREFIX, (request, response) => calls.handle(request, response));
   if (tools !== undefined) app.use(shareWithPages);
   app.use((request, response, next) => {

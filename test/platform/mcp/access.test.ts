@@ -180,7 +180,7 @@ describe('what cannot be read', () => {
     }
   });
 
-  it('is not asked under which host it came', async () => {
+  it('is a request for a host that is no host at all', async () => {
     const token = await obtain();
     const { body } = request('tools/list');
     const head = [
@@ -193,7 +193,7 @@ describe('what cannot be read', () => {
       'Connection: close',
     ];
     const { statuses } = await exchangeRaw(world.service.port, `${head.join('\r\n')}\r\n\r\n${body}`);
-    expect(statuses).toEqual([200]);
+    expect(statuses).toEqual([400]);
   });
 });
 

@@ -309,7 +309,12 @@ describe('POST /connections', () => {
 
   test('several keys are refused, even equal ones', async () => {
     const key = await newKey();
-    const lines = ['Host: x', `Authorization: Bearer ${key}`, 'Idempotency-Key: a', 'Idempotency-Key: a'];
+    const lines = [
+      'Host: localhost',
+      `Authorization: Bearer ${key}`,
+      'Idempotency-Key: a',
+      'Idempotency-Key: a',
+    ];
     const request = `POST /api/v1/connections HTTP/1.1\r\n${lines.join('\r\n')}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`;
     const { statuses, received } = await exchangeRaw(service.port, request);
     expect(statuses).toEqual([400]);

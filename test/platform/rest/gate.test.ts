@@ -49,7 +49,7 @@ describe('gate', () => {
   test('refuses two credentials, even two good ones', async () => {
     const line = `Authorization: Bearer ${seeded.key}\r\n`;
     const request = (lines: string) =>
-      `GET /api/v1/connections HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${lines}\r\n`;
+      `GET /api/v1/connections HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n${lines}\r\n`;
     expect(await raw(request(line))).toContain('200 OK');
     const twice = await raw(request(line + line));
     expect(twice).toContain('401 Unauthorized');
@@ -207,7 +207,7 @@ describe('gate', () => {
     proves('choice.body.too-large'),
     async () => {
       const answer = await raw(
-        `PUT /api/v1/webhook HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${seeded.key}\r\nContent-Length: 99999999\r\n\r\n`,
+        `PUT /api/v1/webhook HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${seeded.key}\r\nContent-Length: 99999999\r\n\r\n`,
       );
       expect(answer).toContain('413 ');
       expect(answer).toContain('{"error":"payload_too_large"}');
@@ -219,14 +219,14 @@ describe('gate', () => {
     const chunk = 'x'.repeat(65_536);
     const chunks = `${chunk.length.toString(16)}\r\n${chunk}\r\n`.repeat(5);
     const answer = await raw(
-      `PUT /api/v1/webhook HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${seeded.key}\r\nTransfer-Encoding: chunked\r\n\r\n${chunks}0\r\n\r\n`,
+      `PUT /api/v1/webhook HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${seeded.key}\r\nTransfer-Encoding: chunked\r\n\r\n${chunks}0\r\n\r\n`,
     );
     expect(answer).toContain('413 ');
   });
 
   test('reads no body of a caller who may not send one', async () => {
     const answer = await raw(
-      'PUT /api/v1/webhook HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 99999999\r\n\r\n',
+      'PUT /api/v1/webhook HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 99999999\r\n\r\n',
     );
     expect(answer).toContain('401 ');
   });

@@ -266,7 +266,7 @@ describe('media', () => {
       const body = JSON.stringify({ connectionId, to, media });
       const socket = connect(service.port, '127.0.0.1');
       socket.write(
-        `POST /api/v1/messages HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Length: ${body.length}\r\n\r\n`,
+        `POST /api/v1/messages HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\nContent-Length: ${body.length}\r\n\r\n`,
       );
       socket.write(body.slice(0, 900_000), () => socket.destroy());
       await recorded;

@@ -24,7 +24,7 @@ describe('odd requests', () => {
     headers: readonly string[] = [],
     body: string | Buffer = '',
   ): Promise<{ status: number; body: unknown; head: string }> {
-    const head = [`${line} HTTP/1.1`, 'Host: x', `Authorization: Bearer ${seeded.key}`, ...headers];
+    const head = [`${line} HTTP/1.1`, 'Host: 127.0.0.1', `Authorization: Bearer ${seeded.key}`, ...headers];
     const length = body.length === 0 ? [] : [`Content-Length: ${Buffer.byteLength(body)}`];
     const bytes = `${[...head, ...length, 'Connection: close'].join('\r\n')}\r\n\r\n`;
     const { received, statuses } = await exchangeRaw(service.port, bytes, Buffer.from(body));
@@ -161,7 +161,7 @@ describe('odd requests', () => {
     for (const value of attempts) {
       const lines = [
         'GET /api/v1/webhook HTTP/1.1',
-        'Host: x',
+        'Host: localhost',
         `Authorization: ${value}`,
         'Connection: close',
       ];
@@ -182,7 +182,7 @@ describe('odd requests', () => {
 
   it('ignores the body of an endpoint without one, and goes on on the same connection', async () => {
     const request = (line: string, last: string, body: string) =>
-      `${line} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${seeded.key}\r\nContent-Length: ${body.length}\r\n${last}\r\n${body}`;
+      `${line} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${seeded.key}\r\nContent-Length: ${body.length}\r\n${last}\r\n${body}`;
     const { statuses } = await exchangeRaw(
       service.port,
       request('GET /api/v1/connections', '', '{not json'),
@@ -294,7 +294,7 @@ describe('odd requests', () => {
     ['a header without a colon', ['Nonsense'], ''],
     ['a space before the colon', ['Content-Length : 5'], ''],
   ])('a request with %s is refused by the server', async (_what, headers, rest) => {
-    const lines = ['PUT /api/v1/webhook HTTP/1.1', 'Host: x', ...headers, 'Connection: close'];
+    const lines = ['PUT /api/v1/webhook HTTP/1.1', 'Host: localhost', ...headers, 'Connection: close'];
     const { statuses } = await exchangeRaw(service.port, `${lines.join('\r\n')}\r\n\r\n${rest}`);
     expect(statuses).toEqual([400]);
   });

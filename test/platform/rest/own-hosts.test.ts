@@ -1,0 +1,53 @@
+import { request as openRequest } from 'node:http';
+import { afterEach, describe, expect, it } from 'vitest';
+import { startTestPlatform, type TestPlatform } from '../../support/platform.ts';
+import { proves } from '../../support/proves.ts';
+
+/** Status and body of the answer to a GET that asks for a host. */
+function ask(port: number, path: string, host: string): Promise<{ status: number; text: string }> {
+  return new Promise((resolve, reject) => {
+    openRequest({ host: '127.0.0.1', port, path, headers: { host } }, async (answer) => {
+      resolve({ status: answer.statusCode ?? 0, text: (await answer.toArray()).join('') });
+    })
+      .once('error', reject)
+      .end();
+  });
+}
+
+describe('the service on a loopback address', () => {
+  let service: TestPlatform;
+  afterEach(() => service.close());
+
+  it(
+    'refuses a name that was made to lead here, at every address',
+    proves('choice.host.foreign'),
+    async () => {
+      service = await startTestPlatform();
+      for (const path of ['/api/v1/connections', '/oauth/authorize', '/api/mcp', '/media/x', '/nothing']) {
+        for (const host of [
+          'evil.example.com',
+          '127.0.0.1.evil.example.com',
+          'localhost@evil.example.com',
+          'a b',
+        ]) {
+          const { status, text } = await ask(service.port, path, host);
+          expect([path, host, status]).toEqual([path, host, 400]);
+          expect(JSON.parse(text)).toMatchObject({ error: 'invalid_request', field: 'Host' });
+        }
+      }
+    },
+  );
+
+  it('answers to every name of this machine', async () => {
+    service = await startTestPlatform();
+    for (const host of ['localhost', 'LOCALHOST', `127.0.0.1:${service.port}`, '127.8.8.8', '[::1]:80']) {
+      expect((await ask(service.port, '/.well-known/oauth-authorization-server', host)).status).toBe(200);
+    }
+  });
+
+  it('leaves the host to a proxy that it trusts', async () => {
+    service = await startTestPlatform({ trustedProxies: ['127.0.0.0/8'] });
+    const { status } = await ask(service.port, '/.well-known/oauth-authorization-server', 'auth.example.com');
+    expect(status).toBe(200);
+  });
+});
