@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { SCOPES } from '../contract/service/scopes.ts';
-import type { Platform } from '../platform/platform.ts';
-import type { Queryable } from '../runtime/database/database.ts';
+import { addLastingNumber, listTrials, makeLasting, type SandboxStore } from './lasting-numbers.ts';
 import { storeValue } from './state-store.ts';
 
 /** The OAuth app of a connector that runs beside the sandbox. The secret is kept: it is shown only once. */
@@ -28,7 +27,7 @@ const NEWEST = 100;
  * new each time and need not be kept.
  */
 export async function ensureConnectorApp(
-  options: { readonly platform: Platform; readonly database: Queryable },
+  options: SandboxStore,
   { redirectUri, webhookUrl }: ConnectorAppAddresses,
 ): Promise<ConnectorApp> {
   const app = await findOrRegister(options, redirectUri);
@@ -44,16 +43,21 @@ export async function ensureConnectorApp(
  * once and the grant has something to show.
  */
 async function findOrRegister(
-  { platform, database }: { readonly platform: Platform; readonly database: Queryable },
+  { platform, database }: SandboxStore,
   redirectUri: string,
 ): Promise<RegisteredApp> {
   const stored = storeValue(database, 'connector_app', registeredApp);
   const known = await stored.load();
   const registered = await platform.oauth.apps.list({ limit: NEWEST });
-  const stands = registered.some(({ id }) => id === known?.clientId);
-  if (known !== null && stands && known.redirectUri === redirectUri) return known;
+  const app = registered.find(({ id }) => id === known?.clientId);
+  if (known !== null && app !== undefined && known.redirectUri === redirectUri) {
+    for (const trial of await listTrials(database, app.ownerWorkspaceId ?? '')) {
+      await makeLasting(platform, trial);
+    }
+    return known;
+  }
   const { id: ownerWorkspaceId } = await platform.workspaces.create({ kind: 'standalone' });
-  await platform.connections.createPaired(ownerWorkspaceId, {
+  await addLastingNumber(platform, ownerWorkspaceId, {
     provider: 'qr',
     phoneNumber: '447700900111',
     label: 'Bakery',
@@ -64,7 +68,7 @@ async function findOrRegister(
     scopes: [...SCOPES],
     ownerWorkspaceId,
   });
-  const app = { clientId, clientSecret, redirectUri };
-  await stored.save(app);
-  return app;
+  const made = { clientId, clientSecret, redirectUri };
+  await stored.save(made);
+  return made;
 }

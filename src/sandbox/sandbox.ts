@@ -20,7 +20,7 @@ import { peopleEndpoints } from './endpoints/people-endpoints.ts';
 import { toIso } from './endpoints/times.ts';
 import { followService } from './events/follow-service.ts';
 import type { SandboxPorts } from './sandbox-ports.ts';
-import { createSeed, type SandboxSeed, sandboxSeed } from './seed.ts';
+import { createSeed, healSeed, type SandboxSeed, sandboxSeed } from './seed.ts';
 import { storeValue } from './state-store.ts';
 
 /** Where everything is reached. Read on each use, since free ports are known only after listening. */
@@ -102,6 +102,7 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
 
   const stored = (await emptying.load()) === null ? await storedSeed.load() : await emptyAndPlant();
   let seed = stored ?? (await plant());
+  await healSeed({ platform, database }, seed);
   ports.seeded(seed.workspaceId);
   for (const { host, target } of (await storedTunnels.load()) ?? []) ports.hosts.put(host, target);
 

@@ -1,7 +1,9 @@
 import { z } from 'zod';
+import { LIMITS } from '../contract/service/limits.ts';
 import type { PairedConnection } from '../platform/connections/connections.ts';
 import type { ContactBehaviour } from '../platform/network/contacts.ts';
 import type { Platform } from '../platform/platform.ts';
+import { addLastingNumber, listTrials, makeLasting, type SandboxStore } from './lasting-numbers.ts';
 
 /** What the sandbox begins with, as far as others need it. The key is kept: it is shown only once. */
 export const sandboxSeed = z.object({ workspaceId: z.string(), apiKey: z.string() });
@@ -11,9 +13,10 @@ export type SandboxSeed = z.infer<typeof sandboxSeed>;
 const CONNECTIONS: readonly PairedConnection[] = [
   { provider: 'qr', phoneNumber: '447700900101', label: 'Front desk' },
   { provider: 'qr', phoneNumber: '447700900102', label: 'Sales' },
-  { provider: 'qr', phoneNumber: '447700900103', label: 'Support' },
   { provider: 'cloud_api', phoneNumber: '447700900104', label: 'Newsletter' },
 ];
+/** The one whose trial runs, so that a trial can be seen; each start of the sandbox after its end begins it again. */
+const ON_TRIAL: PairedConnection = { provider: 'qr', phoneNumber: '447700900103', label: 'Support' };
 
 const CONTACTS: Readonly<Record<string, Partial<ContactBehaviour>>> = {
   /** Gets and reads everything. */
@@ -31,8 +34,27 @@ const CONTACTS: Readonly<Record<string, Partial<ContactBehaviour>>> = {
 /** Makes a standalone workspace with paired numbers, people who behave in different ways, and a key for all. */
 export async function createSeed(platform: Platform): Promise<SandboxSeed> {
   const { id: workspaceId } = await platform.workspaces.create({ kind: 'standalone' });
-  for (const connection of CONNECTIONS) await platform.connections.createPaired(workspaceId, connection);
+  for (const connection of CONNECTIONS) await addLastingNumber(platform, workspaceId, connection);
+  await platform.connections.createPaired(workspaceId, ON_TRIAL);
   for (const [phone, behaviour] of Object.entries(CONTACTS)) await platform.contacts.put(phone, behaviour);
   const { key: apiKey } = await platform.apiKeys.create(workspaceId);
   return { workspaceId, apiKey };
+}
+
+/**
+ * Keeps the numbers of an earlier start alive: in data of older versions all of them are on a trial of seven days.
+ * Numbers that somebody has added, and licences that somebody has set, stay as they are.
+ */
+export async function healSeed(
+  { platform, database }: SandboxStore,
+  { workspaceId }: SandboxSeed,
+): Promise<void> {
+  const lasting = CONNECTIONS.map(({ phoneNumber }) => phoneNumber);
+  const now = platform.time.now();
+  for (const trial of await listTrials(database, workspaceId)) {
+    if (lasting.includes(trial.phoneNumber)) await makeLasting(platform, trial);
+    else if (trial.phoneNumber === ON_TRIAL.phoneNumber && trial.expiresAt <= now) {
+      await platform.licences.set(trial.id, { status: 'trial', expiresAt: now + LIMITS.trialMs });
+    }
+  }
 }

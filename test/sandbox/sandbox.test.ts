@@ -74,6 +74,57 @@ describe('the sandbox', () => {
     });
   });
 
+  describe('its numbers', () => {
+    const DAY = 86_400_000;
+    /** Licence status by phone number, as the detail shows it: the list hides what has ended. */
+    const licences = async (ids: readonly string[]): Promise<Record<string, string>> => {
+      const details = await Promise.all(
+        ids.map((id) => test.service.call('GET', `/connections/${id}`, { key: test.sandbox.seed.apiKey })),
+      );
+      return Object.fromEntries(
+        details.map(({ body }) => {
+          const { connection } = body as { connection: { phoneNumber: string; licenseStatus: string } };
+          return [connection.phoneNumber, connection.licenseStatus];
+        }),
+      );
+    };
+    const ACTIVE = { '447700900101': 'active', '447700900102': 'active', '447700900104': 'active' };
+
+    it('outlive a trial, and one of them shows how a trial ends', async () => {
+      const ids = (await listConnections()).map(({ id }) => id);
+      expect(await licences(ids)).toEqual({ ...ACTIVE, '447700900103': 'trial' });
+      await test.service.platform.time.advance({ ms: 400 * DAY });
+      expect(await licences(ids)).toEqual({ ...ACTIVE, '447700900103': 'expired' });
+      expect(await listConnections()).toHaveLength(3);
+      await test.again();
+      expect(await licences(ids)).toEqual({ ...ACTIVE, '447700900103': 'trial' });
+    });
+
+    it('are healed at the next start where an older version had put all of them on a trial', async () => {
+      const ids = (await listConnections()).map(({ id }) => id);
+      const { time, licences: billing } = test.service.platform;
+      const expiresAt = time.now() + 7 * DAY;
+      for (const id of ids) await billing.set(id, { status: 'trial', expiresAt });
+      await time.advance({ ms: 8 * DAY });
+      expect(await listConnections()).toEqual([]);
+      await test.again();
+      expect(await licences(ids)).toEqual({ ...ACTIVE, '447700900103': 'trial' });
+      expect(await listConnections()).toHaveLength(4);
+    });
+
+    it('keep a licence that somebody has set, and so do numbers that somebody has added', async () => {
+      const [first = ''] = (await listConnections()).map(({ id }) => id);
+      const { id: added } = await test.service.platform.connections.createPaired(
+        test.sandbox.seed.workspaceId,
+        { provider: 'qr', phoneNumber: '447700900188' },
+      );
+      await test.service.platform.licences.set(first, { status: 'expired' });
+      await test.service.platform.time.advance({ ms: 40 * DAY });
+      await test.again();
+      expect(Object.values(await licences([first, added]))).toEqual(['expired', 'expired']);
+    });
+  });
+
   describe('people', () => {
     it(
       'write to a connection, and the service tells the webhook',
