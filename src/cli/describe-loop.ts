@@ -1,4 +1,6 @@
+import { z } from 'zod';
 import type { SandboxInfo } from '../contract/sandbox/info.ts';
+import { account } from '../contract/service/account.ts';
 import { invoke } from './invocation.ts';
 import type { LocalSecrets } from './local-secrets.ts';
 
@@ -22,4 +24,37 @@ SERVICE_API_KEY=${info.apiKey}
 CONNECTOR_API_TOKEN=${secrets.connectorToken}
 CONNECTOR_SEALING_KEYS=${secrets.sealingKey}
 `;
+}
+
+const DEADLINE_MS = 10_000;
+const listed = z.object({ connections: z.array(z.object({ provider: z.string(), status: z.string() })) });
+
+/** The call that brings a sandbox back to its beginning. */
+function resetCall({ sandboxUrl }: SandboxInfo): string {
+  return `curl -X POST ${sandboxUrl}/sandbox/v1/reset -H 'content-type: application/json' -d '{}'`;
+}
+
+/**
+ * Why none of the sandbox's numbers takes a message that a webhook would tell of, and what to do; null when one does.
+ * The list of the service hides numbers without a licence, its account counts them.
+ */
+export async function explainNumbers(info: SandboxInfo): Promise<string | null> {
+  const ask = async (path: string): Promise<unknown> => {
+    const headers = { authorization: `Bearer ${info.apiKey}` };
+    const signal = AbortSignal.timeout(DEADLINE_MS);
+    return (await fetch(`${info.baseUrl}${path}`, { headers, signal })).json();
+  };
+  const { connections: licensed } = listed.parse(await ask('/connections'));
+  const qr = licensed.filter(({ provider }) => provider === 'qr');
+  if (qr.some(({ status }) => status === 'open')) return null;
+  const { total, connected } = account.parse(await ask('/account')).connections;
+  const why =
+    total === 0
+      ? 'all were deleted'
+      : qr.length > 0
+        ? 'those with a QR session wait to be paired again'
+        : connected > licensed.length
+          ? 'their licences have ended'
+          : 'none with a QR session is left';
+  return `none takes a message: ${why}. To begin anew: ${resetCall(info)}`;
 }

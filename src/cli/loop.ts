@@ -9,6 +9,10 @@ import type { LocalSecrets } from './local-secrets.ts';
 import type { LoopPorts } from './ports.ts';
 import { type RunningConnector, runConnector } from './run-connector.ts';
 import { runService } from './run-service.ts';
+import { checkLoop, type LeftOut, type SelfCheck } from './self-check.ts';
+
+/** Its tunnel stays after the check, so that a late attempt asks no name server. */
+const SELF_CHECK_HOST = 'self-check.example.com';
 
 export interface LoopOptions {
   readonly connectorDatabaseUrl: string;
@@ -33,6 +37,8 @@ export interface LoopOptions {
 /** The whole loop in one process: network, service, sandbox, connector. */
 export interface Loop {
   info(): SandboxInfo;
+  /** Sends two messages round, past the connector's own feed and handlers. @throws SelfCheckFailed */
+  check(): Promise<SelfCheck | LeftOut>;
   /** Resolves when nothing is under way in either half. */
   settle(): Promise<void>;
   close(): Promise<void>;
@@ -102,6 +108,20 @@ export async function startLoop(options: LoopOptions): Promise<Loop> {
     return { baseUrl, authUrl, publicUrl, clientId, clientSecret, webhookSecret };
   }
 
+  async function check(): Promise<SelfCheck | LeftOut> {
+    const { sandboxUrl, baseUrl } = service.sandbox.info();
+    return checkLoop({
+      sandboxUrl,
+      baseUrl,
+      number: await service.sandbox.selfCheckNumber(),
+      webhookUrl: `https://${SELF_CHECK_HOST}/webhooks/messaging`,
+      tunnel: (url) => service.tunnel(SELF_CHECK_HOST, url),
+      databaseUrl: options.connectorDatabaseUrl,
+      clock,
+      logger: logger.child({ component: 'self-check' }),
+    });
+  }
+
   async function close(): Promise<void> {
     await connector?.close();
     await service.close();
@@ -115,6 +135,7 @@ export async function startLoop(options: LoopOptions): Promise<Loop> {
   }
   return {
     info: () => service.sandbox.info(),
+    check,
     async settle() {
       await service.settle();
       await connector?.settle();

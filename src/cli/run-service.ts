@@ -42,6 +42,8 @@ export interface RunningService {
   readonly webhookUrl: string;
   /** Attaches a connector that listens at `url`: the tunnel leads to it. */
   attach(url: string): void;
+  /** Has a public host lead to `url`, as long as the service runs. */
+  tunnel(host: string, url: string): void;
   /** Runs all that is due on both clocks until no request is open. */
   settle(): Promise<void>;
   close(): Promise<void>;
@@ -127,6 +129,7 @@ export async function runService(options: RunServiceOptions): Promise<RunningSer
         connectorUrl = url;
         ports.hosts.pin(CONNECTOR_HOST, url);
       },
+      tunnel: (host, url) => ports.hosts.pin(host, url),
       settle: () => platform.settle(),
       close,
     };

@@ -1,6 +1,10 @@
+import { createHash, randomBytes } from 'node:crypto';
 import { z } from 'zod';
-import type { SandboxInfo } from '../contract/sandbox/info.ts';
 import type { Clock } from '../runtime/clock/clock.ts';
+import { openDatabase } from '../runtime/database/database.ts';
+import type { Logger } from '../runtime/logger/logger.ts';
+import { generateSealingKey } from '../runtime/sealing/key-ring.ts';
+import { type RunConnectorOptions, runConnector } from './run-connector.ts';
 
 /** How long each way through the loop took, in milliseconds. */
 export interface SelfCheck {
@@ -20,11 +24,9 @@ const DEADLINE_MS = 10_000;
 const RULE = 'self-check';
 /** The polls of the start run at the same time, and one of them may be quicker than a webhook. */
 const WEBHOOK_ATTEMPTS = 3;
+const POLL_MS = 45_000;
 
 const wrote = z.object({ messageId: z.string() });
-const connections = z.object({
-  connections: z.array(z.object({ id: z.string(), provider: z.string(), health: z.string() })),
-});
 const page = z.object({ nextCursor: z.string().nullable() });
 const created = z.object({
   type: z.string(),
@@ -54,10 +56,18 @@ async function call<Shape extends z.ZodType>(
   return shape.parse(JSON.parse(text));
 }
 
-/** Reads the feed until a message appears in it; tells which lane brought it. */
-async function awaitInFeed(info: SandboxInfo, after: string, messageId: string): Promise<string | undefined> {
-  const response = await fetch(`${info.connectorUrl}/v1/changes/stream`, {
-    headers: { authorization: `Bearer ${info.connectorToken}`, 'last-event-id': after },
+/** Where the messages of a check go: a number, and the connector that its events reach. */
+export interface CheckedLoop {
+  readonly sandboxUrl: string;
+  readonly connectionId: string;
+  readonly connectorUrl: string;
+  readonly connectorToken: string;
+}
+
+/** Reads the feed until a message appears in it; answers which lane brought it. */
+async function awaitInFeed(loop: CheckedLoop, after: string, messageId: string): Promise<string | undefined> {
+  const response = await fetch(`${loop.connectorUrl}/v1/changes/stream`, {
+    headers: { authorization: `Bearer ${loop.connectorToken}`, 'last-event-id': after },
     signal: AbortSignal.timeout(DEADLINE_MS),
   });
   if (!response.ok || response.body === null) {
@@ -84,32 +94,31 @@ interface Lane {
   readonly repair?: () => Promise<unknown>;
 }
 
-/** Sends messages until one has come by its lane; tells how long that one took. */
-async function timeLane(info: SandboxInfo, connectionId: string, lane: Lane, clock: Clock): Promise<number> {
+/** Sends messages until one has come by its lane; answers how long that one took. */
+async function timeLane(loop: CheckedLoop, lane: Lane, clock: Clock): Promise<number> {
   for (let attempt = 1; ; attempt++) {
-    const { seenBy, ms } = await sendThrough(info, connectionId, lane, clock);
+    const { seenBy, ms } = await sendThrough(loop, lane, clock);
     if (seenBy === lane.name) return ms;
     if (attempt < lane.attempts) continue;
     throw new SelfCheckFailed(`a message came by ${seenBy}, but should have come by ${lane.name}`);
   }
 }
 
-/** Has a contact write, and waits until the CRM's feed shows it. */
+/** Has a contact write, and waits until the feed shows it. */
 async function sendThrough(
-  info: SandboxInfo,
-  connectionId: string,
+  loop: CheckedLoop,
   lane: Lane,
   clock: Clock,
 ): Promise<{ readonly seenBy: string | undefined; readonly ms: number }> {
-  const token = info.connectorToken ?? '';
-  const head = await call(`${info.connectorUrl}/v1/changes?after=latest`, page, { token });
+  const { connectionId, connectorToken: token } = loop;
+  const head = await call(`${loop.connectorUrl}/v1/changes?after=latest`, page, { token });
   const beganAt = clock.elapsed();
-  const { messageId } = await call(`${info.sandboxUrl}/sandbox/v1/contacts/${CONTACT}/messages`, wrote, {
+  const { messageId } = await call(`${loop.sandboxUrl}/sandbox/v1/contacts/${CONTACT}/messages`, wrote, {
     method: 'POST',
     body: { connectionId, text: `Self-check, ${lane.name} lane` },
   });
   const [seenBy] = await Promise.all([
-    awaitInFeed(info, head.nextCursor ?? '0', messageId),
+    awaitInFeed(loop, head.nextCursor ?? '0', messageId),
     lane.repair?.(),
   ]).catch((error: unknown) => {
     const why = error instanceof Error ? error.message : String(error);
@@ -119,38 +128,119 @@ async function sendThrough(
 }
 
 /**
- * Sends two messages around the loop: one by its webhook, one whose webhook is dropped on purpose and which
+ * Sends two messages around a loop: one by its webhook, one whose webhook is dropped on purpose and which
  * polling has to repair. For a loop that has just started: it ends with no fault armed.
- * Null when no number is there that a message could come to: all were deleted, or wait for a scan.
  * @throws SelfCheckFailed
  */
-export async function checkLoop(info: SandboxInfo, clock: Clock): Promise<SelfCheck | null> {
-  const token = info.connectorToken ?? '';
+export async function timeLanes(loop: CheckedLoop, clock: Clock): Promise<SelfCheck> {
   const sync = (): Promise<unknown> =>
-    call(`${info.connectorUrl}/v1/sync`, z.unknown(), { method: 'POST', token, body: {} });
-  // The first poll brings the connections.
-  await sync();
-  const mirrored = await call(`${info.connectorUrl}/v1/connections`, connections, { token });
-  const usable = mirrored.connections.find(
-    ({ provider, health }) => provider === 'qr' && health === 'working',
-  );
-  if (usable === undefined) return null;
-  const connectionId = usable.id;
+    call(`${loop.connectorUrl}/v1/sync`, z.unknown(), {
+      method: 'POST',
+      token: loop.connectorToken,
+      body: {},
+    });
   const byWebhook: Lane = { name: 'webhook', attempts: WEBHOOK_ATTEMPTS };
-  const webhookMs = await timeLane(info, connectionId, byWebhook, clock);
+  const webhookMs = await timeLane(loop, byWebhook, clock);
 
-  const faultsUrl = `${info.sandboxUrl}/sandbox/v1/faults`;
+  const faultsUrl = `${loop.sandboxUrl}/sandbox/v1/faults`;
   const drop = {
     id: RULE,
-    match: { surface: 'webhook', connectionId },
+    match: { surface: 'webhook', connectionId: loop.connectionId },
     action: { type: 'drop' },
     per: 'event',
   };
   await call(faultsUrl, faults, { method: 'PUT', body: { rules: [drop] } });
   try {
     const byPoll: Lane = { name: 'poll', attempts: 1, repair: sync };
-    return { webhookMs, repairMs: await timeLane(info, connectionId, byPoll, clock) };
+    return { webhookMs, repairMs: await timeLane(loop, byPoll, clock) };
   } finally {
     await call(faultsUrl, faults, { method: 'DELETE' });
   }
+}
+
+/** What a check of a running service needs. */
+export interface CheckLoopOptions {
+  readonly sandboxUrl: string;
+  readonly baseUrl: string;
+  /** A number of the check's own, and the key that reaches it. */
+  readonly number: { readonly connectionId: string; readonly apiKey: string };
+  /** Where the events of that key go. */
+  readonly webhookUrl: string;
+  /** Called with where the events are to be taken from then on. */
+  readonly tunnel: (url: string) => void;
+  /** On its server the check makes a database for itself, and removes it. */
+  readonly databaseUrl: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** Why a check could not be made: nothing is said of the loop. */
+export interface LeftOut {
+  readonly leftOut: string;
+}
+
+/**
+ * Checks the running service with a connector that lives as long as the check, on a database of its own: the feed, the
+ * metrics and the handlers of the connector beside it see nothing of it.
+ * @throws SelfCheckFailed when a message does not come round.
+ */
+export async function checkLoop(options: CheckLoopOptions): Promise<SelfCheck | LeftOut> {
+  const { clock, logger, sandboxUrl, number } = options;
+  const server = openDatabase({
+    url: options.databaseUrl,
+    name: 'self-check',
+    poolSize: 1,
+    clock,
+    logger,
+  });
+  const name = `messaging_self_check_${createHash('sha256').update(options.databaseUrl).digest('hex').slice(0, 12)}`;
+  const drop = (): Promise<unknown> => server.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
+  try {
+    try {
+      // One that was left behind by a process that was killed.
+      await drop();
+      await server.query(`CREATE DATABASE ${name} TEMPLATE template0`);
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      return { leftOut: `it needs a database of its own for a moment, and could not make one: ${why}` };
+    }
+    const databaseUrl = new URL(options.databaseUrl);
+    databaseUrl.pathname = `/${name}`;
+    const connectorToken = randomBytes(24).toString('base64url');
+    const connector = await runConnector(twinOptions(options, databaseUrl.href, connectorToken));
+    try {
+      const { connectionId } = number;
+      return await timeLanes(
+        { sandboxUrl, connectionId, connectorUrl: connector.url, connectorToken },
+        clock,
+      );
+    } finally {
+      await connector.close();
+      await drop();
+    }
+  } finally {
+    await server.close();
+  }
+}
+
+function twinOptions(
+  { baseUrl, number, webhookUrl, tunnel, clock, logger }: CheckLoopOptions,
+  databaseUrl: string,
+  apiToken: string,
+): RunConnectorOptions {
+  return {
+    databaseUrl,
+    host: '127.0.0.1',
+    port: 0,
+    role: 'all',
+    apiToken,
+    sealingKeys: [generateSealingKey()],
+    service: { baseUrl, apiKey: number.apiKey },
+    webhookPublicUrl: webhookUrl,
+    reconcileIntervalMs: POLL_MS,
+    inboxRetentionDays: 1,
+    onListening: tunnel,
+    clock,
+    logger,
+  };
 }

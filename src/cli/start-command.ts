@@ -2,13 +2,12 @@ import { join } from 'node:path';
 import { readPortBase } from './command-line.ts';
 import { COMMANDS } from './commands.ts';
 import { CONNECTOR_SHUTDOWN_MS } from './connector-shutdown.ts';
-import { describeLoop } from './describe-loop.ts';
+import { describeLoop, explainNumbers } from './describe-loop.ts';
 import { loadHandlers } from './load-handlers.ts';
 import { readLocalSecrets } from './local-secrets.ts';
 import { startLoop } from './loop.ts';
 import { portsFrom } from './ports.ts';
 import { runCommand } from './run-command.ts';
-import { checkLoop } from './self-check.ts';
 import { serveUntilStopped } from './serve-until-stopped.ts';
 import { openServerDatabase } from './server-database.ts';
 import { startOptions } from './start-options.ts';
@@ -73,12 +72,14 @@ await runCommand(COMMAND, async ({ options, env, clock, print, warnOfTypo }) => 
       logger,
     });
     lifecycle.onClose('loop', () => loop.close());
-    const check = await checkLoop(loop.info(), clock);
+    const check = await loop.check();
     say(
-      check === null
-        ? 'self-check  left out: no number with a QR session is connected'
+      'leftOut' in check
+        ? `self-check  left out: ${check.leftOut}`
         : `self-check  by webhook: ${check.webhookMs} ms · webhook dropped, repaired by polling: ${check.repairMs} ms`,
     );
+    const trouble = await explainNumbers(loop.info());
+    if (trouble !== null) say(`numbers     ${trouble}`);
     say(
       `ready       in ${((clock.elapsed() - beganAt) / 1000).toFixed(1)} s; Ctrl-C ends it, the data stays`,
     );

@@ -20,6 +20,8 @@ export interface SandboxPorts {
   readonly platform: PlatformPorts;
   /** Tells the ports which workspace the given webhook secret is for. */
   seeded(workspaceId: string): void;
+  /** A workspace of the sandbox's own, which no person is shown. */
+  hide(workspaceId: string): void;
 }
 
 export interface SandboxPortsOptions {
@@ -35,6 +37,7 @@ export function createSandboxPorts({ webhookSecret }: SandboxPortsOptions = {}):
   const events = createEventHub();
   const ledgerListeners: (() => void)[] = [];
   let seededWorkspace: string | undefined;
+  const hidden: string[] = [];
   return {
     faults,
     calls,
@@ -45,7 +48,7 @@ export function createSandboxPorts({ webhookSecret }: SandboxPortsOptions = {}):
       webhookFaults: faults.webhook,
       apiFaults: faults.api,
       oauthFaults: faults.oauth,
-      portal: portalSessions,
+      portal: portalSessions(hidden),
       hosts,
       onCall: calls.onCall,
       onEvents: () => {
@@ -61,5 +64,6 @@ export function createSandboxPorts({ webhookSecret }: SandboxPortsOptions = {}):
     seeded(workspaceId) {
       seededWorkspace = workspaceId;
     },
+    hide: (workspaceId) => void hidden.push(workspaceId),
   };
 }

@@ -21,6 +21,7 @@ import { toIso } from './endpoints/times.ts';
 import { followService } from './events/follow-service.ts';
 import type { SandboxPorts } from './sandbox-ports.ts';
 import { createSeed, healSeed, type SandboxSeed, sandboxSeed } from './seed.ts';
+import { ensureSelfCheckNumber, type SelfCheckNumber } from './self-check-number.ts';
 import { storeValue } from './state-store.ts';
 
 /** Where everything is reached. Read on each use, since free ports are known only after listening. */
@@ -63,6 +64,8 @@ export interface Sandbox {
    * reset. Each call issues a new signing secret.
    */
   connectorApp(addresses: ConnectorAppAddresses): Promise<ConnectorApp>;
+  /** A number that is nobody else's; another one after each reset. No page offers its workspace. */
+  selfCheckNumber(): Promise<SelfCheckNumber>;
   /** Back to the seeded state, with new ids; time stays. Calls at once run one after the other. */
   reset(): Promise<SandboxInfo>;
   /** Ends the open streams and those still to come, so that a server can drain. */
@@ -162,6 +165,11 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
     },
     info,
     connectorApp: (addresses) => ensureConnectorApp({ platform, database }, addresses),
+    async selfCheckNumber() {
+      const number = await ensureSelfCheckNumber({ platform, database });
+      ports.hide(number.workspaceId);
+      return number;
+    },
     reset,
     endStreams: followed.streams.end,
   };

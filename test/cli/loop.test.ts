@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
@@ -5,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Loop, startLoop } from '../../src/cli/loop.ts';
 import { portsFrom } from '../../src/cli/ports.ts';
 import { sandboxEvent } from '../../src/contract/sandbox/calls.ts';
-import { createTestDatabase } from '../support/database.ts';
+import { asAdmin, createTestDatabase } from '../support/database.ts';
 import { readEvents } from '../support/event-reader.ts';
 import { loopOptions, startTestLoop, type TestLoop } from '../support/loop.ts';
 import { callJson, createLoopClient } from '../support/loop-client.ts';
@@ -139,6 +140,90 @@ describe('the loop', () => {
     await expect(callJson(`${after.baseUrl}/connections`, { token: before.apiKey })).rejects.toThrow(
       'answered 401: {"error":"invalid_key"}',
     );
+  });
+});
+
+describe('the self-check of the loop', () => {
+  const timed = { webhookMs: expect.any(Number), repairMs: expect.any(Number) };
+
+  it('goes round the running service, and the connector beside it sees nothing of it', async () => {
+    const told: string[] = [];
+    const test = await startTestLoop({ handlers: { onChange: async ({ type }) => void told.push(type) } });
+    const { client, loop } = test;
+    const { connectorUrl, connectorToken, sandboxUrl } = loop.info();
+    const token = connectorToken ?? '';
+    const before = await client.changes();
+
+    expect(await loop.check()).toEqual(timed);
+    await loop.settle();
+    await client.sync();
+
+    const meant = await callJson<{ entries: { connectionId: string }[] }>(
+      `${sandboxUrl}/sandbox/v1/ledger?limit=100`,
+    );
+    expect(meant.entries).toHaveLength(2);
+    const { connections } = await callJson<{ connections: { id: string }[] }>(
+      `${connectorUrl}/v1/connections`,
+      { token },
+    );
+    expect(connections).toHaveLength(4);
+    expect(connections.map(({ id }) => id)).not.toContain(meant.entries[0]?.connectionId);
+    const after = await client.changes();
+    expect(after.slice(before.length).filter(({ type }) => type.startsWith('message.'))).toEqual([]);
+    expect(await client.messages()).toEqual([]);
+    expect(told.filter((type) => type.startsWith('message.'))).toEqual([]);
+    const metrics = await fetch(`${connectorUrl}/metrics`, { headers: { authorization: `Bearer ${token}` } });
+    expect(await metrics.text()).not.toMatch(/^connector_\w*repaired\w*(?:\{[^}]*\})? [1-9]/m);
+    const faults = await callJson(`${sandboxUrl}/sandbox/v1/faults`);
+    expect(faults).toEqual({ seed: 1, rules: [] });
+
+    const page = await consentPage(loop);
+    expect(page).toContain('Front desk');
+    expect(page).not.toContain('Self-check');
+    await test.close();
+  });
+
+  /** The first page of an app whose user may speak for every workspace. */
+  async function consentPage(loop: Loop): Promise<string> {
+    const { sandboxUrl, authUrl } = loop.info();
+    const redirect_uri = 'https://crm.example/callback';
+    const { clientId } = await callJson<{ clientId: string }>(`${sandboxUrl}/sandbox/v1/oauth-apps`, {
+      method: 'POST',
+      body: { name: 'CRM', redirectUris: [redirect_uri], scopes: ['messaging.read'] },
+    });
+    const query = new URLSearchParams({
+      client_id: clientId,
+      redirect_uri,
+      response_type: 'code',
+      code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM',
+      code_challenge_method: 'S256',
+    });
+    return await (await fetch(`${authUrl}/oauth/authorize?${query}`)).text();
+  }
+
+  it('uses the same number again, another after a reset, and leaves no database behind', async () => {
+    const database = await createTestDatabase({ connector: true, platform: true });
+    const loop = await startLoop(loopOptions(database));
+    const { sandboxUrl } = loop.info();
+    const reached = async (): Promise<string[]> => {
+      const { entries } = await callJson<{ entries: { connectionId: string }[] }>(
+        `${sandboxUrl}/sandbox/v1/ledger?limit=100`,
+      );
+      return [...new Set(entries.map(({ connectionId }) => connectionId))];
+    };
+    expect([await loop.check(), await loop.check()]).toEqual([timed, timed]);
+    const [first, ...more] = await reached();
+    expect(more).toEqual([]);
+    await callJson(`${sandboxUrl}/sandbox/v1/reset`, { method: 'POST', body: {} });
+    expect(await loop.check()).toEqual(timed);
+    expect(await reached()).not.toContain(first);
+    const hash = createHash('sha256').update(database.url).digest('hex').slice(0, 12);
+    const left = await asAdmin(
+      (sql) => sql`select datname from pg_database where datname = ${`messaging_self_check_${hash}`}`,
+    );
+    expect([...left]).toEqual([]);
+    await loop.close();
+    await database.drop();
   });
 });
 

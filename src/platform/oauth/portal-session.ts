@@ -6,6 +6,8 @@ import type { App } from './apps.ts';
 export interface PortalSession {
   /** The workspaces that they own; null: every one there is. */
   readonly workspaceIds: readonly string[] | null;
+  /** Of those, the ones that are not theirs after all. Default: none. */
+  readonly except?: readonly string[];
 }
 
 /** Port: signing in belongs to the portal, not to this server. */
@@ -37,7 +39,8 @@ export function readOwned(db: Queryable, session: PortalSession | null): Promise
          ORDER BY c.position LIMIT 3) AS names
      FROM platform.workspaces w
      WHERE $1::boolean AND ($2::text[] IS NULL OR w.id = ANY($2::text[]))
+       AND w.id <> ALL($4::text[])
      ORDER BY w.created_at DESC, w.id LIMIT $3::integer`,
-    [session !== null, session?.workspaceIds ?? null, MOST_SHOWN],
+    [session !== null, session?.workspaceIds ?? null, MOST_SHOWN, session?.except ?? []],
   );
 }

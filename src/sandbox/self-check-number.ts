@@ -1,0 +1,27 @@
+import { z } from 'zod';
+import { addLastingNumber, type SandboxStore } from './lasting-numbers.ts';
+import { storeValue } from './state-store.ts';
+
+/** A number in a workspace of its own, with a key for it: what happens there reaches nobody else's connector. */
+const selfCheckNumber = z.object({ workspaceId: z.string(), connectionId: z.string(), apiKey: z.string() });
+export type SelfCheckNumber = z.infer<typeof selfCheckNumber>;
+
+/** Finds the number of an earlier start, or makes it. */
+export async function ensureSelfCheckNumber({ platform, database }: SandboxStore): Promise<SelfCheckNumber> {
+  const stored = storeValue(database, 'self_check', selfCheckNumber);
+  const known = await stored.load();
+  const stands = await database.query('SELECT 1 FROM platform.connections WHERE id = $1', [
+    known?.connectionId ?? '',
+  ]);
+  if (known !== null && stands.length > 0) return known;
+  const { id: workspaceId } = await platform.workspaces.create({ kind: 'standalone' });
+  const { id: connectionId } = await addLastingNumber(platform, workspaceId, {
+    provider: 'qr',
+    phoneNumber: '447700900112',
+    label: 'Self-check',
+  });
+  const { key: apiKey } = await platform.apiKeys.create(workspaceId);
+  const made = { workspaceId, connectionId, apiKey };
+  await stored.save(made);
+  return made;
+}
