@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { invoke } from './invocation.ts';
+import type { Environment } from '../runtime/config/read-settings.ts';
+import { invoke, RUNS_SOURCES } from './invocation.ts';
 
 /** An option of a command: `--name` or `--name VALUE`. */
 interface OptionDefinition {
@@ -50,6 +51,30 @@ export function helpText(command: CommandDefinition): string {
 }
 
 /**
+ * `npm start --port-base 4200`: npm takes an option that has no `--` before it for one of its own, hands on what is left,
+ * and says nothing. It leaves a trace in the environment.
+ * @throws UsageError naming the line that works.
+ */
+function refuseSwallowed(command: CommandDefinition, words: readonly string[], env: Environment): void {
+  if (!RUNS_SOURCES) return;
+  const traced = (name: string): string | undefined => env[`npm_config_${name.replaceAll('-', '_')}`];
+  const swallowed = Object.entries(command.options).filter(
+    // Those without a dash, json say, are options of npm's own.
+    ([name]) => name.includes('-') && traced(name) !== undefined && !words.includes(`--${name}`),
+  );
+  if (swallowed.length === 0) return;
+  const values = [...words];
+  const line = swallowed.map(([name, { type }]) => {
+    const value = traced(name) === 'true' && type === 'string' ? (values.shift() ?? 'VALUE') : traced(name);
+    return type === 'boolean' ? `--${name}` : `--${name} ${value}`;
+  });
+  const names = swallowed.map(([name]) => `--${name}`).join(', ');
+  throw new UsageError(
+    `npm has taken ${names} for an option of its own. Put -- before it: ${invoke(command.name, line.join(' '))}`,
+  );
+}
+
+/**
  * Reads the words of a command line.
  * @returns the options given; `null` when `--help` or `--version` was answered.
  * @throws UsageError for an unknown word, or an option without its value.
@@ -58,7 +83,9 @@ export function readCommandLine(
   command: CommandDefinition,
   words: readonly string[],
   print: (text: string) => void,
+  env: Environment = process.env,
 ): CommandOptions | null {
+  refuseSwallowed(command, words, env);
   const options = Object.fromEntries(
     Object.entries({ ...command.options, ...COMMON }).map(([name, { type }]) => [name, { type }]),
   );

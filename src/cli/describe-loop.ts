@@ -14,16 +14,47 @@ ${info.connectorUrl === null ? '' : `connector   ${info.connectorUrl}\n`}API key
 `;
 }
 
-/** What `npm start` prints last: addresses, the key, and a block that can be pasted into `.env`. */
-export function describeLoop(info: SandboxInfo, secrets: LocalSecrets): string {
+/** What `npm start` prints last: addresses, and what an application needs to call them, to be pasted into its `.env`. */
+export function describeLoop(info: SandboxInfo): string {
   return `
 ${describeService(info)}
-# .env for a connector of your own (${invoke('connector')})
+# .env of an application that calls them
 SERVICE_BASE_URL=${info.baseUrl}
 SERVICE_API_KEY=${info.apiKey}
+CONNECTOR_URL=${info.connectorUrl}
+CONNECTOR_API_TOKEN=${info.connectorToken}
+`;
+}
+
+/** The public host of a connector that somebody starts by hand. It leads nowhere until a tunnel is opened. */
+const OWN_HOST = 'my-connector.example.com';
+
+/** What `npm run platform` prints last: addresses, and all that a connector beside it needs. */
+export function describePlatform(
+  info: SandboxInfo,
+  secrets: LocalSecrets,
+  { port, dataDir }: { readonly port: number; readonly dataDir: string },
+): string {
+  const tunnel = `${info.sandboxUrl}/sandbox/v1/hosts/${OWN_HOST}`;
+  return `
+${describeService(info)}
+# .env of a connector of your own
+SERVICE_BASE_URL=${info.baseUrl}
+SERVICE_API_KEY=${info.apiKey}
+WEBHOOK_PUBLIC_URL=https://${OWN_HOST}/webhooks/messaging
+CONNECTOR_PORT=${port}
 CONNECTOR_API_TOKEN=${secrets.connectorToken}
 CONNECTOR_SEALING_KEYS=${secrets.sealingKey}
+
+# Its tunnel, then the connector itself
+curl -s -X PUT ${tunnel} -H 'content-type: application/json' -d '{"target":"http://127.0.0.1:${port}"}'
+${invoke('connector', `--data-dir ${dataDir}`)}
 `;
+}
+
+/** Printed after each reset. */
+export function describeReset({ apiKey }: SandboxInfo): string {
+  return `reset       API key ${apiKey}\n`;
 }
 
 const DEADLINE_MS = 10_000;

@@ -3,14 +3,14 @@ import { chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'n
 import { dirname } from 'node:path';
 import { generateSealingKey } from '../runtime/sealing/key-ring.ts';
 
-/** Secrets that a local loop makes for itself and finds again at its next start. */
+/** Secrets of a connector on this machine, made once and found again at each start. */
 export interface LocalSecrets {
   readonly connectorToken: string;
   readonly sealingKey: string;
 }
 
 /**
- * Reads the secrets of this folder's loop, or makes them.
+ * Reads the secrets in a file, or makes them.
  * The file is readable by its owner alone.
  * @throws Error naming the file when it is there but is not what this function wrote.
  */

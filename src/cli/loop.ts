@@ -28,6 +28,10 @@ export interface LoopOptions {
   readonly inboxRetentionDays: number;
   /** The CRM's own code, called with each change. */
   readonly handlers?: ChangeHandlers | undefined;
+  /** How another start gets data of its own, for the message when this data is in use. */
+  readonly ownData?: string | undefined;
+  /** Called after each reset: the key is another one then. */
+  readonly onReset?: ((info: SandboxInfo) => void) | undefined;
   /** Called when another process took the service's database over; this one must end. */
   readonly onTakenOver: () => void;
   readonly clock: Clock;
@@ -57,6 +61,8 @@ export async function startLoop(options: LoopOptions): Promise<Loop> {
     sendScale: options.sendScale,
     trustedProxies: options.trustedProxies,
     webhookSecret: options.webhookSecret,
+    ownData: options.ownData,
+    onReset: options.onReset,
     onTakenOver: options.onTakenOver,
     clock,
     logger: logger.child({ component: 'platform' }),
@@ -79,6 +85,7 @@ export async function startLoop(options: LoopOptions): Promise<Loop> {
       redisUrl: options.redisUrl,
       host: '127.0.0.1',
       port,
+      portSetting: '--port-base',
       role: 'all',
       apiToken: secrets.connectorToken,
       sealingKeys: [secrets.sealingKey],

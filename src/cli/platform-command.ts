@@ -1,16 +1,20 @@
+import { join } from 'node:path';
 import { readPortBase } from './command-line.ts';
 import { COMMANDS } from './commands.ts';
-import { describeService } from './describe-loop.ts';
+import { describePlatform, describeReset } from './describe-loop.ts';
+import { readLocalSecrets } from './local-secrets.ts';
 import { portsFrom } from './ports.ts';
 import { runCommand } from './run-command.ts';
 import { runService } from './run-service.ts';
 import { serveUntilStopped } from './serve-until-stopped.ts';
-import { openServerDatabase } from './server-database.ts';
+import { howToStartAnother, openServerDatabase } from './server-database.ts';
 import { startOptions } from './start-options.ts';
 
 /** It takes a fraction of a second; a machine that is short of processors must not turn that into a failure. */
 const SHUTDOWN_MS = 5_000;
 const REAL_PACE = 1;
+/** Suggested where the service's own ports are free ones. */
+const DEFAULT_CONNECTOR_PORT = portsFrom().connector;
 
 const COMMAND = {
   name: 'platform',
@@ -32,9 +36,14 @@ await runCommand(COMMAND, async ({ options, env, clock, print, warnOfTypo }) => 
   const { logLevel: level } = settings;
   const serving = { level, name: 'platform', destination: 'stderr', clock, shutdownMs: SHUTDOWN_MS } as const;
   await serveUntilStopped(serving, async ({ logger, lifecycle }) => {
+    const dataDir = String(options['data-dir'] ?? '.data');
+    const databaseUrl = settings.platformDatabaseUrl ?? settings.databaseUrl;
+    const say = (text: string): void => {
+      if (!options['json']) print(text);
+    };
     const server = await openServerDatabase({
-      url: settings.platformDatabaseUrl ?? settings.databaseUrl,
-      dataDir: String(options['data-dir'] ?? '.data'),
+      url: databaseUrl,
+      dataDir,
       clock,
       logger,
     });
@@ -43,6 +52,8 @@ await runCommand(COMMAND, async ({ options, env, clock, print, warnOfTypo }) => 
       databaseUrl: server.url,
       ports,
       sendScale: REAL_PACE,
+      ownData: howToStartAnother('platform', databaseUrl),
+      onReset: (info) => say(describeReset(info)),
       trustedProxies: settings.trustedProxies,
       webhookSecret: settings.webhookSecret,
       onTakenOver: () => void lifecycle.close().then(() => process.exit(1)),
@@ -51,6 +62,9 @@ await runCommand(COMMAND, async ({ options, env, clock, print, warnOfTypo }) => 
     });
     lifecycle.onClose('service', () => service.close());
     const info = service.sandbox.info();
-    print(options['json'] ? `${JSON.stringify(info)}\n` : describeService(info));
+    if (options['json']) print(`${JSON.stringify(info)}\n`);
+    const secrets = readLocalSecrets(join(dataDir, 'connector-secrets.json'));
+    const own = { port: ports.connector || DEFAULT_CONNECTOR_PORT, dataDir: join(dataDir, 'connector') };
+    say(describePlatform(info, secrets, own));
   });
 });

@@ -27,6 +27,8 @@ export interface RunConnectorOptions {
   readonly inboxRetentionDays: number;
   /** The CRM's own code, called with each change. */
   readonly handlers?: ChangeHandlers | undefined;
+  /** What moves the port, for the message when it is taken. Default: `CONNECTOR_PORT`. */
+  readonly portSetting?: string | undefined;
   /** Called once the receiver can be reached, before it is registered with the service. */
   readonly onListening?: (url: string) => void;
   /**
@@ -93,7 +95,7 @@ export async function runConnector(options: RunConnectorOptions): Promise<Runnin
       app: connector.app,
       host: options.host,
       port: options.port,
-      portSetting: 'CONNECTOR_PORT',
+      portSetting: options.portSetting ?? 'CONNECTOR_PORT',
       onDrain: () => connector.endStreams(),
       clock,
       logger,

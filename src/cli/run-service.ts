@@ -1,4 +1,7 @@
+import { z } from 'zod';
+import type { SandboxInfo } from '../contract/sandbox/info.ts';
 import { LIMITS } from '../contract/service/limits.ts';
+import { PlatformAlreadyRuns } from '../platform/db/process-lease.ts';
 import { createPlatform } from '../platform/platform.ts';
 import type { Clock } from '../runtime/clock/clock.ts';
 import { openDatabase } from '../runtime/database/database.ts';
@@ -6,6 +9,7 @@ import { type HttpServer, startHttpServer } from '../runtime/http-server/http-se
 import type { Logger } from '../runtime/logger/logger.ts';
 import { type AttachedConnector, createSandbox, type Sandbox } from '../sandbox/sandbox.ts';
 import { createSandboxPorts } from '../sandbox/sandbox-ports.ts';
+import { storeValue } from '../sandbox/state-store.ts';
 import type { ServicePorts } from './ports.ts';
 import { migrateSchema } from './server-database.ts';
 
@@ -29,6 +33,10 @@ export interface RunServiceOptions {
   readonly webhookSecret?: string | undefined;
   /** Absent: no connector is attached. */
   readonly connector?: AttachedConnector | undefined;
+  /** How another start gets data of its own, for the message when this data is in use. */
+  readonly ownData?: string | undefined;
+  /** Called after each reset: the key is another one then. */
+  readonly onReset?: ((info: SandboxInfo) => void) | undefined;
   /** Called when another process took the database over; this one must end. */
   readonly onTakenOver: () => void;
   readonly clock: Clock;
@@ -87,6 +95,7 @@ export async function runService(options: RunServiceOptions): Promise<RunningSer
     const ports = createSandboxPorts(
       options.webhookSecret === undefined ? {} : { webhookSecret: options.webhookSecret },
     );
+    const listensAt = storeValue(database, 'listens_at', z.url());
     const platform = await createPlatform({
       database,
       systemClock: clock,
@@ -100,6 +109,10 @@ export async function runService(options: RunServiceOptions): Promise<RunningSer
       ...(options.trustedProxies === undefined ? {} : { trustedProxies: options.trustedProxies }),
       ports: ports.platform,
       onTakenOver: options.onTakenOver,
+    }).catch(async (error: unknown) => {
+      throw error instanceof PlatformAlreadyRuns
+        ? await explainSecondStart(error, await listensAt.load(), options.ownData)
+        : error;
     });
     closers.push(() => platform.close());
     const sandbox = await createSandbox({
@@ -118,10 +131,12 @@ export async function runService(options: RunServiceOptions): Promise<RunningSer
         webhookUrl: options.connector === undefined ? null : webhookUrl,
       }),
       ...(options.connector === undefined ? {} : { connector: options.connector }),
+      ...(options.onReset === undefined ? {} : { onReset: options.onReset }),
     });
     await listen('platform', platform.app, { limits: API_LIMITS, onDrain: () => platform.endWaits() });
     await listen('legacy', platform.legacyApp, { limits: API_LIMITS });
     await listen('sandbox', sandbox.app, { onDrain: () => sandbox.endStreams() });
+    await listensAt.save(urlOf('sandbox'));
     return {
       sandbox,
       webhookUrl,
@@ -137,4 +152,26 @@ export async function runService(options: RunServiceOptions): Promise<RunningSer
     await close();
     throw error;
   }
+}
+
+const SECOND_START_MS = 2_000;
+
+/** Whoever starts twice on the same data mostly wants to know where the first one is. */
+async function explainSecondStart(
+  error: PlatformAlreadyRuns,
+  sandboxUrl: string | null,
+  ownData = 'PLATFORM_DATABASE_URL and other ports.',
+): Promise<Error> {
+  if (sandboxUrl === null) return error;
+  try {
+    const signal = AbortSignal.timeout(SECOND_START_MS);
+    const { ok } = await fetch(`${sandboxUrl}/sandbox/v1/info`, { signal });
+    if (!ok) return error;
+  } catch {
+    return error;
+  }
+  return new Error(
+    `It runs already on this data, as process ${error.pid}: ${sandboxUrl}/sandbox/v1/info has its addresses and its key.\n` +
+      `Use that one, or stop it. To run another one beside it, give it data and ports of its own: ${ownData}`,
+  );
 }

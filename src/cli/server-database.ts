@@ -5,6 +5,7 @@ import type { Secret } from '../runtime/config/secret.ts';
 import { startEmbeddedPostgres } from '../runtime/database/embedded.ts';
 import { migrateDatabase } from '../runtime/database/migrate.ts';
 import type { Logger } from '../runtime/logger/logger.ts';
+import { invoke } from './invocation.ts';
 
 /** Where a command keeps its data. */
 export interface ServerDatabase {
@@ -32,6 +33,15 @@ export async function openServerDatabase(options: {
   const state = server.joined ? 'joined the one that runs' : 'started';
   const note = `Postgres of its own, ${state}; ${server.note ?? `data in ${server.location}`}`;
   return { url: server.url, note, close: () => server.stop() };
+}
+
+/** The command line that starts a service beside one that runs. `url` is the database that this one was given. */
+export function howToStartAnother(command: 'start' | 'platform', url: Secret | undefined): string {
+  const words = invoke(
+    command,
+    url === undefined ? '--data-dir .data-2 --port-base 4200' : '--port-base 4200',
+  );
+  return url === undefined ? words : `PLATFORM_DATABASE_URL=postgres://… ${words}`;
 }
 
 /** Brings one half's Postgres schema to the newest migration. */

@@ -2,14 +2,14 @@ import { join } from 'node:path';
 import { readPortBase } from './command-line.ts';
 import { COMMANDS } from './commands.ts';
 import { CONNECTOR_SHUTDOWN_MS } from './connector-shutdown.ts';
-import { describeLoop, explainNumbers } from './describe-loop.ts';
+import { describeLoop, describeReset, explainNumbers } from './describe-loop.ts';
 import { loadHandlers } from './load-handlers.ts';
 import { readLocalSecrets } from './local-secrets.ts';
 import { startLoop } from './loop.ts';
 import { portsFrom } from './ports.ts';
 import { runCommand } from './run-command.ts';
 import { serveUntilStopped } from './serve-until-stopped.ts';
-import { openServerDatabase } from './server-database.ts';
+import { howToStartAnother, openServerDatabase } from './server-database.ts';
 import { startOptions } from './start-options.ts';
 
 /** A send takes a fraction of a second, so that nobody waits for a simulation. */
@@ -67,6 +67,8 @@ await runCommand(COMMAND, async ({ options, env, clock, print, warnOfTypo }) => 
       ports,
       secrets,
       sendScale: SEND_SCALE,
+      ownData: howToStartAnother('start', platformDatabaseUrl ?? databaseUrl),
+      onReset: (info) => say(describeReset(info).trimEnd()),
       onTakenOver: () => void lifecycle.close().then(() => process.exit(1)),
       clock,
       logger,
@@ -86,6 +88,6 @@ await runCommand(COMMAND, async ({ options, env, clock, print, warnOfTypo }) => 
     if (handlersModule !== undefined)
       say(`handlers    onChange of ${handlersModule} is called with each change`);
     const info = loop.info();
-    print(options['json'] ? `${JSON.stringify(info)}\n` : describeLoop(info, secrets));
+    print(options['json'] ? `${JSON.stringify(info)}\n` : describeLoop(info));
   });
 });

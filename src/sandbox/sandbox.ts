@@ -48,6 +48,8 @@ export interface SandboxOptions {
   readonly clock: Clock;
   readonly addresses: () => SandboxAddresses;
   readonly connector?: AttachedConnector;
+  /** Called after each reset, with the new key. */
+  readonly onReset?: (info: SandboxInfo) => void;
   /** Hosts besides this machine's own names that the control API may be asked under. */
   readonly allowedHosts?: readonly string[];
 }
@@ -123,6 +125,7 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
     seed = await emptyAndPlant();
     ports.seeded(seed.workspaceId);
     await connector?.reset(seed);
+    options.onReset?.(info());
     return info();
   };
 

@@ -1,8 +1,12 @@
-import { expect, it } from 'vitest';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
 import { sandboxInfo } from '../../src/contract/sandbox/info.ts';
+import { makeDataFolder } from '../support/data-folder.ts';
 import { createTestDatabase } from '../support/database.ts';
-import { callJson } from '../support/loop-client.ts';
-import { spawnCli } from '../support/spawn-command.ts';
+import { callJson, createLoopClient } from '../support/loop-client.ts';
+import { findPortBase, ROOT, spawnCli, spawnCommand } from '../support/spawn-command.ts';
 
 it('npm run platform serves the service and its sandbox, and attaches no connector', async () => {
   const database = await createTestDatabase();
@@ -34,4 +38,44 @@ it('npm run platform serves the service and its sandbox, and attaches no connect
   expect(code).toBe(0);
   expect(stdout.trimEnd().split('\n')).toHaveLength(1);
   await database.drop();
+}, 120_000);
+
+it('npm run platform prints what a connector of your own needs, and following it gives one that works', async () => {
+  const base = await findPortBase();
+  const data = await makeDataFolder();
+  const folder = await mkdtemp(join(tmpdir(), 'test-follow-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  // With Postgres of its own, as for somebody who has installed nothing.
+  const platform = spawnCli('platform', ['--port-base', String(base), '--data-dir', data.path]);
+  const start = await platform.said(/^npm run connector/);
+  const printed = platform.stdout();
+
+  const env = printed.slice(printed.indexOf('# .env'), printed.indexOf('# Its tunnel'));
+  const tunnel = /^curl -s -X PUT .*$/m.exec(printed)?.[0] ?? '';
+  await writeFile(join(folder, '.env'), env);
+  const opened = await spawnCommand('sh', ['-e', '-c', tunnel.replace('curl', 'curl --fail-with-body')])
+    .ended;
+  expect(opened.code, opened.stdout).toBe(0);
+  // The line itself, for a folder that is not the repository.
+  const line = start.replace('npm run connector --', `exec node ${ROOT}/src/cli/connector.ts`);
+  const connector = spawnCommand('sh', ['-c', line], { cwd: folder });
+  await connector.said(/connector ready/);
+
+  const client = createLoopClient({
+    sandboxUrl: `http://127.0.0.1:${base}`,
+    baseUrl: `http://127.0.0.1:${base + 10}/api/v1`,
+    apiKey: /^SERVICE_API_KEY=(.+)$/m.exec(env)?.[1] ?? '',
+    connectorUrl: `http://127.0.0.1:${base + 20}`,
+    connectorToken: /^CONNECTOR_API_TOKEN=(.+)$/m.exec(env)?.[1] ?? '',
+  });
+  await client.failPolls();
+  const messageId = await client.write(await client.qrConnection(), 'By webhook');
+  expect(await client.arrival(messageId)).toMatchObject({ text: 'By webhook', firstSeenBy: 'webhook' });
+
+  connector.signal('SIGTERM');
+  const { stdout, stderr } = await connector.ended;
+  platform.signal('SIGTERM');
+  await platform.ended;
+  await data.remove(stdout + stderr);
+  await data.remove(printed);
 }, 120_000);

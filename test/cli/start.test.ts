@@ -2,7 +2,6 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { parseEnv } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { connectorOptions } from '../../src/cli/connector-options.ts';
 import { startedGrant } from '../../src/contract/connector/accounts.ts';
 import { type SandboxInfo, sandboxInfo } from '../../src/contract/sandbox/info.ts';
 import { type DataFolder, findLocation, makeDataFolder } from '../support/data-folder.ts';
@@ -33,7 +32,7 @@ describe('npm start, for a person', () => {
       DATABASE_URL: database.url,
       PLATFORM_DATABASE_URL: database.url,
     });
-    await command.said(/^CONNECTOR_SEALING_KEYS=/);
+    await command.said(/^CONNECTOR_API_TOKEN=/);
   }, SLOW_MS);
 
   afterAll(async () => {
@@ -78,22 +77,38 @@ describe('npm start, for a person', () => {
     expect(await page.text()).toContain('<h1>Connected</h1>');
   });
 
-  it('prints a block for .env that the connector can be started with', () => {
+  it('prints a block for .env that an application can call both halves with', async () => {
     const printed = command.stdout();
     const env = parseEnv(printed.slice(printed.indexOf('# .env')));
     expect(Object.keys(env).sort()).toEqual([
       'CONNECTOR_API_TOKEN',
-      'CONNECTOR_SEALING_KEYS',
+      'CONNECTOR_URL',
       'SERVICE_API_KEY',
       'SERVICE_BASE_URL',
     ]);
-    expect(() => connectorOptions(env, () => undefined)).not.toThrow();
+    await callJson(`${env['SERVICE_BASE_URL']}/connections`, { token: String(env['SERVICE_API_KEY']) });
+    await callJson(`${env['CONNECTOR_URL']}/v1/sync`, { token: String(env['CONNECTOR_API_TOKEN']) });
+  });
+
+  it('says at a second start on the same data that it runs, where, and how to run another', async () => {
+    const { code, stdout, stderr } = await spawnCli('start', ['--data-dir', folder.path], {
+      DATABASE_URL: database.url,
+      PLATFORM_DATABASE_URL: database.url,
+    }).ended;
+    expect(code).toBe(1);
+    expect(stdout).not.toContain('ready');
+    expect(stderr).toContain(
+      `It runs already on this data, as process ${command.pid}: http://127.0.0.1:${base}/sandbox/v1/info has its addresses`,
+    );
+    expect(stderr).toContain('PLATFORM_DATABASE_URL=postgres://… npm start -- --port-base 4200');
   });
 
   it('begins anew on POST /reset: a new key, an empty connector, and a message comes through', async () => {
     const sandboxUrl = `http://127.0.0.1:${base}`;
     const before = readInfo(JSON.stringify(await callJson(`${sandboxUrl}/sandbox/v1/info`)));
-    const filled = await createLoopClient(before).messages();
+    const filling = createLoopClient(before);
+    const first = await filling.write(await filling.qrConnection(), 'Before the reset');
+    const filled = await filling.arrival(first);
 
     const after = readInfo(
       JSON.stringify(await callJson(`${sandboxUrl}/sandbox/v1/reset`, { method: 'POST', body: {} })),
@@ -102,10 +117,11 @@ describe('npm start, for a person', () => {
     const emptied = await client.messages();
     const messageId = await client.write(await client.qrConnection(), 'After the reset');
 
-    expect(filled).not.toEqual([]);
+    expect(filled).toMatchObject({ text: 'Before the reset' });
     expect(emptied).toEqual([]);
     expect(after.apiKey).not.toBe(before.apiKey);
     expect(await client.arrival(messageId)).toMatchObject({ id: messageId, text: 'After the reset' });
+    expect(command.stdout().trimEnd().split('\n').at(-1)).toBe(`reset       API key ${after.apiKey}`);
   });
 });
 
@@ -163,7 +179,9 @@ describe('npm start, twice on the same data', () => {
       const third = await start().ended;
       expect(third.code).toBe(1);
       expect(third.stdout).toBe('');
-      expect(third.stderr).toContain('another platform runs on this database: process ');
+      expect(third.stderr).toContain(`It runs already on this data, as process ${second.pid}`);
+      expect(third.stderr).toContain(`${after.sandboxUrl}/sandbox/v1/info`);
+      expect(third.stderr).toContain('npm start -- --data-dir .data-2 --port-base 4200');
       await callJson(`${after.baseUrl}/connections`, { token: after.apiKey });
 
       second.signal('SIGTERM');
@@ -255,13 +273,30 @@ describe('npm start, asked wrongly', () => {
     expect(stderr).not.toContain('geheim');
   });
 
-  it(
-    'names the port that is taken and the option to change',
-    async () => {
+  it.each([
+    [['4200'], { npm_config_port_base: 'true' }, 'npm start -- --port-base 4200'],
+    [[], { npm_config_port_base: '4200' }, 'npm start -- --port-base 4200'],
+    [
+      ['4200', '/tmp/x'],
+      { npm_config_port_base: 'true', npm_config_data_dir: 'true' },
+      'npm start -- --port-base 4200 --data-dir /tmp/x',
+    ],
+  ])('names the -- that is missing before what npm has taken: %j', async (words, env, line) => {
+    const { code, stdout, stderr } = await run(words, env);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toContain(`Put -- before it: ${line}\n`);
+  });
+
+  it.each([
+    ['the service', 11],
+    ['the connector', 20],
+  ])(
+    'names the port of %s that is taken and the option to change',
+    async (_, offset) => {
       const database = await createTestDatabase();
       const folder = await makeDataFolder();
       const base = await findPortBase();
-      const holder = createServer().listen(base + 11, '127.0.0.1');
+      const holder = createServer().listen(base + offset, '127.0.0.1');
       await once(holder, 'listening');
 
       const { code, stdout, stderr } = await run(['--port-base', String(base), '--data-dir', folder.path], {
@@ -271,7 +306,7 @@ describe('npm start, asked wrongly', () => {
 
       expect(code).toBe(1);
       expect(stderr).toContain(
-        `Cannot listen on 127.0.0.1 port ${base + 11}: the port is in use. Stop the process that holds it, or set --port-base`,
+        `Cannot listen on 127.0.0.1 port ${base + offset}: the port is in use. Stop the process that holds it, or set --port-base`,
       );
       expect(stdout).not.toContain('ready');
       holder.close();

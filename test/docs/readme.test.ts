@@ -1,5 +1,6 @@
 import { parseEnv } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
 import { findFreePort } from '../support/connector-process.ts';
 import { type DataFolder, makeDataFolder } from '../support/data-folder.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
@@ -59,7 +60,7 @@ describe('README.md', () => {
   async function startLoop(): Promise<void> {
     const words = ['start', '--', '--port-base', String(base), '--data-dir', folder.path];
     loop = spawnCommand('npm', words, { cwd: ROOT });
-    await loop.said(/^CONNECTOR_SEALING_KEYS=/);
+    await loop.said(/^CONNECTOR_API_TOKEN=/);
     client = createLoopClient(await callJson(`http://127.0.0.1:${base}/sandbox/v1/info`));
   }
 
@@ -123,7 +124,7 @@ describe('README.md', () => {
       SERVICE_API_KEY: String(key),
       WEBHOOK_PUBLIC_URL: `https://${host}/webhooks/messaging`,
       CONNECTOR_API_TOKEN: 'token-of-this-customer',
-      CONNECTOR_SEALING_KEYS: String(printed['CONNECTOR_SEALING_KEYS']),
+      CONNECTOR_SEALING_KEYS: generateSealingKey(),
     };
     const told = /set ((?:`[A-Z_]+`(?:, | and )?)+), then:/.exec(README)?.[1] ?? '';
     expect(told.match(/[A-Z_]+/g)).toEqual(Object.keys(env));

@@ -5,6 +5,7 @@ import { parseEnv } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { checkHandlers } from '../../src/connector/handover/check-handlers.ts';
 import { deadLetter } from '../../src/contract/connector/changes.ts';
+import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
 import { type DataFolder, makeDataFolder } from '../support/data-folder.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { readBlocks, readProjectFile } from '../support/markdown.ts';
@@ -75,7 +76,7 @@ describe('docs/your-crm.md', { timeout: SLOW_MS }, () => {
       cwd: ROOT,
       env: { CONNECTOR_HANDLERS: join(own, 'handlers.mjs') },
     });
-    await loop.said(/^CONNECTOR_SEALING_KEYS=/);
+    await loop.said(/^CONNECTOR_API_TOKEN=/);
     await paste(write);
     const line = await loop.said(/writes: Hello CRM$/);
     const shown = BLOCKS.find(({ language }) => language === 'text')?.text ?? '';
@@ -110,16 +111,14 @@ describe('docs/your-crm.md', { timeout: SLOW_MS }, () => {
     const paired = { provider: 'qr', phoneNumber: '447700900178' };
     const { connection } = await call(`/sandbox/v1/workspaces/${workspace.id}/connections`, paired);
     const { key } = await call(`/sandbox/v1/workspaces/${workspace.id}/api-keys`, {});
-    const { CONNECTOR_SEALING_KEYS = '', SERVICE_BASE_URL = '' } = parseEnv(
-      loop.stdout().slice(loop.stdout().indexOf('# .env')),
-    );
+    const { SERVICE_BASE_URL = '' } = parseEnv(loop.stdout().slice(loop.stdout().indexOf('# .env')));
     const crm = spawnCommand('sh', ['-c', moved(connector)], {
       cwd: ROOT,
       env: {
         DATABASE_URL: database.url,
         CONNECTOR_PORT: '0',
         CONNECTOR_API_TOKEN: 'token-of-this-customer',
-        CONNECTOR_SEALING_KEYS,
+        CONNECTOR_SEALING_KEYS: generateSealingKey(),
         SERVICE_BASE_URL,
         SERVICE_API_KEY: key,
       },

@@ -18,13 +18,15 @@ interface LeaseRow {
 /** Another process runs the service on this database. */
 export class PlatformAlreadyRuns extends Error {
   override readonly name = 'PlatformAlreadyRuns';
+  readonly pid: number;
 
   constructor(holder: ProcessIdentity) {
     super(
       `another platform runs on this database: process ${holder.pid} on host '${holder.host}'. ` +
-        `Stop it, or give this one a database of its own in PLATFORM_DATABASE_URL. ` +
+        `Stop it, or give this one a database of its own. ` +
         `If it crashed on another machine, its claim ends ${LIFETIME_MS / 1_000} s after its last sign of life.`,
     );
+    this.pid = holder.pid;
   }
 }
 
