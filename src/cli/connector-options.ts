@@ -2,6 +2,7 @@ import { ConfigurationError, type ConfigurationProblem } from '../runtime/config
 import { type Environment, readSettings } from '../runtime/config/read-settings.ts';
 import type { Secret } from '../runtime/config/secret.ts';
 import type { LogLevel } from '../runtime/logger/logger.ts';
+import { equalSecrets } from '../runtime/sealing/equal-secrets.ts';
 import { readOauthApp } from './oauth-options.ts';
 import type { RunConnectorOptions } from './run-connector.ts';
 import { connectorSettings } from './settings.ts';
@@ -25,9 +26,12 @@ export function connectorOptions(
   env: Environment,
   warn: (found: string, meant: string) => void,
 ): ConnectorOptions {
-  const settings = readSettings(connectorSettings(env), env, warn);
+  const definition = connectorSettings(env);
+  const settings = readSettings(definition, env, warn);
   const {
     CONNECTOR_API_TOKEN: token,
+    CONNECTOR_API_TOKENS: tokens = [],
+    CONNECTOR_ROLE: role,
     CONNECTOR_SEALING_KEYS: keys,
     SERVICE_BASE_URL: baseUrl,
     SERVICE_API_KEY: apiKey,
@@ -36,13 +40,23 @@ export function connectorOptions(
   const missing = (setting: string, problem: string): void => {
     problems.push({ setting, problem });
   };
-  if (token === undefined) {
-    missing('CONNECTOR_API_TOKEN', 'found nothing; set it to a long random secret: openssl rand -base64 24');
+  // A worker serves no API, only its metrics.
+  if (token === undefined && (role !== 'worker' || tokens.length === 0)) {
+    missing(
+      'CONNECTOR_API_TOKEN',
+      `found nothing; set it to a long random secret. ${definition.CONNECTOR_API_TOKEN.make}`,
+    );
+  }
+  if (tokens.some((other) => equalSecrets(other.token.reveal(), token?.reveal() ?? ''))) {
+    missing(
+      'CONNECTOR_API_TOKENS',
+      'holds the token of CONNECTOR_API_TOKEN, which has all rights; make another.',
+    );
   }
   if (keys === undefined) {
     missing(
       'CONNECTOR_SEALING_KEYS',
-      'found nothing; set it to 32 random bytes as base64url: openssl rand -base64 32 | tr "+/" "-_" | tr -d "="',
+      `found nothing; set it to 32 random bytes as base64url. ${definition.CONNECTOR_SEALING_KEYS.make}`,
     );
   }
   const oauth = readOauthApp(settings);
@@ -66,16 +80,16 @@ export function connectorOptions(
       'is told to nobody without SERVICE_BASE_URL and a credential, SERVICE_API_KEY or an OAuth app; set them, or remove it.',
     );
   }
-  if (token === undefined || keys === undefined || problems.length > 0)
-    throw new ConfigurationError(problems);
+  if (keys === undefined || problems.length > 0) throw new ConfigurationError(problems);
   return {
     databaseUrl: settings.DATABASE_URL,
     logLevel: settings.LOG_LEVEL,
     redisUrl: settings.REDIS_URL?.reveal(),
     host: settings.CONNECTOR_HOST,
     port: settings.CONNECTOR_PORT,
-    role: settings.CONNECTOR_ROLE,
-    apiToken: token.reveal(),
+    role,
+    apiToken: token?.reveal(),
+    apiTokens: tokens.map((named) => ({ ...named, token: named.token.reveal() })),
     sealingKeys: keys.map((key) => key.reveal()),
     service: baseUrl === undefined || apiKey === undefined ? undefined : { baseUrl, apiKey: apiKey.reveal() },
     oauth: oauth.app,
@@ -83,6 +97,6 @@ export function connectorOptions(
     webhookSecret: settings.WEBHOOK_SECRET?.reveal(),
     reconcileIntervalMs: settings.RECONCILE_INTERVAL_MS,
     inboxRetentionDays: settings.INBOX_RETENTION_DAYS,
-    handlersModule: settings.CONNECTOR_ROLE === 'web' ? undefined : settings.CONNECTOR_HANDLERS,
+    handlersModule: role === 'web' ? undefined : settings.CONNECTOR_HANDLERS,
   };
 }

@@ -1,3 +1,4 @@
+import type { ApiToken } from '../connector/api/token-guard.ts';
 import { createConnector } from '../connector/connector.ts';
 import type { ChangeHandlers } from '../connector/handover/handlers.ts';
 import type { OauthApp } from '../connector/oauth/oauth-app.ts';
@@ -16,7 +17,10 @@ export interface RunConnectorOptions {
   readonly host: string;
   readonly port: number;
   readonly role: 'all' | 'web' | 'worker';
-  readonly apiToken: string;
+  /** The bearer token with all rights. */
+  readonly apiToken?: string | undefined;
+  /** Further bearer tokens. */
+  readonly apiTokens?: readonly ApiToken[] | undefined;
   readonly sealingKeys: readonly string[];
   readonly service?: { readonly baseUrl: string; readonly apiKey: string } | undefined;
   /** The OAuth app that the connector is. */
@@ -80,6 +84,7 @@ export async function runConnector(options: RunConnectorOptions): Promise<Runnin
       logger,
       role: options.role,
       apiToken: options.apiToken,
+      apiTokens: options.apiTokens,
       keyRing: createKeyRing(options.sealingKeys),
       reconcileIntervalMs: options.reconcileIntervalMs,
       inboxRetentionDays: options.inboxRetentionDays,

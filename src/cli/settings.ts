@@ -1,9 +1,18 @@
+import { ALL_RIGHTS_NAME } from '../connector/api/token-guard.ts';
+import { RIGHTS, type Right } from '../contract/connector/rights.ts';
 import { isAddressRange } from '../platform/credentials/address-allowlist.ts';
 import type { Environment } from '../runtime/config/read-settings.ts';
+import { findWeakness, Secret } from '../runtime/config/secret.ts';
 import * as setting from '../runtime/config/setting.ts';
 import { LOG_LEVELS } from '../runtime/logger/logger.ts';
+import { equalSecrets } from '../runtime/sealing/equal-secrets.ts';
+import { findKeyProblem, MAKE_SEALING_KEY } from '../runtime/sealing/key-ring.ts';
 
-const SEALING_KEY = /^[A-Za-z0-9_-]{43}$/;
+const TOKEN = /^[\x21-\x7e]+$/;
+const LEAST_TOKEN = 24;
+/** The service chooses some of them; its own have more. */
+const LEAST_WEBHOOK_SECRET = 16;
+const MAKE_TOKEN = `Make one with: node -p "require('node:crypto').randomBytes(24).toString('base64url')"`;
 const POSTGRES = ['postgres:', 'postgresql:'];
 const HTTP = ['https:', 'http:'];
 const HTTPS = ['https:'];
@@ -24,8 +33,42 @@ const databaseUrl = setting.secretUrl({
 const webhookSecret = setting.secret({
   description:
     'Signing secret of webhooks that were registered by hand; with it and a database alone the connector receives webhooks without ever calling the service',
+  least: LEAST_WEBHOOK_SECRET,
   unset: 'the connector registers its webhook itself and keeps the secret sealed in its database',
 });
+
+/** A token of `CONNECTOR_API_TOKENS`. */
+export interface NamedToken {
+  readonly name: string;
+  readonly rights: readonly Right[];
+  readonly token: Secret;
+}
+
+/** Reads `name:rights:token`. One name may stand at several tokens, so that one is replaced by the next. */
+function readToken(item: string, before: readonly NamedToken[]): setting.ReadEntry<NamedToken> {
+  const [, name = '', words = '', token = ''] = /^([\w.-]{1,64}):([a-z+]*):(.*)$/.exec(item) ?? [];
+  if (name === '') return { problem: 'an entry that is not name:rights:token' };
+  if (name === ALL_RIGHTS_NAME) return { problem: `the name ${ALL_RIGHTS_NAME}, which is taken` };
+  const rights = RIGHTS.filter((right) => words.split('+').includes(right));
+  if (rights.length !== words.split('+').length) {
+    return { problem: `rights of "${name}" that are not ${RIGHTS.join(', ')} joined by +, each once` };
+  }
+  if (!TOKEN.test(token))
+    return { problem: `a token of "${name}" that is not of printable ASCII characters` };
+  const weakness = findWeakness(token, LEAST_TOKEN);
+  if (weakness !== undefined) return { problem: `a token of "${name}" of ${weakness}` };
+  if (before.some((other) => equalSecrets(other.token.reveal(), token))) {
+    return { problem: `the token of "${name}" twice` };
+  }
+  return { entry: { name, rights, token: new Secret(token) } };
+}
+
+function readSealingKeyEntry(item: string, before: readonly Secret[]): setting.ReadEntry<Secret> {
+  const problem = findKeyProblem(item);
+  if (problem !== undefined) return { problem: `a key that is ${problem}` };
+  if (before.some((other) => equalSecrets(other.reveal(), item))) return { problem: 'the same key twice' };
+  return { entry: new Secret(item) };
+}
 
 /** Where polling may be set to; tests of a whole process need it faster (`NODE_ENV=test`). */
 function reconcileRange(env: Environment): { min: number; max: number } {
@@ -51,10 +94,20 @@ export function connectorSettings(env: Environment) {
       default: 4_020,
     }),
     CONNECTOR_API_TOKEN: setting.secret({
-      description: 'Bearer token of the API under /v1',
-      pattern: /^[\x21-\x7e]+$/,
+      description: 'Bearer token of the API under /v1 and of /metrics, with all rights',
+      pattern: TOKEN,
       allowed: 'a secret of printable ASCII characters without spaces',
+      least: LEAST_TOKEN,
+      make: MAKE_TOKEN,
       unset: 'the connector refuses to start; npm start makes one',
+    }),
+    CONNECTOR_API_TOKENS: setting.secretEntries<NamedToken>({
+      description:
+        'Further tokens, each with a name for the audit trail and its rights: read, write (send, pair, manage connections), operate (accounts, rotation, dead letters, polling now), metrics. Several are valid at once, so a token is replaced without a gap',
+      read: readToken,
+      allowed: `one or more of name:rights:token, separated by commas; rights are ${RIGHTS.join(', ')}, joined by +; a token has at least ${LEAST_TOKEN} printable ASCII characters without spaces and commas`,
+      make: MAKE_TOKEN,
+      unset: 'the one token has all rights',
     }),
     CONNECTOR_ROLE: setting.oneOf({
       description:
@@ -62,10 +115,11 @@ export function connectorSettings(env: Environment) {
       values: ['all', 'web', 'worker'],
       default: 'all',
     }),
-    CONNECTOR_SEALING_KEYS: setting.secrets({
+    CONNECTOR_SEALING_KEYS: setting.secretEntries({
       description:
         'Key ring that seals tokens and signing secrets in the database; the first key seals, all of them open',
-      pattern: SEALING_KEY,
+      read: readSealingKeyEntry,
+      make: `Make one with: ${MAKE_SEALING_KEY}`,
       allowed: 'one or more keys of 32 random bytes as base64url, separated by commas',
       unset: 'the connector refuses to start; npm start makes one',
     }),
@@ -77,7 +131,7 @@ export function connectorSettings(env: Environment) {
     }),
     SERVICE_API_KEY: setting.secret({
       description: 'API key of the first account',
-      pattern: /^[\x21-\x7e]+$/,
+      pattern: TOKEN,
       allowed: 'a secret of printable ASCII characters without spaces',
       unset: 'accounts are added through the API; npm start uses its own service',
     }),
@@ -123,6 +177,7 @@ export function connectorSettings(env: Environment) {
     SERVICE_CLIENT_WEBHOOK_SECRET: setting.secret({
       description:
         "Signing secret of the OAuth app's webhook, from where the app is registered with the webhook address that the connector logs at start",
+      least: LEAST_WEBHOOK_SECRET,
       unset: 'polling alone brings the events of OAuth accounts; npm start uses that of its own app',
     }),
     INBOX_RETENTION_DAYS: setting.integer({

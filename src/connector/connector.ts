@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { RequestListener } from 'node:http';
+import { RIGHTS } from '../contract/connector/rights.ts';
 import type { Clock } from '../runtime/clock/clock.ts';
 import type { Database } from '../runtime/database/database.ts';
 import type { Logger } from '../runtime/logger/logger.ts';
@@ -14,6 +15,8 @@ import { measureQuotas } from './accounts/quota.ts';
 import { resealSecrets } from './accounts/reseal.ts';
 import { createSubscriptionSecrets } from './accounts/subscription-secrets.ts';
 import { createWebApp, createWorkerApp } from './api/create-app.ts';
+import { ALL_RIGHTS_NAME, type ApiToken, createTokenGuard } from './api/token-guard.ts';
+import { createAudit } from './audit.ts';
 import { createConnectionCalls } from './connections/connection-calls.ts';
 import { measureConnectionCalls } from './connections/measure-connections.ts';
 import { createChangesRouter } from './feed/changes-router.ts';
@@ -50,7 +53,10 @@ export interface ConnectorOptions {
   readonly logger: Logger;
   /** `web` serves webhooks and the API, `worker` polls, `all` does both. */
   readonly role: 'all' | 'web' | 'worker';
-  readonly apiToken: string;
+  /** The bearer token with all rights. A process that serves no API may do without it. */
+  readonly apiToken?: string | undefined;
+  /** Further bearer tokens, each with its rights. */
+  readonly apiTokens?: readonly ApiToken[] | undefined;
   readonly keyRing: KeyRing;
   /** The service of the first account. Absent: the service is never called. */
   readonly service?: { readonly baseUrl: string; readonly apiKey: string };
@@ -95,6 +101,10 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
   const random = options.random ?? Math.random;
   const owner = randomUUID();
   const metrics = options.metrics ?? createMetrics({ processMetrics: true });
+  const audit = createAudit({ logger, clock });
+  const guard = createTokenGuard({ tokens: tokensOf(options), audit, clock });
+  const names = tokensOf(options).map(({ name, rights }) => `${name} ${rights.join('+')}`);
+  audit.note('tokens.loaded', { who: 'settings', what: names, result: 'ok' });
   await ensureFirstAccount({
     database,
     keyRing,
@@ -224,7 +234,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     onCommitted: () => feed.nudge(),
   });
   measureConnectionCalls(metrics, database, calls.watches);
-  const probes = { database, queues, clock, logger, metrics };
+  const probes = { database, queues, clock, logger, metrics, guard };
   const web = role === 'worker' ? null : createWebSide();
 
   /** Polls the account, or all that may list a connection which no account has claimed. */
@@ -246,18 +256,18 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
       logger,
       metrics,
       tally,
+      audit,
       onCommitted: () => feed.nudge(),
       onConnectionEvent: (accountId) => void pollClaimants(accountId),
     });
-    const changes = createChangesRouter({ feed, clock });
-    const { apiToken } = options;
+    const changes = createChangesRouter({ feed, clock, allow: guard.allow });
     // What the environment names comes back with the next start, so it is not for the API to remove.
     const isConfigured = (id: string): boolean =>
       id === FIRST_ACCOUNT_ID && (options.service ?? options.webhookSecret) !== undefined;
     return {
       app: createWebApp({
         ...probes,
-        apiToken,
+        audit,
         receiver,
         feed,
         changes,
@@ -294,6 +304,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
       if (role !== 'web') await reconciler.start();
     },
     endStreams() {
+      guard.release();
       web?.changes.endStreams();
       calls.watches.close();
     },
@@ -321,6 +332,13 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
         web?.tally.close(),
       ]);
       await feed.close();
+      audit.close();
     },
   };
+}
+
+/** The tokens of the API; that with all rights is named after its setting. */
+function tokensOf({ apiToken, apiTokens = [] }: ConnectorOptions): readonly ApiToken[] {
+  if (apiToken === undefined) return apiTokens;
+  return [{ name: ALL_RIGHTS_NAME, rights: RIGHTS, token: apiToken }, ...apiTokens];
 }

@@ -104,9 +104,17 @@ export function buildConnectorOpenApi(options: OpenApiOptions<ConnectorEndpointN
     errorBody: connectorErrorBody,
     error: (code) => singleStatus(CONNECTOR_ERRORS, code) ?? serviceError(code),
     securitySchemes: {
-      token: { type: 'http', scheme: 'bearer', description: 'The token of the connector.' },
+      token: {
+        type: 'http',
+        scheme: 'bearer',
+        description:
+          'A token of the connector, from `CONNECTOR_API_TOKEN` (all rights) or `CONNECTOR_API_TOKENS`. Each operation names the right that it needs.',
+      },
     },
-    security: () => [{ token: [] }],
+    security: (endpoint) => {
+      const right = 'right' in endpoint && typeof endpoint.right === 'string' ? [endpoint.right] : [];
+      return [{ token: right }];
+    },
   });
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { seededRandom } from '../../src/platform/seeded-random.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
-import { type Campaign, startCampaign } from '../support/campaign.ts';
+import { type Campaign, startCampaign, TOKEN } from '../support/campaign.ts';
 import { killBackends } from '../support/kill-backends.ts';
 import { PGBOUNCER, startPgbouncer } from '../support/pgbouncer.ts';
 
@@ -63,7 +63,9 @@ async function survive(campaign: Campaign): Promise<void> {
 
 /** Commits that failed and were tried again, by the connector's own count: the proof that kills hit some. */
 async function countFailedCommits(url: string): Promise<number> {
-  const metrics = await (await fetch(`${url}/metrics`)).text();
+  const metrics = await (
+    await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${TOKEN}` } })
+  ).text();
   const counts = metrics.matchAll(/^connector_webhook_commit_failures_total\{.*\} (\d+)$/gm);
   return [...counts].reduce((total, [, count]) => total + Number(count), 0);
 }

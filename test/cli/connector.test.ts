@@ -102,7 +102,27 @@ describe('npm run connector with WEBHOOK_SECRET and a database alone', () => {
 
 describe('npm run connector, asked wrongly', () => {
   it.each<[string, Record<string, string>, string]>([
-    ['no keys', { CONNECTOR_API_TOKEN: 'token' }, 'CONNECTOR_SEALING_KEYS'],
+    ['no keys', { CONNECTOR_API_TOKEN: 'token-of-a-test-0123456789' }, 'CONNECTOR_SEALING_KEYS'],
+    [
+      'a token of 23 characters',
+      { ...SECRETS, CONNECTOR_API_TOKEN: 'abcdefghijklmnopqrstuvw' },
+      'CONNECTOR_API_TOKEN: found only 23 characters',
+    ],
+    [
+      'further tokens alone',
+      { ...SECRETS, CONNECTOR_API_TOKEN: '', CONNECTOR_API_TOKENS: 'crm:read:abcdefghijklmnopqrstuvwx' },
+      'CONNECTOR_API_TOKEN: found nothing',
+    ],
+    [
+      'one token in both settings',
+      { ...SECRETS, CONNECTOR_API_TOKENS: `crm:read:${SECRETS.CONNECTOR_API_TOKEN}` },
+      'CONNECTOR_API_TOKENS: holds the token of CONNECTOR_API_TOKEN',
+    ],
+    [
+      'a webhook secret of one letter',
+      { ...SECRETS, WEBHOOK_SECRET: 'b' },
+      'WEBHOOK_SECRET: found only 1 char',
+    ],
     ['a short key', { ...SECRETS, CONNECTOR_SEALING_KEYS: 'short' }, 'CONNECTOR_SEALING_KEYS'],
     ['a service without its key', { ...SECRETS, SERVICE_BASE_URL: 'http://127.0.0.1:1' }, 'SERVICE_API_KEY'],
     ['a key without its service', { ...SECRETS, SERVICE_API_KEY: 'key' }, 'SERVICE_BASE_URL'],
@@ -119,7 +139,7 @@ describe('npm run connector, asked wrongly', () => {
     ['an OAuth app without its secret', OAUTH_WITHOUT_SECRET, 'SERVICE_CLIENT_SECRET'],
     [
       'the webhook secret of an app that is not named',
-      { ...SECRETS, SERVICE_CLIENT_WEBHOOK_SECRET: 'secret' },
+      { ...SECRETS, SERVICE_CLIENT_WEBHOOK_SECRET: 'secret-of-16-and-more' },
       'SERVICE_CLIENT_WEBHOOK_SECRET: is the secret of an OAuth app',
     ],
     [
@@ -166,8 +186,10 @@ describe('npm run connector, asked wrongly', () => {
         webhookSecret: undefined,
       },
     });
-    const heard = { ...whole, SERVICE_CLIENT_WEBHOOK_SECRET: 'signing' };
-    expect(connectorOptions(heard, () => undefined).oauth).toMatchObject({ webhookSecret: 'signing' });
+    const heard = { ...whole, SERVICE_CLIENT_WEBHOOK_SECRET: 'signing-secret-of-an-app' };
+    expect(connectorOptions(heard, () => undefined).oauth).toMatchObject({
+      webhookSecret: 'signing-secret-of-an-app',
+    });
   });
 
   it(

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { lookAtSettings } from '../../src/cli/doctor/look-at-settings.ts';
 import { startLoop } from '../../src/cli/loop.ts';
 import type { Report } from '../../src/connector/doctor/finding.ts';
+import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
 import { ExaminedSystem } from '../connector/doctor/examined-system.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { loopOptions } from '../support/loop.ts';
@@ -19,7 +20,10 @@ describe('the settings as the doctor reads them', () => {
     const { settings, reports } = lookAtSettings(env);
     return { settings, report: reports.find(({ check }) => check === 'settings') };
   };
-  const GOOD = { CONNECTOR_API_TOKEN: 'token', CONNECTOR_SEALING_KEYS: 'A'.repeat(43) };
+  const GOOD = {
+    CONNECTOR_API_TOKEN: 'token-of-a-test-0123456789',
+    CONNECTOR_SEALING_KEYS: generateSealingKey(),
+  };
 
   it('are well', () => {
     expect(read(GOOD).report).toMatchObject({ verdict: 'ok' });
@@ -127,7 +131,7 @@ describe('npm run doctor', () => {
     async () => {
       writeFileSync(
         join(folder, '.env'),
-        `CONNECTOR_API_TOKEN=token\nCONNECTOR_SEALING_KEYS=${'A'.repeat(43)}\nCONNECTOR_PORT=0\n`,
+        `CONNECTOR_API_TOKEN=token-of-a-test-0123456789\nCONNECTOR_SEALING_KEYS=${generateSealingKey()}\nCONNECTOR_PORT=0\n`,
       );
       const [nothing, wrong] = await Promise.all([run([]), run(['--jsom'])]);
       expect(nothing.stdout).toContain('DATABASE_URL is not set, and there is no data in .data');

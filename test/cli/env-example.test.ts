@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { allSettings, connectorSettings, platformSettings } from '../../src/cli/settings.ts';
 import { readSettings } from '../../src/runtime/config/read-settings.ts';
 import { renderEnvExample } from '../../src/runtime/config/render-settings.ts';
+import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
 
 const file = readFileSync(new URL('../../.env.example', import.meta.url), 'utf8');
 
@@ -15,6 +16,7 @@ const NAMES = [
   'CONNECTOR_HOST',
   'CONNECTOR_PORT',
   'CONNECTOR_API_TOKEN',
+  'CONNECTOR_API_TOKENS',
   'CONNECTOR_ROLE',
   'CONNECTOR_SEALING_KEYS',
   'SERVICE_BASE_URL',
@@ -77,7 +79,7 @@ describe('the settings of the connector', () => {
   });
 
   it('keep secrets out of what is printed of them', () => {
-    const canary = 'cAnaRy-7Kq2vXw9';
+    const canary = 'cAnaRy-7Kq2vXw9-0123456789';
     const env = {
       DATABASE_URL: `postgres://user:${canary}@127.0.0.1/db`,
       REDIS_URL: `redis://:${canary}@one:6379,redis://two:6379`,
@@ -93,6 +95,61 @@ describe('the settings of the connector', () => {
     expect(JSON.stringify(settings)).not.toContain(canary);
     expect(settings.DATABASE_URL?.reveal()).toContain(canary);
     expect(settings.CONNECTOR_SEALING_KEYS?.[0]?.reveal()).toContain(canary);
+  });
+});
+
+describe('the tokens of the API', () => {
+  const read = (value: string) =>
+    readSettings(connectorSettings({}), { CONNECTOR_API_TOKENS: value }).CONNECTOR_API_TOKENS;
+  const GOOD = 'abcdefghijklmnopqrstuvwx';
+
+  it('have a name, rights and a value; one name may have several', () => {
+    const tokens = read(`crm:read+write:${GOOD}, crm:read+write:${GOOD}:2, prometheus:metrics:${GOOD}=3`);
+    expect(tokens?.map(({ name, rights, token }) => [name, rights, token.reveal()])).toEqual([
+      ['crm', ['read', 'write'], GOOD],
+      ['crm', ['read', 'write'], `${GOOD}:2`],
+      ['prometheus', ['metrics'], `${GOOD}=3`],
+    ]);
+    expect(JSON.stringify(tokens)).not.toContain(GOOD);
+  });
+
+  it.each([
+    ['no rights', `crm:${GOOD}`, 'an entry that is not name:rights:token (entry 1)'],
+    [
+      'empty rights',
+      `crm::${GOOD}`,
+      'rights of "crm" that are not read, write, operate, metrics joined by +',
+    ],
+    ['an unknown right', `crm:read+admin:${GOOD}`, 'rights of "crm" that are not'],
+    ['a right twice', `crm:read+read:${GOOD}`, 'rights of "crm" that are not'],
+    ['a short token', 'crm:read:abcdefghijklmnopqrstuvw', 'a token of "crm" of only 23 characters'],
+    ['a token of one character', `crm:read:${'a'.repeat(40)}`, 'a token of "crm" of the same few characters'],
+    ['a token with a space', `crm:read:${GOOD} x`, 'a token of "crm" that is not of printable ASCII'],
+    ['the same token twice', `a:read:${GOOD},b:operate:${GOOD}`, 'the token of "b" twice (entry 2)'],
+    [
+      'the name of the other setting',
+      `CONNECTOR_API_TOKEN:read:${GOOD}`,
+      'the name CONNECTOR_API_TOKEN, which is taken',
+    ],
+    ['nothing but commas', ' , ', 'no entry'],
+  ])('are refused with %s, and not shown', (_what, value, problem) => {
+    expect(() => read(value)).toThrow(`CONNECTOR_API_TOKENS: found ${problem.split(' (entry')[0]}`);
+    expect(() => read(value)).not.toThrow(GOOD);
+  });
+});
+
+describe('sealing keys', () => {
+  const read = (value: string) => readSettings(connectorSettings({}), { CONNECTOR_SEALING_KEYS: value });
+  const key = generateSealingKey();
+
+  it.each([
+    ['zeros', 'A'.repeat(43), 'a key that is not random, but the same few bytes over and over (entry 1)'],
+    ['a short one', `${key},short`, 'a key that is not 32 bytes as base64url'],
+    ['one twice', `${key},${key}`, 'the same key twice (entry 2)'],
+  ])('are refused: %s; and the message says how to make one', (_what, value, problem) => {
+    expect(() => read(value)).toThrow(`CONNECTOR_SEALING_KEYS: found ${problem}`);
+    expect(() => read(value)).toThrow("Make one with: node -p \"require('node:crypto').randomBytes(32)");
+    expect(() => read(value)).not.toThrow(key);
   });
 });
 

@@ -69,7 +69,7 @@ describe('the module of CONNECTOR_HANDLERS', () => {
   });
 
   const env = {
-    CONNECTOR_API_TOKEN: 'token-of-a-test',
+    CONNECTOR_API_TOKEN: 'token-of-a-test-0123456789',
     CONNECTOR_SEALING_KEYS: generateSealingKey(),
     CONNECTOR_HANDLERS: write('broken.mjs', 'export function {'),
   };

@@ -63,12 +63,13 @@ describe('npm run connector -- --processes 2, on a Postgres of its own', () => {
   const untilLogged = (msg: RegExp, times: number): Promise<void> =>
     expect.poll(() => logged(msg).length, { timeout: SLOW_MS }).toBe(times);
   const status = async (token: string): Promise<number> =>
-    (await fetch(`${url}/v1/messages`, { headers: { authorization: `Bearer ${token}` } })).status;
+    (await fetch(`${url}/v1/messages`, { headers: { authorization: `Bearer token-of-a-test-the-${token}` } }))
+      .status;
 
   beforeAll(async () => {
     folder = await makeDataFolder();
     place = await mkdtemp(join(tmpdir(), 'test-supervisor-'));
-    await settings(['CONNECTOR_API_TOKEN=first']);
+    await settings(['CONNECTOR_API_TOKEN=token-of-a-test-the-first']);
     await symlink(ROOT, join(place, 'current'));
     const script = join(place, 'current/src/cli/connector.ts');
     command = spawnCommand('node', [script, '--processes', '2', '--data-dir', folder.path], {
@@ -100,7 +101,9 @@ describe('npm run connector -- --processes 2, on a Postgres of its own', () => {
 
   it('shows the metrics of both processes, whichever of them is asked', async () => {
     for (let ask = 0; ask < 4; ask += 1) {
-      const answer = await fetch(`${url}/metrics`, { headers: { connection: 'close' } });
+      const answer = await fetch(`${url}/metrics`, {
+        headers: { connection: 'close', authorization: 'Bearer token-of-a-test-the-first' },
+      });
       expect(answer.headers.get('content-type')).toContain('text/plain; version=0.0.4');
       const text = await answer.text();
       expect(text.match(/^process_start_time_seconds\{process="\d"\}/gm)).toEqual([
@@ -117,7 +120,7 @@ describe('npm run connector -- --processes 2, on a Postgres of its own', () => {
       expect(await status('first')).toBe(200);
       const over = new AbortController();
       const load = sender.run(planLoad({ seed: SEED, messages: 60_000, startAt: 0 }), PACE, over.signal);
-      await settings(['CONNECTOR_API_TOKEN=second']);
+      await settings(['CONNECTOR_API_TOKEN=token-of-a-test-the-second']);
       tell(command, 'SIGHUP');
       await untilLogged(/all processes replaced/, 1);
       over.abort();
@@ -137,11 +140,11 @@ describe('npm run connector -- --processes 2, on a Postgres of its own', () => {
   it(
     'stops a roll-out at settings that are wrong, says which, and goes on as it was',
     async () => {
-      await settings(['CONNECTOR_API_TOKEN=third', 'RECONCILE_INTERVAL_MS=5']);
+      await settings(['CONNECTOR_API_TOKEN=token-of-a-test-the-third', 'RECONCILE_INTERVAL_MS=5']);
       tell(command, 'SIGHUP');
       await untilLogged(/roll-out stopped/, 1);
       expect(await status('second')).toBe(200);
-      await settings(['CONNECTOR_API_TOKEN=second']);
+      await settings(['CONNECTOR_API_TOKEN=token-of-a-test-the-second']);
     },
     SLOW_MS,
   );
@@ -194,7 +197,7 @@ describe('a supervisor', () => {
     'that is killed leaves no process behind, and they end in order',
     async () => {
       const database = await createTestDatabase();
-      const more = { DATABASE_URL: database.url, CONNECTOR_API_TOKEN: 'token' };
+      const more = { DATABASE_URL: database.url, CONNECTOR_API_TOKEN: 'token-of-a-test-0123456789' };
       const command = supervise(['--processes', '1'], more);
       await command.said(/all processes ready/);
       tell(command, 'SIGKILL');
@@ -218,7 +221,7 @@ describe('a supervisor', () => {
       const database = await createTestDatabase();
       const { code, stderr } = await supervise(['--processes', '3', '--json'], {
         DATABASE_URL: database.url,
-        CONNECTOR_API_TOKEN: 'token',
+        CONNECTOR_API_TOKEN: 'token-of-a-test-0123456789',
         CONNECTOR_PORT: String(port),
         LOG_LEVEL: 'warn',
       }).ended;

@@ -289,7 +289,9 @@ it('pictures, codes, files, keys and errors of the handler are only where they b
   const letters = (await (await ask('dead-letters', '/v1/dead-letters')).json()) as {
     deadLetters: { lastError: string }[];
   };
-  const metrics = await (await fetch(`${connector.url}/metrics`)).text();
+  const metrics = await (
+    await fetch(`${connector.url}/metrics`, { headers: { authorization: `Bearer ${CANARY.token}` } })
+  ).text();
   const stored = await dumpDatabase(database.url);
   const printed = await runCommands();
   await connector.close();

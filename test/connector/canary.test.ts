@@ -135,7 +135,9 @@ async function useAndAbuse(redisUrl?: string): Promise<Traces> {
   await ask('POST', '/v1/sync', {});
   await ask('GET', '/v1/sync');
   await ask('POST', '/v1/webhook/rotate', { accountId: 'default' });
-  traces.metrics = await (await fetch(`${connector.url}/metrics`)).text();
+  traces.metrics = await (
+    await fetch(`${connector.url}/metrics`, { headers: { authorization: `Bearer ${CANARY.token}` } })
+  ).text();
   await connector.close();
   traces.database += await dumpDatabase(database.url);
   await start([CANARY.sealingKey, CANARY.oldSealingKey]).then(

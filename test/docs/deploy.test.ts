@@ -49,7 +49,7 @@ describe('docs/deploy.md', () => {
   const env = (): Record<string, string> => ({
     DATABASE_URL: database.url,
     CONNECTOR_PORT: '0',
-    CONNECTOR_API_TOKEN: 'token',
+    CONNECTOR_API_TOKEN: 'token-of-a-test-0123456789',
     CONNECTOR_SEALING_KEYS: generateSealingKey(),
   });
 

@@ -91,7 +91,7 @@ const registered = new Map<string, Described>();
 beforeAll(async () => {
   database = await createTestDatabase({ connector: true });
   service = await ScriptedService.start();
-  const apiToken = 'token-of-a-test';
+  const apiToken = 'token-of-a-test-0123456789';
   const sealingKey = generateSealingKey();
   connector = await runConnector({
     databaseUrl: database.url,
@@ -107,7 +107,9 @@ beforeAll(async () => {
     clock: systemClock,
     logger: silentLogger,
   });
-  served = await (await fetch(`${connector.url}/metrics`)).text();
+  served = await (
+    await fetch(`${connector.url}/metrics`, { headers: { authorization: `Bearer ${apiToken}` } })
+  ).text();
   env = {
     DATABASE_URL: database.url,
     CONNECTOR_PORT: new URL(connector.url).port,
@@ -143,7 +145,10 @@ describe('docs/operations.md', () => {
     'holds commands that run',
     async () => {
       const commands = BLOCKS.filter(({ language }) => language === 'sh').map(({ text }) => text);
-      expect(commands).toEqual(['npm run doctor']);
+      expect(commands[0]).toBe('npm run doctor');
+      expect(commands).toHaveLength(2);
+      const made = await spawnCommand('sh', ['-c', String(commands[1])], { cwd: ROOT, env }).ended;
+      expect(made.stdout).toMatch(/^[\w-]{32}\n$/);
       const ran = await spawnCommand('sh', ['-c', String(commands[0])], { cwd: ROOT, env }).ended;
       // The service knows no webhook of this account, and no setting asks for one: a warning.
       expect(ran.code, ran.stderr).toBe(0);

@@ -117,7 +117,7 @@ describe('docs/your-crm.md', { timeout: SLOW_MS }, () => {
       env: {
         DATABASE_URL: database.url,
         CONNECTOR_PORT: '0',
-        CONNECTOR_API_TOKEN: 'token-of-this-customer',
+        CONNECTOR_API_TOKEN: 'token-of-this-customer-01',
         CONNECTOR_SEALING_KEYS: generateSealingKey(),
         SERVICE_BASE_URL,
         SERVICE_API_KEY: key,

@@ -3,9 +3,12 @@ import { CONNECTOR_ENDPOINTS, type ConnectorEndpointName } from '../../contract/
 import type { EndpointDefinition } from '../../contract/endpoint.ts';
 import { buildConnectorOpenApi } from '../../contract/openapi.ts';
 import { LIMITS } from '../../contract/service/limits.ts';
+import type { Audit, AuditEvent } from '../audit.ts';
+import { ApiError } from './api-error.ts';
 import { boundFiles } from './bound-files.ts';
 import { type Operations, OtherAnswer } from './operations.ts';
 import { readId, readInput } from './read-input.ts';
+import { callerOf, type TokenGuard } from './token-guard.ts';
 
 const LARGEST_BODY_BYTES = 64 * 1024;
 /** Where a body may be larger: a file in base64, and what stands around it. */
@@ -16,27 +19,45 @@ const LARGER_BODY_BYTES: Partial<Record<ConnectorEndpointName, number>> = {
 /** Files of the largest size that a process takes at a time. Each needs some 140 MB while it is stored. */
 const FILES_AT_ONCE = 2;
 
+/** What the audit trail says of operations that change who may do what, or that give something up. */
+const AUDITED: Partial<Record<ConnectorEndpointName, AuditEvent>> = {
+  addAccount: 'account.added',
+  removeAccount: 'account.removed',
+  startGrant: 'consent.begun',
+  rotateSecret: 'secret.rotated',
+  deleteConnection: 'connection.deleted',
+  replayDeadLetter: 'dead_letter.replayed',
+  removeDeadLetter: 'dead_letter.given_up',
+};
+
 /** The operation of any endpoint, seen from the router: what it gets was read by the endpoint's own schemas. */
-type AnyOperation = (call: {
-  id: string;
-  query: unknown;
-  body: unknown;
-  header: (name: string) => string | undefined;
-}) => Promise<unknown>;
+type AnyOperation = (call: AnyCall, who: string | undefined) => Promise<unknown>;
+
+interface AnyCall {
+  readonly id: string;
+  readonly query: unknown;
+  readonly body: unknown;
+  readonly header: (name: string) => string | undefined;
+}
 
 /**
  * Routes each operation by the contract's endpoint of the same name: method, path, schemas of query and body.
- * What an operation throws goes to the error handler behind.
+ * The caller needs the right that the endpoint names. What an operation throws goes to the error handler behind.
  */
-export function routeOperations(operations: Operations): Router {
+export function routeOperations(
+  operations: Operations,
+  { guard, audit }: { readonly guard: TokenGuard; readonly audit: Audit },
+): Router {
   const router = Router();
-  for (const [name, operation] of Object.entries(operations)) {
-    const endpoint: EndpointDefinition = CONNECTOR_ENDPOINTS[name as ConnectorEndpointName];
+  for (const [key, operation] of Object.entries(operations)) {
+    const name = key as ConnectorEndpointName;
+    const endpoint: EndpointDefinition = CONNECTOR_ENDPOINTS[name];
     const path = endpoint.path.replaceAll(/\{(\w+)\}/g, ':$1');
-    const handle = handlerOf(endpoint, operation as AnyOperation);
+    const handle = handlerOf(endpoint, withAudit(operation as AnyOperation, AUDITED[name], audit));
+    const allow = guard.allow(name);
     const method = endpoint.method.toLowerCase() as 'get' | 'post' | 'put' | 'delete';
-    if (endpoint.body === undefined) router[method](path, handle);
-    else router[method](path, ...parseBody(name as ConnectorEndpointName), handle);
+    if (endpoint.body === undefined) router[method](path, allow, handle);
+    else router[method](path, allow, ...parseBody(name), handle);
   }
   return router;
 }
@@ -56,10 +77,32 @@ function handlerOf(endpoint: EndpointDefinition, operation: AnyOperation) {
     const query =
       endpoint.query === undefined ? undefined : readInput(endpoint.query, request.query, 'query');
     const body = readBody(endpoint, request);
-    const answer = await operation({ id, query, body, header: (name) => request.get(name) });
+    const call = { id, query, body, header: (name: string) => request.get(name) };
+    const answer = await operation(call, callerOf(response));
     if (!(answer instanceof OtherAnswer)) response.status(status).json(answer);
     else response.status(answer.status).set(answer.headers).json(answer.body);
   };
+}
+
+function withAudit(operation: AnyOperation, event: AuditEvent | undefined, audit: Audit): AnyOperation {
+  if (event === undefined) return operation;
+  return async (call, who) => {
+    const given = call.id || readText(call.body, 'accountId');
+    try {
+      const answer = await operation(call, who);
+      audit.note(event, { who, id: given ?? readText(answer, 'id'), result: 'ok' });
+      return answer;
+    } catch (error) {
+      const result = error instanceof ApiError ? error.code : 'internal_error';
+      audit.note(event, { who, id: given, result });
+      throw error;
+    }
+  };
+}
+
+function readText(value: unknown, key: string): string | undefined {
+  const found: unknown = typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined;
+  return typeof found === 'string' ? found : undefined;
 }
 
 function readBody({ body }: EndpointDefinition, request: Request): unknown {

@@ -8,6 +8,7 @@ import type { Metrics } from '../../runtime/metrics/metrics.ts';
 import type { Queues } from '../../runtime/queue/queues.ts';
 import type { Account } from '../accounts/account-store.ts';
 import type { Accounts } from '../accounts/accounts.ts';
+import type { Audit } from '../audit.ts';
 import type { ChangesRouter } from '../feed/changes-router.ts';
 import type { Feed } from '../feed/feed.ts';
 import type { Handover } from '../handover/handover.ts';
@@ -22,7 +23,6 @@ import type { ServiceClient } from '../service-client/service-client.ts';
 import { addAccount, listAccounts, removeAccount, rotateSecret } from './accounts.ts';
 import { answerError } from './answer-error.ts';
 import { refuseUnrouted, routeOperations, serveOpenApi } from './api-router.ts';
-import { checkToken } from './check-token.ts';
 import {
   type ConnectionLifeOptions,
   deleteConnection,
@@ -42,6 +42,7 @@ import { healthz, readyz, serveMetrics } from './probes.ts';
 import { sendReadReceipt } from './read-receipts.ts';
 import { startGrant } from './start-grant.ts';
 import { getSync, syncNow } from './sync.ts';
+import type { TokenGuard } from './token-guard.ts';
 import { getMessageTrace } from './trace.ts';
 
 const OPENAPI_PATH = '/v1/openapi.json';
@@ -62,10 +63,11 @@ export interface ProbeParts {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
+  readonly guard: TokenGuard;
 }
 
 export interface WebParts extends ProbeParts {
-  readonly apiToken: string;
+  readonly audit: Audit;
   readonly receiver: Receiver;
   readonly feed: Feed;
   readonly changes: ChangesRouter;
@@ -87,7 +89,8 @@ export interface WebParts extends ProbeParts {
 
 /** Serves webhooks and the API. */
 export function createWebApp(parts: WebParts): RequestListener {
-  const { database, clock, logger, feed, reconciler, closing, clientOf, watches, openFile } = parts;
+  const { database, clock, logger, audit, guard } = parts;
+  const { feed, reconciler, closing, clientOf, watches, openFile } = parts;
   const { pollSoon } = reconciler;
   const life = { database, clock, clientOf, closing, pollSoon, onChanged: () => feed.nudge() };
   const operations = createOperations(parts, life);
@@ -99,13 +102,14 @@ export function createWebApp(parts: WebParts): RequestListener {
   ] as const;
   const app = bareApp();
   routeProbes(app, parts);
-  app.use('/v1', checkToken(parts.apiToken));
-  app.get(OPENAPI_PATH, serveOpenApi(names));
-  if (parts.consents !== null) app.use(routeCallback(parts.consents, logger));
+  // Nobody learns without a token which addresses there are. The rights are checked by the routes themselves.
+  app.use('/v1', guard.authenticate);
+  app.get(OPENAPI_PATH, guard.authenticate, serveOpenApi(names));
+  if (parts.consents !== null) app.use(routeCallback(parts.consents, { logger, audit }));
   app.use(parts.changes.router);
-  app.use(routePairing({ ...life, watches }));
-  app.use(routeMedia({ database, logger, openFile, closing }));
-  app.use(routeOperations(operations));
+  app.use(routePairing({ ...life, watches, allow: guard.allow('streamPairing') }));
+  app.use(routeMedia({ database, logger, openFile, closing, allow: guard.allow('getMessageMedia') }));
+  app.use(routeOperations(operations, { guard, audit }));
   app.use(refuseUnrouted({ names, extraPaths: [OPENAPI_PATH] }));
   app.use(answerError(parts.logger));
   // Deliveries come first, so that nothing reads their bodies before the signature is checked; and not by way of
@@ -164,8 +168,8 @@ function bareApp(): Express {
   return app;
 }
 
-function routeProbes(app: Express, { database, queues, clock, metrics }: ProbeParts): void {
+function routeProbes(app: Express, { database, queues, clock, metrics, guard }: ProbeParts): void {
   app.get('/healthz', healthz);
   app.get('/readyz', readyz({ database, queues, clock }));
-  app.get('/metrics', serveMetrics(metrics));
+  app.get('/metrics', guard.allow('metrics'), serveMetrics(metrics));
 }

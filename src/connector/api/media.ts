@@ -1,4 +1,4 @@
-import type { Request, Router } from 'express';
+import type { Request, RequestHandler, Router } from 'express';
 import type { Database } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import { createMediaRouter, type MessageFile } from '../media/media-router.ts';
@@ -13,15 +13,18 @@ const RETRY_AFTER_MS = 2_000;
 export interface MediaOptions {
   readonly database: Database;
   readonly logger: Logger;
+  /** Lets only those pass who may read files. */
+  readonly allow: RequestHandler;
   readonly openFile: OpenFile;
   /** Gives fetches up: the process stops. */
   readonly closing: AbortSignal;
 }
 
 /** `GET /v1/messages/{id}/media`. */
-export function routeMedia({ database, logger, openFile, closing }: MediaOptions): Router {
+export function routeMedia({ database, logger, allow, openFile, closing }: MediaOptions): Router {
   return createMediaRouter({
     logger,
+    allow,
     openFile,
     closing,
     mostAtOnce: MOST_AT_ONCE,

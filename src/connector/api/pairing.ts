@@ -1,4 +1,4 @@
-import type { Request, Router } from 'express';
+import type { Request, RequestHandler, Router } from 'express';
 import { accountQuery } from '../../contract/connector/lists.ts';
 import type { PairingEvent } from '../../contract/connector/pairing.ts';
 import { createPairingRouter } from '../pairing/pairing-router.ts';
@@ -12,6 +12,8 @@ const RETRY_AFTER_MS = 5_000;
 
 export interface PairingOptions extends ConnectionLifeOptions {
   readonly watches: PairingWatches;
+  /** Lets only those pass who may see pictures. */
+  readonly allow: RequestHandler;
 }
 
 /** `GET /v1/connections/{id}/pairing`. */
@@ -19,6 +21,7 @@ export function routePairing(options: PairingOptions): Router {
   return createPairingRouter({
     watches: options.watches,
     clock: options.clock,
+    allow: options.allow,
     find: (request) => findWatched(options, request),
     refusals: {
       tooMany: () => new ApiError('unavailable', 'Too many pairings are looked at.', RETRY_AFTER_MS),

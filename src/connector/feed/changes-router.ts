@@ -1,4 +1,4 @@
-import { type Request, type Response, Router } from 'express';
+import { type Request, type RequestHandler, type Response, Router } from 'express';
 import type { z } from 'zod';
 import { type ChangeList, listChangesQuery, streamChangesQuery } from '../../contract/connector/changes.ts';
 import { CONNECTOR_ERRORS } from '../../contract/connector/errors.ts';
@@ -11,10 +11,12 @@ import type { Feed } from './feed.ts';
 export interface ChangesRouterOptions {
   readonly feed: Feed;
   readonly clock: Clock;
+  /** Lets only those pass who may use this endpoint. */
+  readonly allow: (endpoint: 'listChanges' | 'streamChanges') => RequestHandler;
 }
 
 export interface ChangesRouter {
-  /** Serves `GET /v1/changes` and `GET /v1/changes/stream`. Mount it behind the check of the token. */
+  /** Serves `GET /v1/changes` and `GET /v1/changes/stream`. */
   readonly router: Router;
   /** Ends the open streams and those still to come, so that a server can drain. */
   endStreams(): void;
@@ -23,11 +25,11 @@ export interface ChangesRouter {
 const LAST_EVENT_ID = /^\d{1,15}$/;
 
 /** The feed over HTTP. Errors of the database go to the error handler behind it. */
-export function createChangesRouter({ feed, clock }: ChangesRouterOptions): ChangesRouter {
+export function createChangesRouter({ feed, clock, allow }: ChangesRouterOptions): ChangesRouter {
   const ending = new AbortController();
   const router = Router();
 
-  router.get('/v1/changes', async (request, response) => {
+  router.get('/v1/changes', allow('listChanges'), async (request, response) => {
     const query = readQuery(listChangesQuery, request, response);
     if (query === undefined) return;
     const { after, limit, accountId, connectionId } = query;
@@ -45,7 +47,7 @@ export function createChangesRouter({ feed, clock }: ChangesRouterOptions): Chan
     } satisfies ChangeList);
   });
 
-  router.get('/v1/changes/stream', async (request, response) => {
+  router.get('/v1/changes/stream', allow('streamChanges'), async (request, response) => {
     const query = readQuery(streamChangesQuery, request, response);
     if (query === undefined) return;
     const { accountId, connectionId } = query;

@@ -5,6 +5,7 @@ import type { Database } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { Metrics } from '../../runtime/metrics/metrics.ts';
 import { FIRST_SUBSCRIPTION_ID } from '../accounts/account-store.ts';
+import type { Audit } from '../audit.ts';
 import type { BatchResult, RawDelivery } from '../db/batch.ts';
 import { answerRefusal, answerTaken } from './answers.ts';
 import { assignAccounts, claimingSubscription } from './assign-accounts.ts';
@@ -53,6 +54,8 @@ export interface ReceiverOptions {
   readonly metrics: Metrics;
   /** Counts what comes, for people who look for a cause afterwards. */
   readonly tally?: ReceiverTally;
+  /** Told of wrong signatures. */
+  readonly audit?: Audit;
   readonly limits?: Partial<ReceiverLimits>;
   /** Told after each commit: the feed's nudge. */
   readonly onCommitted?: () => void;
@@ -186,6 +189,10 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       options.tally?.note(subscriptionId, refusal, OUT_OF_WINDOW.has(refusal) ? ageOf(request, clock) : 0);
       logger.debug({ reason: refusal }, 'a request to the webhook receiver was refused');
       const { code, message } = REFUSALS[refusal];
+      if (code === 'invalid_signature') {
+        const { remoteAddress: address } = request.socket;
+        options.audit?.note('webhook.signature_refused', { id: subscriptionId, result: refusal, address });
+      }
       answerRefusal(response, code, message);
     };
     if (request.method !== 'POST') refuse('method');

@@ -1,4 +1,4 @@
-import { type Request, type Response, Router } from 'express';
+import { type Request, type RequestHandler, type Response, Router } from 'express';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { OpenedFile, OpenFile } from './open-file.ts';
 import { serveMedia } from './serve-media.ts';
@@ -12,6 +12,8 @@ export interface MessageFile {
 
 export interface MediaRouterOptions {
   readonly logger: Logger;
+  /** Lets only those pass who may read files. */
+  readonly allow: RequestHandler;
   readonly openFile: OpenFile;
   /** How many files are fetched at once in this process. */
   readonly mostAtOnce: number;
@@ -23,11 +25,11 @@ export interface MediaRouterOptions {
   readonly refusals: { readonly tooMany: () => Error; readonly unavailable: (error: unknown) => unknown };
 }
 
-/** Serves `GET /v1/messages/{id}/media`. Mount it behind the check of the token. */
+/** Serves `GET /v1/messages/{id}/media`. */
 export function createMediaRouter(options: MediaRouterOptions): Router {
   const router = Router();
   let fetching = 0;
-  router.get('/v1/messages/:id/media', async (request, response) => {
+  router.get('/v1/messages/:id/media', options.allow, async (request, response) => {
     const message = await options.find(request);
     if (fetching >= options.mostAtOnce) throw options.refusals.tooMany();
     fetching += 1;

@@ -1,4 +1,4 @@
-import { type Request, type Response, Router } from 'express';
+import { type Request, type RequestHandler, type Response, Router } from 'express';
 import type { PairingEvent } from '../../contract/connector/pairing.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { openEventStream } from '../../runtime/http-server/event-stream.ts';
@@ -8,6 +8,8 @@ import type { PairingWatches, WatchedConnection } from './pairing-watches.ts';
 export interface PairingRouterOptions {
   readonly watches: PairingWatches;
   readonly clock: Clock;
+  /** Lets only those pass who may see pictures. */
+  readonly allow: RequestHandler;
   /** Finds the connection that a request is about. Throws what the error handler behind answers. */
   readonly find: (request: Request) => Promise<WatchedConnection>;
   /** What to throw in place of a stream: there are too many, or the first event says that there is nothing to see. */
@@ -22,12 +24,12 @@ export interface PairingRouterOptions {
 const COME_BACK_LATE = 'retry: 5000\n\n';
 
 /**
- * Serves `GET /v1/connections/{id}/pairing`: pictures as server-sent events until the number is connected. Mount it
- * behind the check of the token. Nothing of a picture is logged: whoever has it can take the number over.
+ * Serves `GET /v1/connections/{id}/pairing`: pictures as server-sent events until the number is connected. Nothing of a
+ * picture is logged: whoever has it can take the number over.
  */
 export function createPairingRouter(options: PairingRouterOptions): Router {
   const router = Router();
-  router.get('/v1/connections/:id/pairing', async (request, response) => {
+  router.get('/v1/connections/:id/pairing', options.allow, async (request, response) => {
     const connection = await options.find(request);
     // A stream without its body would never end.
     if (request.method === 'HEAD') response.type('text/event-stream').end();

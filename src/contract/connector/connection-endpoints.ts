@@ -18,6 +18,7 @@ export const CONNECTION_ENDPOINTS = {
   listConnections: {
     method: 'GET',
     path: '/v1/connections',
+    right: 'read',
     summary: 'Lists the mirrored connections.',
     query: connections.listConnectorConnectionsQuery,
     answers: [{ status: 200, description: 'A page.', schema: connections.connectorConnectionList }],
@@ -26,6 +27,7 @@ export const CONNECTION_ENDPOINTS = {
   getConnection: {
     method: 'GET',
     path: '/v1/connections/{id}',
+    right: 'read',
     summary: 'Reads one mirrored connection.',
     answers: [{ status: 200, description: 'The connection.', schema: connections.connectorConnection }],
     errors: [...API_ERRORS, 'not_found'],
@@ -33,6 +35,7 @@ export const CONNECTION_ENDPOINTS = {
   mapCustomer: {
     method: 'PUT',
     path: '/v1/connections/{id}/customer',
+    right: 'write',
     summary: 'Maps a connection to a customer record of the CRM.',
     body: { schema: connections.mapCustomerRequest, required: true },
     answers: [{ status: 200, description: 'Mapped.', schema: connections.connectorConnection }],
@@ -41,6 +44,7 @@ export const CONNECTION_ENDPOINTS = {
   createConnection: {
     method: 'POST',
     path: '/v1/connections',
+    right: 'write',
     summary: 'Creates a connection at the service, once, however often the call is repeated inside.',
     requestHeaders: [
       {
@@ -74,6 +78,7 @@ export const CONNECTION_ENDPOINTS = {
   deleteConnection: {
     method: 'DELETE',
     path: '/v1/connections/{id}',
+    right: 'write',
     summary: 'Deletes a connection at the service, for good. A repeat is fine.',
     query: accountQuery,
     answers: [{ status: 200, description: 'Deleted.', schema: acknowledgement }],
@@ -82,6 +87,7 @@ export const CONNECTION_ENDPOINTS = {
   restartConnection: {
     method: 'POST',
     path: '/v1/connections/{id}/restart',
+    right: 'write',
     summary: 'Restarts the session of a connection.',
     query: accountQuery,
     answers: [{ status: 200, description: 'Restarted.', schema: restartAnswer }],
@@ -90,6 +96,7 @@ export const CONNECTION_ENDPOINTS = {
   logoutConnection: {
     method: 'POST',
     path: '/v1/connections/{id}/logout',
+    right: 'write',
     summary: 'Logs the session of a connection out.',
     query: accountQuery,
     answers: [{ status: 200, description: 'Logged out.', schema: acknowledgement }],
@@ -98,6 +105,7 @@ export const CONNECTION_ENDPOINTS = {
   streamPairing: {
     method: 'GET',
     path: '/v1/connections/{id}/pairing',
+    right: 'write',
     summary: 'Streams each fresh pairing picture until the connection is connected.',
     query: accountQuery,
     answers: [
@@ -114,6 +122,7 @@ export const CONNECTION_ENDPOINTS = {
   requestPairingCode: {
     method: 'POST',
     path: '/v1/connections/{id}/pairing-code',
+    right: 'write',
     summary: 'Asks for a code that the owner types in place of scanning.',
     query: accountQuery,
     body: { schema: connections.connectorPairingCodeRequest, required: true },
@@ -130,6 +139,7 @@ export const CONNECTION_ENDPOINTS = {
   sendReadReceipt: {
     method: 'POST',
     path: '/v1/read-receipts',
+    right: 'write',
     summary: 'Marks messages as read.',
     body: { schema: connections.connectorReadReceiptRequest, required: true },
     answers: [{ status: 200, description: 'Marked.', schema: readReceiptAnswer }],

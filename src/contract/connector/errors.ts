@@ -6,6 +6,10 @@ export const CONNECTOR_ERRORS = {
   invalid_request: { status: 400, meaning: 'The input is wrong; `message` names the field.' },
   account_required: { status: 400, meaning: 'There are several accounts; `accountId` must say which.' },
   unauthorized: { status: 401, meaning: 'The bearer token is absent or wrong.' },
+  missing_right: {
+    status: 403,
+    meaning: 'The token lacks the right that the call needs; `message` names it.',
+  },
   invalid_signature: { status: 401, meaning: 'The delivery is not signed by the service, or not in time.' },
   not_found: { status: 404, meaning: 'No such address, or nothing with this id.' },
   no_media: { status: 404, meaning: 'The message has no file, or none that can be fetched.' },

@@ -8,6 +8,7 @@ export const MESSAGE_ENDPOINTS = {
   listMessages: {
     method: 'GET',
     path: '/v1/messages',
+    right: 'read',
     summary: 'Lists stored messages, newest first.',
     query: messages.listConnectorMessagesQuery,
     answers: [{ status: 200, description: 'A page.', schema: messages.connectorMessageList }],
@@ -16,6 +17,7 @@ export const MESSAGE_ENDPOINTS = {
   getMessage: {
     method: 'GET',
     path: '/v1/messages/{id}',
+    right: 'read',
     summary: 'Reads one stored message.',
     answers: [{ status: 200, description: 'The message.', schema: messages.connectorMessage }],
     errors: [...API_ERRORS, 'not_found'],
@@ -23,6 +25,7 @@ export const MESSAGE_ENDPOINTS = {
   getMessageMedia: {
     method: 'GET',
     path: '/v1/messages/{id}/media',
+    right: 'read',
     summary: 'Fetches the file of a message, as an attachment.',
     answers: [{ status: 200, description: 'The bytes.', contentType: 'application/octet-stream' }],
     errors: [...API_ERRORS, 'not_found', 'no_media', 'media_gone', 'media_refused', 'service_unreachable'],
@@ -30,6 +33,7 @@ export const MESSAGE_ENDPOINTS = {
   getMessageTrace: {
     method: 'GET',
     path: '/v1/messages/{id}/trace',
+    right: 'read',
     summary: 'Tells every delivery, poll and send that touched a message, and what each changed.',
     query: messageTraceQuery,
     answers: [{ status: 200, description: 'The trace, oldest first.', schema: messageTrace }],
@@ -38,6 +42,7 @@ export const MESSAGE_ENDPOINTS = {
   queueMessage: {
     method: 'POST',
     path: '/v1/messages',
+    right: 'write',
     summary: 'Queues a send. The same reference again is the same send.',
     body: { schema: messages.queueMessageRequest, required: true },
     answers: [{ status: 202, description: 'Queued, or queued before.', schema: messages.queuedMessage }],
@@ -46,6 +51,7 @@ export const MESSAGE_ENDPOINTS = {
   listOutbound: {
     method: 'GET',
     path: '/v1/outbound',
+    right: 'read',
     summary: 'Lists sends, newest first.',
     query: listOutboundQuery,
     answers: [{ status: 200, description: 'A page.', schema: outboundList }],
@@ -54,6 +60,7 @@ export const MESSAGE_ENDPOINTS = {
   getOutbound: {
     method: 'GET',
     path: '/v1/outbound/{id}',
+    right: 'read',
     summary: 'Reads one send.',
     answers: [{ status: 200, description: 'The send.', schema: outbound }],
     errors: [...API_ERRORS, 'not_found'],
@@ -61,6 +68,7 @@ export const MESSAGE_ENDPOINTS = {
   cancelOutbound: {
     method: 'DELETE',
     path: '/v1/outbound/{id}',
+    right: 'write',
     summary: 'Cancels a send that is still queued.',
     answers: [{ status: 200, description: 'Cancelled.', schema: outbound }],
     errors: [...API_ERRORS, 'not_found', 'not_cancellable'],
@@ -68,6 +76,7 @@ export const MESSAGE_ENDPOINTS = {
   retryOutbound: {
     method: 'POST',
     path: '/v1/outbound/{id}/retry',
+    right: 'operate',
     summary: 'Tries an unknown or rejected send again, on the word of an operator.',
     answers: [{ status: 202, description: 'Queued again.', schema: outbound }],
     errors: [...API_ERRORS, 'not_found', 'not_retryable'],

@@ -22,6 +22,7 @@ export const SYNC_ENDPOINTS = {
   listAccounts: {
     method: 'GET',
     path: '/v1/accounts',
+    right: 'read',
     summary: 'Lists the accounts.',
     query: z.strictObject(pageQuery),
     answers: [{ status: 200, description: 'A page.', schema: connectorAccountList }],
@@ -30,6 +31,7 @@ export const SYNC_ENDPOINTS = {
   addAccount: {
     method: 'POST',
     path: '/v1/accounts',
+    right: 'operate',
     summary: 'Adds an account by its API key.',
     body: { schema: addAccountRequest, required: true },
     answers: [{ status: 201, description: 'Added.', schema: connectorAccount }],
@@ -43,6 +45,7 @@ export const SYNC_ENDPOINTS = {
   startGrant: {
     method: 'POST',
     path: '/v1/accounts/oauth',
+    right: 'operate',
     summary: 'Starts an OAuth grant; the callback of the connector finishes it.',
     body: { schema: startGrantRequest, required: false },
     answers: [{ status: 201, description: 'Where to send the browser.', schema: startedGrant }],
@@ -80,6 +83,7 @@ export const SYNC_ENDPOINTS = {
   removeAccount: {
     method: 'DELETE',
     path: '/v1/accounts/{id}',
+    right: 'operate',
     summary: 'Removes an account and its credential.',
     answers: [{ status: 200, description: 'Removed.', schema: acknowledgement }],
     errors: [...API_ERRORS, 'not_found', 'account_configured'],
@@ -87,6 +91,7 @@ export const SYNC_ENDPOINTS = {
   listChanges: {
     method: 'GET',
     path: '/v1/changes',
+    right: 'read',
     summary: 'Lists what changed, in order and without gaps.',
     query: listChangesQuery,
     answers: [{ status: 200, description: 'A page.', schema: changeList }],
@@ -95,6 +100,7 @@ export const SYNC_ENDPOINTS = {
   streamChanges: {
     method: 'GET',
     path: '/v1/changes/stream',
+    right: 'read',
     summary: 'Streams changes as they come; each event has its `seq` as id.',
     query: streamChangesQuery,
     requestHeaders: [
@@ -113,6 +119,7 @@ export const SYNC_ENDPOINTS = {
   getSync: {
     method: 'GET',
     path: '/v1/sync',
+    right: 'read',
     summary: 'Says how far each account and connection is in step with the service.',
     query: accountQuery,
     answers: [{ status: 200, description: 'The state.', schema: syncStatus }],
@@ -121,6 +128,7 @@ export const SYNC_ENDPOINTS = {
   syncNow: {
     method: 'POST',
     path: '/v1/sync',
+    right: 'operate',
     summary: 'Polls now and answers when the poll has closed the gap.',
     body: { schema: syncRequest, required: false },
     answers: [{ status: 200, description: 'The state afterwards.', schema: syncStatus }],
@@ -135,6 +143,7 @@ export const SYNC_ENDPOINTS = {
   listDeadLetters: {
     method: 'GET',
     path: '/v1/dead-letters',
+    right: 'read',
     summary: 'Lists changes that the handler of the CRM could not take.',
     query: z.strictObject(pageQuery),
     answers: [{ status: 200, description: 'A page.', schema: deadLetterList }],
@@ -143,6 +152,7 @@ export const SYNC_ENDPOINTS = {
   replayDeadLetter: {
     method: 'POST',
     path: '/v1/dead-letters/{id}/replay',
+    right: 'operate',
     summary: 'Hands the change over once more.',
     answers: [{ status: 202, description: 'Will be handed over.', schema: acknowledgement }],
     errors: [...API_ERRORS, 'not_found'],
@@ -150,6 +160,7 @@ export const SYNC_ENDPOINTS = {
   removeDeadLetter: {
     method: 'DELETE',
     path: '/v1/dead-letters/{id}',
+    right: 'operate',
     summary: 'Gives the change up.',
     answers: [{ status: 200, description: 'Removed.', schema: acknowledgement }],
     errors: [...API_ERRORS, 'not_found'],

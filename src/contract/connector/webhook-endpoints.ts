@@ -53,6 +53,7 @@ export const WEBHOOK_ENDPOINTS = {
   rotateSecret: {
     method: 'POST',
     path: '/v1/webhook/rotate',
+    right: 'operate',
     summary: 'Rotates the signing secret with no event lost.',
     body: { schema: rotateSecretRequest, required: false },
     answers: [{ status: 200, description: 'Rotated.', schema: rotatedSecret }],
@@ -87,9 +88,9 @@ export const WEBHOOK_ENDPOINTS = {
   metrics: {
     method: 'GET',
     path: '/metrics',
+    right: 'metrics',
     summary: 'Figures in the text format of Prometheus.',
-    credential: false,
     answers: [{ status: 200, description: 'The figures.', contentType: 'text/plain', schema: z.string() }],
-    errors: [],
+    errors: ['unauthorized', 'missing_right'],
   },
 } as const satisfies Readonly<Record<string, ConnectorEndpoint>>;

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { ConfigurationError, type ConfigurationProblem } from './configuration-error.ts';
 import { findNearNames } from './near-names.ts';
 import type { Setting } from './setting.ts';
@@ -19,9 +20,12 @@ function show(setting: Setting<unknown>, text: string): string {
 }
 
 function advise(setting: Setting<unknown>): string {
+  const made = setting.make === '' ? '' : ` ${setting.make}`;
   if (setting.required)
-    return setting.example === '' ? 'Correct it.' : `Correct it, for example: ${setting.example}`;
-  return `Correct it, or remove it (then: ${setting.unset}).`;
+    return setting.example === ''
+      ? `Correct it.${made}`
+      : `Correct it, for example: ${setting.example}${made}`;
+  return `Correct it, or remove it (then: ${setting.unset}).${made}`;
 }
 
 type Reading = { readonly value: unknown } | { readonly problem: string };
@@ -34,7 +38,52 @@ function readSetting(setting: Setting<unknown>, raw: string | undefined): Readin
   }
   const parsed = setting.schema.safeParse(text);
   if (parsed.success) return { value: parsed.data };
-  return { problem: `found ${show(setting, text)}; it takes ${setting.allowed}. ${advise(setting)}` };
+  const found = setting.explain(text) ?? show(setting, text);
+  return { problem: `found ${found}; it takes ${setting.allowed}. ${advise(setting)}` };
+}
+
+/** The name of the variable that names a file with the value of a secret. */
+function fileVariable(name: string): string {
+  return `${name}_FILE`;
+}
+
+/** Reads a setting of any kind; a secret also from the file that its other variable names. */
+function readVariables(
+  name: string,
+  setting: Setting<unknown>,
+  env: Environment,
+): { readonly value: unknown } | ConfigurationProblem {
+  const inFile = fileVariable(name);
+  const path = setting.secret ? env[inFile]?.trim() : undefined;
+  if (!path) {
+    const reading = readSetting(setting, env[name]);
+    return 'problem' in reading ? { setting: name, ...reading } : reading;
+  }
+  if (env[name]) return { setting: name, problem: `is set, and so is ${inFile}; remove one of the two.` };
+  const text = readSecretFile(path);
+  if (typeof text !== 'string') return { setting: inFile, ...text };
+  const reading = readSetting(setting, text);
+  return 'problem' in reading
+    ? { setting: inFile, problem: `${reading.problem} It was read from ${path}.` }
+    : reading;
+}
+
+/** The text of a file without what editors and `echo` put at its end. */
+function readSecretFile(path: string): string | { readonly problem: string } {
+  try {
+    const text = readFileSync(path, 'utf8').trimEnd();
+    return text === '' ? { problem: `found nothing in ${path}.` } : text;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    return { problem: `names ${path}, which cannot be read (${code}). Correct it, or make it readable.` };
+  }
+}
+
+/** Every variable that a definition reads. */
+export function variablesOf(definition: SettingsDefinition): string[] {
+  return Object.entries(definition).flatMap(([name, { secret }]) =>
+    secret ? [name, fileVariable(name)] : [name],
+  );
 }
 
 function exampleOf(setting: Setting<unknown>): string {
@@ -42,7 +91,8 @@ function exampleOf(setting: Setting<unknown>): string {
 }
 
 /**
- * Reads all settings of a definition at once. A variable that is missing or empty counts as not set.
+ * Reads all settings of a definition at once. A variable that is missing or empty counts as not set. The value of a
+ * secret may stand in a file that `NAME_FILE` names.
  * `warn` is told of variables that are no setting but are nearly spelled like one.
  * @throws {ConfigurationError} naming every setting that is wrong, not only the first.
  */
@@ -54,11 +104,11 @@ export function readSettings<const Definition extends SettingsDefinition>(
   const values: Record<string, unknown> = {};
   const problems: ConfigurationProblem[] = [];
   for (const [name, setting] of Object.entries(definition)) {
-    const reading = readSetting(setting, env[name]);
-    if ('problem' in reading) problems.push({ setting: name, problem: reading.problem });
+    const reading = readVariables(name, setting, env);
+    if ('problem' in reading) problems.push(reading);
     else values[name] = reading.value;
   }
-  const near = findNearNames(Object.keys(env), Object.keys(definition));
+  const near = findNearNames(Object.keys(env), variablesOf(definition));
   for (const { found, meant } of near) warn?.(found, meant);
   if (problems.length > 0) throw new ConfigurationError(problems);
   return values as Settings<Definition>;

@@ -28,7 +28,7 @@ function describe(setting: Setting<unknown>): string {
 export function renderEnvExample(definition: SettingsDefinition): string {
   const title = comment(
     'Copy this file to .env in the working directory and remove the # before what you set. ' +
-      'Variables of the process win over this file.',
+      'Variables of the process win over this file. Of a secret, NAME_FILE may name a file that holds the value: CONNECTOR_API_TOKEN_FILE=/run/secrets/token.',
   );
   const entries = Object.entries(definition).map(
     ([name, setting]) => `${comment(describe(setting))}\n#${name}=${setting.example}`,

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { Secret } from './secret.ts';
+import { findWeakness, Secret } from './secret.ts';
 
 /** One setting: how its text in the environment becomes a value, and all that is told about it. */
 export interface Setting<Value> {
@@ -17,6 +17,10 @@ export interface Setting<Value> {
   readonly required: boolean;
   /** Reads the text; any issue means that the text is not allowed. */
   readonly schema: z.ZodType<Value>;
+  /** How to make a value, as a sentence; empty where that is plain. */
+  readonly make: string;
+  /** What is wrong with a text that is not allowed, where `allowed` does not show it. Never holds the text. */
+  readonly explain: (text: string) => string | undefined;
   /** The value while it is not set. */
   readonly fallback: Value;
 }
@@ -30,6 +34,8 @@ interface SettingOptions<Value> {
   /** What holds while it is not set, where a default does not say it. */
   readonly unset?: string;
   readonly example?: string;
+  /** How to make a value, as a sentence. */
+  readonly make?: string;
 }
 
 type ValueOf<Value, Options> = Options extends { readonly default: Value } | { readonly required: true }
@@ -40,6 +46,7 @@ interface Kind<Value> {
   readonly allowed: string;
   readonly schema: z.ZodType<Value>;
   readonly secret?: boolean;
+  readonly explain?: (text: string) => string | undefined;
 }
 
 function define<Value, const Options extends SettingOptions<Value>>(
@@ -54,6 +61,8 @@ function define<Value, const Options extends SettingOptions<Value>>(
     example: options.example ?? text ?? '',
     secret: kind.secret === true,
     required: options.required === true,
+    make: options.make ?? '',
+    explain: kind.explain ?? (() => undefined),
     schema: kind.schema as z.ZodType<ValueOf<Value, Options>>,
     fallback: options.default as ValueOf<Value, Options>,
   };
@@ -184,34 +193,57 @@ export function secretUrl<
   });
 }
 
-/** A secret; `pattern` and `allowed` narrow it. */
+/**
+ * A secret; `pattern` and `allowed` narrow it. `least`: it must have so many characters, and not be one character over
+ * and over.
+ */
 export function secret<
-  const Options extends SettingOptions<Secret> & { readonly pattern?: RegExp; readonly allowed?: string },
+  const Options extends SettingOptions<Secret> & {
+    readonly pattern?: RegExp;
+    readonly allowed?: string;
+    readonly least?: number;
+  },
 >(options: Options): Setting<ValueOf<Secret, Options>> {
+  const { least = 1, pattern = /./, allowed = 'a secret that is not empty' } = options;
+  const explain = (text: string): string | undefined => (least > 1 ? findWeakness(text, least) : undefined);
   return define<Secret, Options>(options, {
-    allowed: options.allowed ?? 'a secret that is not empty',
+    allowed: least > 1 ? `${allowed}, of at least ${least} characters` : allowed,
     schema: z
       .string()
-      .regex(options.pattern ?? /./)
+      .regex(pattern)
+      .refine((text) => explain(text) === undefined)
       .transform((text) => new Secret(text)),
     secret: true,
+    explain,
   });
 }
 
-/** Several secrets, separated by commas, each of which fits `pattern`. */
-export function secrets<
-  const Options extends SettingOptions<readonly Secret[]> & {
-    readonly pattern: RegExp;
+/** What one entry of a list is, or what is wrong with it as a phrase that never holds it. */
+export type ReadEntry<Entry> = { readonly entry: Entry } | { readonly problem: string };
+
+/** Several entries that hold secrets, separated by commas; `read` reads each. Never an empty list. */
+export function secretEntries<Entry>(
+  options: Omit<SettingOptions<never>, 'default' | 'required'> & {
+    readonly read: (item: string, before: readonly Entry[]) => ReadEntry<Entry>;
     readonly allowed: string;
   },
->(options: Options): Setting<ValueOf<readonly Secret[], Options>> {
-  return define<readonly Secret[], Options>(options, {
+): Setting<readonly Entry[] | undefined> {
+  const readAll = (text: string): { readonly entries: readonly Entry[]; readonly problem?: string } => {
+    const entries: Entry[] = [];
+    for (const item of splitList(text)) {
+      const found = options.read(item, entries);
+      if ('problem' in found) return { entries, problem: `${found.problem} (entry ${entries.length + 1})` };
+      entries.push(found.entry);
+    }
+    return entries.length === 0 ? { entries, problem: 'no entry' } : { entries };
+  };
+  return define<readonly Entry[], Omit<typeof options, 'default' | 'required'>>(options, {
     allowed: options.allowed,
     schema: z
       .string()
-      .transform(splitList)
-      .pipe(z.array(z.string().regex(options.pattern)).min(1))
-      .transform((items) => items.map((item) => new Secret(item))),
+      .refine((text) => readAll(text).problem === undefined)
+      .transform((text) => readAll(text).entries),
     secret: true,
+    explain: (text) => readAll(text).problem,
   });
 }

@@ -48,6 +48,7 @@ const FIELDS: ReadonlyMap<string, Serializer> = new Map<string, Serializer>([
   ...all(
     [
       'accountId',
+      'address',
       'apiKeyId',
       'appId',
       'attemptId',
@@ -101,6 +102,7 @@ const FIELDS: ReadonlyMap<string, Serializer> = new Map<string, Serializer>([
       'provider',
       'queue',
       'reason',
+      'result',
       'role',
       'route',
       'schema',
@@ -117,6 +119,7 @@ const FIELDS: ReadonlyMap<string, Serializer> = new Map<string, Serializer>([
       'table',
       'version',
       'what',
+      'who',
     ],
     word,
   ),
@@ -139,6 +142,7 @@ const FIELDS: ReadonlyMap<string, Serializer> = new Map<string, Serializer>([
       'failed',
       'generation',
       'lagMs',
+      'leftOut',
       'limit',
       'ms',
       'offset',

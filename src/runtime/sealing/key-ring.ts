@@ -3,7 +3,7 @@ import { CompactEncrypt, compactDecrypt, decodeProtectedHeader, errors } from 'j
 import { equalSecrets } from './equal-secrets.ts';
 import { readSealingKey, type SealingKey } from './sealing-key.ts';
 
-export { generateSealingKey } from './sealing-key.ts';
+export { findKeyProblem, generateSealingKey, MAKE_SEALING_KEY } from './sealing-key.ts';
 
 /** Why a sealed value did not open. */
 export type SealingFailure = 'malformed' | 'unknown_key' | 'wrong_context' | 'tampered';

@@ -9,23 +9,36 @@ export interface SealingKey {
 const KEY_BYTES = 32;
 const KEY_TEXT = /^[A-Za-z0-9_-]{43}$/;
 
+/** Different bytes of a random key: fewer than this never come up. */
+const LEAST_VARIETY = 8;
+
+/** The command that makes a key. */
+export const MAKE_SEALING_KEY = `node -p "require('node:crypto').randomBytes(32).toString('base64url')"`;
+
 /** A fresh sealing key: 32 random bytes as base64url, 43 characters. */
 export function generateSealingKey(): string {
   return randomBytes(KEY_BYTES).toString('base64url');
 }
 
-/**
- * Reads one key. `position` counts from 1 and is all that an error tells of it.
- * @throws {TypeError} for anything but 32 bytes written as base64url.
- */
-export function readSealingKey(text: string, position: number): SealingKey {
+/** What is wrong with the text of a key, as a phrase that never holds it; undefined where nothing is. */
+export function findKeyProblem(text: string): string | undefined {
   const bytes = Buffer.from(text, 'base64url');
   if (!KEY_TEXT.test(text) || bytes.length !== KEY_BYTES || bytes.toString('base64url') !== text) {
-    throw new TypeError(
-      `Sealing key ${position} is not 32 bytes as base64url (43 characters of A-Z, a-z, 0-9, - and _; found ${text.length} characters). ` +
-        `Make one with: node -p "require('node:crypto').randomBytes(32).toString('base64url')"`,
-    );
+    return `not 32 bytes as base64url (43 characters of A-Z, a-z, 0-9, - and _; found ${text.length} characters)`;
   }
+  return new Set(bytes).size < LEAST_VARIETY ? 'not random, but the same few bytes over and over' : undefined;
+}
+
+/**
+ * Reads one key. `position` counts from 1 and is all that an error tells of it.
+ * @throws {TypeError} for anything but 32 random bytes written as base64url.
+ */
+export function readSealingKey(text: string, position: number): SealingKey {
+  const problem = findKeyProblem(text);
+  if (problem !== undefined) {
+    throw new TypeError(`Sealing key ${position} is ${problem}. Make one with: ${MAKE_SEALING_KEY}`);
+  }
+  const bytes = Buffer.from(text, 'base64url');
   const id = createHash('sha256').update('sealing key id').update(bytes).digest('base64url').slice(0, 11);
   return { id, bytes };
 }

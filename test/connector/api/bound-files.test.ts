@@ -1,11 +1,13 @@
 import { type ClientRequest, createServer, type IncomingMessage, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
-import express from 'express';
+import express, { type RequestHandler } from 'express';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { answerError } from '../../../src/connector/api/answer-error.ts';
 import { routeOperations } from '../../../src/connector/api/api-router.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
+
+const passOn: RequestHandler = (_request, _response, next) => next();
 
 const FILE_CHARACTERS = 16 * 1024 * 1024;
 let server: Server;
@@ -16,12 +18,18 @@ beforeEach(async () => {
   arrived = [];
   const app = express();
   app.use(
-    routeOperations({
-      queueMessage: async ({ body }) => {
-        await new Promise<void>((letGo) => void arrived.push({ reference: body.reference, letGo }));
-        return { outboundId: body.reference };
+    routeOperations(
+      {
+        queueMessage: async ({ body }) => {
+          await new Promise<void>((letGo) => void arrived.push({ reference: body.reference, letGo }));
+          return { outboundId: body.reference };
+        },
       },
-    }),
+      {
+        guard: { authenticate: passOn, allow: () => passOn, release: () => undefined },
+        audit: { note: () => undefined, close: () => undefined },
+      },
+    ),
   );
   app.use(answerError(createLogger({ level: 'silent', name: 'test' })));
   server = createServer(app);

@@ -27,7 +27,7 @@ beforeEach(async () => {
   await emptyTables(database);
   clock = new ManualClock();
   feed = createFeed({ database, clock, logger: silentLogger });
-  changes = createChangesRouter({ feed, clock });
+  changes = createChangesRouter({ feed, clock, allow: () => (_request, _response, next) => next() });
   const app = express();
   app.use(changes.router);
   server = await startHttpServer({

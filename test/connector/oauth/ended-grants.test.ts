@@ -42,7 +42,7 @@ describe('a grant that has ended', () => {
       grants.world.service.requests.filter(({ headers }) => headers.authorization !== 'Bearer key-1'),
     ).toEqual([]);
     expect(grants.auth.requests).toHaveLength(asked);
-    const metrics = String((await ask('GET', '/metrics', { token: null })).body['text']);
+    const metrics = String((await ask('GET', '/metrics')).body['text']);
     expect(metrics).toContain('connector_oauth_grants{state="reauth_required"} 1');
 
     grants.world.service.addMessage('waiting-1', grants.world.clock.now(), { id: 'missed-1' });

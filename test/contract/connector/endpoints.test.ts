@@ -51,15 +51,67 @@ describe('the endpoints of the connector', () => {
     );
   });
 
-  it('demand the token under /v1, and nowhere else', () => {
+  it('demand a token under /v1 and of /metrics, and nowhere else', () => {
     for (const { path, credential } of endpoints) {
-      expect(credential !== false, path).toBe(path.startsWith('/v1/'));
+      expect(credential !== false, path).toBe(path.startsWith('/v1/') || path === '/metrics');
     }
   });
 
-  it('can each answer unauthorized under /v1', () => {
+  it('each name the right that a token needs', () => {
+    const rights = Object.fromEntries(
+      ['read', 'write', 'operate', 'metrics'].map((right) => [
+        right,
+        endpoints
+          .filter((endpoint) => 'right' in endpoint && endpoint.right === right)
+          .map(({ method, path }) => `${method} ${path}`)
+          .sort(),
+      ]),
+    );
+    expect(rights).toEqual({
+      read: [
+        'GET /v1/accounts',
+        'GET /v1/changes',
+        'GET /v1/changes/stream',
+        'GET /v1/connections',
+        'GET /v1/connections/{id}',
+        'GET /v1/dead-letters',
+        'GET /v1/messages',
+        'GET /v1/messages/{id}',
+        'GET /v1/messages/{id}/media',
+        'GET /v1/messages/{id}/trace',
+        'GET /v1/outbound',
+        'GET /v1/outbound/{id}',
+        'GET /v1/sync',
+      ],
+      write: [
+        'DELETE /v1/connections/{id}',
+        'DELETE /v1/outbound/{id}',
+        'GET /v1/connections/{id}/pairing',
+        'POST /v1/connections',
+        'POST /v1/connections/{id}/logout',
+        'POST /v1/connections/{id}/pairing-code',
+        'POST /v1/connections/{id}/restart',
+        'POST /v1/messages',
+        'POST /v1/read-receipts',
+        'PUT /v1/connections/{id}/customer',
+      ],
+      operate: [
+        'DELETE /v1/accounts/{id}',
+        'DELETE /v1/dead-letters/{id}',
+        'POST /v1/accounts',
+        'POST /v1/accounts/oauth',
+        'POST /v1/dead-letters/{id}/replay',
+        'POST /v1/outbound/{id}/retry',
+        'POST /v1/sync',
+        'POST /v1/webhook/rotate',
+      ],
+      metrics: ['GET /metrics'],
+    });
+  });
+
+  it('can each answer unauthorized where a token is demanded', () => {
     for (const { path, errors } of endpoints) {
-      expect(errors.includes('unauthorized'), path).toBe(path.startsWith('/v1/'));
+      expect(errors.includes('unauthorized'), path).toBe(path.startsWith('/v1/') || path === '/metrics');
     }
   });
 

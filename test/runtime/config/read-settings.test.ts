@@ -1,7 +1,10 @@
-import { describe, expect, it } from 'vitest';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ConfigurationError } from '../../../src/runtime/config/configuration-error.ts';
 import { readSettings, type SettingsDefinition } from '../../../src/runtime/config/read-settings.ts';
-import type { Secret } from '../../../src/runtime/config/secret.ts';
+import { Secret } from '../../../src/runtime/config/secret.ts';
 import * as setting from '../../../src/runtime/config/setting.ts';
 
 const definition = {
@@ -15,7 +18,11 @@ const definition = {
   APP_TOKEN: setting.secret({ description: 'token', required: true, example: 'change-me' }),
   DATABASE_URL: setting.secretUrl({ description: 'database', protocols: ['postgres:'] }),
   REDIS_URL: setting.secretUrl({ description: 'redis', protocols: ['redis:'], many: true }),
-  APP_KEYS: setting.secrets({ description: 'keys', pattern: /^k\d$/, allowed: 'keys like k1' }),
+  APP_KEYS: setting.secretEntries({
+    description: 'keys',
+    read: (item) => (/^k\d$/.test(item) ? { entry: new Secret(item) } : { problem: 'what is no key' }),
+    allowed: 'keys like k1',
+  }),
 } satisfies SettingsDefinition;
 
 /** The message of the failure that these variables cause. */
@@ -98,12 +105,17 @@ describe('reading settings', () => {
     ['DATABASE_URL', 'mysql://user:cAnaRy@host/db'],
     ['DATABASE_URL', 'cAnaRy'],
     ['REDIS_URL', 'redis://:cAnaRy@a,http://b'],
-    ['APP_KEYS', 'k1,cAnaRy'],
     ['APP_URL', 'https://user:cAnaRy@crm.example'],
   ])('shows no secret of a wrong %s', (name, value) => {
     const message = failureOf({ [name]: value });
     expect(message).toContain(`${name}: found a value of ${value.length} characters (not shown)`);
     expect(message).not.toContain('cAnaRy');
+  });
+
+  it('says which entry of a list of secrets is wrong, and shows none', () => {
+    expect(failureOf({ APP_KEYS: 'k1,cAnaRy' })).toBe(
+      'A setting is wrong:\n  APP_KEYS: found what is no key (entry 2); it takes keys like k1. Correct it, or remove it (then: unset).',
+    );
   });
 
   it.each([
@@ -125,5 +137,91 @@ describe('reading settings', () => {
       warnings.push(found),
     );
     expect(warnings).toEqual([]);
+  });
+});
+
+describe('a secret in a file', () => {
+  let folder: string;
+  const write = (text: string): string => {
+    const file = join(folder, 'secret');
+    writeFileSync(file, text);
+    return file;
+  };
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'settings-'));
+  });
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  it.each([
+    ['as it is', 'of-a-file'],
+    ['with the line end that editors add', 'of-a-file\n'],
+    ['with that of Windows', 'of-a-file\r\n'],
+  ])('is read %s', (_what, text) => {
+    const { APP_TOKEN: token } = readSettings(definition, { APP_TOKEN_FILE: write(text) });
+    expect(token.reveal()).toBe('of-a-file');
+  });
+
+  it('is taken for every kind of secret, and for nothing else', () => {
+    const url = write('postgres://u:p@h/db\n');
+    const settings = readSettings(definition, { APP_TOKEN: 't', DATABASE_URL_FILE: url, APP_NAME_FILE: url });
+    expect(settings.DATABASE_URL?.reveal()).toBe('postgres://u:p@h/db');
+    expect(settings.APP_NAME).toBeUndefined();
+    expect(
+      readSettings(definition, { APP_TOKEN: 't', APP_KEYS_FILE: write('k1,k2\n') }).APP_KEYS,
+    ).toHaveLength(2);
+  });
+
+  it('is refused beside the variable itself, unless one of the two is empty', () => {
+    const file = write('of-a-file');
+    expect(failureOf({ APP_TOKEN: 'cAnaRy', APP_TOKEN_FILE: file })).toBe(
+      'A setting is wrong:\n  APP_TOKEN: is set, and so is APP_TOKEN_FILE; remove one of the two.',
+    );
+    expect(readSettings(definition, { APP_TOKEN: '', APP_TOKEN_FILE: file }).APP_TOKEN.reveal()).toBe(
+      'of-a-file',
+    );
+    expect(readSettings(definition, { APP_TOKEN: 't', APP_TOKEN_FILE: ' ' }).APP_TOKEN.reveal()).toBe('t');
+  });
+
+  it('is told by the variable that names it when it is missing, empty, a folder or wrong', () => {
+    const at = (path: string) => failureOf({ DATABASE_URL_FILE: path });
+    expect(at(`${folder}/none`)).toContain(
+      `DATABASE_URL_FILE: names ${folder}/none, which cannot be read (ENOENT)`,
+    );
+    expect(at(folder)).toContain('(EISDIR)');
+    expect(at(write(' \n'))).toContain(`DATABASE_URL_FILE: found nothing in ${folder}/secret`);
+    const wrong = at(write('mysql://user:cAnaRy@host/db'));
+    expect(wrong).toContain('DATABASE_URL_FILE: found a value of 27 characters (not shown)');
+    expect(wrong).not.toContain('cAnaRy');
+  });
+
+  it('is no mistyped name', () => {
+    const warnings: string[] = [];
+    readSettings(definition, { APP_TOKEN_FILE: write('t') }, (found) => warnings.push(found));
+    expect(warnings).toEqual([]);
+  });
+});
+
+describe('a secret that is too easy to guess', () => {
+  const strong = {
+    APP_SECRET: setting.secret({ description: 'secret', least: 24 }),
+  } satisfies SettingsDefinition;
+
+  it.each([
+    ['23 characters', 'abcdefghijklmnopqrstuvw', 'only 23 characters'],
+    ['one character', 'a'.repeat(24), 'the same few characters over and over'],
+    ['a few characters', 'abc'.repeat(12), 'the same few characters over and over'],
+  ])('is refused: %s', (_what, value, why) => {
+    const reading = (): unknown => readSettings(strong, { APP_SECRET: value });
+    expect(reading).toThrow(
+      `APP_SECRET: found ${why}; it takes a secret that is not empty, of at least 24 characters.`,
+    );
+    expect(reading).not.toThrow(value);
+  });
+
+  it('is not one of 24 random hex digits', () => {
+    expect(
+      readSettings(strong, { APP_SECRET: '0f3c1a9b77e2d4c05581aa3e' }).APP_SECRET?.reveal(),
+    ).toHaveLength(24);
   });
 });

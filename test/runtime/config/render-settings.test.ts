@@ -12,7 +12,8 @@ describe('rendered settings', () => {
     expect(renderEnvExample(definition)).toBe(
       [
         '# Copy this file to .env in the working directory and remove the # before what you set. Variables of',
-        '# the process win over this file.',
+        '# the process win over this file. Of a secret, NAME_FILE may name a file that holds the value:',
+        '# CONNECTOR_API_TOKEN_FILE=/run/secrets/token.',
         '',
         '# Port. It takes a whole number from 0 to 9. Not set: 4.',
         '#APP_PORT=4',

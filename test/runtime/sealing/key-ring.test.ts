@@ -105,6 +105,17 @@ describe('the key ring', () => {
     if (key !== '') expect(making).not.toThrow(key);
   });
 
+  it.each([
+    ['zeros', Buffer.alloc(32)],
+    ['one byte over and over', Buffer.alloc(32, 0x5a)],
+    ['seven bytes over and over', Buffer.alloc(32, 'sevenby')],
+  ])('refuses a key of %s, and says how to make one', (_what, bytes) => {
+    const key = bytes.toString('base64url');
+    const making = (): unknown => createKeyRing([newKey, key]);
+    expect(making).toThrow(/Sealing key 2 is not random, .* Make one with: node -p/);
+    expect(making).not.toThrow(key);
+  });
+
   it('refuses an empty ring and a key given twice', () => {
     expect(() => createKeyRing([])).toThrow('at least one sealing key');
     expect(() => createKeyRing([newKey, newKey])).toThrow('twice');

@@ -1,0 +1,93 @@
+import type { Clock } from '../runtime/clock/clock.ts';
+import type { Logger } from '../runtime/logger/logger.ts';
+
+/** What the audit trail tells of. The names are stable: alerts and searches are built on them. */
+export type AuditEvent =
+  | 'account.added'
+  | 'account.changed'
+  | 'account.removed'
+  | 'connection.deleted'
+  | 'consent.begun'
+  | 'consent.finished'
+  | 'consent.refused'
+  | 'dead_letter.given_up'
+  | 'dead_letter.replayed'
+  | 'secret.rotated'
+  | 'token.lacks_right'
+  | 'token.refused'
+  | 'tokens.loaded'
+  | 'webhook.signature_refused';
+
+/** What a line says. Ids and names only: never a token, a secret, a text or a number of a person. */
+export interface AuditFacts {
+  /** The name of the token, or `settings` for what the environment did. Absent: nobody who is known. */
+  readonly who?: string | undefined;
+  /** What was asked for or changed, such as a method and a path of the contract. */
+  readonly what?: string | readonly string[] | undefined;
+  /** The id of what it concerns: an account, a subscription, a dead letter. */
+  readonly id?: string | undefined;
+  /** `ok`, or the code of the refusal. */
+  readonly result: string;
+  /** Address of the socket; behind a proxy that of the proxy. */
+  readonly address?: string | undefined;
+}
+
+/** The trail of security events in the log. */
+export interface Audit {
+  /** Writes one line at `info`, unless too many of this event came within the minute; those are counted. */
+  note(event: AuditEvent, facts: AuditFacts): void;
+  /** Tells how many lines were left out, if any. */
+  close(): void;
+}
+
+/** Lines of one event in a minute: strangers can cause some of them, and a log has its price. */
+const LINES_A_MINUTE = 60;
+const MINUTE_MS = 60_000;
+
+/** The lines of one event since its minute began. */
+interface Minute {
+  readonly since: number;
+  lines: number;
+  leftOut: number;
+  /** Stops the timer that will tell how many were left out; it runs once one was. */
+  cancel: () => void;
+}
+
+/** Makes the trail of one process. Events have separate bounds, so that a flood of one hides no other. */
+export function createAudit({ logger, clock }: { readonly logger: Logger; readonly clock: Clock }): Audit {
+  const minutes = new Map<AuditEvent, Minute>();
+
+  function minuteOf(event: AuditEvent): Minute {
+    const now = clock.elapsed();
+    const current = minutes.get(event);
+    if (current !== undefined && now - current.since < MINUTE_MS) return current;
+    endMinute(event);
+    const next = { since: now, lines: 0, leftOut: 0, cancel: () => undefined };
+    minutes.set(event, next);
+    return next;
+  }
+
+  function endMinute(event: AuditEvent): void {
+    const minute = minutes.get(event);
+    minutes.delete(event);
+    minute?.cancel();
+    const leftOut = minute?.leftOut ?? 0;
+    if (leftOut > 0) logger.info({ event, leftOut }, 'audit: more of these came within a minute');
+  }
+
+  return {
+    note(event, facts) {
+      const minute = minuteOf(event);
+      if (minute.lines < LINES_A_MINUTE) {
+        minute.lines += 1;
+        logger.info({ event, ...facts }, 'audit');
+        return;
+      }
+      minute.leftOut += 1;
+      if (minute.leftOut === 1) minute.cancel = clock.after(MINUTE_MS, () => endMinute(event));
+    },
+    close() {
+      for (const event of [...minutes.keys()]) endMinute(event);
+    },
+  };
+}

@@ -1,0 +1,244 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ConnectorOptions } from '../../../src/connector/connector.ts';
+import { CONNECTOR_ENDPOINTS } from '../../../src/contract/connector/endpoints.ts';
+import { RIGHTS } from '../../../src/contract/connector/rights.ts';
+import { createLogger } from '../../../src/runtime/logger/logger.ts';
+import { ConnectorWorld, type RunningConnector, TOKEN } from '../support/running-connector.ts';
+
+const TOKENS = {
+  read: 'token-that-may-read-01',
+  write: 'token-that-may-write-01',
+  operate: 'token-that-may-operate-01',
+  metrics: 'token-that-may-see-metrics-01',
+} as const;
+const NEXT = 'token-that-may-read-02';
+
+interface Line {
+  readonly msg: string;
+  readonly event?: string;
+  readonly [key: string]: unknown;
+}
+
+let world: ConnectorWorld;
+let running: RunningConnector;
+let lines: Line[];
+
+const apiTokens: NonNullable<ConnectorOptions['apiTokens']> = [
+  ...RIGHTS.map((right) => ({ name: `may-${right}`, rights: [right], token: TOKENS[right] })),
+  { name: 'may-read', rights: ['read'], token: NEXT },
+];
+
+function collect() {
+  lines = [];
+  return createLogger({
+    level: 'info',
+    name: 'test',
+    destination: { write: (line: string) => void lines.push(JSON.parse(line) as Line) },
+  });
+}
+
+/** What was counted of the minute before does not matter any more. */
+async function forget(): Promise<void> {
+  await world.clock.advance(60_000);
+  lines.length = 0;
+}
+
+const audited = (event: string): Line[] => lines.filter((line) => line.event === event);
+
+beforeAll(async () => {
+  world = await ConnectorWorld.open();
+  running = await world.start({ apiTokens, logger: collect() });
+});
+afterAll(() => world.close());
+
+const guarded = Object.values(CONNECTOR_ENDPOINTS).flatMap((endpoint) =>
+  'right' in endpoint
+    ? [
+        {
+          call: `${endpoint.method} ${endpoint.path}`,
+          ...endpoint,
+          path: endpoint.path.replace('{id}', 'nobody'),
+        },
+      ]
+    : [],
+);
+
+describe('the rights of a token', () => {
+  it('are loaded with a line that names them and no token', () => {
+    expect(audited('tokens.loaded')).toMatchObject([
+      {
+        msg: 'audit',
+        who: 'settings',
+        result: 'ok',
+        what: [
+          'CONNECTOR_API_TOKEN read+write+operate+metrics',
+          'may-read read',
+          'may-write write',
+          'may-operate operate',
+          'may-metrics metrics',
+          'may-read read',
+        ],
+      },
+    ]);
+    for (const token of [TOKEN, NEXT, ...Object.values(TOKENS)]) {
+      expect(JSON.stringify(lines)).not.toContain(token);
+    }
+  });
+
+  it.each(guarded)('$call needs $right and no other', async ({ call, method, path, right }) => {
+    for (const other of RIGHTS.filter((each) => each !== right)) {
+      const { status, body } = await running.ask(method, path, { token: TOKENS[other] });
+      expect({ status, body }).toEqual({
+        status: 403,
+        body: {
+          error: 'missing_right',
+          message: `The token "may-${other}" lacks the right "${right}" that ${call} needs.`,
+        },
+      });
+    }
+  });
+
+  it.each(guarded.filter(({ path }) => !path.includes('stream')))(
+    '$call goes through with $right',
+    async ({ method, path, right }) => {
+      const { status } = await running.ask(method, path, { token: TOKENS[right] });
+      expect([401, 403]).not.toContain(status);
+    },
+  );
+
+  it.each(['/V1/messages', '/v1/messages/', '/v1//messages', '/%761/messages', '/METRICS', '/metrics/'])(
+    'hold for %s, however it is written',
+    async (path) => {
+      const refused = await running.ask('GET', path, { token: null });
+      expect([401, 404]).toContain(refused.status);
+      const lacking = await running.ask('GET', path, { token: TOKENS.operate });
+      expect([403, 404]).toContain(lacking.status);
+    },
+  );
+
+  it('hold for HEAD as for GET', async () => {
+    const head = (token: string) =>
+      fetch(`${running.url}/v1/messages`, { method: 'HEAD', headers: { authorization: `Bearer ${token}` } });
+    expect((await head(TOKENS.read)).status).toBe(200);
+    expect((await head(TOKENS.metrics)).status).toBe(403);
+  });
+
+  it('are shown for each operation in the document', async () => {
+    const { body } = await running.ask('GET', '/v1/openapi.json', { token: TOKENS.metrics });
+    expect(body).toMatchObject({
+      paths: {
+        '/v1/messages': {
+          get: { security: [{ token: ['read'] }] },
+          post: { security: [{ token: ['write'] }] },
+        },
+        '/v1/webhook/rotate': { post: { security: [{ token: ['operate'] }] } },
+        '/metrics': { get: { security: [{ token: ['metrics'] }] } },
+        '/healthz': { get: { security: [] } },
+      },
+    });
+  });
+
+  it('leave a line that says who lacks which right for what', async () => {
+    await forget();
+    await running.ask('DELETE', '/v1/accounts/one', { token: TOKENS.read });
+    expect(audited('token.lacks_right')).toMatchObject([
+      { who: 'may-read', what: 'DELETE /v1/accounts/:id', result: 'operate', address: '127.0.0.1' },
+    ]);
+  });
+});
+
+describe('several tokens', () => {
+  it('are valid at once, so that one is replaced by the next', async () => {
+    for (const token of [TOKEN, TOKENS.read, NEXT]) {
+      expect((await running.ask('GET', '/v1/messages', { token })).status).toBe(200);
+    }
+  });
+
+  it('guard the metrics of a worker, too', async () => {
+    const worker = await world.start({ role: 'worker', apiToken: undefined, apiTokens });
+    const status = async (token: string | null) => (await worker.ask('GET', '/metrics', { token })).status;
+    expect([await status(null), await status(TOKEN), await status(TOKENS.read)]).toEqual([401, 401, 403]);
+    expect(await status(TOKENS.metrics)).toBe(200);
+    expect((await worker.ask('GET', '/healthz', { token: null })).status).toBe(200);
+    await worker.stop();
+  });
+});
+
+describe('wrong tokens', () => {
+  it('leave a line with the address and without the token', async () => {
+    await forget();
+    await running.ask('GET', '/v1/messages', { token: 'a-guess-of-somebody' });
+    await running.ask('POST', '/v1/messages', { token: null });
+    expect(audited('token.refused')).toMatchObject([
+      { level: 'info', msg: 'audit', what: 'GET /v1', result: 'unknown_token', address: '127.0.0.1' },
+      { level: 'info', msg: 'audit', what: 'POST /v1', result: 'no_token', address: '127.0.0.1' },
+    ]);
+    expect(JSON.stringify(lines)).not.toContain('a-guess-of-somebody');
+  });
+
+  it('are answered late after many of them, while a valid one from the same address never waits', async () => {
+    await forget();
+    const guess = () => running.ask('GET', '/v1/messages', { token: 'another-guess' });
+    for (let index = 0; index < 60; index += 1) await guess();
+
+    let answered = false;
+    const late = guess().then(({ status }) => {
+      answered = true;
+      return status;
+    });
+    await world.clock.timerSet(1_500);
+    for (let index = 0; index < 3; index += 1) {
+      expect((await running.ask('GET', '/v1/messages', { token: TOKENS.read })).status).toBe(200);
+    }
+    expect(answered).toBe(false);
+    await world.clock.advance(1_500);
+    expect(await late).toBe(401);
+  });
+});
+
+describe('what changes who may do what, or gives something up', () => {
+  it('leaves a line for a delivery whose signature does not hold', async () => {
+    await forget();
+    const event = { event: 'message.status', connection_id: 'c1', timestamp: world.clock.now() };
+    const old = world.clock.now() - 301_000;
+    expect((await running.deliver(event, 'secret-of-somebody-else', old)).status).toBe(401);
+    expect((await running.ask('POST', '/webhooks/messaging', { body: event })).status).toBe(401);
+    expect(audited('webhook.signature_refused')).toMatchObject([
+      { msg: 'audit', id: expect.any(String), result: 'stale_timestamp', address: '127.0.0.1' },
+      { msg: 'audit', id: expect.any(String), result: 'missing_header', address: '127.0.0.1' },
+    ]);
+    expect(JSON.stringify(lines)).not.toContain('secret-of-somebody-else');
+  });
+
+  it('leaves a line each: who, what it concerns, and how it ended', async () => {
+    await forget();
+    world.service.apiKeys.add('key-of-the-audit');
+    const { baseUrl } = world.service;
+    const as = { token: TOKENS.operate };
+    const { body: added } = await running.ask('POST', '/v1/accounts', {
+      ...as,
+      body: { baseUrl, apiKey: 'key-of-the-audit' },
+    });
+    await running.ask('POST', '/v1/accounts', { ...as, body: { baseUrl, apiKey: 'key-of-nobody' } });
+    await running.ask('POST', '/v1/webhook/rotate', { ...as, body: { accountId: String(added['id']) } });
+    await running.ask('DELETE', `/v1/accounts/${String(added['id'])}`, as);
+    await running.ask('POST', '/v1/accounts/oauth', as);
+    await running.ask('POST', '/v1/dead-letters/abc-1/replay', as);
+    await running.ask('DELETE', '/v1/dead-letters/abc-1', as);
+    await running.ask('DELETE', '/v1/connections/c-unknown', { token: TOKENS.write });
+
+    const trail = lines.filter(({ msg }) => msg === 'audit');
+    const id = added['id'];
+    expect(trail.map(({ event, who, id: of, result }) => [event, who, of, result])).toEqual([
+      ['account.added', 'may-operate', id, 'ok'],
+      ['account.added', 'may-operate', undefined, 'service_refused'],
+      ['secret.rotated', 'may-operate', id, 'ok'],
+      ['account.removed', 'may-operate', id, 'ok'],
+      ['consent.begun', 'may-operate', undefined, 'oauth_not_configured'],
+      ['dead_letter.replayed', 'may-operate', 'abc-1', 'not_found'],
+      ['dead_letter.given_up', 'may-operate', 'abc-1', 'not_found'],
+      ['connection.deleted', 'may-write', 'c-unknown', 'not_found'],
+    ]);
+    expect(JSON.stringify(trail)).not.toContain('key-of');
+  });
+});

@@ -1,0 +1,67 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { type Audit, createAudit } from '../../src/connector/audit.ts';
+import { createLogger } from '../../src/runtime/logger/logger.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+
+let clock: ManualClock;
+let audit: Audit;
+let lines: Record<string, unknown>[];
+
+beforeEach(() => {
+  clock = new ManualClock();
+  lines = [];
+  const destination = {
+    write: (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>),
+  };
+  audit = createAudit({ clock, logger: createLogger({ level: 'info', name: 'test', destination }) });
+});
+
+const told = () =>
+  lines.map(({ event, result, leftOut }) =>
+    leftOut === undefined ? `${event} ${result}` : `${event} +${leftOut}`,
+  );
+
+describe('the audit trail', () => {
+  it('has one line at info for an event: who, what, result', () => {
+    audit.note('account.removed', { who: 'crm-backend', id: 'account-1', result: 'ok' });
+    expect(lines).toEqual([
+      {
+        level: 'info',
+        time: expect.any(String),
+        name: 'test',
+        event: 'account.removed',
+        who: 'crm-backend',
+        id: 'account-1',
+        result: 'ok',
+        msg: 'audit',
+      },
+    ]);
+  });
+
+  it('writes 60 lines of one event in a minute, and then how many more there were', async () => {
+    for (let index = 0; index < 1_000; index += 1) audit.note('token.refused', { result: 'unknown_token' });
+    expect(lines).toHaveLength(60);
+    await clock.advance(60_000);
+    expect(told().slice(59)).toEqual(['token.refused unknown_token', 'token.refused +940']);
+    audit.note('token.refused', { result: 'unknown_token' });
+    expect(told().slice(61)).toEqual(['token.refused unknown_token']);
+  });
+
+  it('lets a flood of one event hide no other', () => {
+    for (let index = 0; index < 1_000; index += 1) audit.note('webhook.signature_refused', { result: 'x' });
+    audit.note('account.added', { who: 'crm', result: 'ok' });
+    expect(told().at(-1)).toBe('account.added ok');
+  });
+
+  it('tells at the end what was left out, and leaves no timer behind', () => {
+    for (let index = 0; index < 61; index += 1) audit.note('token.refused', { result: 'no_token' });
+    audit.close();
+    expect(told().slice(60)).toEqual(['token.refused +1']);
+    expect(clock.pending).toBe(0);
+  });
+
+  it('sets no timer while nothing is left out', () => {
+    audit.note('token.refused', { result: 'no_token' });
+    expect(clock.pending).toBe(0);
+  });
+});
