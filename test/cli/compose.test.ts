@@ -22,7 +22,7 @@ describe('docker-compose.yml', () => {
     expect(postgres['POSTGRES_PASSWORD']).toBe(PASSWORD);
     for (const service of CONNECTORS) {
       expect(read(service).environment).toMatchObject({
-        DATABASE_URL: `postgres://${user}:${PASSWORD}@postgres:5432/${name}`,
+        DATABASE_URL: `postgres://${user}:${PASSWORD}@postgres:5432/${name}?sslmode=disable`,
         REDIS_URL: 'redis://redis:6379',
         CONNECTOR_ROLE: service.split('-')[0],
       });

@@ -6,10 +6,14 @@ export function describeLocation(url: string): string {
   return `${decodeURIComponent(parsed.host)}${parsed.pathname}`;
 }
 
+/** Up to the hosts, the first of them, the others: several are allowed (`host1:5432,host2:5432`). */
+const HOSTS = /(:\/\/(?:[^/?#]*@)?)([^/?#,]*)((?:,[^/?#,]*)*)/;
+const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\]|%2f.*)?(?::\d+)?$/i;
+
 /** Parses a Postgres URL. Throws a `DatabaseUnavailable` that shows the expected form, never the value. */
 export function parseUrl(url: string): URL {
-  // Several hosts are allowed (`host1:5432,host2:5432`); the URL parser takes only the first.
-  const single = url.replace(/(:\/\/(?:[^/?#]*@)?)([^/?#,]*),[^/?#]*/, '$1$2');
+  // The URL parser takes one host.
+  const single = url.replace(HOSTS, '$1$2');
   const parsed = /^postgres(?:ql)?:\/\//.test(url) ? URL.parse(single) : null;
   if (parsed === null || parsed.hostname === '') {
     throw new DatabaseUnavailable(
@@ -27,4 +31,10 @@ export function parseUrl(url: string): URL {
  */
 export function prefersPrepared(url: string): boolean {
   return parseUrl(url).searchParams.get('prepare') !== 'false';
+}
+
+/** Whether a host of the URL may be another machine: it is neither a loopback address nor a Unix socket. */
+export function leavesMachine(url: string): boolean {
+  const [, , first = '', others = ''] = HOSTS.exec(url) ?? [];
+  return [first, ...others.split(',').slice(1)].some((host) => !LOOPBACK.test(host));
 }

@@ -6,6 +6,7 @@ import { DatabaseUnavailable, QueryDeadlineExceeded, sqlState } from './errors.t
 import { openOrm } from './orm.ts';
 import { Pool } from './pool.ts';
 import type { RowMode, Session } from './session.ts';
+import { warnOfExposure } from './tls.ts';
 import { runTransaction, type TransactionScope } from './transaction.ts';
 import { startWatchdog } from './watchdog.ts';
 
@@ -100,6 +101,7 @@ class GuardedDatabase implements Database {
 
   constructor(options: DatabaseOptions) {
     const { url, name, clock, logger } = options;
+    warnOfExposure(url, logger);
     this.#clock = clock;
     this.#deadlineMs = options.deadlineMs ?? DEFAULT_DEADLINE_MS;
     const prepare = options.prepare ?? prefersPrepared(url);

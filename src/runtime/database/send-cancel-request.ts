@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import { type Addresses, connectSocket } from './connect-socket.ts';
+import { secureSocket, type Tls } from './tls.ts';
 
 const CANCEL_REQUEST_CODE = 80_877_102;
 
@@ -11,19 +12,28 @@ export interface BackendKey {
 
 /**
  * Asks the server to cancel what the backend is doing, over a connection of its own, as the protocol wants
- * it. Resolves when the server has taken the request and closed that connection. Best effort, never throws:
- * where it does not get through (no network, a proxy that takes TLS alone) the server's own limits hold.
+ * it, and protected as the session is: the secret in it would let others cancel. Resolves when the server has taken the
+ * request and closed that connection. Best effort, never throws: where it does not get through the server's own limits
+ * hold.
  */
 export async function sendCancelRequest(
-  target: { readonly addresses: Addresses; readonly index: number },
+  target: { readonly addresses: Addresses; readonly index: number; readonly tls: Tls },
   key: BackendKey,
   signal: AbortSignal,
 ): Promise<void> {
+  const { addresses, index, tls } = target;
+  let socket: Socket | undefined;
+  const abort = (): void => void socket?.destroy();
+  signal.addEventListener('abort', abort, { once: true });
   try {
-    const socket = await connectSocket(target.addresses, target.index, signal);
-    await deliver(socket, encode(key), signal);
+    socket = await connectSocket(addresses, index, signal);
+    const host = typeof addresses.path === 'string' ? undefined : addresses.host[index];
+    await deliver(await secureSocket(socket, host, tls), encode(key), signal);
   } catch {
-    // The server cannot be reached: there is nobody to tell.
+    // The server cannot be reached, or not safely: there is nobody to tell.
+    abort();
+  } finally {
+    signal.removeEventListener('abort', abort);
   }
 }
 

@@ -3,6 +3,7 @@ import type { Clock } from '../clock/clock.ts';
 import { type Addresses, connectSocket, countAddresses } from './connect-socket.ts';
 import { DatabaseUnavailable } from './errors.ts';
 import { type BackendKey, sendCancelRequest } from './send-cancel-request.ts';
+import type { Tls } from './tls.ts';
 
 const CANCEL_DEADLINE_MS = 2_000;
 const GOODBYE_MS = 1_000;
@@ -13,14 +14,17 @@ const GOODBYE_MS = 1_000;
  */
 export class SessionSocket {
   readonly #clock: Clock;
+  readonly #tls: Tls;
   readonly #connecting = new AbortController();
   #addresses: Addresses | undefined;
   #socket: Socket | undefined;
   #host = 0;
   #nextHost = 0;
 
-  constructor(clock: Clock) {
+  /** `tls` is how the driver protects it, and how a cancel request is. */
+  constructor(clock: Clock, tls: Tls) {
     this.#clock = clock;
+    this.#tls = tls;
   }
 
   /** True while a socket is there. */
@@ -77,7 +81,8 @@ export class SessionSocket {
     if (key !== undefined && this.#addresses !== undefined && this.isOpen) {
       const controller = new AbortController();
       const stop = this.#clock.after(CANCEL_DEADLINE_MS, () => controller.abort());
-      await sendCancelRequest({ addresses: this.#addresses, index: this.#host }, key, controller.signal);
+      const target = { addresses: this.#addresses, index: this.#host, tls: this.#tls };
+      await sendCancelRequest(target, key, controller.signal);
       stop();
     }
     if (socket.closed) return;

@@ -3,12 +3,13 @@ import postgres from 'postgres';
 import type { Clock } from '../clock/clock.ts';
 import { UnderWay } from '../under-way/under-way.ts';
 import type { Addresses } from './connect-socket.ts';
-import { describeLocation, parseUrl } from './database-url.ts';
+import { describeLocation } from './database-url.ts';
 import { DatabaseUnavailable, markUnknown, QueryFailed } from './errors.ts';
 import { explainConnectFailure, explainQueryFailure } from './explain-failure.ts';
 import type { BackendKey } from './send-cancel-request.ts';
 import { beginTransaction, sessionLimits, sessionParameters } from './session-parameters.ts';
 import { SessionSocket } from './session-socket.ts';
+import { type Tls, tlsOf } from './tls.ts';
 import { encodeParam, wireTypes } from './wire-types.ts';
 
 export interface SessionOptions {
@@ -56,11 +57,12 @@ export class Session {
   private constructor(options: SessionOptions) {
     this.#options = options;
     this.#limitMs = options.deadlineMs;
-    this.#socket = new SessionSocket(options.clock);
+    const tls = tlsOf(options.url);
+    this.#socket = new SessionSocket(options.clock, tls);
     this.openedAt = options.clock.elapsed();
-    parseUrl(options.url);
     const settings = {
       max: 1,
+      ssl: driverTls(tls),
       prepare: options.prepare,
       fetch_types: false,
       types: wireTypes(),
@@ -237,6 +239,12 @@ export class Session {
       `Postgres ${version} at ${describeLocation(this.#options.url)} is too old; version ${OLDEST_MAJOR} or newer is needed`,
     );
   }
+}
+
+/** The driver's words for it. */
+function driverTls(tls: Tls): false | 'prefer' | object {
+  if (tls === 'never') return false;
+  return tls === 'offered' ? 'prefer' : tls;
 }
 
 /** True for a failure after which the server closes the connection: lost, or ended by an administrator. */

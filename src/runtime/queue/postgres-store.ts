@@ -11,6 +11,7 @@ import {
 } from 'bullmq';
 import type { PoolConfig } from 'pg';
 import { prefersPrepared } from '../database/database-url.ts';
+import { tlsOf, withoutSslmode } from '../database/tls.ts';
 import { openDirectPools, openPooledPools, SteadyClient } from './postgres-pools.ts';
 import { QUEUE_OPTIONS, type QueueStore, WORKER_OPTIONS } from './queue-store.ts';
 import { QueueUnavailable } from './queues.ts';
@@ -78,8 +79,11 @@ export async function openPostgresStore(
   databaseUrl: string,
   onError: (error: unknown) => void,
 ): Promise<QueueStore> {
+  const tls = tlsOf(databaseUrl);
   const config: PoolConfig = {
-    connectionString: databaseUrl,
+    connectionString: withoutSslmode(databaseUrl),
+    // This driver cannot do without where TLS is only offered.
+    ssl: tls === 'never' ? false : tls === 'offered' ? { rejectUnauthorized: false } : tls,
     application_name: 'messaging-connector queue',
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     query_timeout: QUERY_TIMEOUT_MS,

@@ -1,0 +1,160 @@
+import { chown, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
+import { type Database, openDatabase } from '../../../src/runtime/database/database.ts';
+import { tlsOf, withoutSslmode } from '../../../src/runtime/database/tls.ts';
+import { createLogger, type Logger } from '../../../src/runtime/logger/logger.ts';
+import { openQueues } from '../../../src/runtime/queue/open-queues.ts';
+import { startFaultProxyFor } from '../../support/fault-proxy.ts';
+import { startOwnPostgres } from '../../support/own-postgres.ts';
+import { withSql } from '../../support/read-connector.ts';
+import { TEST_CERTIFICATE } from '../../support/tls-certificate.ts';
+
+const logger = createLogger({ level: 'silent', name: 'test' });
+/** What a cancel request begins with: its length and 80877102. */
+const CANCEL = Buffer.from([0, 0, 0, 16, 4, 210, 22, 46]);
+const PROTECTED = 'select ssl from pg_stat_ssl where pid = pg_backend_pid()';
+const POSTGRES_PORT = 5_432;
+
+function open(url: string, log: Logger = logger): Database {
+  const database = openDatabase({ url, name: 'tls-test', clock: systemClock, logger: log });
+  onTestFinished(() => database.close());
+  return database;
+}
+
+describe('a Postgres with a certificate that nobody vouches for', () => {
+  let url: string;
+
+  beforeAll(async () => {
+    const server = await startOwnPostgres();
+    const { uid, gid } = await stat(join(server.location, 'cluster'));
+    for (const [name, text] of [
+      ['server.crt', TEST_CERTIFICATE.cert],
+      ['server.key', TEST_CERTIFICATE.key],
+    ] as const) {
+      const path = join(server.location, 'cluster', name);
+      await writeFile(path, text, { mode: 0o600 });
+      await chown(path, uid, gid);
+    }
+    await withSql(server.url, async (sql) => {
+      await sql`alter system set ssl = on`;
+      await sql`select pg_reload_conf()`;
+    });
+    url = server.url;
+    return () => server.stop();
+  });
+
+  /** Opens the queues, which have a driver of their own, and asks what their sessions are. */
+  async function openQueuesAt(address: string): Promise<unknown> {
+    const queues = await openQueues({ databaseUrl: address, prefix: 'tls', clock: systemClock, logger });
+    onTestFinished(() => queues.close());
+    await queues.ping();
+    return await withSql(
+      url,
+      (sql) =>
+        sql`select distinct s.ssl from pg_stat_ssl s join pg_stat_activity a using (pid)
+             where a.application_name = 'messaging-connector queue'`,
+    );
+  }
+
+  it.each([
+    ['', false],
+    ['?sslmode=disable', false],
+    ['?sslmode=prefer', true],
+    ['?sslmode=require', true],
+  ])('is used with %j by every driver: encrypted %j', async (mode, ssl) => {
+    expect(await open(`${url}${mode}`).query(PROTECTED)).toEqual([{ ssl }]);
+    expect(await openQueuesAt(`${url}${mode}`)).toEqual([{ ssl }]);
+  });
+
+  it.each(['verify-ca', 'verify-full', 'verify-everything'])(
+    'is refused by every driver with sslmode=%s',
+    async (mode) => {
+      const strict = `${url}?sslmode=${mode}`;
+      const refusal = open(strict).ping();
+      await expect(refusal).rejects.toMatchObject({ reason: 'rejected_session', permanent: true });
+      await expect(refusal).rejects.toThrow(/NODE_EXTRA_CA_CERTS.*sslmode=verify-full, require or disable/);
+      await expect(openQueuesAt(strict)).rejects.toThrow(/DATABASE_URL/);
+    },
+  );
+
+  it.each([
+    ['require', false],
+    ['prefer', false],
+    ['disable', true],
+  ])('is asked to cancel as the session speaks, sslmode=%s: in the clear %j', async (mode, inTheClear) => {
+    const sent: Buffer[] = [];
+    const proxy = await startFaultProxyFor(url, POSTGRES_PORT, (chunk, direction) => {
+      if (direction === 'up') sent.push(chunk);
+      return chunk;
+    });
+    onTestFinished(() => proxy.close());
+    const database = open(`${proxy.route(url)}?sslmode=${mode}`);
+    await database.ping();
+    const late = database.query('select pg_sleep(100)', [], { deadlineMs: 200 });
+    await expect(late).rejects.toMatchObject({ name: 'QueryDeadlineExceeded' });
+    const running = () =>
+      withSql(
+        url,
+        (sql) => sql`select 1 from pg_stat_activity
+                      where state = 'active' and query like '%pg_sleep(100)%' and pid <> pg_backend_pid()`,
+      );
+    await expect.poll(running).toEqual([]);
+    expect(sent.some((chunk) => chunk.includes(CANCEL))).toBe(inTheClear);
+  });
+});
+
+describe('a Postgres on another machine', () => {
+  function warningsOf(url: string): string[] {
+    const lines: string[] = [];
+    open(
+      url,
+      createLogger({ level: 'warn', name: 'test', destination: { write: (line) => lines.push(line) } }),
+    );
+    return lines.map((line) => String(JSON.parse(line).msg));
+  }
+
+  it.each([
+    'postgres://user:secret@db.example/messaging',
+    'postgres://user:secret@localhost:5432,10.0.0.5:5432/messaging',
+    'postgres://user:secret@localhost.example/messaging?prepare=false',
+  ])('without sslmode is warned of: %s', (url) => {
+    expect(warningsOf(url)).toEqual([
+      expect.stringMatching(/not encrypted; add \?sslmode=verify-full to DATABASE_URL/),
+    ]);
+  });
+
+  it.each(['require', 'prefer'])('whose certificate is not checked is warned of: sslmode=%s', (mode) => {
+    expect(warningsOf(`postgres://user:secret@db.example/messaging?sslmode=${mode}`)).toEqual([
+      expect.stringMatching(/set sslmode=verify-full/),
+    ]);
+  });
+
+  it.each([
+    'postgres://user:secret@db.example/messaging?sslmode=verify-full',
+    'postgres://user:secret@db.example/messaging?sslmode=disable',
+    'postgres://user:secret@127.0.0.1/messaging',
+    'postgres://user:secret@127.3.2.1:6432/messaging?prepare=false',
+    'postgres://localhost/messaging',
+    'postgres://user:secret@[::1]:5432/messaging',
+    'postgres://user:secret@%2Fvar%2Frun%2Fpostgresql/messaging',
+  ])('is not warned of where that is decided, and this machine is not: %s', (url) => {
+    expect(warningsOf(url)).toEqual([]);
+  });
+});
+
+it.each([
+  ['postgres://h/d?sslmode=require', 'postgres://h/d'],
+  ['postgres://h/d?sslmode=require&prepare=false', 'postgres://h/d?prepare=false'],
+  ['postgres://h/d?prepare=false&sslmode=require', 'postgres://h/d?prepare=false'],
+  ['postgres://h/d?prepare=false&ssl=true&options=x', 'postgres://h/d?prepare=false&options=x'],
+  ['postgres://h/d', 'postgres://h/d'],
+])('the mode is taken out of %s and nothing else', (url, rest) => {
+  expect(withoutSslmode(url)).toBe(rest);
+});
+
+it('a mode that no driver knows is the strictest', () => {
+  expect(tlsOf('postgres://h/d?sslmode=sure')).toEqual({});
+  expect(tlsOf('postgres://h/d?ssl=true')).toEqual({});
+});
