@@ -22,6 +22,7 @@ export interface LoopOptions {
   readonly secrets: LocalSecrets;
   readonly trustedProxies?: readonly string[] | undefined;
   readonly webhookSecret?: string | undefined;
+  readonly tunnelTargets?: readonly string[] | undefined;
   /** The pace of sends: 1 is real, 0 none. */
   readonly sendScale: number;
   readonly reconcileIntervalMs: number;
@@ -63,6 +64,7 @@ export async function startLoop(options: LoopOptions): Promise<Loop> {
     webhookSecret: options.webhookSecret,
     ownData: options.ownData,
     onReset: options.onReset,
+    tunnelTargets: options.tunnelTargets,
     onTakenOver: options.onTakenOver,
     clock,
     logger: logger.child({ component: 'platform' }),

@@ -56,6 +56,7 @@ await runCommand(COMMAND, async ({ options, env, clock, print, warnOfTypo }) => 
       onReset: (info) => say(describeReset(info)),
       trustedProxies: settings.trustedProxies,
       webhookSecret: settings.webhookSecret,
+      tunnelTargets: settings.tunnelTargets,
       onTakenOver: () => void lifecycle.close().then(() => process.exit(1)),
       clock,
       logger,

@@ -31,6 +31,8 @@ export interface RunServiceOptions {
   readonly trustedProxies?: readonly string[] | undefined;
   /** Given to the connector's subscription in place of a random one. */
   readonly webhookSecret?: string | undefined;
+  /** Addresses, CIDR ranges and host names besides this machine that tunnels may lead to. */
+  readonly tunnelTargets?: readonly string[] | undefined;
   /** Absent: no connector is attached. */
   readonly connector?: AttachedConnector | undefined;
   /** How another start gets data of its own, for the message when this data is in use. */
@@ -92,9 +94,10 @@ export async function runService(options: RunServiceOptions): Promise<RunningSer
     await migrateSchema('platform', { url: databaseUrl, clock, logger });
     const database = openDatabase({ url: databaseUrl, name: 'platform', clock, logger });
     closers.push(() => database.close());
-    const ports = createSandboxPorts(
-      options.webhookSecret === undefined ? {} : { webhookSecret: options.webhookSecret },
-    );
+    const ports = createSandboxPorts({
+      ...(options.webhookSecret === undefined ? {} : { webhookSecret: options.webhookSecret }),
+      ...(options.tunnelTargets === undefined ? {} : { tunnelTargets: options.tunnelTargets }),
+    });
     const listensAt = storeValue(database, 'listens_at', z.url());
     const platform = await createPlatform({
       database,

@@ -17,6 +17,12 @@ const POSTGRES = ['postgres:', 'postgresql:'];
 const HTTP = ['https:', 'http:'];
 const HTTPS = ['https:'];
 
+const HOST_NAME = /^[a-z0-9]([a-z0-9._-]*[a-z0-9])?$/i;
+
+function isTunnelTarget(text: string): boolean {
+  return isAddressRange(text) || (HOST_NAME.test(text) && !/^[\d.]+$/.test(text));
+}
+
 const logLevel = setting.oneOf({
   description: 'How much is logged',
   values: LOG_LEVELS,
@@ -209,6 +215,14 @@ export function platformSettings() {
       unset: 'X-Forwarded-For is ignored',
       example: '10.0.0.0/8,fd00::/8',
     }),
+    PLATFORM_TUNNEL_TARGETS: setting.list({
+      description:
+        'Where tunnels of the sandbox (PUT /sandbox/v1/hosts/{host}) may lead besides this machine, a receiver in another container for example',
+      accepts: isTunnelTarget,
+      allowed: 'one or more IPv4 or IPv6 addresses, CIDR ranges or host names, separated by commas',
+      unset: 'tunnels lead to this machine only',
+      example: '172.16.0.0/12,crm',
+    }),
     WEBHOOK_SECRET: webhookSecret,
     LOG_LEVEL: logLevel,
   };
@@ -217,6 +231,6 @@ export function platformSettings() {
 /** Every setting there is: those of `npm start`, and the order of `.env.example`. */
 export function allSettings(env: Environment) {
   const { DATABASE_URL, ...connector } = connectorSettings(env);
-  const { PLATFORM_DATABASE_URL, PLATFORM_TRUSTED_PROXIES } = platformSettings();
-  return { DATABASE_URL, PLATFORM_DATABASE_URL, PLATFORM_TRUSTED_PROXIES, ...connector };
+  const { WEBHOOK_SECRET: _secret, LOG_LEVEL: _level, DATABASE_URL: _url, ...platform } = platformSettings();
+  return { DATABASE_URL, ...platform, ...connector };
 }

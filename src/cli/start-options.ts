@@ -9,6 +9,8 @@ export interface StartOptions {
   readonly databaseUrl: Secret | undefined;
   readonly platformDatabaseUrl: Secret | undefined;
   readonly trustedProxies: readonly string[] | undefined;
+  /** Besides this machine. */
+  readonly tunnelTargets: readonly string[] | undefined;
   readonly redisUrl: string | undefined;
   readonly webhookSecret: string | undefined;
   readonly reconcileIntervalMs: number;
@@ -42,6 +44,7 @@ export function startOptions(env: Environment, warn: (found: string, meant: stri
     databaseUrl,
     platformDatabaseUrl,
     trustedProxies: settings.PLATFORM_TRUSTED_PROXIES,
+    tunnelTargets: settings.PLATFORM_TUNNEL_TARGETS,
     redisUrl: settings.REDIS_URL?.reveal(),
     webhookSecret: settings.WEBHOOK_SECRET?.reveal(),
     reconcileIntervalMs: settings.RECONCILE_INTERVAL_MS,

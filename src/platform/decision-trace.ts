@@ -17,6 +17,8 @@ export interface DecisionTrace {
   readonly steps: readonly CheckStep[];
   /** Id of the credential that called; null until it is known. */
   readonly credentialId: string | null;
+  /** The workspace of that credential; null for an OAuth client, too. */
+  readonly workspaceId: string | null;
   /** Runs a part of the call; `passed` and `recognized` inside it write to this trace. */
   run<Result>(work: () => Result): Result;
   /** Ends the trace with what stopped the call. Later steps are not written. */
@@ -28,6 +30,7 @@ export interface DecisionTrace {
 interface OpenTrace {
   steps: CheckStep[];
   credentialId: string | null;
+  workspaceId: string | null;
   sealed: boolean;
 }
 
@@ -49,10 +52,10 @@ export function passed(check: CheckStep['check'], why?: string): void {
   trace.steps.push(stepOf(check, true, why));
 }
 
-/** Writes whose call this is. */
-export function recognized(credentialId: string): void {
+/** Writes whose call this is: which credential, and of which workspace if it is of one. */
+export function recognized(credentialId: string, workspaceId: string | null = null): void {
   const trace = current.getStore();
-  if (trace !== undefined && !trace.sealed) trace.credentialId = credentialId;
+  if (trace !== undefined && !trace.sealed) Object.assign(trace, { credentialId, workspaceId });
 }
 
 /** The check that an error stands for; null: no check refused, the service failed. */
@@ -67,13 +70,16 @@ function refusedBy(error: unknown): { check: CheckStep['check']; why: string } |
 }
 
 export function createDecisionTrace(): DecisionTrace {
-  const trace: OpenTrace = { steps: [], credentialId: null, sealed: false };
+  const trace: OpenTrace = { steps: [], credentialId: null, workspaceId: null, sealed: false };
   return {
     get steps() {
       return trace.steps;
     },
     get credentialId() {
       return trace.credentialId;
+    },
+    get workspaceId() {
+      return trace.workspaceId;
     },
     run: (work) => current.run(trace, work),
     refuse(error) {

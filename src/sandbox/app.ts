@@ -1,5 +1,5 @@
 import express, { type ErrorRequestHandler, type RequestHandler } from 'express';
-import { buildSandboxOpenApi } from '../contract/openapi.ts';
+import { buildSandboxOpenApi, buildServiceOpenApi } from '../contract/openapi.ts';
 import { SANDBOX_ENDPOINTS, type SandboxEndpointName } from '../contract/sandbox/endpoints.ts';
 import type { Logger } from '../runtime/logger/logger.ts';
 import { proxyConnector } from './connector-proxy.ts';
@@ -18,6 +18,8 @@ export interface SandboxAppOptions {
   readonly onServed?: (name: SandboxEndpointName) => void;
   readonly logger: Logger;
   readonly serverUrl: () => string;
+  /** `{base_url}` of the service, for its document. */
+  readonly serviceUrl: () => string;
   /** Hosts besides this machine's own names that may be asked for, without a port. */
   readonly allowedHosts?: readonly string[];
   /** Where `/connector` leads; null while none is attached. */
@@ -71,12 +73,15 @@ function createRoutes(options: SandboxAppOptions): express.Router {
     add(method, toRoute(path));
     router[method.toLowerCase() as Method](toRoute(path), handle);
   }
-  add('GET', '/openapi.json');
-  router.get('/openapi.json', (_request, response) => {
-    response.json(
-      buildSandboxOpenApi({ serverUrl: options.serverUrl(), only: served.map(([name]) => name) }),
-    );
-  });
+  const document = (path: string, build: () => object): void => {
+    add('GET', path);
+    router.get(path, (_request, response) => void response.json(build()));
+  };
+  document('/openapi.json', () =>
+    buildSandboxOpenApi({ serverUrl: options.serverUrl(), only: served.map(([name]) => name) }),
+  );
+  // Nothing under the address of the service knows of the sandbox, so its document stands here.
+  document('/service.openapi.json', () => buildServiceOpenApi({ serverUrl: options.serviceUrl() }));
   for (const [path, allowed] of methods) {
     router.all(path, (_request, response) => {
       response.setHeader('Allow', [...allowed].sort().join(', '));

@@ -27,13 +27,15 @@ export interface SandboxPorts {
 export interface SandboxPortsOptions {
   /** Issued by every `PUT /webhook` of the seeded workspace in place of a random secret. */
   readonly webhookSecret?: string;
+  /** Addresses, CIDR ranges and host names besides this machine that tunnels may lead to. */
+  readonly tunnelTargets?: readonly string[];
 }
 
 /** Made before the service; `createSandbox` takes the rest. */
-export function createSandboxPorts({ webhookSecret }: SandboxPortsOptions = {}): SandboxPorts {
+export function createSandboxPorts({ webhookSecret, tunnelTargets }: SandboxPortsOptions = {}): SandboxPorts {
   const faults = createFaultBoard();
   const calls = createCallBoard();
-  const hosts = createTunnelBoard();
+  const hosts = createTunnelBoard(tunnelTargets);
   const events = createEventHub();
   const ledgerListeners: (() => void)[] = [];
   let seededWorkspace: string | undefined;

@@ -109,7 +109,14 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
   let seed = stored ?? (await plant());
   await healSeed({ platform, database }, seed);
   ports.seeded(seed.workspaceId);
-  for (const { host, target } of (await storedTunnels.load()) ?? []) ports.hosts.put(host, target);
+  for (const tunnel of (await storedTunnels.load()) ?? []) {
+    try {
+      ports.hosts.put(tunnel.host, tunnel.target);
+    } catch (error) {
+      // What may be a target is decided at each start.
+      options.logger.warn({ err: error, ...tunnel }, 'a tunnel of an earlier start is not allowed any more');
+    }
+  }
 
   const info = (): SandboxInfo => ({
     ...options.addresses(),
@@ -139,6 +146,7 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
   return {
     app: createSandboxApp({
       logger: options.logger,
+      serviceUrl: () => options.addresses().baseUrl,
       serverUrl: () => new URL(SANDBOX_PREFIX, options.addresses().sandboxUrl).href,
       connector: () => {
         const { connectorUrl } = options.addresses();
@@ -150,7 +158,7 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
         getInfo: info,
         reset,
         ...clockEndpoints(platform),
-        ...faultEndpoints(ports.faults),
+        ...faultEndpoints(platform, ports.faults),
         ...accessEndpoints(platform),
         ...oauthEndpoints(platform),
         ...peopleEndpoints(platform),

@@ -1,19 +1,22 @@
 import { isIP } from 'node:net';
-import ipaddr from 'ipaddr.js';
+import { findEntry, isAddressRange } from '../platform/credentials/address-allowlist.ts';
 import type { TunnelHosts } from '../platform/webhooks/tunnel-hosts.ts';
 import { isPublicName } from '../platform/webhooks/webhook-url.ts';
+import { isLoopbackHost } from '../runtime/http-server/loopback.ts';
 import { SandboxError } from './sandbox-error.ts';
 
-/** Public hosts that lead to this machine. */
+/** Public hosts that lead to this machine, or to another target that was allowed. */
 export interface TunnelBoard extends TunnelHosts {
   /** A tunnel of the composition's own: `clear` brings it back. */
   pin(host: string, target: string): void;
-  /** Opens or moves a tunnel. Throws `invalid_request` for what is no public host or no local target. */
+  /** Opens or moves a tunnel. Throws `invalid_request` for what is no public host or no target that is allowed. */
   put(host: string, target: string): { host: string; target: string };
   /** False when there is no such tunnel. */
   remove(host: string): boolean;
   /** Those that `put` opened, to be found again after a restart. */
   list(): { host: string; target: string }[];
+  /** Those that are open, the pinned ones included, by name. */
+  all(): { host: string; target: string }[];
   /** Back to the pinned ones. */
   clear(): void;
 }
@@ -25,36 +28,44 @@ function normalizeHost(host: string): string | null {
   return isIP(name) === 0 && isPublicName(name) ? name : null;
 }
 
-function isLoopback(hostname: string): boolean {
+/** Whether a host is this machine, or one of the allowed addresses, ranges and names. */
+function isAllowed(hostname: string, allowed: readonly string[]): boolean {
+  if (isLoopbackHost(hostname)) return true;
   const bare = hostname.replace(/^\[|\]$/g, '');
-  return bare === 'localhost' || (isIP(bare) !== 0 && ipaddr.process(bare).range() === 'loopback');
+  if (isIP(bare) === 0) return allowed.some((name) => name.toLowerCase() === bare);
+  return findEntry(allowed.filter(isAddressRange), bare) !== null;
 }
 
-function normalizeTarget(target: string): string {
-  const refuse = (): never => {
-    const what = "must be 'http://', an address of this machine and a port, without a path";
+function normalizeTarget(target: string, allowed: readonly string[]): string {
+  const refuse = (what: string): never => {
     throw new SandboxError('invalid_request', `'target': ${what}.`, 'target');
   };
-  if (!URL.canParse(target)) return refuse();
-  const url = new URL(target);
-  const isBare = url.pathname === '/' && url.search === '' && url.hash === '' && url.username === '';
-  return url.protocol === 'http:' && isBare && isLoopback(url.hostname) ? url.origin : refuse();
+  const url = URL.canParse(target) ? new URL(target) : null;
+  const isBare = url?.pathname === '/' && url.search === '' && url.hash === '' && url.username === '';
+  if (url?.protocol !== 'http:' || !isBare) {
+    return refuse("must be 'http://', a host and a port, without a path");
+  }
+  if (isAllowed(url.hostname, allowed)) return url.origin;
+  return refuse(
+    'must be an address of this machine, or one that PLATFORM_TUNNEL_TARGETS allowed when the service was started',
+  );
 }
 
-export function createTunnelBoard(): TunnelBoard {
+/** `allowed`: addresses, CIDR ranges and host names besides this machine that tunnels may lead to. */
+export function createTunnelBoard(allowed: readonly string[] = []): TunnelBoard {
   const pinned = new Map<string, string>();
   const opened = new Map<string, string>();
   const closed = new Set<string>();
 
   return {
     target: (host) => opened.get(host) ?? (closed.has(host) ? undefined : pinned.get(host)),
-    pin: (host, target) => void pinned.set(normalizeHost(host) ?? host, normalizeTarget(target)),
+    pin: (host, target) => void pinned.set(normalizeHost(host) ?? host, normalizeTarget(target, allowed)),
     put(host, target) {
       const name = normalizeHost(host);
       if (name === null) {
         throw new SandboxError('invalid_request', "'host': must be the name of a public host.", 'host');
       }
-      const origin = normalizeTarget(target);
+      const origin = normalizeTarget(target, allowed);
       opened.set(name, origin);
       return { host: name, target: origin };
     },
@@ -66,6 +77,10 @@ export function createTunnelBoard(): TunnelBoard {
       return true;
     },
     list: () => [...opened].map(([host, target]) => ({ host, target })),
+    all() {
+      const open = new Map([...[...pinned].filter(([host]) => !closed.has(host)), ...opened]);
+      return [...open].sort().map(([host, target]) => ({ host, target }));
+    },
     clear() {
       opened.clear();
       closed.clear();

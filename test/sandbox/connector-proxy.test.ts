@@ -21,6 +21,7 @@ describe('/connector on the sandbox', () => {
     const app = createSandboxApp({
       handlers: {},
       logger: silentLogger,
+      serviceUrl: () => 'http://127.0.0.1/api/v1',
       serverUrl: () => 'http://127.0.0.1/sandbox/v1',
       connector: () => ({ url: target, token: TOKEN }),
     });

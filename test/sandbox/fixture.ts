@@ -26,7 +26,7 @@ export interface TestSandbox {
     body?: unknown,
     headers?: Readonly<Record<string, string>>,
   ): Promise<SandboxAnswer>;
-  /** Another sandbox over the same database, as after a restart. */
+  /** Another sandbox over the same database, as after a restart without options. */
   again(): Promise<{ sandbox: Sandbox; ports: SandboxPorts }>;
   close(): Promise<void>;
 }
@@ -37,13 +37,18 @@ export interface TestSandboxOptions {
   /** Draws in [0, 1), in place of those of the sandbox. */
   readonly random?: () => number;
   readonly webhookSecret?: string;
+  readonly tunnelTargets?: readonly string[];
   readonly connector?: AttachedConnector;
   readonly allowedHosts?: readonly string[];
 }
 
 export async function startTestSandbox(options: TestSandboxOptions = {}): Promise<TestSandbox> {
   const { webhookSecret, clock, sendScale, random, connector, allowedHosts } = options;
-  const makePorts = () => createSandboxPorts(webhookSecret === undefined ? {} : { webhookSecret });
+  const makePorts = ({ tunnelTargets } = options) =>
+    createSandboxPorts({
+      ...(webhookSecret === undefined ? {} : { webhookSecret }),
+      ...(tunnelTargets === undefined ? {} : { tunnelTargets }),
+    });
   const ports = makePorts();
   const service = await startTestPlatform({
     ports: { ...ports.platform, ...(random === undefined ? {} : { random }) },
@@ -111,7 +116,7 @@ export async function startTestSandbox(options: TestSandboxOptions = {}): Promis
         outgoing.end(payload);
       }),
     async again() {
-      const fresh = makePorts();
+      const fresh = makePorts({});
       return { sandbox: await make(fresh), ports: fresh };
     },
     async close() {

@@ -1,7 +1,10 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { OpenApiDocument } from '../../src/contract/openapi/document.ts';
 import { createdApiKey } from '../../src/contract/sandbox/access.ts';
 import { delivery, ledgerEntry } from '../../src/contract/sandbox/deliveries.ts';
 import { sandboxInfo } from '../../src/contract/sandbox/info.ts';
+import type { DeliveryRecord } from '../../src/platform/webhooks/delivery-record.ts';
+import { presentDelivery } from '../../src/sandbox/endpoints/delivery-endpoints.ts';
 import { readExactly } from '../support/platform.ts';
 import { proves } from '../support/proves.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
@@ -268,6 +271,21 @@ describe('the sandbox', () => {
       expect(await ids(`limit=3&cursor=${page.nextCursor}`)).toEqual([all[3]]);
     });
 
+    it('are listed of one workspace', async () => {
+      const { body: made } = await test.call('POST', '/workspaces', { kind: 'standalone' });
+      const { id } = made.workspace;
+      const phone = { provider: 'qr', phoneNumber: '447700900555' };
+      const { body: added } = await test.call('POST', `/workspaces/${id}/connections`, phone);
+      for (const connectionId of [await firstQr(), added.connection.id]) await write(connectionId);
+      const pending = (await test.call('GET', `/deliveries?workspaceId=${id}`)).body.entries;
+      await test.service.platform.delivery.settle();
+      const over = (await test.call('GET', `/deliveries?workspaceId=${id}`)).body.entries;
+      for (const entries of [pending, over]) {
+        expect(entries).toMatchObject([{ workspaceId: id, connectionId: added.connection.id }]);
+      }
+      expect((await test.call('GET', '/deliveries')).body.entries).toHaveLength(2);
+    });
+
     it('say that there was no webhook', async () => {
       await write(await firstQr());
       await test.service.platform.delivery.settle();
@@ -321,6 +339,16 @@ describe('the sandbox', () => {
       payload: { message: { id: ids[0] } },
     });
     expect(all[0].status).toBeUndefined();
+
+    const seqs = async (query: string): Promise<[number[], string | undefined]> => {
+      const { entries, nextCursor } = (await test.call('GET', `/ledger?${query}`)).body;
+      return [entries.map(({ seq }: { seq: number }) => seq), nextCursor];
+    };
+    expect(await seqs('order=newest&limit=3')).toEqual([[5, 4, 3], '3']);
+    expect(await seqs('order=newest&limit=3&before=3')).toEqual([[2, 1], undefined]);
+    expect(await seqs('order=newest&after=3')).toEqual([[5, 4], undefined]);
+    expect(await seqs('before=3')).toEqual([[1, 2], undefined]);
+    expect(await seqs('order=oldest&after=4')).toEqual([[5], undefined]);
   });
 
   describe('tunnels', () => {
@@ -354,6 +382,43 @@ describe('the sandbox', () => {
       expect({ status, field: body.field }).toEqual({ status: 400, field: 'target' });
     });
 
+    it('are listed, with those of the composition', async () => {
+      test.ports.hosts.pin('connector.example.com', 'http://127.0.0.1:4020');
+      await test.call('PUT', '/hosts/crm.example.com', { target: receiver.origin });
+      const connector = { host: 'connector.example.com', target: 'http://127.0.0.1:4020' };
+      const crm = { host: 'crm.example.com', target: receiver.origin };
+      expect((await test.call('GET', '/hosts')).body).toEqual({ entries: [connector, crm] });
+      await test.call('DELETE', '/hosts/connector.example.com');
+      expect((await test.call('GET', '/hosts')).body).toEqual({ entries: [crm] });
+    });
+
+    it('are what the record of an attempt to an unknown name asks for', () => {
+      const record: DeliveryRecord = {
+        id: 1,
+        eventId: 1,
+        subscriptionId: 'cworkspace',
+        workspaceId: 'cworkspace',
+        event: 'message.received',
+        connectionId: 'cconnection',
+        messageId: 'cmessage',
+        url: 'https://Acme.example:8443/hooks?a=1',
+        outcome: 'pending',
+        reason: null,
+        held: false,
+        createdAt: 0,
+        headers: {},
+        body: '{}',
+        attempts: [
+          { at: 0, ms: 1, error: 'name_not_resolved' },
+          { at: 0, ms: 1, error: 'timeout' },
+        ],
+      };
+      expect(presentDelivery(record).attempts.map(({ error }) => error)).toEqual([
+        'name_not_resolved; PUT /sandbox/v1/hosts/acme.example opens a tunnel',
+        'timeout',
+      ]);
+    });
+
     it('of the composition come back with a reset, those of people go', async () => {
       test.ports.hosts.pin('connector.example.com', 'http://127.0.0.1:4020');
       await test.call('DELETE', '/hosts/connector.example.com');
@@ -363,6 +428,40 @@ describe('the sandbox', () => {
       expect(test.ports.hosts.target('connector.example.com')).toBe('http://127.0.0.1:4020');
       expect(test.ports.hosts.target('crm.example.com')).toBeUndefined();
     });
+  });
+
+  it('has the pace of sends to read', async () => {
+    await test.call('PUT', '/timing', { sendScale: 0.5 });
+    expect((await test.call('GET', '/timing')).body).toEqual({ sendScale: 0.5 });
+  });
+
+  it('has the OpenAPI document of the service, at its own address', async () => {
+    const answer = await fetch(`http://127.0.0.1:${test.port}/sandbox/v1/service.openapi.json`);
+    const { info, servers, paths } = (await answer.json()) as OpenApiDocument;
+    expect([answer.status, info.title]).toEqual([200, 'Messaging service']);
+    expect(servers).toEqual([{ url: `${test.service.origin}/api/v1` }]);
+    expect(Object.values(paths).flatMap((methods) => Object.keys(methods))).toHaveLength(14);
+  });
+
+  it('adds a connection with a warm-up where it is told to, and without one where not', async () => {
+    const { workspaceId, apiKey: key } = test.sandbox.seed;
+    const add = (fields: object) => test.call('POST', `/workspaces/${workspaceId}/connections`, fields);
+    const sendUntilRefused = async (connectionId: string): Promise<number[]> => {
+      const statuses: number[] = [];
+      for (let count = 0; count < 31; count += 1) {
+        const body = { connectionId, to: '491700000004', text: 'hello' };
+        statuses.push((await test.service.call('POST', '/messages', { key, body })).status);
+      }
+      return [...new Set(statuses)];
+    };
+    const fresh = await add({ provider: 'qr', phoneNumber: '447700900601', warmup: true });
+    expect(await sendUntilRefused(fresh.body.connection.id)).toEqual([200, 429]);
+    const old = await add({ provider: 'qr', phoneNumber: '447700900602' });
+    expect(await sendUntilRefused(old.body.connection.id)).toEqual([200]);
+    const twice = await add({ provider: 'qr', phoneNumber: '447700900602' });
+    expect(twice.status).toBe(201);
+    const cloud = await add({ provider: 'cloud_api', phoneNumber: '447700900603', warmup: true });
+    expect(cloud).toMatchObject({ status: 400, body: { field: 'warmup' } });
   });
 
   describe('access', () => {
@@ -423,6 +522,42 @@ describe('the sandbox', () => {
       expect(body).toEqual({ status: 'expired', expiresAt });
       expect((await listConnections()).map(({ id }) => id)).not.toContain(connectionId);
     });
+  });
+});
+
+describe('targets of tunnels that were allowed at the start', () => {
+  let test: TestSandbox;
+  beforeAll(async () => {
+    test = await startTestSandbox({ tunnelTargets: ['10.1.0.0/16', 'fd00::/8', 'crm', '192.168.7.7'] });
+  });
+  afterAll(() => test.close());
+  const put = (target: string) => test.call('PUT', '/hosts/crm.example.com', { target });
+
+  it.each([
+    'http://10.1.2.3:3000',
+    'http://[fd00::5]:3000',
+    'http://crm:3000',
+    'http://CRM',
+    'http://192.168.7.7:1',
+    'http://127.0.0.1:4020',
+    'http://localhost:4020',
+  ])('are %s', async (target) => {
+    expect((await put(target)).status).toBe(200);
+  });
+
+  it.each(['http://10.2.2.3:3000', 'http://crm.internal:3000', 'http://169.254.169.254', 'https://crm:3000'])(
+    'are not %s',
+    async (target) => {
+      const { status, body } = await put(target);
+      expect({ status, field: body.field }).toEqual({ status: 400, field: 'target' });
+    },
+  );
+
+  it('are forgotten by a start that allows them no more', async () => {
+    await put('http://10.1.2.3:3000');
+    await test.call('PUT', '/hosts/other.example.com', { target: 'http://127.0.0.1:4020' });
+    const { ports } = await test.again();
+    expect(ports.hosts.list()).toEqual([{ host: 'other.example.com', target: 'http://127.0.0.1:4020' }]);
   });
 });
 

@@ -65,6 +65,7 @@ describe('tool calls in the sandbox', () => {
       path: '/api/mcp',
       tool: 'send_messaging_message',
       credential: grantId,
+      workspaceId: expect.any(String),
       status: 200,
       code: null,
       ms: 0,

@@ -51,7 +51,8 @@ export const ACCESS_ENDPOINTS = {
   addConnection: {
     method: 'POST',
     path: '/workspaces/{id}/connections',
-    summary: 'Adds a paired connection, as a portal admin or embedded signup would.',
+    summary:
+      'Adds a paired connection, as a portal admin or embedded signup would. Its number has no warm-up unless told.',
     body: { schema: connections.addConnectionRequest, required: true },
     answers: [{ status: 201, description: 'Added.', schema: connections.addedConnection }],
     errors: onExisting,

@@ -48,6 +48,13 @@ export const DELIVERY_ENDPOINTS = {
     answers: [{ status: 200, description: 'A page.', schema: deliveries.ledger }],
     errors: [...READ_ERRORS, 'invalid_request'],
   },
+  listHosts: {
+    method: 'GET',
+    path: '/hosts',
+    summary: 'Lists the tunnels that are open.',
+    answers: [{ status: 200, description: 'All of them.', schema: deliveries.tunnelHostList }],
+    errors: READ_ERRORS,
+  },
   putHost: {
     method: 'PUT',
     path: '/hosts/{host}',

@@ -56,6 +56,13 @@ export const TIME_ENDPOINTS = {
     answers: [{ status: 200, description: 'Soonest first.', schema: clock.dueTimerList }],
     errors: [...READ_ERRORS, 'invalid_request'],
   },
+  getTiming: {
+    method: 'GET',
+    path: '/timing',
+    summary: 'Reads the pace of sends.',
+    answers: [{ status: 200, description: 'The pace.', schema: clock.timing }],
+    errors: READ_ERRORS,
+  },
   setTiming: {
     method: 'PUT',
     path: '/timing',

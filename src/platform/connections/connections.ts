@@ -5,7 +5,8 @@ import type { ChangeState } from '../state-change.ts';
 import { applyTransition } from './apply-transition.ts';
 import { ensureDefault } from './default-connection.ts';
 import { insertConnection } from './insert-connection.ts';
-import { noteKnownNumber } from './pairing/paired-numbers.ts';
+import { noteKnownNumber, startWarmup } from './pairing/paired-numbers.ts';
+import { type Connection, readConnection } from './read-connections.ts';
 import { lockWorkspace } from './workspaces.ts';
 
 /** A connection made outside the API, by embedded signup or a portal admin: already paired and live. */
@@ -17,24 +18,30 @@ export interface PairedConnection {
   readonly label?: string;
   /** False leaves a connection of a portal workspace without its API add-on. */
   readonly addon?: boolean;
+  /** True: a number that is new to the network, with its warm-up; for `qr`. Default: one with a past. */
+  readonly warmup?: boolean;
 }
 
 /** Connections, as people outside the API make them. */
 export interface Connections {
   /** The first of a workspace becomes its default. Throws `not_found` for an unknown workspace. */
   createPaired(workspaceId: string, input: PairedConnection): Promise<{ id: string }>;
+  /** A connection, whosever it is. Throws `not_found`. */
+  read(id: string): Promise<Connection>;
 }
 
 export function createConnections(changeState: ChangeState): Connections {
   return {
-    createPaired: (workspaceId, { provider, phoneNumber, label = phoneNumber, addon = true }) =>
+    read: (id) => changeState(({ tx, now }) => readConnection(tx, id, now)),
+    createPaired: (workspaceId, { provider, phoneNumber, label = phoneNumber, ...more }) =>
       changeState(async (change) => {
         await lockWorkspace(change.tx, workspaceId);
         const id = await insertConnection(change, { workspaceId, provider, label });
         await networkSessions.open(change, id);
         await applyTransition(change, id, 'paired', { phoneNumber });
-        await noteKnownNumber(change, workspaceId, phoneNumber);
-        await attachSlot(change, { workspaceId, connectionId: id, addon });
+        if (more.warmup === true) await startWarmup(change, { id, workspaceId }, phoneNumber);
+        else await noteKnownNumber(change, workspaceId, phoneNumber);
+        await attachSlot(change, { workspaceId, connectionId: id, addon: more.addon ?? true });
         await ensureDefault(change, workspaceId);
         return { id };
       }),

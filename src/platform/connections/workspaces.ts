@@ -15,6 +15,7 @@ export interface Workspace {
 export interface Workspaces {
   /** `slots`: how many numbers may pair with a licence; absent: the assumed default. */
   create(input: { readonly kind: WorkspaceKind; readonly slots?: number }): Promise<Workspace>;
+  exists(id: string): Promise<boolean>;
 }
 
 export function createWorkspaces(changeState: ChangeState): Workspaces {
@@ -28,6 +29,11 @@ export function createWorkspaces(changeState: ChangeState): Workspaces {
           [id, kind, slots, now],
         );
         return { id, kind };
+      }),
+    exists: (id) =>
+      changeState(async ({ tx }) => {
+        const found = await tx.query('SELECT 1 FROM platform.workspaces WHERE id = $1', [id]);
+        return found.length > 0;
       }),
   };
 }

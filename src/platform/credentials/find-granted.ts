@@ -60,7 +60,7 @@ export async function findGranted(
     [claims.grantId],
   );
   if (row === undefined || row.app_id !== claims.appId) refuse('its grant is gone');
-  recognized(claims.grantId);
+  recognized(claims.grantId, row.workspace_id);
   if (row.revoked_at !== null) refuse('its grant was revoked');
   if (!row.enabled) refuse('its app is switched off');
   return {

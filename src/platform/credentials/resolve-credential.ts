@@ -38,7 +38,7 @@ async function findKey(db: Queryable, token: string): Promise<Credential> {
     [hashKey(token)],
   );
   if (row === undefined) throw new PlatformError('invalid_key', { why: 'no key has this value' });
-  recognized(row.id);
+  recognized(row.id, row.workspace_id);
   if (row.revoked_at !== null) throw new PlatformError('invalid_key', { why: 'the key was revoked' });
   return {
     kind: 'api_key',

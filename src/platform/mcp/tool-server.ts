@@ -119,7 +119,7 @@ export function createToolServer(options: Options): ToolServer {
 
   const serve = async (request: Request, response: Response, onStanding: () => void): Promise<void> => {
     const { method, path } = request;
-    const faults = port.decide({ method, path });
+    const faults = await port.decide({ method, path });
     if (path === TOOLS_PATH) await callTools(request, response, faults, onStanding);
     else if (method === 'GET') writeOauthAnswer(response, documentAnswer(describeResource(baseUrls())));
     else

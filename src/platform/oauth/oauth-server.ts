@@ -85,7 +85,7 @@ export function createOauthServer(options: Options): OauthServer {
   /** One request from fault to answer, and its record. */
   const serve = async (request: Request, response: Response): Promise<void> => {
     const { method, path } = request;
-    const faults = port.decide({ method, path });
+    const faults = await port.decide({ method, path });
     const report = openCallReport(request, { clock, systemClock, faults, onCall });
     const answered = await decide(request, faults, report.trace);
     const lost = answered === null || findFault(faults, 'lost_answer') !== undefined;

@@ -19,10 +19,18 @@ type Effect =
 /** What may go wrong with one call, decided outside the service. `name` is for the record of the call. */
 export type ApiFault = Effect & { readonly name?: string };
 
-/** Port: decides once per call, before anything is read of it. The service itself has no faults. */
+/** A call as faults see it. */
+export interface FaultyCall {
+  readonly method: string;
+  /** Relative to the base URL, `/messages` say. */
+  readonly path: string;
+  /** Looks up whose credential came with it; null where it is of no workspace. Absent where nobody can tell yet. */
+  readonly workspaceId?: () => Promise<string | null>;
+}
+
+/** Port: decides once per call, before anything is done for it. The service itself has no faults. */
 export interface ApiFaults {
-  /** `path` is relative to the base URL, `/messages` say. */
-  decide(call: { readonly method: string; readonly path: string }): readonly ApiFault[];
+  decide(call: FaultyCall): readonly ApiFault[] | Promise<readonly ApiFault[]>;
 }
 
 export const noApiFaults: ApiFaults = { decide: () => [] };

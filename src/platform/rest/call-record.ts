@@ -14,6 +14,8 @@ export interface CallRecord {
   readonly tool?: string;
   /** Of the key, the grant or the OAuth client; null when none was recognized. */
   readonly credentialId: string | null;
+  /** The workspace of the credential; null when none was recognized, and for OAuth clients. */
+  readonly workspaceId: string | null;
   /** Null: no answer was written, the connection was reset. */
   readonly status: number | null;
   /** The code of a refusal, in the body, the redirect or for a page. */

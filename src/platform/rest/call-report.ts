@@ -45,6 +45,7 @@ export function openCallReport(
         path: recordedPath(path),
         ...(report.tool === null ? {} : { tool: report.tool }),
         credentialId: trace.credentialId,
+        workspaceId: trace.workspaceId,
         status,
         code: report.code,
         ms: systemClock.elapsed() - began,

@@ -2,6 +2,7 @@ import type { Request, Response } from 'express';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
+import { resolveCredential } from '../credentials/resolve-credential.ts';
 import type { DecisionTrace } from '../decision-trace.ts';
 import type { AccessTokens } from '../oauth/access-tokens.ts';
 import { PlatformError } from '../platform-error.ts';
@@ -102,7 +103,12 @@ export function createCallServer(options: Options): CallServer {
   /** One call from fault to answer, and its record. */
   const serve = async (request: Request, response: Response): Promise<void> => {
     const { method, path } = request;
-    const faults = port.decide({ method, path });
+    const workspaceId = (): Promise<string | null> =>
+      resolveCredential({ database, tokens }, request.headersDistinct['authorization']).then(
+        (credential) => credential.workspaceId,
+        () => null,
+      );
+    const faults = await port.decide({ method, path, workspaceId });
     const report = openCallReport(request, { clock, systemClock, faults, onCall });
     const { trace } = report;
     const answer = await decide(request, faults, trace).catch((error: unknown) => failed(error, trace));

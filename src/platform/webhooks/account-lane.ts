@@ -10,6 +10,7 @@ import { HeldDeliveries, type Holdable } from './held-deliveries.ts';
 import type { RecordedEvent } from './ledger.ts';
 import { findFault, makeAttempt } from './make-attempt.ts';
 import type { Receivers } from './receivers.ts';
+import { ReorderPile } from './reorder-pile.ts';
 import { type AttemptResult, isSuccess } from './send-attempt.ts';
 import { signEvent } from './sign-event.ts';
 import type { WebhookFault, WebhookFaults } from './webhook-faults.ts';
@@ -50,8 +51,7 @@ export class AccountLane {
   /** What begins as soon as there is a place: retries, held attempts, repetitions. */
   readonly #due = new Fifo<() => void>();
   readonly #active = new Map<number, ActiveDelivery>();
-  /** Kept back by a fault until another event has overtaken them. */
-  readonly #overtakable = new Set<ActiveDelivery>();
+  readonly #reordered: ReorderPile;
   readonly #held = new HeldDeliveries();
   /** Ends a repetition that is not over. */
   readonly #repetitions = new Set<() => void>();
@@ -62,6 +62,7 @@ export class AccountLane {
     const { clock, receivers, limits } = options;
     this.#options = options;
     this.#slots = new AttemptSlots({ clock, receivers, limit: limits.attempts });
+    this.#reordered = new ReorderPile({ clock, release: (delivery) => this.#becomeDue(delivery) });
     this.#backlog = new Backlog({
       limits,
       load: options.load,
@@ -162,6 +163,7 @@ export class AccountLane {
     this.#backlog.clear();
     this.#due.clear();
     this.#held.clear();
+    this.#reordered.clear();
     for (const stop of [...this.#repetitions]) stop();
     for (const delivery of [...this.#active.values()]) {
       this.#active.delete(delivery.id);
@@ -220,8 +222,8 @@ export class AccountLane {
     const reorder = findFault(faults, 'reorder');
     const ms = (findFault(faults, 'delay')?.ms ?? 0) + (reorder?.ms ?? 0);
     if (ms === 0) return false;
-    if (reorder !== undefined) this.#overtakable.add(delivery);
-    this.#later(delivery, ms);
+    if (reorder === undefined) this.#later(delivery, ms);
+    else this.#reordered.keep(delivery, ms);
     return true;
   }
 
@@ -230,7 +232,6 @@ export class AccountLane {
   }
 
   #becomeDue(delivery: ActiveDelivery): void {
-    this.#overtakable.delete(delivery);
     this.#due.push(() => this.#begin(delivery));
     this.pump();
   }
@@ -238,6 +239,7 @@ export class AccountLane {
   /** After an attempt: over, or the next one after its delay. */
   #decide(delivery: ActiveDelivery, result: AttemptResult): void {
     if (!this.#active.has(delivery.id)) return;
+    this.#reordered.attempted(delivery);
     if (isSuccess(result)) this.#finish(delivery, { outcome: 'delivered', reason: null });
     else if (delivery.made >= LIMITS.webhookAttempts) {
       this.#finish(delivery, { outcome: 'dropped', reason: null });
@@ -250,24 +252,16 @@ export class AccountLane {
 
   #finish(delivery: ActiveDelivery, end: DeliveryEnd): void {
     this.#active.delete(delivery.id);
-    this.#overtakable.delete(delivery);
+    this.#reordered.remove(delivery);
     this.#held.forget(delivery.id);
     this.#writeDown(delivery, end);
-    if (end.outcome === 'delivered') this.#letOvertaken();
+    if (end.outcome === 'delivered') this.#reordered.delivered(delivery.id);
     this.#tellIdle();
   }
 
   #writeDown(delivery: ActiveDelivery, end: DeliveryEnd): void {
     this.#options.log.add(finished(delivery, end));
     this.#tell(delivery, end);
-  }
-
-  /** Another event has overtaken those that were kept back for it. */
-  #letOvertaken(): void {
-    for (const delivery of [...this.#overtakable]) {
-      delivery.stop();
-      this.#becomeDue(delivery);
-    }
   }
 
   #view<Delivery extends Waiting>(delivery: Delivery): Holdable<Delivery> {

@@ -135,6 +135,15 @@ async function numberLedger(db: Queryable): Promise<void> {
   }
 }
 
+/** A part of the ledger, and the end that reading it begins with. */
+export interface LedgerRange {
+  /** Default: the beginning. */
+  readonly after?: number;
+  /** Default: the end. */
+  readonly before?: number;
+  readonly newestFirst?: boolean;
+}
+
 /** The truth to compare a receiver with. */
 export interface Ledger {
   /**
@@ -142,36 +151,42 @@ export interface Ledger {
    * first: nobody but readers needs the numbers, so delivery never pays for them.
    */
   read(after: number, limit: number): Promise<LedgerEntry[]>;
+  /** The same between two `seq`, neither included, from whichever end. */
+  readBetween(range: LedgerRange, limit: number): Promise<LedgerEntry[]>;
   /** The last `seq`, after what was committed since the last read is numbered; 0 when there is none. */
   lastSeq(): Promise<number>;
 }
 
 export function createLedger({ database }: { readonly database: Queryable }): Ledger {
+  const readBetween: Ledger['readBetween'] = async ({ after, before, newestFirst = false }, limit) => {
+    await numberLedger(database);
+    const rows = await database.query<Omit<EventRow, 'app_ids'> & { readonly seq: number }>(
+      `SELECT id, seq, workspace_id, connection_id, message_id, event, status, at, body
+       FROM platform.ledger WHERE seq > $1::bigint AND seq < $2::bigint
+       ORDER BY seq ${newestFirst ? 'DESC' : 'ASC'} LIMIT $3::integer`,
+      [after ?? 0, before ?? Number.MAX_SAFE_INTEGER, limit],
+    );
+    return rows.map((row) => ({
+      seq: row.seq,
+      at: row.at,
+      workspaceId: row.workspace_id,
+      connectionId: row.connection_id,
+      messageId: row.message_id,
+      event: row.event,
+      status: row.status,
+      payload: JSON.parse(row.body),
+    }));
+  };
+
   return {
+    readBetween,
+    read: (after, limit) => readBetween({ after }, limit),
     async lastSeq() {
       await numberLedger(database);
       const [row] = await database.query<{ last_seq: number }>(
         'SELECT last_seq FROM platform.ledger_position',
       );
       return row?.last_seq ?? 0;
-    },
-    async read(after, limit) {
-      await numberLedger(database);
-      const rows = await database.query<Omit<EventRow, 'app_ids'> & { readonly seq: number }>(
-        `SELECT id, seq, workspace_id, connection_id, message_id, event, status, at, body
-         FROM platform.ledger WHERE seq > $1::bigint ORDER BY seq LIMIT $2::integer`,
-        [after, limit],
-      );
-      return rows.map((row) => ({
-        seq: row.seq,
-        at: row.at,
-        workspaceId: row.workspace_id,
-        connectionId: row.connection_id,
-        messageId: row.message_id,
-        event: row.event,
-        status: row.status,
-        payload: JSON.parse(row.body),
-      }));
     },
   };
 }

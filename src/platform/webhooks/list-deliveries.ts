@@ -10,6 +10,7 @@ import { deliveryHeaders } from './shape-attempt.ts';
 /** Which deliveries to list, newest first. `before` is an id: only older ones. */
 export interface DeliveryFilter {
   readonly event?: EventType;
+  readonly workspaceId?: string;
   readonly connectionId?: string;
   readonly outcome?: DeliveryOutcome;
   readonly before?: number;
@@ -110,6 +111,7 @@ async function listPending(
       const event = byId.get(candidate.eventId);
       if (event === undefined) continue;
       if (filter.event !== undefined && event.event !== filter.event) continue;
+      if (filter.workspaceId !== undefined && event.workspaceId !== filter.workspaceId) continue;
       if (filter.connectionId !== undefined && event.connectionId !== filter.connectionId) continue;
       found.push(viewDelivery(candidate, event));
     }
@@ -124,13 +126,14 @@ async function listFinished(db: Queryable, filter: DeliveryFilter): Promise<Deli
     `${SELECT}
      WHERE d.id < $1::bigint
        AND ($2::text IS NULL OR l.event = $2) AND ($3::text IS NULL OR l.connection_id = $3)
-       AND ($4::text IS NULL OR d.outcome = $4)
-     ORDER BY d.id DESC LIMIT $5::integer`,
+       AND ($4::text IS NULL OR d.outcome = $4) AND ($5::text IS NULL OR l.workspace_id = $5)
+     ORDER BY d.id DESC LIMIT $6::integer`,
     [
       filter.before ?? Number.MAX_SAFE_INTEGER,
       filter.event ?? null,
       filter.connectionId ?? null,
       filter.outcome ?? null,
+      filter.workspaceId ?? null,
       filter.limit,
     ],
   );

@@ -7,7 +7,7 @@ type Effect =
   | { readonly type: 'duplicate'; readonly times: number }
   /** The attempt leaves `ms` later, as it was signed. */
   | { readonly type: 'delay'; readonly ms: number }
-  /** The attempt leaves after another event of its account was delivered, at the latest after `ms`. */
+  /** The attempt leaves after a later event of its account was delivered, or in reverse after `ms` at most. */
   | { readonly type: 'reorder'; readonly ms: number }
   /** One byte of the body is altered after signing. */
   | { readonly type: 'tamper_body' }

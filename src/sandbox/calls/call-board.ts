@@ -12,6 +12,7 @@ export interface CallFilter {
   readonly code?: string;
   /** May end in `*`. */
   readonly path?: string;
+  readonly workspaceId?: string;
   readonly before?: number;
   readonly limit: number;
 }
@@ -34,7 +35,7 @@ interface Numbered {
 }
 
 function present(call: CallRecord, position: number): ApiCall {
-  const { at, method, path, tool, credentialId, status, code, ms, trace, faults } = call;
+  const { at, method, path, tool, credentialId, workspaceId, status, code, ms, trace, faults } = call;
   return {
     id: String(position),
     at: toIso(at),
@@ -42,6 +43,7 @@ function present(call: CallRecord, position: number): ApiCall {
     path,
     ...(tool === undefined ? {} : { tool }),
     credential: credentialId,
+    workspaceId,
     status,
     code,
     ms: Math.round(ms * 10) / 10,
@@ -65,11 +67,12 @@ export function createCallBoard(most: number = MOST_CALLS): CallBoard {
       for (const listener of listeners) listener(entry);
     },
 
-    list({ code, path, before = Number.POSITIVE_INFINITY, limit }) {
+    list({ code, path, workspaceId, before = Number.POSITIVE_INFINITY, limit }) {
       const fits = ({ position: at, entry }: Numbered): boolean =>
         at < before &&
         (code === undefined || entry.code === code) &&
-        (path === undefined || matchesPath(path, entry.path));
+        (path === undefined || matchesPath(path, entry.path)) &&
+        (workspaceId === undefined || entry.workspaceId === workspaceId);
       const newestFirst = kept.slice(-most).reverse().filter(fits);
       return pageOf(
         newestFirst,

@@ -6,9 +6,9 @@ import { givenFields } from './given-fields.ts';
 /** Calls to the service, and why they were answered so. */
 export function callEndpoints(board: CallBoard) {
   return {
-    listCalls({ query: { code, path, limit, cursor } }) {
+    listCalls({ query: { limit, cursor, ...filter } }) {
       const before = cursor === undefined ? undefined : readCursor(cursor);
-      return board.list({ limit, ...givenFields({ code, path, before }) });
+      return board.list({ limit, ...givenFields({ ...filter, before }) });
     },
   } satisfies Handlers;
 }

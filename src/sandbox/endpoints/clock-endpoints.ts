@@ -27,6 +27,7 @@ export function clockEndpoints({ time, timing }: Platform) {
     async listDue({ query: { limit } }) {
       return { entries: (await time.due(limit)).map(presentTimer) };
     },
+    getTiming: () => ({ sendScale: timing.sendScale }),
     setTiming({ body: { sendScale } }) {
       timing.setSendScale(sendScale);
       return { sendScale: timing.sendScale };

@@ -9,6 +9,12 @@ import type { Handlers } from '../serve-endpoint.ts';
 import { givenFields } from './given-fields.ts';
 import { toIso } from './times.ts';
 
+/** A failed attempt to a name that leads nowhere can be helped here: by a tunnel. */
+function explainError(error: string, url: string | null): string {
+  if (error !== 'name_not_resolved' || url === null) return error;
+  return `${error}; PUT /sandbox/v1/hosts/${new URL(url).hostname} opens a tunnel`;
+}
+
 /** A delivery as the control API shows it. */
 export function presentDelivery(record: DeliveryRecord): DeliveryAnswer {
   const { id, event, connectionId, messageId, url, outcome, reason, held, createdAt, headers, body } = record;
@@ -16,6 +22,7 @@ export function presentDelivery(record: DeliveryRecord): DeliveryAnswer {
   return {
     id: String(id),
     event,
+    workspaceId,
     connectionId,
     messageId,
     subscription: { kind: subscriptionId === workspaceId ? 'workspace' : 'app', id: subscriptionId },
@@ -26,9 +33,10 @@ export function presentDelivery(record: DeliveryRecord): DeliveryAnswer {
     createdAt: toIso(createdAt),
     headers: { ...headers },
     body,
-    attempts: record.attempts.map(({ at, faults, ...attempt }) => ({
+    attempts: record.attempts.map(({ at, faults, error, ...attempt }) => ({
       at: toIso(at),
       ...attempt,
+      ...(error === undefined ? {} : { error: explainError(error, url) }),
       ...(faults === undefined ? {} : { faults: [...faults] }),
     })),
   };
@@ -58,9 +66,9 @@ function readId(text: string): number {
 /** Deliveries as they went, and the events as they were meant. */
 export function deliveryEndpoints({ delivery, ledger }: Platform) {
   return {
-    async listDeliveries({ query: { event, connectionId, outcome, limit, cursor } }) {
+    async listDeliveries({ query: { limit, cursor, ...wanted } }) {
       const before = cursor === undefined ? undefined : readCursor(cursor);
-      const filter = givenFields({ event, connectionId, outcome, before, limit: limit + 1 });
+      const filter = givenFields({ ...wanted, before, limit: limit + 1 });
       const records = await delivery.list(filter);
       return pageOf(records, limit, presentDelivery, ({ id }) => id);
     },
@@ -88,8 +96,9 @@ export function deliveryEndpoints({ delivery, ledger }: Platform) {
       return presentDelivery(record);
     },
 
-    async readLedger({ query: { after = 0, limit } }) {
-      const entries = await ledger.read(after, limit + 1);
+    async readLedger({ query: { after, before, order, limit } }) {
+      const range = givenFields({ after, before, newestFirst: order === 'newest' });
+      const entries = await ledger.readBetween(range, limit + 1);
       const last = entries[limit - 1];
       return {
         entries: entries.slice(0, limit).map(presentEntry),

@@ -1,11 +1,16 @@
+import type { Platform } from '../../platform/platform.ts';
+import { checkRules } from '../faults/check-rules.ts';
 import type { FaultBoard } from '../faults/fault-board.ts';
 import type { Handlers } from '../serve-endpoint.ts';
 
 /** The rules of what goes wrong. */
-export function faultEndpoints(board: FaultBoard) {
+export function faultEndpoints(platform: Platform, board: FaultBoard) {
   return {
     getFaults: () => board.read(),
-    putFaults: ({ body }) => board.put(body),
+    async putFaults({ body }) {
+      await checkRules(platform, body.rules);
+      return board.put(body);
+    },
     deleteFaults: () => board.clear(),
   } satisfies Handlers;
 }

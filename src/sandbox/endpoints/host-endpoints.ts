@@ -2,9 +2,10 @@ import { SandboxError } from '../sandbox-error.ts';
 import type { Handlers } from '../serve-endpoint.ts';
 import type { TunnelBoard } from '../tunnel-board.ts';
 
-/** Tunnels: public hosts that lead to this machine. `changed` is awaited after each change. */
+/** Tunnels: public hosts that lead to targets of ours. `changed` is awaited after each change. */
 export function hostEndpoints(hosts: TunnelBoard, changed: () => Promise<void>) {
   return {
+    listHosts: () => ({ entries: hosts.all() }),
     async putHost({ param, body }) {
       const tunnel = hosts.put(param('host'), body.target);
       await changed();

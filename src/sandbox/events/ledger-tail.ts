@@ -6,7 +6,7 @@ const BATCH = 500;
 const RETRY_MS = 1_000;
 
 export interface LedgerTailOptions {
-  readonly ledger: Ledger;
+  readonly ledger: Pick<Ledger, 'lastSeq' | 'read'>;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly onEntry: (entry: LedgerEntry) => void;

@@ -11,7 +11,8 @@ import { matchesPath } from '../match-path.ts';
 import { ActiveRule } from './fault-rule.ts';
 
 const DEFAULT_SEED = 1;
-const REORDER_MS = 2_000;
+/** A receipt of `read` comes 2 s after the one of `sent`: what belongs together is kept back together. */
+const REORDER_MS = 3_000;
 /** Attempts of an event end within seconds, so few generations of rules matter. */
 const MOST_RETIRED = 100;
 const STALE_MS = 6 * 60_000;
@@ -78,10 +79,11 @@ function toApiFault(action: FaultAction, name: string): ApiFault | undefined {
 
 function matchesEvent(
   match: FaultMatch,
-  event: { readonly event: string; readonly connectionId: string },
+  event: { readonly event: string; readonly connectionId: string; readonly workspaceId: string },
 ): boolean {
   if (match.surface !== 'webhook') return false;
   if (match.event !== undefined && match.event !== event.event) return false;
+  if (match.workspaceId !== undefined && match.workspaceId !== event.workspaceId) return false;
   return match.connectionId === undefined || match.connectionId === event.connectionId;
 }
 
@@ -93,6 +95,11 @@ function matchesCall(
   if (match.surface !== surface) return false;
   if (match.method !== undefined && match.method !== call.method) return false;
   return match.path === undefined || matchesPath(match.path, call.path);
+}
+
+/** The workspace that a rule is for; undefined: for all. */
+function workspaceOf(match: FaultMatch): string | undefined {
+  return 'workspaceId' in match ? match.workspaceId : undefined;
 }
 
 export function createFaultBoard(): FaultBoard {
@@ -109,11 +116,16 @@ export function createFaultBoard(): FaultBoard {
   const read = (): Faults => ({ seed, rules: rules.map((rule) => rule.view) });
 
   const callFaults = (surface: 'api' | 'oauth'): ApiFaults => ({
-    decide(call) {
+    async decide(call) {
+      const candidates = rules.filter(({ rule }) => matchesCall(surface, rule.match, call));
+      // Looked up once, and only where a rule asks for it.
+      const isAsked = candidates.some(({ rule }) => workspaceOf(rule.match) !== undefined);
+      const workspaceId = isAsked ? await call.workspaceId?.() : undefined;
       const faults: ApiFault[] = [];
-      for (const active of rules) {
+      for (const active of candidates) {
         const { id, match, action } = active.rule;
-        if (!matchesCall(surface, match, call)) continue;
+        const wanted = workspaceOf(match);
+        if (wanted !== undefined && wanted !== workspaceId) continue;
         const fault = toApiFault(action, id);
         if (fault !== undefined && active.hitsCall()) faults.push(fault);
       }

@@ -12,6 +12,8 @@ describe('the endpoints of the control API', () => {
       endpoints.map(({ method, path, answers }) => `${method} ${path} ${answers[0]?.status}`).sort(),
     ).toEqual(
       [
+        'GET /hosts 200',
+        'GET /timing 200',
         'GET /info 200',
         'POST /reset 200',
         'POST /workspaces 201',

@@ -56,6 +56,7 @@ describe('answers', () => {
     expect(Object.keys(delivery.shape)).toEqual([
       'id',
       'event',
+      'workspaceId',
       'connectionId',
       'messageId',
       'subscription',

@@ -21,6 +21,18 @@ describe('calls to the service, as the control API shows them', () => {
   const paths = async (query: string): Promise<string[]> =>
     (await list(query)).entries.map((entry: { path: string }) => entry.path);
 
+  it('are listed of one workspace', async () => {
+    const { body: made } = await test.call('POST', '/workspaces', { kind: 'standalone' });
+    const { id } = made.workspace;
+    const { body: theirs } = await test.call('POST', `/workspaces/${id}/api-keys`);
+    for (const caller of [key, theirs.key, 'msk_nobody']) {
+      await test.service.call('GET', '/account', { key: caller });
+    }
+    const { entries } = await list(`?workspaceId=${id}`);
+    expect(entries).toMatchObject([{ credential: theirs.id, workspaceId: id, status: 200 }]);
+    expect(await paths('')).toHaveLength(3);
+  });
+
   it('come newest first, with credential, answer and the checks that ran', async () => {
     await test.service.call('GET', '/webhook', { key });
     await test.service.call('GET', '/account?x=1');
@@ -33,6 +45,7 @@ describe('calls to the service, as the control API shows them', () => {
           method: 'GET',
           path: '/account',
           credential: null,
+          workspaceId: null,
           status: 401,
           code: 'invalid_key',
           ms: 0,
@@ -44,6 +57,7 @@ describe('calls to the service, as the control API shows them', () => {
           method: 'GET',
           path: '/webhook',
           credential: keyId,
+          workspaceId: test.sandbox.seed.workspaceId,
           status: 200,
           code: null,
           ms: 0,
@@ -112,7 +126,15 @@ describe('calls to the service, as the control API shows them', () => {
   it('are forgotten in a reset, and only the latest are kept', async () => {
     await test.service.call('GET', '/account');
     const board = createCallBoard(3);
-    const record = { method: 'GET', credentialId: null, status: 404, code: 'not_found', ms: 0, trace: [] };
+    const record = {
+      method: 'GET',
+      credentialId: null,
+      workspaceId: null,
+      status: 404,
+      code: 'not_found',
+      ms: 0,
+      trace: [],
+    };
     for (let at = 1; at <= 100; at += 1) board.onCall({ ...record, at, path: `/${at}`, faults: [] });
     expect(board.list({ limit: 10 }).entries.map(({ path }) => path)).toEqual(['/100', '/99', '/98']);
     await test.call('POST', '/reset');

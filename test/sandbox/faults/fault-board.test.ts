@@ -175,7 +175,7 @@ describe('a webhook rule', () => {
       { type: 'duplicate', times: 5, name: 'r1' },
       { type: 'delay', ms: 30, name: 'r2' },
       { type: 'slow', ms: 40, name: 'r3' },
-      { type: 'reorder', ms: 2_000, name: 'r4' },
+      { type: 'reorder', ms: 3_000, name: 'r4' },
       { type: 'tamper_body', name: 'r5' },
       { type: 'tamper_signature', name: 'r6' },
       { type: 'stale_timestamp', ms: 360_000, name: 'r7' },
@@ -190,50 +190,65 @@ describe('an api rule', () => {
     putFaultsRequest.parse({ rules: [{ id: 'a', match: { surface: 'api', ...match }, action, ...more }] });
   const get = { method: 'GET', path: '/messages' };
 
-  it('looks at method and path, with a star at the end', () => {
-    const hits = (match: object, call: { method: string; path: string }) =>
-      board(rule(match, { type: 'reset' })).api.decide(call).length;
-    expect(hits({}, get)).toBe(1);
-    expect(hits({ method: 'GET' }, get)).toBe(1);
-    expect(hits({ method: 'POST' }, get)).toBe(0);
-    expect(hits({ path: '/messages' }, get)).toBe(1);
-    expect(hits({ path: '/messages' }, { method: 'GET', path: '/messages/read' })).toBe(0);
-    expect(hits({ path: '/connections/*' }, { method: 'GET', path: '/connections/c1' })).toBe(1);
-    expect(hits({ path: '/connections/*' }, { method: 'GET', path: '/connections' })).toBe(0);
-    expect(hits({ path: '/*' }, get)).toBe(1);
+  it('looks at method and path, with a star at the end', async () => {
+    const hits = async (match: object, call: { method: string; path: string }) =>
+      (await board(rule(match, { type: 'reset' })).api.decide(call)).length;
+    expect(await hits({}, get)).toBe(1);
+    expect(await hits({ method: 'GET' }, get)).toBe(1);
+    expect(await hits({ method: 'POST' }, get)).toBe(0);
+    expect(await hits({ path: '/messages' }, get)).toBe(1);
+    expect(await hits({ path: '/messages' }, { method: 'GET', path: '/messages/read' })).toBe(0);
+    expect(await hits({ path: '/connections/*' }, { method: 'GET', path: '/connections/c1' })).toBe(1);
+    expect(await hits({ path: '/connections/*' }, { method: 'GET', path: '/connections' })).toBe(0);
+    expect(await hits({ path: '/*' }, get)).toBe(1);
   });
 
-  it('becomes the fault of its action, by the name of its rule', () => {
+  it('becomes the fault of its action, by the name of its rule', async () => {
     const fault = (action: object) => board(rule({}, action)).api.decide(get);
-    expect(fault({ type: 'status', code: 429, error: 'rate_limited', retryAfter: 3 })).toEqual([
+    expect(await fault({ type: 'status', code: 429, error: 'rate_limited', retryAfter: 3 })).toEqual([
       { type: 'status', name: 'a', code: 429, error: 'rate_limited', retryAfter: 3 },
     ]);
-    expect(fault({ type: 'status', code: 500 })).toEqual([{ type: 'status', name: 'a', code: 500 }]);
-    expect(fault({ type: 'delay', ms: 5 })).toEqual([{ type: 'delay', name: 'a', ms: 5 }]);
+    expect(await fault({ type: 'status', code: 500 })).toEqual([{ type: 'status', name: 'a', code: 500 }]);
+    expect(await fault({ type: 'delay', ms: 5 })).toEqual([{ type: 'delay', name: 'a', ms: 5 }]);
     for (const type of ['reset', 'not_persisted', 'lost_answer']) {
-      expect(fault({ type })).toEqual([{ type, name: 'a' }]);
+      expect(await fault({ type })).toEqual([{ type, name: 'a' }]);
     }
   });
 
-  it('hits the first so many calls that match', () => {
+  it('hits the first so many calls that match', async () => {
     const faults = board(rule({ path: '/messages' }, { type: 'reset' }, { first: 2 }));
     const calls = [get, { method: 'GET', path: '/account' }, get, get, get];
-    expect(calls.map((call) => faults.api.decide(call).length)).toEqual([1, 0, 1, 0, 0]);
+    const hits = await Promise.all(calls.map((call) => faults.api.decide(call)));
+    expect(hits.map(({ length }) => length)).toEqual([1, 0, 1, 0, 0]);
   });
 
-  it('draws by the order of the calls that match it', () => {
-    const request = rule({}, { type: 'reset' }, { probability: 0.5 });
-    const draws = () => {
-      const faults = board(request);
-      return numbers(50).map(() => faults.api.decide(get).length);
+  it('for one workspace hits no call of another, and looks nothing up where no rule asks for it', async () => {
+    const faults = board(rule({ workspaceId: 'cours' }, { type: 'reset' }));
+    const of = async (workspaceId: string | null) =>
+      (await faults.api.decide({ ...get, workspaceId: async () => workspaceId })).length;
+    expect([await of('cours'), await of('ctheirs'), await of(null)]).toEqual([1, 0, 0]);
+    const lookUp = (): never => {
+      throw new Error('nobody asked');
     };
-    expect(draws()).toEqual(draws());
-    expect(new Set(draws()).size).toBe(2);
+    expect(await board(rule({}, { type: 'reset' })).api.decide({ ...get, workspaceId: lookUp })).toHaveLength(
+      1,
+    );
   });
 
-  it('has no say about webhooks, and a webhook rule none about calls', () => {
+  it('draws by the order of the calls that match it', async () => {
+    const request = rule({}, { type: 'reset' }, { probability: 0.5 });
+    const draws = async () => {
+      const faults = board(request);
+      const hits = await Promise.all(numbers(50).map(() => faults.api.decide(get)));
+      return hits.map(({ length }) => length);
+    };
+    expect(await draws()).toEqual(await draws());
+    expect(new Set(await draws()).size).toBe(2);
+  });
+
+  it('has no say about webhooks, and a webhook rule none about calls', async () => {
     expect(board(rule({}, { type: 'delay', ms: 5 })).webhook.decide(event(1), 1)).toEqual([]);
-    expect(board({ rules: [drop] }).api.decide(get)).toEqual([]);
+    expect(await board({ rules: [drop] }).api.decide(get)).toEqual([]);
   });
 });
 

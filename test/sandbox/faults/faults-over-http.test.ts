@@ -80,10 +80,49 @@ describe('faults of webhooks, put over HTTP', () => {
   it('reorder: another event overtakes the first', async () => {
     await onFirst({ type: 'reorder' });
     const { body: first } = await hook.write();
-    await hook.clock.timerSet(2_000);
+    await hook.clock.timerSet(3_000);
     const { body: second } = await hook.write();
     await settle();
     expect(hook.receiver.requests.map(idOf)).toEqual([second.messageId, first.messageId]);
+  });
+
+  it('reorder of everything: what came last arrives first', async () => {
+    await put([{ id: 'all', match: { surface: 'webhook' }, action: { type: 'reorder' } }]);
+    const written = [];
+    for (const text of ['one', 'two', 'three']) written.push((await hook.write(text)).body.messageId);
+    await hook.clock.timerSet(3_000);
+    await hook.clock.advance(3_000);
+    await settle();
+    expect(hook.receiver.requests.map(idOf)).toEqual(written.reverse());
+    expect(await hits()).toEqual([3]);
+  });
+
+  it('reorder of the ladder: delivered and read overtake sent', async () => {
+    const match = { surface: 'webhook', event: 'message.status' };
+    await put([{ id: 'all', match, action: { type: 'reorder' } }]);
+    await send('491700000010');
+    await hook.clock.timerSet(3_000);
+    await hook.service.platform.time.advance({ ms: 2_000 });
+    await hook.clock.advance(3_000);
+    await settle();
+    const statuses = hook.receiver.requests.map(({ body }) => JSON.parse(body.toString()).message.status);
+    expect(statuses).toEqual(['read', 'delivered', 'sent']);
+  });
+
+  it('of one workspace leave the others alone', async () => {
+    const { body: made } = await hook.call('POST', '/workspaces', { kind: 'standalone' });
+    const { id: workspaceId } = made.workspace;
+    await put([
+      { id: 'theirs', match: { surface: 'webhook', workspaceId }, action: { type: 'drop' } },
+      { id: 'calls', match: { surface: 'api', workspaceId }, action: { type: 'status', code: 429 } },
+    ]);
+    const { body: theirs } = await hook.call('POST', `/workspaces/${workspaceId}/api-keys`);
+    const faulted = await hook.service.call('GET', '/connections', { key: theirs.key, faulted: true });
+    expect([faulted.status, (await hook.api('GET', '/connections')).status]).toEqual([429, 200]);
+    await hook.write();
+    await settle();
+    expect(hook.receiver.requests).toHaveLength(1);
+    expect(await hits()).toEqual([0, 1]);
   });
 
   it.each(['tamper_body', 'tamper_signature'])('%s: what arrives is not what was signed', async (type) => {
@@ -220,6 +259,9 @@ describe('faults of the API, put over HTTP', () => {
 
 describe('rules that are none', () => {
   const rule = { id: 'a', match: { surface: 'webhook' }, action: { type: 'drop' } };
+  const only = (match: { surface: string; [field: string]: string }, action?: object) => ({
+    rules: [{ id: 'a', match, action: action ?? { type: match.surface === 'webhook' ? 'drop' : 'reset' } }],
+  });
 
   it.each([
     ['a field of the body', { rules: [], sed: 1 }, 'sed'],
@@ -251,10 +293,66 @@ describe('rules that are none', () => {
     ],
     ['a probability past 1', { rules: [{ ...rule, probability: 1.1 }] }, 'rules.0.probability'],
     ['an id that is there twice', { rules: [rule, rule] }, 'rules'],
+    ['a probability of 0', { rules: [{ ...rule, probability: 0 }] }, 'rules.0.probability'],
+    ['a path that no endpoint has', only({ surface: 'api', path: '/message' }), 'rules.0.match.path'],
+    ['a beginning that no path has', only({ surface: 'api', path: '/webhooks*' }), 'rules.0.match.path'],
+    ['a path below nothing', only({ surface: 'api', path: '/account/a' }), 'rules.0.match.path'],
+    ['a path of another surface', only({ surface: 'oauth', path: '/messages' }), 'rules.0.match.path'],
+    [
+      'a method that the path does not take',
+      only({ surface: 'api', method: 'GET', path: '/webhook/rotate' }),
+      'rules.0.match.method',
+    ],
+    [
+      'not_persisted of what is no send',
+      only({ surface: 'api', path: '/messages/read' }, { type: 'not_persisted' }),
+      'rules.0.action.type',
+    ],
+    [
+      'an unknown connection',
+      only({ surface: 'webhook', connectionId: 'cnobody' }),
+      'rules.0.match.connectionId',
+    ],
+    [
+      'an unknown workspace',
+      only({ surface: 'webhook', workspaceId: 'cnobody' }),
+      'rules.0.match.workspaceId',
+    ],
+    [
+      'calls of an unknown workspace',
+      only({ surface: 'api', workspaceId: 'cnobody' }),
+      'rules.0.match.workspaceId',
+    ],
   ])('are refused with the name of the field: %s', async (_what, body, field) => {
     await put([{ ...rule, id: 'kept' }]);
     const answer = await hook.call('PUT', '/faults', body);
     expect(answer).toMatchObject({ status: 400, body: { error: 'invalid_request', field } });
     expect((await hook.call('GET', '/faults')).body.rules).toMatchObject([{ id: 'kept' }]);
+  });
+
+  it('are refused for events that nobody sends: those of a cloud_api connection, or of another workspace', async () => {
+    const { workspaceId } = hook.sandbox.seed;
+    const phone = { provider: 'cloud_api', phoneNumber: '447700900777' };
+    const { body: cloud } = await hook.call('POST', `/workspaces/${workspaceId}/connections`, phone);
+    const { body: other } = await hook.call('POST', '/workspaces', { kind: 'standalone' });
+    for (const match of [
+      { surface: 'webhook', connectionId: cloud.connection.id },
+      { surface: 'webhook', connectionId: hook.connectionId, workspaceId: other.workspace.id },
+    ]) {
+      const answer = await hook.call('PUT', '/faults', only(match));
+      expect(answer).toMatchObject({ status: 400, body: { field: 'rules.0.match.connectionId' } });
+    }
+  });
+
+  it.each([
+    { surface: 'api', path: '/connections/*' },
+    { surface: 'api', path: '/connections/c1/restart' },
+    { surface: 'api', path: '/con*' },
+    { surface: 'api', path: '/*' },
+    { surface: 'oauth', path: '/oauth/*' },
+    { surface: 'oauth', path: '/api/mcp' },
+    { surface: 'oauth', path: '/.well-known/*' },
+  ])('are not those with %j', async (match) => {
+    expect((await hook.call('PUT', '/faults', only(match))).status).toBe(200);
   });
 });

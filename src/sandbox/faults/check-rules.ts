@@ -1,0 +1,101 @@
+import type { FaultRuleRequest } from '../../contract/sandbox/faults.ts';
+import { SERVICE_ENDPOINTS } from '../../contract/service/endpoints.ts';
+import type { Connection } from '../../platform/connections/read-connections.ts';
+import { RESOURCE_METADATA_PATHS, TOOLS_PATH } from '../../platform/mcp/resource-metadata.ts';
+import { DISCOVERY_PATH, OAUTH_PATHS } from '../../platform/oauth/addresses.ts';
+import type { Platform } from '../../platform/platform.ts';
+import { PlatformError } from '../../platform/platform-error.ts';
+import { SandboxError } from '../sandbox-error.ts';
+
+interface Address {
+  readonly path: string;
+  readonly method?: string;
+}
+
+const ADDRESSES: Readonly<Record<'api' | 'oauth', readonly Address[]>> = {
+  api: Object.values(SERVICE_ENDPOINTS),
+  oauth: [...Object.values(OAUTH_PATHS), DISCOVERY_PATH, TOOLS_PATH, ...RESOURCE_METADATA_PATHS].map(
+    (path) => ({ path }),
+  ),
+};
+
+/** A segment of an address as the table writes it, `{id}` say, may be any text. */
+function fitsSegment(segment: string, known: string | undefined, isPrefix: boolean): boolean {
+  if (known === undefined) return false;
+  if (known.startsWith('{')) return isPrefix || segment !== '';
+  return isPrefix ? known.startsWith(segment) : known === segment;
+}
+
+/** Whether some request to an address fits a pattern. */
+function canFit(pattern: string, { path }: Address): boolean {
+  const isOpen = pattern.endsWith('*');
+  const segments = (isOpen ? pattern.slice(0, -1) : pattern).split('/');
+  // Below the consent page there are more pages.
+  const known = path === OAUTH_PATHS.consent ? [...path.split('/'), '{page}'] : path.split('/');
+  if (!isOpen && segments.length !== path.split('/').length && known.length !== segments.length) return false;
+  return segments.every((segment, place) =>
+    fitsSegment(segment, known[place], isOpen && place === segments.length - 1),
+  );
+}
+
+/** Why a rule for calls never hits one; null: it can. */
+function whyNoCall({ match, action }: FaultRuleRequest): [string, string] | null {
+  if (match.surface === 'webhook') return null;
+  const { surface, method, path } = match;
+  const atPath = ADDRESSES[surface].filter((address) => path === undefined || canFit(path, address));
+  if (atPath.length === 0) {
+    const base = surface === 'api' ? '{base_url}' : '{auth_url}';
+    return ['match.path', `no call can have it: nothing is there below ${base}`];
+  }
+  const fitting = atPath.filter((address) => method === undefined || (address.method ?? method) === method);
+  if (fitting.length === 0) {
+    const methods = new Set(atPath.map((address) => address.method));
+    return ['match.method', `no call can have it: this path takes ${[...methods].join(', ')}`];
+  }
+  const { method: sends, path: toMessages } = SERVICE_ENDPOINTS.sendMessage;
+  const isSend = fitting.some((address) => address.method === sends && address.path === toMessages);
+  if (action.type === 'not_persisted' && !isSend) {
+    return ['action.type', 'only POST /messages can be answered so, and the rule does not match that'];
+  }
+  return null;
+}
+
+async function findConnection({ connections }: Platform, id: string): Promise<Connection | null> {
+  try {
+    return await connections.read(id);
+  } catch (error) {
+    if (error instanceof PlatformError && error.code === 'not_found') return null;
+    throw error;
+  }
+}
+
+/** Why a rule is for nobody's events or calls; null: it can be for somebody's. */
+async function whyNobody(platform: Platform, { match }: FaultRuleRequest): Promise<[string, string] | null> {
+  const workspaceId = 'workspaceId' in match ? match.workspaceId : undefined;
+  if (workspaceId !== undefined && !(await platform.workspaces.exists(workspaceId))) {
+    return ['match.workspaceId', 'there is no such workspace'];
+  }
+  if (match.surface !== 'webhook' || match.connectionId === undefined) return null;
+  const connection = await findConnection(platform, match.connectionId);
+  if (connection === null) return ['match.connectionId', 'there is no such connection'];
+  if (connection.provider === 'cloud_api') {
+    return ['match.connectionId', 'a cloud_api connection has no webhook events'];
+  }
+  const isElsewhere = workspaceId !== undefined && workspaceId !== connection.workspaceId;
+  return isElsewhere ? ['match.connectionId', 'the connection belongs to another workspace'] : null;
+}
+
+/** Throws `invalid_request`, with the reason, for a rule that could never hit anything: a test would prove nothing. */
+export async function checkRules(platform: Platform, rules: readonly FaultRuleRequest[]): Promise<void> {
+  for (const [place, rule] of rules.entries()) {
+    const isNever = rule.probability === 0;
+    const never: [string, string] | null = isNever
+      ? ['probability', '0 never hits; leave the rule out']
+      : null;
+    const found = never ?? whyNoCall(rule) ?? (await whyNobody(platform, rule));
+    if (found === null) continue;
+    const [key, why] = found;
+    const field = `rules.${place}.${key}`;
+    throw new SandboxError('invalid_request', `'${field}': ${why}.`, field);
+  }
+}
