@@ -5,7 +5,7 @@ import type { Refusal } from './refusals.ts';
 
 /**
  * What is counted: each refusal by its reason (of a timestamp that is out of the window, the milliseconds are its
- * age), `taken` with the milliseconds to the answer, `slow` for those of them that came near the sender's limit,
+ * age), `taken` with the milliseconds to the answer, `slow` for those of them that came near their deadline,
  * and `age` with the milliseconds since a valid signature was made.
  */
 export type TallyKind = Refusal | 'taken' | 'slow' | 'age';
@@ -20,8 +20,8 @@ export interface ReceiverTally {
   close(): Promise<void>;
 }
 
-/** The sender gives up after 10 s: an answer that took longer than this came near. */
-export const SLOW_MS = 5_000;
+/** An answer that took longer than this came near the deadline of a delivery. */
+export const SLOW_MS = 2_500;
 
 const HOUR_MS = 3_600_000;
 const KEPT_MS = 48 * HOUR_MS;
@@ -52,8 +52,8 @@ ON CONFLICT (hour, subscription_id, kind) DO UPDATE
        most_ms = greatest(t.most_ms, excluded.most_ms)`;
 
 /**
- * Counts in memory and adds the sums to the database every 15 s, if there are any. What a killed process had not
- * added is lost, and a lost answer of the database may count twice: this is evidence, not truth.
+ * Counts in memory and adds the sums to the database every 15 s, if there are any; while it is away they wait. What a
+ * killed process had not added is lost, and a lost answer of the database may count twice: this is evidence, not truth.
  */
 export function createReceiverTally(options: {
   readonly database: Queryable;
@@ -64,7 +64,8 @@ export function createReceiverTally(options: {
   /** Of the current hour, by subscription and kind: no key is put together for each delivery. */
   let current = new Map<string, Map<TallyKind, Tally>>();
   let currentHour = 0;
-  let past: Tally[] = [];
+  /** Of hours that are over, and what could not be added, by hour, subscription and kind. */
+  const past = new Map<string, Tally>();
   let cleanedHour = 0;
   let closed = false;
   let cancel = (): void => undefined;
@@ -73,7 +74,7 @@ export function createReceiverTally(options: {
   function note(subscriptionId: string, kind: TallyKind, ms = 0): void {
     const now = clock.now();
     const hour = now - (now % HOUR_MS);
-    if (hour !== currentHour) past = take();
+    if (hour !== currentHour) keep(take());
     currentHour = hour;
     const kinds = current.get(subscriptionId) ?? new Map<TallyKind, Tally>();
     if (kinds.size === 0) current.set(subscriptionId, kinds);
@@ -93,10 +94,20 @@ export function createReceiverTally(options: {
 
   /** Everything that was counted, and begins anew. */
   function take(): Tally[] {
-    const rows = [...past, ...[...current.values()].flatMap((kinds) => [...kinds.values()])];
-    past = [];
+    const rows = [...past.values(), ...[...current.values()].flatMap((kinds) => [...kinds.values()])];
+    past.clear();
     current = new Map();
     return rows;
+  }
+
+  /** Puts rows aside until they can be added; those that nobody would look at any more are dropped. */
+  function keep(rows: readonly Tally[]): void {
+    const oldest = clock.now() - KEPT_MS;
+    for (const row of rows.filter(({ hour }) => hour >= oldest)) {
+      const key = `${row.hour}/${row.subscriptionId}/${row.kind}`;
+      const kept = past.get(key);
+      past.set(key, kept === undefined ? row : sum(kept, row));
+    }
   }
 
   async function add(): Promise<void> {
@@ -104,10 +115,13 @@ export function createReceiverTally(options: {
     if (rows.length === 0) return;
     try {
       await addTallies(database, rows);
-      if (!closed) await forgetOld();
     } catch (err) {
-      logger.debug({ err, count: rows.length }, 'counts of the receiver were not added');
+      // What was counted in an outage is what somebody will look for. A lost answer makes some of it count twice.
+      keep(rows);
+      logger.debug({ err, count: rows.length }, 'counts of the receiver are added later');
+      return;
     }
+    if (!closed) await forgetOld().catch(() => undefined);
   }
 
   /** Once in an hour. */
@@ -136,6 +150,17 @@ export function createReceiverTally(options: {
       await adding;
       await add();
     },
+  };
+}
+
+function sum(a: Tally, b: Tally): Tally {
+  return {
+    ...a,
+    count: a.count + b.count,
+    lastAt: Math.max(a.lastAt, b.lastAt),
+    totalMs: a.totalMs + b.totalMs,
+    leastMs: Math.min(a.leastMs, b.leastMs),
+    mostMs: Math.max(a.mostMs, b.mostMs),
   };
 }
 

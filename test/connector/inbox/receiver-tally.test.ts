@@ -73,6 +73,25 @@ it('keeps what was counted in different hours apart', async () => {
   expect((second?.hour ?? 0) - (first?.hour ?? 0)).toBe(HOUR_MS);
 });
 
+it('adds what was counted in an outage once the database is back', async () => {
+  let away = true;
+  const flaky: Queryable = {
+    query: (text, params, options) =>
+      away ? Promise.reject(new Error('away')) : database.query(text, params, options),
+  };
+  const tally = createReceiverTally({ database: flaky, clock, logger: silentLogger });
+  tally.start();
+  for (let quarter = 0; quarter < 4; quarter += 1) {
+    tally.note('default', 'unavailable', quarter);
+    await clock.advance(15_000);
+  }
+  away = false;
+  tally.note('default', 'unavailable', 9);
+  await tally.close();
+  const counted = (await rows()).filter(({ kind }) => kind === 'unavailable');
+  expect(counted.map(({ kind, count }) => [kind, count])).toEqual([['unavailable', 5]]);
+});
+
 it('lets nothing of a database that is away be felt', async () => {
   const away: Queryable = { query: () => Promise.reject(new Error('away')) };
   const tally = createReceiverTally({ database: away, clock, logger: silentLogger });

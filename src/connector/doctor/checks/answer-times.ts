@@ -1,10 +1,14 @@
 import { LIMITS } from '../../../contract/service/limits.ts';
+import type { Refusal } from '../../inbox/refusals.ts';
 import type { StoreFacts } from '../facts.ts';
 import { type Check, notChecked, ok, problem, warning } from '../finding.ts';
 import { readTallies } from '../read-tallies.ts';
 import { ago, count, span } from '../wording.ts';
 
 const LATELY_MS = 3_600_000;
+
+/** What is answered 503 because of the database. */
+const UNAVAILABLE: readonly Refusal[] = ['unavailable', 'undecided'];
 
 /** Deliveries are answered well before the sender gives up. Implements `Delivery and signature`: time-out. */
 export const answerTimes: Check<StoreFacts> = {
@@ -14,7 +18,14 @@ export const answerTimes: Check<StoreFacts> = {
     const now = clock.now();
     const tallies = await readTallies(database, now - LATELY_MS, null);
     const taken = tallies.get('taken');
-    const unavailable = tallies.get('unavailable');
+    const refused = UNAVAILABLE.flatMap((kind) => tallies.get(kind) ?? []);
+    const unavailable =
+      refused.length === 0
+        ? undefined
+        : {
+            count: refused.reduce((sum, each) => sum + each.count, 0),
+            lastAt: Math.max(...refused.map(({ lastAt }) => lastAt)),
+          };
     const slow = tallies.get('slow');
     if (taken === undefined && unavailable === undefined)
       return notChecked('Nothing was delivered in the last hour.');
@@ -33,12 +44,11 @@ export const answerTimes: Check<StoreFacts> = {
       'Look at the database: its load, its disk, locks that are held (pg_stat_activity), the network to it.',
       'connector_webhook_commit_seconds shows the commits; add web processes only if the processor of these is full.',
     ];
-    const late = slow !== undefined && slow.mostMs >= LIMITS.webhookAttemptTimeoutMs;
-    if (late || isRecent(unavailable?.lastAt, now)) {
+    if (isRecent(unavailable?.lastAt, now)) {
       return problem('Deliveries fail, because they are not answered in time.', { evidence, advice });
     }
     if (slow !== undefined || unavailable !== undefined) {
-      return warning('Some answers came near the limit of the sender.', { evidence, advice });
+      return warning('Some answers came near the limit.', { evidence, advice });
     }
     return ok('Deliveries are answered quickly.', { evidence });
   },
