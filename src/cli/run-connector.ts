@@ -3,7 +3,7 @@ import { createConnector } from '../connector/connector.ts';
 import type { ChangeHandlers } from '../connector/handover/handlers.ts';
 import type { OauthApp } from '../connector/oauth/oauth-app.ts';
 import type { Clock } from '../runtime/clock/clock.ts';
-import { openDatabase } from '../runtime/database/database.ts';
+import { type Database, openDatabase } from '../runtime/database/database.ts';
 import { startHttpServer } from '../runtime/http-server/http-server.ts';
 import type { Logger } from '../runtime/logger/logger.ts';
 import type { Metrics } from '../runtime/metrics/metrics.ts';
@@ -46,6 +46,9 @@ export interface RunConnectorOptions {
   readonly logger: Logger;
 }
 
+/** Two commits at a time, a look at the secrets, and one to spare. */
+const RECEIVER_CONNECTIONS = 4;
+
 /** A connector that listens and works. */
 export interface RunningConnector {
   readonly url: string;
@@ -67,8 +70,13 @@ export async function runConnector(options: RunConnectorOptions): Promise<Runnin
   };
   try {
     await migrateSchema('connector', { url: databaseUrl, clock, logger });
-    const database = openDatabase({ url: databaseUrl, name: `connector-${options.role}`, clock, logger });
-    closers.push(() => database.close());
+    const open = (name: string, poolSize?: number): Database => {
+      const size = poolSize === undefined ? {} : { poolSize };
+      const opened = openDatabase({ url: databaseUrl, name, ...size, clock, logger });
+      closers.push(() => opened.close());
+      return opened;
+    };
+    const database = open(`connector-${options.role}`);
     const queues = await openQueues({
       databaseUrl,
       ...(options.redisUrl === undefined ? {} : { redisUrl: options.redisUrl }),
@@ -79,6 +87,9 @@ export async function runConnector(options: RunConnectorOptions): Promise<Runnin
     closers.push(() => queues.close());
     const connector = await createConnector({
       database,
+      ...(options.role === 'worker'
+        ? {}
+        : { receiverDatabase: open('connector-receiver', RECEIVER_CONNECTIONS) }),
       queues,
       clock,
       logger,

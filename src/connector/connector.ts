@@ -48,6 +48,10 @@ import { createReconciler } from './reconcile/reconciler.ts';
 
 export interface ConnectorOptions {
   readonly database: Database;
+  /**
+   * Connections of the receiver's own, so that whoever uses the others up does not stop deliveries. Default: the same.
+   */
+  readonly receiverDatabase?: Database;
   readonly queues: Queues;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -97,7 +101,7 @@ export interface Connector {
  * ring.
  */
 export async function createConnector(options: ConnectorOptions): Promise<Connector> {
-  const { database, queues, clock, logger, keyRing, role } = options;
+  const { database, receiverDatabase = database, queues, clock, logger, keyRing, role } = options;
   const random = options.random ?? Math.random;
   const owner = randomUUID();
   const metrics = options.metrics ?? createMetrics({ processMetrics: true });
@@ -123,7 +127,12 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
 
   measureQuotas(metrics, database);
   measureConnections(metrics, database, clock);
-  measureDatabase(metrics, database);
+  measureDatabase(
+    metrics,
+    options.receiverDatabase === undefined
+      ? { main: database }
+      : { main: database, receiver: receiverDatabase },
+  );
   measureNumbering(metrics, database, clock);
   measureWaitingSends(metrics, database, clock);
   measureHandover(metrics, database, clock);
@@ -196,7 +205,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     grants,
   });
   const subscriptions = createSubscriptionSecrets({
-    database,
+    database: receiverDatabase,
     keyRing,
     clock,
     onAbandonedRotation: (subscriptionId) => accounts.nudge(subscriptionId),
@@ -248,9 +257,9 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
   }
 
   function createWebSide() {
-    const tally = createReceiverTally({ database, clock, logger });
+    const tally = createReceiverTally({ database: receiverDatabase, clock, logger });
     const receiver = createReceiver({
-      database,
+      database: receiverDatabase,
       subscriptions,
       clock,
       logger,

@@ -14,6 +14,7 @@
  * - Exactly 64 hex digits, checked before decoding: `Buffer.from(text, 'hex')` stops silently at junk.
  * - Both sides of the window: a timestamp far ahead could be replayed for as long.
  * - Constant time, over 32 bytes on both sides.
+ * - Headers first: the body of a request that no secret can make right is not worth reading.
  */
 import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto';
 
@@ -27,15 +28,19 @@ const HEX_START = 'sha256='.length;
 /** A header as it arrived: one value, all its values, or none. */
 export type HeaderValues = string | readonly string[] | undefined;
 
-export interface SignedRequest {
+/** What a request says of its signature, before its body is read. */
+export interface SignatureHeaders {
   readonly timestampHeader: HeaderValues;
   readonly signatureHeader: HeaderValues;
+  /** The receiver's clock, epoch milliseconds. */
+  readonly now: number;
+}
+
+export interface SignedRequest extends SignatureHeaders {
   /** The body as it came in, before any decoding. */
   readonly body: Uint8Array;
   /** Every secret that may have signed it, newest first. Text counts as its UTF-8 bytes. */
   readonly secrets: readonly (string | Uint8Array | KeyObject)[];
-  /** The receiver's clock, epoch milliseconds. */
-  readonly now: number;
 }
 
 /** Why a request was refused. The checks run in this order. */
@@ -52,11 +57,18 @@ export type SignatureCheck =
   | { readonly valid: true; readonly timestamp: number; readonly secret: number }
   | { readonly valid: false; readonly reason: SignatureRefusal };
 
+type Refused = { readonly valid: false; readonly reason: SignatureRefusal };
+
+/** Well formed and in time: the timestamp as it was signed, and the digest that is claimed, in hex. */
+export type HeaderCheck =
+  | { readonly valid: true; readonly timestamp: string; readonly digest: string }
+  | Refused;
+
 /**
- * Tells whether a request was signed, just now, with one of the secrets. Never throws for what a sender can
- * put into a request. Only a valid body may be parsed.
+ * Checks what can be checked without the body. Call it before you read one: whoever sends no headers that could be
+ * right should not cost you a megabyte of memory. Never throws for what a sender can put into a request.
  */
-export function verifySignature(request: SignedRequest): SignatureCheck {
+export function checkSignatureHeaders(request: SignatureHeaders): HeaderCheck {
   const timestamps = listValues(request.timestampHeader);
   const signatures = listValues(request.signatureHeader);
   const [timestamp] = timestamps;
@@ -68,13 +80,23 @@ export function verifySignature(request: SignedRequest): SignatureCheck {
   const signedAt = Number(timestamp);
   if (request.now - signedAt > SIGNATURE_WINDOW_MS) return refuse('stale_timestamp');
   if (signedAt - request.now > SIGNATURE_WINDOW_MS) return refuse('future_timestamp');
+  return { valid: true, timestamp, digest: signature.slice(HEX_START) };
+}
 
-  const claimed = Buffer.from(signature.slice(HEX_START), 'hex');
+/**
+ * Tells whether a request was signed, just now, with one of the secrets. Never throws for what a sender can
+ * put into a request. Only a valid body may be parsed.
+ */
+export function verifySignature(request: SignedRequest): SignatureCheck {
+  const headers = checkSignatureHeaders(request);
+  if (!headers.valid) return headers;
+  const { timestamp } = headers;
+  const claimed = Buffer.from(headers.digest, 'hex');
   const secret = request.secrets.findIndex((candidate) => {
     const digest = createHmac('sha256', candidate).update(`${timestamp}.`).update(request.body).digest();
     return timingSafeEqual(digest, claimed);
   });
-  return secret === -1 ? refuse('wrong_signature') : { valid: true, timestamp: signedAt, secret };
+  return secret === -1 ? refuse('wrong_signature') : { valid: true, timestamp: Number(timestamp), secret };
 }
 
 function listValues(header: HeaderValues): readonly string[] {
@@ -82,6 +104,6 @@ function listValues(header: HeaderValues): readonly string[] {
   return typeof header === 'string' ? [header] : header;
 }
 
-function refuse(reason: SignatureRefusal): SignatureCheck {
+function refuse(reason: SignatureRefusal): Refused {
   return { valid: false, reason };
 }

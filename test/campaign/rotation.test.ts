@@ -11,7 +11,8 @@ const SECOND = 200;
 function takenAfter(forgeries: readonly Forgery[], moment: number): readonly Forgery[] {
   const after = forgeries.filter(({ signedAt }) => signedAt > moment);
   expect(after.length).toBeGreaterThan(10);
-  return after.filter(({ status }) => status !== 401);
+  // 503: which secret holds could not be known in time.
+  return after.filter(({ status }) => status !== 401 && status !== 503);
 }
 
 /** What was taken before is in the connector and not at the service; nothing else may be. */

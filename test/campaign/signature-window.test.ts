@@ -14,7 +14,7 @@ const OTHER_SECRET = 'whsec_of_another';
 
 let connector: TestConnector;
 beforeAll(async () => {
-  connector = await runTestConnector(addOtherSubscription);
+  connector = await runTestConnector({ prepare: addOtherSubscription });
 });
 afterAll(() => connector.close());
 

@@ -1,4 +1,8 @@
-import { type RunningConnector, runConnector } from '../../src/cli/run-connector.ts';
+import {
+  type RunConnectorOptions,
+  type RunningConnector,
+  runConnector,
+} from '../../src/cli/run-connector.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
 import { createTestDatabase } from './database.ts';
@@ -12,17 +16,24 @@ export interface TestConnector extends RunningConnector {
   readonly token: string;
 }
 
-/** Runs it in this process. `prepare` is called with the empty database and the key that will open its secrets. */
+/**
+ * Runs it in this process. `prepare` is called with the empty database and the key that will open its secrets;
+ * `routeDatabase` gives the address under which the connector finds the database.
+ */
 export async function runTestConnector(
-  prepare?: (databaseUrl: string, sealingKey: string) => Promise<void>,
+  options: {
+    readonly prepare?: (databaseUrl: string, sealingKey: string) => Promise<void>;
+    readonly routeDatabase?: (databaseUrl: string) => Promise<string>;
+  } & Partial<RunConnectorOptions> = {},
 ): Promise<TestConnector> {
+  const { prepare, routeDatabase, ...more } = options;
   const database = await createTestDatabase({ connector: true });
   const sealingKey = generateSealingKey();
   await prepare?.(database.url, sealingKey);
   const secret = 'whsec_of_a_test';
   const token = 'token-of-a-test';
   const connector = await runConnector({
-    databaseUrl: database.url,
+    databaseUrl: (await routeDatabase?.(database.url)) ?? database.url,
     host: '127.0.0.1',
     port: 0,
     role: 'all',
@@ -33,6 +44,7 @@ export async function runTestConnector(
     inboxRetentionDays: 30,
     clock: systemClock,
     logger: silentLogger,
+    ...more,
   });
   return {
     url: connector.url,

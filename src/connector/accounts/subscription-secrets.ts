@@ -1,27 +1,31 @@
 import type { Clock } from '../../runtime/clock/clock.ts';
+import type { Deadline } from '../../runtime/clock/deadline.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
 import { unclaimedAccount } from '../inbox/assign-accounts.ts';
-import type { Subscription, SubscriptionSecret, SubscriptionSecrets } from '../inbox/subscription-secrets.ts';
+import type {
+  Newer,
+  Subscription,
+  SubscriptionSecret,
+  SubscriptionSecrets,
+} from '../inbox/subscription-secrets.ts';
 import { secretContext } from './account-store.ts';
 
 /** Beyond this age what is in memory is used, and read again in the background. */
 const FRESH_MS = 1_000;
 /**
- * Nothing older than this is used: beyond it secrets are read again first. So whoever marks a secret as being
- * replaced, and waits this long, knows that every process has seen the mark.
+ * Nothing older than this is used while the database can be read: beyond it secrets are read again first. So whoever
+ * marks a secret as being replaced, and waits this long, knows that every process has seen the mark.
  */
 export const OLDEST_SECRETS_MS = 2_000;
+/** A read of all secrets may take this long; beyond it what is in memory stands. */
+const READ_MS = 2_000;
 /** Failed verifications cost one read in this time, however many there are. */
 const READ_SPACING_MS = 250;
-/** A request waits for a secret that is being replaced, below the 10 s after which its sender gives up. */
-const HOLD_MS = 7_000;
 /** A replacement that takes longer may have lost its owner, whose lease has run out by then. */
 const OWNER_GONE_MS = 10_000;
 /** Nobody waits for a replacement that is older. */
 const PENDING_MS = 30_000;
-const MOST_WAITING = 2_000;
-const MOST_WAITING_BYTES = 32 * 1024 * 1024;
 /** An id that is not known is not looked for again within this time. */
 const UNKNOWN_MS = 1_000;
 
@@ -57,13 +61,11 @@ export function createSubscriptionSecrets(options: SubscriptionSecretsOptions): 
   let triedAt = Number.NEGATIVE_INFINITY;
   let reading: Promise<void> | null = null;
   let queued: Promise<void> | null = null;
-  let waiting = 0;
-  let waitingBytes = 0;
 
   async function load(): Promise<void> {
     const begun = clock.elapsed();
     triedAt = begun;
-    const rows = await database.query<SecretRow>(SELECT);
+    const rows = await database.query<SecretRow>(SELECT, [], { deadlineMs: READ_MS });
     const opened = await Promise.all(rows.map((row) => openEntry(keyRing, row, entries.get(row.id))));
     entries = new Map(opened.map((entry) => [entry.row.id, entry]));
     readAt = begun;
@@ -90,53 +92,53 @@ export function createSubscriptionSecrets(options: SubscriptionSecretsOptions): 
     return undefined;
   }
 
-  async function findAfterRead(subscriptionId: string | undefined): Promise<Subscription | null> {
-    // Without the database the secrets in memory still stand; what is signed with them cannot be stored anyway.
-    await readAgain().catch(() => undefined);
-    return lookUp(subscriptionId)?.subscription ?? null;
+  async function findAfterRead(id: string | undefined, deadline: Deadline): Promise<Subscription | null> {
+    try {
+      await deadline.within(readAgain(), READ_MS);
+    } catch (error) {
+      // What is in memory still stands: as a rule, what was signed with it cannot be stored now anyway.
+      if (lookUp(id) === undefined) throw error;
+    }
+    return lookUp(id)?.subscription ?? null;
   }
 
-  async function waitForNewer(known: Subscription, fits: (newer: Subscription) => boolean): Promise<boolean> {
-    const deadline = clock.elapsed() + HOLD_MS;
+  async function waitForNewer(
+    known: Subscription,
+    deadline: Deadline,
+    fits: (newer: Subscription) => boolean,
+  ): Promise<Newer> {
     let seen = known.secrets;
-    while (clock.elapsed() < deadline) {
-      await readAgain();
+    while (deadline.leftMs > 0) {
+      await deadline.within(readAgain());
       const entry = entries.get(known.subscriptionId);
-      if (entry === undefined) return false;
+      if (entry === undefined) return 'none';
       const { row, subscription } = entry;
-      if (subscription.secrets !== seen && fits(subscription)) return true;
+      if (subscription.secrets !== seen && fits(subscription)) return 'fits';
       seen = subscription.secrets;
-      if (row.pendingAt === null) return false;
+      if (row.pendingAt === null) return 'none';
       const age = clock.now() - row.pendingAt;
       if (age > OWNER_GONE_MS) options.onAbandonedRotation?.(row.id);
-      if (age > PENDING_MS) return false;
+      if (age > PENDING_MS) return 'none';
     }
-    return false;
+    return 'unknown';
   }
 
   return {
     load,
-    find(subscriptionId) {
+    isKnown(subscriptionId, deadline) {
+      if (lookUp(subscriptionId) !== undefined) return true;
+      if (clock.elapsed() - readAt < UNKNOWN_MS) return false;
+      return findAfterRead(subscriptionId, deadline).then((found) => found !== null);
+    },
+    find(subscriptionId, deadline) {
       const age = clock.elapsed() - readAt;
       const entry = lookUp(subscriptionId);
       if (entry === undefined && age < UNKNOWN_MS) return null;
-      if (entry === undefined || age > OLDEST_SECRETS_MS) return findAfterRead(subscriptionId);
+      if (entry === undefined || age > OLDEST_SECRETS_MS) return findAfterRead(subscriptionId, deadline);
       if (age > FRESH_MS) void readAgain().catch(() => undefined);
       return entry.subscription;
     },
-    async awaitNewer(known, bytes, fits) {
-      if (waiting >= MOST_WAITING || waitingBytes + bytes > MOST_WAITING_BYTES) return false;
-      waiting += 1;
-      waitingBytes += bytes;
-      try {
-        return await waitForNewer(known, fits);
-      } catch {
-        return false;
-      } finally {
-        waiting -= 1;
-        waitingBytes -= bytes;
-      }
-    },
+    awaitNewer: (known, deadline, fits) => waitForNewer(known, deadline, fits).catch(() => 'unknown'),
   };
 }
 

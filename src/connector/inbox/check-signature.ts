@@ -1,46 +1,58 @@
 import type { IncomingMessage } from 'node:http';
 import { HEADERS } from '../../contract/service/headers.ts';
-import { type SignatureRefusal, verifySignature } from '../../patterns/verify-signature.ts';
+import {
+  checkSignatureHeaders,
+  type SignatureRefusal,
+  verifySignature,
+} from '../../patterns/verify-signature.ts';
+import type { Deadline } from '../../runtime/clock/deadline.ts';
 import type { Subscription, SubscriptionSecrets } from './subscription-secrets.ts';
 
 const TIMESTAMP = HEADERS.timestamp.toLowerCase();
 const SIGNATURE = HEADERS.signature.toLowerCase();
 
-/** Valid: when it was signed (epoch milliseconds), and with which secret of the subscription. */
+/**
+ * Valid: when it was signed (epoch milliseconds), and with which secret of the subscription. `undecided`: it fits no
+ * secret that is known, and whether there is a newer one could not be found out in time.
+ */
 export type SignatureCheck =
   | { readonly valid: true; readonly timestamp: number; readonly secretVersion: number | undefined }
-  | { readonly valid: false; readonly reason: SignatureRefusal };
+  | { readonly valid: false; readonly reason: SignatureRefusal | 'undecided' };
 
 /**
  * Checks a delivery against the secrets of its subscription. When none fits, they are read again: a rotation
  * may just have replaced them. A previous secret is good only for what was signed before the rotation, and
  * only for a while. What was signed with the secret of before while a rotation is under way waits for its
- * outcome; without one it is refused. Implements `Delivery and signature`, and of `Rules per endpoint` 12-14
- * that a rotation voids the old secret at once.
+ * outcome, until the deadline. Implements `Delivery and signature`, and of `Rules per endpoint` 12-14 that a rotation
+ * voids the old secret at once.
  */
 export async function checkSignature(
   request: IncomingMessage,
   body: Uint8Array,
   subscription: Subscription,
   subscriptions: SubscriptionSecrets,
-  now: () => number,
+  { now, deadline }: { readonly now: () => number; readonly deadline: Deadline },
 ): Promise<SignatureCheck> {
-  const { headersDistinct } = request;
   const check = (secrets: Subscription['secrets']): SignatureCheck =>
-    verifyWithin(secrets, {
-      timestampHeader: headersDistinct[TIMESTAMP],
-      signatureHeader: headersDistinct[SIGNATURE],
-      body,
-      now: now(),
-    });
+    verifyWithin(secrets, { ...headersOf(request), body, now: now() });
 
   let latest = check(subscription.secrets);
   if (latest.valid || latest.reason !== 'wrong_signature') return latest;
-  await subscriptions.awaitNewer(subscription, body.length, (newer) => {
-    latest = check(newer.secrets);
+  const newer = await subscriptions.awaitNewer(subscription, deadline, (state) => {
+    latest = check(state.secrets);
     return latest.valid;
   });
-  return latest;
+  return newer === 'unknown' ? { valid: false, reason: 'undecided' } : latest;
+}
+
+/** Why no body could make a request right, by its headers alone; undefined: they may be those of a delivery. */
+export function checkHeaders(request: IncomingMessage, now: number): SignatureRefusal | undefined {
+  const check = checkSignatureHeaders({ ...headersOf(request), now });
+  return check.valid ? undefined : check.reason;
+}
+
+function headersOf({ headersDistinct }: IncomingMessage) {
+  return { timestampHeader: headersDistinct[TIMESTAMP], signatureHeader: headersDistinct[SIGNATURE] };
 }
 
 type Signed = Omit<Parameters<typeof verifySignature>[0], 'secrets'>;

@@ -1,4 +1,5 @@
 import type { Clock } from '../../runtime/clock/clock.ts';
+import { type Deadline, DeadlinePassed } from '../../runtime/clock/deadline.ts';
 import { isConnectionFailure, type Queryable, sqlState } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { BatchResult, RawDelivery } from '../db/batch.ts';
@@ -8,8 +9,8 @@ export interface CommitDeliveriesOptions {
   readonly database: Queryable;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** For one statement. Two of them must end before a sender gives up. */
-  readonly deadlineMs: number;
+  /** For all of it. A first try gets half of the time, so that there is some for a second one. */
+  readonly deadline: Deadline;
   /** Told of each commit. */
   readonly onCommitted?: (result: BatchResult, deliveries: readonly RawDelivery[]) => void;
   /** Told of each statement that failed. */
@@ -63,16 +64,21 @@ export async function commitDeliveries(
 
 /** Commits a batch, and tries once more what may pass the second time. Resolves with the last error. */
 async function tryTwice(options: CommitDeliveriesOptions, batch: readonly RawDelivery[]): Promise<unknown> {
-  const error = await tryOnce(options, batch);
+  const error = await tryOnce(options, batch, options.deadline.leftMs / 2);
   // Alone, a refused delivery gets a second chance too: a partition attached meanwhile also raises class 23.
   if (error === undefined || (blamesData(error) && batch.length > 1)) return error;
   if (!blamesData(error) && !isConnectionFailure(error)) return error;
   options.onFailed?.('retried');
-  return await tryOnce(options, batch);
+  return await tryOnce(options, batch, options.deadline.leftMs);
 }
 
-async function tryOnce(options: CommitDeliveriesOptions, batch: readonly RawDelivery[]): Promise<unknown> {
-  const { database, clock, deadlineMs } = options;
+async function tryOnce(
+  options: CommitDeliveriesOptions,
+  batch: readonly RawDelivery[],
+  deadlineMs: number,
+): Promise<unknown> {
+  const { database, clock } = options;
+  if (deadlineMs === 0) return new DeadlinePassed();
   try {
     const result = await commitBatch(database, { now: clock.now(), deliveries: batch }, { deadlineMs });
     options.onCommitted?.(result, batch);

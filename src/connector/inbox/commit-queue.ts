@@ -1,4 +1,5 @@
 import type { Clock } from '../../runtime/clock/clock.ts';
+import type { Deadline } from '../../runtime/clock/deadline.ts';
 
 /** How much may be written at once, and how much may wait. */
 export interface CommitQueueLimits {
@@ -14,20 +15,21 @@ export interface CommitQueueLimits {
   readonly batchBytes: number;
   readonly waitingItems: number;
   readonly waitingBytes: number;
-  /** An item that waited longer is given up: its sender is about to. */
-  readonly maxWaitMs: number;
 }
 
 export interface CommitQueueOptions<Item> {
-  /** Writes a batch. Resolves with the items that could not be written, mostly none. */
-  readonly commit: (batch: readonly Item[]) => Promise<ReadonlySet<Item>>;
+  /** Writes a batch by the last deadline of its items. Resolves with those that could not be written, mostly none. */
+  readonly commit: (batch: readonly Item[], deadline: Deadline) => Promise<ReadonlySet<Item>>;
   readonly limits: CommitQueueLimits;
   readonly clock: Clock;
 }
 
 export interface CommitQueue<Item> {
-  /** Resolves true once the item is committed, false when it is not: the queue is full or closed, or the store failed. */
-  add(item: Item, bytes: number): Promise<boolean>;
+  /**
+   * Resolves true once the item is committed, false when it is not: the queue is full or closed, the deadline passed
+   * before its commit began, or the store failed.
+   */
+  add(item: Item, bytes: number, deadline: Deadline): Promise<boolean>;
   readonly waiting: number;
   /** Resolves when nothing waits and nothing is under way. */
   settle(): Promise<void>;
@@ -39,6 +41,7 @@ interface Entry<Item> {
   readonly item: Item;
   readonly bytes: number;
   readonly since: number;
+  readonly deadline: Deadline;
   readonly resolve: (written: boolean) => void;
 }
 
@@ -71,10 +74,13 @@ export function createCommitQueue<Item>(options: CommitQueueOptions<Item>): Comm
     return batch;
   }
 
-  async function write(batch: readonly Entry<Item>[]): Promise<void> {
+  async function write(batch: readonly Entry<Item>[], deadline: Deadline): Promise<void> {
     let failed: ReadonlySet<Item> | 'all' = 'all';
     try {
-      failed = await commit(batch.map((entry) => entry.item));
+      failed = await commit(
+        batch.map((entry) => entry.item),
+        deadline,
+      );
     } finally {
       underWay -= 1;
       pump();
@@ -101,12 +107,13 @@ export function createCommitQueue<Item>(options: CommitQueueOptions<Item>): Comm
 
   function pump(): void {
     while (mayBegin()) {
-      const oldest = clock.elapsed() - limits.maxWaitMs;
-      const [late, fresh] = split(takeBatch(), (entry) => entry.since < oldest);
+      const [late, inTime] = split(takeBatch(), (entry) => entry.deadline.leftMs === 0);
       for (const entry of late) entry.resolve(false);
-      if (fresh.length === 0) continue;
+      // Of items in the order of their arrival, the last one has the most time left.
+      const last = inTime.at(-1);
+      if (last === undefined) continue;
       underWay += 1;
-      void write(fresh).catch(() => undefined);
+      void write(inTime, last.deadline).catch(() => undefined);
     }
     if (underWay === 0 && entries.length === 0) for (const done of idle.splice(0)) done();
   }
@@ -117,11 +124,11 @@ export function createCommitQueue<Item>(options: CommitQueueOptions<Item>): Comm
   }
 
   return {
-    add(item, bytes) {
+    add(item, bytes, deadline) {
       const full = entries.length >= limits.waitingItems || waitingBytes + bytes > limits.waitingBytes;
       if (closed || full) return Promise.resolve(false);
       return new Promise((resolve) => {
-        entries.push({ item, bytes, since: clock.elapsed(), resolve });
+        entries.push({ item, bytes, since: clock.elapsed(), deadline, resolve });
         waitingBytes += bytes;
         pumpAfterTurn();
       });

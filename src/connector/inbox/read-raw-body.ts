@@ -1,32 +1,54 @@
 import type { IncomingMessage } from 'node:http';
-import getRawBody from 'raw-body';
+import type { Deadline } from '../../runtime/clock/deadline.ts';
 
 /** A body as it came in, or why there is none. */
 export type RawBody =
   | { readonly kind: 'read'; readonly bytes: Buffer }
   | { readonly kind: 'too_large' }
+  | { readonly kind: 'too_slow' }
   | { readonly kind: 'aborted' };
 
-/**
- * Reads the bytes of a request, whatever its content type and encoding say, and inflates nothing. A declared
- * length over `limit` is refused before anything is read, an undeclared one as soon as it passes the limit;
- * what still comes is discarded. Never rejects.
- */
-export async function readRawBody(request: IncomingMessage, limit: number): Promise<RawBody> {
-  const declared = request.headers['content-length'];
-  if (declared !== undefined && Number(declared) > limit) {
-    request.resume();
-    return { kind: 'too_large' };
-  }
-  try {
-    return { kind: 'read', bytes: await getRawBody(request, { limit, length: declared ?? null }) };
-  } catch (error) {
-    if (request.destroyed || !isTooLarge(error)) return { kind: 'aborted' };
-    request.resume();
-    return { kind: 'too_large' };
-  }
+/** What a piece of a body takes beside its bytes: a sender may make pieces of one byte. */
+const PIECE_BYTES = 200;
+
+/** Whether a request declares a body of more than `limit` bytes. */
+export function declaresMore({ headers }: IncomingMessage, limit: number): boolean {
+  return Number(headers['content-length'] ?? 0) > limit;
 }
 
-function isTooLarge(error: unknown): boolean {
-  return error instanceof Error && 'type' in error && error.type === 'entity.too.large';
+/**
+ * Reads the bytes of a request, whatever its content type and encoding say, and inflates nothing. Beyond `limit`
+ * bytes, or when the deadline passes, everything read so far is let go, and what still comes is discarded. `onBytes`
+ * hears what each piece takes of the memory as it comes. Never rejects.
+ */
+export function readRawBody(
+  request: IncomingMessage,
+  { limit, deadline, onBytes }: { limit: number; deadline: Deadline; onBytes: (count: number) => void },
+): Promise<RawBody> {
+  return new Promise((resolve) => {
+    let chunks: Buffer[] = [];
+    let length = 0;
+    const finish = (body: RawBody): void => {
+      request.off('data', take).off('end', end).off('close', abort);
+      chunks = [];
+      request.resume();
+      resolve(body);
+    };
+    const take = (chunk: Buffer): void => {
+      length += chunk.length;
+      if (length > limit) finish({ kind: 'too_large' });
+      else {
+        chunks.push(chunk);
+        onBytes(chunk.length + PIECE_BYTES);
+      }
+    };
+    const end = (): void => {
+      finish({ kind: 'read', bytes: Buffer.concat(chunks, length) });
+    };
+    const abort = (): void => finish({ kind: 'aborted' });
+    request.on('data', take).once('end', end).once('close', abort);
+    // Without a listener a connection that breaks would end the process.
+    request.on('error', () => undefined);
+    deadline.onPass(() => finish({ kind: 'too_slow' }));
+  });
 }

@@ -1,7 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { HEADERS } from '../../contract/service/headers.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
-import type { Database } from '../../runtime/database/database.ts';
+import { Deadline } from '../../runtime/clock/deadline.ts';
+import { type Database, isConnectionFailure } from '../../runtime/database/database.ts';
+import { createMemoryBudget, type Share } from '../../runtime/http-server/memory-budget.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { Metrics } from '../../runtime/metrics/metrics.ts';
 import { FIRST_SUBSCRIPTION_ID } from '../accounts/account-store.ts';
@@ -9,11 +11,11 @@ import type { Audit } from '../audit.ts';
 import type { BatchResult, RawDelivery } from '../db/batch.ts';
 import { answerRefusal, answerTaken } from './answers.ts';
 import { assignAccounts, claimingSubscription } from './assign-accounts.ts';
-import { checkSignature } from './check-signature.ts';
+import { checkHeaders, checkSignature } from './check-signature.ts';
 import { commitDeliveries } from './commit-deliveries.ts';
 import { type CommitQueueLimits, createCommitQueue } from './commit-queue.ts';
 import { interpretBody } from './interpret-body.ts';
-import { readRawBody } from './read-raw-body.ts';
+import { declaresMore, readRawBody } from './read-raw-body.ts';
 import { createReceiverMetrics } from './receiver-metrics.ts';
 import { type ReceiverTally, SLOW_MS } from './receiver-tally.ts';
 import { REFUSALS, type Refusal } from './refusals.ts';
@@ -22,10 +24,12 @@ import { readWebhookPath } from './webhook-path.ts';
 
 export interface ReceiverLimits extends CommitQueueLimits {
   readonly bodyBytes: number;
+  /** Bodies in memory whose signature is not known to be good. */
+  readonly strangersBytes: number;
   /** For the look at whose connections a shared subscription tells. */
   readonly assignDeadlineMs: number;
-  /** For one statement; two, the look and the wait before them must end before the sender gives up after 10 s. */
-  readonly commitDeadlineMs: number;
+  /** From the headers of a delivery to its answer, whatever it waits for. Its sender gives up after 10 s. */
+  readonly answerMs: number;
 }
 
 const MIB = 1024 * 1024;
@@ -34,8 +38,9 @@ const OUT_OF_WINDOW: ReadonlySet<Refusal> = new Set(['stale_timestamp', 'future_
 /** The limits a receiver has unless told otherwise. */
 export const RECEIVER_LIMITS: ReceiverLimits = {
   bodyBytes: MIB,
+  strangersBytes: 32 * MIB,
   assignDeadlineMs: 700,
-  commitDeadlineMs: 2_500,
+  answerMs: 4_500,
   inFlight: 2,
   overlapItems: 24,
   overlapAfterMs: 50,
@@ -43,8 +48,19 @@ export const RECEIVER_LIMITS: ReceiverLimits = {
   batchBytes: 4 * MIB,
   waitingItems: 4_096,
   waitingBytes: 64 * MIB,
-  maxWaitMs: 4_000,
 };
+
+/** What a request counts for before a byte of its body has come, and one whose bytes wait unread. */
+const REQUEST_BYTES = 4_096;
+const UNREAD_BYTES = 65_536;
+
+/** A request on its way through the checks. */
+interface Visit {
+  readonly deadline: Deadline;
+  readonly share: Share;
+  /** What it is refused with when its time ends now. */
+  late: Refusal;
+}
 
 export interface ReceiverOptions {
   readonly database: Database;
@@ -80,29 +96,35 @@ export interface Receiver {
 
 /**
  * Makes the webhook receiver. It answers 200 once a delivery is committed, whatever the delivery tells; else
- * 404, 413, 401, 400 in the order of its checks, and 503 when the store cannot take it. No input makes a 5xx.
+ * 404, 413, 401, 400 in the order of its checks, and 503 when the store cannot take it, by its deadline at the latest.
+ * No input makes a 5xx.
  */
 export function createReceiver(options: ReceiverOptions): Receiver {
   const { database, subscriptions, clock, logger } = options;
   const limits = { ...RECEIVER_LIMITS, ...options.limits };
   const metrics = createReceiverMetrics(options.metrics, () => queue.waiting);
+  const budget = createMemoryBudget(clock, limits.strangersBytes);
   const idle: (() => void)[] = [];
   let open = 0;
 
   const queue = createCommitQueue<RawDelivery>({
     limits,
     clock,
-    commit: async (batch) => {
+    commit: async (batch, deadline) => {
       const finished = metrics.commitStarted();
-      const failed = await commitAssigned(batch);
+      const failed = await commitAssigned(batch, deadline);
       finished();
       return failed;
     },
   });
 
   /** Resolves with the deliveries of the batch that were not stored. */
-  async function commitAssigned(batch: readonly RawDelivery[]): Promise<ReadonlySet<RawDelivery>> {
-    const assigned = await assignAccounts(database, batch, limits.assignDeadlineMs).catch((err: unknown) => {
+  async function commitAssigned(
+    batch: readonly RawDelivery[],
+    deadline: Deadline,
+  ): Promise<ReadonlySet<RawDelivery>> {
+    const lookMs = Math.min(limits.assignDeadlineMs, deadline.leftMs);
+    const assigned = await assignAccounts(database, batch, lookMs).catch((err: unknown) => {
       logger.error({ err, count: batch.length }, 'the accounts of deliveries could not be read');
       return null;
     });
@@ -112,7 +134,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
         database,
         clock,
         logger,
-        deadlineMs: limits.commitDeadlineMs,
+        deadline,
         onCommitted: announce,
         onFailed: metrics.commitFailed,
       },
@@ -139,20 +161,35 @@ export function createReceiver(options: ReceiverOptions): Receiver {
   async function receive(
     request: IncomingMessage,
     path: { readonly subscriptionId?: string },
+    visit: Visit,
   ): Promise<Refusal | undefined> {
-    if ((await subscriptions.find(path.subscriptionId)) === null) return 'unknown_subscription';
-    const body = await readRawBody(request, limits.bodyBytes);
+    const { deadline, share } = visit;
+    const known = subscriptions.isKnown(path.subscriptionId, deadline);
+    if (known !== true) {
+      // Nobody reads it meanwhile, so what has come already lies in its stream.
+      share.grow(UNREAD_BYTES);
+      if (!(await known)) return 'unknown_subscription';
+    }
+    if (declaresMore(request, limits.bodyBytes)) return 'too_large';
+    const unsigned = checkHeaders(request, clock.now());
+    if (unsigned !== undefined) return unsigned;
+    visit.late = 'too_slow';
+    const body = await readRawBody(request, { limit: limits.bodyBytes, deadline, onBytes: share.grow });
     if (body.kind !== 'read') return body.kind;
+    visit.late = 'undecided';
     open += 1;
     try {
       // Asked again, since a body may take its time and a secret may be replaced meanwhile.
-      const subscription = await subscriptions.find(path.subscriptionId);
+      const subscription = await subscriptions.find(path.subscriptionId, deadline);
       if (subscription === null) return 'unknown_subscription';
       const { subscriptionId, accountId } = subscription;
-      const signature = await checkSignature(request, body.bytes, subscription, subscriptions, () =>
-        clock.now(),
-      );
+      const signature = await checkSignature(request, body.bytes, subscription, subscriptions, {
+        now: () => clock.now(),
+        deadline,
+      });
       if (!signature.valid) return signature.reason;
+      visit.late = 'unavailable';
+      share.leave();
       const { timestamp: signedAt, secretVersion } = signature;
       const receivedAt = clock.now();
       metrics.signedAgo(receivedAt - signedAt);
@@ -170,7 +207,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
         body: body.bytes,
         ...content,
       };
-      return (await queue.add(delivery, body.bytes.length)) ? undefined : 'unavailable';
+      return (await queue.add(delivery, body.bytes.length, deadline)) ? undefined : 'unavailable';
     } finally {
       open -= 1;
       if (open === 0) for (const done of idle.splice(0)) done();
@@ -184,9 +221,23 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       return;
     }
     const begun = clock.elapsed();
-    const refuse = (refusal: Refusal, subscriptionId = ''): void => {
+    // Where a path was refused as unknown, anybody may have made it up.
+    const idOf = (refusal?: Refusal): string =>
+      refusal === 'unknown_subscription' ? '' : (path?.subscriptionId ?? FIRST_SUBSCRIPTION_ID);
+    let answered = false;
+    const answer = (refusal: Refusal | undefined): void => {
+      if (answered) return;
+      answered = true;
+      if (refusal === undefined) {
+        answerTaken(response);
+        const ms = clock.elapsed() - begun;
+        metrics.answeredIn(ms);
+        options.tally?.note(idOf(), 'taken', ms);
+        if (ms > SLOW_MS) options.tally?.note(idOf(), 'slow', ms);
+        return;
+      }
       metrics.refused(refusal);
-      options.tally?.note(subscriptionId, refusal, OUT_OF_WINDOW.has(refusal) ? ageOf(request, clock) : 0);
+      options.tally?.note(idOf(refusal), refusal, OUT_OF_WINDOW.has(refusal) ? ageOf(request, clock) : 0);
       logger.debug({ reason: refusal }, 'a request to the webhook receiver was refused');
       const { code, message } = REFUSALS[refusal];
       if (code === 'invalid_signature') {
@@ -195,27 +246,26 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       }
       answerRefusal(response, code, message);
     };
-    if (request.method !== 'POST') refuse('method');
-    else if (path === null) refuse('unknown_subscription');
-    else {
-      // Where a path was refused as unknown, anybody may have made it up.
-      const idOf = (refusal?: Refusal): string =>
-        refusal === 'unknown_subscription' ? '' : (path.subscriptionId ?? FIRST_SUBSCRIPTION_ID);
-      receive(request, path).then(
-        (refusal) => {
-          if (refusal !== undefined) return refuse(refusal, idOf(refusal));
-          answerTaken(response);
-          const ms = clock.elapsed() - begun;
-          metrics.answeredIn(ms);
-          options.tally?.note(idOf(), 'taken', ms);
-          if (ms > SLOW_MS) options.tally?.note(idOf(), 'slow', ms);
-        },
-        (err: unknown) => {
-          logger.error({ err }, 'a delivery could not be taken');
-          refuse('unavailable');
-        },
-      );
-    }
+    if (request.method !== 'POST') return answer('method');
+    if (path === null) return answer('unknown_subscription');
+    const deadline = new Deadline(clock, limits.answerMs);
+    const crowdOut = (): void => {
+      visit.late = 'crowded_out';
+      deadline.pass();
+    };
+    const share = budget.enter(request.socket.remoteAddress ?? '', REQUEST_BYTES, crowdOut);
+    const visit: Visit = { deadline, share, late: 'undecided' };
+    // Whatever it waits for: a store that is silent must not decide when the sender hears.
+    deadline.onPass(() => answer(visit.late));
+    receive(request, path, visit)
+      .then(answer, (err: unknown) => {
+        if (!isConnectionFailure(err)) logger.error({ err }, 'a delivery could not be taken');
+        answer(visit.late);
+      })
+      .finally(() => {
+        share.leave();
+        deadline.done();
+      });
   };
 
   async function settle(): Promise<void> {

@@ -7,7 +7,10 @@ export type Refusal =
   | 'unknown_subscription'
   | 'too_large'
   | 'aborted'
+  | 'too_slow'
+  | 'crowded_out'
   | SignatureRefusal
+  | 'undecided'
   | 'not_an_event'
   | 'unavailable';
 
@@ -19,6 +22,11 @@ export const REFUSALS: Readonly<
   unknown_subscription: { code: 'not_found', message: 'No subscription has this webhook address.' },
   too_large: { code: 'payload_too_large', message: 'The body is larger than 1 MiB.' },
   aborted: { code: 'invalid_request', message: 'The body did not arrive as a whole.' },
+  too_slow: { code: 'request_timeout', message: 'The body did not arrive in time.' },
+  crowded_out: {
+    code: 'unavailable',
+    message: 'There is no memory for this body now; send the delivery again.',
+  },
   missing_header: {
     code: 'invalid_signature',
     message: 'X-Service-Timestamp and X-Service-Signature are both needed.',
@@ -42,6 +50,10 @@ export const REFUSALS: Readonly<
   wrong_signature: {
     code: 'invalid_signature',
     message: 'X-Service-Signature does not fit the body and the secret.',
+  },
+  undecided: {
+    code: 'unavailable',
+    message: 'Which secret holds could not be read in time; send the delivery again.',
   },
   not_an_event: { code: 'invalid_request', message: 'The body must be a JSON object with a string `event`.' },
   unavailable: { code: 'unavailable', message: 'The delivery could not be stored; send it again.' },

@@ -1,3 +1,5 @@
+import type { Deadline } from '../../runtime/clock/deadline.ts';
+
 /** A signing secret and how long it is good. */
 export interface SubscriptionSecret {
   readonly secret: string | Uint8Array;
@@ -19,17 +21,31 @@ export interface Subscription {
   readonly secrets: readonly SubscriptionSecret[];
 }
 
+/**
+ * What became of waiting for a newer secret: one `fits`, the stored ones are certain and `none` fits, or it stayed
+ * `unknown` which secret holds: the store was silent, or a secret was being replaced until the deadline.
+ */
+export type Newer = 'fits' | 'none' | 'unknown';
+
 /** Where the receiver finds secrets. Answers from memory: it is asked for each delivery. */
 export interface SubscriptionSecrets {
   /**
-   * By the id in the path; undefined asks for the first subscription. Null: there is none such. What it
-   * answers is a few seconds old at most, so ask right before the check.
+   * Whether there is a subscription with the id in the path; undefined asks for the first one. One that is in memory
+   * is known without a look at the store. Rejects when the store cannot be read by the deadline.
    */
-  find(subscriptionId?: string): Promise<Subscription | null> | Subscription | null;
+  isKnown(subscriptionId: string | undefined, deadline: Deadline): Promise<boolean> | boolean;
   /**
-   * No secret of `known` fits, or the one that fits is in doubt. Reads again, no more often than it can
-   * afford, and asks `fits` of each newer state; waits while a secret is being replaced. False when none did
-   * in time. `bytes` is what the waiting request holds in memory.
+   * By the id in the path; undefined asks for the first subscription. Null: there is none such. What it answers is a
+   * few seconds old at most, so ask right before the check; only while the store cannot be read is it older. Rejects
+   * for one that is not in memory, when the store cannot be read by the deadline.
    */
-  awaitNewer(known: Subscription, bytes: number, fits: (newer: Subscription) => boolean): Promise<boolean>;
+  find(
+    subscriptionId: string | undefined,
+    deadline: Deadline,
+  ): Promise<Subscription | null> | Subscription | null;
+  /**
+   * No secret of `known` fits, or the one that fits is in doubt. Reads again, no more often than it can afford, and
+   * asks `fits` of each newer state; waits until the deadline while a secret is being replaced. Never rejects.
+   */
+  awaitNewer(known: Subscription, deadline: Deadline, fits: (newer: Subscription) => boolean): Promise<Newer>;
 }

@@ -14,6 +14,7 @@ export const CONNECTOR_ERRORS = {
   not_found: { status: 404, meaning: 'No such address, or nothing with this id.' },
   no_media: { status: 404, meaning: 'The message has no file, or none that can be fetched.' },
   method_not_allowed: { status: 405, meaning: 'The address does not take this method.' },
+  request_timeout: { status: 408, meaning: 'The body did not arrive in time.' },
   reference_reused: { status: 409, meaning: 'The reference was used before, with another body.' },
   idempotency_key_reused: { status: 409, meaning: 'The key was used before, with another body.' },
   creation_unknown: { status: 409, meaning: 'Whether it was created is not known, and the key has run out.' },

@@ -19,6 +19,7 @@ const signatureHeaders = [
 const receiverErrors = [
   'not_found',
   'payload_too_large',
+  'request_timeout',
   'invalid_signature',
   'invalid_request',
   'unavailable',

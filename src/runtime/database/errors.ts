@@ -1,3 +1,5 @@
+import { DeadlinePassed } from '../clock/deadline.ts';
+
 /** Why the database did not take a query. `permanent` reasons need an operator; the others may pass. */
 export type UnavailableReason =
   | 'refused'
@@ -174,6 +176,7 @@ export function isConnectionFailure(error: unknown): boolean {
     candidate instanceof DatabaseUnavailable ||
     candidate instanceof QueryDeadlineExceeded ||
     candidate instanceof TransactionOver ||
+    candidate instanceof DeadlinePassed ||
     isConnectionCode(codeOf(candidate))
       ? true
       : undefined,

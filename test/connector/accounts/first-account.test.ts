@@ -8,6 +8,7 @@ import {
 import { ensureFirstAccount } from '../../../src/connector/accounts/first-account.ts';
 import { resealSecrets } from '../../../src/connector/accounts/reseal.ts';
 import { createSubscriptionSecrets } from '../../../src/connector/accounts/subscription-secrets.ts';
+import { Deadline } from '../../../src/runtime/clock/deadline.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
 import {
   createKeyRing,
@@ -41,7 +42,7 @@ const ensure = (options: { service?: typeof service; webhookSecret?: string }, r
 
 async function secretsInUse(ring = keyRing): Promise<unknown[]> {
   const secrets = createSubscriptionSecrets({ database, keyRing: ring, clock });
-  const first = await secrets.find();
+  const first = await secrets.find(undefined, new Deadline(clock, 4_500));
   return first?.secrets.map((each) => each.secret) ?? [];
 }
 
@@ -96,7 +97,12 @@ describe('the account of the configuration', () => {
   it('is not made when nothing is configured', async () => {
     await ensure({});
     expect(await readAccounts(database)).toEqual([]);
-    expect(await createSubscriptionSecrets({ database, keyRing, clock }).find()).toBeNull();
+    expect(
+      await createSubscriptionSecrets({ database, keyRing, clock }).find(
+        undefined,
+        new Deadline(clock, 4_500),
+      ),
+    ).toBeNull();
   });
 });
 

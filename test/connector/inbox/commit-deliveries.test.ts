@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { RawDelivery } from '../../../src/connector/db/batch.ts';
 import { commitDeliveries } from '../../../src/connector/inbox/commit-deliveries.ts';
+import { Deadline } from '../../../src/runtime/clock/deadline.ts';
 import {
   type Database,
   DatabaseUnavailable,
@@ -35,7 +36,13 @@ const clock = new ManualClock(T0);
 
 function commit(db: Queryable, deliveries: readonly RawDelivery[], failures: string[] = []) {
   return commitDeliveries(
-    { database: db, clock, logger: silentLogger, deadlineMs: 5_000, onFailed: (kind) => failures.push(kind) },
+    {
+      database: db,
+      clock,
+      logger: silentLogger,
+      deadline: new Deadline(clock, 4_500),
+      onFailed: (kind) => failures.push(kind),
+    },
     deliveries,
   );
 }
@@ -137,6 +144,20 @@ describe('committing deliveries', () => {
     expect(await commit(db, batch, failures)).toEqual(new Set(batch));
     expect(db.calls).toBe(2);
     expect(failures).toEqual(['retried', 'given_up']);
+  });
+
+  it('gives the first try half of the time, and the second one what is left', async () => {
+    const given: (number | undefined)[] = [];
+    const db: Queryable = {
+      async query(_text, _params, options) {
+        given.push(options?.deadlineMs);
+        await clock.advance(options?.deadlineMs ?? 0);
+        throw new QueryDeadlineExceeded(options?.deadlineMs ?? 0, 'running a query', true);
+      },
+    };
+    const batch = [good()];
+    expect(await commit(db, batch)).toEqual(new Set(batch));
+    expect(given).toEqual([2_250, 2_250]);
   });
 
   it('does not split what no split can help', async () => {

@@ -4,6 +4,7 @@ import {
   type CommitQueueLimits,
   createCommitQueue,
 } from '../../../src/connector/inbox/commit-queue.ts';
+import { Deadline } from '../../../src/runtime/clock/deadline.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
 const LIMITS: CommitQueueLimits = {
@@ -14,11 +15,12 @@ const LIMITS: CommitQueueLimits = {
   batchBytes: 100,
   waitingItems: 8,
   waitingBytes: 150,
-  maxWaitMs: 1_000,
 };
 
 interface Commit {
   readonly batch: readonly string[];
+  /** What the commit is given, when it begins. */
+  readonly leftMs: number;
   finish(failed?: readonly string[]): void;
   crash(): void;
 }
@@ -33,10 +35,11 @@ beforeEach(() => {
   queue = createCommitQueue<string>({
     limits: LIMITS,
     clock,
-    commit: (batch) =>
+    commit: (batch, deadline) =>
       new Promise((resolve, reject) => {
         commits.push({
           batch,
+          leftMs: deadline.leftMs,
           finish: (failed = []) => resolve(new Set(failed)),
           crash: () => reject(new Error('unexpected')),
         });
@@ -44,6 +47,8 @@ beforeEach(() => {
   });
 });
 
+const ANSWER_MS = 1_000;
+const add = (item: string, bytes: number) => queue.add(item, bytes, new Deadline(clock, ANSWER_MS));
 const batches = () => commits.map((commit) => commit.batch);
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
@@ -54,30 +59,30 @@ async function finish(index: number, failed: readonly string[] = []): Promise<vo
 
 /** Adds an item and lets the queue begin a commit, if it will. */
 async function underWay(item: string, bytes = 1): Promise<void> {
-  void queue.add(item, bytes);
+  void add(item, bytes);
   await turn();
 }
 
 /** Two commits under way, so that everything else waits. */
 async function fill(): Promise<void> {
   await underWay('a');
-  void queue.add('b', 1);
+  void add('b', 1);
   await underWay('b');
 }
 
 describe('the commit queue', () => {
   it('commits what arrives in one turn of the event loop together when it is idle', async () => {
-    void queue.add('a', 1);
-    void queue.add('b', 1);
+    void add('a', 1);
+    void add('b', 1);
     expect(batches()).toEqual([]);
     await turn();
     expect(batches()).toEqual([['a', 'b']]);
   });
 
   it('gathers what arrives while a commit is under way, and commits it when that one ends', async () => {
-    const first = queue.add('a', 1);
+    const first = add('a', 1);
     await turn();
-    const second = queue.add('b', 1);
+    const second = add('b', 1);
     await turn();
     expect(batches()).toEqual([['a']]);
     expect(queue.waiting).toBe(1);
@@ -89,11 +94,11 @@ describe('the commit queue', () => {
 
   it('begins a second commit beside the first once enough wait, and never a third', async () => {
     await underWay('a');
-    void queue.add('1', 1);
+    void add('1', 1);
     await underWay('2');
     expect(batches()).toEqual([['a'], ['1', '2']]);
-    void queue.add('3', 1);
-    void queue.add('4', 1);
+    void add('3', 1);
+    void add('4', 1);
     await underWay('5');
     expect(batches()).toEqual([['a'], ['1', '2']]);
     await finish(0);
@@ -102,7 +107,7 @@ describe('the commit queue', () => {
 
   it('begins a second commit for few when the first takes long', async () => {
     await underWay('a');
-    void queue.add('b', 1);
+    void add('b', 1);
     await clock.advance(49);
     await turn();
     expect(batches()).toEqual([['a']]);
@@ -112,7 +117,7 @@ describe('the commit queue', () => {
   });
 
   it('bounds a batch by items', async () => {
-    for (const item of ['1', '2', '3', '4', '5']) void queue.add(item, 1);
+    for (const item of ['1', '2', '3', '4', '5']) void add(item, 1);
     await turn();
     expect(batches()).toEqual([['1', '2', '3', '4']]);
     await finish(0);
@@ -120,8 +125,8 @@ describe('the commit queue', () => {
   });
 
   it('bounds a batch by bytes, but takes one item of any size', async () => {
-    void queue.add('small', 60);
-    void queue.add('other', 41);
+    void add('small', 60);
+    void add('other', 41);
     await turn();
     expect(batches()).toEqual([['small']]);
     await finish(0);
@@ -132,27 +137,27 @@ describe('the commit queue', () => {
 
   it('refuses what does not fit into the wait, and takes more once there is room', async () => {
     await fill();
-    const waiting = Array.from({ length: 8 }, (_, index) => queue.add(`w${index}`, 1));
-    expect(await queue.add('one too many', 1)).toBe(false);
+    const waiting = Array.from({ length: 8 }, (_, index) => add(`w${index}`, 1));
+    expect(await add('one too many', 1)).toBe(false);
     await finish(0);
     expect(queue.waiting).toBe(4);
-    const late = queue.add('late', 1);
+    const late = add('late', 1);
     for (let index = 1; index < 6; index += 1) await finish(index);
     expect(await Promise.all([...waiting, late])).toEqual(Array.from({ length: 9 }, () => true));
   });
 
   it('refuses bytes that do not fit into the wait', async () => {
     await fill();
-    void queue.add('c', 100);
-    expect(await queue.add('d', 51)).toBe(false);
+    void add('c', 100);
+    expect(await add('d', 51)).toBe(false);
     expect(queue.waiting).toBe(1);
   });
 
   it('gives up what waited so long that its sender is about to leave', async () => {
     await fill();
-    const late = queue.add('late', 1);
+    const late = add('late', 1);
     await clock.advance(600);
-    const fresh = queue.add('fresh', 1);
+    const fresh = add('fresh', 1);
     await clock.advance(600);
     await finish(0);
     expect(await late).toBe(false);
@@ -161,19 +166,30 @@ describe('the commit queue', () => {
     expect(await fresh).toBe(true);
   });
 
+  it('gives a commit the time that its last item has left', async () => {
+    await fill();
+    await clock.advance(300);
+    void add('c', 1);
+    await clock.advance(100);
+    void add('d', 1);
+    await clock.advance(100);
+    await finish(0);
+    expect(commits.map(({ leftMs }) => leftMs)).toEqual([1_000, 1_000, 900]);
+  });
+
   it('tells each item its own outcome', async () => {
-    const answers = ['good', 'bad'].map((item) => queue.add(item, 1));
+    const answers = ['good', 'bad'].map((item) => add(item, 1));
     await turn();
     await finish(0, ['bad']);
     expect(await Promise.all(answers)).toEqual([true, false]);
   });
 
   it('counts every item of a commit that threw as not written, and goes on', async () => {
-    const lost = queue.add('lost', 1);
+    const lost = add('lost', 1);
     await turn();
     commits[0]?.crash();
     expect(await lost).toBe(false);
-    const next = queue.add('next', 1);
+    const next = add('next', 1);
     await turn();
     await finish(1);
     expect(await next).toBe(true);
@@ -181,7 +197,7 @@ describe('the commit queue', () => {
 
   it('settles when nothing waits and nothing is under way', async () => {
     let settled = false;
-    void queue.add('a', 1);
+    void add('a', 1);
     const settling = queue.settle().then(() => {
       settled = true;
     });
@@ -193,9 +209,9 @@ describe('the commit queue', () => {
   });
 
   it('finishes what it took when it is closed, and takes no more', async () => {
-    const taken = queue.add('a', 1);
+    const taken = add('a', 1);
     const closing = queue.close();
-    expect(await queue.add('b', 1)).toBe(false);
+    expect(await add('b', 1)).toBe(false);
     await turn();
     await finish(0);
     await closing;

@@ -30,7 +30,7 @@ beforeEach(async () => {
     clock: systemClock,
     logger: silentLogger,
   });
-  fixture = await startReceiver(routed, { limits: { commitDeadlineMs: 400, maxWaitMs: 2_000 } });
+  fixture = await startReceiver(routed, { limits: { answerMs: 1_000 } });
 });
 afterEach(async () => {
   await fixture.close();

@@ -208,7 +208,10 @@ describe('the size', () => {
   });
 
   it('is refused while it streams, when no length was declared', async () => {
-    const head = rawRequest('', ['Transfer-Encoding: chunked']);
+    const signed = Object.entries(signHeaders('', SECRET, Date.now())).map(
+      ([name, value]) => `${name}: ${value}`,
+    );
+    const head = rawRequest('', [...signed, 'Transfer-Encoding: chunked']);
     const chunk = Buffer.concat([Buffer.from('10000\r\n'), Buffer.alloc(65_536, 'x'), Buffer.from('\r\n')]);
     const text = await exchange(fixture.server, [head, ...Array(20).fill(chunk)], (so_far) =>
       so_far.includes('payload_too_large'),
@@ -293,6 +296,66 @@ describe('the signature', () => {
     );
     expect((await send(receivedBody(), { timestamp: 1_000_000_000_000 })).status).toBe(401);
     expect(fixture.secrets.refreshes).toBe(0);
+  });
+});
+
+describe('a body that nothing vouches for', () => {
+  const signed = (timestamp: number | string = Date.now(), digest = 'a'.repeat(64)): string[] => [
+    `X-Service-Timestamp: ${timestamp}`,
+    `X-Service-Signature: sha256=${digest}`,
+  ];
+
+  it.each([
+    ['no headers', []],
+    ['one header', [`X-Service-Timestamp: ${Date.now()}`]],
+    ['a malformed timestamp', signed('17e11')],
+    ['a malformed signature', signed(Date.now(), 'abc')],
+    ['an old timestamp', signed(Date.now() - 6 * 60_000)],
+    ['a timestamp ahead', signed(Date.now() + 6 * 60_000)],
+  ])('is not waited for: %s', async (_, lines) => {
+    const head = rawRequest('', [...lines, 'Content-Length: 1000000']);
+    const text = await exchange(fixture.server, [head], (soFar) => soFar.includes('invalid_signature'));
+    expect(statusesOf(text)).toEqual([401]);
+  });
+
+  it('is waited for no longer than its deadline, whatever comes meanwhile', async () => {
+    const quick = await startReceiver(database, { limits: { answerMs: 200 } });
+    try {
+      const head = rawRequest('{"event":', [...signed(), 'Content-Length: 1000000']);
+      const text = await exchange(quick.server, [head], (soFar) => soFar.includes('request_timeout'));
+      expect(statusesOf(text)).toEqual([408]);
+    } finally {
+      await quick.close();
+    }
+  });
+
+  it('gives way when there is no memory left, and a small delivery from the same address is taken', async () => {
+    const tight = await startReceiver(database, { limits: { strangersBytes: 2 * 1024 * 1024, answerMs: 2_000 } });
+    try {
+      const large = rawRequest(Buffer.alloc(900_000, 'x'), [...signed(), 'Content-Length: 1000000']);
+      const flood = Array.from({ length: 30 }, () =>
+        exchange(tight.server, [large], (soFar) => soFar.includes('"message"')),
+      );
+      const good = await Promise.all(Array.from({ length: 20 }, () => deliver(tight.server, receivedBody())));
+      expect(new Set(good.map(({ status }) => status))).toEqual(new Set([200]));
+      const crowdedOut = (await Promise.all(flood)).flatMap(statusesOf).filter((status) => status === 503);
+      expect(crowdedOut.length).toBeGreaterThanOrEqual(28);
+      expect((await tight.metrics.render()).text).toContain('reason="crowded_out"');
+    } finally {
+      await tight.close();
+    }
+  });
+
+  it('in pieces of one byte counts for what the pieces take', async () => {
+    const tight = await startReceiver(database, { limits: { strangersBytes: 1024 * 1024 } });
+    try {
+      const head = rawRequest('', [...signed(), 'Transfer-Encoding: chunked']);
+      const pieces = Buffer.from('1\r\nx\r\n'.repeat(20_000));
+      const text = await exchange(tight.server, [head, pieces], (soFar) => soFar.includes('"message"'));
+      expect(statusesOf(text)).toEqual([503]);
+    } finally {
+      await tight.close();
+    }
   });
 });
 

@@ -6,6 +6,7 @@ import type { DoctorSettings } from '../../../src/connector/doctor/facts.ts';
 import type { Report } from '../../../src/connector/doctor/finding.ts';
 import { ensureAppSubscription } from '../../../src/connector/oauth/app-subscription.ts';
 import { appSubscriptionId, type OauthApp } from '../../../src/connector/oauth/oauth-app.ts';
+import { Deadline } from '../../../src/runtime/clock/deadline.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
 import { createKeyRing } from '../../../src/runtime/sealing/key-ring.ts';
 import { openForDoctor } from '../doctor/examined-system.ts';
@@ -103,6 +104,7 @@ describe("the app's webhook", () => {
     const keyRing = createKeyRing([grants.world.sealingKey]);
     const found = await createSubscriptionSecrets({ database, keyRing, clock }).find(
       appSubscriptionId(configured),
+      new Deadline(clock, 4_500),
     );
     return found?.secrets.map(({ secret }) => secret) ?? null;
   }

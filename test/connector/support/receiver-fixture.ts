@@ -2,8 +2,13 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import express from 'express';
 import { createReceiver, type Receiver, type ReceiverLimits } from '../../../src/connector/inbox/receiver.ts';
-import type { Subscription, SubscriptionSecrets } from '../../../src/connector/inbox/subscription-secrets.ts';
+import type {
+  Newer,
+  Subscription,
+  SubscriptionSecrets,
+} from '../../../src/connector/inbox/subscription-secrets.ts';
 import type { Clock } from '../../../src/runtime/clock/clock.ts';
+import type { Deadline } from '../../../src/runtime/clock/deadline.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
 import {
@@ -36,14 +41,22 @@ export class FixedSecrets implements SubscriptionSecrets {
     return this.subscriptions.find((entry) => entry.subscriptionId === wanted) ?? null;
   }
 
-  awaitNewer(known: Subscription, _bytes: number, fits: (newer: Subscription) => boolean): Promise<boolean> {
+  isKnown(subscriptionId?: string): boolean {
+    return this.find(subscriptionId) !== null;
+  }
+
+  async awaitNewer(
+    known: Subscription,
+    _deadline: Deadline,
+    fits: (newer: Subscription) => boolean,
+  ): Promise<Newer> {
     this.refreshes += 1;
     const { refreshed } = this;
-    if (refreshed === undefined) return Promise.resolve(false);
+    if (refreshed === undefined) return 'none';
     this.subscriptions = refreshed;
     this.refreshed = undefined;
     const newer = this.find(known.subscriptionId);
-    return Promise.resolve(newer !== null && fits(newer));
+    return newer !== null && fits(newer) ? 'fits' : 'none';
   }
 }
 

@@ -1,0 +1,54 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { Deadline } from '../../../src/runtime/clock/deadline.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+
+let clock: ManualClock;
+beforeEach(() => {
+  clock = new ManualClock();
+});
+
+const never = new Promise<string>(() => undefined);
+const nameOf = (error: Error): string => error.name;
+
+describe('a deadline', () => {
+  it('is shared by waits that follow each other', async () => {
+    const deadline = new Deadline(clock, 1_000);
+    const first = deadline.within(clock.sleep(700).then(() => 'in time'));
+    await clock.advance(700);
+    expect(await first).toBe('in time');
+    expect(deadline.leftMs).toBe(300);
+    const second = deadline.within(never).catch(nameOf);
+    await clock.advance(300);
+    expect(await second).toBe('DeadlinePassed');
+    expect(deadline.leftMs).toBe(0);
+  });
+
+  it('may be shortened for one wait', async () => {
+    const deadline = new Deadline(clock, 1_000);
+    const short = deadline.within(never, 200).catch(nameOf);
+    await clock.advance(200);
+    expect(await short).toBe('DeadlinePassed');
+    expect(deadline.leftMs).toBe(800);
+  });
+
+  it('is told once, at once when it has passed, and can pass before its time', async () => {
+    const deadline = new Deadline(clock, 1_000);
+    const told: string[] = [];
+    deadline.onPass(() => told.push('waiting'));
+    const waiting = deadline.within(never).catch(nameOf);
+    deadline.pass();
+    deadline.pass();
+    deadline.onPass(() => told.push('late'));
+    expect(told).toEqual(['waiting', 'late']);
+    expect(await waiting).toBe('DeadlinePassed');
+    await expect(deadline.within(never)).rejects.toThrow('not done by its deadline');
+    expect(clock.pending).toBe(0);
+  });
+
+  it('holds no timer once everything is done', async () => {
+    const deadline = new Deadline(clock, 1_000);
+    await deadline.within(Promise.resolve(), 200);
+    deadline.done();
+    expect(clock.pending).toBe(0);
+  });
+});
