@@ -330,7 +330,9 @@ describe('a body that nothing vouches for', () => {
   });
 
   it('gives way when there is no memory left, and a small delivery from the same address is taken', async () => {
-    const tight = await startReceiver(database, { limits: { strangersBytes: 2 * 1024 * 1024, answerMs: 2_000 } });
+    const tight = await startReceiver(database, {
+      limits: { strangersBytes: 2 * 1024 * 1024, answerMs: 2_000 },
+    });
     try {
       const large = rawRequest(Buffer.alloc(900_000, 'x'), [...signed(), 'Content-Length: 1000000']);
       const flood = Array.from({ length: 30 }, () =>
