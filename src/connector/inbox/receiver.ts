@@ -242,7 +242,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       const { code, message } = REFUSALS[refusal];
       if (code === 'invalid_signature') {
         const { remoteAddress: address } = request.socket;
-        options.audit?.note('webhook.signature_refused', { id: subscriptionId, result: refusal, address });
+        options.audit?.note('webhook.signature_refused', { id: idOf(refusal), result: refusal, address });
       }
       answerRefusal(response, code, message);
     };
