@@ -9,7 +9,7 @@ export function portalSessions(hidden: readonly string[]): PortalSessions {
   return {
     find: ({ ownerWorkspaceId }) =>
       ownerWorkspaceId === null
-        ? { workspaceIds: null, except: hidden }
-        : { workspaceIds: [ownerWorkspaceId], except: [] },
+        ? { name: 'the user of the sandbox', workspaceIds: null, except: hidden }
+        : { name: 'the developer of this app', workspaceIds: [ownerWorkspaceId] },
   };
 }

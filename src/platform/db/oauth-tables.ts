@@ -84,7 +84,7 @@ export const oauthRefreshTokens = platformSchema.table(
   ],
 );
 
-/** Requests that somebody is being asked about. Page, browser and form are tied together by hashes. */
+/** Requests that somebody is being asked about. A page is tied to its browser by a hash. */
 export const oauthConsents = platformSchema.table(
   'oauth_consents',
   {
@@ -93,9 +93,10 @@ export const oauthConsents = platformSchema.table(
       .notNull()
       .references(() => oauthApps.id, { onDelete: 'cascade' }),
     browserHash: bytea('browser_hash').notNull(),
-    formHash: bytea('form_hash').notNull(),
     /** JSON of the checked request. */
     request: text('request').notNull(),
+    /** JSON of what its last form said, when that form did not end it; null: none was sent yet. */
+    answer: text('answer'),
     /** Of the code that a portal admin approves it with; null: no portal is asked. */
     userCodeHash: bytea('user_code_hash'),
     /** The portal whose admin has approved it. */

@@ -68,7 +68,7 @@ export interface Return {
 }
 
 /** 303: what follows is a GET, also after the form of a page. */
-function redirect(location: string): OauthAnswer {
+export function redirect(location: string): OauthAnswer {
   return { status: 303, headers: { ...UNCACHED, Location: location }, body: '' };
 }
 

@@ -91,7 +91,10 @@ export function createOauthRoutes(options: Options): OauthRoutes {
     [OAUTH_PATHS.authorize]: {
       GET: (request) => onPage(() => authorize(authorizing, queryOf(request))),
     },
-    [OAUTH_PATHS.consent]: { POST: (request) => onPage(() => pages.decide(request)) },
+    [OAUTH_PATHS.consent]: {
+      GET: (request) => onPage(() => pages.show(request, queryOf(request))),
+      POST: (request) => onPage(() => pages.decide(request)),
+    },
     [OAUTH_PATHS.token]: { POST: (request) => forClients(request, () => token(request)) },
     [OAUTH_PATHS.revoke]: { POST: (request) => forClients(request, () => revoke(request)) },
   };

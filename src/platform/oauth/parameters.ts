@@ -11,6 +11,8 @@ export interface Parameters {
   all(name: string): readonly string[];
   /** Whether it is there at all, with a value or without. */
   has(name: string): boolean;
+  /** All names, those without a value included. */
+  readonly names: readonly string[];
   /** Names that are given more than once. */
   readonly repeated: readonly string[];
 }
@@ -26,6 +28,7 @@ export function readParameters(text: string): Parameters {
     },
     all: (name) => given.getAll(name),
     has: (name) => given.has(name),
+    names,
     repeated: [...new Set(names.filter((name, place) => names.indexOf(name) !== place))],
   };
 }

@@ -4,6 +4,8 @@ import type { App } from './apps.ts';
 
 /** Somebody who is signed in to the developer portal. */
 export interface PortalSession {
+  /** As whom; in words for people. */
+  readonly name?: string;
   /** The workspaces that they own; null: every one there is. */
   readonly workspaceIds: readonly string[] | null;
   /** Of those, the ones that are not theirs after all. Default: none. */
@@ -24,8 +26,10 @@ export interface OwnedWorkspace {
   readonly kind: WorkspaceKind;
   /** How many connections it has. */
   readonly connections: number;
-  /** What the first of them are called; at most three. */
-  readonly names: readonly string[];
+  /** Numbers of the first of them, without `+`, empty where none has paired; at most three. */
+  readonly numbers: readonly string[];
+  /** What those are called. */
+  readonly labels: readonly string[];
 }
 
 const MOST_SHOWN = 100;
@@ -35,8 +39,10 @@ export function readOwned(db: Queryable, session: PortalSession | null): Promise
   return db.query<OwnedWorkspace>(
     `SELECT w.id, w.kind,
        (SELECT count(*) FROM platform.connections c WHERE c.workspace_id = w.id) AS connections,
-       ARRAY(SELECT CASE WHEN c.label = c.phone_number THEN '+' || c.label ELSE c.label END FROM platform.connections c WHERE c.workspace_id = w.id AND c.label <> ''
-         ORDER BY c.position LIMIT 3) AS names
+       ARRAY(SELECT coalesce(c.phone_number, '') FROM platform.connections c WHERE c.workspace_id = w.id
+         ORDER BY c.position LIMIT 3) AS numbers,
+       ARRAY(SELECT c.label FROM platform.connections c WHERE c.workspace_id = w.id
+         ORDER BY c.position LIMIT 3) AS labels
      FROM platform.workspaces w
      WHERE $1::boolean AND ($2::text[] IS NULL OR w.id = ANY($2::text[]))
        AND w.id <> ALL($4::text[])

@@ -3,6 +3,7 @@ export const PAGE_STYLE = `
 :root{color-scheme:light dark;--ink:#1a2230;--soft:#545f72;--line:#dce1e9;--edge:#8a94a6;--paper:#fff;--ground:#eef1f6;--tint:#f1f6fe;--act:#1d5fc4;--press:#174d9f;--on-act:#fff;--bad:#b3261e;--bad-ground:#fdf1f0;--good:#1a7f4b}
 @media (prefers-color-scheme:dark){:root{--ink:#e8ebf1;--soft:#a9b3c5;--line:#333c4b;--edge:#7b869b;--paper:#1a202b;--ground:#10141b;--tint:#202c40;--act:#8ab6ff;--press:#abcbff;--on-act:#0d1e3a;--bad:#ffb4ab;--bad-ground:#3a2322;--good:#6fd6a1}}
 *{box-sizing:border-box}
+[hidden]{display:none!important}
 html{scroll-padding-bottom:6rem}
 body{margin:0;background:var(--ground);color:var(--ink);font:1rem/1.5 system-ui,-apple-system,"Segoe UI",sans-serif}
 .masthead{display:flex;align-items:center;gap:.6rem;max-width:36rem;margin:0 auto;padding:.9rem 1.25rem;font-size:.875rem}
@@ -44,14 +45,14 @@ button.less{flex:none;font-weight:400;padding:.3rem .85rem}
 button.choice:hover,button.choice:focus-visible{border-color:var(--act);background:var(--tint)}
 .choice>span:first-child{flex:1;min-width:0}
 .choice ul{list-style:none;margin:0;padding:0}
-.choice li{margin:0}
-.choice li .soft{display:inline;font-size:.875rem}
+.choice li{display:flex;flex-wrap:wrap;align-items:baseline;column-gap:.5rem;margin:.1rem 0}
+.choice .small{margin-top:.35rem}
 .go{flex:none;padding:.35rem .9rem;border-radius:.5rem;background:var(--act);color:var(--on-act)}
 p.choice{border:1px dashed var(--line)}
 .or{display:flex;align-items:center;gap:.85rem;margin:1.75rem 0 1.25rem;color:var(--soft);font-size:.875rem}
 .or::before,.or::after{content:"";flex:1;border-top:1px solid var(--line)}
 .or+h2{margin-top:0}
-.back{margin:0 0 1rem;font-size:.9375rem}
+.back{margin:.5rem 0 0;font-size:.9375rem}
 .back a{display:inline-block;padding:.35rem 0}
 button:focus-visible,input:focus-visible,a:focus-visible{outline:3px solid var(--act);outline-offset:2px;border-radius:.35rem}
 button:focus-visible{border-radius:.6rem}

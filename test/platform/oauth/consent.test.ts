@@ -36,6 +36,16 @@ function readPage(reply: OauthReply, cookie = ''): Page {
   };
 }
 
+/** Sends a form as a browser does, which follows a redirect to a page of the same server. */
+async function post(world: OauthWorld, fields: Fields, cookie: string): Promise<OauthReply> {
+  const headers = { 'content-type': FORM, cookie };
+  const reply = await world.send('POST', '/oauth/consent', { headers, body: encode(fields) });
+  const location = reply.headers.get('location') ?? '';
+  if (!location.startsWith('/oauth/consent?')) return reply;
+  expect(reply.status).toBe(303);
+  return world.send('GET', location, { headers: { cookie } });
+}
+
 describe('consent on a page', () => {
   let world: OauthWorld;
   let workspaceId: string;
@@ -57,11 +67,8 @@ describe('consent on a page', () => {
   afterAll(() => world.service.close());
 
   const open = async (fields: Fields = {}): Promise<Page> => readPage(await world.authorize(app, fields));
-  const submit = async (page: Page, fields: Fields, cookie = page.cookie): Promise<Page> => {
-    const headers = { 'content-type': FORM, cookie };
-    const body = encode({ ...page.fields, ...fields });
-    return readPage(await world.send('POST', '/oauth/consent', { headers, body }), page.cookie);
-  };
+  const submit = async (page: Page, fields: Fields, cookie = page.cookie): Promise<Page> =>
+    readPage(await post(world, { ...page.fields, ...fields }, cookie), page.cookie);
   /** The page with the connections of the second workspace. */
   const choose = async (fields: Fields = {}): Promise<Page> =>
     submit(await open(fields), { action: 'workspace', workspace: workspaceId });
@@ -218,7 +225,14 @@ describe('consent on a page', () => {
     }
     const first = await open();
     expect(first.reply.text).toContain('Afterwards you are sent to <strong>crm.example</strong>');
-    expect(first.reply.text).toContain('6 connections: <bdi>+4915112346000</bdi>, ');
+    const card =
+      /<button class="choice"[^>]*><span>\s*<ul>(.*?)<\/ul><span class="soft small">(.*?) · /s.exec(
+        first.reply.text,
+      );
+    expect(card?.slice(1)).toEqual([
+      '<li>+4915112346000</li><li>+4915112346010</li><li>+4915112346020</li><li class="soft">and 3 more</li>',
+      '6 connections',
+    ]);
     const page = await submit(first, { action: 'workspace', workspace: large });
     expect(page.reply.text.match(/4915112346000/g)).toHaveLength(1);
     // What is asked for is seen before a long list, and the Enter key in a box gives no consent.
@@ -233,7 +247,8 @@ describe('consent on a page', () => {
       scope: 'messaging.read',
     });
     expect([again.reply.status, again.reply.text.match(/ checked>/g)?.length]).toEqual([200, 2]);
-    expect(page.reply.text.match(/ checked>/g)).toHaveLength(10);
+    // All but the scope that deletes numbers, which nobody has asked for by name.
+    expect(page.reply.text.match(/ checked>/g)).toHaveLength(9);
     const all = {
       workspace: large,
       connection: page.values('connection'),
@@ -245,6 +260,68 @@ describe('consent on a page', () => {
     const filled = await submit(page, { action: 'all', workspace: large, scope: 'messaging.read' });
     expect(filled.reply.text.match(/ checked>/g)).toHaveLength(7);
     expect(none.reply.text).toContain('>Tick all</button>');
+  });
+
+  it('reloads and goes back without sending a form again', async () => {
+    const first = await open();
+    const address = async (fields: Fields): Promise<string> => {
+      const headers = { 'content-type': FORM, cookie: first.cookie };
+      const body = encode({ ...first.fields, ...fields });
+      const reply = await world.send('POST', '/oauth/consent', { headers, body });
+      expect(reply.status).toBe(303);
+      return reply.headers.get('location') ?? '';
+    };
+    const show = async (path: string, cookie = first.cookie): Promise<OauthReply> =>
+      world.send('GET', path, { headers: { cookie } });
+
+    const page = await address({ action: 'workspace', workspace: workspaceId });
+    expect((await show(page)).text).toBe((await show(page)).text);
+    const failed = await address({ action: 'allow', workspace: workspaceId, scope: 'messaging.read' });
+    for (const shown of [await show(failed), await show(failed)]) {
+      expect(shown.status).toBe(400);
+      expect(shown.text).toContain('Tick at least one connection.');
+      expect(shown.text.match(/ checked>/g)).toHaveLength(1);
+    }
+    // The other workspace is chosen after all: what was ticked here is not ticked there.
+    const back = />← Choose another workspace</.exec((await show(page)).text);
+    expect(back).not.toBeNull();
+    const choice = `/oauth/consent?consent=${first.fields['consent']}`;
+    expect((await show(page)).text).toContain(`<a href="${choice}">`);
+    expect((await show(choice)).text).toContain('Choose the workspace it may use');
+    const other = await show(await address({ action: 'workspace', workspace: world.workspaceId }));
+    expect([other.status, other.text.includes('role="alert"')]).toEqual([200, false]);
+
+    for (const [path, cookie] of [
+      [page, ''],
+      [page.replace(workspaceId, 'cabcdefghijklmnopqrstuvwx'), first.cookie],
+      [`${page}&action=allow&connection=x`, first.cookie],
+      [`${choice}&workspace=`, first.cookie],
+      ['/oauth/consent', first.cookie],
+    ] as const) {
+      const refused = await show(path, cookie);
+      expect([path, refused.status, refused.headers.get('location')]).toEqual([path, 400, null]);
+      expect(refused.text).not.toContain('<form');
+    }
+    await submit(first, { action: 'deny' });
+    expect((await show(page)).status).toBe(400);
+  });
+
+  it('sets apart what deletes numbers, and ticks it where the app has asked for it by name alone', async () => {
+    const manage = (page: Page): string =>
+      /<div class="apart"><p>([^<]*)<\/p><label>(<input[^>]*>)/.exec(page.reply.text)?.slice(1).join(' ') ??
+      '';
+    const unasked =
+      'With this it can delete numbers, which cannot be undone. <input type="checkbox" name="scope" value="messaging.manage"';
+    expect(manage(await choose())).toBe(`${unasked}>`);
+    expect(manage(await choose({ scope: 'messaging.read messaging.manage' }))).toBe(`${unasked} checked>`);
+    expect((await choose({ scope: 'messaging.read' })).reply.text).not.toContain('class="apart"');
+  });
+
+  it('says whose page it is, and as whom somebody is signed in', async () => {
+    for (const { reply } of [await open(), await choose()]) {
+      expect(reply.text).toContain('<strong>Messaging service</strong>');
+      expect(reply.text).toContain('Developer portal, signed in as the owner of its workspaces');
+    }
   });
 
   it('shows names as text, in no frame, without script and from nowhere else', async () => {
@@ -287,11 +364,8 @@ describe('consent in a CRM portal', () => {
 
   const open = async (): Promise<Page> => readPage(await world.authorize(app));
   const codeOf = ({ reply }: Page): string => />([A-Z]{4}-[A-Z]{4})</.exec(reply.text)?.[1] ?? '';
-  const goOn = async (page: Page): Promise<OauthReply> => {
-    const headers = { 'content-type': FORM, cookie: page.cookie };
-    const body = encode({ ...page.fields, action: 'portal' });
-    return world.send('POST', '/oauth/consent', { headers, body });
-  };
+  const goOn = (page: Page): Promise<OauthReply> =>
+    post(world, { ...page.fields, action: 'portal' }, page.cookie);
   const approve = (code?: string) => world.service.platform.oauth.approvals.approve(portalId, code);
 
   it(

@@ -143,8 +143,8 @@ export async function createOauthVisitor(service: WireService): Promise<OauthVis
   };
 }
 
-/** What a browser does with an answer to a request for `url`. */
-export function visit(url: URL, reply: Reply, jar = new Map<string, string>()): Visit {
+/** What a browser does with an answer to a request for `url`: it follows a redirect to a page of the same server. */
+export async function visit(url: URL, reply: Reply, jar = new Map<string, string>()): Promise<Visit> {
   for (const line of reply.headers.getSetCookie()) {
     const [pair = ''] = line.split(';');
     jar.set(pair.slice(0, pair.indexOf('=')), pair);
@@ -152,6 +152,11 @@ export function visit(url: URL, reply: Reply, jar = new Map<string, string>()): 
   const location = reply.headers.get('location');
   if (location !== null) {
     const target = new URL(location, url);
+    if (target.origin === url.origin) {
+      expect(reply.status).toBe(303);
+      const cookie = [...jar.values()].join('; ');
+      return visit(target, await request(target, { headers: { cookie } }), jar);
+    }
     expect(target.href.split('?')[0]).toBe(REDIRECT_URI);
     return { reply, back: target.searchParams, page: null };
   }

@@ -16,6 +16,8 @@ export interface AuthorizationRequest {
   readonly state: string | null;
   readonly challenge: string;
   readonly scopes: readonly Scope[];
+  /** The client named its scopes; false: it left them out, and `scopes` are all that are allowed. */
+  readonly namesScopes: boolean;
   readonly resource: string | null;
   /** The connections that the client names; null: it names none. */
   readonly connectionIds: readonly string[] | null;
@@ -82,5 +84,6 @@ export function readRequest(
   const resource = readResource(parameters, resources);
   const connectionIds = readConnectionIds(parameters);
   const state = parameters.get('state');
-  return { appId: app.id, redirectUri, state, challenge, scopes, resource, connectionIds };
+  const namesScopes = parameters.get('scope') !== null;
+  return { appId: app.id, redirectUri, state, challenge, scopes, namesScopes, resource, connectionIds };
 }

@@ -1,16 +1,17 @@
 import { SCOPE_MEANINGS, type Scope } from '../../../contract/service/scopes.ts';
-import { html, type Markup, shownName } from '../../../runtime/page/page.ts';
+import { html, type Markup } from '../../../runtime/page/page.ts';
 import type { readGrantable } from '../authorize/give-consent.ts';
 import type { OauthAnswer } from '../oauth-answer.ts';
-import { type ConsentView, consentForm, countConnections, DENY, showView } from './consent-view.ts';
-
-/** What is ticked on a page. */
-export interface Ticks {
-  readonly connections: readonly string[] | 'all';
-  readonly scopes: readonly string[] | 'all';
-  /** Somebody pressed the button with it: what is missing is told. */
-  readonly judged: boolean;
-}
+import type { Ticks } from './consent-store.ts';
+import {
+  type ConsentView,
+  consentForm,
+  countConnections,
+  DENY,
+  nameNumber,
+  pagePath,
+  showView,
+} from './consent-view.ts';
 
 type Grantable = Awaited<ReturnType<typeof readGrantable>>;
 
@@ -23,21 +24,18 @@ interface Box {
   readonly ticked: boolean;
   readonly label: Markup;
   /** A second line, in small. */
-  readonly detail: string;
+  readonly detail?: string;
 }
 
 function box({ name, value, ticked, label, detail }: Box): Markup {
   const checked = ticked ? html` checked` : html``;
-  const more = detail === '' ? html`` : html`<span class="soft">${detail}</span>`;
+  const more = detail === undefined ? html`` : html`<span class="soft small mark">${detail}</span>`;
   return html`<label><input type="checkbox" name="${name}" value="${value}"${checked}>
 <span>${label}${more}</span></label>`;
 }
 
 function connectionBox({ id, label, phoneNumber }: Grantable[number], ticked: boolean): Markup {
-  const number = phoneNumber === null ? 'not paired yet' : `+${phoneNumber}`;
-  const named = label !== '' && label !== phoneNumber;
-  const value = { name: 'connection', value: id, ticked } as const;
-  return box({ ...value, label: named ? shownName(label) : html`${number}`, detail: named ? number : '' });
+  return box({ name: 'connection', value: id, ticked, label: nameNumber(phoneNumber, label) });
 }
 
 /** A group of boxes; `missing` says what to do where none is ticked. */
@@ -59,7 +57,7 @@ function offerAll(count: number, none: boolean): Markup {
   if (count < MANY) return html``;
   const [action, what] = none ? ['all', 'Tick all'] : ['none', 'Untick all'];
   return html`<div class="all"><span>${countConnections(count)}</span>
-<button class="small" name="action" value="${action}">${what}</button></div>`;
+<button class="less" name="action" value="${action}">${what}</button></div>`;
 }
 
 function connectionGroup(connections: Grantable, { connections: ticked, judged }: Ticks): Markup {
@@ -71,41 +69,64 @@ function connectionGroup(connections: Grantable, { connections: ticked, judged }
   return group('Connections', html`${all}<div class="boxes">${boxes}</div>`, missing);
 }
 
-function scopeGroup(scopes: readonly Scope[], { scopes: ticked, judged }: Ticks): Markup {
-  const chosen = scopes.filter((scope) => ticked === 'all' || ticked.includes(scope));
-  const boxes = scopes.map((scope) =>
+/** The one scope by which numbers can be lost. */
+const DELETES: Scope = 'messaging.manage';
+
+function scopeGroup(scopes: readonly Scope[], { scopes: chosen, judged }: Ticks): Markup {
+  const boxOf = (scope: Scope): Markup =>
     box({
       name: 'scope',
       value: scope,
       ticked: chosen.includes(scope),
       label: html`${SCOPE_MEANINGS[scope]}`,
       detail: scope,
-    }),
+    });
+  const apart = scopes.includes(DELETES)
+    ? html`<div class="apart"><p>With this it can delete numbers, which cannot be undone.</p>${boxOf(DELETES)}</div>`
+    : html``;
+  const missing =
+    judged && !scopes.some((scope) => chosen.includes(scope)) ? 'Tick at least one permission.' : null;
+  return group(
+    'Permissions',
+    html`${scopes.filter((scope) => scope !== DELETES).map(boxOf)}${apart}`,
+    missing,
   );
-  const missing = judged && chosen.length === 0 ? 'Tick at least one permission.' : null;
-  return group('Permissions', html`${boxes}`, missing);
 }
 
 const NOTHING_TO_SHARE = html`<p>This workspace has no connection yet. Pair a number first, then start again in the app.</p>
 <div class="actions">${DENY}</div>`;
 
-/** What is approved: connections and scopes of one workspace. Unless told, all are ticked. */
+/** What is ticked before somebody has said anything: all of it, but what deletes only where the app asked for it by name. */
+function firstTicks({ consent: { request } }: ConsentView): Ticks {
+  const { scopes, namesScopes } = request;
+  return {
+    connections: 'all',
+    scopes: scopes.filter((scope) => namesScopes || scope !== DELETES),
+    judged: false,
+  };
+}
+
+/** What is approved: connections and scopes of one workspace. `hasChoice`: there is a page to go back to. */
 export function approveView(
   view: ConsentView,
-  workspaceId: string,
+  workspace: { readonly id: string; readonly hasChoice: boolean },
   connections: Grantable,
-  ticks: Ticks = { connections: 'all', scopes: 'all', judged: false },
+  given: Ticks | null,
 ): OauthAnswer {
+  const ticks = given ?? firstTicks(view);
   const choice = html`${scopeGroup(view.consent.request.scopes, ticks)}
 ${connectionGroup(connections, ticks)}
 <div class="actions stay"><button class="main" name="action" value="allow">Allow</button>${DENY}</div>`;
   const notice = 'Nothing was shared yet. Tick what it may do and use, or refuse.';
+  const back = workspace.hasChoice
+    ? html`<p class="back"><a href="${pagePath(view.consent)}">← Choose another workspace</a></p>`
+    : html``;
   return showView(
     { ...view, ...(ticks.judged ? { notice } : {}) },
-    html`<p>Workspace <span class="mark">${workspaceId}</span></p>
+    html`${back}<p class="soft small">Workspace <span class="mark">${workspace.id}</span></p>
 ${consentForm(
   view,
-  html`${ON_ENTER}<input type="hidden" name="workspace" value="${workspaceId}">
+  html`${ON_ENTER}<input type="hidden" name="workspace" value="${workspace.id}">
 ${connections.length === 0 ? NOTHING_TO_SHARE : choice}`,
 )}`,
   );

@@ -1,51 +1,66 @@
 import { SCOPE_MEANINGS } from '../../../contract/service/scopes.ts';
-import { html, type Markup, shownName } from '../../../runtime/page/page.ts';
+import { html, type Markup } from '../../../runtime/page/page.ts';
 import type { OauthAnswer } from '../oauth-answer.ts';
 import type { OwnedWorkspace } from '../portal-session.ts';
-import { type ConsentView, consentForm, countConnections, DENY, showView } from './consent-view.ts';
+import {
+  type ConsentView,
+  consentForm,
+  countConnections,
+  DENY,
+  nameNumber,
+  showView,
+} from './consent-view.ts';
 
 function listScopes({ consent }: ConsentView): Markup {
   const items = consent.request.scopes.map((scope) => html`<li>${SCOPE_MEANINGS[scope]}</li>`);
   return html`<h2>What it asks for</h2><ul>${items}</ul>`;
 }
 
-function workspaceChoice({ id, connections, names }: OwnedWorkspace): Markup {
-  const name = html`<span class="mark">${id}</span>`;
+/** A workspace by its numbers, since nobody knows it by its id. */
+function workspaceChoice({ id, connections, numbers, labels }: OwnedWorkspace): Markup {
+  const name = html`workspace <span class="mark">${id}</span>`;
   if (connections === 0) {
-    return html`<p class="choice soft">Workspace ${name}<br>No connection yet: there is nothing to share.</p>`;
+    return html`<p class="choice soft"><span>No connection yet: there is nothing to share.<br><span class="small">${name}</span></span></p>`;
   }
-  const shown = names.map((each, place) => html`${place === 0 ? ': ' : ', '}${shownName(each)}`);
-  const more = connections > names.length && names.length > 0 ? ' …' : '';
-  return html`<button class="choice" name="workspace" value="${id}">Workspace ${name}
-<span class="soft">${countConnections(connections)}${shown}${more}</span></button>`;
+  const shown = numbers.map((number, place) => html`<li>${nameNumber(number, labels[place] ?? '')}</li>`);
+  const rest = connections - numbers.length;
+  const more = rest > 0 ? html`<li class="soft">and ${rest} more</li>` : html``;
+  return html`<button class="choice" name="workspace" value="${id}"><span>
+<ul>${shown}${more}</ul><span class="soft small">${countConnections(connections)} · ${name}</span></span><span class="go" aria-hidden="true">Choose</span></button>`;
 }
 
 function offerWorkspaces(view: ConsentView, workspaces: readonly OwnedWorkspace[]): Markup {
   if (workspaces.length === 0) return html``;
-  const fields = html`<input type="hidden" name="action" value="workspace">${workspaces.map(workspaceChoice)}`;
-  return html`<h2>In the developer portal</h2><p>Choose the workspace it may use.</p>${consentForm(view, fields)}`;
+  const shareable = (workspace: OwnedWorkspace): boolean => workspace.connections > 0;
+  const sorted = [...workspaces.filter(shareable), ...workspaces.filter((each) => !shareable(each))];
+  const fields = html`<input type="hidden" name="action" value="workspace">${sorted.map(workspaceChoice)}`;
+  return html`<h2>Choose the workspace it may use</h2>
+<p class="soft">On the next page you choose its connections and permissions.</p>${consentForm(view, fields)}`;
 }
 
-function offerPortal(view: ConsentView): Markup {
+function offerPortal(view: ConsentView, isOnlyWay: boolean): Markup {
   const { userCode } = view.consent;
   if (userCode === null) return html``;
-  const go = html`<div class="actions"><button class="main" name="action" value="portal">Continue</button></div>`;
-  return html`<h2>In a CRM portal</h2>
-<p>An admin of the portal enters this code there, for all connections of the portal. Then continue.</p>
+  const look = isOnlyWay ? html` class="main"` : html``;
+  const go = html`<div class="actions"><button${look} name="action" value="portal">The code was entered: continue</button></div>`;
+  return html`<h2>Have it approved in a CRM portal</h2>
+<p>An admin of the portal enters this code there. It covers all connections of the portal.</p>
 <p class="code">${userCode}</p>
-<p class="soft">Enter it only if you opened this page yourself. It is good for ten minutes, and once.</p>
+<p class="soft">Pass it on only if you opened this page yourself. It is good for ten minutes, and once.</p>
 ${consentForm(view, go)}`;
 }
 
 /** Who approves: the owner of one of these workspaces, or the admin of a portal. */
 export function chooseView(view: ConsentView, workspaces: readonly OwnedWorkspace[]): OauthAnswer {
+  const offersBoth = workspaces.length > 0 && view.consent.userCode !== null;
   const nobody =
     workspaces.length === 0 && view.consent.userCode === null
       ? html`<p>You own no workspace that could be shared.</p>`
       : html``;
+  const or = offersBoth ? html`<p class="or">or</p>` : html``;
   return showView(
     view,
-    html`${listScopes(view)}${nobody}${offerWorkspaces(view, workspaces)}${offerPortal(view)}
+    html`${listScopes(view)}${nobody}${offerWorkspaces(view, workspaces)}${or}${offerPortal(view, !offersBoth)}
 ${consentForm(view, html`<div class="actions">${DENY}</div>`)}`,
   );
 }

@@ -1,5 +1,5 @@
 import type { Request } from 'express';
-import { SCOPES } from '../../../contract/service/scopes.ts';
+import { SCOPES, type Scope } from '../../../contract/service/scopes.ts';
 import type { Queryable } from '../../../runtime/database/database.ts';
 import { passed, recognized } from '../../decision-trace.ts';
 import type { ChangeState } from '../../state-change.ts';
@@ -8,9 +8,9 @@ import { OAUTH_PATHS } from '../addresses.ts';
 import { type App, findApp } from '../apps.ts';
 import type { OpenRequest } from '../authorize/authorize.ts';
 import { type Consent, giveConsent, readGrantable } from '../authorize/give-consent.ts';
-import { codeAnswer, type OauthAnswer, type Return, returnedRefusal } from '../oauth-answer.ts';
+import { codeAnswer, type OauthAnswer, type Return, redirect, returnedRefusal } from '../oauth-answer.ts';
 import { OauthError, PageRefusal } from '../oauth-error.ts';
-import type { Parameters } from '../parameters.ts';
+import { type Parameters, readParameters } from '../parameters.ts';
 import {
   type OwnedWorkspace,
   type PortalSession,
@@ -18,10 +18,19 @@ import {
   readOwned,
 } from '../portal-session.ts';
 import { readForm } from '../read-form.ts';
-import { approveView, type Ticks } from './approve-view.ts';
+import { approveView } from './approve-view.ts';
 import { chooseView } from './choose-view.ts';
-import { closeConsent, findConsent, type OpenConsent, openConsent } from './consent-store.ts';
-import type { ConsentView } from './consent-view.ts';
+import {
+  closeConsent,
+  findConsent,
+  isItsForm,
+  keepAnswer,
+  type OpenAnswer,
+  type OpenConsent,
+  openConsent,
+  type Ticks,
+} from './consent-store.ts';
+import { type ConsentView, pagePath } from './consent-view.ts';
 import { refusalPage } from './refusal-page.ts';
 
 interface Options {
@@ -34,24 +43,38 @@ interface Options {
   issuer(): string;
 }
 
-/** Asks people. Works without script. Implements `OAuth 2.0: consent`. */
+/**
+ * Asks people. Works without script. A form that does not end a consent leads on to a page of its own address, so that
+ * reload and Back never send a form again. Implements `OAuth 2.0: consent`.
+ */
 export interface ConsentPages {
   /** The first page of a checked request. */
   ask(open: OpenRequest): Promise<OauthAnswer>;
+  /** A page of an open consent, as `pagePath` names it. `query`: what follows the `?`. */
+  show(request: Request, query: string): Promise<OauthAnswer>;
   /** What somebody answered on a page. */
   decide(request: Request): Promise<OauthAnswer>;
 }
 
-/** A form that belongs to an open consent. */
-interface Reply {
+/** An open consent in its browser. */
+interface Opened {
   readonly app: App;
   readonly consent: OpenConsent;
-  readonly parameters: Parameters;
   readonly view: ConsentView;
   readonly standalone: readonly OwnedWorkspace[];
 }
 
+/** A form that belongs to it. */
+interface Reply extends Opened {
+  readonly parameters: Parameters;
+}
+
 const LISTS = ['connection', 'scope'];
+const PAGE_PARAMETERS = ['consent', 'workspace'];
+
+/** As whom, in words; null where nobody is. */
+const signedInAs = (session: PortalSession | null): string | null =>
+  session === null ? null : (session.name ?? 'the owner of its workspaces');
 
 /** A form that is of no open page in this browser. */
 function refuseForm(): OauthAnswer {
@@ -94,20 +117,50 @@ export function createConsentPages(options: Options): ConsentPages {
   const readStandalone = async (session: PortalSession | null): Promise<OwnedWorkspace[]> =>
     (await readOwned(database, session)).filter(({ kind }) => kind === 'standalone');
 
+  /** Without a choice there is one page: that of the only workspace. */
+  const hasChoice = ({ consent, standalone }: Pick<Opened, 'consent' | 'standalone'>): boolean =>
+    standalone.length !== 1 || consent.userCode !== null;
+
   const showWorkspace = async (
-    view: ConsentView,
+    opened: Pick<Opened, 'consent' | 'standalone' | 'view'>,
     { id }: OwnedWorkspace,
-    ticks?: Ticks,
-  ): Promise<OauthAnswer> =>
-    approveView(view, id, await readGrantable(database, id, view.consent.request), ticks);
+  ): Promise<OauthAnswer> => {
+    const { request, answer } = opened.consent;
+    const given = answer?.kind === 'ticks' && answer.workspaceId === id ? answer.ticks : null;
+    const connections = await readGrantable(database, id, request);
+    return approveView(opened.view, { id, hasChoice: hasChoice(opened) }, connections, given);
+  };
 
   const showFirst = (
-    view: ConsentView,
-    standalone: readonly OwnedWorkspace[],
+    opened: Pick<Opened, 'consent' | 'standalone' | 'view'>,
   ): OauthAnswer | Promise<OauthAnswer> => {
-    const [only, second] = standalone;
-    const asksOne = only !== undefined && second === undefined && view.consent.userCode === null;
-    return asksOne ? showWorkspace(view, only) : chooseView(view, standalone);
+    const { view, consent, standalone } = opened;
+    const [only] = standalone;
+    if (only !== undefined && !hasChoice(opened)) return showWorkspace(opened, only);
+    const notice = 'The code has not been entered in the portal yet.';
+    return chooseView({ ...view, ...(consent.answer?.kind === 'too_early' ? { notice } : {}) }, standalone);
+  };
+
+  /** The consent that an id and the cookie of its page name; null where there is none that is open. */
+  const find = async (request: Request, id: string | null): Promise<Opened | null> => {
+    const browser = id === null ? null : readCookie(request, cookieName(id));
+    const consent = await findConsent(database, key, { id, browser }, clock.now());
+    const app = consent === null ? null : await findApp(database, consent.request.appId);
+    if (app !== null) recognized(app.id);
+    if (consent === null || app === null) return null;
+    const session = portal.find(app);
+    const view = { appName: app.name, signedIn: signedInAs(session), consent };
+    return { app, consent, view, standalone: await readStandalone(session) };
+  };
+
+  /** Keeps what a form said and leads on to the page that shows it. */
+  const leadOn = async (
+    { consent }: Reply,
+    answer: OpenAnswer | null,
+    workspaceId?: string,
+  ): Promise<OauthAnswer> => {
+    await changeState((change) => keepAnswer(change, consent.id, answer));
+    return redirect(pagePath(consent, workspaceId));
   };
 
   const back = ({ request: { redirectUri, state } }: OpenConsent): Return => ({
@@ -133,32 +186,36 @@ export function createConsentPages(options: Options): ConsentPages {
     return ended(consent.id, returnedRefusal(back(consent), refused));
   };
 
-  const chosenWorkspace = ({ parameters, standalone }: Reply): OwnedWorkspace | undefined =>
+  const chosenWorkspace = ({ standalone }: Opened, parameters: Parameters): OwnedWorkspace | undefined =>
     standalone.find(({ id }) => id === parameters.get('workspace'));
 
-  const allow = async (reply: Reply): Promise<OauthAnswer> => {
-    const { parameters, view } = reply;
-    const workspace = chosenWorkspace(reply);
-    if (workspace === undefined) return refuseForm();
+  const tickedScopes = ({ parameters }: Reply): readonly Scope[] => {
     const ticked = parameters.all('scope');
-    const scopes = SCOPES.filter((scope) => ticked.includes(scope));
+    return SCOPES.filter((scope) => ticked.includes(scope));
+  };
+
+  const allow = async (reply: Reply): Promise<OauthAnswer> => {
+    const { parameters } = reply;
+    const workspace = chosenWorkspace(reply, parameters);
+    if (workspace === undefined) return refuseForm();
+    const scopes = tickedScopes(reply);
     const connectionIds = parameters.all('connection');
     try {
       return await grant(reply, { workspaceId: workspace.id, scopes, connectionIds });
     } catch (error) {
       if (!(error instanceof OauthError)) throw error;
       const ticks: Ticks = { connections: connectionIds, scopes, judged: true };
-      return { ...(await showWorkspace(view, workspace, ticks)), refused: error };
+      const answer: OpenAnswer = { kind: 'ticks', workspaceId: workspace.id, ticks };
+      return { ...(await leadOn(reply, answer, workspace.id)), refused: error };
     }
   };
 
   const goOn = async (reply: Reply): Promise<OauthAnswer> => {
-    const { consent, view, standalone } = reply;
+    const { consent } = reply;
     const { portalWorkspaceId: workspaceId, request } = consent;
     if (workspaceId === null) {
       const refused = new OauthError('access_denied', 'no portal has taken the user code yet');
-      const notice = 'The code has not been entered in the portal yet.';
-      return { ...chooseView({ ...view, notice }, standalone), refused };
+      return { ...(await leadOn(reply, { kind: 'too_early' })), refused };
     }
     const connectionIds = (await readGrantable(database, workspaceId, request)).map(({ id }) => id);
     try {
@@ -169,22 +226,26 @@ export function createConsentPages(options: Options): ConsentPages {
     }
   };
 
-  const choose = async (reply: Reply, ticks?: Ticks): Promise<OauthAnswer> => {
-    const workspace = chosenWorkspace(reply);
+  const choose = async (reply: Reply, connections?: Ticks['connections']): Promise<OauthAnswer> => {
+    const workspace = chosenWorkspace(reply, reply.parameters);
     if (workspace === undefined) return refuseForm();
     passed('consent', 'a workspace was chosen, its connections are shown');
-    return showWorkspace(reply.view, workspace, ticks);
+    const answer: OpenAnswer | null =
+      connections === undefined
+        ? null
+        : {
+            kind: 'ticks',
+            workspaceId: workspace.id,
+            ticks: { connections, scopes: tickedScopes(reply), judged: false },
+          };
+    return leadOn(reply, answer, workspace.id);
   };
-
-  /** Shows the page again, with the connections that are ticked now. */
-  const showAgain = (reply: Reply, connections: Ticks['connections']): Promise<OauthAnswer> =>
-    choose(reply, { connections, scopes: reply.parameters.all('scope'), judged: false });
 
   const actions: ReadonlyMap<string, (reply: Reply) => Promise<OauthAnswer>> = new Map([
     ['workspace', (reply) => choose(reply)],
-    ['again', (reply) => showAgain(reply, reply.parameters.all('connection'))],
-    ['all', (reply) => showAgain(reply, 'all')],
-    ['none', (reply) => showAgain(reply, [])],
+    ['again', (reply) => choose(reply, reply.parameters.all('connection'))],
+    ['all', (reply) => choose(reply, 'all')],
+    ['none', (reply) => choose(reply, [])],
     ['allow', allow],
     ['portal', goOn],
     ['deny', deny],
@@ -195,25 +256,35 @@ export function createConsentPages(options: Options): ConsentPages {
       const owned = await readOwned(database, session);
       const standalone = owned.filter(({ kind }) => kind === 'standalone');
       const asksPortal = owned.length === 0 || standalone.length < owned.length;
-      const { consent, secrets } = await openConsent(changeState, key, request, asksPortal);
+      const { consent, browser } = await openConsent(changeState, key, request, asksPortal);
       passed('consent', 'somebody is asked on a page');
-      const headers = { 'Set-Cookie': cookie(consent.id, secrets.browser, COOKIE_SECONDS) };
-      return showFirst({ appName: app.name, consent, form: secrets.form, headers }, standalone);
+      const headers = { 'Set-Cookie': cookie(consent.id, browser, COOKIE_SECONDS) };
+      const view = { appName: app.name, signedIn: signedInAs(session), consent, headers };
+      return showFirst({ view, consent, standalone });
+    },
+
+    async show(request, query) {
+      const parameters = readParameters(query);
+      const opened = await find(request, parameters.get('consent'));
+      // An address names a page; what somebody answers is never taken from it.
+      if (opened === null || !parameters.names.every((name) => PAGE_PARAMETERS.includes(name))) {
+        return refuseForm();
+      }
+      passed('page');
+      if (!parameters.has('workspace')) return showFirst(opened);
+      const workspace = chosenWorkspace(opened, parameters);
+      return workspace === undefined ? refuseForm() : showWorkspace(opened, workspace);
     },
 
     async decide(request) {
       const parameters = await readForm(request, LISTS);
-      const id = parameters.get('consent');
-      const form = parameters.get('form');
-      const browser = id === null ? null : readCookie(request, cookieName(id));
-      const consent = await findConsent(database, key, { id, browser, form }, clock.now());
-      const app = consent === null ? null : await findApp(database, consent.request.appId);
+      const opened = await find(request, parameters.get('consent'));
       const act = actions.get(parameters.get('action') ?? '');
-      if (app !== null) recognized(app.id);
-      if (consent === null || form === null || app === null || act === undefined) return refuseForm();
+      if (opened === null || act === undefined || !isItsForm(opened.consent, parameters.get('form'))) {
+        return refuseForm();
+      }
       passed('page');
-      const standalone = await readStandalone(portal.find(app));
-      return act({ app, consent, parameters, standalone, view: { appName: app.name, consent, form } });
+      return act({ ...opened, parameters });
     },
   };
 }

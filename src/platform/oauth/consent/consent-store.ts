@@ -1,4 +1,5 @@
-import { timingSafeEqual } from 'node:crypto';
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { Scope } from '../../../contract/service/scopes.ts';
 import type { Queryable } from '../../../runtime/database/database.ts';
 import { ASSUMPTIONS } from '../../assumptions.ts';
 import { isIdentifier, newIdentifier } from '../../identifiers.ts';
@@ -7,88 +8,113 @@ import type { AuthorizationRequest } from '../authorize/read-request.ts';
 import { hashOauthSecret, newOauthSecret } from '../oauth-secrets.ts';
 import { userCodeOf } from './user-code.ts';
 
-/** What ties a page to the browser that it was shown in: a cookie, and a field of its forms. */
-export interface PageSecrets {
-  readonly browser: string;
-  readonly form: string;
+/** What somebody has said on the page of a workspace so far. */
+export interface Ticks {
+  readonly connections: readonly string[] | 'all';
+  readonly scopes: readonly Scope[];
+  /** It was meant as a consent: what is missing is told. */
+  readonly judged: boolean;
 }
+
+/** What the last form said that did not end the consent. A page is shown by it, however often it is asked for. */
+export type OpenAnswer =
+  | { readonly kind: 'ticks'; readonly workspaceId: string; readonly ticks: Ticks }
+  /** Somebody went on before a portal had taken the code. */
+  | { readonly kind: 'too_early' };
 
 /** A request that is open, with what its page needs. */
 export interface OpenConsent {
   readonly id: string;
   readonly request: AuthorizationRequest;
+  /** The field of its forms: with the cookie, the proof that a form is ours. */
+  readonly form: string;
   /** What the portal admin enters; null: no portal is asked. */
   readonly userCode: string | null;
   /** The portal whose admin has approved; null: none yet. */
   readonly portalWorkspaceId: string | null;
+  readonly answer: OpenAnswer | null;
 }
 
 interface Row {
   request: string;
   browser_hash: Uint8Array;
-  form_hash: Uint8Array;
   has_code: boolean;
   portal_workspace_id: string | null;
+  answer: string | null;
 }
 
-function matches(hash: Uint8Array, secret: string | null): boolean {
-  return secret !== null && timingSafeEqual(hash, hashOauthSecret(secret));
+/** Derived, not stored, so that a page can be shown again. */
+function formOf(key: Uint8Array, consentId: string): string {
+  return createHmac('sha256', key).update(`form ${consentId}`).digest('base64url');
 }
 
-/** Opens a consent for some minutes. `withCode`: a portal admin may approve it. */
+/** True for the form of this consent. */
+export function isItsForm({ form }: OpenConsent, given: string | null): boolean {
+  return given !== null && timingSafeEqual(hashOauthSecret(form), hashOauthSecret(given));
+}
+
+/**
+ * Opens a consent for some minutes, and answers the secret that ties it to a browser. `withCode`: a portal admin may
+ * approve it.
+ */
 export async function openConsent(
   changeState: ChangeState,
   key: Uint8Array,
   request: AuthorizationRequest,
   withCode: boolean,
-): Promise<{ consent: OpenConsent; secrets: PageSecrets }> {
+): Promise<{ consent: OpenConsent; browser: string }> {
   const id = newIdentifier();
   const userCode = withCode ? userCodeOf(key, id) : null;
-  const secrets = { browser: newOauthSecret('browser'), form: newOauthSecret('browser') };
+  const browser = newOauthSecret('browser');
   await changeState(({ tx, now }) =>
     tx.query(
       `INSERT INTO platform.oauth_consents
-         (id, app_id, browser_hash, form_hash, request, user_code_hash, expires_at)
-       VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+         (id, app_id, browser_hash, request, user_code_hash, expires_at)
+       VALUES ($1, $2, $3, $4, $5, $6)`,
       [
         id,
         request.appId,
-        hashOauthSecret(secrets.browser),
-        hashOauthSecret(secrets.form),
+        hashOauthSecret(browser),
         JSON.stringify(request),
         userCode === null ? null : hashOauthSecret(userCode),
         now + ASSUMPTIONS.oauthConsentLifetimeMs.value,
       ],
     ),
   );
-  return { consent: { id, request, userCode, portalWorkspaceId: null }, secrets };
+  const form = formOf(key, id);
+  return { consent: { id, request, form, userCode, portalWorkspaceId: null, answer: null }, browser };
 }
 
-/**
- * The open consent of a form. Null when there is none, when it is over, and when the form or the browser is
- * not the one that its page was shown in.
- */
+/** The open consent of a browser. Null when there is none, when it is over, and in any other browser. */
 export async function findConsent(
   db: Queryable,
   key: Uint8Array,
-  given: { readonly id: string | null; readonly browser: string | null; readonly form: string | null },
+  { id, browser }: { readonly id: string | null; readonly browser: string | null },
   now: number,
 ): Promise<OpenConsent | null> {
-  const { id } = given;
-  if (!isIdentifier(id)) return null;
+  if (!isIdentifier(id) || browser === null) return null;
   const [row] = await db.query<Row>(
-    `SELECT request, browser_hash, form_hash, user_code_hash IS NOT NULL AS has_code, portal_workspace_id
+    `SELECT request, browser_hash, user_code_hash IS NOT NULL AS has_code, portal_workspace_id, answer
      FROM platform.oauth_consents WHERE id = $1 AND closed_at IS NULL AND expires_at > $2`,
     [id, now],
   );
-  if (row === undefined) return null;
-  if (!matches(row.browser_hash, given.browser) || !matches(row.form_hash, given.form)) return null;
+  if (row === undefined || !timingSafeEqual(row.browser_hash, hashOauthSecret(browser))) return null;
   return {
     id,
     request: JSON.parse(row.request),
+    form: formOf(key, id),
     userCode: row.has_code ? userCodeOf(key, id) : null,
     portalWorkspaceId: row.portal_workspace_id,
+    answer: row.answer === null ? null : JSON.parse(row.answer),
   };
+}
+
+/** Keeps what a form said that did not end the consent; null forgets it. */
+export async function keepAnswer({ tx }: StateChange, id: string, answer: OpenAnswer | null): Promise<void> {
+  await tx.query('UPDATE platform.oauth_consents SET answer = $2 WHERE id = $1 AND closed_at IS NULL', [
+    id,
+    answer === null ? null : JSON.stringify(answer),
+  ]);
 }
 
 /** Closes a consent; false when it was closed before, by a second click say. */

@@ -14,9 +14,9 @@ import type { OpenConsent } from './consent-store.ts';
 /** What every page of a consent shows and carries along. */
 export interface ConsentView {
   readonly appName: string;
+  /** As whom somebody is signed in; null: nobody is. */
+  readonly signedIn: string | null;
   readonly consent: OpenConsent;
-  /** The field that proves that a form is ours. */
-  readonly form: string;
   /** What was wrong with the form before; a sentence. */
   readonly notice?: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -49,10 +49,14 @@ function sourceOf(redirectUri: string): string {
 
 /** A page with a heading, where it leads, and what was wrong before. */
 export function showView(view: ConsentView, content: Markup): OauthAnswer {
-  const { appName, consent, notice, headers } = view;
+  const { appName, signedIn, consent, notice, headers } = view;
   const alert = notice === undefined ? html`` : html`<p class="notice" role="alert">${notice}</p>`;
   const page = {
     title: `${notice === undefined ? '' : 'Not yet: '}${plainName(appName)} asks for access`,
+    about:
+      signedIn === null
+        ? html`Nobody is signed in to the developer portal`
+        : html`Developer portal, signed in as ${signedIn}`,
     heading: html`${shownName(appName)} asks for access`,
     content: html`${destination(view)}${alert}${content}`,
     formTargets: ["'self'", sourceOf(consent.request.redirectUri)],
@@ -60,11 +64,17 @@ export function showView(view: ConsentView, content: Markup): OauthAnswer {
   return pageAnswer(page, notice === undefined ? 200 : 400, headers);
 }
 
+/** Where the page of a consent stands; `workspaceId`: that of one workspace. */
+export function pagePath({ id }: OpenConsent, workspaceId?: string): string {
+  const parameters = { consent: id, ...(workspaceId === undefined ? {} : { workspace: workspaceId }) };
+  return `${OAUTH_PATHS.consent}?${new URLSearchParams(parameters)}`;
+}
+
 /** A form of the page. */
-export function consentForm({ consent, form: field }: ConsentView, content: Markup): Markup {
+export function consentForm({ consent }: ConsentView, content: Markup): Markup {
   return html`<form method="post" action="${OAUTH_PATHS.consent}">
 <input type="hidden" name="consent" value="${consent.id}">
-<input type="hidden" name="form" value="${field}">
+<input type="hidden" name="form" value="${consent.form}">
 ${content}
 </form>`;
 }
@@ -75,4 +85,11 @@ export const DENY = html`<button name="action" value="deny">Refuse</button>`;
 /** How many, in words. */
 export function countConnections(count: number): string {
   return count === 1 ? '1 connection' : `${count} connections`;
+}
+
+/** A number and what it is called, the number first. */
+export function nameNumber(phoneNumber: string | null, label: string): Markup {
+  const number = phoneNumber === null || phoneNumber === '' ? 'Not paired yet' : `+${phoneNumber}`;
+  const named = label !== '' && label !== phoneNumber;
+  return html`${number}${named ? html` <span class="soft">${shownName(label)}</span>` : html``}`;
 }
