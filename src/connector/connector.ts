@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { RequestListener } from 'node:http';
 import { RIGHTS } from '../contract/connector/rights.ts';
 import type { Clock } from '../runtime/clock/clock.ts';
@@ -29,6 +28,7 @@ import { claimingSubscription } from './inbox/assign-accounts.ts';
 import { createInboxKeeper } from './inbox/inbox-keeper.ts';
 import { createReceiver } from './inbox/receiver.ts';
 import { createReceiverTally } from './inbox/receiver-tally.ts';
+import { createPresence } from './leases/presence.ts';
 import { measureConnections } from './licences/connection-metrics.ts';
 import { createLicenceWatch } from './licences/licence-watch.ts';
 import { createFileOpener } from './media/open-file.ts';
@@ -103,7 +103,7 @@ export interface Connector {
 export async function createConnector(options: ConnectorOptions): Promise<Connector> {
   const { database, receiverDatabase = database, queues, clock, logger, keyRing, role } = options;
   const random = options.random ?? Math.random;
-  const owner = randomUUID();
+  const presence = createPresence({ database, clock, logger, works: role !== 'web' });
   const metrics = options.metrics ?? createMetrics({ processMetrics: true });
   const audit = createAudit({ logger, clock });
   const guard = createTokenGuard({ tokens: tokensOf(options), audit, clock });
@@ -155,7 +155,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
           keyRing,
           clock,
           logger,
-          owner,
+          owner: presence.id,
           random,
           onRefreshEnd,
           keeps: role !== 'web',
@@ -171,7 +171,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     queues,
     clock,
     logger,
-    owner,
+    presence,
     random,
     metrics: createOutboxMetrics(metrics),
     sends: role !== 'web',
@@ -184,7 +184,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     queues,
     clock,
     logger,
-    owner,
+    presence,
     random,
     metrics: createHandoverMetrics(metrics),
     feed,
@@ -196,7 +196,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     clock,
     logger,
     keyRing,
-    owner,
+    presence,
     random,
     metrics: createPollMetrics(metrics),
     intervalMs: options.reconcileIntervalMs,
@@ -216,7 +216,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     keyRing,
     clock,
     logger,
-    owner,
+    presence,
     random,
     publicUrl: options.webhookPublicUrl,
     settleMs: options.rotationSettleMs,
@@ -236,6 +236,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     keyRing,
     clock,
     logger,
+    presence,
     random,
     grants,
     mayUse,
@@ -284,6 +285,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
         outbox,
         handover,
         accounts,
+        presence,
         openFile,
         clientOf: calls.clientOf,
         watches: calls.watches,
@@ -300,6 +302,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
   return {
     app: web?.app ?? createWorkerApp(probes),
     async start() {
+      await presence.start();
       feed.start();
       await keeper.keep();
       keeper.start();
@@ -340,6 +343,8 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
         licences.close(),
         web?.tally.close(),
       ]);
+      // Last: what others find released must be over.
+      await presence.stop();
       await feed.close();
       audit.close();
     },

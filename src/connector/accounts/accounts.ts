@@ -2,6 +2,7 @@ import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
+import type { Presence } from '../leases/presence.ts';
 import { type Account, readAccount } from './account-store.ts';
 import { createAccountWatch } from './account-watch.ts';
 import { addAccount } from './add-account.ts';
@@ -13,8 +14,7 @@ export interface AccountsOptions {
   readonly keyRing: KeyRing;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Names this process among all. */
-  readonly owner: string;
+  readonly presence: Presence;
   readonly random: () => number;
   /** Public address of the receiver; undefined: webhooks are registered by hand. */
   readonly publicUrl: string | undefined;
@@ -53,9 +53,9 @@ export interface Accounts extends Pick<Registrations, 'nudge' | 'rotate'> {
 
 /** Puts together what is done for accounts. */
 export function createAccounts(options: AccountsOptions): Accounts {
-  const { database, keyRing, clock, logger, owner, random, polling } = options;
+  const { database, keyRing, clock, logger, presence, random, polling } = options;
   const registrations = createRegistrations({
-    keeper: { database, clock, logger, owner },
+    keeper: { database, clock, logger, presence },
     keyRing,
     publicUrl: options.publicUrl ?? null,
     mayUse: options.mayUse,

@@ -1,18 +1,19 @@
 import type { Queryable } from '../../runtime/database/database.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
-import { holdLease, type LeaseKeeper } from '../leases/hold-lease.ts';
-import type { Lease } from '../leases/lease.ts';
+import { heldLease, type Lease } from '../leases/lease.ts';
+import type { Held } from '../leases/presence.ts';
 import type { ServiceClient } from '../service-client/service-client.ts';
-import { type Replaced, type Replacement, replaceSecret } from './replace-secret.ts';
+import { type RegistrationKeeper, type Replaced, type Replacement, replaceSecret } from './replace-secret.ts';
 import { OLDEST_SECRETS_MS } from './subscription-secrets.ts';
 
-/** How long others wait for a process that died in the middle. It is renewed while a call is out. */
-const LEASE_TTL_MS = 10_000;
 /** After a rotation whose answer was lost everything that is signed is in doubt: ask again at once. */
 const ROTATION_RETRIES_MS = [0, 250, 1_000, 2_000];
 
+/** The kind of lease under which a webhook is registered and its secret replaced, by subscription. */
+export const REGISTRATION = 'registration';
+
 export interface RegisterOptions {
-  readonly keeper: LeaseKeeper;
+  readonly keeper: RegistrationKeeper;
   readonly keyRing: KeyRing;
   readonly client: ServiceClient;
   readonly subscriptionId: string;
@@ -33,11 +34,7 @@ export type Registration = 'registered' | 'unchanged' | 'busy';
  * Throws a `ServiceError`, or what the database throws. Implements `Rules per endpoint`, 12-14.
  */
 export async function registerWebhook(options: RegisterOptions): Promise<Registration> {
-  const { keeper, subscriptionId, signal } = options;
-  const lease = { name: leaseName(subscriptionId), ttlMs: LEASE_TTL_MS, signal };
-  const held = await holdLease(keeper, lease, (holding, leased) =>
-    registerUnderLease(options, holding, leased),
-  );
+  const held = await hold(options, (lease, signal) => registerUnderLease(options, lease, signal));
   return held.held ? held.value : 'busy';
 }
 
@@ -49,16 +46,17 @@ export async function registerWebhook(options: RegisterOptions): Promise<Registr
  * replace the secret. Implements `Rules per endpoint`, 12-14.
  */
 export async function rotateSecret(options: RegisterOptions, compromised: boolean): Promise<Replaced | null> {
-  const { keeper, subscriptionId, signal } = options;
-  const lease = { name: leaseName(subscriptionId), ttlMs: LEASE_TTL_MS, signal };
-  const held = await holdLease(keeper, lease, (holding, leased) =>
-    replaceSecret(options, holding, rotation(options, compromised), leased),
+  const held = await hold(options, (lease, signal) =>
+    replaceSecret(options, lease, rotation(options, compromised), signal),
   );
   return held.held ? held.value : null;
 }
 
-function leaseName(subscriptionId: string): string {
-  return `registration:${subscriptionId}`;
+function hold<T>(
+  { keeper, subscriptionId, signal }: RegisterOptions,
+  work: (lease: Lease, signal: AbortSignal) => Promise<T>,
+): Promise<Held<T>> {
+  return keeper.presence.hold(`${REGISTRATION}:${subscriptionId}`, work, signal);
 }
 
 function rotation(
@@ -111,9 +109,14 @@ async function readStored(
   return row ?? { hasSecret: false, pending: false };
 }
 
-const GUARD = 'exists (select from connector.leases where name = $2 and fence = $3 for share)';
+const GUARD = `exists (${heldLease('$2', '$3')})`;
 
-async function noteRegistered(keeper: LeaseKeeper, id: string, url: string, lease: Lease): Promise<void> {
+async function noteRegistered(
+  keeper: RegistrationKeeper,
+  id: string,
+  url: string,
+  lease: Lease,
+): Promise<void> {
   await keeper.database.query(
     `update connector.subscriptions
      set registered_url = $4, registered_at = coalesce(registered_at, $5)

@@ -1,16 +1,14 @@
 import type { Database } from '../../runtime/database/database.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
-import type { LeaseKeeper } from '../leases/hold-lease.ts';
+import { heldByLiving } from '../leases/lease.ts';
 import { type Account, FIRST_SUBSCRIPTION_ID } from './account-store.ts';
 import { clientOf } from './credential-source.ts';
+import { REGISTRATION } from './register-webhook.ts';
 import { createRegistrar, type Registrar } from './registrar.ts';
-import type { Replaced } from './replace-secret.ts';
-
-/** A replacement that takes longer may have lost its owner, whose lease has run out by then. */
-const OWNER_GONE_MS = 10_000;
+import type { RegistrationKeeper, Replaced } from './replace-secret.ts';
 
 export interface RegistrationsOptions {
-  readonly keeper: LeaseKeeper;
+  readonly keeper: RegistrationKeeper;
   readonly keyRing: KeyRing;
   /** Public address of the receiver without an id; null: webhooks are registered by hand. */
   readonly publicUrl: string | null;
@@ -60,7 +58,7 @@ interface Registered {
 /** Registers the webhook of each API key at its own path, and rotates secrets. */
 export function createRegistrations(options: RegistrationsOptions): Registrations {
   const { keeper, keyRing, publicUrl, mayUse, onIssued, random, settleMs } = options;
-  const { database, clock } = keeper;
+  const { database, clock, presence } = keeper;
   const byAccount = new Map<string, Registered>();
 
   function registrarOf(account: Account): Registrar {
@@ -78,11 +76,18 @@ export function createRegistrations(options: RegistrationsOptions): Registration
     });
   }
 
-  function nudge(subscriptionId: string): void {
-    for (const each of byAccount.values()) {
-      if (each.subscriptionId === subscriptionId) each.registrar.nudge();
-    }
+  function registrarsOf(subscriptionId: string): readonly Registrar[] {
+    const registered = [...byAccount.values()].filter((each) => each.subscriptionId === subscriptionId);
+    return registered.map(({ registrar }) => registrar);
   }
+
+  function nudge(subscriptionId: string): void {
+    for (const registrar of registrarsOf(subscriptionId)) registrar.nudge();
+  }
+
+  presence.onLeft(REGISTRATION, (subscriptionId) => {
+    for (const registrar of registrarsOf(subscriptionId)) void registrar.attempt();
+  });
 
   return {
     async add(account) {
@@ -98,7 +103,7 @@ export function createRegistrations(options: RegistrationsOptions): Registration
     },
     nudge,
     async nudgeAbandoned() {
-      for (const id of await readAbandoned(database, clock.now() - OWNER_GONE_MS)) nudge(id);
+      for (const id of await readAbandoned(database)) nudge(id);
     },
     async rotate(accountId, compromised) {
       const registered = byAccount.get(accountId);
@@ -119,10 +124,11 @@ export function webhookUrl(publicUrl: string, subscriptionId: string): string {
   return url.href;
 }
 
-async function readAbandoned(database: Database, before: number): Promise<string[]> {
+/** A secret is replaced under the lease of its registration, so a mark without a holder was left behind. */
+async function readAbandoned(database: Database): Promise<string[]> {
   const rows = await database.query<{ id: string }>(
-    'select id from connector.subscriptions where rotation_pending_at < $1',
-    [before],
+    `select id from connector.subscriptions
+      where rotation_pending_owner is not null and not ${heldByLiving(`'${REGISTRATION}:' || id`)}`,
   );
   return rows.map(({ id }) => id);
 }

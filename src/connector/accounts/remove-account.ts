@@ -31,10 +31,9 @@ export async function removeAccount(
       'delete from connector.subscriptions where id = $1 and account_id = $2 returning id',
       [account.subscriptionId, accountId],
     );
-    await tx.query(
-      'update connector.leases set fence = fence + 1, expires_at = 0 where name = any($1::text[])',
-      [[`poll:${accountId}`, ...owned.map(({ id }) => `registration:${id}`)]],
-    );
+    await tx.query('delete from connector.leases where name = any($1::text[])', [
+      [`poll:${accountId}`, ...owned.map(({ id }) => `registration:${id}`)],
+    ]);
     const [grant] = await tx.query<{ sealed: string | null }>(
       'delete from connector.oauth_grants where account_id = $1 returning sealed_refresh_token as sealed',
       [accountId],

@@ -1,7 +1,10 @@
 import { randomUUID } from 'node:crypto';
+import type { Clock } from '../../runtime/clock/clock.ts';
+import type { Database } from '../../runtime/database/database.ts';
+import type { Logger } from '../../runtime/logger/logger.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
-import type { LeaseKeeper } from '../leases/hold-lease.ts';
 import type { Lease } from '../leases/lease.ts';
+import type { Presence } from '../leases/presence.ts';
 import type { IssuedSecret } from '../service-client/service-client.ts';
 import { ServiceError } from '../service-client/service-errors.ts';
 import { secretContext } from './account-store.ts';
@@ -12,8 +15,16 @@ const PREVIOUS_ACCEPTED_MS = 35_000;
 /** The `Date` of an answer is cut to the second; the secret before may have signed until the end of it. */
 const CUT_OFF_MS = 999;
 
+/** What the work on a registration shares in one process. */
+export interface RegistrationKeeper {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly presence: Presence;
+}
+
 export interface ReplaceOptions {
-  readonly keeper: LeaseKeeper;
+  readonly keeper: RegistrationKeeper;
   readonly keyRing: KeyRing;
   readonly subscriptionId: string;
 }
@@ -63,7 +74,7 @@ export async function replaceSecret(
 ): Promise<Replaced> {
   const { keeper, keyRing, subscriptionId } = options;
   const { database, clock } = keeper;
-  const owner = `${keeper.owner}/${randomUUID()}`;
+  const owner = randomUUID();
   const callAt = clock.now() + replacement.settleMs;
   const marked = await markPending(database, lease, {
     subscriptionId,
@@ -114,7 +125,7 @@ class Uncertain extends Error {
 
 /** Calls until it is known which secret holds: after a lost answer only a further one tells. */
 async function callSurely(
-  { clock }: LeaseKeeper,
+  { clock }: RegistrationKeeper,
   { issue, retryAfterMs }: Replacement,
   signal: AbortSignal,
 ): Promise<Called> {

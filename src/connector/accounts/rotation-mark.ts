@@ -1,11 +1,11 @@
 import type { Queryable } from '../../runtime/database/database.ts';
-import type { Lease } from '../leases/lease.ts';
+import { heldLease, type Lease } from '../leases/lease.ts';
 
 /*
  * The mark of a secret that is being replaced. It is set and taken away under the lease of the registration,
  * and every statement is fenced by it.
  */
-const GUARD = 'exists (select from connector.leases where name = $2 and fence = $3 for share)';
+const GUARD = `exists (${heldLease('$2', '$3')})`;
 const UNMARK = `rotation_pending_owner = null, rotation_pending_at = null, rotation_call_at = null,
          rotation_compromised = false`;
 

@@ -1,6 +1,7 @@
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { markDeleted, readMirrorRow, storeDetail } from '../connections/mirror-row.ts';
 import { repeatCall } from '../connections/repeat-call.ts';
+import type { Presence } from '../leases/presence.ts';
 import type { ServiceClient } from '../service-client/service-client.ts';
 import { ServiceError, ServiceRefusal } from '../service-client/service-errors.ts';
 import { notFound } from './api-error.ts';
@@ -10,6 +11,7 @@ import { findTarget, type ServiceTarget, type ServiceTargetOptions } from './ser
 
 export interface ConnectionLifeOptions extends ServiceTargetOptions {
   readonly clock: Clock;
+  readonly presence: Presence;
   /** Gives calls up: the process stops. */
   readonly closing: AbortSignal;
   /** Told when a change was written. */

@@ -13,6 +13,7 @@ import type { ChangesRouter } from '../feed/changes-router.ts';
 import type { Feed } from '../feed/feed.ts';
 import type { Handover } from '../handover/handover.ts';
 import type { Receiver } from '../inbox/receiver.ts';
+import type { Presence } from '../leases/presence.ts';
 import type { OpenFile } from '../media/open-file.ts';
 import { routeCallback } from '../oauth/callback-router.ts';
 import type { Consents } from '../oauth/consents.ts';
@@ -77,6 +78,7 @@ export interface WebParts extends ProbeParts {
   readonly accounts: Accounts;
   /** Null: this connector is no OAuth app. */
   readonly consents: Consents | null;
+  readonly presence: Presence;
   readonly watches: PairingWatches;
   readonly openFile: OpenFile;
   /** A client of the service for an account; null when this process may not use its credential. */
@@ -89,10 +91,10 @@ export interface WebParts extends ProbeParts {
 
 /** Serves webhooks and the API. */
 export function createWebApp(parts: WebParts): RequestListener {
-  const { database, clock, logger, audit, guard } = parts;
+  const { database, clock, logger, presence, audit, guard } = parts;
   const { feed, reconciler, closing, clientOf, watches, openFile } = parts;
   const { pollSoon } = reconciler;
-  const life = { database, clock, clientOf, closing, pollSoon, onChanged: () => feed.nudge() };
+  const life = { database, clock, presence, clientOf, closing, pollSoon, onChanged: () => feed.nudge() };
   const operations = createOperations(parts, life);
   const names = [
     ...ROUTED_ELSEWHERE,

@@ -63,13 +63,13 @@ function readKey(header: string | undefined): string | null {
 }
 
 async function create(
-  { database, clock, closing }: ConnectionLifeOptions,
+  { database, clock, presence, closing }: ConnectionLifeOptions,
   client: ServiceClient,
   creation: Creation,
   slots: AccountFigures['slots'] | null,
 ): Promise<Extract<CreationOutcome, { kind: 'created' | 'known' }>> {
   const outcome = await createOnce(
-    { database, clock, client, closing },
+    { database, clock, presence, client, closing },
     creation,
     slots?.available ?? null,
   ).catch((error: unknown) => {

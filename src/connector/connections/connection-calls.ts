@@ -4,6 +4,7 @@ import type { Logger } from '../../runtime/logger/logger.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
 import { type Account, readAccount } from '../accounts/account-store.ts';
 import { clientOf, type GrantSources } from '../accounts/credential-source.ts';
+import type { Presence } from '../leases/presence.ts';
 import { createPairingWatches, type PairingWatches } from '../pairing/pairing-watches.ts';
 import type { ServiceClient } from '../service-client/service-client.ts';
 import { createCreationFinisher } from './finish-creations.ts';
@@ -16,6 +17,7 @@ export interface ConnectionCallsOptions {
   readonly keyRing: KeyRing;
   readonly clock: Clock;
   readonly logger: Logger;
+  readonly presence: Presence;
   readonly random: () => number;
   readonly grants?: GrantSources | undefined;
   /** Whether this process may use the credential of an account. */
@@ -41,7 +43,7 @@ export interface ConnectionCalls {
 }
 
 export function createConnectionCalls(options: ConnectionCallsOptions): ConnectionCalls {
-  const { database, keyRing, clock, logger, random } = options;
+  const { database, keyRing, clock, logger, presence, random } = options;
   const closing = new AbortController();
   const open = (account: Account): ServiceClient | null =>
     options.mayUse(account) && account.hasCredential
@@ -52,6 +54,7 @@ export function createConnectionCalls(options: ConnectionCallsOptions): Connecti
     database,
     clock,
     logger,
+    presence,
     onCreated: options.onCommitted,
     clientFor: async (accountId) => {
       const account = await readAccount(database, accountId);

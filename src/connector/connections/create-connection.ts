@@ -1,9 +1,11 @@
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
+import type { Presence } from '../leases/presence.ts';
 import type { CreatedConnection, ServiceClient } from '../service-client/service-client.ts';
 import { isRefusal, ServiceError } from '../service-client/service-errors.ts';
 import {
   beginAttempt,
+  CREATION,
   type Creation,
   endCreated,
   endLost,
@@ -15,6 +17,7 @@ import { isLostAnswer, isPassing, rest } from './repeat-call.ts';
 export interface CreateOptions {
   readonly database: Database;
   readonly clock: Clock;
+  readonly presence: Presence;
   readonly client: ServiceClient;
   /** Gives up: the process stops. */
   readonly closing: AbortSignal;
@@ -45,7 +48,8 @@ export const AGAIN_AFTER_MS = 60_000;
 /**
  * Has the service create the connection of a committed request. Each attempt is committed before its call, and all
  * have the same key: an answer that was lost is asked for again, and no request makes two connections. Throws a
- * `ServiceError` when the service refuses, or does not answer several times in a row.
+ * `ServiceError` when the service refuses, or does not answer several times in a row. The lease only tells others
+ * that somebody is at it: the key makes several at once as good as one.
  * Implements `Rules per endpoint, 2`.
  */
 export async function createOnce(
@@ -53,29 +57,45 @@ export async function createOnce(
   creation: Creation,
   slotsAvailable: number | null,
 ): Promise<CreationOutcome> {
-  const { clock, closing } = options;
+  const { clock, closing, presence } = options;
   const timeUp = new AbortController();
   const cancel = clock.after(DEADLINE_MS, () => timeUp.abort());
   const signal = AbortSignal.any([closing, timeUp.signal]);
-  let lost = 0;
-  let waited = 0;
   try {
-    for (;;) {
-      const outcome = await attempt(options, creation, slotsAvailable, signal);
-      if (!(outcome instanceof ServiceError)) return outcome;
-      const pause = outcome.retryAfterMs ?? IN_PROGRESS_PAUSE_MS;
-      if (isRefusal(outcome, 'idempotency_in_progress')) {
-        waited += 1;
-        const patient = waited <= MOST_IN_PROGRESS && pause <= LONGEST_IN_PROGRESS_PAUSE_MS;
-        if (patient && (await rest(clock, pause + MARGIN_MS, signal))) continue;
-        return { kind: 'in_progress', retryAfterMs: pause };
-      }
-      lost += 1;
-      const again = isPassing(outcome) && lost < LOST_ATTEMPTS;
-      if (!again || !(await rest(clock, FIRST_PAUSE_MS * 2 ** (lost - 1), signal))) throw outcome;
-    }
+    const held = await presence.hold(
+      `${CREATION}:${creation.id}`,
+      (_lease, leased) => ask(options, creation, slotsAvailable, leased),
+      signal,
+    );
+    return held.held ? held.value : await ask(options, creation, slotsAvailable, signal);
   } finally {
     cancel();
+  }
+}
+
+/** Attempts it until the service has answered. */
+async function ask(
+  options: CreateOptions,
+  creation: Creation,
+  slotsAvailable: number | null,
+  signal: AbortSignal,
+): Promise<CreationOutcome> {
+  const { clock } = options;
+  let lost = 0;
+  let waited = 0;
+  for (;;) {
+    const outcome = await attempt(options, creation, slotsAvailable, signal);
+    if (!(outcome instanceof ServiceError)) return outcome;
+    const pause = outcome.retryAfterMs ?? IN_PROGRESS_PAUSE_MS;
+    if (isRefusal(outcome, 'idempotency_in_progress')) {
+      waited += 1;
+      const patient = waited <= MOST_IN_PROGRESS && pause <= LONGEST_IN_PROGRESS_PAUSE_MS;
+      if (patient && (await rest(clock, pause + MARGIN_MS, signal))) continue;
+      return { kind: 'in_progress', retryAfterMs: pause };
+    }
+    lost += 1;
+    const again = isPassing(outcome) && lost < LOST_ATTEMPTS;
+    if (!again || !(await rest(clock, FIRST_PAUSE_MS * 2 ** (lost - 1), signal))) throw outcome;
   }
 }
 

@@ -6,6 +6,10 @@ import { retryOnce } from '../../runtime/database/retry-once.ts';
 import { CONNECTION_DATA } from '../db/connection-changes.ts';
 import { toStorableText } from '../db/storable-text.ts';
 import { tellChanges } from '../db/tell-changes.ts';
+import { heldByLiving } from '../leases/lease.ts';
+
+/** The kind of lease under which the service is asked for a creation, by creation. */
+export const CREATION = 'creation';
 
 /** A request to create a connection, as it is kept. */
 export interface Creation {
@@ -24,8 +28,6 @@ const COLUMNS = `id, account_id as "accountId", label, connection_id as "connect
 export const KEY_GOOD_FOR_MS = LIMITS.idempotencyKeyLifetimeMs - 60 * 60_000;
 /** Past the life of the key that it was made under, of the service's and of the CRM's, by a day. */
 const KEPT_MS = 2 * LIMITS.idempotencyKeyLifetimeMs;
-/** Whoever began an attempt has ended it by then, or is gone. */
-const ATTEMPT_OVER_MS = 2 * 60_000;
 
 /**
  * Commits a request, with a fresh idempotency key for the service. A request with the CRM's own key that is kept
@@ -62,11 +64,12 @@ export async function readCreation(db: Queryable, id: string): Promise<Creation 
   return creation ?? null;
 }
 
-/** Creations whose answer was lost, to be attempted again by now; with `all`, also those that wait. */
+/** Creations whose answer was lost, to be attempted again by now and by nobody else; with `all`, also those that wait. */
 export async function readDueCreations(db: Queryable, now: number, all: boolean): Promise<Creation[]> {
   return await db.query<Creation>(
     `select ${COLUMNS} from connector.creations
       where next_attempt_at is not null and ($2::boolean or next_attempt_at <= $1::bigint)
+        and not ${heldByLiving(`'${CREATION}:' || id`)}
         and exists (select from connector.accounts a where a.id = account_id)
       order by created_at limit 100`,
     [now, all],
@@ -97,12 +100,12 @@ export async function beginAttempt(
     `update connector.creations c
         set idempotency_key = case when c.first_attempt_at < $2::bigint then $3 else c.idempotency_key end,
             first_attempt_at = case when c.first_attempt_at >= $2::bigint then c.first_attempt_at else $4::bigint end,
-            unsettled = c.unsettled + 1, next_attempt_at = $5::bigint,
-            slots_available = coalesce($6::integer, c.slots_available)
+            unsettled = c.unsettled + 1, next_attempt_at = $4::bigint,
+            slots_available = coalesce($5::integer, c.slots_available)
       where c.id = $1 and c.connection_id is null
         and (c.unsettled = 0 or c.first_attempt_at >= $2::bigint)
      returning c.idempotency_key as key`,
-    [id, now - KEY_GOOD_FOR_MS, randomUUID(), now, now + ATTEMPT_OVER_MS, slotsAvailable],
+    [id, now - KEY_GOOD_FOR_MS, randomUUID(), now, slotsAvailable],
   );
   return begun?.key ?? null;
 }

@@ -1,10 +1,11 @@
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
+import type { Presence } from '../leases/presence.ts';
 import type { ServiceClient } from '../service-client/service-client.ts';
 import { ServiceError } from '../service-client/service-errors.ts';
 import { createOnce } from './create-connection.ts';
-import { type Creation, endLost, forgetOldCreations, readDueCreations } from './creation-store.ts';
+import { CREATION, type Creation, endLost, forgetOldCreations, readDueCreations } from './creation-store.ts';
 
 const LOOK_EVERY_MS = 30_000;
 
@@ -12,6 +13,7 @@ export interface FinishCreationsOptions {
   readonly database: Database;
   readonly clock: Clock;
   readonly logger: Logger;
+  readonly presence: Presence;
   /** A client of the account; null when this process may not call for it. */
   readonly clientFor: (accountId: string) => Promise<ServiceClient | null>;
   /** Told when a change was written. */
@@ -31,7 +33,7 @@ export interface CreationFinisher {
  * service that was away for long. Forgets those that ended long ago.
  */
 export function createCreationFinisher(options: FinishCreationsOptions): CreationFinisher {
-  const { database, clock, logger } = options;
+  const { database, clock, logger, presence } = options;
   const closing = new AbortController();
   let looking: Promise<void> = Promise.resolve();
   let cancel = (): void => undefined;
@@ -39,7 +41,7 @@ export function createCreationFinisher(options: FinishCreationsOptions): Creatio
   async function finish(creation: Creation): Promise<void> {
     const client = await options.clientFor(creation.accountId);
     if (client === null) return;
-    const create = { database, clock, client, closing: closing.signal };
+    const create = { database, clock, presence, client, closing: closing.signal };
     try {
       const outcome = await createOnce(create, creation, null);
       if (outcome.kind === 'created') options.onCreated();
@@ -65,18 +67,25 @@ export function createCreationFinisher(options: FinishCreationsOptions): Creatio
     await forgetOldCreations(database, clock.now());
   }
 
+  /** One look at a time. */
   function run(all: boolean): void {
-    looking = look(all)
+    cancel();
+    looking = looking
+      .then(() => look(all))
       .catch((err: unknown) => logger.warn({ err }, 'creations in doubt could not be looked at'))
       .then(schedule);
   }
 
   function schedule(): void {
+    cancel();
     if (!closing.signal.aborted) cancel = clock.after(LOOK_EVERY_MS, () => run(false));
   }
 
   return {
-    start: () => run(true),
+    start() {
+      presence.onLeft(CREATION, () => run(false));
+      run(true);
+    },
     settle: () => looking,
     async close() {
       closing.abort();

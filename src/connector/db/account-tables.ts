@@ -93,11 +93,3 @@ export const connections = connectorSchema.table(
   },
   (table) => [index('connections_account').on(table.accountId)],
 );
-
-/** Work that one process does at a time. `fence` rises with each new holder; guarded writes name it. */
-export const leases = connectorSchema.table('leases', {
-  name: text('name').primaryKey(),
-  owner: text('owner').notNull(),
-  fence: bigint('fence', { mode: 'number' }).notNull(),
-  expiresAt: epochMs('expires_at').notNull(),
-});

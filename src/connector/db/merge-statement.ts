@@ -1,3 +1,4 @@
+import { heldLease } from '../leases/lease.ts';
 import type { ExtraCtes } from './batch.ts';
 import { connectionOwners, movedConnections, RACED } from './merge-connections.ts';
 import { inputConnections, inputDeliveries, inputMessages, ParamNumbers } from './merge-inputs.ts';
@@ -81,9 +82,7 @@ SELECT ${fenced ? 'EXISTS (SELECT FROM guard)' : 'true'} AS applied,
 }
 
 function guard(params: ParamNumbers): string {
-  return `guard AS (
-  SELECT FROM connector.leases l WHERE l.name = ${params.take('text')} AND l.fence = ${params.take('bigint')} FOR SHARE
-)`;
+  return `guard AS (${heldLease(params.take('text'), params.take('bigint'))})`;
 }
 
 function shiftParams(text: string, by: number): string {

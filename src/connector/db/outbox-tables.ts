@@ -72,9 +72,3 @@ export const outboundMedia = connectorSchema.table('outbound_media', {
     .references(() => outbound.id, { onDelete: 'cascade' }),
   bytes: bytea('bytes').notNull(),
 });
-
-/** Processes that send. One that has not renewed its row is gone, and its lanes are free. */
-export const senders = connectorSchema.table('senders', {
-  owner: text('owner').primaryKey(),
-  expiresAt: epochMs('expires_at').notNull(),
-});

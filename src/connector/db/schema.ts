@@ -7,6 +7,7 @@ export { connectorSchema } from './connector-schema.ts';
 export * from './creation-tables.ts';
 export * from './feed-tables.ts';
 export * from './handover-tables.ts';
+export * from './lease-tables.ts';
 export * from './message-tables.ts';
 export * from './oauth-tables.ts';
 export * from './outbox-tables.ts';

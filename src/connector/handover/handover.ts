@@ -8,7 +8,7 @@ import { beginHandover } from './distribute.ts';
 import { createDistributor } from './distributor.ts';
 import type { ChangeHandlers } from './handlers.ts';
 import type { LaneContext } from './lane-context.ts';
-import { readDueLanes } from './lane-store.ts';
+import { HANDOVER, readDueLanes } from './lane-store.ts';
 import { createLaneWaker, HANDOVER_QUEUE } from './lane-waker.ts';
 import { type LaneEnd, runLane } from './run-lane.ts';
 
@@ -49,7 +49,7 @@ const MOVING: ReadonlySet<LaneEnd['kind']> = new Set(['empty', 'waiting', 'more'
  * handlers that are none.
  */
 export function createHandover(options: HandoverOptions): Handover {
-  const { database, queues, clock, logger, feed, handlers } = options;
+  const { database, queues, clock, logger, presence, feed, handlers } = options;
   const checked = handlers === undefined ? undefined : checkHandlers(handlers);
   if (checked !== undefined && 'problem' in checked)
     throw new TypeError(`the given object ${checked.problem}`);
@@ -138,6 +138,8 @@ export function createHandover(options: HandoverOptions): Handover {
         },
         { concurrency: CONCURRENCY },
       );
+      presence.onLeft(HANDOVER, (connectionId) => void runJob(connectionId));
+      presence.onReturn(() => void sweep());
       unwatch = feed.watch(distributor.nudge);
       await sweep();
       sweepLater();

@@ -1,6 +1,7 @@
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
+import type { Presence } from '../leases/presence.ts';
 import type { ChangeHandlers } from './handlers.ts';
 import type { HandoverMetrics } from './handover-metrics.ts';
 
@@ -9,8 +10,7 @@ export interface LaneContext {
   readonly database: Database;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Names this process among all. */
-  readonly owner: string;
+  readonly presence: Presence;
   /** Between 0 and 1; spreads repeats. */
   readonly random: () => number;
   readonly metrics: HandoverMetrics;

@@ -1,6 +1,9 @@
 import type { Queryable } from '../../runtime/database/database.ts';
 import { CHANGE_COLUMNS, type StoredChange } from '../feed/present-change.ts';
-import type { Lease } from '../leases/lease.ts';
+import { heldByLiving, heldLease, type Lease } from '../leases/lease.ts';
+
+/** The kind of lease under which a lane is handed over, by connection. */
+export const HANDOVER = 'handover';
 
 /** A run that holds the lane of a connection. Every write names its fence, so one that was replaced writes nothing. */
 export interface Run {
@@ -28,7 +31,7 @@ export interface OpenedLane {
 const OPEN = `
 WITH before AS MATERIALIZED (
   SELECT l.due_at, l.run_fence FROM connector.handover_lanes l WHERE l.connection_id = $1
-     AND EXISTS (SELECT FROM connector.leases s WHERE s.name = $3 AND s.fence = $2::bigint) FOR UPDATE OF l
+     AND EXISTS (${heldLease('$3', '$2')}) FOR UPDATE OF l
 ),
 opened AS (
   UPDATE connector.handover_lanes l SET run_fence = $2::bigint FROM before b
@@ -162,17 +165,11 @@ export async function readDueAt(db: Queryable, connectionId: string): Promise<nu
 export async function readDueLanes(db: Queryable, now: number, limit: number): Promise<readonly string[]> {
   const rows = await db.query<{ connectionId: string }>(
     `SELECT l.connection_id AS "connectionId" FROM connector.handover_lanes l
-      WHERE l.due_at <= $1::bigint AND NOT EXISTS (
-        SELECT FROM connector.leases s WHERE s.name = 'handover:' || l.connection_id AND s.expires_at > $1::bigint)
+      WHERE l.due_at <= $1::bigint AND NOT ${heldByLiving(`'${HANDOVER}:' || l.connection_id`)}
       ORDER BY l.due_at LIMIT $2::integer`,
     [now, limit],
   );
   return rows.map((row) => row.connectionId);
-}
-
-/** Name of the lease of a connection's lane. */
-export function laneName(connectionId: string): string {
-  return `handover:${connectionId}`;
 }
 
 function readStep([row]: readonly object[]): Step {

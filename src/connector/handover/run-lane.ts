@@ -1,7 +1,6 @@
 import type { Change } from '../../contract/connector/changes.ts';
 import { findPlace } from '../../runtime/logger/find-place.ts';
 import { presentChange, type StoredChange } from '../feed/present-change.ts';
-import { holdLease } from '../leases/hold-lease.ts';
 import type { Lease } from '../leases/lease.ts';
 import { waitAfter } from './back-off.ts';
 import { callHandler } from './call-handler.ts';
@@ -9,7 +8,7 @@ import { describeFailure } from './describe-failure.ts';
 import type { LaneContext } from './lane-context.ts';
 import {
   endRun,
-  laneName,
+  HANDOVER,
   noteFailure,
   noteTaken,
   openLane,
@@ -33,8 +32,6 @@ export type LaneEnd =
 
 const ATTEMPTS = 12;
 const DEADLINE_MS = 30_000;
-/** How long others wait for a process that died. */
-const LEASE_MS = 15_000;
 /** Changes of one run, so that a long lane does not keep its place for ever. */
 const MOST_CHANGES = 50;
 
@@ -44,9 +41,9 @@ const MOST_CHANGES = 50;
  * Throws what the database throws.
  */
 export async function runLane(context: LaneContext, connectionId: string): Promise<LaneEnd> {
-  const { database, clock, closing } = context;
+  const { database, clock, closing, presence } = context;
   for (;;) {
-    const held = await holdLease(context, { name: laneName(connectionId), ttlMs: LEASE_MS }, (lease, lost) =>
+    const held = await presence.hold(`${HANDOVER}:${connectionId}`, (lease, lost) =>
       runHeld(context, lease, connectionId, lost),
     );
     if (!held.held) return { kind: 'busy' };

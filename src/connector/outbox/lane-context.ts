@@ -2,6 +2,7 @@ import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { Turns } from '../../runtime/turns/turns.ts';
+import type { Presence } from '../leases/presence.ts';
 import type { SendingClient } from './open-client.ts';
 import type { OutboxMetrics } from './outbox-metrics.ts';
 
@@ -14,8 +15,7 @@ export interface LaneContext {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: OutboxMetrics;
-  /** Names this process among all. */
-  readonly owner: string;
+  readonly presence: Presence;
   /** Between 0 and 1; spreads repeats. */
   readonly random: () => number;
   /** A client with the credential of an account, opened. Throws when the credential cannot be had now. */

@@ -2,9 +2,11 @@ import type { OutboundState } from '../../contract/connector/outbound.ts';
 import type { Database, Queryable } from '../../runtime/database/database.ts';
 import { commitBatch } from '../db/commit-batch.ts';
 import type { MessageFacts } from '../db/facts.ts';
-import type { Lease } from '../leases/lease.ts';
-import { LANE_TTL_MS } from './lane-lease.ts';
+import { heldLease, type Lease } from '../leases/lease.ts';
 import { tellOutbound } from './stored-outbound.ts';
+
+/** The kind of lease under which a lane is sent, by connection. */
+export const SEND = 'send';
 
 /** A send as its lane sees it. Times in epoch ms. */
 export interface LaneSend {
@@ -60,28 +62,26 @@ export async function readFile(db: Queryable, outboundId: string): Promise<Uint8
 export type Written = 'done' | 'missed' | 'lost';
 
 const BEGIN = `
-WITH guard AS (
-  UPDATE connector.leases SET expires_at = $4::bigint WHERE name = $1 AND fence = $2 RETURNING name
-),
+WITH guard AS (${heldLease('$1', '$2')}),
 begun AS (
   UPDATE connector.outbound o
-     SET state = 'sending', attempt_id = $6, attempts = o.attempts + 1,
+     SET state = 'sending', attempt_id = $5, attempts = o.attempts + 1,
          first_attempt_at = coalesce(o.first_attempt_at, $3::bigint), last_attempt_at = $3::bigint,
          next_attempt_at = NULL, updated_at = $3::bigint
-   WHERE o.id = $5 AND o.state = 'queued' AND EXISTS (SELECT FROM guard)
+   WHERE o.id = $4 AND o.state = 'queued' AND EXISTS (SELECT FROM guard)
   RETURNING o.*
 ),
 ${tellOutbound('begun', 'send', '$3::bigint')}
 SELECT EXISTS (SELECT FROM guard) AS held, EXISTS (SELECT FROM begun) AS done`;
 
-/** Commits that an attempt begins, and holds the lane for longer than it can last. */
+/** Commits that an attempt begins. */
 export async function beginAttempt(
   db: Queryable,
   lease: Lease,
   attempt: { readonly outboundId: string; readonly attemptId: string; readonly now: number },
 ): Promise<Written> {
   const { outboundId, attemptId, now } = attempt;
-  const params = [lease.name, lease.fence, now, now + LANE_TTL_MS, outboundId, attemptId];
+  const params = [lease.name, lease.fence, now, outboundId, attemptId];
   return readWritten(await db.query<WrittenRow>(BEGIN, params));
 }
 
@@ -99,7 +99,7 @@ export interface Settlement {
 }
 
 const SETTLE = `
-WITH guard AS (SELECT FROM connector.leases WHERE name = $1 AND fence = $2 FOR SHARE),
+WITH guard AS (${heldLease('$1', '$2')}),
 settled AS (
   UPDATE connector.outbound o
      SET state = $6, message_id = $7, last_error = coalesce($8, o.last_error), next_attempt_at = $9::bigint,
@@ -156,7 +156,7 @@ export async function lookAgainAt(
   await db.query(
     `update connector.outbound set next_attempt_at = $4::bigint
       where id = $3 and state = 'sending' and attempt_id is null
-        and exists (select from connector.leases where name = $1 and fence = $2)`,
+        and exists (${heldLease('$1', '$2')})`,
     [lease.name, lease.fence, outboundId, at],
   );
 }

@@ -1,18 +1,16 @@
 import type { Queues } from '../../runtime/queue/queues.ts';
 import { createTurns } from '../../runtime/turns/turns.ts';
+import { heldByLiving } from '../leases/lease.ts';
 import { keepForgettingSends } from './forget-sends.ts';
 import type { LaneContext } from './lane-context.ts';
-import { heldByLiving } from './lane-lease.ts';
+import { SEND } from './lane-store.ts';
 import { type LaneEnd, runLane } from './run-lane.ts';
-import { createSenderPresence } from './sender-presence.ts';
 
 const QUEUE = 'outbox';
 /** Lanes that a process runs at a time: mostly they wait for the service. */
 const CONCURRENCY = 100;
 /** Files that a process holds in memory at a time, 40 MB each at worst. */
 const FILES = 4;
-/** How long others believe in a silent process. */
-const PRESENCE_MS = 15_000;
 const SWEEP_EVERY_MS = 5_000;
 const MOST_SWEPT = 1_000;
 /** Calls under way may end for so long when the process stops; then they are given up, and repeated later. */
@@ -22,12 +20,11 @@ export interface OutboxOptions extends Omit<LaneContext, 'fileSlots' | 'calls'> 
   readonly queues: Queues;
   /** False: this process only queues sends. */
   readonly sends: boolean;
-  readonly presenceMs?: number;
   readonly sweepEveryMs?: number;
 }
 
 export interface Outbox {
-  /** Begins to send, once every process is told of this one. Throws as `query` does. */
+  /** Begins to send. Throws as `query` does. */
   start(): Promise<void>;
   /** A lane has something to do. Never rejects: what the queue does not take is found by a sweep. */
   wake(connectionId: string): Promise<void>;
@@ -46,8 +43,7 @@ const DUE = `
             FROM connector.outbound o WHERE o.state IN ('queued', 'sending')
            ORDER BY o.connection_id, o.position) h
    WHERE (h.next_attempt_at IS NULL OR h.next_attempt_at <= $1::bigint)
-     AND NOT EXISTS (SELECT FROM connector.leases l
-                      WHERE l.name = 'send:' || h.connection_id AND ${heldByLiving('$1::bigint')})
+     AND NOT ${heldByLiving(`'${SEND}:' || h.connection_id`)}
      AND NOT EXISTS (SELECT FROM connector.oauth_grants g
                       WHERE g.account_id = h.account_id AND g.ended_at IS NOT NULL)
    LIMIT ${MOST_SWEPT}`;
@@ -57,17 +53,10 @@ const DUE = `
  * to look at, and a sweep finds the lanes whose job was lost.
  */
 export function createOutbox(options: OutboxOptions): Outbox {
-  const { database, queues, clock, logger, owner, sends } = options;
+  const { database, queues, clock, logger, presence, sends } = options;
   const closing = new AbortController();
   const givingUp = new AbortController();
   const context: LaneContext = { ...options, fileSlots: createTurns(FILES), calls: givingUp.signal };
-  const presence = createSenderPresence({
-    database,
-    clock,
-    logger,
-    owner,
-    ttlMs: options.presenceMs ?? PRESENCE_MS,
-  });
   const running = new Map<string, Promise<LaneEnd>>();
   let started = false;
   let cancelSweep = (): void => undefined;
@@ -76,7 +65,7 @@ export function createOutbox(options: OutboxOptions): Outbox {
 
   /** The run of a lane in this process: one at a time. */
   function run(connectionId: string): Promise<LaneEnd> {
-    if (closing.signal.aborted || !presence.isAlive()) return Promise.resolve({ kind: 'stopped' });
+    if (closing.signal.aborted) return Promise.resolve({ kind: 'stopped' });
     const current = running.get(connectionId);
     if (current !== undefined) return current;
     const lane = runLane(context, connectionId, closing.signal).finally(() => {
@@ -97,6 +86,11 @@ export function createOutbox(options: OutboxOptions): Outbox {
     } catch (err) {
       logger.error({ err, connectionId }, 'a lane could not be run; a sweep will find it');
     }
+  }
+
+  /** Not by way of the queue: there the job of the process that died stands for the lane until it is given up. */
+  function takeUp(connectionId: string): void {
+    if (running.size < CONCURRENCY) void runJob(connectionId);
   }
 
   async function wake(connectionId: string, delayMs: number): Promise<void> {
@@ -135,8 +129,9 @@ export function createOutbox(options: OutboxOptions): Outbox {
   return {
     async start() {
       if (!sends) return;
-      await presence.start();
       started = true;
+      presence.onLeft(SEND, takeUp);
+      presence.onReturn(() => void sweep());
       queues.work(
         QUEUE,
         async (data) => {
@@ -163,7 +158,6 @@ export function createOutbox(options: OutboxOptions): Outbox {
       await Promise.all([sweeping, stopForgetting()]);
       await Promise.allSettled(running.values());
       cancel();
-      if (started) await presence.stop();
     },
   };
 }

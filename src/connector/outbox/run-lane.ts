@@ -1,9 +1,8 @@
 import { LAST_ATTEMPT_AFTER_MS } from '../../patterns/send-policy.ts';
-import { type Lease, releaseLease } from '../leases/lease.ts';
+import type { Lease } from '../leases/lease.ts';
 import { attemptSend, settleAbandoned } from './attempt-send.ts';
 import type { LaneContext } from './lane-context.ts';
-import { takeLane } from './lane-lease.ts';
-import { type LaneSend, readHead, type Written } from './lane-store.ts';
+import { type LaneSend, readHead, SEND, type Written } from './lane-store.ts';
 import { lookUpSend } from './look-up-send.ts';
 import { giveUpSend } from './settle.ts';
 
@@ -32,24 +31,17 @@ export async function runLane(
   signal: AbortSignal,
 ): Promise<LaneEnd> {
   for (;;) {
-    const end = await runOnce(context, connectionId, signal);
+    const held = await context.presence.hold(
+      `${SEND}:${connectionId}`,
+      (lease, leased) => runHeld(context, lease, connectionId, leased),
+      signal,
+    );
+    if (!held.held) return { kind: 'busy' };
+    const { value: end } = held;
     if (end.kind !== 'empty' && end.kind !== 'waiting') return end;
     // What was queued while the lane was held met a busy lane: look again, now that it is free.
     const head = await readHead(context.database, connectionId);
     if (signal.aborted || head === null || !isDue(head, context.clock.now())) return end;
-  }
-}
-
-async function runOnce(context: LaneContext, connectionId: string, signal: AbortSignal): Promise<LaneEnd> {
-  const { database, clock, owner, logger } = context;
-  const lease = await takeLane(database, { connectionId, owner, now: clock.now() });
-  if (lease === null) return { kind: 'busy' };
-  try {
-    return await runHeld(context, lease, connectionId, signal);
-  } finally {
-    await releaseLease(database, lease).catch((err: unknown) =>
-      logger.warn({ err, what: lease.name }, 'a lane could not be released and will run out'),
-    );
   }
 }
 

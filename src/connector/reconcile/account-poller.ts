@@ -5,16 +5,16 @@ import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
 import { type Account, readAccount } from '../accounts/account-store.ts';
 import { clientOf, type GrantSources } from '../accounts/credential-source.ts';
 import { refreshQuota } from '../accounts/quota.ts';
-import { holdLease } from '../leases/hold-lease.ts';
 import type { Lease } from '../leases/lease.ts';
+import type { Presence } from '../leases/presence.ts';
 import { backOff, failureCode, isRefusedCredential } from './back-off.ts';
 import { type PageBudget, PollSuperseded } from './poll-context.ts';
 import { type PolledCycle, runPollCycle } from './poll-cycle.ts';
 import type { PollMetrics } from './poll-metrics.ts';
 import { noteFailed, type PollState, readPollState } from './poll-state.ts';
 
-/** How long others wait for a poller that died. */
-const LEASE_TTL_MS = 60_000;
+/** The kind of lease under which an account is polled, by account. */
+export const POLL = 'poll';
 
 export interface AccountPollerOptions {
   readonly database: Database;
@@ -22,8 +22,7 @@ export interface AccountPollerOptions {
   readonly logger: Logger;
   readonly keyRing: KeyRing;
   readonly metrics: PollMetrics;
-  /** Names this process among all. */
-  readonly owner: string;
+  readonly presence: Presence;
   /** Whether this process may use the credential of an account. */
   readonly polls: (account: Account) => boolean;
   readonly grants?: GrantSources | undefined;
@@ -66,15 +65,16 @@ export interface PollRequest {
 
 /** Polls an account once, if it may be polled now. Rejects only when the state cannot be read or written. */
 export async function pollAccount(options: AccountPollerOptions, request: PollRequest): Promise<PollOutcome> {
-  const { database, clock, logger, owner } = options;
+  const { database, clock, presence } = options;
   const { accountId, signal } = request;
   const account = await readAccount(database, accountId);
   if (account === null || !account.hasCredential || !options.polls(account)) return { kind: 'idle' };
   const obstacle = findObstacle(account, await readPollState(database, accountId), request, clock.now());
   if (obstacle !== null) return obstacle;
-  const lease = { name: `poll:${accountId}`, ttlMs: LEASE_TTL_MS, signal };
-  const held = await holdLease({ database, clock, logger, owner }, lease, (holding, leased) =>
-    pollUnderLease(options, request, account, holding, leased),
+  const held = await presence.hold(
+    `${POLL}:${accountId}`,
+    (lease, leased) => pollUnderLease(options, request, account, lease, leased),
+    signal,
   );
   return held.held ? held.value : { kind: 'busy' };
 }

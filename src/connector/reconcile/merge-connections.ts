@@ -3,7 +3,7 @@ import { changedFields, connectionChange } from '../db/connection-changes.ts';
 import { noticeWhileHeard } from '../db/license-notice.ts';
 import { toStorableText } from '../db/storable-text.ts';
 import { tellChanges } from '../db/tell-changes.ts';
-import type { Lease } from '../leases/lease.ts';
+import { heldLease, type Lease } from '../leases/lease.ts';
 import type { PolledConnection } from '../service-client/polled.ts';
 
 /** Versions of the rows that a listing may touch, as they stood before the request was made. */
@@ -72,7 +72,7 @@ const LICENSE = `(SELECT coalesce(excluded.license_valid, c.license_valid) AS li
  * first listing, begins at the beginning. A gap that is open already stays as deep as it was.
  */
 const MERGE = `
-WITH guard AS (SELECT FROM connector.leases WHERE name = $1 AND fence = $2 FOR SHARE),
+WITH guard AS (${heldLease('$1', '$2')}),
 listed AS (
   SELECT u.id AS connection_id, u.phone_number, u.label, u.provider, u.tier, u.status,
          ${NEEDS_RECONNECT} AS needs_reconnect, u.license_valid, u.license_status, u.license_expires,

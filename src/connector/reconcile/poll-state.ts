@@ -1,5 +1,5 @@
 import type { Queryable } from '../../runtime/database/database.ts';
-import type { Lease } from '../leases/lease.ts';
+import { heldLease, type Lease } from '../leases/lease.ts';
 
 /** How polling of an account stands. Times are epoch milliseconds, ours unless told otherwise. */
 export interface PollState {
@@ -60,7 +60,7 @@ export async function askForFullSweep(db: Queryable, accountId: string): Promise
   );
 }
 
-const GUARD = 'exists (select from connector.leases where name = $2 and fence = $3 for share)';
+const GUARD = `exists (${heldLease('$2', '$3')})`;
 
 export interface GoodPoll {
   readonly now: number;

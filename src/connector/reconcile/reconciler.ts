@@ -1,6 +1,6 @@
 import type { Queues } from '../../runtime/queue/queues.ts';
 import { type Account, readAccounts } from '../accounts/account-store.ts';
-import { type AccountPollerOptions, type PollOutcome, pollAccount } from './account-poller.ts';
+import { type AccountPollerOptions, POLL, type PollOutcome, pollAccount } from './account-poller.ts';
 import type { PageBudget } from './poll-context.ts';
 import { askForFullSweep } from './poll-state.ts';
 import { type SyncOutcome, syncNow } from './sync-now.ts';
@@ -17,6 +17,8 @@ const WHOLE_BUDGET: PageBudget = { coverage: 1_000_000, visibility: 1_000_000, s
 const EVENT_DELAY_MS = 1_000;
 /** It is catching up: go on as soon as others had their turn. */
 const CONTINUE_DELAY_MS = 0;
+/** The database failed it: again soon, whatever becomes of the queue. */
+const AGAIN_DELAY_MS = 2_000;
 /** The poll that is under way may have listed before the event: look again when it should be over. */
 const BUSY_DELAY_MS = 3_000;
 
@@ -43,10 +45,12 @@ export interface Reconciler {
 
 /** Schedules the polls of all accounts and runs them. */
 export function createReconciler(options: ReconcilerOptions): Reconciler {
-  const { database, queues, logger, clock } = options;
+  const { database, queues, logger, clock, presence } = options;
   const closing = new AbortController();
   const underWay = new Set<Promise<unknown>>();
   const begun = new Set<string>();
+  /** Accounts whose poll the database failed, with what cancels the next try. */
+  const failed = new Map<string, () => void>();
   const running = new Map<string, Promise<SyncOutcome>>();
   const queued = new Map<string, Promise<SyncOutcome>>();
 
@@ -63,8 +67,20 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
     try {
       await follow(accountId, reason, await track(pollAccount(options, { ...request, signal: stop })));
     } catch (error) {
-      logger.error({ err: error, accountId }, 'a poll could not be carried out');
+      if (closing.signal.aborted) return;
+      logger.error({ err: error, accountId }, 'a poll could not be carried out; trying again soon');
+      failed.get(accountId)?.();
+      failed.set(
+        accountId,
+        clock.after(AGAIN_DELAY_MS, () => pollAgain(accountId)),
+      );
     }
+  }
+
+  function pollAgain(accountId: string): void {
+    failed.get(accountId)?.();
+    failed.delete(accountId);
+    if (!closing.signal.aborted) void pollInPeriod(accountId, 'again', closing.signal);
   }
 
   /** Some outcomes call for a poll before the next period. */
@@ -114,6 +130,11 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
         },
         { concurrency: CONCURRENCY },
       );
+      // Not by way of the queue: there the job of the process that died stands for the account until it is given up.
+      presence.onLeft(POLL, pollAgain);
+      presence.onReturn(() => {
+        for (const accountId of [...failed.keys()]) pollAgain(accountId);
+      });
       for (const account of await readAccounts(database)) await begin(account);
     },
     begin,
@@ -141,6 +162,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
     },
     async close() {
       closing.abort();
+      for (const cancel of failed.values()) cancel();
       await Promise.allSettled(underWay);
     },
   };

@@ -1,6 +1,6 @@
 import type { Queryable } from '../../runtime/database/database.ts';
 import { WEBHOOK_SEEN } from '../db/facts.ts';
-import type { Lease } from '../leases/lease.ts';
+import { heldLease, type Lease } from '../leases/lease.ts';
 
 /** Three attempts of 10 s and 1.5 s between them: what has not come by then is not coming. */
 const JUDGED_AFTER_MS = 40_000;
@@ -45,7 +45,7 @@ const CAME = `CASE r.what
   ELSE m.webhook_seen & r.what <> 0 END`;
 
 const JUDGE = `
-WITH guard AS (SELECT FROM connector.leases WHERE name = $1 AND fence = $2 FOR SHARE),
+WITH guard AS (${heldLease('$1', '$2')}),
 due AS (
   SELECT r.connection_id, r.message_id, r.what, r.account_id, coalesce(${CAME}, false) AS came
     FROM connector.repairs r

@@ -1,3 +1,4 @@
+import { heldLease } from '../leases/lease.ts';
 import { pollConnections, type VisibleConnections } from './poll-connections.ts';
 import type { PollContext } from './poll-context.ts';
 import type { ProgressChange, SlottedGap } from './progress.ts';
@@ -44,7 +45,7 @@ async function closeGaps(
   await database.query(
     `delete from connector.gaps
      where account_id = $3 and kind = 'visibility' and slot = any ($4::text[])
-       and exists (select from connector.leases where name = $1 and fence = $2 for share)`,
+       and exists (${heldLease('$1', '$2')})`,
     [lease.name, lease.fence, accountId, slots],
   );
 }

@@ -69,11 +69,14 @@ export const QUEUE_OPTIONS = {
   streams: { events: { maxLen: 100 } },
 } as const;
 
-/** What all workers have in common. A job whose worker fell silent for 30 s is given to another one. */
+/**
+ * What all workers have in common. A job whose worker fell silent is given to another one within some ten seconds. Until
+ * then it stands in the way of jobs with the same id, so whoever must not wait does not go by way of the queue.
+ */
 export const WORKER_OPTIONS = {
   settings: REPEAT_SETTINGS,
-  lockDuration: 30_000,
-  stalledInterval: 15_000,
+  lockDuration: 5_000,
+  stalledInterval: 2_500,
   maxStalledCount: 3,
   runRetryDelay: 1_000,
   drainDelay: 5,

@@ -449,8 +449,7 @@ describe('the raw log', () => {
 describe('a fenced batch', () => {
   const hold = (fence: number) =>
     database.query(
-      `INSERT INTO connector.leases (name, owner, fence, expires_at) VALUES ('poll', 'me', $1, 0)
-       ON CONFLICT (name) DO UPDATE SET fence = excluded.fence`,
+      `INSERT INTO connector.leases (name, owner, fence) OVERRIDING SYSTEM VALUE VALUES ('poll', 'me', $1)`,
       [fence],
     );
   const batch = (connection: string, message: string) => ({
@@ -458,10 +457,10 @@ describe('a fenced batch', () => {
     messages: [polled(connection, message)],
     fence: { lease: 'poll', fence: 7 },
     also: {
-      ctes: `progress AS (UPDATE connector.leases SET expires_at = $1::bigint
+      ctes: `progress AS (UPDATE connector.leases SET owner = $1::text
                WHERE name = $2::text AND EXISTS (SELECT FROM guard)
                  AND (SELECT count(*) FROM merged) = $3::int RETURNING 1)`,
-      params: [T0, 'poll', 1],
+      params: ['written', 'poll', 1],
     },
   });
 
@@ -470,7 +469,7 @@ describe('a fenced batch', () => {
     const result = await commitBatch(database, batch(newId(), newId()));
     expect(result.applied).toBe(true);
     expect(await readMessages(database)).toHaveLength(1);
-    expect(await database.query('SELECT expires_at FROM connector.leases')).toEqual([{ expires_at: T0 }]);
+    expect(await database.query('SELECT owner FROM connector.leases')).toEqual([{ owner: 'written' }]);
   });
 
   it('writes nothing once the lease has another holder', async () => {
@@ -480,7 +479,7 @@ describe('a fenced batch', () => {
     expect(await readMessages(database)).toEqual([]);
     expect(await readAllChanges(database)).toEqual([]);
     expect(await database.query('SELECT FROM connector.connections')).toEqual([]);
-    expect(await database.query('SELECT expires_at FROM connector.leases')).toEqual([{ expires_at: 0 }]);
+    expect(await database.query('SELECT owner FROM connector.leases')).toEqual([{ owner: 'me' }]);
   });
 
   it('writes nothing when there is no such lease', async () => {

@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterEach(() => bench.stopAll());
 afterAll(() => bench.close());
 
-/** Longer than anybody waits for a process that died, and than a failing change waits. */
+/** Longer than a failing change waits. */
 const LATER_MS = 5 * 60_000;
 
 /** Lets a process do everything there is, however often it has to wait. Gives up with the process. */
@@ -31,7 +31,9 @@ async function finish(process: Handover): Promise<void> {
 /** A process that dies at its statement number `at`, and another one that finishes. True when the first one died. */
 async function survive(at: number, moment: Moment): Promise<boolean> {
   const dying = dyingDatabase(bench.database, at, moment);
-  await finish(bench.process({ attempts: 3 }, { database: dying.database })).catch(() => undefined);
+  const first = bench.process({ attempts: 3 }, { database: dying.database });
+  await finish(first).catch(() => undefined);
+  await bench.bury(first);
   const { died } = dying;
   await finish(bench.process({ attempts: 3 }));
   return died;
@@ -84,6 +86,7 @@ describe('a change that ends the process', () => {
       await bench.clock.advance(LATER_MS);
       await process.settle().catch(() => undefined);
       expect(dying.died).toBe(true);
+      await bench.bury(process);
     }
     bench.answer = () => undefined;
     await finish(bench.process({ attempts: 3 }));

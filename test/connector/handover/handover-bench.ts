@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import { createFeed, type Feed } from '../../../src/connector/feed/feed.ts';
 import type { ChangeHandlers, HandlerContext } from '../../../src/connector/handover/handlers.ts';
@@ -8,6 +7,7 @@ import {
   type HandoverOptions,
 } from '../../../src/connector/handover/handover.ts';
 import { createHandoverMetrics } from '../../../src/connector/handover/handover-metrics.ts';
+import { createPresence, type Presence } from '../../../src/connector/leases/presence.ts';
 import type { Change } from '../../../src/contract/connector/changes.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
 import { createMetrics } from '../../../src/runtime/metrics/metrics.ts';
@@ -27,6 +27,11 @@ export interface Call {
 /** What the handler does with a call. */
 export type Answer = (call: Call, context: HandlerContext) => void | Promise<void>;
 
+/** A process that hands over, with a life of its own. */
+export interface HandingProcess extends Handover {
+  readonly presence: Presence;
+}
+
 /** A database with a feed, a clock that stands still, and a handler whose answers a test scripts. */
 export class HandoverBench {
   readonly clock = new ManualClock();
@@ -40,7 +45,7 @@ export class HandoverBench {
   readonly feed: Feed;
   readonly #close: () => Promise<void>;
   readonly #measured = createHandoverMetrics(this.metrics);
-  #handovers: Handover[] = [];
+  #processes: HandingProcess[] = [];
 
   private constructor(databaseUrl: string, database: Database, close: () => Promise<void>) {
     this.databaseUrl = databaseUrl;
@@ -70,13 +75,18 @@ export class HandoverBench {
   }
 
   /** A process that takes part; it begins to when it is started. */
-  process(handlers: Partial<ChangeHandlers> | null = {}, options: Partial<HandoverOptions> = {}): Handover {
+  process(
+    handlers: Partial<ChangeHandlers> | null = {},
+    options: Partial<HandoverOptions> = {},
+  ): HandingProcess {
+    const { database = this.database } = options;
+    const presence = createPresence({ database, clock: this.clock, logger: silentLogger, works: true });
     const handover = createHandover({
       database: this.database,
       queues: this.queues,
       clock: this.clock,
       logger: silentLogger,
-      owner: randomUUID(),
+      presence,
       random: () => 0,
       metrics: this.#measured,
       feed: this.feed,
@@ -93,12 +103,29 @@ export class HandoverBench {
             },
       ...options,
     });
-    this.#handovers.push(handover);
-    return handover;
+    const process: HandingProcess = {
+      ...handover,
+      presence,
+      async start() {
+        await presence.start();
+        await handover.start();
+      },
+      async close() {
+        await handover.close();
+        await presence.stop();
+      },
+    };
+    this.#processes.push(process);
+    return process;
+  }
+
+  /** A process is taken for dead. */
+  async bury({ presence }: HandingProcess): Promise<void> {
+    await this.database.query('delete from connector.processes where id = $1', [presence.id]);
   }
 
   /** A process that has begun to hand over. */
-  async running(handlers: Partial<ChangeHandlers> = {}): Promise<Handover> {
+  async running(handlers: Partial<ChangeHandlers> = {}): Promise<HandingProcess> {
     const handover = this.process(handlers);
     await handover.start();
     return handover;
@@ -113,8 +140,8 @@ export class HandoverBench {
 
   /** Ends every process of the test, and forgets what was scripted and what is still to be done. */
   async stopAll(): Promise<void> {
-    await Promise.all(this.#handovers.map((handover) => handover.close()));
-    this.#handovers = [];
+    await Promise.all(this.#processes.map((process) => process.close()));
+    this.#processes = [];
     for (const table of ['handover_queue', 'handover_lanes', 'dead_letters', 'leases']) {
       await this.database.query(`DELETE FROM connector.${table}`);
     }

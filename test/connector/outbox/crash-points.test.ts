@@ -54,11 +54,10 @@ async function survive(
   acceptSends();
   const id = await queue(connectionId);
   const dying = dyingDatabase(bench.database, at, moment);
-  const owner = `dying-${at}-${moment}-${connectionId}`;
-  const first = bench.process({ owner, database: dying.database });
+  const first = bench.process({ database: dying.database });
   await first.start().catch(() => undefined);
   await first.settle().catch(() => undefined);
-  await bench.database.query('delete from connector.senders where owner = $1', [owner]);
+  await bench.bury(first);
   const { died } = dying;
   const second = bench.process();
   await second.start();

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { createPresence, type Presence } from '../../../src/connector/leases/presence.ts';
 import { createOutbox, type Outbox, type OutboxOptions } from '../../../src/connector/outbox/outbox.ts';
 import { createOutboxMetrics } from '../../../src/connector/outbox/outbox-metrics.ts';
 import { queueSend } from '../../../src/connector/outbox/queue-send.ts';
@@ -38,6 +39,11 @@ export function lose(): never {
   throw new ServiceUnreachable('network');
 }
 
+/** A process that sends, with a life of its own. */
+export interface SendingProcess extends Outbox {
+  readonly presence: Presence;
+}
+
 /** A database with connections, a clock that stands still, and a service whose answers a test scripts. */
 export class OutboxBench {
   readonly clock = new ManualClock();
@@ -53,7 +59,7 @@ export class OutboxBench {
   readonly databaseUrl: string;
   readonly database: Database;
   readonly #close: () => Promise<void>;
-  #outboxes: Outbox[] = [];
+  #processes: SendingProcess[] = [];
 
   private constructor(databaseUrl: string, database: Database, close: () => Promise<void>) {
     this.databaseUrl = databaseUrl;
@@ -76,7 +82,7 @@ export class OutboxBench {
   }
 
   /** A process that sends; it begins to when it is started. */
-  process(options: Partial<OutboxOptions> = {}): Outbox {
+  process(options: Partial<OutboxOptions> = {}): SendingProcess {
     const real = createServiceClient({
       baseUrl: 'http://unused.example',
       token: () => '',
@@ -90,13 +96,20 @@ export class OutboxBench {
       },
       listMessages: async () => ({ items: this.listed, nextCursor: null, hasMore: false, misfits: [] }),
     };
+    const { clock } = this;
+    const presence = createPresence({
+      database: options.database ?? this.database,
+      clock,
+      logger: silentLogger,
+      works: true,
+    });
     const outbox = createOutbox({
       database: this.database,
+      presence,
       queues: this.queues,
       clock: this.clock,
       logger: silentLogger,
       metrics: createOutboxMetrics(createMetrics()),
-      owner: randomUUID(),
       random: () => 0,
       sends: true,
       clientFor: async () => client,
@@ -106,16 +119,31 @@ export class OutboxBench {
         return file;
       },
       onCommitted: () => undefined,
-      // Longer than any test moves its clock at once: signs of life need the database, which no clock moves.
-      presenceMs: 30 * 24 * 3_600_000,
       ...options,
     });
-    this.#outboxes.push(outbox);
-    return outbox;
+    const process: SendingProcess = {
+      ...outbox,
+      presence,
+      async start() {
+        await presence.start();
+        await outbox.start();
+      },
+      async close() {
+        await outbox.close();
+        await presence.stop();
+      },
+    };
+    this.#processes.push(process);
+    return process;
+  }
+
+  /** A process is taken for dead. */
+  async bury({ presence }: SendingProcess): Promise<void> {
+    await this.database.query('delete from connector.processes where id = $1', [presence.id]);
   }
 
   /** A process that has begun to send. */
-  async running(): Promise<Outbox> {
+  async running(): Promise<SendingProcess> {
     const outbox = this.process();
     await outbox.start();
     return outbox;
@@ -180,8 +208,8 @@ export class OutboxBench {
 
   /** Ends the processes of one test, and what they left to be done. */
   async stopAll(): Promise<void> {
-    await Promise.all(this.#outboxes.map((outbox) => outbox.close()));
-    this.#outboxes = [];
+    await Promise.all(this.#processes.map((process) => process.close()));
+    this.#processes = [];
     await this.database.query(
       `update connector.outbound set state = 'cancelled' where state in ('queued', 'sending')`,
     );

@@ -214,7 +214,7 @@ describe('a process that is gone', () => {
     const connectionId = await bench.addConnection();
     const id = await bench.queueText(connectionId, 'maybe');
     const stuck = Promise.withResolvers<never>();
-    const dying = bench.process({ owner: 'the-dying-one' });
+    const dying = bench.process();
     await dying.start();
     const called = Promise.withResolvers<void>();
     bench.answer = () => {
@@ -228,7 +228,7 @@ describe('a process that is gone', () => {
     await other.settle();
     expect(await bench.read(id)).toMatchObject({ state: 'sending', attempts: 1 });
 
-    await bench.database.query(`update connector.senders set expires_at = 0 where owner = 'the-dying-one'`);
+    await bench.bury(dying);
     await bench.sendAll(other, 2);
     expect(await bench.read(id)).toMatchObject({ state: 'sent', messageId: 'taken-over', attempts: 2 });
 

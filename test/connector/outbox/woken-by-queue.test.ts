@@ -24,7 +24,6 @@ it('a lane is woken by a real queue, now and when its next attempt is due', asyn
     queues,
     clock: systemClock,
     sweepEveryMs: NO_SWEEP_MS,
-    presenceMs: NO_SWEEP_MS,
   });
   await outbox.start();
   const connectionId = await bench.addConnection();

@@ -48,9 +48,9 @@ async function pollAndDie(at: number, when: 'before' | 'after'): Promise<void> {
     (text) => die('before', text),
     (text) => die('after', text),
   );
-  await expect(bench.poll({ budget: BUDGET }, { database })).rejects.toThrow('killed');
-  // Others wait until its lease runs out.
-  await bench.database.query('update connector.leases set expires_at = 0');
+  const presence = await bench.anotherProcess(database);
+  await expect(bench.poll({ budget: BUDGET }, { database, presence })).rejects.toThrow('killed');
+  await bench.bury(presence);
 }
 
 async function countStored(): Promise<number> {

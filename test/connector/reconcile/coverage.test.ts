@@ -254,10 +254,11 @@ describe('a poller that is replaced in the middle of a walk', () => {
     };
     const first = bench.poll();
     await reached.promise;
-    expect(await bench.poll({}, { owner: 'second' })).toEqual({ kind: 'busy' });
-    // A frozen process renews nothing: its lease runs out, on the clock of the others.
-    await bench.database.query('update connector.leases set expires_at = $1', [bench.clock.now()]);
-    expect(await bench.poll({}, { owner: 'second' })).toMatchObject({
+    const second = { presence: await bench.anotherProcess() };
+    expect(await bench.poll({}, second)).toEqual({ kind: 'busy' });
+    // A frozen process gives no sign of life.
+    await bench.bury(bench.poller.presence);
+    expect(await bench.poll({}, second)).toMatchObject({
       kind: 'done',
       cycle: { closed: true },
     });

@@ -65,8 +65,9 @@ describe('a poller that is killed', () => {
     const [, signal] = await dead;
     expect(signal).toBe('SIGKILL');
     bench.service.onRequest = () => undefined;
-    // Its lease runs out.
-    await bench.database.query('update connector.leases set expires_at = 0');
+    // The process is taken for dead.
+    await bench.database.query('delete from connector.processes');
+    await bench.poller.presence.look();
     expect(await bench.poll()).toMatchObject({ kind: 'done', cycle: { closed: true } });
     const progress = await readProgress(bench.database, ACCOUNT);
     expect(progress).toMatchObject({ coverage: { gaps: [] }, visibility: [], sweeps: [] });

@@ -252,6 +252,7 @@ describe('a poll on demand', () => {
     await reconciler.close();
     expect(await asked).toEqual({ kind: 'unfinished' });
     await reconciler.settle();
+    await bench.poller.presence.stop();
     expect(bench.clock.pending).toBe(0);
   });
 });

@@ -8,6 +8,7 @@ import { createFeed } from '../../../src/connector/feed/feed.ts';
 import type { HandlerContext } from '../../../src/connector/handover/handlers.ts';
 import { createHandover } from '../../../src/connector/handover/handover.ts';
 import { createHandoverMetrics } from '../../../src/connector/handover/handover-metrics.ts';
+import { createPresence } from '../../../src/connector/leases/presence.ts';
 import type { Change } from '../../../src/contract/connector/changes.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { openDatabase } from '../../../src/runtime/database/database.ts';
@@ -18,7 +19,7 @@ import type { Queues } from '../../../src/runtime/queue/queues.ts';
 /** How many effects the careless CRM keeps in memory before it writes them. */
 const KEPT = 20;
 
-const { databaseUrl, owner, careless } = JSON.parse(process.argv[2] ?? '{}');
+const { databaseUrl, careless } = JSON.parse(process.argv[2] ?? '{}');
 const logger = createLogger({ level: 'silent', name: 'child' });
 const clock = systemClock;
 const database = openDatabase({ url: databaseUrl, name: 'child', poolSize: 6, clock, logger });
@@ -32,6 +33,7 @@ const queues: Queues = {
   ping: nothing,
   close: nothing,
 };
+const presence = createPresence({ database, clock, logger, works: true });
 const feed = createFeed({ database, clock, logger });
 
 async function keepEffect({ connectionId, seq }: Change, { key }: HandlerContext): Promise<void> {
@@ -54,7 +56,7 @@ const handover = createHandover({
   queues,
   clock,
   logger,
-  owner,
+  presence,
   random: () => 1,
   metrics: createHandoverMetrics(createMetrics()),
   feed,
@@ -69,4 +71,5 @@ const handover = createHandover({
 process.stdout.write('loaded\n');
 await once(process.stdin, 'data');
 feed.start();
+await presence.start();
 await handover.start();

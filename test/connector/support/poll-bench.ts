@@ -1,9 +1,9 @@
-import { randomUUID } from 'node:crypto';
 import { FIRST_ACCOUNT_ID } from '../../../src/connector/accounts/account-store.ts';
 import {
   ensureFirstAccount,
   type FirstAccountOptions,
 } from '../../../src/connector/accounts/first-account.ts';
+import { createPresence, type Presence } from '../../../src/connector/leases/presence.ts';
 import {
   type AccountPollerOptions,
   type PollOutcome,
@@ -37,6 +37,10 @@ export interface PollBench {
   poll(request?: Partial<PollRequest>, poller?: Partial<AccountPollerOptions>): Promise<PollOutcome>;
   /** Ids of all stored messages, in order. */
   storedIds(): Promise<string[]>;
+  /** The life of another process than the one that polls. */
+  anotherProcess(database?: Database): Promise<Presence>;
+  /** A process is taken for dead. */
+  bury(presence: Presence): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -49,13 +53,21 @@ export async function openPollBench(): Promise<PollBench> {
   const sealingKey = generateSealingKey();
   const keyRing = createKeyRing([sealingKey]);
   const metrics = createMetrics();
+  const anotherProcess = async (reached = database): Promise<Presence> => {
+    const presence = createPresence({ database: reached, clock, logger, works: true });
+    await presence.start();
+    processes.push(presence);
+    return presence;
+  };
+  const processes: Presence[] = [];
+  const presence = await anotherProcess();
   const poller: AccountPollerOptions = {
     database,
     clock,
     logger,
     keyRing,
     metrics: createPollMetrics(metrics),
-    owner: randomUUID(),
+    presence,
     random: () => 0,
     polls: () => true,
     onCommitted: () => undefined,
@@ -93,7 +105,12 @@ export async function openPollBench(): Promise<PollBench> {
       const rows = await database.query<{ id: string }>('select id from connector.messages order by id');
       return rows.map((row) => row.id);
     },
+    anotherProcess,
+    bury: async ({ id }) => {
+      await database.query('delete from connector.processes where id = $1', [id]);
+    },
     close: async () => {
+      await Promise.all(processes.map((each) => each.stop()));
       await service.close();
       await database.close();
       await drop();

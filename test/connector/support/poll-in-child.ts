@@ -2,7 +2,7 @@
  * A process that polls one account once, for tests that kill it. It gets all it needs as one JSON argument,
  * and prints a line when it is done.
  */
-import { randomUUID } from 'node:crypto';
+import { createPresence } from '../../../src/connector/leases/presence.ts';
 import { pollAccount } from '../../../src/connector/reconcile/account-poller.ts';
 import { createPollMetrics } from '../../../src/connector/reconcile/poll-metrics.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
@@ -14,6 +14,8 @@ import { createKeyRing } from '../../../src/runtime/sealing/key-ring.ts';
 const { databaseUrl, sealingKey, accountId } = JSON.parse(process.argv[2] ?? '{}');
 const logger = createLogger({ level: 'silent', name: 'child' });
 const database = openDatabase({ url: databaseUrl, name: 'child', poolSize: 2, clock: systemClock, logger });
+const presence = createPresence({ database, clock: systemClock, logger, works: true });
+await presence.start();
 const outcome = await pollAccount(
   {
     database,
@@ -21,7 +23,7 @@ const outcome = await pollAccount(
     logger,
     keyRing: createKeyRing([sealingKey]),
     metrics: createPollMetrics(createMetrics()),
-    owner: randomUUID(),
+    presence,
     random: () => 0,
     polls: () => true,
     onCommitted: () => undefined,
@@ -34,5 +36,6 @@ const outcome = await pollAccount(
     signal: new AbortController().signal,
   },
 );
+await presence.stop();
 await database.close();
 process.stdout.write(`${outcome.kind}\n`);

@@ -1,0 +1,382 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { heldLease, type Lease } from '../../../src/connector/leases/lease.ts';
+import { createPresence, type Presence } from '../../../src/connector/leases/presence.ts';
+import type { Database } from '../../../src/runtime/database/database.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { WatchedClock } from '../../support/watched-clock.ts';
+import { openConnectorDatabase, silentLogger } from '../support/event-fixtures.ts';
+
+const NOON = Date.UTC(2026, 0, 15, 12);
+const LOOK = 500;
+
+let opened: Awaited<ReturnType<typeof openConnectorDatabase>>;
+let database: Database;
+let started: TestProcess[] = [];
+
+beforeAll(async () => {
+  opened = await openConnectorDatabase(8);
+  database = opened.database;
+});
+afterEach(async () => {
+  await Promise.all(started.map(({ presence }) => presence.stop()));
+  started = [];
+  await database.query('truncate connector.leases, connector.processes');
+});
+afterAll(() => opened.close());
+
+/** A process with a clock and a way to the database of its own. */
+class TestProcess {
+  readonly clock: ManualClock;
+  readonly presence: Presence;
+  /** Statements that begin so do not reach the database. */
+  failing: RegExp | null = null;
+  /** Statements that begin so take effect, and their answer is lost. */
+  losing: RegExp | null = null;
+  readonly left: string[] = [];
+  returns = 0;
+
+  constructor(host: string, clock: ManualClock) {
+    this.clock = clock;
+    const reached: Database = Object.create(database, {
+      query: {
+        value: async (text: string, params: unknown[]) => {
+          if (this.failing?.test(text.trim())) throw new Error('the database is away');
+          const rows = await database.query(text, params);
+          if (this.losing?.test(text.trim())) throw new Error('the answer was lost');
+          return rows;
+        },
+      },
+    });
+    const options = { database: reached, clock, logger: silentLogger, works: true, host };
+    this.presence = createPresence(options);
+    this.presence.onReturn(() => {
+      this.returns += 1;
+    });
+  }
+
+  /** Asks to be called about what others leave behind. */
+  takes(kind: string): this {
+    this.presence.onLeft(kind, (id) => this.left.push(`${kind}:${id}`));
+    return this;
+  }
+
+  /** Holds this until the test lets go. */
+  async hold(name: string): Promise<HeldByTest> {
+    const taken = Promise.withResolvers<{ lease: Lease; signal: AbortSignal }>();
+    const gate = Promise.withResolvers<void>();
+    const holding = this.presence.hold(name, async (lease, signal) => {
+      taken.resolve({ lease, signal });
+      await gate.promise;
+    });
+    const held = holding.then((end) => {
+      if (!end.held) throw new Error(`${name} is held by another process`);
+    });
+    return {
+      ...(await Promise.race([taken.promise, held.then(() => Promise.reject(new Error('ended')))])),
+      async letGo() {
+        gate.resolve();
+        await holding;
+      },
+    };
+  }
+
+  async canHold(name: string): Promise<boolean> {
+    return (await this.presence.hold(name, async () => undefined)).held;
+  }
+}
+
+interface HeldByTest {
+  readonly lease: Lease;
+  readonly signal: AbortSignal;
+  letGo(): Promise<void>;
+}
+
+async function start(host = 'one', clock = new ManualClock(NOON)): Promise<TestProcess> {
+  const process = new TestProcess(host, clock);
+  await process.presence.start();
+  started.push(process);
+  return process;
+}
+
+/** Lets time pass for these processes; the others are frozen or dead. */
+async function pass(ms: number, ...processes: TestProcess[]): Promise<void> {
+  for (let left = ms; left > 0; left -= LOOK) {
+    for (const { clock, presence } of processes) {
+      await clock.advance(Math.min(left, LOOK));
+      await presence.look().catch(() => undefined);
+    }
+  }
+}
+
+/** Whether a write under this lease takes effect. */
+async function isWritten({ name, fence }: Lease): Promise<boolean> {
+  return (await database.query(heldLease('$1', '$2'), [name, fence])).length > 0;
+}
+
+describe('a lease', () => {
+  it('is held by one of many who ask at once', async () => {
+    const processes = await Promise.all(Array.from({ length: 10 }, () => start()));
+    const gate = Promise.withResolvers<void>();
+    let refused = 0;
+    const ends = processes.map(async ({ presence }) => {
+      const { held } = await presence.hold('work:1', () => gate.promise);
+      if (!held) refused += 1;
+      return held;
+    });
+    await expect.poll(() => refused).toBe(9);
+    gate.resolve();
+    expect((await Promise.all(ends)).filter((held) => held)).toEqual([true]);
+  });
+
+  it('is free once its work is over, and a write of its last holder takes no effect any more', async () => {
+    const [a, b] = [await start(), await start()];
+    const first = await a.hold('work:1');
+    expect(await b.canHold('work:1')).toBe(false);
+    expect(await isWritten(first.lease)).toBe(true);
+    await first.letGo();
+    const second = await b.hold('work:1');
+    expect(second.lease.fence).not.toBe(first.lease.fence);
+    expect(await isWritten(first.lease)).toBe(false);
+    await second.letGo();
+  });
+
+  it('is not free to its own holder either', async () => {
+    const a = await start();
+    const held = await a.hold('work:1');
+    expect(await a.canHold('work:1')).toBe(false);
+    await held.letGo();
+  });
+
+  it('is let go of when its work fails, and leaves no row', async () => {
+    const a = await start();
+    const work = a.presence.hold('work:1', () => Promise.reject(new Error('failed')));
+    await expect(work).rejects.toThrow('failed');
+    expect(await database.query('select name from connector.leases')).toEqual([]);
+  });
+
+  it('ends for its holder when what it is about is removed', async () => {
+    const a = await start();
+    const held = await a.hold('work:1');
+    await database.query('delete from connector.leases');
+    await pass(LOOK, a);
+    expect(held.signal.aborted).toBe(true);
+    await held.letGo();
+  });
+
+  it('is kept for as long as its work takes', async () => {
+    const [a, b] = [(await start()).takes('work'), (await start()).takes('work')];
+    const held = await a.hold('work:1');
+    await pass(60_000, a, b);
+    expect(await b.canHold('work:1')).toBe(false);
+    expect(held.signal.aborted).toBe(false);
+    expect([...a.left, ...b.left]).toEqual([]);
+    await held.letGo();
+  });
+});
+
+describe('a process that dies', () => {
+  it('leaves everything free within five seconds, and nothing in the first three', async () => {
+    const [dead, heir] = [await start(), await start()];
+    await pass(2_000, dead, heir);
+    const held = await dead.hold('work:1');
+    await pass(3_000, heir);
+    expect(await heir.canHold('work:1')).toBe(false);
+    await pass(2_000, heir);
+    expect(await heir.canHold('work:1')).toBe(true);
+    await held.letGo();
+  });
+
+  it('leaves each thing to one process that does its kind', async () => {
+    const [dead, web, a, b] = [await start(), await start(), await start(), await start()];
+    for (const worker of [a, b]) worker.takes('poll').takes('send');
+    web.takes('registration');
+    const held = await Promise.all(['poll:x', 'send:y:z', 'registration:s'].map((name) => dead.hold(name)));
+    await pass(5_000, web, a, b);
+    await expect.poll(() => [...a.left, ...b.left].sort()).toEqual(['poll:x', 'send:y:z']);
+    await expect.poll(() => web.left).toEqual(['registration:s']);
+    expect(await database.query('select name from connector.leases')).toEqual([]);
+    await Promise.all(held.map(({ letGo }) => letGo()));
+  });
+
+  it('is known by its silence, however far clocks lie apart and whichever way they are set', async () => {
+    const [early, late] = [
+      await start('one', new ManualClock(NOON - 3_600_000)),
+      await start('two', new ManualClock(NOON + 3_600_000)),
+    ];
+    const held = await early.hold('work:1');
+    await pass(5_000, early, late);
+    early.clock.jump(-600_000);
+    late.clock.jump(600_000);
+    await pass(10_000, early, late);
+    expect(await late.canHold('work:1')).toBe(false);
+    await pass(5_000, late);
+    expect(await late.canHold('work:1')).toBe(true);
+    await held.letGo();
+  });
+
+  it('is survived by one that starts on the same machine and takes over at once', async () => {
+    const dead = await start();
+    const held = await dead.hold('work:1');
+    const heir = new TestProcess('one', new ManualClock(NOON + 4_000)).takes('work');
+    started.push(heir);
+    await heir.presence.start();
+    await expect.poll(() => heir.left).toEqual(['work:1']);
+    await held.letGo();
+  });
+
+  it('is watched first by one that starts on another machine, whose clock may be any', async () => {
+    const dead = await start();
+    const held = await dead.hold('work:1');
+    const heir = await start('two', new ManualClock(NOON + 3_600_000));
+    await pass(3_000, heir);
+    expect(await heir.canHold('work:1')).toBe(false);
+    await pass(1_000, heir);
+    expect(await heir.canHold('work:1')).toBe(true);
+    await held.letGo();
+  });
+
+  it('is taken over even when no process on its machine lives for longer than three seconds', async () => {
+    const held: HeldByTest[] = [];
+    for (let life = 0; life < 5; life += 1) {
+      const process = new TestProcess('one', new ManualClock(NOON + life * 3_600)).takes('work');
+      started.push(process);
+      await process.presence.start();
+      held.push(await process.hold(`work:${life}`));
+      await pass(2_500, process);
+    }
+    const taken = (): string[] => started.flatMap(({ left }) => left);
+    await expect.poll(taken).toEqual(['work:0', 'work:1', 'work:2', 'work:3']);
+    await Promise.all(held.map(({ letGo }) => letGo()));
+  });
+});
+
+describe('a process that was frozen and comes back', () => {
+  it('learns that it was taken for dead, writes nothing of before, and begins anew under another name', async () => {
+    const [frozen, other] = [(await start()).takes('work'), await start()];
+    const before = frozen.presence.id;
+    const held = await frozen.hold('work:1');
+    const forgotten = await frozen.hold('work:2');
+    await pass(5_000, other);
+    const taken = await other.hold('work:1');
+    expect(held.signal.aborted).toBe(false);
+    expect(await isWritten(held.lease)).toBe(false);
+
+    await frozen.clock.advance(5_000);
+    await frozen.presence.look();
+    expect(held.signal.aborted).toBe(true);
+    expect(frozen.presence.id).not.toBe(before);
+    expect(frozen.left).toEqual(['work:2']);
+    expect(await isWritten(forgotten.lease)).toBe(false);
+    expect(await frozen.canHold('work:1')).toBe(false);
+    expect(await frozen.canHold('work:2')).toBe(true);
+    await Promise.all([held.letGo(), forgotten.letGo()]);
+    expect(await isWritten(taken.lease)).toBe(true);
+    await taken.letGo();
+  });
+
+  it('takes nobody for dead because of the time that it slept', async () => {
+    const [sleeper, awake] = [await start(), await start()];
+    await pass(1_000, sleeper, awake);
+    const held = await awake.hold('work:1');
+    // It looks before the other one can give its next sign.
+    await sleeper.clock.advance(3_000);
+    await sleeper.presence.look();
+    await sleeper.clock.advance(LOOK);
+    await sleeper.presence.look();
+    expect(await sleeper.canHold('work:1')).toBe(false);
+    await pass(5_000, awake, sleeper);
+    expect(held.signal.aborted).toBe(false);
+    await held.letGo();
+  });
+});
+
+describe('a process finds what it still holds', () => {
+  it('though it could not release it', async () => {
+    const a = (await start()).takes('work');
+    a.failing = /^DELETE FROM connector.leases/;
+    await (await a.hold('work:1')).letGo();
+    expect(await a.canHold('work:1')).toBe(false);
+    a.failing = null;
+    await pass(LOOK, a);
+    await expect.poll(() => a.left).toEqual(['work:1']);
+    expect(await a.canHold('work:1')).toBe(true);
+  });
+
+  it('though it never learned that it took it', async () => {
+    const a = (await start()).takes('work');
+    a.losing = /^INSERT INTO connector.leases/;
+    await expect(a.canHold('work:1')).rejects.toThrow('lost');
+    a.losing = null;
+    await pass(LOOK, a);
+    await expect.poll(() => a.left).toEqual(['work:1']);
+  });
+
+  it('and keeps what it is at', async () => {
+    const a = (await start()).takes('work');
+    const held = await a.hold('work:1');
+    await pass(5_000, a);
+    expect(a.left).toEqual([]);
+    expect(await isWritten(held.lease)).toBe(true);
+    await held.letGo();
+  });
+});
+
+describe.each([5, 20, 60])('a database that is away for %i s', (seconds) => {
+  it('costs nobody what it holds, and both go on with the first answer', async () => {
+    const [a, b] = [(await start()).takes('work'), (await start()).takes('work')];
+    await pass(2_000, a, b);
+    const held = await a.hold('work:1');
+    for (const process of [a, b]) process.failing = /./;
+    await pass(seconds * 1_000, a, b);
+    expect(held.signal.aborted).toBe(false);
+    for (const process of [a, b]) process.failing = null;
+    // One is back some seconds before the other.
+    await pass(3_000, b);
+    await pass(2_000, a, b);
+    expect(held.signal.aborted).toBe(false);
+    expect(await isWritten(held.lease)).toBe(true);
+    expect([...a.left, ...b.left]).toEqual([]);
+    await held.letGo();
+  });
+
+  it('delays what a process left that died meanwhile by five seconds after its return', async () => {
+    const [dead, heir] = [await start(), (await start()).takes('work')];
+    await pass(2_000, dead, heir);
+    const held = await dead.hold('work:1');
+    heir.failing = /./;
+    await pass(seconds * 1_000, heir);
+    heir.failing = null;
+    await pass(5_000, heir);
+    await expect.poll(() => heir.left).toEqual(['work:1']);
+    await held.letGo();
+  });
+});
+
+describe('signs of life', () => {
+  it('are given twice a second, also after one that failed, and tell when the database is back', async () => {
+    const clock = new WatchedClock(NOON);
+    const process = await start('one', clock);
+    const beats = async () => (await database.query('select beats from connector.processes'))[0]?.['beats'];
+    expect(await beats()).toBe(1);
+    await clock.pass(LOOK);
+    await clock.timerSet(LOOK);
+    expect(await beats()).toBe(2);
+    process.failing = /./;
+    await clock.advance(LOOK);
+    await clock.timerSet(LOOK);
+    process.failing = null;
+    await clock.advance(LOOK);
+    await clock.timerSet(LOOK);
+    expect(await beats()).toBe(3);
+    expect(process.returns).toBe(1);
+  });
+
+  it('end when the process stops, and nobody waits for what it held', async () => {
+    const [a, b] = [await start(), await start()];
+    const held = await a.hold('work:1');
+    await a.presence.stop();
+    expect(await b.canHold('work:1')).toBe(true);
+    expect(await database.query('select id from connector.processes')).toEqual([{ id: b.presence.id }]);
+    await held.letGo();
+  });
+});
