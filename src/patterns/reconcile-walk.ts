@@ -8,7 +8,12 @@
  * watermark has been seen by polling. A walk goes down from the newest page until a page lies wholly below
  * the watermark less an overlap. What one walk leaves open is a gap, closed later, oldest first.
  *
- * Every time in here is the service's own, so no clock is needed. Reading and storing come in as functions;
+ * Times are hints. One message dated 2099, or a clock of the service that runs ahead for a minute, must not end
+ * every later walk on its first page. So a time beyond `latest` is stored and proves nothing, a watermark beyond it
+ * is void, and a page that brings something new ends no walk, whatever its times say. A wrong time costs pages,
+ * never messages.
+ *
+ * `createdAt` is epoch milliseconds: `Date.parse(message.createdAt)`. Reading and storing come in as functions;
  * `commit` must store the items and the progress together, or a crash between the two would lose a page.
  */
 
@@ -40,11 +45,16 @@ export interface Coverage {
   readonly gaps: readonly Gap[];
 }
 
+/** Where polling begins: the first walk reads the whole list. */
+export const NOTHING_SEEN: Coverage = { watermark: null, gaps: [] };
+
 /** What reading a page brings: the page, or the news that the service no longer takes the cursor. */
 export type ReadResult<Item> = { readonly page: Page<Item> } | 'cursor_lost';
 
 export interface WalkIo<Item, Progress> {
   read(cursor: string | null): Promise<ReadResult<Item>>;
+  /** True when polling, not an event alone, has stored all of these before. Asked of a page that could end a walk. */
+  hasSeen(items: readonly Item[]): Promise<boolean>;
   /** Stores items and progress as one; false when somebody else owns the walk by now. */
   commit(items: readonly Item[], progress: Progress): Promise<boolean>;
 }
@@ -58,13 +68,19 @@ export interface WalkResult<Progress> {
   readonly gapsClosed: number;
 }
 
-/** A page that leads nowhere: it claims more but names no new cursor. To go on would never end. */
+/**
+ * The list cannot be read on: a page claims more but names no new cursor, or the service refuses the cursors that it
+ * has just given. To go on would never end: wait before the next period, and tell somebody.
+ */
 export class StalledWalk extends Error {
   override readonly name = 'StalledWalk';
 }
 
 export interface CoverageOptions {
+  /** Each walk goes this far below what was seen: messages come a little out of order, and clocks differ a little. */
   readonly overlapMs: number;
+  /** The latest time that a message can honestly carry now: your clock, or the `Date` of the service if that is earlier. */
+  readonly latest: number;
   /** Pages of one period. */
   readonly maxPages: number;
   /** Asked before each page beyond these: true while there is time for one more. */
@@ -76,67 +92,35 @@ export function reachedTop(coverage: Coverage): number | null {
   return later(coverage.watermark, coverage.gaps.at(-1)?.nextTop ?? null);
 }
 
-/** Coverage after the newest page: either seen down to what was known, or a new gap below the page. */
-export function openWalk<Item extends { createdAt: number }>(
-  coverage: Coverage,
-  page: Page<Item>,
-  overlapMs: number,
-): Coverage {
-  const reached = reachedTop(coverage);
-  const floor = reached === null ? null : reached - overlapMs;
-  const gap: Gap = { top: null, floor, cursor: null, nextTop: newest(page.items), restarts: 0 };
-  const next = isIdle(coverage, page, overlapMs) ? null : advance(gap, null, page);
-  if (next === null) return raiseReached(coverage, gap.nextTop);
-  // Only the oldest gap is ever worked on. A younger one is untouched, and the new walk, opened above it,
-  // takes over its floor: a catch-up of any length keeps two gaps, not one per period.
-  const untouched = coverage.gaps.length > 1 ? coverage.gaps.at(-1) : undefined;
-  if (untouched === undefined) return { ...coverage, gaps: [...coverage.gaps, next] };
-  return { ...coverage, gaps: [...coverage.gaps.slice(0, -1), { ...next, floor: untouched.floor }] };
-}
-
-/** Nothing is open, nothing is newer than what was seen, and the page reaches below it: mostly a poll ends here. */
-function isIdle(
-  { gaps, watermark }: Coverage,
-  { items }: Page<{ createdAt: number }>,
-  overlapMs: number,
-): boolean {
-  const [top, bottom] = [newest(items), oldest(items)];
-  if (gaps.length > 0 || watermark === null || top === null || bottom === null) return false;
-  return top <= watermark && bottom < watermark - overlapMs;
-}
-
-/** Coverage after one more page of the oldest gap. */
-export function advanceOldest<Item extends { createdAt: number }>(
-  coverage: Coverage,
-  page: Page<Item>,
-): Coverage {
-  const [oldest, ...younger] = coverage.gaps;
-  if (oldest === undefined) return coverage;
-  const next = advance(oldest, oldest.cursor, page);
-  if (next !== null) return { ...coverage, gaps: [next, ...younger] };
-  return { watermark: later(coverage.watermark, oldest.nextTop), gaps: younger };
-}
-
-/** Coverage after the service refused the cursor of the oldest gap: that gap starts again at the top. */
-export function restartOldest(coverage: Coverage): Coverage {
-  const [oldest, ...younger] = coverage.gaps;
-  return oldest === undefined ? coverage : { ...coverage, gaps: [restart(oldest), ...younger] };
+/** Coverage without times that cannot be true. A watermark in the future is void: what came since may be unseen. */
+function boundCoverage(coverage: Coverage, { latest, overlapMs }: CoverageOptions): Coverage {
+  // The overlap outweighs a clock that is set back by less.
+  const bound = (time: number | null): number | null =>
+    time !== null && time > latest + overlapMs ? null : time;
+  return {
+    watermark: bound(coverage.watermark),
+    gaps: coverage.gaps.map((gap) => ({ ...gap, floor: bound(gap.floor), nextTop: bound(gap.nextTop) })),
+  };
 }
 
 /**
  * One period: the newest page first, so that a long catch-up never blinds the newest, then the oldest gaps,
  * up to `maxPages` or as long as `mayReadOn` says. A cursor that keeps being lost doubles the budget, or cursors
  * that live shorter than a period would start the same gap again for ever.
- * Throws what `read` and `commit` throw, and `StalledWalk`; what was committed until then stays.
+ * Throws what `io` throws, and `StalledWalk`; what was committed until then stays.
  */
 export async function walkCoverage<Item extends { createdAt: number }>(
   start: Coverage,
   io: WalkIo<Item, Coverage>,
   options: CoverageOptions,
 ): Promise<WalkResult<Coverage>> {
-  const first = await io.read(null);
+  const read = refusingStalls(io);
+  const first = await read(null);
   if (first === 'cursor_lost') throw new StalledWalk('the service refused to give the newest page');
-  let progress = openWalk(start, first.page, options.overlapMs);
+  const bounded = boundCoverage(start, options);
+  const reached = reachedTop(bounded);
+  const floor = reached === null ? null : reached - options.overlapMs;
+  let progress = openWalk(bounded, floor, first.page, await hasSeen(io, floor, first.page), options.latest);
   if (!(await io.commit(first.page.items, progress))) {
     return { outcome: 'superseded', progress: start, pages: 1, gapsClosed: 0 };
   }
@@ -146,11 +130,15 @@ export async function walkCoverage<Item extends { createdAt: number }>(
     if (pages >= budget(options.maxPages, gap) && options.mayReadOn?.() !== true) {
       return { outcome: 'open', progress, pages, gapsClosed };
     }
-    const answer = await io.read(gap.cursor);
+    const answer = await read(gap.cursor);
     pages += 1;
-    const items = answer === 'cursor_lost' ? [] : answer.page.items;
-    const next = answer === 'cursor_lost' ? restartOldest(progress) : advanceOldest(progress, answer.page);
-    if (!(await io.commit(items, next))) return { outcome: 'superseded', progress, pages, gapsClosed };
+    const page = answer === 'cursor_lost' ? null : answer.page;
+    const next =
+      page === null
+        ? { ...progress, gaps: [restart(gap), ...progress.gaps.slice(1)] }
+        : advanceOldest(progress, gap, page, await hasSeen(io, gap.floor, page), options.latest);
+    if (!(await io.commit(page?.items ?? [], next)))
+      return { outcome: 'superseded', progress, pages, gapsClosed };
     gapsClosed += progress.gaps.length - next.gaps.length;
     progress = next;
   }
@@ -160,14 +148,15 @@ export async function walkCoverage<Item extends { createdAt: number }>(
 /** One stretch of its own, apart from the watermark: a connection that came back, a sweep of old statuses. */
 export async function walkGap<Item extends { createdAt: number }>(
   start: Gap,
-  io: WalkIo<Item, Gap | null>,
+  io: Omit<WalkIo<Item, Gap | null>, 'hasSeen'>,
   options: { readonly maxPages: number },
 ): Promise<WalkResult<Gap | null>> {
+  const read = refusingStalls(io);
   let gap = start;
   for (let pages = 1; ; pages += 1) {
-    const answer = await io.read(gap.cursor);
+    const answer = await read(gap.cursor);
     const items = answer === 'cursor_lost' ? [] : answer.page.items;
-    const next = answer === 'cursor_lost' ? restart(gap) : advance(gap, gap.cursor, answer.page);
+    const next = answer === 'cursor_lost' ? restart(gap) : advance(gap, gap.cursor, answer.page, true);
     if (!(await io.commit(items, next)))
       return { outcome: 'superseded', progress: gap, pages, gapsClosed: 0 };
     if (next === null) return { outcome: 'closed', progress: null, pages, gapsClosed: 1 };
@@ -177,10 +166,86 @@ export async function walkGap<Item extends { createdAt: number }>(
   }
 }
 
+/** Reading for one walk. A cursor given in this very walk may be lost once; a second time the service takes none. */
+function refusingStalls<Item>(io: Pick<WalkIo<Item, never>, 'read'>): WalkIo<Item, never>['read'] {
+  const given = new Set<string>();
+  let refused = 0;
+  return async (cursor) => {
+    const answer = await io.read(cursor);
+    if (answer !== 'cursor_lost') {
+      if (answer.page.nextCursor !== null) given.add(answer.page.nextCursor);
+    } else if (cursor !== null && given.has(cursor)) {
+      refused += 1;
+      if (refused > 1) throw new StalledWalk('the service refuses the cursors that it has just given');
+    }
+    return answer;
+  };
+}
+
+/** Only a page that reaches below the floor can end a walk before the list ends. */
+async function hasSeen<Item extends { createdAt: number }>(
+  io: Pick<WalkIo<Item, Coverage>, 'hasSeen'>,
+  floor: number | null,
+  page: Page<Item>,
+): Promise<boolean> {
+  if (floor === null || !page.hasMore || (oldest(page.items) ?? floor) >= floor) return false;
+  return await io.hasSeen(page.items);
+}
+
+/** Coverage after the newest page: either seen down to what was known, or a new gap below the page. */
+function openWalk(
+  coverage: Coverage,
+  floor: number | null,
+  page: Page<{ createdAt: number }>,
+  seen: boolean,
+  latest: number,
+): Coverage {
+  const gap: Gap = { top: null, floor, cursor: null, nextTop: newest(page.items, latest), restarts: 0 };
+  const next = isIdle(coverage, page, seen, latest) ? null : advance(gap, null, page, seen);
+  if (next === null) return raiseReached(coverage, gap.nextTop);
+  // Only the oldest gap is ever worked on. A younger one is untouched, and the new walk, opened above it,
+  // takes over its floor: a catch-up of any length keeps two gaps, not one per period.
+  const untouched = coverage.gaps.length > 1 ? coverage.gaps.at(-1) : undefined;
+  if (untouched === undefined) return { ...coverage, gaps: [...coverage.gaps, next] };
+  return { ...coverage, gaps: [...coverage.gaps.slice(0, -1), { ...next, floor: untouched.floor }] };
+}
+
+/** Nothing is open, the page reaches below what was seen and brings nothing newer: mostly a poll ends here. */
+function isIdle(
+  { gaps, watermark }: Coverage,
+  { items }: Page<{ createdAt: number }>,
+  seen: boolean,
+  latest: number,
+): boolean {
+  const top = newest(items, latest);
+  return gaps.length === 0 && seen && watermark !== null && top !== null && top <= watermark;
+}
+
+/** Coverage after one more page of its oldest gap. */
+function advanceOldest(
+  coverage: Coverage,
+  gap: Gap,
+  page: Page<{ createdAt: number }>,
+  seen: boolean,
+  latest: number,
+): Coverage {
+  const younger = coverage.gaps.slice(1);
+  // Where the pages above held no believable time, the first one that does says how far was seen.
+  const nextTop = gap.nextTop ?? newest(page.items, latest);
+  const next = advance({ ...gap, nextTop }, gap.cursor, page, seen);
+  if (next !== null) return { ...coverage, gaps: [next, ...younger] };
+  return { watermark: later(coverage.watermark, nextTop), gaps: younger };
+}
+
 /** The gap below this page, or null when the page ends it. `asked` is the cursor that brought the page. */
-function advance(gap: Gap, asked: string | null, page: Page<{ createdAt: number }>): Gap | null {
+function advance(
+  gap: Gap,
+  asked: string | null,
+  page: Page<{ createdAt: number }>,
+  seen: boolean,
+): Gap | null {
   const top = newest(page.items);
-  const whollyBelow = gap.floor !== null && top !== null && top < gap.floor;
+  const whollyBelow = seen && gap.floor !== null && top !== null && top < gap.floor;
   if (whollyBelow || !page.hasMore) return null;
   if (page.nextCursor === null || page.nextCursor === asked) {
     throw new StalledWalk('a page claims that there is more and names no new cursor');
@@ -208,8 +273,11 @@ function budget(maxPages: number, gap: Gap): number {
 }
 
 // Every item is looked at, since a page may hold items that are slightly out of order.
-function newest(items: readonly { createdAt: number }[]): number | null {
-  return items.reduce<number | null>((found, item) => later(found, item.createdAt), null);
+function newest(items: readonly { createdAt: number }[], latest = Number.POSITIVE_INFINITY): number | null {
+  return items.reduce<number | null>(
+    (found, { createdAt }) => (createdAt > latest ? found : later(found, createdAt)),
+    null,
+  );
 }
 
 function oldest(items: readonly { createdAt: number }[]): number | null {

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import {
   type Coverage,
   type Gap,
+  NOTHING_SEEN,
   type Page,
   reachedTop,
   StalledWalk,
@@ -17,7 +18,6 @@ interface Item {
 }
 
 const OVERLAP = 300_000;
-const fresh: Coverage = { watermark: null, gaps: [] };
 
 /** A service that is asked by cursor and keeps its messages newest first. */
 class List {
@@ -55,7 +55,7 @@ class List {
 /** A store that keeps items and progress together, and what the walk was told to do. */
 class Store {
   seen = new Set<string>();
-  coverage: Coverage = fresh;
+  coverage: Coverage = NOTHING_SEEN;
 
   commit(items: readonly Item[], coverage: Coverage): Promise<boolean> {
     for (const item of items) this.seen.add(item.id);
@@ -64,14 +64,18 @@ class Store {
   }
 }
 
-function poll(list: List, store: Store, maxPages = 100) {
+const always = { latest: Number.POSITIVE_INFINITY, overlapMs: OVERLAP };
+const hasSeen = async (): Promise<boolean> => true;
+
+function poll(list: List, store: Store, maxPages = 100, latest = always.latest) {
   return walkCoverage(
     store.coverage,
     {
       read: (cursor) => Promise.resolve(list.read(cursor)),
+      hasSeen: async (items: readonly Item[]) => items.every(({ id }) => store.seen.has(id)),
       commit: (items: readonly Item[], coverage) => store.commit(items, coverage),
     },
-    { overlapMs: OVERLAP, maxPages },
+    { overlapMs: OVERLAP, latest, maxPages },
   );
 }
 
@@ -96,6 +100,8 @@ describe('the vectors', () => {
     readonly max_pages: number;
     readonly start: VectorCoverage;
     readonly periods: readonly {
+      readonly latest?: number;
+      readonly unseen?: readonly string[];
       readonly pages: Readonly<Record<string, VectorAnswer | readonly VectorAnswer[]>>;
       readonly requests: readonly (string | null)[];
       readonly kept: readonly string[];
@@ -153,10 +159,19 @@ describe('the vectors', () => {
           coverage = next;
           return Promise.resolve(true);
         };
+        const unseen = new Set(period.unseen);
         const ends = await walkCoverage(
           coverage,
-          { read, commit },
-          { overlapMs: vectors.overlap_ms, maxPages: scenario.max_pages },
+          {
+            read,
+            commit,
+            hasSeen: async (items: readonly Item[]) => items.every(({ id }) => !unseen.has(id)),
+          },
+          {
+            overlapMs: vectors.overlap_ms,
+            latest: period.latest ?? Number.POSITIVE_INFINITY,
+            maxPages: scenario.max_pages,
+          },
         ).then(
           (result) => result.outcome,
           () => 'failed',
@@ -217,12 +232,13 @@ describe('a walk', () => {
     list.add(1, 2, 3, 4, 5, 6, 7);
     let commits = 0;
     const result = await walkCoverage(
-      fresh,
+      NOTHING_SEEN,
       {
         read: (cursor) => Promise.resolve(list.read(cursor)),
+        hasSeen,
         commit: () => Promise.resolve(++commits < 2),
       },
-      { overlapMs: OVERLAP, maxPages: 100 },
+      { ...always, maxPages: 100 },
     );
     expect(result.outcome).toBe('superseded');
     expect(commits).toBe(2);
@@ -247,7 +263,7 @@ describe('a walk', () => {
     const pages = (cursor: string | null) =>
       ({ page: { items, nextCursor: cursor === null ? 'c1' : nextCursor, hasMore: true } }) as const;
     const io = { read: (cursor: string | null) => Promise.resolve(pages(cursor)), commit: async () => true };
-    const walk = walkCoverage(fresh, io, { overlapMs: OVERLAP, maxPages: 100 });
+    const walk = walkCoverage(NOTHING_SEEN, { ...io, hasSeen }, { ...always, maxPages: 100 });
     await expect(walk).rejects.toBeInstanceOf(StalledWalk);
   });
 
@@ -262,9 +278,10 @@ describe('a walk', () => {
       { watermark: 1_000_000, gaps: [] },
       {
         read: (cursor) => Promise.resolve({ page: pages[cursor ?? 'newest'] ?? expect.fail('no page') }),
+        hasSeen,
         commit: async (found: readonly Item[]) => kept.push(...found.map((item) => item.id)) >= 0,
       },
-      { overlapMs: OVERLAP, maxPages: 10 },
+      { ...always, maxPages: 10 },
     );
     expect(result.outcome).toBe('closed');
     expect(kept).toEqual(['m1']);
@@ -382,9 +399,10 @@ describe('over any history', () => {
       {
         read: (cursor) =>
           ++requests === at ? Promise.reject(new Error('killed')) : Promise.resolve(list.read(cursor)),
+        hasSeen: async (items: readonly Item[]) => items.every(({ id }) => store.seen.has(id)),
         commit: (items: readonly Item[], coverage) => store.commit(items, coverage),
       },
-      { overlapMs: OVERLAP, maxPages: 100 },
+      { ...always, maxPages: 100 },
     );
     await walk.catch(() => undefined);
   }

@@ -52,6 +52,11 @@ function refuseUnclosed(outcome: SyncOutcome): void {
       throw new ApiError('sync_unfinished', 'The gap is not closed yet; polling goes on.');
     case 'rate_limited':
       throw new ApiError('rate_limited', 'The service asks to wait; see Retry-After.', outcome.retryAfterMs);
+    case 'stalled':
+      throw new ApiError(
+        'service_refused',
+        'The service refuses the cursors that it gives, so only the newest messages can be read; polling goes on.',
+      );
     case 'refused':
       if (outcome.code === 'reauth_required') throw describeServiceFailure(new ReauthRequired());
       throw new ApiError('service_refused', `The service refuses the poll: ${outcome.code}.`);

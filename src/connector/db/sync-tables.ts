@@ -36,13 +36,14 @@ export const pollStates = connectorSchema.table('poll_states', {
 
 /**
  * Open stretches of the message list. `slot` tells gaps of a kind apart: `coverage` gaps are numbered from
- * the oldest, a `visibility` gap carries the id of its connection, a `sweep` gap the name of its horizon.
+ * the oldest, a `visibility` gap carries the id of its connection, a `sweep` gap the name of its horizon. The one of
+ * kind `end` holds the cursor of the list's last page and stays.
  */
 export const gaps = connectorSchema.table(
   'gaps',
   {
     accountId: text('account_id').notNull(),
-    kind: text('kind').$type<'coverage' | 'visibility' | 'sweep'>().notNull(),
+    kind: text('kind').$type<'coverage' | 'visibility' | 'sweep' | 'end'>().notNull(),
     slot: text('slot').notNull(),
     top: epochMs('top'),
     floor: epochMs('floor'),

@@ -68,7 +68,7 @@ const LICENSE = `(SELECT coalesce(excluded.license_valid, c.license_valid) AS li
 /*
  * `before` is the snapshot at the start of the statement, where the data-modifying CTEs have not happened.
  * A gap of visibility begins at the watermark of the last listing that showed the connection: up to there
- * polling has seen everything of it. A connection that is listed for the first time, though not with the
+ * polling has seen everything of it; one that is ahead of our clock proves nothing. A connection that is listed for the first time, though not with the
  * first listing, begins at the beginning. A gap that is open already stays as deep as it was.
  */
 const MERGE = `
@@ -116,7 +116,8 @@ hidden AS (
 ),
 gaps AS (
   INSERT INTO connector.gaps AS g (account_id, kind, slot, floor, restarts, opened_at)
-  SELECT $3, 'visibility', h.connection_id, v.listed_watermark - $19::bigint, 0, $4::bigint
+  SELECT $3, 'visibility', h.connection_id,
+         CASE WHEN v.listed_watermark <= $4::bigint + $19::bigint THEN v.listed_watermark - $19::bigint END, 0, $4::bigint
     FROM hidden h LEFT JOIN coverage v ON true
   UNION ALL
   SELECT $3, 'visibility', k.connection_id, NULL, 0, $4::bigint

@@ -5,11 +5,22 @@ import { OVERLAP_MS, type PollContext, PollSuperseded } from './poll-context.ts'
 /** Ids of the connections that the service listed. */
 export type VisibleConnections = ReadonlySet<string>;
 
+export interface Listing {
+  readonly visible: VisibleConnections;
+  /**
+   * The latest time that a message can honestly carry, epoch milliseconds: our clock, or the service's own if that
+   * is behind ours. Nothing that the service says can move it beyond our clock.
+   */
+  readonly latest: number;
+}
+
 /** Lists the connections and brings the mirror in step. Throws a `ServiceError` or `PollSuperseded`. */
-export async function pollConnections(context: PollContext): Promise<VisibleConnections> {
+export async function pollConnections(context: PollContext): Promise<Listing> {
   const { database, client, clock, logger, metrics, lease, accountId, signal } = context;
   const known = await readKnownVersions(database, accountId);
-  const { items, misfits } = await client.listConnections(signal);
+  const { items, misfits, date } = await client.listConnections(signal);
+  // A `Date` is cut to the second.
+  const latest = Math.min(clock.now(), (date ?? Number.POSITIVE_INFINITY) + 1_000);
   if (misfits.length > 0) {
     metrics.misfits.inc(misfits.length);
     logger.warn({ accountId, count: misfits.length }, 'connections could not be read and were left out');
@@ -22,5 +33,5 @@ export async function pollConnections(context: PollContext): Promise<VisibleConn
   if (result.foreign > 0) {
     logger.warn({ accountId, count: result.foreign }, 'listed connections belong to another account');
   }
-  return new Set(items.map((connection) => connection.id));
+  return { visible: new Set(items.map((connection) => connection.id)), latest };
 }

@@ -1,10 +1,10 @@
 import { pollConnections } from './poll-connections.ts';
 import type { PollContext } from './poll-context.ts';
 import { noteGood, noteStarted, type PollState } from './poll-state.ts';
-import { readProgress } from './progress.ts';
+import { boundProgress, END, endChange, type Progress, readProgress } from './progress.ts';
 import { judgeRepairs } from './repairs.ts';
 import { sweepStatuses } from './sweep-statuses.ts';
-import { walkAccount } from './walk-messages.ts';
+import { type CoverageWalk, readEnd, storeProgress, walkAccount } from './walk-messages.ts';
 import { walkVisibility } from './walk-visibility.ts';
 
 /** How far a poll came. */
@@ -31,12 +31,15 @@ export async function runPollCycle(
 ): Promise<PolledCycle> {
   const { database, clock, lease, accountId } = context;
   await noteStarted(database, accountId, clock.now());
-  const visible = await pollConnections(context);
-  const progress = await readProgress(database, accountId);
-  const walk = await walkAccount(context, progress);
+  const { visible, latest } = await pollConnections(context);
+  const stored = await readProgress(database, accountId);
+  const sinceGoodMs = state.lastGoodAt === null ? 0 : Math.max(0, clock.now() - state.lastGoodAt);
+  const progress = boundProgress(stored, { now: clock.now(), createdSince: latest - sinceGoodMs });
+  const walk = await walkAccount(context, progress.coverage, latest);
+  await lookBehindEnd(context, progress, walk, latest);
   const visibilityClosed = await walkVisibility(context, progress.visibility, visible);
-  // The service's clock, not ours, says how old a message is. Its newest message tells when it runs ahead.
-  const reference = Math.max(clock.now(), walk.reached ?? 0);
+  // The age of a message is taken on the service's clock, which may be behind ours; ahead of it nothing is believed.
+  const reference = latest;
   const full = options.fullSweep || state.needsFullSweep;
   const since = Math.min(reference, state.lastGoodReference ?? reference);
   const sweep = await sweepStatuses(context, {
@@ -54,6 +57,23 @@ export async function runPollCycle(
     closed: walk.closed && visibilityClosed && sweep.closed,
     behind: !walk.advanced || !visibilityClosed,
   };
+}
+
+/** That is every other poll. */
+const END_EVERY_MS = 60_000;
+
+async function lookBehindEnd(
+  context: PollContext,
+  { end, swept }: Progress,
+  walk: CoverageWalk,
+  reference: number,
+): Promise<void> {
+  const since = context.clock.now() - (swept.get(END)?.at ?? 0);
+  const isDue = since >= END_EVERY_MS || since < 0;
+  if (walk.end !== null) {
+    const change = { ...endChange(walk.end), swept: [{ horizon: END, reference }] };
+    if (walk.end !== end || isDue) await storeProgress(context, change);
+  } else if (end !== null && isDue) await readEnd(context, end, reference);
 }
 
 async function noteRepairs(context: PollContext): Promise<void> {

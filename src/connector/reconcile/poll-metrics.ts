@@ -15,6 +15,10 @@ export function createPollMetrics(metrics: Metrics) {
       'connector_poll_misfits_total',
       'Records of the service that could not be read.',
     ),
+    lostCursors: metrics.counter(
+      'connector_poll_lost_cursors_total',
+      'Cursors of the message list that the service no longer took.',
+    ),
     merged: metrics.counter('connector_poll_merged_total', 'What polling changed on messages.', ['what']),
     repaired: metrics.counter(
       'connector_poll_repaired_total',
@@ -24,6 +28,11 @@ export function createPollMetrics(metrics: Metrics) {
     coverageLag: metrics.gauge(
       'connector_coverage_lag_seconds',
       'From the newest message that polling has reached back to where its coverage begins.',
+      ['account'],
+    ),
+    ahead: metrics.gauge(
+      'connector_service_ahead_seconds',
+      "How far the newest message is dated ahead of our clock and the service's.",
       ['account'],
     ),
     openStatuses: metrics.gauge('connector_open_statuses', 'Statuses that may still rise, of seven days.', [

@@ -1,8 +1,15 @@
 import type { Coverage, Gap } from '../../patterns/reconcile-walk.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
+import { OVERLAP_MS } from './poll-context.ts';
 
-/** What a gap belongs to: the coverage of an account, one connection that came back, or a sweep. */
-export type GapKind = 'coverage' | 'visibility' | 'sweep';
+/**
+ * What a gap belongs to: the coverage of an account, one connection that came back, a sweep, or the end of the list,
+ * which stays open.
+ */
+export type GapKind = 'coverage' | 'visibility' | 'sweep' | 'end';
+
+/** Slot of the end of the list, and the name under which the reading of it is noted. */
+export const END = 'end';
 
 /** A gap apart from coverage, with the connection or the horizon that it is for. */
 export interface SlottedGap {
@@ -15,6 +22,8 @@ export interface Progress {
   readonly coverage: Coverage;
   readonly visibility: readonly SlottedGap[];
   readonly sweeps: readonly SlottedGap[];
+  /** The cursor behind which the list ended when it was last read to its end; null: not known. */
+  readonly end: string | null;
   /** When each horizon of open statuses was last swept. */
   readonly swept: ReadonlyMap<string, Moment>;
   /** Something that polling brought waits to be judged. */
@@ -65,16 +74,52 @@ export async function readProgress(db: Queryable, accountId: string): Promise<Pr
     coverage: { watermark: row?.watermark ?? null, gaps: covering.map(({ gap }) => gap) },
     visibility: ofKind('visibility'),
     sweeps: ofKind('sweep'),
+    end: ofKind('end')[0]?.gap.cursor ?? null,
     swept: new Map((row?.swept ?? []).map(({ horizon, ...moment }) => [horizon, moment])),
     repairsWait: row?.repairsWait ?? false,
+  };
+}
+
+/** What is known of the time when polling goes on. Epoch milliseconds. */
+export interface PollTimes {
+  /** Our clock. */
+  readonly now: number;
+  /** No message created since the last good poll is dated earlier, unless its time is wrong. */
+  readonly createdSince: number;
+}
+
+/**
+ * Progress without times that cannot be true. One that is ahead of our clock is void: it was claimed by a message
+ * or by a clock that was wrong, and nobody knows what it has hidden since. One that is merely ahead of what may have
+ * come since the last poll falls to it: the service's clock was set back, however long ago.
+ */
+export function boundProgress(progress: Progress, { now, createdSince }: PollTimes): Progress {
+  const believed = (time: number | null): number | null => {
+    if (time === null || time > now + OVERLAP_MS) return null;
+    return time > createdSince + OVERLAP_MS ? createdSince : time;
+  };
+  const bounded = (gap: Gap): Gap => ({
+    ...gap,
+    floor: believed(gap.floor),
+    nextTop: believed(gap.nextTop),
+  });
+  const boundedSlot = ({ slot, gap }: SlottedGap): SlottedGap => ({ slot, gap: bounded(gap) });
+  return {
+    ...progress,
+    coverage: {
+      watermark: believed(progress.coverage.watermark),
+      gaps: progress.coverage.gaps.map(bounded),
+    },
+    visibility: progress.visibility.map(boundedSlot),
+    sweeps: progress.sweeps.map(boundedSlot),
   };
 }
 
 /** What a page changes in the progress of its account; stored in the same statement as its messages. */
 export interface ProgressChange {
   readonly kind: GapKind;
-  /** The watermark now; null leaves it alone. It never falls. */
-  readonly watermark: number | null;
+  /** The watermark now. Absent: it stays as it is. */
+  readonly watermark?: number | null;
   readonly saved: readonly SlottedGap[];
   /** Slots that are closed. */
   readonly closed: readonly string[];
@@ -92,11 +137,19 @@ export function coverageChange(coverage: Coverage): ProgressChange {
   return { kind: 'coverage', watermark: coverage.watermark, saved, closed, swept: [] };
 }
 
+/** The change that stores where the list ends; null forgets it. */
+export function endChange(cursor: string | null): ProgressChange {
+  return gapChange(
+    'end',
+    END,
+    cursor === null ? null : { top: null, floor: null, cursor, nextTop: null, restarts: 0 },
+  );
+}
+
 /** The change that stores a new state of one other gap; null closes it. */
-export function gapChange(kind: 'visibility' | 'sweep', slot: string, gap: Gap | null): ProgressChange {
+export function gapChange(kind: Exclude<GapKind, 'coverage'>, slot: string, gap: Gap | null): ProgressChange {
   return {
     kind,
-    watermark: null,
     saved: gap === null ? [] : [{ slot, gap }],
     closed: gap === null ? [slot] : [],
     swept: [],
@@ -105,14 +158,14 @@ export function gapChange(kind: 'visibility' | 'sweep', slot: string, gap: Gap |
 
 /**
  * The change as CTEs for a fenced statement that has a CTE `guard`. One text for every change, so that it is
- * prepared once. Uses `$1` to `$13`.
+ * prepared once. Uses `$1` to `$14`.
  */
 export const PROGRESS_CTES = `
 saved_coverage AS (
   INSERT INTO connector.coverage AS c (account_id, watermark)
-  SELECT $1::text, $3::bigint WHERE EXISTS (SELECT FROM guard)
-  ON CONFLICT (account_id) DO UPDATE SET watermark = greatest(c.watermark, excluded.watermark)
-   WHERE excluded.watermark > c.watermark OR c.watermark IS NULL
+  SELECT $1::text, $3::bigint WHERE $14::boolean AND EXISTS (SELECT FROM guard)
+  ON CONFLICT (account_id) DO UPDATE SET watermark = excluded.watermark
+   WHERE excluded.watermark IS DISTINCT FROM c.watermark
 ),
 closed_gaps AS (
   DELETE FROM connector.gaps g
@@ -138,7 +191,7 @@ saved_sweeps AS (
 )`;
 
 /** How many parameters `PROGRESS_CTES` uses. */
-export const PROGRESS_PARAMS = 13;
+export const PROGRESS_PARAMS = 14;
 
 /** The parameters of `PROGRESS_CTES`. */
 export function progressParams(accountId: string, now: number, change: ProgressChange): readonly unknown[] {
@@ -146,7 +199,7 @@ export function progressParams(accountId: string, now: number, change: ProgressC
   return [
     accountId,
     now,
-    change.watermark,
+    change.watermark ?? null,
     change.kind,
     change.closed,
     saved.map(({ slot }) => slot),
@@ -157,5 +210,6 @@ export function progressParams(accountId: string, now: number, change: ProgressC
     saved.map(({ gap }) => gap.restarts),
     swept.map(({ horizon }) => horizon),
     swept.map(({ reference }) => reference),
+    change.watermark !== undefined,
   ];
 }

@@ -78,7 +78,9 @@ async function planSweep(context: PollContext, request: SweepRequest): Promise<P
     if (chosen.everyMs > 0) await noteSwept(context, slot, reference);
     return { slot, gap: null, countsUnresolved };
   }
-  const gap = { top: null, floor: found.oldest, cursor: null, nextTop: reference, restarts: 0 };
+  // One that is dated in the future is on the first page, for as long as that lasts.
+  const floor = Math.min(found.oldest, reference);
+  const gap = { top: null, floor, cursor: null, nextTop: reference, restarts: 0 };
   return { slot, gap, countsUnresolved };
 }
 

@@ -1,3 +1,4 @@
+import { StalledWalk } from '../../patterns/reconcile-walk.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { ServiceError, ServiceRefusal } from '../service-client/service-errors.ts';
 import type { PollOutcome } from './account-poller.ts';
@@ -13,7 +14,7 @@ const MOST_FAILURES = 3;
 
 /** What became of a poll on demand. */
 export type SyncOutcome =
-  | { readonly kind: 'closed' | 'unfinished' | 'idle' }
+  | { readonly kind: 'closed' | 'unfinished' | 'idle' | 'stalled' }
   | { readonly kind: 'rate_limited'; readonly retryAfterMs: number }
   | { readonly kind: 'refused' | 'unreachable'; readonly code: string };
 
@@ -73,6 +74,7 @@ function waitUntil(ms: number): SyncOutcome | number {
 
 function judgeFailure(error: unknown, askedMs: number | null, failures: number): SyncOutcome | number {
   if (askedMs !== null) return waitUntil(askedMs);
+  if (error instanceof StalledWalk) return { kind: 'stalled' };
   if (!(error instanceof ServiceError)) throw error;
   const passing = !(error instanceof ServiceRefusal) || error.status >= 500 || error.status === 429;
   if (passing && failures < MOST_FAILURES) return FIRST_RETRY_MS * 2 ** (failures - 1);

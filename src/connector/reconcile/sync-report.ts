@@ -1,5 +1,4 @@
 import type { AccountSync, ConnectionSync, WebhookHealth } from '../../contract/connector/sync.ts';
-import { reachedTop } from '../../patterns/reconcile-walk.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { type Account, readAccounts } from '../accounts/account-store.ts';
@@ -76,8 +75,7 @@ async function reportAccount(
   const state = await readPollState(database, accountId);
   const progress = await readProgress(database, accountId);
   const now = clock.now();
-  const from = Math.max(now, reachedTop(progress.coverage) ?? 0) - WIDEST_MS;
-  const rows = await database.query<ConnectionRow>(CONNECTIONS, [accountId, from]);
+  const rows = await database.query<ConnectionRow>(CONNECTIONS, [accountId, now - WIDEST_MS]);
   const connections = rows.map((row) => reportConnection(row, progress, now));
   const open = connections.flatMap(({ oldestOpenStatus }) =>
     oldestOpenStatus === null ? [] : [oldestOpenStatus],

@@ -12,7 +12,7 @@ import type { PolledMessage } from '../service-client/polled.ts';
 import { ServiceRefusal } from '../service-client/service-errors.ts';
 import { createPageBelt } from './page-belt.ts';
 import { OVERLAP_MS, PAGE_SIZE, type PollContext, PollSuperseded, READ_AHEAD } from './poll-context.ts';
-import { coverageChange, type GapKind, type Progress, type ProgressChange } from './progress.ts';
+import { coverageChange, END, endChange, type GapKind, type ProgressChange } from './progress.ts';
 import { storePage } from './store-page.ts';
 
 /** How far a walk of the coverage came. */
@@ -20,18 +20,21 @@ export interface CoverageWalk {
   readonly closed: boolean;
   /** Some gap was read to its end, or none was open. */
   readonly advanced: boolean;
-  /** The newest time that polling has reached; null: there is no message. */
-  readonly reached: number | null;
   /**
    * Everything created from this time on was read in this very walk, statuses included; null: all of it.
    * Undefined: no such time, since older gaps were open.
    */
   readonly readDownTo: number | null | undefined;
+  /** The cursor that brought the last page of the list; null: the walk did not come there by a cursor. */
+  readonly end: string | null;
 }
 
 /** Walks from the newest page down to what was seen, oldest gaps included. Throws as a poll does. */
-export async function walkAccount(context: PollContext, progress: Progress): Promise<CoverageWalk> {
-  const before = progress.coverage;
+export async function walkAccount(
+  context: PollContext,
+  before: Coverage,
+  latest: number,
+): Promise<CoverageWalk> {
   const { budget, clock } = context;
   const begun = clock.elapsed();
   const belt = createPageBelt<Coverage>(
@@ -39,9 +42,22 @@ export async function walkAccount(context: PollContext, progress: Progress): Pro
     { most: READ_AHEAD, clock },
   );
   const request = { kind: 'coverage', signal: AbortSignal.any([context.signal, belt.signal]) } as const;
-  const io = { read: (cursor: string | null) => readPage(context, { ...request, cursor }), commit: belt.put };
+  let end: string | null = null;
+  const read = async (cursor: string | null): Promise<ReadResult<PolledMessage>> => {
+    const answer = await readPage(context, { ...request, cursor });
+    if (answer === 'cursor_lost') return answer;
+    if (!answer.page.hasMore) end = cursor;
+    if (cursor === null) noteAhead(context, answer.page.items, latest);
+    return answer;
+  };
+  const io = {
+    read,
+    hasSeen: async (items: readonly PolledMessage[]) => (await findUnseen(context, items)).length === 0,
+    commit: belt.put,
+  };
   const options = {
     overlapMs: OVERLAP_MS,
+    latest,
     maxPages: budget.coverage,
     mayReadOn: () => clock.elapsed() - begun < (budget.coverageMs ?? 0),
   };
@@ -54,15 +70,48 @@ export async function walkAccount(context: PollContext, progress: Progress): Pro
   );
   const closed = result.outcome === 'closed';
   const advanced = closed || result.gapsClosed > 0;
-  if (!closed || before.gaps.length > 0) return { closed, advanced, reached, readDownTo: undefined };
+  const walk = { closed, advanced, end };
+  if (!closed || before.gaps.length > 0) return { ...walk, readDownTo: undefined };
   const from = reachedTop(before);
-  return { closed, advanced, reached, readDownTo: from === null ? null : from - OVERLAP_MS };
+  return { ...walk, readDownTo: from === null ? null : from - OVERLAP_MS };
+}
+
+/** How far the times of the service run ahead, in people's sight: a wrong time costs pages of every poll. */
+function noteAhead(
+  { metrics, accountId }: PollContext,
+  items: readonly PolledMessage[],
+  latest: number,
+): void {
+  const newest = items.reduce((found, { createdAt }) => Math.max(found, createdAt), latest);
+  metrics.ahead.set({ account: accountId }, (newest - latest) / 1_000);
+}
+
+/** Pages read beyond the end at a time. */
+const MOST_END_PAGES = 5;
+
+/**
+ * Reads the list from where it last ended. A message with a time before all others, 1970 say, comes to lie there,
+ * where no walk from the newest page passes. What is known there is left to the sweeps.
+ */
+export async function readEnd(context: PollContext, end: string, reference: number): Promise<void> {
+  const swept = [{ horizon: END, reference }];
+  let cursor = end;
+  for (let pages = 0; pages < MOST_END_PAGES; pages += 1) {
+    const answer = await readPage(context, { cursor, kind: 'end', signal: context.signal });
+    if (answer === 'cursor_lost') return await storeProgress(context, { ...endChange(null), swept });
+    const { items, hasMore, nextCursor } = answer.page;
+    const goesOn = hasMore && nextCursor !== null && nextCursor !== cursor;
+    if (goesOn) cursor = nextCursor;
+    const unseen = await findUnseen(context, items);
+    if (!(await commitPages(context, unseen, { ...endChange(cursor), swept }))) throw new PollSuperseded();
+    if (!goesOn) return;
+  }
 }
 
 export interface GapWalk {
   readonly gap: Gap;
   readonly connectionId?: string;
-  readonly kind: Exclude<GapKind, 'coverage'>;
+  readonly kind: 'visibility' | 'sweep';
   readonly maxPages: number;
   /** What to store with each page: the gap as it then stands, or null when the page ended it. */
   readonly change: (gap: Gap | null) => ProgressChange;
@@ -83,6 +132,22 @@ export async function walkOneGap(
   const io = { read: (cursor: string | null) => readPage(context, { ...request, cursor }), commit: belt.put };
   const result = await belt.carry(walkGap(walk.gap, io, { maxPages }));
   return { closed: result.outcome === 'closed', pages: result.pages };
+}
+
+/** Those that polling has not stored before. What belongs to another account is never stored by this one. */
+async function findUnseen(
+  { database, accountId }: PollContext,
+  items: readonly PolledMessage[],
+): Promise<readonly PolledMessage[]> {
+  const rows = await database.query<{ position: number }>(
+    `select i.position from unnest($2::text[], $3::text[]) with ordinality as i(connection_id, id, position)
+       join connector.connections c on c.connection_id = i.connection_id and c.account_id = $1
+       left join connector.messages m on m.id = i.id and m.connection_id = i.connection_id
+      where m.polled is distinct from true`,
+    [accountId, items.map((item) => item.connectionId), items.map((item) => item.id)],
+  );
+  const unseen = new Set(rows.map(({ position }) => position - 1));
+  return items.filter((_, index) => unseen.has(index));
 }
 
 /** Stores progress that comes with no page. */
@@ -111,6 +176,7 @@ async function readPage(context: PollContext, request: PageRequest): Promise<Rea
     return { page };
   } catch (error) {
     if (cursor === null || !isLostCursor(error)) throw error;
+    metrics.lostCursors.inc();
     logger.info({ accountId, kind }, 'a cursor is no longer good, its gap starts again');
     return 'cursor_lost';
   }

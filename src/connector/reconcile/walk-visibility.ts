@@ -4,7 +4,7 @@ import type { PollContext } from './poll-context.ts';
 import type { ProgressChange, SlottedGap } from './progress.ts';
 import { walkOneGap } from './walk-messages.ts';
 
-const NOTHING: ProgressChange = { kind: 'visibility', watermark: null, saved: [], closed: [], swept: [] };
+const NOTHING: ProgressChange = { kind: 'visibility', saved: [], closed: [], swept: [] };
 
 /**
  * Reads what connections missed while they were hidden, each by its id. A connection that is hidden again
@@ -32,7 +32,7 @@ export async function walkVisibility(
     if (result.closed) walked.push(slot);
   }
   if (walked.length === 0) return open.length === 0;
-  const visibleStill = await pollConnections(context);
+  const { visible: visibleStill } = await pollConnections(context);
   const closed = walked.filter((id) => visibleStill.has(id));
   await closeGaps(context, closed);
   return closed.length === open.length;

@@ -42,6 +42,8 @@ export interface PolledConnection {
 
 export interface PolledConnections {
   readonly items: readonly PolledConnection[];
+  /** The `Date` of the answer in epoch milliseconds, whole seconds; null when it carried none. */
+  readonly date: number | null;
   readonly misfits: readonly string[];
 }
 
@@ -57,7 +59,7 @@ export function readPolledPage(body: unknown): PolledPage {
 }
 
 /** Reads the answer of `GET /connections`. Throws a `ZodError` when it is no list. */
-export function readPolledConnections(body: unknown): PolledConnections {
+export function readPolledConnections(body: unknown): Omit<PolledConnections, 'date'> {
   const list = readConnectionList(body);
   const items = list.items.map((item) => ({
     ...item,

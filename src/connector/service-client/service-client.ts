@@ -160,8 +160,10 @@ function connectionCalls(ask: Ask): ConnectionCalls {
   });
   const nothing = (): void => undefined;
   return {
-    listConnections: async (signal) =>
-      (await ask(reading('connections', signal), readPolledConnections)).value,
+    async listConnections(signal) {
+      const { value, date } = await ask(reading('connections', signal), readPolledConnections);
+      return { ...value, date };
+    },
     async createConnection(body, idempotencyKey, signal) {
       const headers = { [HEADERS.idempotencyKey]: idempotencyKey };
       const { value, headers: answered } = await ask(

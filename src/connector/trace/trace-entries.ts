@@ -90,6 +90,7 @@ function describeBringer({ source, via }: MessageChangeRow): string {
   if (source === 'send') return 'The answer of the send';
   if (via === 'coverage') return 'A poll, walking down from the newest messages,';
   if (via === 'visibility') return 'A poll, walking over what a hidden connection had missed,';
+  if (via === 'end') return 'A poll, looking behind what was the last message of the list,';
   const age = via?.startsWith('sweep:') ? via.slice('sweep:'.length) : null;
   if (age === 'full') return 'A poll, sweeping all open statuses,';
   return age === null ? 'A poll' : `A poll, sweeping the open statuses of the last ${age},`;

@@ -72,7 +72,9 @@ export const traceEntry = z.object({
   walk: z
     .string()
     .nullable()
-    .describe('Of a poll: `coverage`, `visibility`, or `sweep:` and the age that was swept.'),
+    .describe(
+      'Of a poll: `coverage`, `visibility`, `end` (behind what was the last message), or `sweep:` and the age that was swept.',
+    ),
   delivery: traceDelivery.nullable(),
   send: traceSend.nullable(),
 });

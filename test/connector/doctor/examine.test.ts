@@ -257,6 +257,43 @@ describe('an account', () => {
     expect(await system.ask('polls')).toMatch(/^ok/);
   });
 
+  it('whose service refuses the cursors that it gives', async () => {
+    for (let index = 0; index < 150; index += 1) system.service.addMessage('c1', system.clock.now() - index);
+    system.service.fault = ({ query }) =>
+      query.has('cursor') ? { status: 400, body: { error: 'invalid_request', field: 'cursor' } } : undefined;
+    for (const _again of [1, 2]) expect((await system.call('POST', '/v1/sync', {})).status).toBe(502);
+    expect(await system.ask('polls')).toMatch(
+      /^problem: Polls fail\.[\s\S]*StalledWalk[\s\S]*refuses the cursors of GET \/messages/,
+    );
+    system.service.fault = () => undefined;
+    await system.poll();
+    expect(await system.ask('polls')).toMatch(/^ok/);
+  });
+
+  it('whose service dates messages in the future: one, or all since its clock went wrong', async () => {
+    const poisoned = system.service.addMessage('c1', Date.UTC(2099, 0, 1));
+    await system.poll();
+    system.clock.shift(MINUTE_MS);
+    system.service.addMessage('c1', system.clock.now());
+    await system.poll();
+    const single = await system.ask('polls');
+    expect(single).toMatch(/^ok: Polls go well\./);
+    expect(single).toContain('warning: The service dates 1 message in the future.');
+    expect(single).toContain(`Message ${poisoned.id} of connection c1 is dated 2099-01-01T00:00:00.000Z`);
+    poisoned.createdAt = 0;
+    await system.database.query('update connector.messages set created_at = 0 where id = $1', [poisoned.id]);
+    expect(await system.ask('polls')).not.toContain('in the future');
+    system.clock.shift(MINUTE_MS);
+    system.service.addMessage('c1', system.clock.now() + 60 * MINUTE_MS);
+    await system.poll();
+    expect(await system.ask('polls')).toMatch(
+      /warning: The service's clock is 60 min ahead of ours, by the newest message\./,
+    );
+    await system.database.query('update connector.messages set created_at = 0 where created_at > $1', [
+      system.clock.now(),
+    ]);
+  });
+
   it('whose connections have no licence, a short one, or wait for a scan', async () => {
     const [first, second] = system.service.connections;
     if (first === undefined || second === undefined) throw new Error('the service has two connections');

@@ -154,7 +154,7 @@ describe('a long catch-up', () => {
   it('reads the newest page first in every period and closes the gap in the end', async () => {
     addMany(1_000, start, MINUTE);
     expect(await bench.poll({ budget: small })).toMatchObject({ kind: 'done', cycle: { closed: false } });
-    const fresh = bench.service.addMessage('c1', start + 2_000 * MINUTE);
+    const fresh = bench.service.addMessage('c1', start + 1_100 * MINUTE);
     expect((await coverage()).watermark).toBeNull();
     await bench.poll({ budget: small });
     expect(await bench.storedIds()).toContain(fresh.id);

@@ -55,9 +55,72 @@ export const polls: Check<AccountFacts> = {
         ],
       });
     }
-    return await judgeProgress(facts, state, now);
+    return [await judgeProgress(facts, state, now), ...(await judgeDates(facts, now))];
   },
 };
+
+/** Clocks that are apart by less are a matter of the check of the clock. */
+const AHEAD_MS = 5 * 60_000;
+const MOST_AHEAD = 1_000;
+
+interface DatedAhead {
+  readonly id: string;
+  readonly connectionId: string;
+  readonly createdAt: number;
+  readonly firstSeenAt: number;
+  /** The first to be stored after it has a time that can be true. */
+  readonly contradicted: boolean;
+}
+
+// By the index of the newest of each direction.
+const DATED_AHEAD = `
+  select m.id, c.connection_id as "connectionId", m.created_at as "createdAt", m.first_seen_at as "firstSeenAt",
+         exists (select from connector.messages n
+                  where n.connection_id = c.connection_id and n.direction in ('incoming', 'outgoing')
+                    and n.created_at <= $2::bigint and n.created_at >= $2::bigint - 86400000
+                    and n.first_seen_at > m.first_seen_at) as contradicted
+    from connector.connections c
+   cross join (values ('incoming'), ('outgoing')) d(direction)
+   cross join lateral (
+     select * from connector.messages n
+      where n.connection_id = c.connection_id and n.direction = d.direction and n.created_at > $2::bigint
+      order by n.created_at desc limit ${MOST_AHEAD}) m
+   where c.account_id = $1 order by m.first_seen_at desc limit ${MOST_AHEAD}`;
+
+/** Messages that are dated in the future: single ones, or the service's clock. */
+async function judgeDates({ account, database }: AccountFacts, now: number): Promise<readonly Finding[]> {
+  const dated = await database.query<DatedAhead>(DATED_AHEAD, [account.id, now + AHEAD_MS]);
+  const [last] = dated;
+  if (last === undefined) return [];
+  const evidence = dated
+    .slice(0, 3)
+    .map(
+      ({ id, connectionId, createdAt }) =>
+        `Message ${id} of connection ${connectionId} is dated ${new Date(createdAt).toISOString()}, ${span(createdAt - now)} ahead of our clock.`,
+    );
+  const harm =
+    'Nothing is lost: they are stored, and their times move nothing. Each poll reads past them, so many of them cost requests.';
+  if (last.contradicted) {
+    return [
+      warning(`The service dates ${count(dated.length, 'message')} in the future.`, {
+        evidence: [...evidence, 'What came after them has a time that can be true, so it is not its clock.'],
+        advice: [harm, 'Tell the operators of the service their ids.'],
+      }),
+    ];
+  }
+  return [
+    warning(
+      `The service's clock is ${span(last.createdAt - last.firstSeenAt)} ahead of ours, by the newest message.`,
+      {
+        evidence: [...evidence, `${count(dated.length, 'message is', 'messages are')} dated in the future.`],
+        advice: [
+          harm,
+          'Compare the clocks and set this machine by NTP; if it is right, tell the operators of the service. In a sandbox whose time was moved this is as it should be.',
+        ],
+      },
+    ),
+  ];
+}
 
 async function judgeProgress(
   { account, database }: AccountFacts,
@@ -102,6 +165,8 @@ const OWN_CODES: Readonly<Record<string, string>> = {
   connect: 'No connection to the service could be made.',
   network: 'The connection to the service failed in the middle.',
   deadline: 'The service did not answer in time.',
+  StalledWalk:
+    'The service refuses the cursors of GET /messages that it has just given: each poll stores the newest page, and what lies below waits. Tell its operators.',
   unreadable_answer:
     'What the service answered does not fit its specification: a proxy may answer in its place.',
 };

@@ -1,0 +1,288 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { readProgress } from '../../../src/connector/reconcile/progress.ts';
+import { reportSync } from '../../../src/connector/reconcile/sync-report.ts';
+import { ACCOUNT, openPollBench, type PollBench } from '../support/poll-bench.ts';
+import type { ServiceMessage } from '../support/scripted-service.ts';
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+const YEAR_2099 = Date.UTC(2099, 0, 1);
+const PERIOD = 45 * SECOND;
+
+let bench: PollBench;
+/** How far the clock of the service is ahead of ours. */
+let ahead: number;
+/** Its answers carry a `Date`. */
+let datesAnswers: boolean;
+
+beforeEach(async () => {
+  bench = await openPollBench();
+  bench.service.addConnection('c1');
+  ahead = 0;
+  datesAnswers = true;
+  bench.service.onRequest = () => {
+    bench.service.date = datesAnswers ? bench.clock.now() + ahead : null;
+  };
+});
+afterEach(() => bench.close());
+
+function setAhead(ms: number): void {
+  ahead = ms;
+}
+
+/** A message that the service creates now, by its clock, unless dated otherwise. */
+function add(values: Partial<ServiceMessage> = {}): ServiceMessage {
+  return bench.service.addMessage('c1', bench.clock.now() + ahead, values);
+}
+
+/** What an account has after a while: a quarter in the last hour. */
+function addHistory(): void {
+  const now = bench.clock.now();
+  for (let index = 0; index < 200; index += 1) bench.service.addMessage('c1', now - DAY + index * MINUTE);
+  for (let index = 0; index < 60; index += 1) bench.service.addMessage('c1', now - HOUR + index * MINUTE);
+}
+
+/** Three hundred messages within half a minute, one in ten of them sent from here. No webhook tells of them. */
+async function addDropped(): Promise<void> {
+  for (let index = 0; index < 300; index += 1) {
+    add(index % 10 === 0 ? { direction: 'outgoing', status: 'sent' } : {});
+    await bench.clock.advance(SECOND / 10);
+  }
+}
+
+async function pollTwice(): Promise<void> {
+  for (let polls = 0; polls < 2; polls += 1) {
+    await bench.clock.advance(PERIOD);
+    expect(await bench.poll()).toMatchObject({ kind: 'done' });
+    await expectTruth();
+  }
+}
+
+/** Coverage claims nothing that was not stored, but for a message that says it is from 1970. */
+async function expectTruth(): Promise<void> {
+  const [report] = (await reportSync({ database: bench.database, clock: bench.clock }, ACCOUNT)) ?? [];
+  const covered = report?.coveredUntil == null ? 0 : Date.parse(report.coveredUntil);
+  expect(covered).toBeLessThanOrEqual(bench.clock.now());
+  const stored = new Set(await bench.storedIds());
+  expect(
+    bench.service.messages.filter(
+      ({ id, createdAt }) => createdAt > 0 && createdAt < covered && !stored.has(id),
+    ),
+  ).toEqual([]);
+}
+
+async function expectAll(): Promise<void> {
+  expect(await bench.storedIds()).toEqual(bench.service.messages.map(({ id }) => id).sort());
+  const rows = await bench.database.query<{ id: string; status: string }>(
+    `select id, status::text from connector.messages where direction = 'outgoing' order by id`,
+  );
+  const outgoing = bench.service.messages.filter(({ direction }) => direction === 'outgoing');
+  expect(rows).toEqual(outgoing.map(({ id, status }) => ({ id, status })));
+}
+
+/** Statuses rise, and no webhook tells. */
+function readAllSent(): void {
+  for (const message of bench.service.messages) if (message.direction === 'outgoing') message.status = 'read';
+}
+
+interface Case {
+  readonly name: string;
+  /** What goes wrong after the first polls. */
+  readonly goWrong: () => void;
+  /** What comes right before the last messages arrive. */
+  readonly comeRight?: () => void;
+  /** Without a `Date` nobody can know how old a message is, and its status is looked for once an hour. */
+  readonly hidesAge?: true;
+}
+
+const CASES: readonly Case[] = [
+  { name: 'one message is dated 2099', goWrong: () => void bench.service.addMessage('c1', YEAR_2099) },
+  {
+    name: 'two pages of messages are dated 2099',
+    goWrong: () => {
+      for (let index = 0; index < 250; index += 1) bench.service.addMessage('c1', YEAR_2099 + index);
+    },
+  },
+  { name: 'one message is dated 1970', goWrong: () => void bench.service.addMessage('c1', 0) },
+  {
+    name: 'one message is dated 1970, one 2099',
+    goWrong: () => {
+      bench.service.addMessage('c1', 0);
+      bench.service.addMessage('c1', YEAR_2099);
+    },
+  },
+  { name: 'its clock is one hour ahead for good', goWrong: () => setAhead(HOUR) },
+  {
+    name: 'its clock is one hour ahead for a while',
+    goWrong: () => setAhead(HOUR),
+    comeRight: () => setAhead(0),
+  },
+  { name: 'its clock is thirty days ahead', goWrong: () => setAhead(30 * DAY) },
+  { name: 'its clock is one hour behind for good', goWrong: () => setAhead(-HOUR), hidesAge: true },
+  {
+    name: 'its clock is one hour behind for a while',
+    goWrong: () => setAhead(-HOUR),
+    comeRight: () => setAhead(0),
+    hidesAge: true,
+  },
+  { name: 'its clock is three minutes ahead', goWrong: () => setAhead(3 * MINUTE) },
+  {
+    name: 'four hundred messages carry one instant',
+    goWrong: () => {
+      const now = bench.clock.now();
+      for (let index = 0; index < 400; index += 1) bench.service.addMessage('c1', now);
+    },
+  },
+];
+
+describe.each([
+  ['and its answers carry a Date', true],
+  ['and its answers carry no Date', false],
+] as const)('when the times of the service are wrong %s', (_what, dated) => {
+  it.each(CASES.map((each) => [each.name, each] as const))(
+    '%s: two polls bring everything',
+    async (_name, { goWrong, comeRight, hidesAge }) => {
+      datesAnswers = dated;
+      addHistory();
+      await pollTwice();
+      goWrong();
+      await bench.clock.advance(PERIOD);
+      await bench.poll();
+      await expectTruth();
+      await addDropped();
+      await pollTwice();
+      await expectAll();
+      comeRight?.();
+      await addDropped();
+      readAllSent();
+      if (hidesAge && !dated) await bench.clock.advance(HOUR);
+      await pollTwice();
+      await expectAll();
+    },
+  );
+});
+
+describe('a clock of the service that was set back', () => {
+  it('hides nothing behind an hour of messages that are dated later', async () => {
+    addHistory();
+    for (let index = 0; index < 500; index += 1)
+      bench.service.addMessage('c1', bench.clock.now() - index * SECOND);
+    await pollTwice();
+    ahead = -HOUR;
+    await addDropped();
+    await pollTwice();
+    await expectAll();
+  });
+
+  it('hides nothing while nobody polls', async () => {
+    addHistory();
+    for (let index = 0; index < 500; index += 1)
+      bench.service.addMessage('c1', bench.clock.now() - index * SECOND);
+    await pollTwice();
+    await bench.clock.advance(HOUR / 2);
+    ahead = -HOUR;
+    await addDropped();
+    await bench.clock.advance(3 * HOUR);
+    await pollTwice();
+    await expectAll();
+  });
+});
+
+describe('a database that believed a wrong time', () => {
+  it('recovers what was hidden since, by itself', async () => {
+    addHistory();
+    await pollTwice();
+    bench.service.addMessage('c1', YEAR_2099);
+    await addDropped();
+    await bench.database.query('update connector.coverage set watermark = $1, listed_watermark = $1', [
+      YEAR_2099,
+    ]);
+    await bench.database.query('update connector.poll_states set last_good_reference = $1', [YEAR_2099]);
+    await bench.database.query('update connector.sweeps set last_reference = $1', [YEAR_2099]);
+    await bench.clock.advance(PERIOD);
+    await bench.poll();
+    await expectAll();
+    const { coverage } = await readProgress(bench.database, ACCOUNT);
+    expect(coverage.watermark).toBeLessThanOrEqual(bench.clock.now());
+  });
+
+  it('reads a gap to the end whose floor is a wrong time', async () => {
+    addHistory();
+    const budget = { coverage: 1, visibility: 1, sweep: 1 };
+    await bench.poll({ budget });
+    await bench.database.query('update connector.gaps set floor = $1, next_top = $1 where kind = $2', [
+      YEAR_2099,
+      'coverage',
+    ]);
+    await pollTwice();
+    await expectAll();
+  });
+});
+
+describe('a message dated 1970', () => {
+  it('is found though nothing else comes', async () => {
+    addHistory();
+    await pollTwice();
+    bench.service.addMessage('c1', 0, { direction: 'outgoing', status: 'sent' });
+    await pollTwice();
+    await expectAll();
+  });
+});
+
+describe('a quiet account', () => {
+  it('costs one request a poll, though its newest message is dated 2099, and every other time one more', async () => {
+    addHistory();
+    bench.service.addMessage('c1', YEAR_2099);
+    await pollTwice();
+    await bench.clock.advance(HOUR);
+    await bench.poll();
+    bench.service.requests = [];
+    for (let polls = 0; polls < 10; polls += 1) {
+      await bench.clock.advance(PERIOD);
+      await bench.poll();
+    }
+    expect(bench.service.countRequests('/messages')).toBe(15);
+  });
+});
+
+describe('a service that refuses its own cursors for ever', () => {
+  const refuseCursors = (): void => {
+    bench.service.fault = ({ query }) =>
+      query.has('cursor') ? { status: 400, body: { error: 'invalid_request', field: 'cursor' } } : undefined;
+  };
+
+  it('is asked a few times, then after a wait that grows', async () => {
+    addHistory();
+    refuseCursors();
+    expect(await bench.poll()).toMatchObject({ kind: 'failed', retryAt: bench.clock.now() + 15 * SECOND });
+    expect(bench.service.countRequests('/messages')).toBe(4);
+    expect(await bench.storedIds()).toHaveLength(100);
+    expect(await bench.poll()).toMatchObject({ kind: 'waiting', errorCode: 'StalledWalk' });
+    await bench.clock.advance(15 * SECOND);
+    expect(await bench.poll()).toMatchObject({ kind: 'failed', retryAt: bench.clock.now() + 30 * SECOND });
+    expect(bench.service.countRequests('/messages')).toBeLessThanOrEqual(10);
+    await expectTruth();
+    expect((await bench.metrics.render()).text).toMatch(/connector_poll_lost_cursors_total [1-9]/);
+  });
+
+  it('is read to the end once it takes them again', async () => {
+    addHistory();
+    refuseCursors();
+    await bench.poll();
+    bench.service.fault = () => undefined;
+    await pollTwice();
+    await expectAll();
+  });
+
+  it('goes on storing the newest page meanwhile', async () => {
+    addHistory();
+    await bench.poll();
+    refuseCursors();
+    const newest = add();
+    await bench.clock.advance(PERIOD);
+    await bench.poll();
+    expect(await bench.storedIds()).toContain(newest.id);
+  });
+});
