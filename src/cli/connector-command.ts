@@ -1,7 +1,8 @@
-import { findSupervisor } from '../runtime/supervisor/supervised.ts';
+import { ConfigurationError } from '../runtime/config/configuration-error.ts';
+import { findSupervisor, type Supervised } from '../runtime/supervisor/supervised.ts';
 import { COMMANDS } from './commands.ts';
 import { connectorOptions } from './connector-options.ts';
-import { runCommand } from './run-command.ts';
+import { type CommandContext, runCommand } from './run-command.ts';
 import { readProcesses, superviseConnector } from './supervise-connector.ts';
 
 const COMMAND = {
@@ -24,9 +25,23 @@ const COMMAND = {
 } as const;
 
 await runCommand(COMMAND, async (context) => {
+  const supervised = findSupervisor();
+  try {
+    await runProcess(context, supervised);
+  } catch (error) {
+    // Its log says why it stops a roll-out.
+    if (error instanceof ConfigurationError) await supervised?.cannotServe(tell(error));
+    throw error;
+  }
+});
+
+function tell({ problems }: ConfigurationError): string {
+  return problems.map(({ setting, problem }) => `${setting} ${problem}`).join(' ');
+}
+
+async function runProcess(context: CommandContext, supervised: Supervised | undefined): Promise<void> {
   const { options, env, warnOfTypo } = context;
   const processes = readProcesses(options['processes']);
-  const supervised = findSupervisor();
   // The supervisor has told it already.
   const settings = connectorOptions(env, supervised === undefined ? warnOfTypo : () => undefined);
   if (processes !== undefined && supervised === undefined) {
@@ -36,4 +51,4 @@ await runCommand(COMMAND, async (context) => {
   // Only here: a supervisor serves nothing, and has no use for what it takes to serve.
   const { serveConnector } = await import('./serve-connector.ts');
   await serveConnector(context, settings, supervised);
-});
+}

@@ -40,6 +40,8 @@ export interface RunConnectorOptions {
    * where another process listens on the same port.
    */
   readonly drainMs?: number | undefined;
+  /** Other processes serve on the same port: this one listens only once the service has taken its settings. */
+  readonly sharesPort?: boolean | undefined;
   /** What is measured, and what `GET /metrics` shows. Default: metrics of this connector's own. */
   readonly metrics?: Metrics | undefined;
   readonly clock: Clock;
@@ -52,6 +54,8 @@ const RECEIVER_CONNECTIONS = 4;
 /** A connector that listens and works. */
 export interface RunningConnector {
   readonly url: string;
+  /** See `Connector.untilReady`. */
+  untilReady(): Promise<boolean>;
   /** Resolves when nothing that came in is unfinished. */
   settle(): Promise<void>;
   /** Answers what was asked, then ends. No webhook that was accepted is lost. */
@@ -60,7 +64,9 @@ export interface RunningConnector {
 
 /**
  * Starts one connector process's work: migrations, database, queues, listener, then polling by role.
- * @throws what its parts throw; everything that was opened is closed again.
+ * It may not be ready when this resolves: see `untilReady`.
+ * @throws what its parts throw, a `ConfigurationError` when the service refuses what the settings name; everything
+ * that was opened is closed again.
  */
 export async function runConnector(options: RunConnectorOptions): Promise<RunningConnector> {
   const { databaseUrl, clock, logger } = options;
@@ -107,6 +113,7 @@ export async function runConnector(options: RunConnectorOptions): Promise<Runnin
       ...(options.webhookSecret === undefined ? {} : { webhookSecret: options.webhookSecret }),
     });
     closers.push(() => connector.close());
+    if (options.sharesPort === true) await connector.untilAdmitted();
     const server = await startHttpServer({
       app: connector.app,
       host: options.host,
@@ -119,7 +126,12 @@ export async function runConnector(options: RunConnectorOptions): Promise<Runnin
     closers.push(() => server.drain(options.drainMs));
     options.onListening?.(server.url);
     await connector.start();
-    return { url: server.url, settle: () => connector.settle(), close };
+    return {
+      url: server.url,
+      untilReady: () => connector.untilReady(),
+      settle: () => connector.settle(),
+      close,
+    };
   } catch (error) {
     await close();
     throw error;

@@ -50,6 +50,7 @@ export async function serveConnector(
     });
     lifecycle.onClose('connector', () => connector.close());
     const { url } = connector;
+    if (!(await connector.untilReady())) return;
     if (options['json'] && supervised === undefined) print(`${JSON.stringify({ connectorUrl: url })}\n`);
     else logger.info({ url, role: settings.role, pid: process.pid }, 'connector ready');
     supervised?.ready(url);
@@ -60,5 +61,5 @@ export async function serveConnector(
 function besideOthers(supervised: Supervised, clock: Clock) {
   const labels = { process: String(supervised.number) };
   const own = createMetrics({ processMetrics: true, labels });
-  return { metrics: supervised.shareMetrics(own, clock), drainMs: DRAIN_MS };
+  return { metrics: supervised.shareMetrics(own, clock), drainMs: DRAIN_MS, sharesPort: true };
 }

@@ -77,7 +77,11 @@ export async function startConnector(options: StartConnectorOptions = {}): Promi
     lifecycle.onClose('database server', () => store.close());
     const connector = await runConnector({ ...settings, handlers, databaseUrl: store.url, clock, logger });
     lifecycle.onClose('connector', () => connector.close());
-    logger.info({ url: connector.url, role: settings.role }, 'connector ready');
+    connector.untilReady().then(
+      (isReady) => isReady && logger.info({ url: connector.url, role: settings.role }, 'connector ready'),
+      (err: unknown) =>
+        logger.error({ err }, 'the connector does not become ready; correct the setting and start again'),
+    );
     return { url: connector.url, stop: () => lifecycle.close() };
   } catch (error) {
     await lifecycle.close();

@@ -9,8 +9,10 @@ import type { Queues } from '../runtime/queue/queues.ts';
 import type { KeyRing } from '../runtime/sealing/key-ring.ts';
 import { type Account, FIRST_ACCOUNT_ID, readAccounts } from './accounts/account-store.ts';
 import { createAccounts } from './accounts/accounts.ts';
-import { ensureFirstAccount } from './accounts/first-account.ts';
+import { type Admission, createAdmission } from './accounts/admission.ts';
+import { ensureFirstAccount, firstAccountCandidate } from './accounts/first-account.ts';
 import { measureQuotas } from './accounts/quota.ts';
+import { createReadiness } from './accounts/readiness.ts';
 import { resealSecrets } from './accounts/reseal.ts';
 import { createSubscriptionSecrets } from './accounts/subscription-secrets.ts';
 import { createWebApp, createWorkerApp } from './api/create-app.ts';
@@ -85,8 +87,17 @@ export interface ConnectorOptions {
 /** One connector process, without its listener. Holds no state that a restart would miss. */
 export interface Connector {
   readonly app: RequestListener;
+  /**
+   * Resolves with true once the service has taken what the settings name, with false when the connector is closed
+   * before. Rejects with a `ConfigurationError` when the service refuses it.
+   */
+  untilAdmitted(): Promise<boolean>;
   /** Begins to work: registers the webhook, polls, numbers changes. Call it once the app listens. */
   start(): Promise<void>;
+  /**
+   * Like `untilAdmitted`, and the webhook is in place as well: a proxy may send deliveries here.
+   */
+  untilReady(): Promise<boolean>;
   /** Ends the streams of changes and of pictures, so that a server can drain. */
   endStreams(): void;
   /** Resolves when nothing that came in is unfinished: commits, polls, numbering. */
@@ -96,9 +107,11 @@ export interface Connector {
 }
 
 /**
- * Puts the parts of a connector together and brings the configured account into the database.
- * Throws what the database throws, and a `SealingError` when a stored secret needs a key that is not in the
- * ring.
+ * Puts the parts of a connector together, brings the configured account into the database and tries its credential,
+ * if it is another than the stored one. Until the service has taken that, the account is left alone: nothing is
+ * polled, sent or registered for it by this process.
+ * Throws what the database throws, a `SealingError` when a stored secret needs a key that is not in the ring, and a
+ * `ConfigurationError` when the service refuses what the settings name.
  */
 export async function createConnector(options: ConnectorOptions): Promise<Connector> {
   const { database, receiverDatabase = database, queues, clock, logger, keyRing, role } = options;
@@ -109,13 +122,9 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
   const guard = createTokenGuard({ tokens: tokensOf(options), audit, clock });
   const names = tokensOf(options).map(({ name, rights }) => `${name} ${rights.join('+')}`);
   audit.note('tokens.loaded', { who: 'settings', what: names, result: 'ok' });
-  await ensureFirstAccount({
-    database,
-    keyRing,
-    clock,
-    service: options.service,
-    webhookSecret: options.webhookSecret,
-  });
+  const { service, webhookSecret } = options;
+  const first = { database, keyRing, clock, service, webhookSecret };
+  await ensureFirstAccount(first);
   if (options.oauth !== undefined) {
     await ensureAppSubscription(
       { database, keyRing, clock, logger, publicUrl: options.webhookPublicUrl },
@@ -141,11 +150,14 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
   const feed = createFeed({ database, clock, logger });
   const licences = createLicenceWatch({ database, clock, logger, onChanged: () => feed.nudge() });
   const keeper = createInboxKeeper({ database, clock, logger, retentionDays: options.inboxRetentionDays });
+  const candidate = service === undefined ? undefined : firstAccountCandidate(first, service);
+  const admission = createAdmission({ database, clock, logger }, candidate);
   // A process that was not told of the service does not call it, even if another one stored its key.
-  const mayUse = (account: Account): boolean =>
-    account.kind === 'oauth'
-      ? account.subscriptionId === oauth?.subscriptionId
-      : account.id !== FIRST_ACCOUNT_ID || options.service !== undefined;
+  const mayUse = (account: Account): boolean => {
+    if (account.kind === 'oauth')
+      return account.subscriptionId === oauth?.subscriptionId && appAdmission.isAdmitted;
+    return account.id !== FIRST_ACCOUNT_ID || (service !== undefined && admission.isAdmitted);
+  };
   const oauth =
     options.oauth === undefined
       ? null
@@ -164,6 +176,8 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
             await reconciler.pollSoon(accountId);
           },
         });
+  const appAdmission = createAdmission({ database, clock, logger }, oauth?.candidate);
+  await Promise.all([admission.look(), appAdmission.look()]);
   const grants = oauth?.credentials;
   const openFile = createFileOpener({ clock, ownOrigins: () => readOwnOrigins(database) });
   const outbox = createOutbox({
@@ -229,6 +243,10 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     },
     polling: reconciler,
     polls: role !== 'web',
+    onLooked() {
+      // Nobody waits for a call; and what the service refuses is told when it is found out.
+      for (const each of [admission, appAdmission]) each.look().catch(() => undefined);
+    },
     onRemoved: oauth?.revokeRemoved,
   });
   const calls = createConnectionCalls({
@@ -244,7 +262,13 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     onCommitted: () => feed.nudge(),
   });
   measureConnectionCalls(metrics, database, calls.watches);
-  const probes = { database, queues, clock, logger, metrics, guard };
+  const readiness = createReadiness({
+    database,
+    clock,
+    admissions: [admission, appAdmission],
+    registers: service !== undefined && options.webhookPublicUrl !== undefined,
+  });
+  const probes = { database, queues, clock, logger, metrics, guard, isReady: readiness.isReady };
   const web = role === 'worker' ? null : createWebSide();
 
   /** Polls the account, or all that may list a connection which no account has claimed. */
@@ -255,6 +279,18 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     for (const { id } of all.filter((account) => account.subscriptionId === subscriptionId)) {
       await reconciler.pollSoon(id);
     }
+  }
+
+  /** A refusal was told when it was found out. */
+  function whenAdmitted({ admitted }: Admission, begin: () => Promise<void>): void {
+    admitted
+      .then(begin, () => undefined)
+      .catch((err: unknown) => logger.error({ err }, 'an account is taken up later'));
+  }
+
+  async function takeUpApp(): Promise<void> {
+    await oauth?.start();
+    for (const { id, kind } of await readAccounts(database)) if (kind === 'oauth') await accounts.takeUp(id);
   }
 
   function createWebSide() {
@@ -273,7 +309,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     const changes = createChangesRouter({ feed, clock, allow: guard.allow });
     // What the environment names comes back with the next start, so it is not for the API to remove.
     const isConfigured = (id: string): boolean =>
-      id === FIRST_ACCOUNT_ID && (options.service ?? options.webhookSecret) !== undefined;
+      id === FIRST_ACCOUNT_ID && (service ?? webhookSecret) !== undefined;
     return {
       app: createWebApp({
         ...probes,
@@ -301,6 +337,8 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
 
   return {
     app: web?.app ?? createWorkerApp(probes),
+    untilAdmitted: readiness.untilAdmitted,
+    untilReady: readiness.untilReady,
     async start() {
       await presence.start();
       feed.start();
@@ -308,12 +346,14 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
       keeper.start();
       if (role !== 'web') licences.start();
       web?.tally.start();
-      await oauth?.start();
+      if (appAdmission.isAdmitted) await oauth?.start();
       await accounts.start();
       await outbox.start();
       calls.start();
       await handover.start();
       if (role !== 'web') await reconciler.start();
+      if (!admission.isAdmitted) whenAdmitted(admission, () => accounts.takeUp(FIRST_ACCOUNT_ID));
+      if (!appAdmission.isAdmitted) whenAdmitted(appAdmission, takeUpApp);
     },
     endStreams() {
       guard.release();
@@ -330,6 +370,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
       await handover.settle();
     },
     async close() {
+      readiness.close();
       web?.changes.endStreams();
       await web?.receiver.close();
       await Promise.all([
@@ -337,6 +378,8 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
         outbox.close(),
         handover.close(),
         accounts.close(),
+        admission.close(),
+        appAdmission.close(),
         oauth?.close(),
         calls.close(),
         keeper.close(),

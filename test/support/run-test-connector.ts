@@ -52,6 +52,7 @@ export async function runTestConnector(
     webhook: `${connector.url}/webhooks/messaging`,
     secret,
     token,
+    untilReady: () => connector.untilReady(),
     settle: () => connector.settle(),
     async close() {
       await connector.close();

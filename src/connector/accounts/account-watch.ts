@@ -21,8 +21,8 @@ export interface AccountWatchOptions {
 export interface AccountWatch {
   /** Tells of every account there is, and looks again from time to time. Throws what the database throws. */
   start(): Promise<void>;
-  /** Looks now: an account came or went in this process. */
-  look(): Promise<void>;
+  /** Looks now: an account came or went in this process. Tells of `again` even if it has told of it before. */
+  look(again?: string): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -35,14 +35,16 @@ export function createAccountWatch(options: AccountWatchOptions): AccountWatch {
   let cancel = (): void => undefined;
   let closed = false;
 
-  async function lookOnce(): Promise<void> {
+  async function lookOnce(again?: string): Promise<void> {
     const accounts = await readAccounts(database);
     const present = new Set(accounts.map(({ id }) => id));
     for (const id of [...told.keys()].filter((known) => !present.has(known))) {
       await onGone(id);
       told.delete(id);
     }
-    const fresh = accounts.filter(({ id, credentialVersion }) => told.get(id) !== credentialVersion);
+    const fresh = accounts.filter(
+      ({ id, credentialVersion }) => id === again || told.get(id) !== credentialVersion,
+    );
     // Whoever could not be told is told the next time.
     const tell = async (account: Account): Promise<void> => {
       await onPresent(account);
@@ -52,8 +54,8 @@ export function createAccountWatch(options: AccountWatchOptions): AccountWatch {
     await onLooked();
   }
 
-  function look(): Promise<void> {
-    const turn = looking.then(lookOnce);
+  function look(again?: string): Promise<void> {
+    const turn = looking.then(() => lookOnce(again));
     looking = turn.catch(() => undefined);
     return turn;
   }

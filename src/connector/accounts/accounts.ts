@@ -31,6 +31,8 @@ export interface AccountsOptions {
   };
   /** This process polls by itself what other processes add. */
   readonly polls: boolean;
+  /** Called each time that the accounts were looked at, every 10 s. */
+  readonly onLooked: () => void;
   /** Told of the refresh token that a removed account leaves behind. */
   readonly onRemoved?: ((accountId: string, sealedRefreshToken: string) => void) | undefined;
 }
@@ -44,7 +46,10 @@ export interface Accounts extends Pick<Registrations, 'nudge' | 'rotate'> {
    * attempt to register was made. Throws what `addAccount` throws.
    */
   add(service: { readonly baseUrl: string; readonly apiKey: string }): Promise<string>;
-  /** Takes up an account that this process has just stored, or whose credential it has replaced. Never rejects. */
+  /**
+   * Takes up an account that this process has just stored, or whose credential it has replaced or may use from now on.
+   * Never rejects.
+   */
   takeUp(accountId: string): Promise<void>;
   /** Removes an account and ends what is done for it, see `removeAccount`. False when there is none such. */
   remove(accountId: string): Promise<boolean>;
@@ -76,12 +81,15 @@ export function createAccounts(options: AccountsOptions): Accounts {
       await registrations.remove(accountId);
       await polling.end(accountId);
     },
-    onLooked: () => registrations.nudgeAbandoned(),
+    onLooked: async () => {
+      options.onLooked();
+      await registrations.nudgeAbandoned();
+    },
   });
 
   async function takeUp(accountId: string): Promise<void> {
     try {
-      await watch.look();
+      await watch.look(accountId);
       if (options.polls) return;
       const account = await readAccount(database, accountId);
       if (account !== null) await polling.begin(account);

@@ -1,23 +1,38 @@
+import { createHash } from 'node:crypto';
 import type { Clock } from '../../runtime/clock/clock.ts';
-import type { Database } from '../../runtime/database/database.ts';
+import type { Database, Queryable } from '../../runtime/database/database.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
-import { credentialContext, FIRST_ACCOUNT_ID, FIRST_SUBSCRIPTION_ID } from './account-store.ts';
+import { createServiceClient } from '../service-client/service-client.ts';
+import {
+  credentialContext,
+  FIRST_ACCOUNT_ID,
+  FIRST_SUBSCRIPTION_ID,
+  openCredential,
+} from './account-store.ts';
 import { AccountExists, digestOf, findByKey } from './add-account.ts';
-import { opensTo, storeConfiguredSecret } from './configured-secret.ts';
+import type { Candidate, Verdict } from './admission.ts';
+import { storeConfiguredSecret } from './configured-secret.ts';
+import { judgeAnswer } from './judge-answer.ts';
+
+/** The service of the first account, as the settings name it. */
+export interface ConfiguredService {
+  readonly baseUrl: string;
+  readonly apiKey: string;
+}
 
 export interface FirstAccountOptions {
   readonly database: Database;
   readonly keyRing: KeyRing;
   readonly clock: Clock;
   /** Absent: this process does not know it. A stored credential stays, other processes may use it. */
-  readonly service?: { readonly baseUrl: string; readonly apiKey: string } | undefined;
+  readonly service?: ConfiguredService | undefined;
   /** Signing secret of a webhook that was registered by hand. */
   readonly webhookSecret?: string | undefined;
 }
 
 /**
- * Brings the account that the configuration names into the database, with its subscription. Safe to run in
- * every process at once: what is there already stays untouched.
+ * Brings the account that the configuration names into the database, with its subscription, and not its credential:
+ * that is tried first, see `firstAccountCandidate`. Safe to run in every process at once.
  * Throws a `SealingError` when a stored secret was sealed with a key that is not in the ring. It is not
  * overwritten then, since the other processes may well be able to open it. Throws `AccountExists` when the API
  * key was added as another account through the API.
@@ -35,34 +50,93 @@ export async function ensureFirstAccount(options: FirstAccountOptions): Promise<
      values ($1, 'api_key', $2, $3) on conflict do nothing`,
     [FIRST_ACCOUNT_ID, FIRST_SUBSCRIPTION_ID, now],
   );
-  if (service !== undefined) await storeCredential(options, service);
+  if (service !== undefined) {
+    await openCredential(database, keyRing, FIRST_ACCOUNT_ID);
+    const owner = await findByKey(database, service.apiKey);
+    if (owner !== null && owner !== FIRST_ACCOUNT_ID) throw new AccountExists(owner);
+  }
   if (webhookSecret === undefined) return;
   const subscriptionId = FIRST_SUBSCRIPTION_ID;
   await storeConfiguredSecret({ database, keyRing, subscriptionId, secret: webhookSecret, now });
 }
 
-async function storeCredential(
-  { database, keyRing }: FirstAccountOptions,
-  service: { readonly baseUrl: string; readonly apiKey: string },
-): Promise<void> {
-  const [stored] = await database.query<{ baseUrl: string | null; sealed: string | null }>(
-    'select base_url as "baseUrl", sealed_credential as sealed from connector.accounts where id = $1',
+/** The credential of the first account as the settings name it, to be tried before it replaces the stored one. */
+export function firstAccountCandidate(
+  { database, keyRing, clock }: FirstAccountOptions,
+  service: ConfiguredService,
+): Candidate {
+  const client = createServiceClient({ baseUrl: service.baseUrl, token: () => service.apiKey, clock });
+
+  async function attempt(signal: AbortSignal): Promise<Verdict> {
+    try {
+      const { items } = await client.listConnections(signal);
+      return await judgeWorkspace(database, new Set(items.map(({ id }) => id)));
+    } catch (error) {
+      return judgeAnswer(error, service.baseUrl);
+    }
+  }
+
+  return {
+    subject: FIRST_ACCOUNT_ID,
+    setting: 'SERVICE_BASE_URL and SERVICE_API_KEY',
+    digest: digestOfCredential(service.baseUrl, digestOf(service.apiKey)),
+    inUse: readInUse,
+    attempt,
+    store: (tx) => storeCredential(tx, keyRing, service),
+  };
+}
+
+function digestOfCredential(baseUrl: string, keyDigest: string): string {
+  return createHash('sha256').update(`${baseUrl}\n${keyDigest}`, 'utf8').digest('base64url');
+}
+
+async function readInUse(db: Queryable): Promise<{ digest: string; refused: boolean } | null> {
+  const [row] = await db.query<{ baseUrl: string; keyDigest: string; refused: boolean }>(
+    `select a.base_url as "baseUrl", a.credential_digest as "keyDigest",
+            coalesce(p.refused_credential_version = a.credential_version, false) as refused
+       from connector.accounts a left join connector.poll_states p on p.account_id = a.id
+      where a.id = $1 and a.base_url is not null and a.sealed_credential is not null`,
     [FIRST_ACCOUNT_ID],
   );
-  const context = credentialContext(FIRST_ACCOUNT_ID);
-  const known = await opensTo(keyRing, stored?.sealed ?? null, context, service.apiKey);
-  if (known && stored?.baseUrl === service.baseUrl) return;
-  const owner = await findByKey(database, service.apiKey);
-  if (owner !== null && owner !== FIRST_ACCOUNT_ID) throw new AccountExists(owner);
-  await database.query(
+  if (row === undefined) return null;
+  return { digest: digestOfCredential(row.baseUrl, row.keyDigest), refused: row.refused };
+}
+
+/** A key that is good, but of another workspace, would take all numbers of the account out of sight. */
+async function judgeWorkspace(db: Queryable, listed: ReadonlySet<string>): Promise<Verdict> {
+  const known = await db.query<{ id: string }>(
+    'select connection_id as id from connector.connections where account_id = $1 and visible',
+    [FIRST_ACCOUNT_ID],
+  );
+  const isOther = known.length > 0 && listed.size > 0 && !known.some(({ id }) => listed.has(id));
+  if (!isOther) return { kind: 'accepted' };
+  return {
+    kind: 'refused',
+    problem: {
+      setting: 'SERVICE_API_KEY',
+      problem:
+        `is a key of another workspace: it lists none of the ${known.length} connections of the stored account. ` +
+        'The stored key stays in use. Name a key of the same workspace. To change the workspace, start once without ' +
+        'SERVICE_API_KEY and remove the account (DELETE /v1/accounts/default).',
+    },
+  };
+}
+
+/** Puts a credential in place of the stored one. Its version rises, so that every process takes it up. */
+export async function storeCredential(
+  db: Queryable,
+  keyRing: KeyRing,
+  { baseUrl, apiKey }: ConfiguredService,
+): Promise<void> {
+  await db.query(
     `update connector.accounts
      set base_url = $2, sealed_credential = $3, credential_digest = $4, credential_version = credential_version + 1
      where id = $1`,
     [
       FIRST_ACCOUNT_ID,
-      service.baseUrl,
-      await keyRing.seal(service.apiKey, context),
-      digestOf(service.apiKey),
+      baseUrl,
+      await keyRing.seal(apiKey, credentialContext(FIRST_ACCOUNT_ID)),
+      digestOf(apiKey),
     ],
   );
 }

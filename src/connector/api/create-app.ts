@@ -65,6 +65,8 @@ export interface ProbeParts {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly guard: TokenGuard;
+  /** Whether settings and registration stand in the way of deliveries. */
+  readonly isReady: () => Promise<boolean>;
 }
 
 export interface WebParts extends ProbeParts {
@@ -170,8 +172,8 @@ function bareApp(): Express {
   return app;
 }
 
-function routeProbes(app: Express, { database, queues, clock, metrics, guard }: ProbeParts): void {
+function routeProbes(app: Express, { database, queues, clock, metrics, guard, isReady }: ProbeParts): void {
   app.get('/healthz', healthz);
-  app.get('/readyz', readyz({ database, queues, clock }));
+  app.get('/readyz', readyz({ database, queues, clock, isReady }));
   app.get('/metrics', guard.allow('metrics'), serveMetrics(metrics));
 }

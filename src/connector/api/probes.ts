@@ -12,19 +12,25 @@ export function healthz(_request: Request, response: Response): void {
   response.json({ ok: true } satisfies HealthAnswer);
 }
 
-/** `GET /readyz`: database and queue answer. */
+/**
+ * `GET /readyz`: database and queue answer, the service takes what the settings name, and the webhook is registered.
+ * It asks for no token, so it does not say which of these fails; the log does.
+ */
 export function readyz(options: {
   readonly database: Database;
   readonly queues: Queues;
   readonly clock: Clock;
+  /** Settings and registration. */
+  readonly isReady: () => Promise<boolean>;
 }) {
   return async (_request: Request, response: Response): Promise<void> => {
-    const [database, queue] = await Promise.all([
+    const checks = await Promise.all([
       answers(options.clock, options.database.ping(PROBE_MS)),
       answers(options.clock, options.queues.ping()),
+      answers(options.clock, options.isReady()),
     ]);
-    const ok = database && queue;
-    response.status(ok ? 200 : 503).json({ ok, checks: { database, queue } } satisfies HealthAnswer);
+    const ok = !checks.includes(false);
+    response.status(ok ? 200 : 503).json({ ok } satisfies HealthAnswer);
   };
 }
 
@@ -37,14 +43,14 @@ export function serveMetrics(metrics: Metrics) {
   };
 }
 
-/** Whether the probe came back well within its time; a probe that hangs is a no. */
-async function answers(clock: Clock, probe: Promise<void>): Promise<boolean> {
+/** Whether the probe came back well within its time; one that hangs or answers false is a no. */
+async function answers(clock: Clock, probe: Promise<unknown>): Promise<boolean> {
   const late = Promise.withResolvers<boolean>();
   const cancel = clock.after(PROBE_MS, () => late.resolve(false));
   try {
     return await Promise.race([
       probe.then(
-        () => true,
+        (answer) => answer !== false,
         () => false,
       ),
       late.promise,

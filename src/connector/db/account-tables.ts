@@ -1,4 +1,4 @@
-import { bigint, boolean, index, smallint, text } from 'drizzle-orm/pg-core';
+import { bigint, boolean, index, primaryKey, smallint, text } from 'drizzle-orm/pg-core';
 import { connectorSchema, epochMs } from './connector-schema.ts';
 
 /** A credential of the service: an API key, or a grant of an OAuth app. `sealed_credential` is never plain. */
@@ -21,6 +21,25 @@ export const accounts = connectorSchema.table(
     createdAt: epochMs('created_at').notNull(),
   },
   (table) => [index('accounts_subscription').on(table.subscriptionId)],
+);
+
+/**
+ * Which credentials the settings of the processes name, and which of them the service has taken: see
+ * `accounts/admission.ts`. No credential is stored here.
+ */
+export const namedSettings = connectorSchema.table(
+  'named_settings',
+  {
+    /** An account of the settings, or the subscription of an OAuth app. */
+    subject: text('subject').notNull(),
+    /** SHA-256 over all that is named. */
+    digest: text('digest').notNull(),
+    /** When it last came into use; null: the service has not taken it yet. */
+    acceptedAt: epochMs('accepted_at'),
+    /** When a running process last named it. */
+    namedAt: epochMs('named_at').notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.subject, table.digest] })],
 );
 
 /**

@@ -73,6 +73,7 @@ export function createAuthorizationServer(app: OauthApp, clock: Clock): Authoriz
       return config;
     } catch (error) {
       if (known !== undefined) return known.config;
+      if (isAbsent(error)) throw new OauthUnreachable('absent', error);
       // Whatever it was, the call that needed the document has not gone out.
       const failure = describeFailure(error);
       throw failure.mayHaveActed ? new OauthUnreachable('connect', failure) : failure;
@@ -121,6 +122,12 @@ function readTokens(answer: client.TokenEndpointResponse): IssuedTokens {
     expiresInMs: expiresIn === undefined ? null : expiresIn * 1_000,
     scope: scope ?? null,
   };
+}
+
+/** The address answered that it knows of no discovery document. */
+function isAbsent(error: unknown): boolean {
+  const answer = error instanceof client.ClientError ? error.cause : undefined;
+  return answer instanceof Response && answer.status >= 400 && answer.status < 429;
 }
 
 /** Errors of the library carry what the server wrote, tokens too. Nothing of it goes on but codes. */

@@ -20,13 +20,14 @@ export class OauthRefusal extends ServiceError {
 }
 
 const FAILURES = {
+  absent: 'there is no authorization server at this address',
   connect: 'no connection to the authorization server could be made',
   network: 'the connection to the authorization server failed',
   deadline: 'the authorization server did not answer in time',
   unreadable: 'the answer of the authorization server does not fit',
 } as const;
 
-/** No answer that can be used. After anything but `connect` the server may have done what it was asked. */
+/** No answer that can be used. After anything but `absent` and `connect` the server may have done what it was asked. */
 export class OauthUnreachable extends ServiceError {
   override readonly name = 'OauthUnreachable';
   readonly code: `oauth_${keyof typeof FAILURES}`;
@@ -35,7 +36,7 @@ export class OauthUnreachable extends ServiceError {
   constructor(failure: keyof typeof FAILURES, cause?: unknown) {
     super(FAILURES[failure], cause === undefined ? undefined : { cause });
     this.code = `oauth_${failure}`;
-    this.mayHaveActed = failure !== 'connect';
+    this.mayHaveActed = failure !== 'absent' && failure !== 'connect';
   }
 }
 

@@ -2,6 +2,8 @@ import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
+import type { Candidate } from '../accounts/admission.ts';
+import { appCandidate } from './app-candidate.ts';
 import { createAuthorizationServer } from './authorization-server.ts';
 import { type Consents, createConsents } from './consents.ts';
 import { createGrantCredentials, type GrantCredentials } from './grant-credentials.ts';
@@ -33,9 +35,11 @@ export interface Oauth {
   readonly subscriptionId: string;
   readonly credentials: GrantCredentials;
   readonly consents: Consents;
+  /** The app as the settings name it, to be tried before it is used. */
+  readonly candidate: Candidate;
   /** Ends a grant at the service whose account was removed. One try, in the background. */
   revokeRemoved(accountId: string, sealedRefreshToken: string): void;
-  /** Brings the address of the service to the accounts of the app, and keeps grants alive. Throws what the database throws. */
+  /** Keeps the grants alive. Call it once the app is admitted. Throws what the database throws. */
   start(): Promise<void>;
   /** Resolves when every grant that is due was refreshed and every revocation was tried. */
   settle(): Promise<void>;
@@ -67,6 +71,7 @@ export function createOauth(options: OauthOptions): Oauth {
   return {
     subscriptionId,
     credentials,
+    candidate: appCandidate(app, server, clock),
     consents: createConsents({ ...options, server, baseUrl: app.baseUrl, subscriptionId, revoke }),
     revokeRemoved(accountId, sealedRefreshToken) {
       const work = keyRing
@@ -79,7 +84,7 @@ export function createOauth(options: OauthOptions): Oauth {
       revoking.add(work);
     },
     async start() {
-      await followSettings(options, subscriptionId);
+      await warnOfOthers(options, subscriptionId);
       if (keeps) keeper.start();
     },
     async settle() {
@@ -94,16 +99,11 @@ export function createOauth(options: OauthOptions): Oauth {
   };
 }
 
-/** The accounts of the app are at the address that the settings name. Those of another app cannot be used. */
-async function followSettings(
-  { app, database, logger }: Pick<OauthOptions, 'app' | 'database' | 'logger'>,
+/** Accounts of another app cannot be used by this one. */
+async function warnOfOthers(
+  { database, logger }: Pick<OauthOptions, 'database' | 'logger'>,
   subscriptionId: string,
 ): Promise<void> {
-  await database.query(
-    `update connector.accounts set base_url = $2, credential_version = credential_version + 1
-      where kind = 'oauth' and subscription_id = $1 and base_url is distinct from $2`,
-    [subscriptionId, app.baseUrl],
-  );
   const [others] = await database.query<{ count: number }>(
     `select count(*)::integer as count from connector.accounts where kind = 'oauth' and subscription_id <> $1`,
     [subscriptionId],

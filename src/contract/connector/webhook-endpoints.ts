@@ -82,7 +82,7 @@ export const WEBHOOK_ENDPOINTS = {
     credential: false,
     answers: [
       { status: 200, description: 'Ready.', schema: healthAnswer },
-      { status: 503, description: 'Not ready; `checks` says what fails.', schema: healthAnswer },
+      { status: 503, description: 'Not ready; the log says why.', schema: healthAnswer },
     ],
     errors: [],
   },

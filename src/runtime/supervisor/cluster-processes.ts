@@ -56,6 +56,7 @@ export function createClusterProcesses(options: ClusterOptions): ClusterProcesse
       const worker = cluster.fork({ [NUMBER_VARIABLE]: String(number) });
       const ready = Promise.withResolvers<void>();
       let isReady = false;
+      let trouble: string | undefined;
       worker.on('message', (message: unknown) => {
         if (!isMessage<FromProcess>(message)) return;
         if (message.says === 'ready') {
@@ -65,7 +66,8 @@ export function createClusterProcesses(options: ClusterOptions): ClusterProcesse
           for (const [older, its] of serving) if (its === number) serving.delete(older);
           serving.set(worker, number);
           ready.resolve();
-        } else if (message.says === 'metrics wanted') void showMetrics(worker, message.request);
+        } else if (message.says === 'cannot serve') trouble = message.why;
+        else if (message.says === 'metrics wanted') void showMetrics(worker, message.request);
         else questions.answer(message.request, message.text);
       });
       const ended = Promise.withResolvers<ProcessEnd>();
@@ -79,6 +81,7 @@ export function createClusterProcesses(options: ClusterOptions): ClusterProcesse
         pid: worker.process.pid,
         ready: ready.promise,
         ended: ended.promise,
+        trouble: () => trouble,
         drain() {
           tell(worker, { says: 'drain' });
           // One that is still loading does not listen yet, and has nothing to finish.

@@ -4,6 +4,8 @@
  */
 export type FromProcess =
   | { readonly says: 'ready'; readonly url: string }
+  /** Why this process cannot serve, in one sentence without secrets. */
+  | { readonly says: 'cannot serve'; readonly why: string }
   /** Somebody asked this process for metrics: those of all processes are wanted. */
   | { readonly says: 'metrics wanted'; readonly request: number }
   | { readonly says: 'own metrics'; readonly request: number; readonly text: string };

@@ -10,6 +10,8 @@ export interface Supervised {
   readonly number: number;
   /** Tells that this process serves. */
   ready(url: string): void;
+  /** Tells why this process cannot serve, before it ends. Resolves once that is told. */
+  cannotServe(why: string): Promise<void>;
   /** Calls `drain` once this process is asked to end, by its supervisor or a signal, or its supervisor is gone. */
   onDrain(drain: () => void): void;
   /** Metrics that show those of all processes; `own`, when the supervisor does not answer. */
@@ -43,7 +45,8 @@ function joinSupervisor(worker: Worker): Supervised {
   });
   return {
     number: Number(process.env[NUMBER_VARIABLE]),
-    ready: (url) => tell(worker, { says: 'ready', url }),
+    ready: (url) => void tell(worker, { says: 'ready', url }),
+    cannotServe: (why) => tell(worker, { says: 'cannot serve', why }),
     onDrain: (drain) => void asked.promise.then(drain),
     shareMetrics: (own, clock) => shareMetrics(worker, own, clock),
   };
@@ -59,18 +62,22 @@ function shareMetrics(worker: Worker, own: Metrics, clock: Clock): Metrics {
 
   async function answer(request: number): Promise<void> {
     const { text } = await own.render().catch(() => ({ text: '' }));
-    tell(worker, { says: 'own metrics', request, text });
+    void tell(worker, { says: 'own metrics', request, text });
   }
 
   return {
     ...own,
     async render() {
-      const text = await questions.ask((request) => tell(worker, { says: 'metrics wanted', request }));
+      const text = await questions.ask((request) => void tell(worker, { says: 'metrics wanted', request }));
       return text === undefined ? await own.render() : { contentType: CONTENT_TYPE, text };
     },
   };
 }
 
-function tell(worker: Worker, message: FromProcess): void {
-  if (worker.isConnected()) worker.send(message, undefined, () => undefined);
+/** Resolves when it is sent, or cannot be. */
+function tell(worker: Worker, message: FromProcess): Promise<void> {
+  return new Promise((resolve) => {
+    if (worker.isConnected()) worker.send(message, undefined, () => resolve());
+    else resolve();
+  });
 }

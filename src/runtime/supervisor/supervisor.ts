@@ -11,6 +11,8 @@ export interface SupervisedProcess {
   readonly ready: Promise<void>;
   /** Resolves when it is gone, however it came to that. */
   readonly ended: Promise<ProcessEnd>;
+  /** What it has said of why it cannot serve; undefined: nothing. */
+  trouble(): string | undefined;
   /** Asks it to finish what it has begun, and to end with 0. */
   drain(): void;
   /** Ends it as it is. */
@@ -122,7 +124,9 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
     launched.kill();
     const why =
       end === 'late' ? `did not serve within ${READY_MS / 1000} s` : `ended with ${describeEnd(end)}`;
-    throw new ProcessNotReady(`process ${slot.number} ${why} before it was ready`);
+    const trouble = launched.trouble();
+    const reason = trouble === undefined ? '' : `: ${trouble}`;
+    throw new ProcessNotReady(`process ${slot.number} ${why} before it was ready${reason}`);
   }
 
   async function withinMs<T, const Late>(ms: number, work: Promise<T>, late: Late): Promise<T | Late> {

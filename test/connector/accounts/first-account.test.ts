@@ -5,7 +5,6 @@ import {
   readAccount,
   readAccounts,
 } from '../../../src/connector/accounts/account-store.ts';
-import { ensureFirstAccount } from '../../../src/connector/accounts/first-account.ts';
 import { resealSecrets } from '../../../src/connector/accounts/reseal.ts';
 import { createSubscriptionSecrets } from '../../../src/connector/accounts/subscription-secrets.ts';
 import { Deadline } from '../../../src/runtime/clock/deadline.ts';
@@ -17,6 +16,7 @@ import {
   SealingError,
 } from '../../../src/runtime/sealing/key-ring.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
+import { configureAccount } from '../support/configure-account.ts';
 import { openConnectorDatabase } from '../support/event-fixtures.ts';
 
 const service = { baseUrl: 'https://service.example/api/v1', apiKey: 'canary-key-1' };
@@ -38,7 +38,7 @@ beforeEach(async () => {
 });
 
 const ensure = (options: { service?: typeof service; webhookSecret?: string }, ring = keyRing) =>
-  ensureFirstAccount({ database, keyRing: ring, clock, ...options });
+  configureAccount({ database, keyRing: ring, clock, ...options });
 
 async function secretsInUse(ring = keyRing): Promise<unknown[]> {
   const secrets = createSubscriptionSecrets({ database, keyRing: ring, clock });

@@ -387,18 +387,13 @@ describe('the document', () => {
 });
 
 describe('probes', () => {
-  it('tell what is not at hand', async () => {
-    expect(healthAnswer.parse((await get('/readyz')).body)).toEqual({
-      ok: true,
-      checks: { database: true, queue: true },
-    });
+  it('tell that something is not at hand, and not what', async () => {
+    expect(healthAnswer.strict().parse((await get('/readyz')).body)).toEqual({ ok: true });
     running.queues.failing = true;
     const answer = await get('/readyz');
     running.queues.failing = false;
-    expect(answer).toMatchObject({
-      status: 503,
-      body: { ok: false, checks: { database: true, queue: false } },
-    });
+    expect(answer).toMatchObject({ status: 503, body: { ok: false } });
+    expect(Object.keys(answer.body)).toEqual(['ok']);
     expect((await get('/healthz')).body).toEqual({ ok: true });
   });
 

@@ -111,6 +111,7 @@ describe("the app's webhook", () => {
 
   it('has its path before anybody consents, and has and keeps a secret once some process was given it', async () => {
     const silent = app({ clientId: 'client-2', webhookSecret: undefined });
+    grants.auth.clientIds.add(silent.clientId);
     const id = appSubscriptionId(silent);
     expect(await secretsOf(silent)).toBeNull();
     const told = await startsWith(silent, WEBHOOK_URL);

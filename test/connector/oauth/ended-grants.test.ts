@@ -140,6 +140,7 @@ describe('a process that starts', () => {
       onRefreshEnd: () => undefined,
       onGranted: async () => undefined,
     });
+    await started.candidate.store(grants.world.database);
     await started.start();
     await started.close();
     expect(await accountOf(moved)).toMatchObject({ baseUrl: grants.world.service.baseUrl });

@@ -1,8 +1,5 @@
 import { FIRST_ACCOUNT_ID } from '../../../src/connector/accounts/account-store.ts';
-import {
-  ensureFirstAccount,
-  type FirstAccountOptions,
-} from '../../../src/connector/accounts/first-account.ts';
+import type { FirstAccountOptions } from '../../../src/connector/accounts/first-account.ts';
 import { createPresence, type Presence } from '../../../src/connector/leases/presence.ts';
 import {
   type AccountPollerOptions,
@@ -18,6 +15,7 @@ import { createMetrics } from '../../../src/runtime/metrics/metrics.ts';
 import { createKeyRing, generateSealingKey, type KeyRing } from '../../../src/runtime/sealing/key-ring.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
+import { configureAccount } from './configure-account.ts';
 import { ScriptedService } from './scripted-service.ts';
 
 export const ACCOUNT = FIRST_ACCOUNT_ID;
@@ -82,7 +80,7 @@ export async function openPollBench(): Promise<PollBench> {
     metrics,
     poller,
     configure: (options = {}) =>
-      ensureFirstAccount({
+      configureAccount({
         database,
         keyRing,
         clock,

@@ -41,6 +41,7 @@ export class ScriptedAuthServer {
   onRefreshed: () => void | Promise<void> = () => undefined;
   fault: (fields: URLSearchParams) => TokenFault | undefined = () => undefined;
   clientSecret: string = CLIENT.clientSecret;
+  readonly clientIds = new Set<string | null>([CLIENT.clientId]);
   /** Of the app's webhook, as its registration shows it. */
   webhookSecret = 'app-webhook-secret-1';
   /** What tokens and codes begin with. */
@@ -126,7 +127,7 @@ export class ScriptedAuthServer {
     if (fault === 'reset') return void request.socket.resetAndDestroy();
     if (typeof fault === 'object') return answer(fault.status, fault.body);
     const known =
-      fields.get('client_id') === CLIENT.clientId && fields.get('client_secret') === this.clientSecret;
+      this.clientIds.has(fields.get('client_id')) && fields.get('client_secret') === this.clientSecret;
     const [status, result] = known ? this.#answer(path, fields) : [401, { error: 'invalid_client' }];
     if (fields.get('grant_type') === 'refresh_token' && status === 200) await this.onRefreshed();
     if (fault === 'lost_answer') return void request.socket.resetAndDestroy();

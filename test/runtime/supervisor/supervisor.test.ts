@@ -20,6 +20,7 @@ class FakeProcess implements SupervisedProcess {
   readonly ready = this.#ready.promise;
   readonly ended = this.#ended.promise;
   deaf = false;
+  why: string | undefined;
 
   constructor(number: number, pid: number, tell: (what: string) => void) {
     this.number = number;
@@ -35,6 +36,10 @@ class FakeProcess implements SupervisedProcess {
   end(how: ProcessEnd): void {
     this.tell(`${this.pid} ends with ${how}`);
     this.#ended.resolve(how);
+  }
+
+  trouble(): string | undefined {
+    return this.why;
   }
 
   drain(): void {
@@ -104,6 +109,16 @@ describe('a start', () => {
       'process 1 ended with exit code 1 before it was ready',
     );
     expect(processes).toHaveLength(1);
+  });
+
+  it('says what the first process has said of why it cannot serve', async () => {
+    birth = (born) => {
+      born.why = 'SERVICE_API_KEY is refused by the service.';
+      born.end(2);
+    };
+    await expect(supervise(3).start()).rejects.toThrow(
+      'process 1 ended with exit code 2 before it was ready: SERVICE_API_KEY is refused by the service.',
+    );
   });
 
   it('gives up on a process that does not come to serve', async () => {

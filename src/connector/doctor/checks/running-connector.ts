@@ -25,7 +25,7 @@ export const runningConnector: Check<Facts> = {
         advice: ['Set CONNECTOR_PORT to a port of its own, here and in the settings of the connector.'],
       });
     }
-    if (!health.data.ok) return judgeUnready(origin, health.data.checks ?? {});
+    if (!health.data.ok) return judgeUnready(origin);
     if (apiToken === undefined)
       return ok('It runs and is ready.', { evidence: [`GET ${origin}/readyz: 200.`] });
     return await judgeToken(origin, apiToken, signal);
@@ -45,11 +45,12 @@ function judgeSilence(origin: string, error: unknown): Finding {
   });
 }
 
-function judgeUnready(origin: string, checks: Readonly<Record<string, boolean>>): Finding {
-  const failing = Object.keys(checks).filter((name) => checks[name] === false);
-  return problem(`The connector runs, but does not reach its ${failing.join(' and ')}.`, {
-    evidence: [`GET ${origin}/readyz answers 503: ${failing.join(', ')} false.`],
-    advice: ['See what is said above about database and queues; its log tells what it tries.'],
+function judgeUnready(origin: string): Finding {
+  return problem('The connector runs, but is not ready.', {
+    evidence: [`GET ${origin}/readyz answers 503.`],
+    advice: [
+      'It does not reach its database or its queues, the service has not taken its settings, or the webhook was never registered. See what is said here about each of them; its log says which it is.',
+    ],
   });
 }
 

@@ -1,0 +1,249 @@
+import type { Clock } from '../../runtime/clock/clock.ts';
+import { ConfigurationError, type ConfigurationProblem } from '../../runtime/config/configuration-error.ts';
+import type { Database, Queryable } from '../../runtime/database/database.ts';
+import type { Logger } from '../../runtime/logger/logger.ts';
+import { equalSecrets } from '../../runtime/sealing/equal-secrets.ts';
+
+/** What a call has shown about settings. */
+export type Verdict =
+  | { readonly kind: 'accepted' }
+  /** They are wrong: the service refuses them, or there is no service. */
+  | { readonly kind: 'refused'; readonly problem: ConfigurationProblem }
+  /** It says nothing about them: nobody answers, or the service fails. */
+  | {
+      readonly kind: 'undecided';
+      readonly problem: ConfigurationProblem;
+      readonly retryAfterMs: number | null;
+    };
+
+/** What the settings of this process name for a subject, and how it is tried and put in place. */
+export interface Candidate {
+  /** An account of the settings, or the subscription of an OAuth app. */
+  readonly subject: string;
+  /** The settings that name it, for people. */
+  readonly setting: string;
+  /** SHA-256 over all that is named. */
+  readonly digest: string;
+  /** What all processes use now; null: nothing. `refused`: the service refuses it. Throws as `query` does. */
+  readonly inUse: (db: Queryable) => Promise<{ readonly digest: string; readonly refused: boolean } | null>;
+  /** One attempt at the service. Throws nothing of the service. */
+  readonly attempt: (signal: AbortSignal) => Promise<Verdict>;
+  /** Puts it in place for all processes. */
+  readonly store: (tx: Queryable) => Promise<void>;
+}
+
+/** Whether this process may work with what its settings name. */
+export interface Admission {
+  /** True once it may. It never becomes false again. */
+  readonly isAdmitted: boolean;
+  /** Resolves once it may. Rejects with a `ConfigurationError` when the service refuses what is named. */
+  readonly admitted: Promise<void>;
+  /**
+   * Looks once, and says to the others what is named here. Call it every 10 s. Throws what the database throws, and
+   * a `ConfigurationError` if the service refuses what is named while this process was not admitted.
+   */
+  look(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface AdmissionOptions {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** What no process has named for so long is named by none that runs: each names its own every 10 s. */
+const SILENT_MS = 35_000;
+const FORGET_MS = 90 * 24 * 3_600_000;
+const FIRST_RETRY_MS = 1_000;
+const LONGEST_RETRY_MS = 30_000;
+/** A process that works with what others name tries its own refused one again after this. */
+const REFUSED_RETRY_MS = 5 * 60_000;
+
+const ADMITTED: Admission = {
+  isAdmitted: true,
+  admitted: Promise.resolve(),
+  look: () => Promise.resolve(),
+  close: () => Promise.resolve(),
+};
+
+interface Named {
+  readonly digest: string;
+  readonly acceptedAt: number | null;
+  readonly namedAt: number;
+}
+
+/**
+ * Decides over what the settings of this process name, so that a mistake stays in the process that makes it. What is
+ * in use already is not tried: a fleet starts while the service is down. Anything else is tried before it replaces
+ * what is in use: refused, it replaces nothing and this process does not work; undecided, it is tried again and the
+ * process waits.
+ *
+ * Of several values that the service takes, the one that was put in place last is used by all processes. One that
+ * was replaced comes back only when the service refuses its successor, or when no running process names the successor
+ * any more. So processes with the old and the new value of a rotation, started in any order, never take turns.
+ * Without a candidate, everything is admitted.
+ */
+export function createAdmission(
+  { database, clock, logger }: AdmissionOptions,
+  candidate: Candidate | undefined,
+): Admission {
+  return candidate === undefined ? ADMITTED : createTrial({ database, clock, logger }, candidate);
+}
+
+function createTrial({ database, clock, logger }: AdmissionOptions, candidate: Candidate): Admission {
+  const { subject, digest, setting: named } = candidate;
+  const closing = new AbortController();
+  const admitted = Promise.withResolvers<void>();
+  admitted.promise.catch(() => undefined);
+  let isAdmitted = false;
+  let isFirstLook = true;
+  let refused: ConfigurationError | undefined;
+  let failures = 0;
+  let notBefore = Number.NEGATIVE_INFINITY;
+  let cancelRetry = (): void => undefined;
+  let looking: Promise<void> = Promise.resolve();
+  let toldOfOther = false;
+
+  function admit(): void {
+    isAdmitted = true;
+    failures = 0;
+    admitted.resolve();
+  }
+
+  async function lookOnce(): Promise<void> {
+    if (refused !== undefined || closing.signal.aborted) return;
+    const now = clock.now();
+    const all = await nameSettings(database, { subject, digest, now });
+    const inUse = await candidate.inUse(database);
+    const again = isFirstLook && inUse?.refused === true;
+    isFirstLook = false;
+    const isInUse = inUse !== null && equalSecrets(inUse.digest, digest);
+    if (isInUse && !again) {
+      await noteAccepted(database, subject, digest, now, true);
+      return admit();
+    }
+    const own = all.find((each) => equalSecrets(each.digest, digest));
+    const other = inUse === null ? undefined : all.find((each) => equalSecrets(each.digest, inUse.digest));
+    const isOtherNamed = other !== undefined && now - other.namedAt < SILENT_MS;
+    const wasReplaced = own !== undefined && own.acceptedAt !== null;
+    if (inUse?.refused === false && wasReplaced && isOtherNamed) {
+      if (!toldOfOther) logger.warn({ setting: named }, OTHER_IS_USED);
+      toldOfOther = true;
+      return admit();
+    }
+    if (clock.elapsed() >= notBefore) await decide(isInUse);
+  }
+
+  async function decide(isInUse: boolean): Promise<void> {
+    const verdict = await candidate.attempt(closing.signal);
+    if (closing.signal.aborted) return;
+    if (verdict.kind === 'accepted') return await accept();
+    const { setting, problem } = verdict.problem;
+    failures += 1;
+    if (verdict.kind === 'undecided' && !isInUse) {
+      const waitMs = verdict.retryAfterMs ?? Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** (failures - 1));
+      notBefore = clock.elapsed() + waitMs;
+      logger.warn({ setting, delayMs: waitMs }, `${setting} ${problem}`);
+      retryIn(waitMs);
+      return;
+    }
+    if (verdict.kind === 'refused') logger.error({ setting }, `${setting} ${problem}`);
+    if (isInUse) return admit();
+    if (isAdmitted) {
+      notBefore = clock.elapsed() + REFUSED_RETRY_MS;
+      return;
+    }
+    refused = new ConfigurationError([verdict.problem]);
+    admitted.reject(refused);
+    throw refused;
+  }
+
+  async function accept(): Promise<void> {
+    await database.transaction(async (tx) => {
+      await candidate.store(tx);
+      await noteAccepted(tx, subject, digest, clock.now(), false);
+    });
+    logger.info({ setting: named }, 'the service takes what the settings name');
+    toldOfOther = false;
+    admit();
+  }
+
+  function retryIn(ms: number): void {
+    cancelRetry();
+    cancelRetry = clock.after(ms, () => {
+      look().catch((err: unknown) => {
+        if (!(err instanceof ConfigurationError)) {
+          logger.warn({ err, setting: named }, 'the settings could not be tried; trying again soon');
+          retryIn(LONGEST_RETRY_MS);
+        }
+      });
+    });
+  }
+
+  function look(): Promise<void> {
+    const turn = looking.then(lookOnce);
+    looking = turn.catch(() => undefined);
+    return turn;
+  }
+
+  return {
+    get isAdmitted() {
+      return isAdmitted;
+    },
+    admitted: admitted.promise,
+    look,
+    async close() {
+      closing.abort();
+      cancelRetry();
+      await looking;
+    },
+  };
+}
+
+const OTHER_IS_USED =
+  'a newer value than that of these settings is in use, which other processes name; this process works with it too. ' +
+  'Give every process the same settings';
+
+/** Says that a running process names this, and answers all that is named for the subject. */
+async function nameSettings(
+  db: Queryable,
+  { subject, digest, now }: { readonly subject: string; readonly digest: string; readonly now: number },
+): Promise<Named[]> {
+  return await db.query<Named>(
+    `with forgotten as (delete from connector.named_settings where named_at < $4::bigint),
+     named as (
+       insert into connector.named_settings as n (subject, digest, named_at) values ($1, $2, $3::bigint)
+       on conflict (subject, digest) do update set named_at = greatest(n.named_at, excluded.named_at)
+       returning digest, accepted_at, named_at)
+     select digest, accepted_at as "acceptedAt", named_at as "namedAt" from named
+     union all
+     select digest, accepted_at, named_at from connector.named_settings where subject = $1 and digest <> $2`,
+    [subject, digest, now, now - FORGET_MS],
+  );
+}
+
+/** `once`: a time that is there already stays. */
+async function noteAccepted(
+  db: Queryable,
+  subject: string,
+  digest: string,
+  now: number,
+  once: boolean,
+): Promise<void> {
+  await db.query(
+    `update connector.named_settings set accepted_at = $3
+      where subject = $1 and digest = $2 and (not $4::boolean or accepted_at is null)`,
+    [subject, digest, now, once],
+  );
+}
+
+/** The digest that was put in place last for a subject; null: none. */
+export async function readAccepted(db: Queryable, subject: string): Promise<string | null> {
+  const [row] = await db.query<{ digest: string }>(
+    `select digest from connector.named_settings where subject = $1 and accepted_at is not null
+      order by accepted_at desc, digest limit 1`,
+    [subject],
+  );
+  return row?.digest ?? null;
+}

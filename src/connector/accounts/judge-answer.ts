@@ -1,0 +1,51 @@
+import { ServiceError, ServiceRefusal } from '../service-client/service-errors.ts';
+import type { Verdict } from './admission.ts';
+
+const TRIED = 'SERVICE_BASE_URL or SERVICE_API_KEY';
+const STAYS = 'What is stored stays in use.';
+
+/**
+ * What a failed `GET /connections` says about the settings that were tried: the key is refused, no service is at the
+ * address, or nothing. Implements `Authentication` and `Errors`. Throws what is not a failure of the call.
+ */
+export function judgeAnswer(error: unknown, baseUrl: string): Verdict {
+  if (!(error instanceof ServiceError)) throw error;
+  const { status, code, retryAfterMs } = error;
+  const { host } = new URL(baseUrl);
+  if (saysNothing(error)) {
+    const problem =
+      `changed, and what is stored stays in use until the service at ${host} has taken the change. ` +
+      `It ${status === null ? `does not answer (${code})` : `answers ${status} ${code}`}; trying again.`;
+    return { kind: 'undecided', problem: { setting: TRIED, problem }, retryAfterMs };
+  }
+  if (error instanceof ServiceRefusal && (status === 401 || status === 403)) {
+    return { kind: 'refused', problem: { setting: 'SERVICE_API_KEY', problem: explainKey(error, host) } };
+  }
+  return noServiceAt(baseUrl, status);
+}
+
+/** What answers there is something else. */
+export function noServiceAt(baseUrl: string, status: number | null): Verdict {
+  const problem =
+    `leads to no service: GET ${baseUrl}/connections was answered ${status ?? 'with something else'}. ` +
+    `It is the whole base address, /api/v1 included. ${STAYS}`;
+  return { kind: 'refused', problem: { setting: 'SERVICE_BASE_URL', problem } };
+}
+
+/** True when no service answered, or one that fails at the moment. */
+function saysNothing({ status, code }: ServiceError): boolean {
+  if (status === null) return code !== 'unreadable_answer';
+  return status === 408 || status === 429 || status >= 500;
+}
+
+function explainKey({ status, code }: ServiceRefusal, host: string): string {
+  const refused = `is refused by ${host} (${status} ${code})`;
+  switch (code) {
+    case 'ip_not_allowed':
+      return `${refused}: the address of this machine is not on the allow-list of the key. Add it in the developer portal, or name another key. ${STAYS}`;
+    case 'insufficient_scope':
+      return `${refused}: the key lacks the scope messaging.read. Give it the scope in the developer portal, or name another key. ${STAYS}`;
+    default:
+      return `${refused}: it is mistyped, unknown or revoked. Name a key that the service takes. ${STAYS}`;
+  }
+}

@@ -1,0 +1,84 @@
+import { createHash, randomBytes } from 'node:crypto';
+import type { Clock } from '../../runtime/clock/clock.ts';
+import { type Candidate, readAccepted, type Verdict } from '../accounts/admission.ts';
+import { judgeAnswer, noServiceAt } from '../accounts/judge-answer.ts';
+import { createServiceClient } from '../service-client/service-client.ts';
+import { ServiceError, ServiceRefusal } from '../service-client/service-errors.ts';
+import type { AuthorizationServer } from './authorization-server.ts';
+import { appSubscriptionId, type OauthApp } from './oauth-app.ts';
+import { OauthRefusal } from './oauth-errors.ts';
+
+/**
+ * The OAuth app as the settings name it. It is tried without any token of a customer: the service has to refuse a
+ * made-up access token, and the authorization server a made-up refresh token of a client that it knows.
+ */
+export function appCandidate(app: OauthApp, server: AuthorizationServer, clock: Clock): Candidate {
+  const subject = appSubscriptionId(app);
+  return {
+    subject,
+    setting: 'the settings of the OAuth app',
+    digest: digestOf(app),
+    async inUse(db) {
+      const digest = await readAccepted(db, subject);
+      return digest === null ? null : { digest, refused: false };
+    },
+    async attempt(signal) {
+      const service = await tryService(app.baseUrl, clock, signal);
+      return service.kind === 'accepted' ? await tryClient(app, server) : service;
+    },
+    async store(tx) {
+      await tx.query(
+        `update connector.accounts set base_url = $2, credential_version = credential_version + 1
+          where kind = 'oauth' and subscription_id = $1 and base_url is distinct from $2`,
+        [subject, app.baseUrl],
+      );
+    },
+  };
+}
+
+function digestOf({ baseUrl, authUrl, clientId, clientSecret }: OauthApp): string {
+  const all = JSON.stringify([baseUrl, authUrl, clientId, clientSecret]);
+  return createHash('sha256').update(all, 'utf8').digest('base64url');
+}
+
+function madeUp(): string {
+  return randomBytes(32).toString('base64url');
+}
+
+async function tryService(baseUrl: string, clock: Clock, signal: AbortSignal): Promise<Verdict> {
+  try {
+    await createServiceClient({ baseUrl, token: madeUp, clock }).listConnections(signal);
+  } catch (error) {
+    const isRefusal = error instanceof ServiceRefusal && (error.status === 401 || error.status === 403);
+    if (!isRefusal) return judgeAnswer(error, baseUrl);
+    // What stands in the service's place asks for a password in another way.
+    if (error.code === `http_${error.status}`) return noServiceAt(baseUrl, error.status);
+  }
+  return { kind: 'accepted' };
+}
+
+async function tryClient({ authUrl }: OauthApp, server: AuthorizationServer): Promise<Verdict> {
+  try {
+    await server.refresh(madeUp());
+    return { kind: 'accepted' };
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+    return judgeFailure(error, new URL(authUrl).host);
+  }
+}
+
+/** Whatever else a server says of a token that is none, it has taken the client first. */
+function judgeFailure(error: ServiceError, host: string): Verdict {
+  if (error instanceof OauthRefusal) {
+    if (error.error !== 'invalid_client' && error.error !== 'unauthorized_client')
+      return { kind: 'accepted' };
+    const problem = `is refused by ${host} (${error.error}), or SERVICE_CLIENT_ID is not that of the app. Copy both from where the app is registered.`;
+    return { kind: 'refused', problem: { setting: 'SERVICE_CLIENT_SECRET', problem } };
+  }
+  if (error.code === 'oauth_absent') {
+    const problem = `leads to no authorization server: ${host} has no discovery document. It is the address below which /.well-known/oauth-authorization-server lies.`;
+    return { kind: 'refused', problem: { setting: 'SERVICE_AUTH_URL', problem } };
+  }
+  const problem = `changed, and is not used before the authorization server at ${host} has answered (${error.code}); trying again.`;
+  return { kind: 'undecided', problem: { setting: 'SERVICE_AUTH_URL', problem }, retryAfterMs: null };
+}

@@ -1,0 +1,278 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { openCredential, readAccount } from '../../../src/connector/accounts/account-store.ts';
+import type { ConnectorOptions } from '../../../src/connector/connector.ts';
+import { ConfigurationError } from '../../../src/runtime/config/configuration-error.ts';
+import { createLogger } from '../../../src/runtime/logger/logger.ts';
+import { createKeyRing } from '../../../src/runtime/sealing/key-ring.ts';
+import { ConnectorWorld, type RunningConnector } from '../support/running-connector.ts';
+import { ScriptedService } from '../support/scripted-service.ts';
+
+const TYPO = 'msk_typo-of-a-key';
+let world: ConnectorWorld;
+let running: RunningConnector;
+
+beforeEach(async () => {
+  world = await ConnectorWorld.open();
+  world.service.apiKeys.add('key-2');
+  world.service.addConnection('c1');
+  running = await world.start();
+  await running.runPolls();
+});
+afterEach(() => world.close());
+
+const named = (apiKey: string, baseUrl = world.service.baseUrl) => ({ service: { baseUrl, apiKey } });
+const stored = async () => ({
+  key: await openCredential(world.database, createKeyRing([world.sealingKey]), 'default'),
+  baseUrl: (await readAccount(world.database, 'default'))?.baseUrl,
+  version: (await readAccount(world.database, 'default'))?.credentialVersion,
+});
+const isReady = async (connector: RunningConnector) => {
+  const { status, body } = await connector.ask('GET', '/readyz', { token: null });
+  expect(body).toEqual({ ok: status === 200 });
+  return status === 200;
+};
+const problemsOf = async (options: Partial<ConnectorOptions>) => {
+  const error = await world.start(options).then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  expect(error).toBeInstanceOf(ConfigurationError);
+  const { problems, message } = error as ConfigurationError;
+  expect(message).not.toContain(TYPO);
+  return problems.map(({ setting, problem }) => `${setting}: ${problem}`).join('\n');
+};
+const keysSeen = () => new Set(world.service.requests.map(({ headers }) => headers.authorization));
+/** The other processes see that a value was named, or is named no longer. */
+const minutesPass = async (ms = 60_000) => {
+  for (let passed = 0; passed < ms; passed += 10_000) {
+    await world.clock.advance(10_000);
+    await running.connector.settle();
+  }
+};
+/** A log whose lines can be read. */
+function openLog() {
+  let text = '';
+  const write = (line: string): void => {
+    text += line;
+  };
+  return {
+    logger: createLogger({ level: 'info', name: 'test', destination: { write } }),
+    text: () => text,
+  };
+}
+
+describe('a changed API key', () => {
+  it('that the service refuses keeps the process from starting, and the stored one stays', async () => {
+    const before = await stored();
+    expect(await problemsOf(named(TYPO))).toMatch(
+      /^SERVICE_API_KEY: is refused by 127\.0\.0\.1:\d+ \(401 invalid_key\): it is mistyped/,
+    );
+    expect(await problemsOf({ ...named(TYPO), role: 'web' })).toContain('SERVICE_API_KEY');
+    expect(await stored()).toEqual(before);
+    const answer = await running.ask('POST', '/v1/sync', { body: {} });
+    expect(answer.status).toBe(200);
+    expect(await isReady(running)).toBe(true);
+    // One attempt each, by the one call.
+    const tried = world.service.requests.filter(({ headers }) => headers.authorization === `Bearer ${TYPO}`);
+    expect(tried.map(({ method, path }) => `${method} ${path}`)).toEqual([
+      'GET /connections',
+      'GET /connections',
+    ]);
+  });
+
+  it.each([
+    ['ip_not_allowed', /SERVICE_API_KEY: .*\(403 ip_not_allowed\).*allow-list/],
+    ['insufficient_scope', /SERVICE_API_KEY: .*\(403 insufficient_scope\).*messaging\.read/],
+    ['something_new', /SERVICE_API_KEY: .*\(403 something_new\)/],
+  ])('that is answered 403 %s replaces nothing', async (error, says) => {
+    const before = await stored();
+    world.service.fault = ({ headers }) =>
+      headers.authorization === 'Bearer key-2' ? { status: 403, body: { error } } : undefined;
+    expect(await problemsOf(named('key-2'))).toMatch(says);
+    expect(await stored()).toEqual(before);
+  });
+
+  it('that the service takes replaces the stored one in every process', async () => {
+    const next = await world.start(named('key-2'));
+    expect(await stored()).toMatchObject({ key: 'key-2', version: 3 });
+    expect(await isReady(next)).toBe(true);
+    world.service.apiKeys.delete('key-1');
+    await minutesPass(20_000);
+    expect((await running.ask('POST', '/v1/sync', { body: {} })).status).toBe(200);
+  });
+
+  it('of another workspace replaces nothing', async () => {
+    const other = await ScriptedService.start();
+    other.addConnection('of-others');
+    try {
+      const said = await problemsOf(named('key-1', other.baseUrl));
+      expect(said).toContain('SERVICE_API_KEY: is a key of another workspace');
+      expect(await stored()).toMatchObject({ key: 'key-1', baseUrl: world.service.baseUrl });
+    } finally {
+      await other.close();
+    }
+  });
+
+  it('waits while the service fails, uses nothing meanwhile, and is taken when it works again', async () => {
+    const log = openLog();
+    world.service.fault = ({ headers }) =>
+      headers.authorization === 'Bearer key-2' ? { status: 503, body: { error: 'down' } } : undefined;
+    const waiting = await world.start({ ...named('key-2'), logger: log.logger });
+    expect(await isReady(waiting)).toBe(false);
+    expect(await stored()).toMatchObject({ key: 'key-1', version: 2 });
+    expect(log.text()).toMatch(/SERVICE_BASE_URL or SERVICE_API_KEY changed.*answers 503 down; trying again/);
+    waiting.queues.wakes = [];
+    await waiting.queues.run('reconcile', { accountId: 'default' });
+    expect(keysSeen()).toEqual(new Set(['Bearer key-1', 'Bearer key-2']));
+    const calls = world.service.requests.filter(({ headers }) => headers.authorization === 'Bearer key-2');
+    expect(new Set(calls.map(({ path }) => path))).toEqual(new Set(['/connections']));
+    // Webhooks are taken: their secret is the stored one.
+    const event = {
+      event: 'message.status',
+      connection_id: 'c1',
+      message: { id: 'm1', wa_id: null, status: 'sent', timestamp: world.clock.now() },
+    };
+    expect((await waiting.deliver(event, world.secret)).status).toBe(200);
+
+    world.service.fault = () => undefined;
+    await world.clock.advance(2_000);
+    expect(await waiting.connector.untilReady()).toBe(true);
+    expect(await isReady(waiting)).toBe(true);
+    expect(await stored()).toMatchObject({ key: 'key-2', version: 3 });
+  });
+
+  it('that is refused once the service answers again ends the wait', async () => {
+    world.service.fault = ({ headers }) => (headers.authorization === `Bearer ${TYPO}` ? 'reset' : undefined);
+    const waiting = await world.start(named(TYPO));
+    const end = expect(waiting.connector.untilReady()).rejects.toBeInstanceOf(ConfigurationError);
+    world.service.fault = () => undefined;
+    await world.clock.advance(2_000);
+    await end;
+    expect(await isReady(waiting)).toBe(false);
+    const asked = world.service.requests.length;
+    await world.clock.advance(3_600_000);
+    expect(world.service.requests.slice(asked).map(({ headers }) => headers.authorization)).not.toContain(
+      `Bearer ${TYPO}`,
+    );
+  });
+});
+
+describe('a changed base address', () => {
+  it.each([
+    ['404', { status: 404, body: { error: 'not_found' } }],
+    ['302', { status: 302, body: '', headers: { location: 'https://elsewhere.example/' } }],
+    ['200', { status: 200, body: '<html>Welcome</html>' }],
+    ['200', { status: 200, body: { hello: 'world' } }],
+  ])('that is answered %s leads to no service and replaces nothing', async (_status, answer) => {
+    const before = await stored();
+    const elsewhere = await ScriptedService.start();
+    elsewhere.fault = () => answer;
+    try {
+      expect(await problemsOf(named('key-1', elsewhere.baseUrl))).toMatch(
+        /^SERVICE_BASE_URL: leads to no service: .*\/api\/v1 included/,
+      );
+      expect(await stored()).toEqual(before);
+    } finally {
+      await elsewhere.close();
+    }
+  });
+
+  it('where nobody listens is waited for, and the others go on', async () => {
+    const waiting = await world.start(named('key-1', 'http://127.0.0.1:1/api/v1'));
+    expect(await isReady(waiting)).toBe(false);
+    expect(await stored()).toMatchObject({ baseUrl: world.service.baseUrl, version: 2 });
+    expect((await running.ask('POST', '/v1/sync', { body: {} })).status).toBe(200);
+  });
+});
+
+describe('the credential that is stored', () => {
+  it('needs no service at the start of a process', async () => {
+    world.service.fault = () => 'reset';
+    const next = await world.start();
+    expect(await isReady(next)).toBe(true);
+  });
+
+  it('that the service refuses does not keep a process from taking webhooks', async () => {
+    world.service.apiKeys.clear();
+    await running.queues.run('reconcile', { accountId: 'default' });
+    expect(await isReady(await world.start())).toBe(true);
+  });
+
+  it('is tried again at a start after the service had refused it, and goes on if it is good by now', async () => {
+    world.service.apiKeys.clear();
+    await running.queues.run('reconcile', { accountId: 'default' });
+    expect((await running.ask('GET', '/v1/accounts')).body['accounts']).toMatchObject([
+      { state: 'credential_refused' },
+    ]);
+    world.service.apiKeys.add('key-1');
+    await world.start();
+    expect((await running.ask('GET', '/v1/accounts')).body['accounts']).toMatchObject([{ state: 'active' }]);
+  });
+});
+
+describe('processes with the old and the new key of a rotation', () => {
+  it('never take turns: the newer one stays, whoever starts again', async () => {
+    const newer = await world.start(named('key-2'));
+    expect(await stored()).toMatchObject({ key: 'key-2', version: 3 });
+    const log = openLog();
+    const old = await world.start({ ...named('key-1'), logger: log.logger });
+    await world.start(named('key-2'));
+    await world.start(named('key-1'));
+    await minutesPass();
+    expect(await stored()).toMatchObject({ key: 'key-2', version: 3 });
+    expect([await isReady(old), await isReady(newer)]).toEqual([true, true]);
+    expect(log.text()).toContain('Give every process the same settings');
+  });
+
+  it('use the older one again when the service refuses the newer one', async () => {
+    const newer = await world.start(named('key-2'));
+    world.service.apiKeys.delete('key-2');
+    await newer.queues.run('reconcile', { accountId: 'default' });
+    await minutesPass(20_000);
+    await expect.poll(stored).toMatchObject({ key: 'key-1', version: 4 });
+    expect((await newer.ask('POST', '/v1/sync', { body: {} })).status).toBe(200);
+  });
+
+  it('use the older one again when it is named by all of them', async () => {
+    const newer = await world.start(named('key-2'));
+    await newer.stop();
+    await minutesPass(20_000);
+    expect(await stored()).toMatchObject({ key: 'key-2' });
+    await minutesPass(30_000);
+    await expect.poll(stored).toMatchObject({ key: 'key-1', version: 4 });
+  });
+});
+
+describe('a first registration', () => {
+  it('is in place before a process is ready', async () => {
+    const fresh = await ConnectorWorld.open();
+    try {
+      fresh.service.fault = ({ path }) => (path === '/webhook' ? { status: 503, body: {} } : undefined);
+      const first = await fresh.start();
+      expect(await isReady(first)).toBe(false);
+      fresh.service.fault = () => undefined;
+      await expect
+        .poll(async () => {
+          await fresh.clock.advance(5_000);
+          return await isReady(first);
+        })
+        .toBe(true);
+      // Ready from the first moment on, although the service is away.
+      fresh.service.fault = () => 'reset';
+      expect(await isReady(await fresh.start())).toBe(true);
+    } finally {
+      await fresh.close();
+    }
+  });
+
+  it('is not waited for where nothing is registered', async () => {
+    const fresh = await ConnectorWorld.open();
+    try {
+      const options: { webhookPublicUrl?: string } = {};
+      const polling = await fresh.start({ ...options, webhookPublicUrl: undefined as unknown as string });
+      expect(await isReady(polling)).toBe(true);
+    } finally {
+      await fresh.close();
+    }
+  });
+});
