@@ -23,7 +23,7 @@ export interface Pace {
   readonly rounds: number;
 }
 
-const BENCHES = ['ingest', 'delivery', 'isolation', 'reconcile', 'pages'] as const;
+const BENCHES = ['ingest', 'delivery', 'isolation', 'reconcile', 'postgres', 'pages'] as const;
 export type BenchName = (typeof BENCHES)[number];
 
 /**
@@ -35,6 +35,7 @@ const PACES: Readonly<Record<BenchName, Pace>> = {
   delivery: { seconds: 5, rounds: 3 },
   isolation: { seconds: 2, rounds: 15 },
   reconcile: { seconds: 0, rounds: 3 },
+  postgres: { seconds: 5, rounds: 3 },
   pages: { seconds: 5, rounds: 3 },
 };
 
@@ -44,14 +45,15 @@ export function paceOf(args: BenchArguments, name: BenchName): Pace {
 }
 
 /** What runs when nothing is named. `pages` is left out: its large database takes minutes to make. */
-const USUAL: readonly BenchName[] = ['ingest', 'delivery', 'isolation', 'reconcile'];
+const USUAL: readonly BenchName[] = ['ingest', 'delivery', 'isolation', 'reconcile', 'postgres'];
 
-export const HELP = `Usage: npm run bench [-- ingest | delivery | isolation | reconcile | pages …] [options]
+export const HELP = `Usage: npm run bench [-- ingest | delivery | isolation | reconcile | postgres | pages …] [options]
 
   ingest      webhook events stored per second, beside three other receivers
   delivery    webhook events delivered per second, beside a bare loop
   isolation   how long deliveries of one account take beside an account whose receiver never answers
   reconcile   messages of a fresh account stored per second, beside a bare client that walks the same pages
+  postgres    what an event costs the distribution's Postgres, beside the one from npm
   pages       what a page of messages costs with many stored, beside one with few
   (none)      all but pages
 

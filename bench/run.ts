@@ -4,6 +4,8 @@ import { type BenchArguments, type BenchName, HELP, paceOf, readArguments } from
 import { type BenchContext, createContext } from './context.ts';
 import { reportDelivery } from './delivery/delivery-report.ts';
 import { measureDelivery } from './delivery/measure-delivery.ts';
+import { reportEngines } from './engines/engines-report.ts';
+import { measureEngines } from './engines/measure-engines.ts';
 import { reportIngest } from './ingest/ingest-report.ts';
 import { measureIngest } from './ingest/measure-ingest.ts';
 import { reportIsolation } from './isolation/isolation-report.ts';
@@ -42,6 +44,7 @@ async function runBenches(args: BenchArguments, signal: AbortSignal): Promise<Be
     const delivery = delivered === undefined ? undefined : reportDelivery(delivered);
     const isolation = await run('isolation', measureIsolation);
     const reconcile = await run('reconcile', measureReconcile);
+    const engines = await run('postgres', measureEngines);
     const pages = await run('pages', loadAndMeasurePages);
     const contenders = [...(ingest?.contenders ?? []), ...(delivery?.contenders ?? [])];
     return {
@@ -52,11 +55,13 @@ async function runBenches(args: BenchArguments, signal: AbortSignal): Promise<Be
       ...(delivery === undefined ? {} : { delivery }),
       ...(isolation === undefined ? {} : { isolation: reportIsolation(isolation) }),
       ...(reconcile === undefined ? {} : { reconcile: reportReconcile(reconcile) }),
+      ...(engines === undefined ? {} : { engines: reportEngines(engines) }),
       ...(pages === undefined ? {} : { pages: reportPages(pages) }),
       broken: [
         ...contenders.flatMap(({ name, broken }) => broken.map((reason) => `${name}: ${reason}`)),
         ...(isolation?.broken ?? []),
         ...(reconcile?.broken ?? []),
+        ...(engines?.broken ?? []),
         ...(pages?.broken ?? []),
       ],
     };

@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import postgres from 'postgres';
 import type { Clock } from '../../src/runtime/clock/clock.ts';
+import type { Binaries } from '../../src/runtime/database/embedded/locate-binaries.ts';
 import { startEmbeddedPostgres } from '../../src/runtime/database/embedded.ts';
 import type { Logger } from '../../src/runtime/logger/logger.ts';
 
@@ -27,9 +28,18 @@ export interface PostgresSettings {
 /** On the project's disk: a system's temporary folder may lie in memory, where fsync costs nothing. */
 const DATA_FOLDER = fileURLToPath(new URL('../../.data/', import.meta.url));
 
-/** Uses `TEST_DATABASE_URL` if it is set; otherwise starts the embedded Postgres in a temporary folder. */
-export async function openBenchPostgres(options: { clock: Clock; logger: Logger }): Promise<BenchPostgres> {
-  const given = process.env['TEST_DATABASE_URL'];
+export interface BenchPostgresOptions {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** What to start. Default: nothing where `TEST_DATABASE_URL` names a server, else what npm installed. */
+  readonly programs?: 'npm' | Binaries;
+  /** Of the server that is started. */
+  readonly settings?: Readonly<Record<string, string>>;
+}
+
+/** Uses `TEST_DATABASE_URL` if it is set; otherwise, or if told what to start, starts a server in a temporary folder. */
+export async function openBenchPostgres(options: BenchPostgresOptions): Promise<BenchPostgres> {
+  const given = options.programs === undefined ? process.env['TEST_DATABASE_URL'] : undefined;
   const server =
     given === undefined ? await startTemporary(options) : { url: given, stop: async () => undefined };
   const sql = postgres(server.url, { max: 1, onnotice: () => undefined });
@@ -61,15 +71,21 @@ export async function openBenchPostgres(options: { clock: Clock; logger: Logger 
   }
 }
 
-async function startTemporary(options: {
-  clock: Clock;
-  logger: Logger;
-}): Promise<{ url: string; stop(): Promise<void> }> {
+async function startTemporary(
+  options: BenchPostgresOptions,
+): Promise<{ url: string; stop(): Promise<void> }> {
+  const { clock, logger, programs = 'npm', settings = {} } = options;
   await mkdir(DATA_FOLDER, { recursive: true });
   const dataDir = await mkdtemp(`${DATA_FOLDER}bench-`);
   const remove = (path: string): Promise<void> => rm(path, { recursive: true, force: true });
   try {
-    const server = await startEmbeddedPostgres({ dataDir, ...options });
+    const server = await startEmbeddedPostgres({
+      dataDir,
+      clock,
+      logger,
+      settings,
+      ...(programs === 'npm' ? {} : { binaries: programs }),
+    });
     return {
       url: server.url,
       async stop() {

@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import type { BenchName, Pace } from '../arguments.ts';
 import type { DeliveryReport } from '../delivery/delivery-report.ts';
+import type { EnginesReport } from '../engines/engines-report.ts';
 import type { IngestReport } from '../ingest/ingest-report.ts';
 import type { IsolationReport } from '../isolation/isolation-report.ts';
 import type { PagesReport } from '../pages/pages-report.ts';
@@ -17,6 +18,7 @@ export interface BenchReport {
   readonly delivery?: DeliveryReport;
   readonly isolation?: IsolationReport;
   readonly reconcile?: ReconcileReport;
+  readonly engines?: EnginesReport;
   readonly pages?: PagesReport;
   /** What went wrong; the exit code is 1 if there is anything. */
   readonly broken: readonly string[];

@@ -1,3 +1,4 @@
+import type { EnginesReport } from '../engines/engines-report.ts';
 import type { IsolationReport } from '../isolation/isolation-report.ts';
 import type { PagesReport } from '../pages/pages-report.ts';
 import type { ReconcileReport, WalkCost } from '../reconcile/reconcile-report.ts';
@@ -9,7 +10,7 @@ type Row = readonly string[];
 
 /** Writes a report for people: ratios first, then the figures behind them. */
 export function writeReport(report: BenchReport): string {
-  const { machine, postgres, ingest, delivery, isolation, reconcile, pages } = report;
+  const { machine, postgres, ingest, delivery, isolation, reconcile, engines, pages } = report;
   const lines = [
     `${machine.cores} cores, ${machine.platform}, Node ${machine.node}, Postgres ${postgres.version}` +
       ` (fsync ${postgres.fsync}, synchronous_commit ${postgres.synchronousCommit})`,
@@ -49,6 +50,7 @@ export function writeReport(report: BenchReport): string {
   }
   if (isolation !== undefined) lines.push(...writeIsolation(isolation));
   if (reconcile !== undefined) lines.push(...writeReconcile(reconcile));
+  if (engines !== undefined) lines.push(...writeEngines(engines));
   if (pages !== undefined) lines.push(...writePages(pages));
   if (report.broken.length > 0) lines.push('', ...report.broken.map((reason) => `BROKEN  ${reason}`));
   return `${lines.join('\n')}\n`;
@@ -102,6 +104,24 @@ function writeIsolation({ ratios, accounts, held }: IsolationReport): string[] {
       ...accounts.map((one) => [one.title, spread(one.p50Ms, 1), spread(one.p99Ms, 1)]),
     ]),
     `connections held by the black hole: ${spread(held, 0)}`,
+  ];
+}
+
+function writeEngines({ ratios, engines, compiled, notMeasured }: EnginesReport): string[] {
+  if (notMeasured !== undefined) return ['', `not measured: postgres (${notMeasured})`];
+  return [
+    '',
+    ...ratioTable('postgres', ratios),
+    '',
+    ...table([
+      ['Postgres', 'µs of it for an event', 'events per second'],
+      ...engines.map((one) => [
+        `${one.title}, ${one.version}`,
+        spread(one.microseconds, 0),
+        spread(one.eventsPerSecond, 0),
+      ]),
+    ]),
+    `statements compiled: ${compiled}`,
   ];
 }
 

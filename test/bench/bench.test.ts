@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { describe, expect, inject, it } from 'vitest';
 import type { BenchReport } from '../../bench/report/report.ts';
+import { INSTALLED_POSTGRES_MISSING } from '../support/own-postgres.ts';
 
 const RUN = new URL('../../bench/run.ts', import.meta.url).pathname;
 const GENEROUS_MS = 240_000;
@@ -91,6 +92,20 @@ describe('reconcile', { timeout: GENEROUS_MS }, () => {
     expect(reconcile?.rows).toHaveLength(15);
     expect(reconcile?.rows.filter(({ expected }) => expected === 450)).toHaveLength(9);
     for (const { expected, found } of reconcile?.rows ?? []) expect(found).toBe(expected);
+  });
+});
+
+describe('postgres', { timeout: GENEROUS_MS }, () => {
+  const missing = INSTALLED_POSTGRES_MISSING;
+  const title = `tells what an event costs each, and that nothing is compiled${missing === undefined ? '' : ` (skipped: ${missing})`}`;
+  it.skipIf(missing !== undefined)(title, async () => {
+    const { broken, engines } = await benchReport('postgres', '--seconds', '1', '--rounds', '1');
+
+    expect(broken).toEqual([]);
+    expect(engines?.compiled).toBe(0);
+    expect(engines?.engines.map((one) => one.title)).toEqual(['from npm', "the distribution's"]);
+    for (const { microseconds } of engines?.engines ?? []) expect(microseconds.min).toBeGreaterThan(0);
+    expect(engines?.ratios).toMatchObject([{ target: { below: 1.3 } }]);
   });
 });
 
