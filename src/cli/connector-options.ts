@@ -96,6 +96,7 @@ export function connectorOptions(
     webhookPublicUrl: settings.WEBHOOK_PUBLIC_URL,
     webhookSecret: settings.WEBHOOK_SECRET?.reveal(),
     reconcileIntervalMs: settings.RECONCILE_INTERVAL_MS,
+    trustedProxies: settings.CONNECTOR_TRUSTED_PROXIES,
     inboxRetentionDays: settings.INBOX_RETENTION_DAYS,
     handlersModule: role === 'web' ? undefined : settings.CONNECTOR_HANDLERS,
   };

@@ -4,7 +4,7 @@ import type { ChangeHandlers } from '../connector/handover/handlers.ts';
 import type { OauthApp } from '../connector/oauth/oauth-app.ts';
 import type { Clock } from '../runtime/clock/clock.ts';
 import { type Database, openDatabase } from '../runtime/database/database.ts';
-import { startHttpServer } from '../runtime/http-server/http-server.ts';
+import { type HttpLimits, startHttpServer } from '../runtime/http-server/http-server.ts';
 import type { Logger } from '../runtime/logger/logger.ts';
 import type { Metrics } from '../runtime/metrics/metrics.ts';
 import { openQueues } from '../runtime/queue/open-queues.ts';
@@ -27,6 +27,8 @@ export interface RunConnectorOptions {
   readonly oauth?: OauthApp | undefined;
   readonly webhookPublicUrl?: string | undefined;
   readonly webhookSecret?: string | undefined;
+  /** Addresses and CIDR ranges of proxies in front, whose `X-Forwarded-For` is believed. */
+  readonly trustedProxies?: readonly string[] | undefined;
   readonly reconcileIntervalMs: number;
   readonly inboxRetentionDays: number;
   /** The CRM's own code, called with each change. */
@@ -50,6 +52,13 @@ export interface RunConnectorOptions {
 
 /** Two commits at a time, a look at the secrets, and one to spare. */
 const RECEIVER_CONNECTIONS = 4;
+
+/** A sender needs one connection for each delivery that is under way; whoever needs more is a proxy to be named. */
+const HTTP_LIMITS: Partial<HttpLimits> = {
+  headersTimeoutMs: 5_000,
+  checkIntervalMs: 1_000,
+  maxPerAddress: 1_024,
+};
 
 /** A connector that listens and works. */
 export interface RunningConnector {
@@ -116,6 +125,9 @@ export async function runConnector(options: RunConnectorOptions): Promise<Runnin
     if (options.sharesPort === true) await connector.untilAdmitted();
     const server = await startHttpServer({
       app: connector.app,
+      limits: HTTP_LIMITS,
+      trustedProxies: options.trustedProxies,
+      closesStrangers: true,
       host: options.host,
       port: options.port,
       portSetting: options.portSetting ?? 'CONNECTOR_PORT',

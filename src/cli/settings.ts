@@ -1,6 +1,6 @@
 import { ALL_RIGHTS_NAME } from '../connector/api/token-guard.ts';
 import { RIGHTS, type Right } from '../contract/connector/rights.ts';
-import { isAddressRange } from '../platform/credentials/address-allowlist.ts';
+import { isAddressRange } from '../runtime/addresses/address-ranges.ts';
 import type { Environment } from '../runtime/config/read-settings.ts';
 import { findWeakness, Secret } from '../runtime/config/secret.ts';
 import * as setting from '../runtime/config/setting.ts';
@@ -74,6 +74,16 @@ function readSealingKeyEntry(item: string, before: readonly Secret[]): setting.R
   if (problem !== undefined) return { problem: `a key that is ${problem}` };
   if (before.some((other) => equalSecrets(other.reveal(), item))) return { problem: 'the same key twice' };
   return { entry: new Secret(item) };
+}
+
+function trustedProxies(server: string) {
+  return setting.list({
+    description: `Proxies in front of ${server} whose X-Forwarded-For is believed; the address of a caller is the rightmost one that is none of them`,
+    accepts: isAddressRange,
+    allowed: 'one or more IPv4 or IPv6 addresses or CIDR ranges, separated by commas',
+    unset: 'X-Forwarded-For is ignored',
+    example: '10.0.0.0/8,fd00::/8',
+  });
 }
 
 /** Where polling may be set to; tests of a whole process need it faster (`NODE_ENV=test`). */
@@ -186,6 +196,7 @@ export function connectorSettings(env: Environment) {
       least: LEAST_WEBHOOK_SECRET,
       unset: 'polling alone brings the events of OAuth accounts; npm start uses that of its own app',
     }),
+    CONNECTOR_TRUSTED_PROXIES: trustedProxies('the connector'),
     INBOX_RETENTION_DAYS: setting.integer({
       description: 'How long the raw inbox is kept',
       unit: 'days',
@@ -207,14 +218,7 @@ export function platformSettings() {
       unset: 'the same server as DATABASE_URL, in a schema of its own',
       example: 'postgres://user:password@127.0.0.1:5432/platform',
     }),
-    PLATFORM_TRUSTED_PROXIES: setting.list({
-      description:
-        'Proxies in front of the platform whose X-Forwarded-For is believed; the address of a caller is the rightmost one that is none of them',
-      accepts: isAddressRange,
-      allowed: 'one or more IPv4 or IPv6 addresses or CIDR ranges, separated by commas',
-      unset: 'X-Forwarded-For is ignored',
-      example: '10.0.0.0/8,fd00::/8',
-    }),
+    PLATFORM_TRUSTED_PROXIES: trustedProxies('the platform'),
     PLATFORM_TUNNEL_TARGETS: setting.list({
       description:
         'Where tunnels of the sandbox (PUT /sandbox/v1/hosts/{host}) may lead besides this machine, a receiver in another container for example',

@@ -28,7 +28,7 @@ export interface AuditFacts {
   readonly id?: string | undefined;
   /** `ok`, or the code of the refusal. */
   readonly result: string;
-  /** Address of the socket; behind a proxy that of the proxy. */
+  /** The address of the client; of IPv6 its network of 64 bits, behind a proxy that is not named that of the proxy. */
   readonly address?: string | undefined;
 }
 

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
-import { findEntry, isAddressRange } from '../platform/credentials/address-allowlist.ts';
 import type { TunnelHosts } from '../platform/webhooks/tunnel-hosts.ts';
 import { isPublicName } from '../platform/webhooks/webhook-url.ts';
+import { findEntry, isAddressRange } from '../runtime/addresses/address-ranges.ts';
 import { isLoopbackHost } from '../runtime/http-server/loopback.ts';
 import { SandboxError } from './sandbox-error.ts';
 

@@ -39,7 +39,14 @@ async function start({ databaseUrl, secret }: ServerSetup): Promise<Running> {
     reconcileIntervalMs: 45_000,
     inboxRetentionDays: 30,
   });
-  const server = await startHttpServer({ app: connector.app, host: '127.0.0.1', port: 0, logger, clock });
+  const server = await startHttpServer({
+    app: connector.app,
+    host: '127.0.0.1',
+    port: 0,
+    closesStrangers: true,
+    logger,
+    clock,
+  });
   await connector.start();
   return {
     connector,

@@ -1,10 +1,10 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { NextFunction, Request, Response } from 'express';
-import ipaddr from 'ipaddr.js';
 import { CONNECTOR_ENDPOINTS, type ConnectorEndpointName } from '../../contract/connector/endpoints.ts';
 import { CONNECTOR_ERRORS } from '../../contract/connector/errors.ts';
 import type { Right } from '../../contract/connector/rights.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
+import { clientAddress, vouchFor } from '../../runtime/http-server/connections.ts';
 import type { Audit } from '../audit.ts';
 
 /** A bearer token of the connector's API, and what it may do. Several may be valid at once. */
@@ -83,7 +83,7 @@ export function createTokenGuard(options: {
   }
 
   function refuse(request: Request, response: Response, asked: string, isGuess: boolean): void {
-    const address = request.socket.remoteAddress;
+    const address = clientAddress(request);
     const result = isGuess ? 'unknown_token' : 'no_token';
     audit.note('token.refused', { what: asked, result, address });
     const answer = (): void => {
@@ -91,7 +91,7 @@ export function createTokenGuard(options: {
       const message = 'Authorization: needs the bearer token of this connector.';
       response.status(CONNECTOR_ERRORS.unauthorized.status).json({ error: 'unauthorized', message });
     };
-    if (!isGuess || !isOverdone(networkOf(address)) || released || held.size >= MOST_HELD) answer();
+    if (!isGuess || !isOverdone(address) || released || held.size >= MOST_HELD) answer();
     else hold(response, answer);
   }
 
@@ -117,6 +117,7 @@ export function createTokenGuard(options: {
     const given = BEARER.exec(request.get('authorization') ?? '')?.[1];
     const token = given === undefined ? undefined : find(given);
     if (token === undefined) refuse(request, response, asked, given !== undefined);
+    else vouchFor(request, response);
     response.locals[CALLER] = token;
     return token;
   }
@@ -138,7 +139,7 @@ export function createTokenGuard(options: {
           next();
           return;
         }
-        const address = request.socket.remoteAddress;
+        const address = clientAddress(request);
         audit.note('token.lacks_right', {
           who: token.name,
           what: asked,
@@ -159,13 +160,4 @@ export function createTokenGuard(options: {
 /** Hashed, so that neither the content nor the length of a token shows in the time taken. */
 function hash(text: string): Buffer {
   return createHash('sha256').update(text, 'utf8').digest();
-}
-
-/** One address of IPv4; of IPv6 the network of 64 bits, since whoever has one has all of it. */
-function networkOf(remote = ''): string {
-  if (!ipaddr.isValid(remote)) return 'unknown';
-  const address = ipaddr.process(remote);
-  return address.kind() === 'ipv4'
-    ? address.toString()
-    : `${address.toNormalizedString().split(':').slice(0, 4).join(':')}::/64`;
 }

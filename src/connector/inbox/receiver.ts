@@ -3,6 +3,7 @@ import { HEADERS } from '../../contract/service/headers.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { Deadline } from '../../runtime/clock/deadline.ts';
 import { type Database, isConnectionFailure } from '../../runtime/database/database.ts';
+import { clientAddress, vouchFor } from '../../runtime/http-server/connections.ts';
 import { createMemoryBudget, type Share } from '../../runtime/http-server/memory-budget.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { Metrics } from '../../runtime/metrics/metrics.ts';
@@ -58,6 +59,8 @@ const UNREAD_BYTES = 65_536;
 interface Visit {
   readonly deadline: Deadline;
   readonly share: Share;
+  /** Its signature is good. */
+  readonly vouch: () => void;
   /** What it is refused with when its time ends now. */
   late: Refusal;
 }
@@ -190,6 +193,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       if (!signature.valid) return signature.reason;
       visit.late = 'unavailable';
       share.leave();
+      visit.vouch();
       const { timestamp: signedAt, secretVersion } = signature;
       const receivedAt = clock.now();
       metrics.signedAgo(receivedAt - signedAt);
@@ -241,7 +245,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       logger.debug({ reason: refusal }, 'a request to the webhook receiver was refused');
       const { code, message } = REFUSALS[refusal];
       if (code === 'invalid_signature') {
-        const { remoteAddress: address } = request.socket;
+        const address = clientAddress(request);
         options.audit?.note('webhook.signature_refused', { id: idOf(refusal), result: refusal, address });
       }
       answerRefusal(response, code, message);
@@ -253,8 +257,9 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       visit.late = 'crowded_out';
       deadline.pass();
     };
-    const share = budget.enter(request.socket.remoteAddress ?? '', REQUEST_BYTES, crowdOut);
-    const visit: Visit = { deadline, share, late: 'undecided' };
+    const share = budget.enter(clientAddress(request), REQUEST_BYTES, crowdOut);
+    const vouch = (): void => vouchFor(request, response);
+    const visit: Visit = { deadline, share, vouch, late: 'undecided' };
     // Whatever it waits for: a store that is silent must not decide when the sender hears.
     deadline.onPass(() => answer(visit.late));
     receive(request, path, visit)

@@ -1,5 +1,5 @@
 import express, { type RequestHandler } from 'express';
-import { findEntry } from '../credentials/address-allowlist.ts';
+import { findEntry } from '../../runtime/addresses/address-ranges.ts';
 import { shareWithPages } from '../mcp/browser-rules.ts';
 import type { ToolServer } from '../mcp/tool-server.ts';
 import { MEDIA_PATH } from '../media/media-address.ts';

@@ -1,7 +1,7 @@
 import type { RequestHandler } from 'express';
+import { findEntry } from '../../runtime/addresses/address-ranges.ts';
 import { hostNameOf, isLoopbackHost } from '../../runtime/http-server/loopback.ts';
 import { ASSUMPTIONS } from '../assumptions.ts';
-import { findEntry } from '../credentials/address-allowlist.ts';
 import { PlatformError } from '../platform-error.ts';
 import { refusal, writeAnswer } from './answer.ts';
 

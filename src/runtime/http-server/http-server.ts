@@ -1,12 +1,13 @@
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
-import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
+import { type AddressInfo, Server as NetServer } from 'node:net';
 import type { Clock } from '../clock/clock.ts';
 import type { Logger } from '../logger/logger.ts';
 import { UnderWay } from '../under-way/under-way.ts';
+import { type ConnectionLimits, createConnections } from './connections.ts';
 import { ListenError } from './listen-error.ts';
 
 /** What a client may take of the server, in milliseconds, bytes and sockets. */
-export interface HttpLimits {
+export interface HttpLimits extends ConnectionLimits {
   /** From the first byte of a request to the end of its headers. */
   readonly headersTimeoutMs: number;
   /** From the first byte of a request to the end of its body. */
@@ -16,7 +17,6 @@ export interface HttpLimits {
   /** How long an idle connection is kept for the next request. Longer than that of a proxy in front. */
   readonly keepAliveMs: number;
   readonly maxHeaderBytes: number;
-  readonly maxConnections: number;
 }
 
 /** The limits a server has unless told otherwise. */
@@ -27,6 +27,8 @@ export const DEFAULT_HTTP_LIMITS: HttpLimits = {
   keepAliveMs: 65_000,
   maxHeaderBytes: 16_384,
   maxConnections: 4_096,
+  maxPerAddress: 4_096,
+  maxPipelined: 16,
 };
 
 export interface HttpServerOptions {
@@ -37,6 +39,13 @@ export interface HttpServerOptions {
   readonly logger: Logger;
   readonly clock: Clock;
   readonly limits?: Partial<HttpLimits>;
+  /** Addresses and CIDR ranges of proxies in front: what they connect is not counted by address. */
+  readonly trustedProxies?: readonly string[] | undefined;
+  /**
+   * Closes each connection after an answer, and lets it give way to others, unless somebody vouches for the request
+   * (`vouchFor`). Default: everybody is trusted so far.
+   */
+  readonly closesStrangers?: boolean;
   /** The setting that names the port, for the error when it is taken. */
   readonly portSetting?: string;
   /** Called first of all in a drain. Streams that never end by themselves must be ended here. */
@@ -65,32 +74,15 @@ const LONGEST_SILENT_GRACE_MS = 2_000;
 const ACCEPT_MS = 50;
 const ACCEPT_TURNS = 256;
 const QUIET_TURNS = 3;
-const DROP_LOG_INTERVAL_MS = 10_000;
 
-function createLimitedServer(options: HttpServerOptions): Server {
-  const limits = { ...DEFAULT_HTTP_LIMITS, ...options.limits };
-  const server = createServer({
+function createLimitedServer(limits: HttpLimits): Server {
+  return createServer({
     headersTimeout: limits.headersTimeoutMs,
     requestTimeout: limits.requestTimeoutMs,
     connectionsCheckingInterval: limits.checkIntervalMs,
     keepAliveTimeout: limits.keepAliveMs,
     maxHeaderSize: limits.maxHeaderBytes,
   });
-  server.maxConnections = limits.maxConnections;
-
-  let dropped = 0;
-  let lastLog = Number.NEGATIVE_INFINITY;
-  server.on('drop', () => {
-    dropped += 1;
-    if (options.clock.elapsed() - lastLog < DROP_LOG_INTERVAL_MS) return;
-    lastLog = options.clock.elapsed();
-    options.logger.warn(
-      { count: dropped, limit: limits.maxConnections },
-      'too many connections: refused new ones',
-    );
-    dropped = 0;
-  });
-  return server;
 }
 
 function listen(server: Server, options: HttpServerOptions): Promise<AddressInfo> {
@@ -142,11 +134,6 @@ async function afterReads(close: () => void): Promise<void> {
   close();
 }
 
-/** To Node a connection that never sent a byte is not idle, but waits for the end of its first request. */
-function closeSilent(sockets: ReadonlySet<Socket>): void {
-  for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
-}
-
 /**
  * Starts an HTTP server with strict limits (reliability of slow clients: headers 10 s, whole request 15 s,
  * checked every 2 s) that can be drained.
@@ -154,20 +141,24 @@ function closeSilent(sockets: ReadonlySet<Socket>): void {
  */
 export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
   const { clock } = options;
-  const server = createLimitedServer(options);
+  const limits = { ...DEFAULT_HTTP_LIMITS, ...options.limits };
+  const server = createLimitedServer(limits);
   const open = new UnderWay<ServerResponse>();
-  const sockets = new Set<Socket>();
   let draining = false;
-
-  server.on('connection', (socket) => {
-    sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
+  const connections = createConnections({
+    limits,
+    trustedProxies: options.trustedProxies ?? [],
+    closesStrangers: options.closesStrangers ?? false,
+    clock,
+    logger: options.logger,
+    serve(request, response) {
+      response.once('close', open.enter(response));
+      if (draining) closeAfterAnswer(response);
+      options.app(request, response);
+    },
   });
-  server.on('request', (request, response) => {
-    response.once('close', open.enter(response));
-    if (draining) closeAfterAnswer(response);
-    options.app(request, response);
-  });
+  server.on('connection', connections.accept);
+  server.on('request', connections.take);
   const address = await listen(server, options);
 
   async function drain(deadlineMs: number): Promise<void> {
@@ -183,7 +174,9 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
       clock.after(Math.min(graceMs, deadlineMs), () => void afterReads(close));
     const timers = [
       closeAfter(IDLE_GRACE_MS, () => server.closeIdleConnections()),
-      closeAfter(Math.min(deadlineMs * SILENT_SHARE, LONGEST_SILENT_GRACE_MS), () => closeSilent(sockets)),
+      closeAfter(Math.min(deadlineMs * SILENT_SHARE, LONGEST_SILENT_GRACE_MS), () =>
+        connections.closeSilent(),
+      ),
       clock.after(deadlineMs, () => {
         if (open.size > 0)
           options.logger.warn({ count: open.size, deadlineMs }, 'cut off requests at the deadline');

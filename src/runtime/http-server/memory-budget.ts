@@ -1,4 +1,5 @@
 import type { Clock } from '../clock/clock.ts';
+import { UnderWay } from '../under-way/under-way.ts';
 
 /** What one request holds of a budget. */
 export interface Share {
@@ -23,12 +24,16 @@ interface Held {
   bytes: number;
   readonly since: number;
   readonly giveWay: () => void;
+  readonly leave: () => void;
 }
 
 interface Holder {
   bytes: number;
-  readonly shares: Set<Held>;
+  readonly shares: UnderWay<Held>;
 }
+
+/** Addresses that hold nothing are remembered until there are so many. */
+const MOST_IDLE_HOLDERS = 1_000;
 
 /**
  * Makes a budget of `mostBytes`. When it is full, room is made among the requests of the address that holds most, even
@@ -41,42 +46,47 @@ export function createMemoryBudget(clock: Clock, mostBytes: number): MemoryBudge
 
   function makeRoom(): void {
     while (taken > mostBytes) {
-      const [address, holder] = largest(holders) ?? [];
-      const held = holder === undefined ? undefined : heaviest(holder.shares, clock.elapsed());
-      if (address === undefined || held === undefined) return;
-      giveBack(address, held);
+      const holder = largest(holders.values());
+      const held = holder === undefined ? undefined : heaviest(holder.shares.list(), clock.elapsed());
+      if (held === undefined) return;
+      held.leave();
       held.giveWay();
     }
   }
 
-  function giveBack(address: string, held: Held): void {
-    const holder = holders.get(address);
-    if (holder?.shares.delete(held) !== true) return;
-    holder.bytes -= held.bytes;
-    taken -= held.bytes;
-    if (holder.shares.size === 0) holders.delete(address);
-  }
-
-  function take(address: string, held: Held, bytes: number): void {
-    const holder = holders.get(address);
-    if (holder?.shares.has(held) !== true) return;
-    held.bytes += bytes;
-    holder.bytes += bytes;
-    taken += bytes;
-    makeRoom();
+  function holderOf(address: string): Holder {
+    const known = holders.get(address);
+    if (known !== undefined) return known;
+    if (holders.size >= MOST_IDLE_HOLDERS) {
+      for (const [idle, { shares }] of holders) if (shares.size === 0) holders.delete(idle);
+    }
+    const holder = { bytes: 0, shares: new UnderWay<Held>() };
+    holders.set(address, holder);
+    return holder;
   }
 
   return {
     enter(address, bytes, giveWay) {
-      const held: Held = { bytes: 0, since: clock.elapsed(), giveWay };
-      const holder = holders.get(address);
-      if (holder === undefined) holders.set(address, { bytes: 0, shares: new Set([held]) });
-      else holder.shares.add(held);
-      take(address, held, bytes);
-      return {
-        grow: (more) => take(address, held, more),
-        leave: () => giveBack(address, held),
+      const holder = holderOf(address);
+      let isIn = true;
+      const leave = (): void => {
+        if (!isIn) return;
+        isIn = false;
+        remove();
+        holder.bytes -= held.bytes;
+        taken -= held.bytes;
       };
+      const held: Held = { bytes: 0, since: clock.elapsed(), giveWay, leave };
+      const remove = holder.shares.enter(held);
+      const grow = (more: number): void => {
+        if (!isIn) return;
+        held.bytes += more;
+        holder.bytes += more;
+        taken += more;
+        makeRoom();
+      };
+      grow(bytes);
+      return { grow, leave };
     },
     get bytes() {
       return taken;
@@ -84,14 +94,14 @@ export function createMemoryBudget(clock: Clock, mostBytes: number): MemoryBudge
   };
 }
 
-function largest(holders: ReadonlyMap<string, Holder>): readonly [string, Holder] | undefined {
-  let found: readonly [string, Holder] | undefined;
-  for (const entry of holders) if (found === undefined || entry[1].bytes > found[1].bytes) found = entry;
+function largest(holders: Iterable<Holder>): Holder | undefined {
+  let found: Holder | undefined;
+  for (const holder of holders) if (found === undefined || holder.bytes > found.bytes) found = holder;
   return found;
 }
 
 /** The share with the most bytes times milliseconds: large and quick weighs as much as small and slow. */
-function heaviest(shares: ReadonlySet<Held>, now: number): Held | undefined {
+function heaviest(shares: readonly Held[], now: number): Held | undefined {
   let found: Held | undefined;
   let most = Number.NEGATIVE_INFINITY;
   for (const held of shares) {

@@ -88,23 +88,6 @@ describe('the limits of the HTTP server', () => {
     await client.ended;
     expect(client.received()).toMatch(/^HTTP\/1\.1 431 /);
   });
-
-  it('refuse connections above the maximum and serve the others', async () => {
-    const server = await start(echo, { limits: { maxConnections: 2 } });
-    const first = await connectRaw(server.port);
-    const second = await connectRaw(server.port);
-    second.socket.write(postRequest('ready'));
-    await once(second.socket, 'data');
-
-    const third = await connectRaw(server.port);
-    await third.ended;
-    expect(third.received()).toBe('');
-
-    first.socket.write(postRequest('still served'));
-    await once(first.socket, 'data');
-    expect(first.received()).toContain('still served');
-    for (const client of [first, second]) client.socket.destroy();
-  });
 });
 
 describe('a port that cannot be had', () => {
