@@ -12,7 +12,7 @@ import { exchangeMessages, readTellingConnections } from '../support/exchange-me
 import { followFeed, readFeed } from '../support/follow-feed.ts';
 import { type Caller, createCaller, readAllEntries, readAllMessages } from '../support/read-lists.ts';
 
-const TOKEN = 'token-of-a-campaign';
+const TOKEN = 'token-of-a-campaign-for-tests';
 const DOWN_MS = 3_000;
 const AROUND_MS = 1_500;
 const RECEIPTS_MS = 10_000;

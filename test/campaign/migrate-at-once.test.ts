@@ -25,7 +25,7 @@ test('four replicas started at once on an empty database serve, though two more 
       databaseUrl: database.url,
       port,
       webhookSecret: SECRET,
-      apiToken: 'token-of-a-campaign',
+      apiToken: 'token-of-a-campaign-for-tests',
       sealingKey,
     });
     onTestFinished(async () => void (await process.kill('SIGKILL')));

@@ -20,7 +20,7 @@ const CALLS = 60;
 const LONGER_MS = 300;
 const MESSAGES = 50_000;
 const RECEIPTS_MS = 10_000;
-const TOKEN = 'token-of-a-campaign';
+const TOKEN = 'token-of-a-campaign-for-tests';
 const HOST = 'crm.example.com';
 
 test('a service killed between a change and its delivery is caught up with by a poll', {

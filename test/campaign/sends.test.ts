@@ -33,7 +33,7 @@ const SENDS = WHOLE ? 1_000 : 120;
 const KILLS = WHOLE ? 30 : 4;
 const CONNECTIONS = 20;
 const SEED = 20_260_115;
-const TOKEN = 'token-of-a-campaign';
+const TOKEN = 'token-of-a-campaign-for-tests';
 const BETWEEN_KILLS_MS = 500;
 const LOOK_EVERY_MS = 50;
 /** From one life to the next: longer than any repeat, look-up or lane of a dead process waits. */

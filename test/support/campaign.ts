@@ -60,7 +60,7 @@ export interface Campaign {
 }
 
 const SECRET = 'whsec_of_a_campaign';
-export const TOKEN = 'token-of-a-campaign';
+export const TOKEN = 'token-of-a-campaign-for-tests';
 /** More than any load sends; it ends with its faults. */
 const MESSAGES = 60_000;
 const HOUR_MS = 3_600_000;

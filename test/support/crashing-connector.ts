@@ -66,7 +66,9 @@ export async function startCrashingConnector(
     );
     void process.ended.then((how) => {
       if (process === condemned) return;
-      serving = openPromise();
+      // Whoever waits for it to serve learns that it never will.
+      if (serves) serving = openPromise();
+      serves = false;
       serving.reject(new Error(`a connector ended by itself with ${how}\n${process.errors()}`));
     });
   }

@@ -10,7 +10,7 @@ import { type Caller, createCaller } from './read-lists.ts';
 import { startTestRedis } from './redis.ts';
 import { startTestService } from './service.ts';
 
-export const TOKEN = 'token-of-the-roles';
+export const TOKEN = 'token-of-the-roles-for-tests';
 const SECRET = 'whsec_of_the_roles';
 const HOUR_MS = 3_600_000;
 /** A new number is past its hourly caps, and within its trial. */

@@ -10,7 +10,7 @@ import { createLoadSender, type LoadSender, signDelivery } from './load-sender.t
 import { silentLogger } from './platform.ts';
 import { createCaller, readAllMessages } from './read-lists.ts';
 
-const TOKEN = 'token-of-a-rotation';
+const TOKEN = 'token-of-a-rotation-for-tests';
 const API_KEY = 'key-1';
 const WEBHOOK_URL = 'https://crm.example/webhooks/messaging';
 const HOUR_MS = 3_600_000;
