@@ -215,6 +215,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     metrics: createPollMetrics(metrics),
     intervalMs: options.reconcileIntervalMs,
     onCommitted: () => feed.nudge(),
+    onAnswering: (accountId) => void outbox.serviceAnswers(accountId),
     polls: mayUse,
     grants,
   });

@@ -126,12 +126,14 @@ export const LAST_ATTEMPT_AFTER_MS = 23 * hour;
 const SHORTEST_WAIT_MS = second;
 
 const AFTER_LOSS = { firstMs: second, longestMs: 5 * minute };
+/** Trying again risks nothing, and nobody tells when the service is back. */
+const NOT_SENT = { firstMs: second, longestMs: 5 * second };
 
 /** Decides what follows an attempt. Pure. */
 export function decideSend(outcome: SendOutcome, situation: SendSituation): SendStep {
   if (outcome.kind === 'accepted') return { next: outcome.stored ? 'sent' : 'delivered_not_stored' };
   if (outcome.kind === 'lost') return afterLoss(situation);
-  if (outcome.kind === 'not_sent') return repeat(AFTER_LOSS, null, situation, situation.inDoubt);
+  if (outcome.kind === 'not_sent') return repeat(NOT_SENT, null, situation, situation.inDoubt);
   const rule = ruleFor(outcome.code, outcome.status);
   switch (rule.next) {
     case 'reject':

@@ -138,6 +138,16 @@ describe('the wait', () => {
     expect(waits).toEqual([5, 10, 20, 300, 300]);
   });
 
+  it('is seconds after attempts that sent nothing, however many, and minutes after lost answers', () => {
+    const waits = (outcome: SendOutcome) =>
+      [1, 2, 3, 4, 10, 5_000].map((attempts) => {
+        const step = decideSend(outcome, { ...fresh, attempts });
+        return step.next === 'repeat' ? step.waitMs / SECOND : step.next;
+      });
+    expect(waits({ kind: 'not_sent' })).toEqual([1, 2, 4, 5, 5, 5]);
+    expect(waits({ kind: 'lost' })).toEqual([1, 2, 4, 8, 300, 300]);
+  });
+
   it('is what the service asked for, and at most a fifth more', () => {
     const asked = refusal(429, 'rate_limited', 7 * SECOND);
     expect(decideSend(asked, fresh)).toMatchObject({ waitMs: 7 * SECOND });

@@ -41,6 +41,8 @@ export const outbound = connectorSchema.table(
     inDoubt: boolean('in_doubt').notNull().default(false),
     lastError: text('last_error'),
     nextAttemptAt: epochMs('next_attempt_at'),
+    /** It waits because the service was away, so it need not wait once the service answers its account again. */
+    awaitsService: boolean('awaits_service').notNull().default(false),
     createdAt: epochMs('created_at').notNull(),
     updatedAt: epochMs('updated_at').notNull(),
   },

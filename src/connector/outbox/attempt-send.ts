@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { SendMessageRequest } from '../../contract/service/messages.ts';
 import type { ReadSend } from '../../contract/service/read-answers.ts';
 import { messageStatus } from '../../contract/service/statuses.ts';
-import { decideSend, type SendOutcome, type SendStep } from '../../patterns/send-policy.ts';
+import { decideSend, ruleFor, type SendOutcome, type SendStep } from '../../patterns/send-policy.ts';
 import type { MessageFacts } from '../db/facts.ts';
 import type { Lease } from '../leases/lease.ts';
 import type { ServiceClient } from '../service-client/service-client.ts';
@@ -52,11 +52,13 @@ async function attempt(
   };
   const before = clock.elapsed();
   const ending = await call(client, toRequest(send, bytes), context.calls);
+  noteAnswer(context, send.accountId, ending.outcome);
   metrics.seconds.observe((clock.elapsed() - before) / 1_000);
   metrics.attempts.inc({ outcome: ending.outcome.kind });
   return await settle(context, lease, tried, {
     step: decide(context, tried, ending.outcome),
     errorCode: ending.errorCode,
+    away: isAway(ending.outcome),
     ...(ending.answer === null ? {} : { message: toFacts(tried, ending.answer) }),
   });
 }
@@ -68,8 +70,21 @@ export async function settleAbandoned(context: LaneContext, lease: Lease, send: 
   return await settle(context, lease, send, {
     step,
     errorCode: 'abandoned',
+    away: true,
     since: send.lastAttemptAt ?? context.clock.now(),
   });
+}
+
+/** After attempts without an answer the first answer says that the service is back. */
+function noteAnswer({ unanswered, onAnswering }: LaneContext, accountId: string, outcome: SendOutcome): void {
+  if (outcome.kind === 'not_sent' || outcome.kind === 'lost') unanswered.add(accountId);
+  else if (!isAway(outcome) && unanswered.delete(accountId)) onAnswering(accountId);
+}
+
+/** The service, or what lies before it, was not there to say how the attempt ended. */
+function isAway(outcome: SendOutcome): boolean {
+  if (outcome.kind === 'refused') return ruleFor(outcome.code, outcome.status).next === 'lost';
+  return outcome.kind !== 'accepted';
 }
 
 function decide({ clock, random }: LaneContext, send: LaneSend, outcome: SendOutcome): SendStep {

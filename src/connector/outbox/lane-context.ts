@@ -26,6 +26,10 @@ export interface LaneContext {
   readonly fileSlots: Turns;
   /** Aborts when calls under way are to be given up. They may outlive the wish to stop for a while. */
   readonly calls: AbortSignal;
+  /** Accounts whose last attempt of this process brought no answer of the service. */
+  readonly unanswered: Set<string>;
+  /** Told when an attempt of such an account is answered. */
+  readonly onAnswering: (accountId: string) => void;
   /** Told after each write that the feed should show. */
   readonly onCommitted: () => void;
 }

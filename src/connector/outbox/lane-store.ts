@@ -94,6 +94,8 @@ export interface Settlement {
   readonly messageId: string | null;
   readonly lastError: string | null;
   readonly nextAttemptAt: number | null;
+  /** The wait ends sooner when the service answers the account. */
+  readonly awaitsService: boolean;
   readonly lostAt: number | null;
   readonly inDoubt: boolean;
 }
@@ -103,7 +105,7 @@ WITH guard AS (${heldLease('$1', '$2')}),
 settled AS (
   UPDATE connector.outbound o
      SET state = $6, message_id = $7, last_error = coalesce($8, o.last_error), next_attempt_at = $9::bigint,
-         lost_at = $10::bigint, in_doubt = $11::boolean, attempt_id = NULL, updated_at = $3::bigint
+         lost_at = $10::bigint, in_doubt = $11::boolean, awaits_service = $12::boolean, attempt_id = NULL, updated_at = $3::bigint
    WHERE o.id = $4 AND o.attempt_id IS NOT DISTINCT FROM $5 AND o.state IN ('sending', 'queued')
      AND EXISTS (SELECT FROM guard)
   RETURNING o.*
@@ -138,12 +140,29 @@ export async function settleSend(
     settlement.nextAttemptAt,
     settlement.lostAt,
     settlement.inDoubt,
+    settlement.awaitsService,
   ];
   if (message === undefined) return readWritten(await database.query<WrittenRow>(SETTLE, params));
   return await database.transaction(async (tx) => {
     await commitBatch(tx, { now, messages: [message] });
     return readWritten(await tx.query<WrittenRow>(SETTLE, params));
   });
+}
+
+/**
+ * Ends the waits of an account's sends that were for the service to come back, and resolves with the lanes that have
+ * something due by that. What the service asked to wait for is waited for.
+ */
+export async function endWaits(db: Queryable, accountId: string, now: number): Promise<readonly string[]> {
+  const rows = await db.query<{ connectionId: string }>(
+    `with ended as (
+       update connector.outbound set next_attempt_at = $2::bigint
+        where account_id = $1 and state = 'queued' and awaits_service and next_attempt_at > $2::bigint
+       returning connection_id)
+     select distinct connection_id as "connectionId" from ended`,
+    [accountId, now],
+  );
+  return rows.map((row) => row.connectionId);
 }
 
 /** Says when a send is looked up next. Tells nobody. */

@@ -3,7 +3,7 @@ import { createTurns } from '../../runtime/turns/turns.ts';
 import { heldByLiving } from '../leases/lease.ts';
 import { keepForgettingSends } from './forget-sends.ts';
 import type { LaneContext } from './lane-context.ts';
-import { SEND } from './lane-store.ts';
+import { endWaits, SEND } from './lane-store.ts';
 import { type LaneEnd, runLane } from './run-lane.ts';
 
 const QUEUE = 'outbox';
@@ -16,7 +16,8 @@ const MOST_SWEPT = 1_000;
 /** Calls under way may end for so long when the process stops; then they are given up, and repeated later. */
 const GRACE_MS = 8_000;
 
-export interface OutboxOptions extends Omit<LaneContext, 'fileSlots' | 'calls'> {
+export interface OutboxOptions
+  extends Omit<LaneContext, 'fileSlots' | 'calls' | 'unanswered' | 'onAnswering'> {
   readonly queues: Queues;
   /** False: this process only queues sends. */
   readonly sends: boolean;
@@ -28,6 +29,11 @@ export interface Outbox {
   start(): Promise<void>;
   /** A lane has something to do. Never rejects: what the queue does not take is found by a sweep. */
   wake(connectionId: string): Promise<void>;
+  /**
+   * The service answers this account again: what waits only for that is sent now, in whichever process. Never rejects:
+   * each send comes to its turn by itself in the end.
+   */
+  serviceAnswers(accountId: string): Promise<void>;
   /** Runs every lane that has something due, and resolves when none of this process is under way. */
   settle(): Promise<void>;
   /** Begins no attempt; gives those under way a few seconds. What is unfinished then is safe to take up again. */
@@ -56,7 +62,13 @@ export function createOutbox(options: OutboxOptions): Outbox {
   const { database, queues, clock, logger, presence, sends } = options;
   const closing = new AbortController();
   const givingUp = new AbortController();
-  const context: LaneContext = { ...options, fileSlots: createTurns(FILES), calls: givingUp.signal };
+  const context: LaneContext = {
+    ...options,
+    fileSlots: createTurns(FILES),
+    calls: givingUp.signal,
+    unanswered: new Set(),
+    onAnswering: (accountId) => void serviceAnswers(accountId),
+  };
   const running = new Map<string, Promise<LaneEnd>>();
   let started = false;
   let cancelSweep = (): void => undefined;
@@ -102,6 +114,18 @@ export function createOutbox(options: OutboxOptions): Outbox {
     }
   }
 
+  async function serviceAnswers(accountId: string): Promise<void> {
+    try {
+      const lanes = await endWaits(database, accountId, clock.now());
+      await Promise.all(lanes.map((connectionId) => wake(connectionId, 0)));
+    } catch (err) {
+      logger.warn(
+        { err, accountId },
+        'sends that wait for the service could not be woken; they wait to the end',
+      );
+    }
+  }
+
   async function readDue(): Promise<readonly string[]> {
     const rows = await database.query<{ connectionId: string }>(DUE, [clock.now()]);
     return rows.map((row) => row.connectionId).filter((connectionId) => !running.has(connectionId));
@@ -144,6 +168,7 @@ export function createOutbox(options: OutboxOptions): Outbox {
       sweepLater();
     },
     wake: (connectionId) => wake(connectionId, 0),
+    serviceAnswers,
     async settle() {
       for (let moving = started; moving && !closing.signal.aborted; ) {
         const due = await readDue();

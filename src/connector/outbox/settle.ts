@@ -13,6 +13,8 @@ export interface Ending {
   readonly errorCode: string | null;
   /** The message that it became. */
   readonly message?: MessageFacts | undefined;
+  /** The service gave no answer: a repeat need not wait once it does. */
+  readonly away?: boolean;
   /** When the wait before a repeat began, epoch ms. Default: now. */
   readonly since?: number;
 }
@@ -67,13 +69,18 @@ function isOver(state: OutboundState): boolean {
   return state !== 'queued' && state !== 'sending';
 }
 
-function toSettlement(send: LaneSend, { step, errorCode, message, since }: Ending, now: number): Settlement {
+function toSettlement(
+  send: LaneSend,
+  { step, errorCode, message, away = false, since }: Ending,
+  now: number,
+): Settlement {
   const base = {
     outboundId: send.id,
     attemptId: send.attemptId,
     messageId: message?.messageId ?? null,
     lastError: errorCode,
     nextAttemptAt: null,
+    awaitsService: false,
     lostAt: null,
     inDoubt: send.inDoubt,
   };
@@ -89,6 +96,7 @@ function toSettlement(send: LaneSend, { step, errorCode, message, since }: Endin
         ...base,
         state: 'queued',
         nextAttemptAt: Math.max(now, (since ?? now) + step.waitMs),
+        awaitsService: away,
         inDoubt: step.inDoubt,
       };
     case 'hold':

@@ -7,7 +7,8 @@ import { clientOf, type GrantSources } from '../accounts/credential-source.ts';
 import { refreshQuota } from '../accounts/quota.ts';
 import type { Lease } from '../leases/lease.ts';
 import type { Presence } from '../leases/presence.ts';
-import { backOff, failureCode, isRefusedCredential } from './back-off.ts';
+import { ServiceError } from '../service-client/service-errors.ts';
+import { backOff, failureCode, isAway, isRefusedCredential } from './back-off.ts';
 import { type PageBudget, PollSuperseded } from './poll-context.ts';
 import { type PolledCycle, runPollCycle } from './poll-cycle.ts';
 import type { PollMetrics } from './poll-metrics.ts';
@@ -28,6 +29,8 @@ export interface AccountPollerOptions {
   readonly grants?: GrantSources | undefined;
   /** Told after each write that the feed should show. */
   readonly onCommitted: () => void;
+  /** Told when the service answers an account again whose polls it did not answer. */
+  readonly onAnswering: (accountId: string) => void;
   /** Between 0 and 1. */
   readonly random: () => number;
 }
@@ -127,6 +130,7 @@ async function pollUnderLease(
     };
     const cycle = await runPollCycle(context, state, { fullSweep });
     await refreshQuota(options, client, account, signal);
+    if (state.failures > 0) options.onAnswering(accountId);
     metrics.backOff.set({ account: accountId }, 0);
     metrics.lastGood.set({ account: accountId }, clock.now() / 1_000);
     metrics.seconds.observe({ outcome: 'good' }, (clock.elapsed() - begun) / 1_000);
@@ -150,6 +154,7 @@ async function noteFailure(
   const { waitMs, asked } = backOff(error, failures, random());
   const now = clock.now();
   const refused = isRefusedCredential(error);
+  if (state.failures > 0 && error instanceof ServiceError && !isAway(error)) options.onAnswering(account.id);
   const errorCode = failureCode(error);
   logger.warn(
     { err: error, accountId: account.id, errorCode, attempts: failures, delayMs: waitMs },

@@ -1,8 +1,16 @@
 import { ReauthRequired } from '../oauth/oauth-errors.ts';
-import { isRefusal, ServiceError } from '../service-client/service-errors.ts';
+import {
+  isRefusal,
+  ServiceError,
+  ServiceRefusal,
+  ServiceUnreachable,
+} from '../service-client/service-errors.ts';
 
 const FIRST_MS = 15_000;
 const LONGEST_MS = 5 * 60_000;
+/** While the service does not answer, polls are what finds out that it is back: for the sends, too. */
+const FIRST_AWAY_MS = 2_000;
+const LONGEST_AWAY_MS = 8_000;
 
 /** How long polling waits after a failure. */
 export interface BackOff {
@@ -13,16 +21,22 @@ export interface BackOff {
 
 /**
  * The wait after the `failures`-th failure in a row: what the service asked for, or else doubling from 15 s to
- * 5 minutes, of which `random` (0 to 1) takes up to half away. Implements `Errors`: back-off must not depend
+ * 5 minutes, or from 2 s to 8 s while the service is away, of which `random` (0 to 1) takes up to half away. Implements `Errors`: back-off must not depend
  * on `Retry-After`.
  */
 export function backOff(error: unknown, failures: number, random: number): BackOff {
-  const longest = Math.min(FIRST_MS * 2 ** Math.min(failures - 1, 10), LONGEST_MS);
+  const [first, most] = isAway(error) ? [FIRST_AWAY_MS, LONGEST_AWAY_MS] : [FIRST_MS, LONGEST_MS];
+  const longest = Math.min(first * 2 ** Math.min(failures - 1, 10), most);
   const own = Math.round(longest * (1 - random / 2));
   const asked = error instanceof ServiceError ? error.retryAfterMs : null;
   if (asked === null) return { waitMs: own, asked: false };
   // A little more than was asked for, so that many processes do not come back in the same instant.
   return { waitMs: Math.round(asked + Math.min(asked, 1_000) * random), asked: true };
+}
+
+/** True when the service gave no answer, or none of its own: a later call may find it back. */
+export function isAway(error: unknown): boolean {
+  return error instanceof ServiceUnreachable || (error instanceof ServiceRefusal && error.mayHaveActed);
 }
 
 /** True when no call can succeed until the credential changes. Implements `API keys`: never retry, and `OAuth 2.0`. */

@@ -1,9 +1,12 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Outbox } from '../../../src/connector/outbox/outbox.ts';
 import { queueSend } from '../../../src/connector/outbox/queue-send.ts';
 import { ServiceRefusal, ServiceUnreachable } from '../../../src/connector/service-client/service-errors.ts';
 import { ERROR_CODES, ERRORS } from '../../../src/contract/service/errors.ts';
 import { decideSend } from '../../../src/patterns/send-policy.ts';
+import type { Database } from '../../../src/runtime/database/database.ts';
 import { proves } from '../../support/proves.ts';
+import { ACCOUNT } from '../support/event-fixtures.ts';
 import { lose, OutboxBench, refuse, sentAs } from './outbox-bench.ts';
 
 const HOUR = 3_600_000;
@@ -206,6 +209,111 @@ describe('a lost answer', () => {
     await bench.sendAll(await bench.running(), 3);
     expect(await bench.read(id)).toMatchObject({ state: 'delivered_not_stored', messageId: null });
     expect(bench.calls).toHaveLength(1);
+  });
+});
+
+describe('a service that comes back', () => {
+  const MINUTE = 60_000;
+  const unreachable = (): never => {
+    throw new ServiceUnreachable('connect');
+  };
+
+  /** Lets an outage last, with every attempt that comes due. */
+  async function last(outbox: Outbox, ms: number): Promise<void> {
+    for (let left = ms; left > 0; left -= 5_000) {
+      await outbox.settle();
+      await bench.clock.advance(5_000);
+    }
+  }
+
+  it('gets a send that never reached it within seconds, though it was away for ten minutes', async () => {
+    const [textual, filed] = [await bench.addConnection(), await bench.addConnection()];
+    const ids = [await bench.queueText(textual, 'at last'), await bench.queueFile(filed)];
+    const outbox = await bench.running();
+    bench.answer = unreachable;
+    await last(outbox, 10 * MINUTE);
+    bench.answer = ({ connectionId }) => sentAs(`back-${connectionId}`);
+    await last(outbox, 5_000);
+    await outbox.settle();
+    for (const id of ids) expect(await bench.read(id)).toMatchObject({ state: 'sent' });
+  });
+
+  it('gets what waits for minutes after lost answers as soon as a poll is answered', async () => {
+    const connectionId = await bench.addConnection();
+    const id = await bench.queueText(connectionId, 'in doubt');
+    const outbox = await bench.running();
+    bench.answer = lose;
+    await last(outbox, 5 * MINUTE);
+    const { attempts, nextAttemptAt } = await bench.read(id);
+    expect(Date.parse(nextAttemptAt ?? '') - bench.clock.now()).toBeGreaterThan(MINUTE);
+    bench.answer = () => sentAs(`found-${connectionId}`);
+    await outbox.serviceAnswers(ACCOUNT);
+    await outbox.settle();
+    expect(await bench.read(id)).toMatchObject({ state: 'sent', attempts: attempts + 1 });
+    expect(new Set(bench.calls.map(({ idempotencyKey }) => idempotencyKey)).size).toBe(1);
+  });
+
+  it('gets the sends of all connections of an account once it answers one of them', async () => {
+    const connections = await Promise.all(['a', 'b', 'c'].map(() => bench.addConnection()));
+    const ids = await Promise.all(connections.map((connectionId) => bench.queueText(connectionId, 'wait')));
+    const outbox = await bench.running();
+    bench.answer = lose;
+    await last(outbox, 5 * MINUTE);
+    bench.answer = ({ connectionId }) => sentAs(`back-${connectionId}`);
+    bench.queues.wakes = [];
+    await bench.queueText(await bench.addConnection(), 'the first that is answered');
+    await outbox.settle();
+    const woken = (): unknown => bench.queues.wakes.map(({ jobId }) => jobId).sort();
+    await expect.poll(woken).toEqual(connections.toSorted());
+    await outbox.settle();
+    for (const id of ids) expect(await bench.read(id)).toMatchObject({ state: 'sent' });
+  });
+
+  it('is not asked before the time that it named, or for what it refuses', async () => {
+    const waits = await Promise.all(
+      [
+        { code: 'warmup_limited', status: 429 },
+        { code: 'rate_limited', status: 429 },
+        { code: 'send_failed', status: 502 },
+        { code: 'in_progress', status: 409 },
+      ].map(async (refusal) => ({ ...refusal, connectionId: await bench.addConnection() })),
+    );
+    const ids = await Promise.all(waits.map(({ connectionId }) => bench.queueText(connectionId, 'later')));
+    const outbox = await bench.running();
+    bench.answer = ({ connectionId }) => {
+      const wait = waits.find((each) => each.connectionId === connectionId);
+      return refuse(String(wait?.code), Number(wait?.status));
+    };
+    await outbox.settle();
+    const before = await Promise.all(ids.map((id) => bench.read(id)));
+    await outbox.serviceAnswers(ACCOUNT);
+    await outbox.settle();
+    expect(await Promise.all(ids.map((id) => bench.read(id)))).toEqual(before);
+  });
+});
+
+describe('a lane that its own process could not release', () => {
+  it('is gone on with after the next sign of life', async () => {
+    const connectionId = await bench.addConnection();
+    let failing = false;
+    const database: Database = Object.assign(Object.create(bench.database), {
+      query: (text: string, params?: unknown[]) =>
+        failing && text.includes('DELETE FROM connector.leases')
+          ? Promise.reject(new Error('the database is away'))
+          : bench.database.query(text, params),
+      transaction: bench.database.transaction.bind(bench.database),
+    });
+    const process = bench.process({ database });
+    await process.start();
+    failing = true;
+    await bench.queueText(connectionId, 'one');
+    await process.settle();
+    failing = false;
+    const id = await bench.queueText(connectionId, 'two');
+    await process.settle();
+    expect(await bench.read(id)).toMatchObject({ state: 'queued', attempts: 0 });
+    await process.presence.look();
+    await expect.poll(async () => (await bench.read(id)).state).toBe('sent');
   });
 });
 

@@ -6,17 +6,27 @@ import { proves } from '../../support/proves.ts';
 import { ACCOUNT, openPollBench, type PollBench } from '../support/poll-bench.ts';
 
 describe('the wait after a failure', () => {
-  const lost = new ServiceUnreachable('network');
+  const refused = new ServiceRefusal({ status: 403, code: 'insufficient_scope', retryAfterMs: null });
   const limited = new ServiceRefusal({ status: 429, code: 'rate_limited', retryAfterMs: 20_000 });
 
   it('doubles up to five minutes', proves('errors.client.without-retry-after'), () => {
-    const waits = [1, 2, 3, 4, 5, 6, 1_000].map((failures) => backOff(lost, failures, 0).waitMs);
+    const waits = [1, 2, 3, 4, 5, 6, 1_000].map((failures) => backOff(refused, failures, 0).waitMs);
     expect(waits).toEqual([15_000, 30_000, 60_000, 120_000, 240_000, 300_000, 300_000]);
   });
 
+  it.each([
+    ['a lost connection', new ServiceUnreachable('network')],
+    ['no connection', new ServiceUnreachable('connect')],
+    ['the page of a proxy', new ServiceRefusal({ status: 503, code: 'http_503', retryAfterMs: null })],
+    ['a service that broke down', new ServiceRefusal({ status: 500, code: 'internal_error' })],
+  ])('is eight seconds at most after %s, since a poll is what finds the service back', (_what, error) => {
+    const waits = [1, 2, 3, 4, 1_000].map((failures) => backOff(error, failures, 0).waitMs);
+    expect(waits).toEqual([2_000, 4_000, 8_000, 8_000, 8_000]);
+  });
+
   it('is spread by up to half', () => {
-    expect(backOff(lost, 1, 1).waitMs).toBe(7_500);
-    expect(backOff(lost, 1, 0.5).waitMs).toBe(11_250);
+    expect(backOff(refused, 1, 1).waitMs).toBe(7_500);
+    expect(backOff(refused, 1, 0.5).waitMs).toBe(11_250);
   });
 
   it('is what the service asked for, and never less', () => {
@@ -46,14 +56,14 @@ describe('an account whose polls fail', () => {
     expect(await bench.poll()).toMatchObject({
       kind: 'failed',
       asked: false,
-      retryAt: bench.clock.now() + 15_000,
+      retryAt: bench.clock.now() + 2_000,
     });
     bench.service.requests = [];
-    await bench.clock.advance(14_999);
+    await bench.clock.advance(1_999);
     expect(await bench.poll()).toMatchObject({ kind: 'waiting', errorCode: 'internal_error' });
     expect(bench.service.requests).toEqual([]);
     await bench.clock.advance(1);
-    expect(await bench.poll()).toMatchObject({ kind: 'failed', retryAt: bench.clock.now() + 30_000 });
+    expect(await bench.poll()).toMatchObject({ kind: 'failed', retryAt: bench.clock.now() + 4_000 });
   });
 
   it('is polled again by someone impatient, but not before the time that the service named', async () => {
@@ -69,6 +79,25 @@ describe('an account whose polls fail', () => {
     bench.service.fault = () => undefined;
     await bench.clock.advance(1);
     expect(await bench.poll()).toMatchObject({ kind: 'done' });
+  });
+
+  it('tells once that the service answers again, also when it refuses', async () => {
+    const told: string[] = [];
+    const poller = { onAnswering: (accountId: string) => void told.push(accountId) };
+    await bench.poll({}, poller);
+    expect(told).toEqual([]);
+    for (const fault of [failing(503, 'http_503'), () => 'reset' as const]) {
+      bench.service.fault = fault;
+      expect(await bench.poll({ impatient: true }, poller)).toMatchObject({ kind: 'failed' });
+      expect(told).toEqual([]);
+    }
+    bench.service.fault = failing(403, 'insufficient_scope');
+    await bench.poll({ impatient: true }, poller);
+    expect(told).toEqual([ACCOUNT]);
+    bench.service.fault = () => undefined;
+    await bench.poll({ impatient: true }, poller);
+    await bench.poll({ impatient: true }, poller);
+    expect(told).toEqual([ACCOUNT, ACCOUNT]);
   });
 
   it('starts afresh after a good poll', async () => {

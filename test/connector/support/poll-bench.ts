@@ -69,6 +69,7 @@ export async function openPollBench(): Promise<PollBench> {
     random: () => 0,
     polls: () => true,
     onCommitted: () => undefined,
+    onAnswering: () => undefined,
   };
   const bench: PollBench = {
     databaseUrl: url,

@@ -27,6 +27,7 @@ const outcome = await pollAccount(
     random: () => 0,
     polls: () => true,
     onCommitted: () => undefined,
+    onAnswering: () => undefined,
   },
   {
     accountId,

@@ -1,0 +1,1 @@
+ALTER TABLE "connector"."outbound" ADD COLUMN "awaits_service" boolean DEFAULT false NOT NULL;
