@@ -3,7 +3,7 @@ import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
 import { checkEffects, checkFeed, checkFollowed, type Violation } from './check-invariants.ts';
 import { type CrashingConnector, startCrashingConnector } from './crashing-connector.ts';
-import { createTestDatabase } from './database.ts';
+import { createTestDatabase, type TestDatabase } from './database.ts';
 import { type FeedReader, followFeed, readFeed } from './follow-feed.ts';
 import { type LoadEvent, planLoad } from './load-plan.ts';
 import { createLoadSender, type LoadSender, type Pace } from './load-sender.ts';
@@ -20,6 +20,10 @@ export interface CampaignOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Passed to the sender. */
   readonly keepAlive?: boolean;
+  /** Passed to the sender. */
+  readonly connections?: number;
+  /** Makes the database. Default: on the server of the run. */
+  readonly createDatabase?: () => Promise<TestDatabase>;
   /** Replaces the database's address for the processes, for a test that puts something in between. */
   readonly routeDatabase?: (databaseUrl: string) => Promise<string>;
   /** Replaces the webhook addresses, likewise. */
@@ -47,6 +51,8 @@ export interface Campaign {
   readonly sender: LoadSender;
   /** The address of the first process. */
   readonly url: string;
+  /** The bearer token of its API. */
+  readonly token: string;
   /** Sends unique events at this pace until `faults` is over; resolves with what it resolved with. */
   underLoad<T>(seed: number, pace: Pace, faults: () => Promise<T>): Promise<T>;
   /**
@@ -72,7 +78,7 @@ export async function startCampaign(options: CampaignOptions): Promise<Campaign>
     targets = (webhooks) => webhooks.slice(0, 1),
     route = async (webhook) => webhook,
   } = options;
-  const database = await createTestDatabase({ connector: true });
+  const database = await (options.createDatabase?.() ?? createTestDatabase({ connector: true }));
   onTestFinished(() => database.drop());
   const settings = {
     databaseUrl: (await options.routeDatabase?.(database.url)) ?? database.url,
@@ -93,6 +99,7 @@ export async function startCampaign(options: CampaignOptions): Promise<Campaign>
     secret: SECRET,
     clock: systemClock,
     keepAlive: options.keepAlive ?? true,
+    ...(options.connections === undefined ? {} : { connections: options.connections }),
     targets: (event, attempt) => targets(webhooks, event, attempt),
   });
   onTestFinished(() => sender.close());
@@ -103,6 +110,7 @@ export async function startCampaign(options: CampaignOptions): Promise<Campaign>
     readers,
     sender,
     url: urls[0] ?? '',
+    token: TOKEN,
     async underLoad(seed, pace, faults) {
       const over = new AbortController();
       const startAt = systemClock.now() - HOUR_MS;

@@ -17,6 +17,7 @@ export interface ConnectorProcessOptions {
 /** The connector's command in a process of its own. */
 export interface ConnectorProcess {
   readonly url: string;
+  readonly pid: number | undefined;
   /** Resolves when its modules are in memory; nothing has run yet. */
   readonly loaded: Promise<void>;
   /** Lets the command begin. */
@@ -73,6 +74,7 @@ export function prepareConnector(options: ConnectorProcessOptions): ConnectorPro
   ready.catch(() => undefined);
   return {
     url: `http://127.0.0.1:${options.port}`,
+    pid: child.pid,
     loaded,
     go: () => void child.stdin.write('go\n'),
     ready,

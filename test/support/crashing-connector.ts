@@ -15,6 +15,8 @@ export interface CrashReport {
 /** A connector at one address that is killed again and again, and always comes back. */
 export interface CrashingConnector {
   readonly url: string;
+  /** Of the process that runs now. */
+  readonly pid: number | undefined;
   /** Resolves with the address when somebody serves there. */
   live(): Promise<string>;
   /** Kills it at random moments, so many times; some of them fall into its start. The last life goes on. */
@@ -98,6 +100,9 @@ export async function startCrashingConnector(
   await begin();
   return {
     url,
+    get pid() {
+      return current?.pid;
+    },
     async live() {
       await serving.promise;
       return url;

@@ -7,6 +7,8 @@ import type { LoadEvent } from './load-plan.ts';
 export interface Attempt {
   readonly status: number | null;
   readonly error: string | null;
+  /** When it left, on the clock's monotonic time. */
+  readonly begun: number;
   readonly ms: number;
 }
 
@@ -29,6 +31,8 @@ export interface LoadSenderOptions {
   readonly targets: (event: LoadEvent, attempt: number) => readonly string[];
   /** False: a connection for each attempt, so that none can be closed while it is idle. Default true. */
   readonly keepAlive?: boolean;
+  /** The most it opens. Default 64. */
+  readonly connections?: number;
 }
 
 export interface Pace {
@@ -75,8 +79,8 @@ export function signDelivery(
  * then drops the event. It remembers what was acknowledged, for that is what a receiver must answer for.
  */
 export function createLoadSender(options: LoadSenderOptions): LoadSender {
-  const { secret, clock, targets } = options;
-  const agent = new Agent({ keepAlive: options.keepAlive ?? true, maxSockets: CONNECTIONS });
+  const { secret, clock, targets, connections = CONNECTIONS } = options;
+  const agent = new Agent({ keepAlive: options.keepAlive ?? true, maxSockets: connections });
   const sent: SentEvent[] = [];
   const retrying = new Set<Promise<SentEvent>>();
   const flying = new Set<Promise<Attempt>>();
@@ -125,7 +129,7 @@ export function createLoadSender(options: LoadSenderOptions): LoadSender {
     async run(events, pace, signal) {
       const open: Promise<unknown>[] = [];
       for (let at = 0; at < events.length && signal?.aborted !== true; at += pace.burst) {
-        while (flying.size > 0 && flying.size + pace.burst > CONNECTIONS) await Promise.race(flying);
+        while (flying.size > 0 && flying.size + pace.burst > connections) await Promise.race(flying);
         const burst = events.slice(at, at + pace.burst).map(deliver);
         open.push(...burst);
         if (pace.everyMs > 0) await clock.sleep(pace.everyMs);
@@ -147,7 +151,7 @@ function post(
   headers: Record<string, string>,
   clock: Clock,
 ): Promise<Attempt> {
-  const began = clock.elapsed();
+  const begun = clock.elapsed();
   return new Promise((resolve) => {
     const outgoing = request(address, {
       agent,
@@ -156,7 +160,7 @@ function post(
     });
     const done = (status: number | null, error: string | null): void => {
       cancel();
-      resolve({ status, error, ms: clock.elapsed() - began });
+      resolve({ status, error, begun, ms: clock.elapsed() - begun });
     };
     const cancel = clock.after(ATTEMPT_MS, () => outgoing.destroy(new Error('timeout')), { keepAlive: true });
     outgoing.once('error', (error: NodeJS.ErrnoException) => done(null, error.code ?? error.message));

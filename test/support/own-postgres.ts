@@ -64,8 +64,7 @@ export async function startOwnPostgres(
   const signal: OwnPostgres['signal'] = async (name) => {
     const text = await readFile(join(server.location, 'cluster', 'postmaster.pid'), 'utf8');
     const postmaster = Number.parseInt(text, 10);
-    process.kill(postmaster, name);
-    for (const pid of await listChildren(postmaster)) process.kill(pid, name);
+    for (const pid of [postmaster, ...(await listChildren(postmaster))]) sendSignal(pid, name);
   };
   return {
     url: server.url,
@@ -77,6 +76,15 @@ export async function startOwnPostgres(
       await rm(dataDir, { recursive: true, force: true });
     },
   };
+}
+
+/** A process that is gone needs no signal. */
+function sendSignal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
+  }
 }
 
 async function listChildren(parent: number): Promise<number[]> {

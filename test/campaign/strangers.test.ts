@@ -1,0 +1,110 @@
+import { readFile } from 'node:fs/promises';
+import { expect, test } from 'vitest';
+import { systemClock } from '../../src/runtime/clock/system-clock.ts';
+import { startCampaign } from '../support/campaign.ts';
+import { printTable } from '../support/print-table.ts';
+import { type Strangers, startStrangers } from '../support/strangers.ts';
+
+const WHOLE = process.env['CAMPAIGN'] === 'whole';
+const PACE = { burst: 2, everyMs: 100 };
+const BEFORE_MS = 500;
+/** How long strangers stay. */
+const STAY_MS = WHOLE ? 30_000 : 4_000;
+const RELEASE_MS = WHOLE ? 30_000 : 10_000;
+const SAMPLE_MS = 100;
+const MIB = 1024 * 1024;
+/** What strangers may take of a process's memory, and what may be left of that when they are gone. */
+const TAKEN_MIB = 300;
+const KEPT_MIB = 150;
+
+const ELSEWHERE = '127.0.0.2';
+const ANYWHERE = '127.0.1.*';
+/** The address of the sender, too: a proxy in front makes all addresses one. */
+const SAME = '127.0.0.1';
+const SOCKETS = 4_300;
+const BODIES = WHOLE ? 3_000 : 1_000;
+
+type Kind = Omit<Strangers, 'port' | 'token'> & {
+  readonly name: string;
+  /** Left out of the short form. */
+  readonly long?: boolean;
+};
+const KINDS: readonly Kind[] = [
+  { name: `${SOCKETS} silent sockets`, kind: 'silent', count: SOCKETS, from: ELSEWHERE, long: true },
+  { name: `${SOCKETS} silent sockets of 200 addresses`, kind: 'silent', count: SOCKETS, from: ANYWHERE },
+  { name: `${SOCKETS} idle sockets`, kind: 'idle', count: SOCKETS, from: ELSEWHERE, long: true },
+  { name: `${SOCKETS} idle sockets of the sender's address`, kind: 'idle', count: SOCKETS, from: SAME },
+  {
+    name: `${BODIES} unsigned bodies of 1 MiB`,
+    kind: 'unsigned',
+    count: BODIES,
+    from: ELSEWHERE,
+    long: true,
+  },
+  { name: `${BODIES} forged bodies of 1 MiB`, kind: 'forged', count: BODIES, from: ELSEWHERE },
+  { name: '300 pipelined GET /metrics', kind: 'metrics', count: 300, from: ELSEWHERE },
+  { name: '300 pipelined GET /readyz', kind: 'readyz', count: 300, from: ELSEWHERE, long: true },
+  { name: '1,000 slow headers', kind: 'slowHeaders', count: 1_000, from: ELSEWHERE, long: true },
+  { name: '1,000 slow bodies', kind: 'slowBodies', count: 1_000, from: ELSEWHERE },
+  { name: '2 bodies of 16 MiB of brackets', kind: 'brackets', count: 2, from: ELSEWHERE, long: true },
+];
+
+test('strangers cost the sender no delivery, and the process no memory that it does not get back', {
+  timeout: 900_000,
+}, async () => {
+  // A connection for each delivery: those that are open already are no proof that another can be opened.
+  const campaign = await startCampaign({ processes: 1, spares: 0, connections: 200, keepAlive: false });
+  const [connector] = campaign.connectors;
+  const memory = (): Promise<number> => readMemory(connector?.pid);
+  const port = Number(new URL(campaign.url).port);
+  // Everything that a busy process holds is there.
+  await campaign.underLoad(1, PACE, () => systemClock.sleep(2_000));
+  const idle = await memory();
+
+  const rows = [];
+  for (const [index, { name, ...what }] of KINDS.filter(({ long }) => WHOLE || !long).entries()) {
+    const first = campaign.sender.sent.length;
+    let peak = 0;
+    const row = await campaign.underLoad(index + 2, PACE, async () => {
+      await systemClock.sleep(BEFORE_MS);
+      const strangers = await startStrangers({ ...what, port, token: campaign.token });
+      for (let passed = 0; passed < STAY_MS; passed += SAMPLE_MS) {
+        await systemClock.sleep(SAMPLE_MS);
+        peak = Math.max(peak, await memory());
+      }
+      const { answers, refused } = await strangers.report();
+      await strangers.leave();
+      return { strangers: name, answered: JSON.stringify(answers), cutOff: refused };
+    });
+    const sent = campaign.sender.sent.slice(first);
+    const times = sent.flatMap(({ attempts }) => attempts.map(({ ms }) => ms)).sort((a, b) => a - b);
+    const at = (share: number): number => Math.round(times[Math.floor(times.length * share)] ?? 0);
+    rows.push({
+      ...row,
+      sent: sent.length,
+      accepted: sent.filter(({ acknowledged }) => acknowledged).length,
+      repeated: sent.filter(({ attempts }) => attempts.length > 1).length,
+      p50Ms: at(0.5),
+      p99Ms: at(0.99),
+      peakMiB: peak,
+    });
+  }
+  await systemClock.sleep(RELEASE_MS);
+  const left = await memory();
+  printTable(rows);
+  printTable([{ idleMiB: idle, leftMiB: left }]);
+  for (const { strangers, sent, accepted, peakMiB } of rows) {
+    expect.soft({ strangers, accepted }).toEqual({ strangers, accepted: sent });
+    expect.soft(peakMiB - idle, strangers).toBeLessThan(TAKEN_MIB);
+  }
+  expect(left - idle).toBeLessThan(KEPT_MIB);
+  await campaign.catchUp();
+  expect(await campaign.findViolations()).toEqual([]);
+});
+
+/** What a process holds in memory, in MiB. Linux tells. */
+async function readMemory(pid: number | undefined): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8');
+  const [, kib = '0'] = /^VmRSS:\s+(\d+) kB$/m.exec(status) ?? [];
+  return Math.round((Number(kib) * 1024) / MIB);
+}

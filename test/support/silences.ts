@@ -1,0 +1,216 @@
+import { spawnSync } from 'node:child_process';
+import { chown, mkdir, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { systemClock } from '../../src/runtime/clock/system-clock.ts';
+import { type Campaign, type CampaignOptions, startCampaign } from './campaign.ts';
+import { asAdmin, withDatabase } from './database.ts';
+import { startFaultProxyFor } from './fault-proxy.ts';
+import { type OwnPostgres, startOwnPostgres } from './own-postgres.ts';
+import { withSql } from './read-connector.ts';
+import { startTestRedis } from './redis.ts';
+
+/** A connector under which something falls silent. */
+export interface Silence {
+  readonly campaign: Campaign;
+  begin(): Promise<void>;
+  end(): Promise<void>;
+}
+
+/** Something that falls silent, or refuses. */
+export interface SilenceKind {
+  readonly name: string;
+  /** Whether deliveries are taken all the same. */
+  readonly harmless?: boolean;
+  /** Left out of the short form: another of its kind is there. */
+  readonly long?: boolean;
+  start(): Promise<Silence>;
+}
+
+const POSTGRES_PORT = 5_432;
+const API_CLIENTS = 100;
+const PAUSE_MS = 50;
+const DISK_MIB = 64;
+const MIB = 1024 * 1024;
+
+/** More than any load of ours has under way, so that it is never the sender that waits. */
+const OPTIONS: CampaignOptions = { processes: 1, spares: 0, connections: 600 };
+
+export const SILENCES: readonly SilenceKind[] = [
+  { name: 'Postgres is stopped (SIGSTOP)', start: stopPostgres },
+  { name: 'packets to Postgres are dropped', long: true, start: dropPackets },
+  { name: '100 API clients wait for a locked table', harmless: true, start: crowdApi },
+  { name: 'all tables are locked', start: lockTables },
+  { name: 'the disk of Postgres is full', start: fillDisk },
+  { name: 'Postgres takes no writes', long: true, start: takeNoWrites },
+  { name: 'Redis is stopped (SIGSTOP)', harmless: true, long: true, start: stopRedis },
+];
+
+async function stopPostgres(): Promise<Silence> {
+  const server = await startServer();
+  const campaign = await startCampaign({ ...OPTIONS, createDatabase: () => createDatabase(server) });
+  return {
+    campaign,
+    begin: () => server.signal('SIGSTOP'),
+    end: () => server.signal('SIGCONT'),
+  };
+}
+
+async function dropPackets(): Promise<Silence> {
+  const started = Promise.withResolvers<Awaited<ReturnType<typeof startFaultProxyFor>>>();
+  const campaign = await startCampaign({
+    ...OPTIONS,
+    async routeDatabase(url) {
+      const proxy = await startFaultProxyFor(url, POSTGRES_PORT);
+      onTestFinished(() => proxy.close());
+      started.resolve(proxy);
+      return proxy.route(url);
+    },
+  });
+  const proxy = await started.promise;
+  return { campaign, begin: async () => proxy.freeze(), end: async () => proxy.thaw() };
+}
+
+async function crowdApi(): Promise<Silence> {
+  const campaign = await startCampaign(OPTIONS);
+  const leave = new AbortController();
+  const lock = createLock(campaign, ['outbound']);
+  const headers = { authorization: `Bearer ${campaign.token}` };
+  async function ask(): Promise<void> {
+    while (!leave.signal.aborted) {
+      const answer = await fetch(`${campaign.url}/v1/outbound`, { headers }).catch(() => undefined);
+      await answer?.arrayBuffer().catch(() => undefined);
+      await systemClock.sleep(PAUSE_MS);
+    }
+  }
+  let clients: Promise<void>[] = [];
+  return {
+    campaign,
+    async begin() {
+      await lock.take();
+      clients = Array.from({ length: API_CLIENTS }, ask);
+    },
+    async end() {
+      leave.abort();
+      await lock.release();
+      await Promise.all(clients);
+    },
+  };
+}
+
+async function lockTables(): Promise<Silence> {
+  const campaign = await startCampaign(OPTIONS);
+  const lock = createLock(campaign, 'all');
+  return { campaign, begin: lock.take, end: lock.release };
+}
+
+/** A session that holds tables of the connector so that nobody else can even read them. */
+function createLock({ databaseUrl }: Campaign, tables: readonly string[] | 'all') {
+  const held = Promise.withResolvers<void>();
+  let over: Promise<unknown> = Promise.resolve();
+  return {
+    async take(): Promise<void> {
+      const taken = Promise.withResolvers<void>();
+      over = withSql(databaseUrl, (sql) =>
+        sql.begin(async (tx) => {
+          const rows = await tx<{ name: string }[]>`
+            select quote_ident(tablename) as name from pg_tables where schemaname = 'connector' order by 1`;
+          const names = rows
+            .map(({ name }) => name)
+            .filter((name) => tables === 'all' || tables.includes(name));
+          await tx.unsafe(`lock table ${names.map((name) => `connector.${name}`).join(', ')}`);
+          taken.resolve();
+          await held.promise;
+        }),
+      );
+      over.catch(taken.reject);
+      await taken.promise;
+    },
+    async release(): Promise<void> {
+      held.resolve();
+      await over;
+    },
+  };
+}
+
+/** On a small disk of its own where this process may mount one; else every write is refused as on a full one. */
+async function fillDisk(): Promise<Silence> {
+  const server = await startServer();
+  const disk = join(server.location, 'disk');
+  await mkdir(disk);
+  const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${DISK_MIB}m`, 'tmpfs', disk]).status === 0;
+  if (mounted) onTestFinished(() => void spawnSync('umount', ['-l', disk]));
+  const space = join(disk, 'space');
+  await mkdir(space);
+  const { uid, gid } = await stat(join(server.location, 'cluster'));
+  await chown(space, uid, gid);
+  await withSql(server.url, (sql) => sql.unsafe(`create tablespace small location '${space}'`));
+  const campaign = await startCampaign({
+    ...OPTIONS,
+    createDatabase: () => createDatabase(server, 'tablespace small'),
+  });
+  const filler = join(disk, 'filler');
+  if (mounted) return { campaign, begin: () => fill(filler), end: () => rm(filler) };
+  const run = (text: string) => withSql(campaign.databaseUrl, (sql) => sql.unsafe(text));
+  return {
+    campaign,
+    async begin() {
+      await run(`
+        create function public.refuse() returns trigger language plpgsql as
+          $$ begin raise 'could not extend file' using errcode = 'disk_full'; end $$;
+        create trigger refuse before insert on connector.inbox execute function public.refuse()`);
+    },
+    end: async () => void (await run('drop function public.refuse cascade')),
+  };
+}
+
+async function fill(path: string): Promise<void> {
+  for (let size = MIB; size >= 1; size /= 2) {
+    const chunk = Buffer.alloc(Math.ceil(size));
+    while (
+      await writeFile(path, chunk, { flag: 'a' }).then(
+        () => true,
+        () => false,
+      )
+    );
+  }
+}
+
+async function takeNoWrites(): Promise<Silence> {
+  const campaign = await startCampaign(OPTIONS);
+  const name = new URL(campaign.databaseUrl).pathname.slice(1);
+  const set = (value: 'on' | 'off') => () =>
+    asAdmin(async (sql) => {
+      await sql.unsafe(`alter database ${name} set default_transaction_read_only = ${value}`);
+      // Sessions that are there go on as they began.
+      if (value === 'on')
+        await sql`select pg_terminate_backend(pid) from pg_stat_activity where datname = ${name}`;
+    });
+  return { campaign, begin: set('on'), end: set('off') };
+}
+
+async function stopRedis(): Promise<Silence> {
+  const redis = await startTestRedis(['--maxmemory-policy', 'noeviction']);
+  onTestFinished(() => redis.stop());
+  const campaign = await startCampaign({ ...OPTIONS, env: { REDIS_URL: redis.url } });
+  return {
+    campaign,
+    begin: async () => void redis.process.kill('SIGSTOP'),
+    end: async () => void redis.process.kill('SIGCONT'),
+  };
+}
+
+async function startServer(): Promise<OwnPostgres> {
+  const server = await startOwnPostgres();
+  onTestFinished(() => server.stop());
+  return server;
+}
+
+async function createDatabase(
+  server: OwnPostgres,
+  options = '',
+): Promise<{ url: string; drop(): Promise<void> }> {
+  await withSql(server.url, (sql) => sql.unsafe(`create database silent ${options}`));
+  // It goes with its server.
+  return { url: withDatabase(server.url, 'silent'), drop: async () => undefined };
+}
