@@ -3,6 +3,7 @@ import { CONNECTOR_ERRORS, type ConnectorErrorCode } from '../../contract/connec
 import { isConnectionFailure } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import { ApiError, invalid } from './api-error.ts';
+import { DENSE_BODY } from './bound-json.ts';
 
 const RETRY_AFTER_MS = 1_000;
 
@@ -30,6 +31,7 @@ function toRefusal(error: unknown): ApiError {
   const { status, type } = readHttpError(error);
   if (status === 413) return new ApiError('payload_too_large', 'The body is larger than this address takes.');
   if (type?.startsWith('encoding.') === true) return invalid('body', 'must not be compressed');
+  if (type === DENSE_BODY) return invalid('body', 'has too many levels, or too much beside its texts');
   if (status !== undefined && status < 500)
     return invalid(type === undefined ? 'path' : 'body', 'cannot be read');
   return new ApiError('internal_error', meaning('internal_error'));

@@ -6,11 +6,14 @@ import { LIMITS } from '../../contract/service/limits.ts';
 import type { Audit, AuditEvent } from '../audit.ts';
 import { ApiError } from './api-error.ts';
 import { boundFiles } from './bound-files.ts';
+import { boundJson } from './bound-json.ts';
 import { type Operations, OtherAnswer } from './operations.ts';
 import { readId, readInput } from './read-input.ts';
 import { callerOf, type TokenGuard } from './token-guard.ts';
 
 const LARGEST_BODY_BYTES = 64 * 1024;
+/** Levels of a body; no schema has more than a few. */
+const DEEPEST_BODY = 32;
 /** Where a body may be larger: a file in base64, and what stands around it. */
 const LARGER_BODY_BYTES: Partial<Record<ConnectorEndpointName, number>> = {
   queueMessage: LIMITS.mediaBase64Characters + LARGEST_BODY_BYTES,
@@ -64,7 +67,9 @@ export function routeOperations(
 
 function parseBody(name: ConnectorEndpointName) {
   const larger = LARGER_BODY_BYTES[name];
-  const parse = json({ limit: larger ?? LARGEST_BODY_BYTES, inflate: false, type: () => true });
+  const limit = larger ?? LARGEST_BODY_BYTES;
+  const verify = boundJson({ plainBytes: LARGEST_BODY_BYTES, depth: DEEPEST_BODY });
+  const parse = json({ limit, inflate: false, type: () => true, verify });
   if (larger === undefined) return [parse];
   const bound = { freeBytes: LARGEST_BODY_BYTES, largestBytes: larger, mostBytes: FILES_AT_ONCE * larger };
   return [boundFiles(bound), parse];
