@@ -17,7 +17,8 @@ export async function readTallies(
   subscriptionId: string | null,
 ): Promise<ReadonlyMap<TallyKind, Tallied>> {
   const rows = await db.query<Tallied & { kind: TallyKind }>(
-    `select kind, sum(count)::bigint as count, max(last_at) as "lastAt", sum(total_ms)::bigint as "totalMs",
+    `select kind, sum(count)::bigint as count, max(last_at) as "lastAt",
+            greatest(least(sum(total_ms), ${Number.MAX_SAFE_INTEGER}), ${Number.MIN_SAFE_INTEGER})::bigint as "totalMs",
             min(least_ms) as "leastMs", max(most_ms) as "mostMs"
        from connector.receiver_tallies
       where hour >= $1::bigint - 3600000 and ($2::text is null or subscription_id = $2) and last_at >= $1::bigint
@@ -25,4 +26,13 @@ export async function readTallies(
     [since, subscriptionId],
   );
   return new Map(rows.map((row) => [row.kind, row]));
+}
+
+/** When polling last had to bring what no webhook had brought; null: never. */
+export async function readRepairedAt(db: Queryable, accountId: string): Promise<number | null> {
+  const [row] = await db.query<{ at: number | null }>(
+    'select max(last_at) as at from connector.repair_totals where account_id = $1',
+    [accountId],
+  );
+  return row?.at ?? null;
 }

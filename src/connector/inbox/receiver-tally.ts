@@ -4,8 +4,8 @@ import type { Logger } from '../../runtime/logger/logger.ts';
 import type { Refusal } from './refusals.ts';
 
 /**
- * What is counted: each refusal by its reason (of a timestamp that is out of the window, the milliseconds are its
- * age), `taken` with the milliseconds to the answer, `slow` for those of them that came near their deadline,
+ * What is counted: each refusal by its reason (of a timestamp that is out of the window, the milliseconds are the age
+ * that it claims, a day at most; nobody vouches for what was refused), `taken` with the milliseconds to the answer, `slow` for those of them that came near their deadline,
  * and `age` with the milliseconds since a valid signature was made.
  */
 export type TallyKind = Refusal | 'taken' | 'slow' | 'age';
@@ -27,6 +27,8 @@ const HOUR_MS = 3_600_000;
 const KEPT_MS = 48 * HOUR_MS;
 const EVERY_MS = 15_000;
 const LONGEST_QUERY_MS = 2_000;
+/** Nobody vouches for the age of a refused request: a sum of millions of them must stay a number. */
+const MOST_MS = 24 * HOUR_MS;
 
 interface Tally {
   readonly hour: number;
@@ -78,7 +80,7 @@ export function createReceiverTally(options: {
     currentHour = hour;
     const kinds = current.get(subscriptionId) ?? new Map<TallyKind, Tally>();
     if (kinds.size === 0) current.set(subscriptionId, kinds);
-    const rounded = Math.round(ms);
+    const rounded = Math.round(Math.min(Math.max(ms, -MOST_MS), MOST_MS)) || 0;
     const tally = kinds.get(kind);
     if (tally === undefined) {
       const first = { totalMs: rounded, leastMs: rounded, mostMs: rounded };

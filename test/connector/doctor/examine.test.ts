@@ -364,12 +364,44 @@ describe('several accounts', () => {
   });
 });
 
+/** Polls twice, so that what no webhook brought has been judged. */
+async function pollAndJudge(): Promise<void> {
+  await system.poll();
+  system.clock.shift(MINUTE_MS);
+  await system.poll();
+}
+
 describe('what the receiver refused', () => {
+  it("is nobody's problem while nothing that was due is missing: one forged request, or many absurd ones", async () => {
+    await deliverGood();
+    system.clock.shift(MINUTE_MS);
+    const forged = { event: 'message.received', connection_id: 'c1', message: { id: 'forged' } };
+    expect(await system.deliver(forged, { secret: 'guessed' })).toBe(401);
+    for (const signedAt of [9_999_999_999_999, 1_000_000_000_000]) {
+      for (let count = 0; count < 1_150; count += 1) {
+        expect(await system.deliver(forged, { secret: 'guessed', signedAt })).toBe(401);
+      }
+    }
+    await pollAndJudge();
+    await system.stop();
+    const reports = await system.examine();
+    expect(having(reports, 'problem')).not.toContain('signatures');
+    expect(reports.filter(({ broken }) => broken === true)).toEqual([]);
+    const signatures = told(reports, 'signatures');
+    expect(signatures).toMatch(
+      /^warning: Requests are refused for their signatures, but nothing that was due/,
+    );
+    expect(signatures).not.toContain('rotate');
+    for (const check of ['clock', 'answers']) expect(told(reports, check)).not.toMatch(/^not_checked/);
+  });
+
   it('is told by its kind: a wrong secret', async () => {
+    await system.start();
     expect(await system.deliver(messageEvent(), { secret: 'whsec_of_before' })).toBe(401);
+    await pollAndJudge();
     await system.stop();
     expect(await system.ask('signatures')).toMatch(
-      /^problem: Deliveries are refused: they are signed with another secret[\s\S]*1 was refused with a wrong signature/,
+      /^problem: Deliveries are refused: they are signed with another secret[\s\S]*2 were refused with a wrong signature/,
     );
   });
 
@@ -377,6 +409,7 @@ describe('what the receiver refused', () => {
     await system.start();
     const signedAt = system.clock.now() - 7 * MINUTE_MS;
     expect(await system.deliver(messageEvent(), { signedAt })).toBe(401);
+    await pollAndJudge();
     await system.stop();
     expect(await system.ask('signatures')).toMatch(/^problem: Deliveries are refused as signed 7 min ago/);
     await system.start();

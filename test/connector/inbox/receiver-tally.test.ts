@@ -98,3 +98,28 @@ it('lets nothing of a database that is away be felt', async () => {
   tally.note('default', 'taken', 1);
   await expect(tally.close()).resolves.toBeUndefined();
 });
+
+it('stays a number, whatever ages requests claim that nobody vouches for', async () => {
+  const tally = open();
+  for (let count = 0; count < 2_000; count += 1) {
+    tally.note('absurd', 'stale_timestamp', 9_999_999_999_999);
+    tally.note('absurd', 'future_timestamp', -9_999_999_999_999);
+  }
+  tally.note('absurd', 'stale_timestamp', Number.NaN);
+  await tally.close();
+  const found = await readTallies(database, clock.now() - HOUR_MS, 'absurd');
+  expect(found.get('stale_timestamp')).toMatchObject({ count: 2_001, leastMs: 0, mostMs: 24 * HOUR_MS });
+  expect(found.get('future_timestamp')).toMatchObject({ count: 2_000, leastMs: -24 * HOUR_MS });
+});
+
+it('can be read although an older version added absurd ages', async () => {
+  const hour = clock.now() - (clock.now() % HOUR_MS);
+  await database.query(
+    `insert into connector.receiver_tallies (hour, subscription_id, kind, count, last_at, total_ms, least_ms, most_ms)
+     values ($1, 'older', 'stale_timestamp', 1150, $2, 9200000000000000000, 8000000000000, 8000000000000),
+            ($1 - 3600000, 'older', 'stale_timestamp', 1150, $2, 9200000000000000000, 8000000000000, 8000000000000)`,
+    [hour, clock.now()],
+  );
+  const found = await readTallies(database, clock.now() - HOUR_MS, 'older');
+  expect(found.get('stale_timestamp')?.count).toBe(2_300);
+});

@@ -1,7 +1,7 @@
-import type { Queryable } from '../../../runtime/database/database.ts';
 import { reportSync } from '../../reconcile/sync-report.ts';
 import type { AccountFacts } from '../facts.ts';
 import { type Check, notChecked, ok, problem, warning } from '../finding.ts';
+import { readRepairedAt } from '../read-tallies.ts';
 import { ago, count, some } from '../wording.ts';
 
 /** What was repaired so long ago, with webhooks since, is over. */
@@ -56,11 +56,3 @@ export const missedEvents: Check<AccountFacts> = {
     }
   },
 };
-
-async function readRepairedAt(db: Queryable, accountId: string): Promise<number | null> {
-  const [row] = await db.query<{ at: number | null }>(
-    'select max(last_at) as at from connector.repair_totals where account_id = $1',
-    [accountId],
-  );
-  return row?.at ?? null;
-}

@@ -3,7 +3,7 @@ import type { TallyKind } from '../../inbox/receiver-tally.ts';
 import type { AccountFacts, DoctorSettings } from '../facts.ts';
 import { type Check, type Finding, notChecked, ok, problem, warning } from '../finding.ts';
 import { reachable } from '../reachable-host.ts';
-import { readTallies, type Tallied } from '../read-tallies.ts';
+import { readRepairedAt, readTallies, type Tallied } from '../read-tallies.ts';
 import { ago, count, span } from '../wording.ts';
 
 const LATELY_MS = 24 * 3_600_000;
@@ -11,8 +11,9 @@ const LATELY_MS = 24 * 3_600_000;
 type Tallies = ReadonlyMap<TallyKind, Tallied>;
 
 /**
- * Deliveries carry good signatures. A wrong secret, a wrong clock and a stranger look alike from far and are told
- * apart here. Implements `Delivery and signature`.
+ * Deliveries carry good signatures. Anybody can post to the webhook, so nobody vouches for what was refused: it counts
+ * as the service's own only where polling had to bring what was due since. Then a wrong secret and a wrong clock are
+ * told apart. Implements `Delivery and signature`.
  */
 export const signatures: Check<AccountFacts> = {
   id: 'signatures',
@@ -41,6 +42,16 @@ export const signatures: Check<AccountFacts> = {
     const taken = tallies.get('taken');
     const evidence = describeAll(tallies, now);
     const going = newest(tallies, taken);
+    const repairedAt = await readRepairedAt(database, account.id);
+    const isMissed = repairedAt !== null && repairedAt > Math.max(taken?.lastAt ?? 0, now - LATELY_MS);
+    if (going !== null && !isMissed) {
+      return warning('Requests are refused for their signatures, but nothing that was due is missing.', {
+        evidence: [...evidence, 'Since the last delivery that was taken, polling had nothing to repair.'],
+        advice: [
+          'Strangers post to the webhook, or deliveries have just begun to fail: ask again in two minutes.',
+        ],
+      });
+    }
     if (going === 'wrong_signature') return explainWrongSecret(evidence, account, settings);
     if (going !== null) return explainClock(evidence, going, tallies.get(going));
     const failed = [...FAILURES].filter((kind) => tallies.has(kind));
@@ -114,7 +125,10 @@ function explainWrongSecret(
     : `Somebody registered or rotated the webhook elsewhere, which voids our secret. If the webhook above is still ours, get a new one: ${rotate}`;
   return problem('Deliveries are refused: they are signed with another secret than the stored one.', {
     evidence,
-    advice: [kind === 'oauth' ? ofApp : ofKey, 'Polling brings what was refused; nothing is lost.'],
+    advice: [
+      kind === 'oauth' ? ofApp : ofKey,
+      'Polling brings what was refused, but not who sent it: the list of messages names no sender.',
+    ],
   });
 }
 
