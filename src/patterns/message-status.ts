@@ -16,7 +16,7 @@ export type MessageStatus = 'sent' | 'delivered' | 'read' | 'failed';
 const RANK: Readonly<Record<MessageStatus, number>> = { sent: 1, delivered: 2, read: 3, failed: 4 };
 
 export interface StatusAfter {
-  /** Null: none is known yet. */
+  /** The known status that holds now. Null: there is none. */
   readonly status: MessageStatus | null;
   /** False: there is nothing to store and nobody to tell. */
   readonly changed: boolean;
@@ -26,12 +26,19 @@ export interface StatusAfter {
 
 /**
  * What becomes of a stored status when an update arrives; null stands for none. Pure; the same update again
- * changes nothing.
+ * changes nothing. Statuses come out of `JSON.parse`, so any text may be given: what has no rank is ignored as an
+ * update, and left by the next known one where it is stored.
  */
-export function applyStatus(current: MessageStatus | null, update: MessageStatus | null): StatusAfter {
-  if (update === null) return { status: current, changed: false, conflict: false };
-  if (current === null) return { status: update, changed: true, conflict: false };
-  const conflict = (current === 'read' && update === 'failed') || (current === 'failed' && update === 'read');
-  const rises = current !== 'read' && RANK[update] > RANK[current];
-  return { status: rises ? update : current, changed: rises, conflict };
+export function applyStatus(current: string | null, update: string | null): StatusAfter {
+  const before = known(current);
+  const told = known(update);
+  if (told === null) return { status: before, changed: false, conflict: false };
+  if (before === null) return { status: told, changed: true, conflict: false };
+  const conflict = (before === 'read' && told === 'failed') || (before === 'failed' && told === 'read');
+  const rises = before !== 'read' && RANK[told] > RANK[before];
+  return { status: rises ? told : before, changed: rises, conflict };
+}
+
+function known(status: string | null): MessageStatus | null {
+  return status !== null && Object.hasOwn(RANK, status) ? (status as MessageStatus) : null;
 }

@@ -183,3 +183,62 @@ function repeat(
   if (now + waitMs > firstAttemptAt + LAST_ATTEMPT_AFTER_MS) return giveUp(inDoubt);
   return { next: 'repeat', waitMs, inDoubt };
 }
+
+/** Failures that come before the first byte of a request is written: no name, no route, nobody listening. */
+const BEFORE_CONNECTION: ReadonlySet<unknown> = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'UND_ERR_CONNECT_TIMEOUT',
+]);
+
+/** `fetch` and `ky` wrap what undici threw. */
+const DEEPEST_CAUSE = 5;
+
+/**
+ * What a failed `fetch`, undici or ky call means when there was no answer. Only a failure that is certain to come
+ * before the request was written is `not_sent`. Every other one, and your own time-out, is `lost`.
+ */
+export function classifyFailure(error: unknown): { readonly kind: 'not_sent' | 'lost' } {
+  let candidate = error;
+  for (let depth = 0; depth < DEEPEST_CAUSE && candidate instanceof Error; depth += 1) {
+    const syscall: unknown = Reflect.get(candidate, 'syscall');
+    // The route was lost under an open connection.
+    if (syscall === 'read' || syscall === 'write') return { kind: 'lost' };
+    if (BEFORE_CONNECTION.has(Reflect.get(candidate, 'code'))) return { kind: 'not_sent' };
+    candidate = candidate.cause;
+  }
+  return { kind: 'lost' };
+}
+
+/** Longest wait that is believed; a misconfigured proxy must not stop sends for a year. */
+const LONGEST_RETRY_AFTER_MS = 24 * hour;
+
+// The three forms of an HTTP date begin with a weekday and mean GMT; the oldest form does not name it.
+const HTTP_DATE = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? /;
+
+/**
+ * Reads a `Retry-After` header, in seconds or as an HTTP date, into milliseconds from `now`; at most a day.
+ * A date is taken relative to the answer's own `Date` when there is one, so that a wrong clock on this side
+ * does not matter. Null when it is absent or malformed: it is never guaranteed.
+ */
+export function readRetryAfter(
+  headers: { readonly get: (name: string) => string | null },
+  now: number,
+): number | null {
+  const value = headers.get('retry-after')?.trim() ?? '';
+  if (/^\d{1,9}$/.test(value)) return Math.min(Number(value) * second, LONGEST_RETRY_AFTER_MS);
+  const at = readHttpDate(value);
+  if (at === null) return null;
+  const sentAt = readHttpDate(headers.get('date') ?? '') ?? now;
+  return Math.min(Math.max(0, at - sentAt), LONGEST_RETRY_AFTER_MS);
+}
+
+/** Reads an HTTP date into epoch milliseconds; null when it is none. */
+export function readHttpDate(value: string): number | null {
+  if (!HTTP_DATE.test(value)) return null;
+  const at = Date.parse(value.endsWith('GMT') ? value : `${value} GMT`);
+  return Number.isNaN(at) ? null : at;
+}

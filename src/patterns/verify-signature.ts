@@ -14,6 +14,7 @@
  * - Exactly 64 hex digits, checked before decoding: `Buffer.from(text, 'hex')` stops silently at junk.
  * - Both sides of the window: a timestamp far ahead could be replayed for as long.
  * - Constant time, over 32 bytes on both sides.
+ * - No empty secret: `process.env.SECRET ?? ''` would let everybody in.
  * - Headers first: the body of a request that no secret can make right is not worth reading.
  */
 import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto';
@@ -25,8 +26,8 @@ const TIMESTAMP = /^\d{13}$/;
 const SIGNATURE = /^sha256=[0-9a-fA-F]{64}$/;
 const HEX_START = 'sha256='.length;
 
-/** A header as it arrived: one value, all its values, or none. */
-export type HeaderValues = string | readonly string[] | undefined;
+/** A header as it arrived: one value, all its values, or none (`null` is what `headers.get()` of `fetch` answers). */
+export type HeaderValues = string | readonly string[] | null | undefined;
 
 /** What a request says of its signature, before its body is read. */
 export interface SignatureHeaders {
@@ -39,7 +40,7 @@ export interface SignatureHeaders {
 export interface SignedRequest extends SignatureHeaders {
   /** The body as it came in, before any decoding. */
   readonly body: Uint8Array;
-  /** Every secret that may have signed it, newest first. Text counts as its UTF-8 bytes. */
+  /** Every secret that may have signed it, newest first; none of them empty. Text counts as its UTF-8 bytes. */
   readonly secrets: readonly (string | Uint8Array | KeyObject)[];
 }
 
@@ -84,10 +85,13 @@ export function checkSignatureHeaders(request: SignatureHeaders): HeaderCheck {
 }
 
 /**
- * Tells whether a request was signed, just now, with one of the secrets. Never throws for what a sender can
- * put into a request. Only a valid body may be parsed.
+ * Says whether a request was signed, just now, with one of the secrets. Only a valid body may be parsed.
+ * Never throws for what a sender can put into a request. Throws a `RangeError` when a secret is empty, which is how
+ * a setting looks that is missing: anybody can sign with an empty secret.
  */
 export function verifySignature(request: SignedRequest): SignatureCheck {
+  if (request.secrets.some(isEmpty))
+    throw new RangeError('a signing secret is empty: is its setting missing?');
   const headers = checkSignatureHeaders(request);
   if (!headers.valid) return headers;
   const { timestamp } = headers;
@@ -99,8 +103,13 @@ export function verifySignature(request: SignedRequest): SignatureCheck {
   return secret === -1 ? refuse('wrong_signature') : { valid: true, timestamp: Number(timestamp), secret };
 }
 
+function isEmpty(secret: SignedRequest['secrets'][number]): boolean {
+  if (typeof secret === 'string') return secret === '';
+  return 'byteLength' in secret ? secret.byteLength === 0 : secret.symmetricKeySize === 0;
+}
+
 function listValues(header: HeaderValues): readonly string[] {
-  if (header === undefined) return [];
+  if (header === undefined || header === null) return [];
   return typeof header === 'string' ? [header] : header;
 }
 

@@ -6,14 +6,14 @@ import { applyStatus, type MessageStatus } from '../../src/patterns/message-stat
 import { proves } from '../support/proves.ts';
 
 interface Case {
-  readonly current: MessageStatus | null;
-  readonly update: MessageStatus;
-  readonly result: MessageStatus;
+  readonly current: string | null;
+  readonly update: string | null;
+  readonly result: MessageStatus | null;
   readonly changed: boolean;
   readonly conflict: boolean;
 }
 
-const vectors: { readonly cases: readonly Case[] } = JSON.parse(
+const vectors: { readonly cases: readonly Case[]; readonly unknown: readonly Case[] } = JSON.parse(
   readFileSync(new URL('../vectors/message-status.json', import.meta.url), 'utf8'),
 );
 
@@ -35,6 +35,17 @@ describe('applyStatus', () => {
       'status.consumer.never-back',
       'status.consumer.duplicates',
     ),
+    (_, entry) => {
+      expect(applyStatus(entry.current, entry.update)).toEqual({
+        status: entry.result,
+        changed: entry.changed,
+        conflict: entry.conflict,
+      });
+    },
+  );
+
+  it.each(vectors.unknown.map((entry) => [`${entry.current}, then ${entry.update}`, entry] as const))(
+    'ignores what has no rank: %s',
     (_, entry) => {
       expect(applyStatus(entry.current, entry.update)).toEqual({
         status: entry.result,

@@ -16,7 +16,7 @@ interface Case {
   readonly expect: string;
 }
 
-const vectors: { readonly cases: readonly Case[] } = JSON.parse(
+const vectors: { readonly cases: readonly Case[]; readonly misuse: readonly Case[] } = JSON.parse(
   readFileSync(new URL('../vectors/signature.json', import.meta.url), 'utf8'),
 );
 
@@ -71,6 +71,30 @@ describe('verifySignature', () => {
       timestamp: now,
       secret: 1,
     });
+  });
+
+  it.each(vectors.misuse.map((entry) => [entry.name, entry] as const))('throws for %s', (_, entry) => {
+    expect(entry.expect).toBe('error');
+    expect(() => verifySignature(toRequest(entry))).toThrow(RangeError);
+  });
+
+  it.each([
+    ['bytes', new Uint8Array()],
+    ['text beside a good one', ''],
+    ['a key', createSecretKey(Buffer.alloc(0))],
+  ])('throws for an empty secret given as %s', (_, empty) => {
+    const request = sign(Buffer.from('{}'), 'secret');
+    expect(() => verifySignature({ ...request, secrets: ['secret', empty] })).toThrow(RangeError);
+  });
+
+  it('takes null for a header that is absent, as fetch does', () => {
+    const headers = new Headers({ 'x-service-signature': 'sha256=00' });
+    const request = {
+      ...sign(Buffer.from('{}'), 'secret'),
+      timestampHeader: headers.get('x-service-timestamp'),
+      signatureHeader: headers.get('x-service-signature'),
+    };
+    expect(verifySignature(request)).toEqual({ valid: false, reason: 'missing_header' });
   });
 
   it('refuses everything when there is no secret', () => {

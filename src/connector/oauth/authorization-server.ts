@@ -1,6 +1,6 @@
 import * as client from 'openid-client';
+import { classifyFailure } from '../../patterns/send-policy.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
-import { neverConnected } from '../service-client/call-service.ts';
 import { ServiceError } from '../service-client/service-errors.ts';
 import { callbackUrl, isLoopback, type OauthApp } from './oauth-app.ts';
 import { OauthRefusal, OauthUnreachable } from './oauth-errors.ts';
@@ -161,7 +161,7 @@ function boundedFetch(clock: Clock): client.CustomFetch {
     } catch (error) {
       if (error instanceof ServiceError) throw error;
       if (deadline.signal.aborted) throw new OauthUnreachable('deadline');
-      throw new OauthUnreachable(neverConnected(error) ? 'connect' : 'network', error);
+      throw new OauthUnreachable(classifyFailure(error).kind === 'not_sent' ? 'connect' : 'network', error);
     } finally {
       cancel();
     }

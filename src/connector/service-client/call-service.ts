@@ -1,7 +1,7 @@
 import ky, { type KyInstance } from 'ky';
 import { readErrorBody } from '../../contract/service/errors.ts';
+import { classifyFailure, readHttpDate, readRetryAfter } from '../../patterns/send-policy.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
-import { readHttpDate, readRetryAfter } from './retry-after.ts';
 import { ServiceAnswerUnreadable, ServiceRefusal, ServiceUnreachable } from './service-errors.ts';
 
 /** Largest answer that is read: a full page of the longest texts stays far below. */
@@ -78,7 +78,7 @@ export function createServiceCaller(options: ServiceCallerOptions): ServiceCalle
       if (error instanceof ServiceRefusal || error instanceof ServiceAnswerUnreadable) throw error;
       if (deadline.signal.aborted) throw new ServiceUnreachable('deadline');
       if (call.signal?.aborted === true) throw new ServiceUnreachable('aborted', error);
-      throw new ServiceUnreachable(neverConnected(error) ? 'connect' : 'network', error);
+      throw new ServiceUnreachable(classifyFailure(error).kind === 'not_sent' ? 'connect' : 'network', error);
     } finally {
       cancel();
     }
@@ -119,27 +119,6 @@ function readRefusal(response: Response, body: unknown, now: number): ServiceRef
     hint: error?.hint,
     retryAfterMs: readRetryAfter(response.headers, now),
   });
-}
-
-/** Failures that come before the first byte of a request is written: no name, no route, nobody listening. */
-const BEFORE_CONNECTION: ReadonlySet<unknown> = new Set([
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'UND_ERR_CONNECT_TIMEOUT',
-]);
-const DEEPEST_CAUSE = 5;
-
-/** True when a failed request was never written: nobody has heard of it. */
-export function neverConnected(error: unknown): boolean {
-  let candidate = error;
-  for (let depth = 0; depth < DEEPEST_CAUSE && candidate instanceof Error; depth += 1) {
-    if (BEFORE_CONNECTION.has(Reflect.get(candidate, 'code'))) return true;
-    candidate = candidate.cause;
-  }
-  return false;
 }
 
 async function readText(response: Response): Promise<string> {
