@@ -46,7 +46,8 @@ type MessageChange = Extract<Change, { type: 'message.created' | 'message.update
 type StatusChange = Extract<Change, { type: 'message.status' }>;
 
 async function storeMessage(db: PoolClient, { seq, data }: MessageChange): Promise<void> {
-  // Null: nothing but a status is known of the message so far.
+  // Null: polling brought it, and the service's list names no sender, or nothing but a status is known so far. An
+  // incoming one then stands in crm.unassigned until somebody assigns it, or a late webhook names the sender.
   if (data.peer !== null) {
     await db.query('INSERT INTO crm.contacts (phone, first_seen_at) VALUES ($1, $2) ON CONFLICT DO NOTHING', [
       data.peer,

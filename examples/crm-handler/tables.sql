@@ -35,3 +35,10 @@ CREATE TABLE IF NOT EXISTS crm.messages (
   status_seq bigint NOT NULL,
   PRIMARY KEY (connection_id, id)
 );
+
+-- Incoming messages whose webhook was dropped: polling brought them, and the list of messages names no sender. Show them
+-- as an inbox of their own; a person assigns one with UPDATE crm.messages SET phone = … A webhook that comes late does
+-- it by itself.
+CREATE OR REPLACE VIEW crm.unassigned AS
+  SELECT connection_id, id, text, media_url, sent_at FROM crm.messages
+   WHERE direction = 'incoming' AND phone IS NULL;

@@ -22,7 +22,6 @@ const STRICT = {
     noUncheckedIndexedAccess: true,
     exactOptionalPropertyTypes: true,
     noUnusedLocals: true,
-    rewriteRelativeImportExtensions: true,
     skipLibCheck: true,
     types: ['node'],
     typeRoots: [join(ROOT, 'node_modules/@types')],
@@ -45,10 +44,13 @@ async function lift(pattern: string): Promise<Lifted> {
   const own = join(folder, pattern);
   mkdirSync(own);
   copyFileSync(join(ROOT, `src/patterns/${pattern}.ts`), join(own, `${pattern}.ts`));
-  const [mistake, , use] = SECTIONS.get(pattern) ?? [];
+  const [mistake, , use, , ...further] = SECTIONS.get(pattern) ?? [];
   // A program without an import would be a script, in which nothing can be awaited.
   writeFileSync(join(own, 'mistake.ts'), `${mistake?.text}\nexport {};\n`);
   writeFileSync(join(own, 'use.ts'), `${use?.text}\n`);
+  for (const [index, block] of further.entries()) {
+    writeFileSync(join(own, `further-${index}.ts`), `${block.text}\n`);
+  }
   writeFileSync(join(own, 'tsconfig.json'), JSON.stringify(STRICT));
   writeFileSync(join(own, 'package.json'), JSON.stringify({ type: 'module' }));
   const compiled = await spawnCommand('tsc', ['-p', '.'], { cwd: own }).ended;
@@ -72,7 +74,8 @@ describe('docs/patterns.md', () => {
     for (const [name, blocks] of SECTIONS) {
       expect({ name, languages: blocks.map(({ language }) => language) }).toEqual({
         name,
-        languages: ['ts', 'text', 'ts', 'text'],
+        // What follows is compiled and not run.
+        languages: ['ts', 'text', 'ts', 'text', ...blocks.slice(4).map(() => 'ts')],
       });
     }
   });
@@ -80,7 +83,33 @@ describe('docs/patterns.md', () => {
   it.each(PATTERNS)('%s compiles under strict rules, alone in a folder', (pattern) => {
     expect(lifted.get(pattern)?.compiled).toEqual({ code: 0, stdout: '', stderr: '' });
     const use = SECTIONS.get(pattern)?.[2]?.text;
-    expect(use).toContain(`from './${pattern}.ts'`);
+    expect(use).toContain(`from './${pattern}.js'`);
+  });
+
+  it.each([
+    ['as npx tsc --init makes it', ['--init']],
+    ['with the settings that TypeScript 5 began with', null],
+  ])('all compile in a project %s, with what the page says', async (_what, init) => {
+    const own = mkdtempSync(join(folder, 'stock-'));
+    for (const pattern of PATTERNS) {
+      copyFileSync(join(ROOT, `src/patterns/${pattern}.ts`), join(own, `${pattern}.ts`));
+      copyFileSync(join(folder, pattern, 'use.ts'), join(own, `use-${pattern}.ts`));
+    }
+    writeFileSync(join(own, 'package.json'), JSON.stringify({ type: 'module' }));
+    if (init === null) {
+      const compilerOptions = {
+        target: 'es2022',
+        module: 'node16',
+        esModuleInterop: true,
+        forceConsistentCasingInFileNames: true,
+        strict: true,
+        skipLibCheck: true,
+      };
+      writeFileSync(join(own, 'tsconfig.json'), JSON.stringify({ compilerOptions }));
+    } else expect(await spawnCommand('tsc', init, { cwd: own }).ended).toMatchObject({ code: 0 });
+    const types = ['--types', 'node', '--typeRoots', join(ROOT, 'node_modules/@types')];
+    const compiled = await spawnCommand('tsc', ['-p', '.', '--outDir', 'out', ...types], { cwd: own }).ended;
+    expect(compiled).toEqual({ code: 0, stdout: '', stderr: '' });
   });
 
   it.each(PATTERNS)('%s: the mistake goes wrong as shown', (pattern) => {

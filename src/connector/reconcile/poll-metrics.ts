@@ -20,6 +20,10 @@ export function createPollMetrics(metrics: Metrics) {
       'Cursors of the message list that the service no longer took.',
     ),
     merged: metrics.counter('connector_poll_merged_total', 'What polling changed on messages.', ['what']),
+    withoutSender: metrics.counter(
+      'connector_messages_without_sender_total',
+      'Incoming messages that polling brought first: the list of messages names no sender.',
+    ),
     repaired: metrics.counter(
       'connector_poll_repaired_total',
       'What polling brought that no webhook had brought 40 s later.',

@@ -196,6 +196,8 @@ async function commitPages(
   const store = { db: database, lease, accountId, registeredAt };
   const result = await retryOnce(() => storePage(store, items, change, clock.now()));
   for (const [mask, count] of result.masks) {
+    // An incoming message has no status; the list names no sender, and a late webhook may still do so.
+    if (mask & CHANGE.created && !(mask & CHANGE.status)) metrics.withoutSender.inc(count);
     if (mask & CHANGE.created) metrics.merged.inc({ what: 'created' }, count);
     else if (mask & CHANGE.status) metrics.merged.inc({ what: 'status' }, count);
     else if (mask & CHANGE.fields) metrics.merged.inc({ what: 'fields' }, count);

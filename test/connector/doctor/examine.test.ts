@@ -329,6 +329,7 @@ describe('an account', () => {
     expect(told(reports, 'missed-events')).toMatch(
       /^problem: No webhook arrives, although polls find messages\.[\s\S]*c2/,
     );
+    expect(told(reports, 'missed-events')).toMatch(/of the last 24 h the sender is not known/);
   });
 });
 

@@ -58,6 +58,16 @@ describe('a poll', () => {
     ]);
   });
 
+  it('counts the incoming messages whose sender nobody told', async () => {
+    addMany(30, start, MINUTE);
+    for (let index = 0; index < 5; index += 1) {
+      bench.service.addMessage('c1', start + index, { direction: 'outgoing', status: 'sent' });
+    }
+    await bench.poll();
+    await bench.poll();
+    expect((await bench.metrics.render()).text).toContain('connector_messages_without_sender_total 30');
+  });
+
   it('changes nothing the second time', async () => {
     addMany(30, start, MINUTE);
     await bench.poll();

@@ -1,3 +1,4 @@
+import type { Queryable } from '../../../runtime/database/database.ts';
 import { reportSync } from '../../reconcile/sync-report.ts';
 import type { AccountFacts } from '../facts.ts';
 import { type Check, notChecked, ok, problem, warning } from '../finding.ts';
@@ -6,6 +7,7 @@ import { ago, count, some } from '../wording.ts';
 
 /** What was repaired so long ago, with webhooks since, is over. */
 const OVER_MS = 3_600_000;
+const DAY_MS = 24 * 3_600_000;
 
 /** Webhooks bring what polling finds: the health of the webhook lane, as `GET /v1/sync` tells it. */
 export const missedEvents: Check<AccountFacts> = {
@@ -23,9 +25,15 @@ export const missedEvents: Check<AccountFacts> = {
       `In all, polling found ${count(repaired.messages, 'message')} and ${count(repaired.statuses, 'status', 'statuses')} that no webhook had brought 40 s later${repairedAt === null ? '' : `, the last ${ago(repairedAt, now)}`}.`,
       `The last webhook came ${ago(lastWebhookAt, now)}.`,
     ];
+    const nameless = await countNameless(database, account.id, now - DAY_MS);
+    if (nameless > 0) {
+      evidence.push(
+        `Of ${count(nameless, 'incoming message')} of the last 24 h the sender is not known: the list of messages names none.`,
+      );
+    }
     const which = `Connections: ${some(touched.map(({ connectionId }) => connectionId))}.`;
     const advice = [
-      'Nothing is lost: polling brings it, but later. See the webhook, its address and the signatures for the cause.',
+      'Polling brings it, but later, and an incoming message without its sender (peer is null). See the webhook, its address and the signatures for the cause.',
       'If those are well, events are dropped on the way: look at the proxy for answers other than 2xx, and at restarts.',
     ];
     switch (webhookHealth) {
@@ -56,3 +64,13 @@ export const missedEvents: Check<AccountFacts> = {
     }
   },
 };
+
+async function countNameless(db: Queryable, accountId: string, since: number): Promise<number> {
+  const [row] = await db.query<{ nameless: number }>(
+    `select count(*)::bigint as nameless from connector.connections c
+       join connector.messages m on m.connection_id = c.connection_id and m.direction = 'incoming'
+      where c.account_id = $1 and m.created_at >= $2::bigint and m.peer is null`,
+    [accountId, since],
+  );
+  return row?.nameless ?? 0;
+}
