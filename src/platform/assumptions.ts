@@ -364,6 +364,14 @@ export const ASSUMPTIONS = {
     10 * 60 * second,
     'How long somebody may think about a consent is not shown; a user code lives as long as its page.',
   ),
+  oauthConsentsPerApp: assume(
+    1_000,
+    'How many pages of an app may wait is not shown; with one more its oldest page is over, whatever time it is.',
+  ),
+  oauthGrantLifetimeMs: assume(
+    365 * day,
+    'Refresh tokens of 30 days follow one another without an end that is shown; after a year the owner is asked again.',
+  ),
   oauthUserCode: assume(
     { letters: 'BCDFGHJKLMNPQRSTVWXZ', length: 8, tries: 5, triesWithinMs: 15 * 60 * second },
     'Its form is not shown; letters that read alike or spell words are left out, and few wrong ones are taken.',

@@ -28,7 +28,7 @@ export function refuseInput(error: z.ZodError): SandboxError {
   if (issue === undefined) return new SandboxError('invalid_request');
   const unknown = issue.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : [];
   const field = [...issue.path, ...unknown].join('.');
-  if (field === '') return new SandboxError('invalid_request', `The body is wrong: ${issue.message}.`);
+  if (field === '') return new SandboxError('invalid_request', `The body ${issue.message}.`);
   const why = unknown.length > 0 ? 'there is no such field' : issue.message;
   return new SandboxError('invalid_request', `'${field}': ${why}.`, field);
 }

@@ -1,5 +1,6 @@
 import type { RequestHandler } from 'express';
 import type { z } from 'zod';
+import { inputWords } from '../contract/input-words.ts';
 import { SANDBOX_ENDPOINTS, type SandboxEndpointName } from '../contract/sandbox/endpoints.ts';
 import { sqlState } from '../runtime/database/errors.ts';
 import { refuseInput, SandboxError } from './sandbox-error.ts';
@@ -49,7 +50,7 @@ export type StreamHandlers = { readonly [Name in StreamName]?: RequestHandler };
 
 function read(schema: z.ZodType | undefined, value: unknown): unknown {
   if (schema === undefined) return undefined;
-  const result = schema.safeParse(value);
+  const result = schema.safeParse(value, { error: inputWords });
   if (!result.success) throw refuseInput(result.error);
   return result.data;
 }

@@ -202,7 +202,7 @@ describe('the other documents', () => {
   });
 
   it('demand the token of the connector under /v1 only', () => {
-    expect(connector.paths['/v1/sync']?.['get']?.security).toEqual([{ token: [] }]);
+    expect(connector.paths['/v1/sync']?.['get']?.security).toEqual([{ token: ['read'] }]);
     expect(connector.paths['/webhooks/messaging']?.['post']?.security).toEqual([]);
   });
 

@@ -89,6 +89,8 @@ export const CHOICES = section(CHOICES_HEADING, {
   'choice.oauth.user-code': 'The authorize page shows the user code, and the portal admin enters it.',
   'choice.oauth.developer': 'The signed-in developer is the owner of the workspace that owns the app.',
   'choice.oauth.legacy-events': '`events` of a legacy subscription lists `message.received` alone.',
+  'choice.oauth.grant-end': 'A grant that is refreshed all the time ends a year after its consent.',
+  'choice.oauth.consents-bounded': 'An app has 1,000 open consent pages at most; one more ends its oldest.',
   'choice.tools.credential':
     'The tool server takes access tokens alone; an API key is 401 `invalid_token` there.',
   'choice.tools.scope':

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { inputWords } from '../../contract/input-words.ts';
 import { ApiError, invalid } from './api-error.ts';
 
 const ID = /^[\x21-\x7e]{1,255}$/;
@@ -11,7 +12,7 @@ export function readId(value: unknown): string {
 
 /** The input as its schema reads it. Throws an `ApiError` that names the first wrong field. */
 export function readInput(schema: z.ZodType, input: unknown, place: 'query' | 'body'): unknown {
-  const read = schema.safeParse(input);
+  const read = schema.safeParse(input, { error: inputWords });
   if (!read.success) throw invalid(...describeIssue(read.error, place));
   const odd = findUnstorable(read.data, []);
   if (odd !== null) throw invalid(odd || place, 'must be well-formed text without NUL');

@@ -107,7 +107,7 @@ kept AS (
 ),
 hidden AS (
   UPDATE connector.connections c
-     SET visible = false, license_notice = NULL, last_visible_at = (SELECT listed_at FROM coverage), version = c.version + 1,
+     SET visible = false, license_valid = nullif(c.license_valid, true), license_notice = NULL, last_visible_at = (SELECT listed_at FROM coverage), version = c.version + 1,
          updated_at = $4::bigint
     FROM unnest($17::text[], $18::bigint[]) AS k(connection_id, version)
    WHERE c.connection_id = k.connection_id AND c.version = k.version AND c.account_id = $3

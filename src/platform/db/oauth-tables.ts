@@ -103,8 +103,11 @@ export const oauthConsents = platformSchema.table(
     portalWorkspaceId: text('portal_workspace_id').references(() => workspaces.id, { onDelete: 'cascade' }),
     expiresAt: epochMs('expires_at').notNull(),
     closedAt: epochMs('closed_at'),
+    /** Virtual time may stand still; the order of pages does not. */
+    position: bigint('position', { mode: 'number' }).notNull().generatedAlwaysAsIdentity(),
   },
   (table) => [
+    index('oauth_consents_app').on(table.appId, table.position),
     index('oauth_consents_code').on(table.userCodeHash),
     index('oauth_consents_end').on(table.expiresAt),
   ],

@@ -14,6 +14,8 @@ export interface AdmittedRequest {
   readonly credential: Credential;
   /** Parsed JSON; undefined without a body. */
   readonly message: unknown;
+  /** The arguments of a call as they were sent. */
+  readonly given: unknown;
   /** The tool that it calls; null: it calls none that there is. */
   readonly tool: ToolName | null;
   /** It asks for a stream that stands open until somebody closes it. */
@@ -90,5 +92,6 @@ export async function admitRequest(sources: CredentialSources, request: Request)
   const message = await readMessage(request);
   const tool = calledTool(message);
   if (tool !== null) requireToolScope(credential, tool);
-  return { credential, message, tool, listens: fieldOf(message, 'method') === 'subscriptions/listen' };
+  const given = fieldOf(fieldOf(message, 'params'), 'arguments');
+  return { credential, message, given, tool, listens: fieldOf(message, 'method') === 'subscriptions/listen' };
 }

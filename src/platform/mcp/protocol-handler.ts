@@ -16,6 +16,8 @@ import type { Tool, ToolCall } from './tool.ts';
 /** A request that was let in, as the tools need to know it. */
 export interface Exchange {
   readonly credential: Credential;
+  /** The arguments of a tool as they were sent: the protocol drops `__proto__`, which is no name of any argument. */
+  readonly given: unknown;
   /** Told once how the tool ended, before the client can read it; null: well. */
   onOutcome(refusal: unknown): void;
 }
@@ -64,14 +66,9 @@ export function createProtocolHandler({ tools, logger }: Options): ProtocolHandl
   const exchanges = new WeakMap<AuthInfo, Exchange>();
   const listed = tools.map((tool) => ({ tool, schemas: listedSchemas(tool.name) }));
 
-  const runTool = async (
-    tool: Tool,
-    exchange: Exchange,
-    given: unknown,
-    context: ServerContext,
-  ): Promise<CallToolResult> => {
+  const runTool = async (tool: Tool, exchange: Exchange, context: ServerContext): Promise<CallToolResult> => {
     try {
-      const output = await tool.run(toolCall(exchange, context), given);
+      const output = await tool.run(toolCall(exchange, context), exchange.given);
       exchange.onOutcome(null);
       return { ...textResult(JSON.stringify(output)), structuredContent: { ...output } };
     } catch (error) {
@@ -89,8 +86,8 @@ export function createProtocolHandler({ tools, logger }: Options): ProtocolHandl
     });
     for (const { tool, schemas } of listed) {
       const { name, title, description, annotations } = tool;
-      server.registerTool(name, { title, description, annotations, ...schemas }, (given, context) =>
-        runTool(tool, exchange, given, context),
+      server.registerTool(name, { title, description, annotations, ...schemas }, (_given, context) =>
+        runTool(tool, exchange, context),
       );
     }
     return server;

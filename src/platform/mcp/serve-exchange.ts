@@ -59,7 +59,7 @@ export async function serveExchange(
   protocol: ProtocolHandler,
   request: Request,
   response: NodeServerResponseLike,
-  { credential, message, tool, listens }: AdmittedRequest,
+  { credential, message, given, tool, listens }: AdmittedRequest,
   { report, lost, onStanding, onFailure }: ExchangeOptions,
 ): Promise<void> {
   let toolRuns = tool !== null;
@@ -69,6 +69,7 @@ export async function serveExchange(
 
   const auth = protocol.open({
     credential,
+    given,
     onOutcome(refusal) {
       toolRuns = false;
       if (refusal === null) {

@@ -3,7 +3,6 @@ import type { ToolName } from '../../contract/service/tools.ts';
 import type { Credential } from '../credentials/credential.ts';
 import { passed } from '../decision-trace.ts';
 import { readShape } from '../rest/endpoint.ts';
-import { argumentWords } from './argument-words.ts';
 
 /** What a client may expect of a call before it makes it. */
 interface ToolAnnotations {
@@ -44,7 +43,7 @@ export function defineTool<Input>({ input, handle, ...parts }: ToolParts<Input>)
   return {
     ...parts,
     async run(call, given) {
-      const read = readShape(input, given ?? {}, argumentWords);
+      const read = readShape(input, given ?? {});
       passed('shape');
       return handle(call, read);
     },

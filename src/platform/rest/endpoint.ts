@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { z } from 'zod';
+import { inputWords } from '../../contract/input-words.ts';
 import type { ErrorCode } from '../../contract/service/errors.ts';
 import { describeRefusal } from '../../contract/service/request-refusal.ts';
 import type { Scope } from '../../contract/service/scopes.ts';
@@ -69,13 +70,9 @@ export function defineEndpoint<Input>({ read, handle, ...rest }: EndpointParts<I
 /** For endpoints that read nothing from the request. */
 export function readNothing(): void {}
 
-/** The value in the schema's shape. Throws the contract's refusal, which names the field, in the given words. */
-export function readShape<Schema extends z.ZodType>(
-  schema: Schema,
-  value: unknown,
-  words?: z.core.$ZodErrorMap,
-): z.output<Schema> {
-  const read = schema.safeParse(value, words === undefined ? {} : { error: words });
+/** The value in the schema's shape. Throws the contract's refusal, which names the field. */
+export function readShape<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
+  const read = schema.safeParse(value, { error: inputWords });
   if (read.success) return read.data;
   const { error, field, hint } = describeRefusal(read.error);
   const code: ErrorCode = error;

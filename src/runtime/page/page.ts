@@ -29,13 +29,19 @@ function show(value: Value): string {
   return typeof value === 'object' ? value.map(({ text }) => text).join('') : escapeText(String(value));
 }
 
-/** Characters that are not seen, or that turn the direction of what stands around them. */
-const UNSEEN = /[\p{Cc}\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
+/**
+ * Characters that are not seen, or that turn the direction of what stands around them: all of Unicode's format
+ * characters, its fillers, joiners and variation selectors, and what no program should have stored.
+ */
+const UNSEEN = /[\p{Cf}\p{Default_Ignorable_Code_Point}\p{Co}\p{Cn}\p{Cs}]/gu;
+/** Whatever looks like a space, the empty Braille pattern included, however much of it there is. */
+const BLANK = /[\s\p{Z}\p{Cc}\u2800]+/gu;
 const LONGEST_NAME = 120;
+const NAMELESS = '(no name)';
 
-/** A name that somebody else chose, without what is not seen, and cut off where it is very long. */
+/** A name that somebody else chose, without what is not seen, and cut off where it is very long. Never empty. */
 export function plainName(name: string): string {
-  const signs = [...name.replace(UNSEEN, ' ').trim()];
+  const signs = [...(name.replace(UNSEEN, '').replace(BLANK, ' ').trim() || NAMELESS)];
   return signs.length > LONGEST_NAME ? `${signs.slice(0, LONGEST_NAME).join('')}…` : signs.join('');
 }
 

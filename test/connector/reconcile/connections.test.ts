@@ -146,6 +146,20 @@ describe('a listing', () => {
     expect(await mirror('c2')).toMatchObject({ visible: true });
     expect(await changes()).toHaveLength(3);
   });
+
+  it('knows of no licence that would hold while it is hidden', async () => {
+    const licences = () =>
+      bench.database.query('SELECT license_valid AS valid FROM connector.connections ORDER BY connection_id');
+    const connection = bench.service.addConnection('c1');
+    bench.service.addConnection('c2');
+    await bench.poll();
+    connection.licenseValid = false;
+    await bench.poll();
+    expect(await licences()).toEqual([{ valid: null }, { valid: true }]);
+    connection.licenseValid = true;
+    await bench.poll();
+    expect(await licences()).toEqual([{ valid: true }, { valid: true }]);
+  });
 });
 
 describe('a connection that was hidden', () => {

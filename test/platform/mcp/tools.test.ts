@@ -241,8 +241,8 @@ describe('a refusal', () => {
       ['rate_limited', { ...right, connectionId: ids.busy }, /Nothing was sent.*at least \d+ s\.$/],
       ['invalid_request', { ...right, to: '+4915100000000' }, /`to` must be international digits/],
       ['invalid_request', { ...right, to: undefined }, /: `to` is missing\. /],
-      ['invalid_request', { ...right, connectionId: 7 }, /: `connectionId` must be a text\. /],
-      ['invalid_request', { ...right, text: '' }, /: `text` must not be empty\. /],
+      ['invalid_request', { ...right, connectionId: 7 }, /: `connectionId` must be a string\. /],
+      ['invalid_request', { ...right, text: '' }, /: `text` is empty\. /],
       ['invalid_request', { ...right, text: 'x'.repeat(4_097) }, /`text` must have at most 4096/],
       ['invalid_request', { ...right, text: 'a\0b' }, /`text` must be well-formed/],
       [
@@ -265,6 +265,9 @@ describe('a refusal', () => {
     const cases = [
       ['list_messaging_connections', { all: true }, /the arguments must be empty/],
       ['read_messaging_messages', { peer: '1' }, /must be among `connectionId`, `limit`, `cursor`/],
+      ['list_messaging_connections', JSON.parse('{"__proto__":{"a":1}}'), /the arguments must be empty/],
+      ['read_messaging_messages', JSON.parse('{"__proto__":null}'), /must be among `connectionId`/],
+      ['send_messaging_message', JSON.parse('{"constructor":1}'), /^invalid_request: /],
       ['read_messaging_messages', { limit: 0 }, /`limit` must be at least 1\. /],
       ['read_messaging_messages', { limit: 1.5 }, /`limit` must be a whole number\. /],
       ['read_messaging_messages', { limit: '5' }, /`limit` must be a number\. /],

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createClearUp } from '../../../src/platform/oauth/clear-up.ts';
 import type { ChangeState } from '../../../src/platform/state-change.ts';
 import { silentLogger } from '../../support/platform.ts';
+import { proves } from '../../support/proves.ts';
 import { type OauthWorld, PATHS, startOauthWorld, type TestApp } from './oauth-fixture.ts';
 
 const MINUTE = 60_000;
@@ -145,4 +146,59 @@ describe('what has ended', () => {
     await clearUp();
     expect(sizes).toHaveLength(9);
   });
+});
+
+describe('what never ends by itself', () => {
+  it(
+    'a grant that is refreshed all the time ends a year after its consent',
+    proves('choice.oauth.grant-end'),
+    async () => {
+      let { access, refresh } = await world.obtainTokens(app);
+      for (let days = 0; days < 364; days += 28) {
+        await pass(28 * DAY);
+        const { status, body } = await world.refresh(app, refresh);
+        expect([days, status]).toEqual([days, 200]);
+        [access, refresh] = [String(body['access_token']), String(body['refresh_token'])];
+      }
+      expect(await works(access)).toBe(true);
+      await pass(DAY);
+      const late = await world.refresh(app, refresh);
+      expect([late.status, late.body['error']]).toEqual([400, 'invalid_grant']);
+      expect((await world.obtainTokens(app)).access).toEqual(expect.any(String));
+    },
+  );
+
+  it(
+    'pages that nobody answers are bounded for each app, also while time stands still',
+    proves('choice.oauth.consents-bounded'),
+    async () => {
+      const { id: ownerWorkspaceId } = await world.service.platform.workspaces.create({ kind: 'standalone' });
+      const [asked, quiet] = [
+        await world.register({ ownerWorkspaceId }),
+        await world.register({ ownerWorkspaceId }),
+      ];
+      const count = async ({ clientId }: TestApp): Promise<number> => {
+        const rows = await world.service.database.query(
+          'SELECT 1 FROM platform.oauth_consents WHERE app_id = $1',
+          [clientId],
+        );
+        return rows.length;
+      };
+      await world.service.platform.time.freeze();
+      expect((await world.authorize(quiet)).status).toBe(200);
+      await world.service.database.query(
+        `INSERT INTO platform.oauth_consents (id, app_id, browser_hash, request, expires_at)
+         SELECT 'c' || n, $1, '\\x00', '{}', $2 FROM generate_series(1, 1000) n`,
+        [asked.clientId, world.service.platform.time.now() + DAY],
+      );
+      for (let page = 0; page < 3; page += 1) expect((await world.authorize(asked)).status).toBe(200);
+      expect([await count(asked), await count(quiet)]).toEqual([1_000, 1]);
+      const left = await world.service.database.query(
+        'SELECT id FROM platform.oauth_consents WHERE app_id = $1 ORDER BY position LIMIT 1',
+        [asked.clientId],
+      );
+      expect(left).toEqual([{ id: 'c4' }]);
+      await world.service.platform.time.run();
+    },
+  );
 });

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { html, renderPage, shownName } from '../../../src/runtime/page/page.ts';
+import { html, plainName, renderPage, shownName } from '../../../src/runtime/page/page.ts';
 
 const PAGE = { title: 'Title', owner: 'Owner', heading: html`Heading`, content: html`<p>Content</p>` };
 
@@ -34,5 +34,20 @@ describe('a page', () => {
     expect(text).not.toContain('<script');
     expect(text).toContain('<h1><bdi>&quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt;&amp;&#39;</bdi></h1>');
     expect(text).toContain('url=https://crm.example/?a=1&amp;b=&quot;&gt;&lt;script&gt;">');
+  });
+
+  it.each([
+    ['Pay\u200bPal', 'PayPal'],
+    ['Pay\u00adPal\u2060\ufeff', 'PayPal'],
+    ['A\u3164\u115f\u1160\uffa0B', 'AB'],
+    ['A\u034f\ufe0f\u{e0041}\u{e0100}\u180eB', 'AB'],
+    ['A\u2800\u2800\u2003\u00a0\t\nB', 'A B'],
+    ['\u202eevil\u2066', 'evil'],
+    ['\ue000A\u{10ffff}', 'A'],
+    ['\u3164\u200b\u2800', '(no name)'],
+    ['', '(no name)'],
+    ['Café 日本 👋', 'Café 日本 👋'],
+  ])('shows of the name %j what can be seen', (name, shown) => {
+    expect(plainName(name)).toBe(shown);
   });
 });

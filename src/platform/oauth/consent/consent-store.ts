@@ -53,6 +53,16 @@ export function isItsForm({ form }: OpenConsent, given: string | null): boolean 
   return given !== null && timingSafeEqual(hashOauthSecret(form), hashOauthSecret(given));
 }
 
+/** Ends the oldest pages of an app beyond so many: a request costs a row, and whoever knows the client id may ask. */
+async function boundConsents({ tx }: StateChange, appId: string): Promise<void> {
+  await tx.query(
+    `DELETE FROM platform.oauth_consents WHERE app_id = $1 AND position <= (
+       SELECT position FROM platform.oauth_consents WHERE app_id = $1
+       ORDER BY position DESC OFFSET $2::integer LIMIT 1)`,
+    [appId, ASSUMPTIONS.oauthConsentsPerApp.value],
+  );
+}
+
 /**
  * Opens a consent for some minutes, and answers the secret that ties it to a browser. `withCode`: a portal admin may
  * approve it.
@@ -66,8 +76,9 @@ export async function openConsent(
   const id = newIdentifier();
   const userCode = withCode ? userCodeOf(key, id) : null;
   const browser = newOauthSecret('browser');
-  await changeState(({ tx, now }) =>
-    tx.query(
+  await changeState(async (change) => {
+    const { tx, now } = change;
+    await tx.query(
       `INSERT INTO platform.oauth_consents
          (id, app_id, browser_hash, request, user_code_hash, expires_at)
        VALUES ($1, $2, $3, $4, $5, $6)`,
@@ -79,8 +90,9 @@ export async function openConsent(
         userCode === null ? null : hashOauthSecret(userCode),
         now + ASSUMPTIONS.oauthConsentLifetimeMs.value,
       ],
-    ),
-  );
+    );
+    await boundConsents(change, request.appId);
+  });
   const form = formOf(key, id);
   return { consent: { id, request, form, userCode, portalWorkspaceId: null, answer: null }, browser };
 }

@@ -1,5 +1,6 @@
 import { LIMITS } from '../../../contract/service/limits.ts';
 import type { Scope } from '../../../contract/service/scopes.ts';
+import { ASSUMPTIONS } from '../../assumptions.ts';
 import type { StateChange } from '../../state-change.ts';
 import type { AccessTokens } from '../access-tokens.ts';
 import type { Grant } from '../find-grant.ts';
@@ -15,7 +16,9 @@ export interface TokenAnswer {
   readonly scope: string;
 }
 
-/** Stores a new refresh token of a family, good for 30 days; answers the token. */
+/**
+ * Stores a new refresh token of a family, good for 30 days, though not beyond the end of its grant; answers the token.
+ */
 export async function storeRefreshToken(
   { tx, now }: StateChange,
   grantId: string,
@@ -24,11 +27,14 @@ export async function storeRefreshToken(
   const token = newOauthSecret('refresh');
   const expiresAt = now + LIMITS.refreshTokenLifetimeMs;
   await tx.query(
-    `WITH token AS (
-       INSERT INTO platform.oauth_refresh_tokens (hash, grant_id, expires_at) VALUES ($1, $2, $3)
+    `WITH family AS (
+       UPDATE platform.oauth_grants
+       SET expires_at = least($3::bigint, created_at + $5::bigint), refreshes = refreshes + $4::integer
+       WHERE id = $2 RETURNING id, expires_at
      )
-     UPDATE platform.oauth_grants SET expires_at = $3, refreshes = refreshes + $4::integer WHERE id = $2`,
-    [hashOauthSecret(token), grantId, expiresAt, refreshes],
+     INSERT INTO platform.oauth_refresh_tokens (hash, grant_id, expires_at)
+     SELECT $1, id, expires_at FROM family`,
+    [hashOauthSecret(token), grantId, expiresAt, refreshes, ASSUMPTIONS.oauthGrantLifetimeMs.value],
   );
   return token;
 }
