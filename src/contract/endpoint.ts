@@ -44,6 +44,10 @@ export interface EndpointDefinition<Code extends string = string> {
   /** Relative to the base address, with `{name}` for parameters. */
   readonly path: string;
   readonly summary: string;
+  /** What else its caller must know, in Markdown; absent: the summary says it all. */
+  readonly description?: string;
+  /** A body that is right, for documents. */
+  readonly example?: unknown;
   readonly query?: z.ZodObject;
   readonly requestHeaders?: readonly HeaderDefinition[];
   readonly body?: BodyDefinition;

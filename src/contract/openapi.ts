@@ -184,6 +184,8 @@ function describeWebhooks(book: SchemaBook): Record<string, OpenApiPath> {
       const operation = {
         operationId: `on.${name}`,
         summary: `Delivers \`${name}\`; tried 3 times.`,
+        description:
+          'Sent for `qr` connections only, to the one webhook of the account. Verify the signature over the raw bytes, refuse timestamps more than 5 minutes old, and dedupe on the id of the message. Answer with any 2xx within 10 seconds; after three failed attempts (at once, after 500 ms, after 1 s) the event is dropped, so poll `GET /messages` as well.',
         parameters,
         requestBody: { required: true, content: { 'application/json': { schema: book.use(schema) } } },
         responses: { '2XX': { description: 'Taken. Any other answer, redirects included, is a failure.' } },

@@ -20,6 +20,7 @@ export interface OpenApiHeader {
 
 export interface OpenApiMedia {
   readonly schema?: JsonSchema;
+  readonly example?: unknown;
 }
 
 export interface OpenApiResponse {
@@ -31,6 +32,7 @@ export interface OpenApiResponse {
 export interface OpenApiOperation {
   readonly operationId: string;
   readonly summary: string;
+  readonly description: string;
   readonly parameters?: readonly OpenApiParameter[];
   readonly requestBody?: {
     readonly required: boolean;

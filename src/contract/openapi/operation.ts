@@ -31,11 +31,17 @@ export function describeOperation(
   return {
     operationId: name,
     summary: endpoint.summary,
+    description: endpoint.description ?? endpoint.summary,
     ...(parameters.length > 0 && { parameters }),
     ...(body && {
       requestBody: {
         required: body.required,
-        content: { 'application/json': { schema: style.book.use(body.schema) } },
+        content: {
+          'application/json': {
+            schema: style.book.use(body.schema),
+            ...(endpoint.example === undefined ? {} : { example: endpoint.example }),
+          },
+        },
       },
     }),
     responses: {
@@ -57,13 +63,36 @@ export function headerParameters(headers: readonly HeaderDefinition[]): OpenApiP
   }));
 }
 
+/** What a parameter names, by the segment of the path that it follows. */
+const NAMED_BY: Readonly<Record<string, string>> = {
+  accounts: 'Id of the account.',
+  'api-keys': 'Id of the API key.',
+  connections: 'Id of the connection.',
+  contacts: 'Number of the person: international digits, no `+`.',
+  'dead-letters': 'Id of the dead letter.',
+  deliveries: 'Id of the delivery.',
+  grants: 'Id of the grant.',
+  hosts: 'Name of a public host, as in a webhook URL.',
+  messages: 'Id of the message, as the service gave it.',
+  messaging: 'Id of the webhook subscription.',
+  'oauth-apps': 'Client id of the OAuth app.',
+  outbound: 'Id of the send.',
+  workspaces: 'Id of the workspace.',
+};
+
+/** Throws for a path whose parameter nobody has described. */
+function describePathParameters(path: string): OpenApiParameter[] {
+  return [...path.matchAll(/([^/]+)\/\{(\w+)\}/g)].map(([, segment = '', name = '']) => {
+    const description = NAMED_BY[segment];
+    if (description === undefined) throw new Error(`nothing describes {${name}} in ${path}`);
+    return { name, in: 'path', required: true, description, schema: { type: 'string' } };
+  });
+}
+
 function describeParameters(endpoint: EndpointDefinition, book: SchemaBook): OpenApiParameter[] {
-  const inPath = [...endpoint.path.matchAll(/\{(\w+)\}/g)].map(
-    ([, name = '']): OpenApiParameter => ({ name, in: 'path', required: true, schema: { type: 'string' } }),
-  );
   const inQuery = endpoint.query === undefined ? [] : book.fields(endpoint.query);
   return [
-    ...inPath,
+    ...describePathParameters(endpoint.path),
     ...inQuery.map(({ name, required, schema }): OpenApiParameter => {
       const { description, ...rest } = schema;
       return { name, in: 'query', required, ...(description && { description }), schema: rest };
@@ -125,7 +154,8 @@ function describeErrors(codes: readonly string[], style: OperationStyle): Record
   const body = style.book.use(style.errorBody);
   return Object.fromEntries(
     [...byStatus].map(([status, codesOfStatus]) => {
-      const schema: JsonSchema = { allOf: [body, { properties: { error: { enum: codesOfStatus } } }] };
+      const error = { enum: codesOfStatus, description: 'The codes that this status carries here.' };
+      const schema: JsonSchema = { allOf: [body, { properties: { error } }] };
       const headers = errorHeaders(status);
       const response: OpenApiResponse = {
         description: codesOfStatus.map((code) => `\`${code}\`: ${style.error(code).meaning}`).join(' '),

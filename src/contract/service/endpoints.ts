@@ -40,6 +40,8 @@ export const SERVICE_ENDPOINTS = {
     path: '/connections',
     scope: 'messaging.read',
     summary: 'Lists the connections with an active licence.',
+    description:
+      'Connections whose licence or add-on is active and that the credential reaches. One whose licence has lapsed is not listed.',
     answers: [{ status: 200, description: 'Possibly empty.', schema: connections.connectionListAnswer }],
     errors: [...COMMON_ERRORS],
   },
@@ -49,6 +51,9 @@ export const SERVICE_ENDPOINTS = {
     path: '/connections',
     scope: 'messaging.manage',
     summary: 'Creates a `qr` connection and starts pairing.',
+    description:
+      'Standalone workspaces only. The connection has no number until its owner scans the picture or types a pairing code; slot and trial are taken then. The picture is stale within about 20 seconds: poll `GET /connections/{id}` every 3 to 5 seconds and show each new one until `status` is `connected`. Look at `GET /account` first: beyond the slots a connection has no active licence. With an `Idempotency-Key` a repeat with the same body answers the same connection for 24 hours.',
+    example: { label: 'Front desk' },
     requestHeaders: [idempotencyKeyHeader],
     body: { schema: connections.createConnectionRequest, required: false },
     answers: [
@@ -77,6 +82,8 @@ export const SERVICE_ENDPOINTS = {
     path: '/connections/{id}',
     scope: 'messaging.manage',
     summary: 'Reads one connection, with a new pairing picture on every call.',
+    description:
+      'Poll it every 3 to 5 seconds while a connection pairs, and show each new `qr` until `status` is `connected`.',
     answers: [{ status: 200, description: 'The connection.', schema: connections.connectionDetailAnswer }],
     errors: [...COMMON_ERRORS, 'not_found'],
   },
@@ -86,6 +93,7 @@ export const SERVICE_ENDPOINTS = {
     path: '/connections/{id}',
     scope: 'messaging.manage',
     summary: 'Deletes a connection for good.',
+    description: 'Permanent. The slot goes back to the pool with its remaining time, and the id is retired.',
     answers: [{ status: 200, description: 'Deleted.', schema: connections.acknowledgement }],
     errors: [...COMMON_ERRORS, 'not_found'],
   },
@@ -95,6 +103,8 @@ export const SERVICE_ENDPOINTS = {
     path: '/connections/{id}/restart',
     scope: 'messaging.manage',
     summary: 'Restarts the session and keeps the record.',
+    description:
+      'Afterwards poll the connection: where `status` is `connecting` its owner has to scan a new picture.',
     answers: [{ status: 200, description: 'Restarted.', schema: connections.restartAnswer }],
     errors: [...COMMON_ERRORS, 'not_found'],
   },
@@ -104,6 +114,8 @@ export const SERVICE_ENDPOINTS = {
     path: '/connections/{id}/logout',
     scope: 'messaging.manage',
     summary: 'Logs the session out, clears its credentials and keeps the record.',
+    description:
+      'To come back, restart the connection and have its owner scan a new picture. For `qr` connections.',
     answers: [{ status: 200, description: 'Logged out.', schema: connections.acknowledgement }],
     errors: [...COMMON_ERRORS, 'not_found', 'not_supported_for_provider'],
   },
@@ -113,6 +125,9 @@ export const SERVICE_ENDPOINTS = {
     path: '/connections/{id}/pairing-code',
     scope: 'messaging.manage',
     summary: 'Asks for a code that the owner types in place of scanning.',
+    description:
+      'For owners who cannot scan. `qr` connections only, at most 5 times in 15 minutes for each; every call gives a new code. Success shows as `status` `connected`. A 502 is an ordinary outcome: go on with the picture.',
+    example: { phoneNumber: '447700900123' },
     body: { schema: connections.pairingCodeRequest, required: true },
     answers: [{ status: 200, description: 'A new code.', schema: connections.pairingCodeAnswer }],
     errors: [
@@ -132,6 +147,8 @@ export const SERVICE_ENDPOINTS = {
     path: '/account',
     scope: 'messaging.read',
     summary: 'Reads slots and connection counts.',
+    description:
+      'How many numbers can still be licensed, when the next licence ends, and how many connections wait for a scan.',
     answers: [{ status: 200, description: 'The account.', schema: account }],
     errors: [...COMMON_ERRORS],
   },
@@ -141,6 +158,8 @@ export const SERVICE_ENDPOINTS = {
     path: '/messages',
     scope: 'messaging.read',
     summary: 'Lists messages, newest first.',
+    description:
+      'The recent messages of all connections that the credential reaches, or of one. To go on, give `nextCursor` as `cursor`. Poll it every 30 to 60 seconds, since webhooks can be lost.',
     query: messages.listMessagesQuery,
     answers: [{ status: 200, description: 'A page.', schema: messages.listMessagesAnswer }],
     errors: [...COMMON_ERRORS, 'invalid_request'],
@@ -151,6 +170,14 @@ export const SERVICE_ENDPOINTS = {
     path: '/messages',
     scope: 'messaging.send',
     summary: 'Sends a text or a file.',
+    description:
+      'A `qr` send takes 1 to 7 seconds, up to about 20 for long texts and up to 2.5 minutes while a session heals: wait 180 seconds at least. Give an `idempotencyKey` and repeat with the same one after a lost answer. Where `persisted` is false the message was delivered but not stored; do not send it again.',
+    example: {
+      connectionId: 'c8k2v5m1x9q4w7z3n6b0t2r5',
+      to: '447700900201',
+      text: 'Your table is booked.',
+      idempotencyKey: '0b5c1f4e-8d2a-4c57-9a3e-6f1d2b7c8e90',
+    },
     body: { schema: messages.sendMessageRequest, required: true },
     answers: [{ status: 200, description: 'Sent.', schema: messages.sendMessageAnswer }],
     errors: [
@@ -173,6 +200,9 @@ export const SERVICE_ENDPOINTS = {
     path: '/messages/read',
     scope: 'messaging.send',
     summary: 'Sends a read receipt.',
+    description:
+      'Needs `connectionId` and at least one of `phone` and `messageId`. `qr` connections mark the whole chat, `cloud_api` connections one message: with a `phone` only, the newest from that number. May be repeated.',
+    example: { connectionId: 'c8k2v5m1x9q4w7z3n6b0t2r5', phone: '447700900201' },
     body: { schema: messages.readReceiptRequest, required: true },
     answers: [{ status: 200, description: 'Marked.', schema: messages.readReceiptAnswer }],
     errors: [...COMMON_ERRORS, ...withBody, ...licence, 'not_found'],
@@ -183,6 +213,8 @@ export const SERVICE_ENDPOINTS = {
     path: '/webhook',
     scope: 'messaging.events',
     summary: 'Reads the webhook configuration, without the secret.',
+    description:
+      'The secret is shown only by `PUT /webhook` and `POST /webhook/rotate`. Before the first `PUT`, `url` is null.',
     answers: [{ status: 200, description: 'The configuration.', schema: webhook.webhookAnswer }],
     errors: [...COMMON_ERRORS],
   },
@@ -192,6 +224,9 @@ export const SERVICE_ENDPOINTS = {
     path: '/webhook',
     scope: 'messaging.events',
     summary: 'Sets the one webhook URL and issues a new secret.',
+    description:
+      'There is one webhook for each account; setting it again moves it and issues a new secret. The URL must be HTTPS on a publicly reachable host.',
+    example: { url: 'https://crm.example/webhooks/messaging' },
     body: { schema: webhook.putWebhookRequest, required: true },
     answers: [{ status: 200, description: 'The configuration.', schema: webhook.putWebhookAnswer }],
     errors: [...COMMON_ERRORS, ...withBody, 'invalid_webhook'],
@@ -202,6 +237,7 @@ export const SERVICE_ENDPOINTS = {
     path: '/webhook/rotate',
     scope: 'messaging.events',
     summary: 'Issues a new secret; the old one is void at once.',
+    description: 'There is no overlap: everything from now on is signed with the new secret.',
     answers: [{ status: 200, description: 'The new secret.', schema: webhook.rotateWebhookAnswer }],
     errors: [...COMMON_ERRORS, 'invalid_webhook'],
   },

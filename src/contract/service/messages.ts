@@ -8,14 +8,14 @@ import { direction, messageStatus } from './statuses.ts';
 export const message = z.object({
   id: identifier.describe('The only id to join and dedupe on.'),
   waMessageId: z.string().nullable().describe('Network id, for debugging only.'),
-  connectionId: identifier,
-  direction,
-  text: z.string().nullable(),
-  mediaUrl: z.string().nullable(),
-  mediaType: z.string().nullable(),
-  status: messageStatus,
-  errorMessage: z.string().nullable(),
-  createdAt: dateTime,
+  connectionId: identifier.describe('The connection that it came or went by.'),
+  direction: direction.describe('`incoming` or `outgoing`.'),
+  text: z.string().nullable().describe('The text, or the caption of the file.'),
+  mediaUrl: z.string().nullable().describe('Where the file can be fetched; null for text.'),
+  mediaType: z.string().nullable().describe('MIME type of the file; null for text.'),
+  status: messageStatus.describe('`sent`, `delivered`, `read` or `failed`.'),
+  errorMessage: z.string().nullable().describe('Why it failed; null unless it did.'),
+  createdAt: dateTime.describe('When the service stored it.'),
 });
 export type Message = z.infer<typeof message>;
 
@@ -26,16 +26,16 @@ export const listMessagesQuery = z.object({
     min: LIMITS.pageSizeMin,
     max: LIMITS.pageSizeMax,
     default: LIMITS.pageSizeDefault,
-  }),
+  }).describe('How many messages a page holds.'),
   cursor: z.string().optional().describe('`nextCursor` of the page before.'),
 });
 export type ListMessagesQuery = z.infer<typeof listMessagesQuery>;
 
 /** A page of messages, newest first. */
 export const listMessagesAnswer = z.object({
-  messages: z.array(message),
+  messages: z.array(message).describe('Newest first.'),
   nextCursor: z.string().nullable().describe('Null on the last page.'),
-  hasMore: z.boolean(),
+  hasMore: z.boolean().describe('Whether another page follows.'),
 });
 export type ListMessagesAnswer = z.infer<typeof listMessagesAnswer>;
 
@@ -58,7 +58,7 @@ export const mediaObject = z.object({
   filename: z.string().min(1).max(255).describe('Voice notes use `voice-*.ogg`.'),
   mimetype: z.string().min(1).max(255).describe('Voice notes use `audio/ogg`.'),
   data: z.base64().min(1).max(LIMITS.mediaBase64Characters).describe('Base64, at most 16 MB.'),
-  caption: ofTextLength(z.string()).optional(),
+  caption: ofTextLength(z.string()).optional().describe('Shown with the file; at most 4096 characters.'),
 });
 export type MediaObject = z.infer<typeof mediaObject>;
 
@@ -75,10 +75,12 @@ function hasBoth(body: unknown): boolean {
 /** Body of `POST /messages`. Implements `10. POST /messages body`. */
 export const sendMessageRequest = z
   .object({
-    connectionId: z.string().min(1),
+    connectionId: z.string().min(1).describe('The connection to send by.'),
     to: phoneDigits.describe('International digits only, no `+`.'),
-    text: ofTextLength(z.string().min(1)).optional(),
-    media: mediaObject.optional(),
+    text: ofTextLength(z.string().min(1))
+      .optional()
+      .describe('At most 4096 characters. Exactly one of `text` and `media`.'),
+    media: mediaObject.optional().describe('A file. Exactly one of `text` and `media`.'),
     idempotencyKey: z
       .string()
       .min(1)
@@ -98,9 +100,9 @@ export type SendMessageRequest = z.infer<typeof sendMessageRequest>;
  * and not to be retried. A media send names the network id twice.
  */
 export const sendMessageAnswer = z.object({
-  messageId: identifier.nullable(),
-  waMessageId: z.string().nullable(),
-  status: z.string(),
+  messageId: identifier.nullable().describe('The only id to join on; null when `persisted` is false.'),
+  waMessageId: z.string().nullable().describe('Network id, for debugging only.'),
+  status: z.string().describe('`sent`.'),
   persisted: z.boolean().optional().describe('False: delivered but not stored; do not retry.'),
   wa_message_id: z.string().nullable().optional().describe('Media sends: same value as `waMessageId`.'),
 });
@@ -109,8 +111,8 @@ export type SendMessageAnswer = z.infer<typeof sendMessageAnswer>;
 /** Body of `POST /messages/read`. Implements `Rules per endpoint`, 11. */
 export const readReceiptRequest = z
   .object({
-    connectionId: z.string().min(1),
-    phone: phoneDigits.optional(),
+    connectionId: z.string().min(1).describe('The connection that received the messages.'),
+    phone: phoneDigits.optional().describe('Whose messages were read; digits only.'),
     messageId: z.string().min(1).optional().describe('Cuid of an incoming message; wins over `phone`.'),
   })
   .refine((body) => body.phone !== undefined || body.messageId !== undefined, {
@@ -121,5 +123,8 @@ export const readReceiptRequest = z
 export type ReadReceiptRequest = z.infer<typeof readReceiptRequest>;
 
 /** Answer of a read receipt; `marked` counts the messages that this call turned to read. */
-export const readReceiptAnswer = z.object({ ok: z.literal(true), marked: z.int().min(0) });
+export const readReceiptAnswer = z.object({
+  ok: z.literal(true).describe('Done.'),
+  marked: z.int().min(0).describe('How many messages this call turned to read.'),
+});
 export type ReadReceiptAnswer = z.infer<typeof readReceiptAnswer>;

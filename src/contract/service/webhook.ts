@@ -9,12 +9,14 @@ const secret = z.string().min(1).describe('Signing secret; shown only here.');
 export const webhookAnswer = z.object({
   url: url.nullable().describe('Null before the first `PUT`.'),
   events,
-  secretSet: z.boolean(),
+  secretSet: z.boolean().describe('Whether a signing secret was issued; it is never shown here.'),
 });
 export type WebhookAnswer = z.infer<typeof webhookAnswer>;
 
 /** Body of `PUT /webhook`. Whether the host is public is for the service to find out: `invalid_webhook`. */
-export const putWebhookRequest = z.object({ url: z.string().min(1).max(2048) });
+export const putWebhookRequest = z.object({
+  url: z.string().min(1).max(2048).describe('HTTPS on a publicly reachable host.'),
+});
 export type PutWebhookRequest = z.infer<typeof putWebhookRequest>;
 
 /** Answer of `PUT /webhook`. */
