@@ -30,6 +30,7 @@ import { claimingSubscription } from './inbox/assign-accounts.ts';
 import { createInboxKeeper } from './inbox/inbox-keeper.ts';
 import { createReceiver } from './inbox/receiver.ts';
 import { createReceiverTally } from './inbox/receiver-tally.ts';
+import { keepForgetting } from './keep-forgetting.ts';
 import { createPresence } from './leases/presence.ts';
 import { measureConnections } from './licences/connection-metrics.ts';
 import { createLicenceWatch } from './licences/licence-watch.ts';
@@ -269,6 +270,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     admissions: [admission, appAdmission],
     registers: service !== undefined && options.webhookPublicUrl !== undefined,
   });
+  let stopForgetting = (): Promise<void> => Promise.resolve();
   const probes = { database, queues, clock, logger, metrics, guard, isReady: readiness.isReady };
   const web = role === 'worker' ? null : createWebSide();
 
@@ -342,6 +344,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     untilReady: readiness.untilReady,
     async start() {
       await presence.start();
+      if (role !== 'web') stopForgetting = keepForgetting({ database, clock, logger });
       feed.start();
       await keeper.keep();
       keeper.start();
@@ -384,6 +387,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
         oauth?.close(),
         calls.close(),
         keeper.close(),
+        stopForgetting(),
         licences.close(),
         web?.tally.close(),
       ]);

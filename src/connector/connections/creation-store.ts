@@ -76,12 +76,16 @@ export async function readDueCreations(db: Queryable, now: number, all: boolean)
   );
 }
 
-/** Forgets creations that ended long ago; what is in doubt is kept. Throws as `query` does. */
+/** One in doubt is for a person to look at, who has so long. */
+const DOUBT_KEPT_MS = 90 * 24 * 60 * 60_000;
+
+/** Forgets creations that ended two days ago, and those in doubt after 90 days. Throws as `query` does. */
 export async function forgetOldCreations(db: Queryable, now: number): Promise<void> {
   await db.query(
     `delete from connector.creations
-      where unsettled = 0 and next_attempt_at is null and coalesce(first_attempt_at, created_at) < $1::bigint`,
-    [now - KEPT_MS],
+      where coalesce(first_attempt_at, created_at) <
+            case when unsettled = 0 and next_attempt_at is null then $1::bigint else $2::bigint end`,
+    [now - KEPT_MS, now - DOUBT_KEPT_MS],
   );
 }
 

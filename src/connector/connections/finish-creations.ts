@@ -5,7 +5,7 @@ import type { Presence } from '../leases/presence.ts';
 import type { ServiceClient } from '../service-client/service-client.ts';
 import { ServiceError } from '../service-client/service-errors.ts';
 import { createOnce } from './create-connection.ts';
-import { CREATION, type Creation, endLost, forgetOldCreations, readDueCreations } from './creation-store.ts';
+import { CREATION, type Creation, endLost, readDueCreations } from './creation-store.ts';
 
 const LOOK_EVERY_MS = 30_000;
 
@@ -30,7 +30,7 @@ export interface CreationFinisher {
 
 /**
  * Asks once more, with the same key, about creations whose answer was lost: with the process that asked, or with a
- * service that was away for long. Forgets those that ended long ago.
+ * service that was away for long.
  */
 export function createCreationFinisher(options: FinishCreationsOptions): CreationFinisher {
   const { database, clock, logger, presence } = options;
@@ -64,7 +64,6 @@ export function createCreationFinisher(options: FinishCreationsOptions): Creatio
       if (closing.signal.aborted) return;
       await finish(creation);
     }
-    await forgetOldCreations(database, clock.now());
   }
 
   /** One look at a time. */

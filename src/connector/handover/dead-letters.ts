@@ -77,3 +77,17 @@ async function takeAway(db: Queryable, statement: string, id: string): Promise<s
   const [lane] = await db.query<{ connectionId: string }>(statement, [named.seq, named.feedId]);
   return lane?.connectionId ?? null;
 }
+
+/** As long as a send that failed. Its change stays in the feed. */
+const KEPT_MS = 90 * 24 * 60 * 60_000;
+
+/** Forgets dead letters that nobody replayed or gave up in 90 days. Throws as `query` does. */
+export async function forgetOldLetters(db: Queryable, now: number): Promise<void> {
+  await db.query(
+    `WITH gone AS (DELETE FROM connector.dead_letters WHERE at < $1::bigint RETURNING connection_id),
+     counted AS (SELECT connection_id, count(*) AS letters FROM gone GROUP BY connection_id)
+     UPDATE connector.handover_lanes l SET set_aside = l.set_aside - c.letters
+       FROM counted c WHERE l.connection_id = c.connection_id`,
+    [now - KEPT_MS],
+  );
+}

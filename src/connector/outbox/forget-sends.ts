@@ -1,13 +1,10 @@
-import type { Clock } from '../../runtime/clock/clock.ts';
-import type { Database, Queryable } from '../../runtime/database/database.ts';
-import type { Logger } from '../../runtime/logger/logger.ts';
+import type { Queryable } from '../../runtime/database/database.ts';
 
 const DAY_MS = 24 * 60 * 60_000;
 /** How long the file of a send that failed is kept, so that an operator can try it again. */
 const FILES_KEPT_MS = 7 * DAY_MS;
 /** How long a send is kept after its end. As long its reference stands for it. */
 const SENDS_KEPT_MS = 90 * DAY_MS;
-const EVERY_MS = 60 * 60_000;
 /** Sends that one statement forgets. */
 const MOST = 1_000;
 
@@ -29,36 +26,4 @@ export async function forgetOldSends(database: Queryable, now: number): Promise<
   for (let forgotten = MOST; forgotten === MOST; ) {
     forgotten = (await database.query(FORGET_SENDS, [now - SENDS_KEPT_MS])).length;
   }
-}
-
-/** Forgets old sends, now and every hour. Returns a function that ends it. */
-export function keepForgettingSends(options: {
-  readonly database: Database;
-  readonly clock: Clock;
-  readonly logger: Logger;
-}): () => Promise<void> {
-  const { database, clock, logger } = options;
-  let stopped = false;
-  let cancel = (): void => undefined;
-  let forgetting: Promise<void> = Promise.resolve();
-
-  async function forget(): Promise<void> {
-    try {
-      await forgetOldSends(database, clock.now());
-    } catch (err) {
-      logger.warn({ err }, 'old sends could not be forgotten; trying again in an hour');
-    }
-    if (!stopped) cancel = clock.after(EVERY_MS, begin);
-  }
-
-  function begin(): void {
-    forgetting = forget();
-  }
-
-  begin();
-  return async () => {
-    stopped = true;
-    cancel();
-    await forgetting;
-  };
 }

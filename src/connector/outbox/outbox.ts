@@ -1,7 +1,6 @@
 import type { Queues } from '../../runtime/queue/queues.ts';
 import { createTurns } from '../../runtime/turns/turns.ts';
 import { heldByLiving } from '../leases/lease.ts';
-import { keepForgettingSends } from './forget-sends.ts';
 import type { LaneContext } from './lane-context.ts';
 import { endWaits, SEND } from './lane-store.ts';
 import { type LaneEnd, runLane } from './run-lane.ts';
@@ -72,7 +71,6 @@ export function createOutbox(options: OutboxOptions): Outbox {
   const running = new Map<string, Promise<LaneEnd>>();
   let started = false;
   let cancelSweep = (): void => undefined;
-  let stopForgetting = (): Promise<void> => Promise.resolve();
   let sweeping: Promise<void> = Promise.resolve();
 
   /** The run of a lane in this process: one at a time. */
@@ -163,7 +161,6 @@ export function createOutbox(options: OutboxOptions): Outbox {
         },
         { concurrency: CONCURRENCY },
       );
-      stopForgetting = keepForgettingSends({ database, clock, logger });
       await sweep();
       sweepLater();
     },
@@ -180,7 +177,7 @@ export function createOutbox(options: OutboxOptions): Outbox {
       closing.abort();
       cancelSweep();
       const cancel = clock.after(GRACE_MS, () => givingUp.abort(), { keepAlive: true });
-      await Promise.all([sweeping, stopForgetting()]);
+      await sweeping;
       await Promise.allSettled(running.values());
       cancel();
     },

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { forgetOldCreations } from '../../../src/connector/connections/creation-store.ts';
 import { PhoneService, refusal } from '../support/phone-service.ts';
 import { type Answer, ConnectorWorld, type RunningConnector } from '../support/running-connector.ts';
 
@@ -338,4 +339,23 @@ describe('several accounts', () => {
     expect((await create({ body: { accountId: 'nobody' } })).status).toBe(404);
     await running.ask('DELETE', `/v1/accounts/${String(added.body['id'])}`);
   });
+});
+
+it('is forgotten two days after its end, and 90 days after it stayed in doubt', async () => {
+  const DAY_MS = 24 * HOUR_MS;
+  const start = world.clock.now();
+  await world.database.query('delete from connector.creations');
+  await world.database.query(
+    `insert into connector.creations (id, account_id, idempotency_key, first_attempt_at, unsettled, created_at)
+     values ('ended', 'default', 'k1', $1::bigint, 0, $1::bigint), ('doubted', 'default', 'k2', $1::bigint, 1, $1::bigint)`,
+    [start],
+  );
+  const left = async () =>
+    (await world.database.query('select id from connector.creations order by id')).map(({ id }) => id);
+  await forgetOldCreations(world.database, start + 2 * DAY_MS);
+  expect(await left()).toEqual(['doubted', 'ended']);
+  await forgetOldCreations(world.database, start + 2 * DAY_MS + 1);
+  expect(await left()).toEqual(['doubted']);
+  await forgetOldCreations(world.database, start + 90 * DAY_MS + 1);
+  expect(await left()).toEqual([]);
 });

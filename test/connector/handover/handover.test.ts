@@ -1,5 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { readDeadLetters, replayDeadLetter } from '../../../src/connector/handover/dead-letters.ts';
+import {
+  forgetOldLetters,
+  readDeadLetters,
+  replayDeadLetter,
+} from '../../../src/connector/handover/dead-letters.ts';
 import { measureHandover, readLag } from '../../../src/connector/handover/handover-metrics.ts';
 import { newId } from '../support/event-fixtures.ts';
 import { HandoverBench } from './handover-bench.ts';
@@ -269,6 +273,27 @@ describe('a dead letter that is replayed', () => {
       expect(await replayDeadLetter(bench.database, id)).toBeNull();
     },
   );
+});
+
+describe('a dead letter that nobody wants', () => {
+  it('is forgotten after 90 days, and counted no more', async () => {
+    const connection = newId();
+    bench.answer = () => {
+      throw new Error('never');
+    };
+    const process = await bench.running({ attempts: 1 });
+    await bench.tell(connection, 'old');
+    await process.settle();
+    const setAsideAt = bench.clock.now();
+    await bench.clock.advance(1_000);
+    await bench.tell(connection, 'newer');
+    await process.settle();
+    await forgetOldLetters(bench.database, setAsideAt + 90 * 24 * 3_600_000);
+    expect(await readDeadLetters(bench.database, null, 10)).toHaveLength(2);
+    await forgetOldLetters(bench.database, setAsideAt + 90 * 24 * 3_600_000 + 1);
+    expect(await readDeadLetters(bench.database, null, 10)).toHaveLength(1);
+    expect(await readLag(bench.database)).toMatchObject({ deadLetters: 1 });
+  });
 });
 
 describe('a handler that hangs', () => {
