@@ -1,14 +1,84 @@
 import { describeError } from '../../runtime/logger/describe-error.ts';
-import { findPlace } from '../../runtime/logger/find-place.ts';
+import { describeFault } from '../../runtime/logger/describe-fault.ts';
 import { toStorableText } from '../db/storable-text.ts';
 
+const HIDDEN = '…';
+/** A stretch of a customer's text that a message repeats: so many characters are no accident. */
+const GRAM = 8;
+/** Of one text of the change; a longer one is compared up to here. */
+const LONGEST_TEXT = 20_000;
+/** What may be a phone number, however it is written. */
+const DIGITS = /\p{Nd}(?:[ ()./-]{0,2}\p{Nd}){6,}/gu;
+
 /**
- * What a dead letter says of what the handler threw: type, code, message, and the line of the CRM's own code.
- * Secrets and quoted texts are left out, as in the log. Never throws.
+ * What a dead letter says of what the handler threw: class, code, message, and the line of the CRM's own code. The
+ * message is kept without secrets and quoted texts, without what the change itself holds, and without runs of seven
+ * digits and more. Never throws.
  */
-export function describeFailure(thrown: unknown): string {
-  const { type, code, message } = describeError(thrown);
-  const place = findPlace(thrown);
-  const head = code === undefined ? type : `${type} ${code}`;
-  return toStorableText(`${head}: ${message || 'no message'}${place === null ? '' : ` (${place})`}`);
+export function describeFailure(thrown: unknown, change: unknown = null): string {
+  const { errorType, errorCode, location } = describeFault(thrown);
+  const { message } = describeError(thrown);
+  const head = errorCode === undefined ? errorType : `${errorType} ${errorCode}`;
+  const told = hideTexts(message.replace(DIGITS, HIDDEN), textsOf(change)) || 'no message';
+  return toStorableText(`${head}: ${told}${location === undefined ? '' : ` (${location})`}`);
+}
+
+/** Fields that hold words of the protocol and ids, which a message is the better for. */
+const NOT_A_PERSONS = new Set([
+  'accountId',
+  'changed',
+  'connectionId',
+  'createdAt',
+  'direction',
+  'firstSeenBy',
+  'id',
+  'licenseStatus',
+  'mediaType',
+  'messageId',
+  'outboundId',
+  'previous',
+  'provider',
+  'state',
+  'status',
+  'tier',
+  'type',
+  'updatedAt',
+]);
+
+/** Every text of a person in the data of a change: what was written, names, numbers, addresses. */
+function textsOf(change: unknown): string[] {
+  const data: unknown = typeof change === 'object' && change !== null ? Reflect.get(change, 'data') : null;
+  const texts: string[] = [];
+  const visit = (value: unknown): void => {
+    if (typeof value === 'string') texts.push(value.slice(0, LONGEST_TEXT));
+    if (typeof value !== 'object' || value === null) return;
+    for (const [key, inner] of Object.entries(value)) if (!NOT_A_PERSONS.has(key)) visit(inner);
+  };
+  visit(data);
+  return texts;
+}
+
+/** Hides every stretch of eight characters that one of the texts holds, and shorter texts where they stand as a word. */
+function hideTexts(message: string, texts: readonly string[]): string {
+  const plain = message.toLowerCase();
+  // Lower case may be longer in some scripts; then places in the two would not be the same.
+  if (plain.length !== message.length) return texts.length === 0 ? message : HIDDEN;
+  const hidden = new Array<boolean>(message.length).fill(false);
+  const grams = new Set<string>();
+  for (const text of texts.map((each) => each.toLowerCase().trim())) {
+    if (text.length < GRAM) hideWords(plain, text, hidden);
+    for (let at = 0; at + GRAM <= text.length; at += 1) grams.add(text.slice(at, at + GRAM));
+  }
+  for (let at = 0; at + GRAM <= plain.length; at += 1) {
+    if (grams.has(plain.slice(at, at + GRAM))) hidden.fill(true, at, at + GRAM);
+  }
+  return [...hidden.keys()].map((at) => (!hidden[at] ? message[at] : hidden[at - 1] ? '' : HIDDEN)).join('');
+}
+
+function hideWords(plain: string, text: string, hidden: boolean[]): void {
+  if (text === '') return;
+  for (let at = plain.indexOf(text); at >= 0; at = plain.indexOf(text, at + text.length)) {
+    const isWord = !/[\p{L}\p{N}]/u.test((plain[at - 1] ?? '') + (plain[at + text.length] ?? ''));
+    if (isWord) hidden.fill(true, at, at + text.length);
+  }
 }

@@ -1,5 +1,5 @@
 import type { Change } from '../../contract/connector/changes.ts';
-import { findPlace } from '../../runtime/logger/find-place.ts';
+import { describeFault } from '../../runtime/logger/describe-fault.ts';
 import { presentChange, type StoredChange } from '../feed/present-change.ts';
 import type { Lease } from '../leases/lease.ts';
 import { waitAfter } from './back-off.ts';
@@ -113,7 +113,7 @@ async function handOver(
       return { kind: 'stopped' };
     case 'failed':
     case 'late':
-      return await noteEnd(context, run, { stored, attempts }, end.error);
+      return await noteEnd(context, run, { stored, attempts }, { thrown: end.error, change });
   }
 }
 
@@ -132,15 +132,15 @@ async function noteEnd(
   context: LaneContext,
   run: Run,
   { stored: { seq }, attempts }: QueuedChange,
-  thrown: unknown,
+  { thrown, change }: { readonly thrown: unknown; readonly change: Change | null },
 ): Promise<LaneEnd | 'next'> {
   const { database, clock, logger, handlers, keyOf } = context;
   const now = clock.now();
   const failed = attempts + 1;
-  const error = describeFailure(thrown);
+  const error = describeFailure(thrown, change);
   const told = {
-    err: thrown,
-    location: findPlace(thrown) ?? undefined,
+    // Its message may repeat what a customer wrote, and stands in the dead letter alone.
+    ...describeFault(thrown),
     connectionId: run.connectionId,
     changeId: keyOf(seq),
     attempt: failed,
@@ -159,7 +159,7 @@ async function noteEnd(
 
 /** The process that was here died. It may have been the first change that killed it, so that counts as a call. */
 async function blameFirst(context: LaneContext, run: Run, first: QueuedChange): Promise<LaneEnd> {
-  const end = await noteEnd(context, run, first, new ProcessEnded());
+  const end = await noteEnd(context, run, first, { thrown: new ProcessEnded(), change: null });
   if (end !== 'next') return end;
   await endRun(context.database, run);
   return { kind: 'more' };

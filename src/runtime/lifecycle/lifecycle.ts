@@ -1,5 +1,5 @@
 import type { Clock } from '../clock/clock.ts';
-import { findPlace } from '../logger/find-place.ts';
+import { describeFault } from '../logger/describe-fault.ts';
 import type { Logger } from '../logger/logger.ts';
 
 /** Ends what a process has started, in the right order and in bounded time. */
@@ -103,10 +103,8 @@ export function createLifecycle(options: {
       });
     }
     const crash = (kind: string) => (err: unknown) => {
-      logger.fatal(
-        { kind, err, location: findPlace(err) ?? undefined },
-        'stopped by an error that nothing handled',
-      );
+      // It may come from the CRM's code, with the words of a customer.
+      logger.fatal({ kind, ...describeFault(err) }, 'stopped by an error that nothing handled');
       process.exit(1);
     };
     process.on('unhandledRejection', crash('rejection'));

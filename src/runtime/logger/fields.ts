@@ -81,6 +81,7 @@ const FIELDS: ReadonlyMap<string, Serializer> = new Map<string, Serializer>([
       'database',
       'direction',
       'errorCode',
+      'errorType',
       'event',
       'eventType',
       'file',

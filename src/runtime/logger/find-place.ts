@@ -1,8 +1,9 @@
+import { statSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** A frame of a stack, `at onChange (file:///app/handlers.ts:12:9)`, or the place above a syntax error, `/app/handlers.ts:12`. */
-const PLACE = /^(?:\s+at (?:async )?(?:[^(]* \()?)?(file:\/\/[^\s()]+?|\/[^()]+?):(\d+)(?::\d+)?\)?$/;
+const PLACE = /^(?:\s+at (?:async )?(?:[^(]* \()?)?(file:\/\/[^\s()]+?|\/[^()]+?):(\d{1,6})(?::\d+)?\)?$/;
 const LONGEST_STACK = 8_000;
 /** Where the project's own code lies. */
 const OWN = join(import.meta.dirname, '../..') + sep;
@@ -18,6 +19,8 @@ export function findPlace(thrown: unknown): string | null {
       const [, file = '', row] = PLACE.exec(line) ?? [];
       if (file === '') continue;
       const path = file.startsWith('file:') ? fileURLToPath(file.replace(/\?.*$/, '')) : file;
+      // A message is part of the stack, and may look like a frame.
+      if (statSync(path, { throwIfNoEntry: false })?.isFile() !== true) continue;
       if (path.startsWith(OWN) || path.includes(`${sep}node_modules${sep}`)) continue;
       return `${relative(process.cwd(), path)}:${row}`;
     }

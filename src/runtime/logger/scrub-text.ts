@@ -1,13 +1,14 @@
 const HIDDEN = '[hidden]';
-const LONGEST_INPUT = 4_000;
+/** Read beyond what is shown, so that what is hidden in it can be seen as a whole. */
+const READ_BEYOND = 200;
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const CUID = /^c[a-z0-9]{24}$/;
 const RUN = /[A-Za-z0-9+/_=-]{20,}/g;
-const URL_LIKE = /\b[a-z][a-z0-9+.-]*:\/\/[^\s"'`<>]+/gi;
+const URL_LIKE = /\b[a-z][a-z0-9+.-]{0,15}:\/\/[^\s"'`<>]+/gi;
 const CREDENTIAL = /\b(bearer|basic)\s+\S+/gi;
 const NAMED =
-  /\b([\w-]*(?:password|passwd|secret|token|api[_-]?key|authorization|signature|verifier|cookie))(["']?\s*[=:]\s*)\S+/gi;
+  /(password|passwd|secret|token|api[_-]?key|authorization|signature|verifier|cookie)(["']?\s*[=:]\s*)\S+/gi;
 const QUOTED = /"([^"]*)(?:"|$)/g;
 const IDENTIFIER = /^[a-z_][a-z0-9_.]{0,62}$/;
 
@@ -32,13 +33,21 @@ export function scrubUrl(text: string): string {
   return `${url.protocol}//${url.host}${path === '/' ? '' : path}`.slice(0, 300);
 }
 
+/** The text up to `most` characters, without a last word that was cut through: half a secret looks like none. */
+function cut(text: string, most: number): string {
+  if (text.length <= most) return text;
+  const end = Math.max(text.lastIndexOf(' ', most), text.lastIndexOf('\t', most));
+  return end < 0 ? HIDDEN : text.slice(0, end);
+}
+
 /**
  * One line of text that is safe to log: no URL credentials or queries, no bearer tokens, no long random
  * runs, nothing that looks like JSON, and no quoted text unless it is a plain lower-case identifier (parsers
- * and databases quote what they were fed). At most `limit` characters.
+ * and databases quote what they were fed). At most `limit` characters. What it costs is bounded, however long the
+ * text is: it is cut first.
  */
 export function scrubText(text: string, limit = 300): string {
-  const line = text.slice(0, LONGEST_INPUT).split(/[\r\n]/, 1)[0] ?? '';
+  const line = cut(text.slice(0, limit + READ_BEYOND + 1).split(/[\r\n]/, 1)[0] ?? '', limit + READ_BEYOND);
   const scrubbed = line
     .replace(URL_LIKE, (url) => scrubUrl(url))
     .replace(CREDENTIAL, `$1 ${HIDDEN}`)

@@ -125,8 +125,11 @@ export class HandoverBench {
   }
 
   /** A process that has begun to hand over. */
-  async running(handlers: Partial<ChangeHandlers> = {}): Promise<HandingProcess> {
-    const handover = this.process(handlers);
+  async running(
+    handlers: Partial<ChangeHandlers> = {},
+    options: Partial<HandoverOptions> = {},
+  ): Promise<HandingProcess> {
+    const handover = this.process(handlers, options);
     await handover.start();
     return handover;
   }

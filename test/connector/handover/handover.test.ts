@@ -5,6 +5,7 @@ import {
   replayDeadLetter,
 } from '../../../src/connector/handover/dead-letters.ts';
 import { measureHandover, readLag } from '../../../src/connector/handover/handover-metrics.ts';
+import { createLogger } from '../../../src/runtime/logger/logger.ts';
 import { newId } from '../support/event-fixtures.ts';
 import { HandoverBench } from './handover-bench.ts';
 
@@ -198,6 +199,37 @@ describe('a failing handler', () => {
       change: { connectionId: connection, type: 'message.created', data: { text: 'bad' } },
     });
     expect(letter?.lastError).toMatch(/^TypeError: no such customer \(test\/.+\.test\.ts:\d+\)$/);
+  });
+
+  it.each<readonly [string, () => unknown]>([
+    ['an error', () => new Error('Anna Müller, 447700900201, is unknown')],
+    ['a cause', () => new Error('x', { cause: new Error('Anna Müller 447700900201') })],
+    ['an AggregateError', () => new AggregateError([new Error('Anna Müller')], 'of 447700900201')],
+    ['a name and a code', () => Object.assign(new Error('x'), { name: 'Anna', code: '447700900201' })],
+    ['a text', () => 'Anna Müller 447700900201'],
+    ['an object', () => ({ message: 'Anna Müller', phone: '447700900201' })],
+  ])('logs no word and no number of a customer that it throws: %s', async (_what, made) => {
+    const lines: string[] = [];
+    const logger = createLogger({
+      level: 'trace',
+      name: 'test',
+      destination: { write: (line: string) => void lines.push(line) },
+    });
+    const connection = newId();
+    const handover = await bench.running({ attempts: 2 }, { logger });
+    bench.answer = () => {
+      throw made();
+    };
+    await bench.tell(connection, 'Anna Müller here, 447700900201');
+    await handover.settle();
+    await bench.clock.advance(1_000);
+    await handover.settle();
+
+    expect(lines.filter((line) => line.includes('was not taken'))).toHaveLength(2);
+    expect(lines.join('')).not.toMatch(/Anna|Müller|4477/);
+    const [letter] = await readDeadLetters(bench.database, null, 1);
+    expect(letter?.change.connectionId).toBe(connection);
+    expect(letter?.lastError).not.toMatch(/Anna Müller|4477/);
   });
 
   it('gives a change ten minutes when it does not choose otherwise', async () => {
