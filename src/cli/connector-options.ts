@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import { ConfigurationError, type ConfigurationProblem } from '../runtime/config/configuration-error.ts';
 import { type Environment, readSettings } from '../runtime/config/read-settings.ts';
 import type { Secret } from '../runtime/config/secret.ts';
@@ -100,4 +101,9 @@ export function connectorOptions(
     inboxRetentionDays: settings.INBOX_RETENTION_DAYS,
     handlersModule: role === 'web' ? undefined : settings.CONNECTOR_HANDLERS,
   };
+}
+
+/** What the lines of a process that no supervisor started are told apart by: its role, its machine and its number there. */
+export function nameProcess(role: ConnectorOptions['role']): string {
+  return ['connector', ...(role === 'all' ? [] : [role]), hostname(), process.pid].join('-');
 }

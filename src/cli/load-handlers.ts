@@ -3,23 +3,38 @@ import { pathToFileURL } from 'node:url';
 import { checkHandlers } from '../connector/handover/check-handlers.ts';
 import type { ChangeHandlers } from '../connector/handover/handlers.ts';
 import { ConfigurationError } from '../runtime/config/configuration-error.ts';
+import { type Environment, variablesOf } from '../runtime/config/read-settings.ts';
 import { findPlace } from '../runtime/logger/find-place.ts';
+import { allSettings } from './settings.ts';
 
 const LONGEST_MESSAGE = 500;
 
 /**
  * Loads the module that `CONNECTOR_HANDLERS` names, an absolute path; undefined for none. What counts is its
- * default export where that is an object, otherwise what it exports by name.
+ * default export where that is an object, otherwise what it exports by name. What `env` holds beyond our settings, such
+ * as the module's own lines of `.env`, is put into `process.env` first, where the process has no such variable.
  * @throws ConfigurationError when there is no such module, when it throws, or when it has no `onChange`.
  */
-export async function loadHandlers(path: string | undefined): Promise<ChangeHandlers | undefined> {
+export async function loadHandlers(
+  path: string | undefined,
+  env: Environment,
+): Promise<ChangeHandlers | undefined> {
   if (path === undefined) return undefined;
   if (statSync(path, { throwIfNoEntry: false })?.isFile() !== true) throw wrong(`found no module at ${path}`);
+  shareVariables(env);
   const exported = await importModule(path);
   const { default: whole } = exported;
   const checked = checkHandlers(typeof whole === 'object' && whole !== null ? whole : exported);
   if ('problem' in checked) throw wrong(`${path} ${checked.problem}`);
   return checked.handlers;
+}
+
+/** Our own settings stay out: a module, and what it starts, has no use for our secrets. */
+function shareVariables(env: Environment): void {
+  const ours = new Set(variablesOf(allSettings(env)));
+  for (const [name, value] of Object.entries(env)) {
+    if (value !== undefined && !ours.has(name)) process.env[name] ??= value;
+  }
 }
 
 async function importModule(path: string): Promise<{ readonly default?: unknown }> {

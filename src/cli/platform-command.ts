@@ -30,11 +30,18 @@ const COMMAND = {
   },
 } as const;
 
-await runCommand(COMMAND, async ({ options, env, clock, print, warnOfTypo }) => {
+await runCommand(COMMAND, async ({ options, env, clock, print, warnOfTypo, typos }) => {
   const settings = startOptions(env, warnOfTypo);
   const ports = portsFrom(readPortBase(options['port-base']));
   const { logLevel: level } = settings;
-  const serving = { level, name: 'platform', destination: 'stderr', clock, shutdownMs: SHUTDOWN_MS } as const;
+  const serving = {
+    level,
+    name: 'platform',
+    destination: 'stderr',
+    typos,
+    clock,
+    shutdownMs: SHUTDOWN_MS,
+  } as const;
   await serveUntilStopped(serving, async ({ logger, lifecycle }) => {
     const dataDir = String(options['data-dir'] ?? '.data');
     const databaseUrl = settings.platformDatabaseUrl ?? settings.databaseUrl;

@@ -1,6 +1,7 @@
 import type { Clock } from '../runtime/clock/clock.ts';
 import { systemClock } from '../runtime/clock/system-clock.ts';
 import { ConfigurationError } from '../runtime/config/configuration-error.ts';
+import { describeTypo, type NearName } from '../runtime/config/near-names.ts';
 import { readEnvironment } from '../runtime/config/read-environment.ts';
 import type { Environment } from '../runtime/config/read-settings.ts';
 import { type CommandDefinition, type CommandOptions, readCommandLine, UsageError } from './command-line.ts';
@@ -12,12 +13,14 @@ export interface CommandContext {
   readonly clock: Clock;
   /** Writes to standard output. */
   print(text: string): void;
-  /** Tells of a variable that is nearly spelled like a setting. */
+  /** Notes a variable that is nearly spelled like a setting. */
   warnOfTypo(found: string, meant: string): void;
+  /** What was noted and not told yet. What serves logs it; what else is left is told at the end, on standard error. */
+  readonly typos: NearName[];
 }
 
 /**
- * Runs a command. What stops it is told on standard error in one paragraph: exit code 2 for a wrong command
+ * Runs a command. What stops it is told on standard error in one paragraph, so that the log of what serves is JSON alone: exit code 2 for a wrong command
  * line or setting, 1 for everything else.
  */
 export async function runCommand(
@@ -27,6 +30,10 @@ export async function runCommand(
   const print = (text: string): void => {
     process.stdout.write(text);
   };
+  const typos: NearName[] = [];
+  const tellTypos = (): void => {
+    for (const typo of typos.splice(0)) process.stderr.write(`${describeTypo(typo)}\n`);
+  };
   try {
     const options = readCommandLine(command, process.argv.slice(2), print);
     if (options === null) return;
@@ -35,11 +42,12 @@ export async function runCommand(
       env: readEnvironment(process.cwd(), process.env),
       clock: systemClock,
       print,
-      warnOfTypo: (found, meant) => {
-        process.stderr.write(`The variable ${found} is no setting. Did you mean ${meant}?\n`);
-      },
+      warnOfTypo: (found, meant) => void typos.push({ found, meant }),
+      typos,
     });
+    tellTypos();
   } catch (error) {
+    tellTypos();
     const ours = error instanceof UsageError || error instanceof ConfigurationError;
     process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
     process.exit(ours ? 2 : 1);

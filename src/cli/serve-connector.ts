@@ -1,7 +1,7 @@
 import type { Clock } from '../runtime/clock/clock.ts';
 import { createMetrics } from '../runtime/metrics/metrics.ts';
 import type { Supervised } from '../runtime/supervisor/supervised.ts';
-import type { ConnectorOptions } from './connector-options.ts';
+import { type ConnectorOptions, nameProcess } from './connector-options.ts';
 import { CONNECTOR_SHUTDOWN_MS } from './connector-shutdown.ts';
 import { loadHandlers } from './load-handlers.ts';
 import type { CommandContext } from './run-command.ts';
@@ -14,14 +14,15 @@ const DRAIN_MS = 4_000;
 
 /** Runs one connector process until it is asked to end: alone, or as one of a supervisor's. */
 export async function serveConnector(
-  { options, clock, print }: CommandContext,
+  { options, env, typos, clock, print }: CommandContext,
   { databaseUrl, logLevel, handlersModule, ...settings }: ConnectorOptions,
   supervised: Supervised | undefined,
 ): Promise<void> {
   const serving = {
     level: logLevel,
-    name: supervised === undefined ? 'connector' : `connector-${supervised.number}`,
+    name: supervised === undefined ? nameProcess(settings.role) : `connector-${supervised.number}`,
     destination: options['json'] ? 'stderr' : 'stdout',
+    typos,
     clock,
     shutdownMs: CONNECTOR_SHUTDOWN_MS,
     ...(supervised === undefined ? {} : { stopSignals: [] }),
@@ -32,7 +33,7 @@ export async function serveConnector(
       void lifecycle.exit();
     });
     // First of all: what is wrong with it is quickly told, and needs nothing else.
-    const handlers = await loadHandlers(handlersModule);
+    const handlers = await loadHandlers(handlersModule, env);
     const store = await openServerDatabase({
       url: databaseUrl,
       dataDir: String(options['data-dir'] ?? '.data'),

@@ -1,4 +1,5 @@
 import type { Clock } from '../runtime/clock/clock.ts';
+import { describeTypo, type NearName } from '../runtime/config/near-names.ts';
 import { createLifecycle, type Lifecycle, type StopSignal } from '../runtime/lifecycle/lifecycle.ts';
 import { createLogger, type Logger, type LoggerOptions } from '../runtime/logger/logger.ts';
 
@@ -6,6 +7,8 @@ export interface ServeOptions extends LoggerOptions {
   readonly clock: Clock;
   /** The longest that the shutdown may take. */
   readonly shutdownMs: number;
+  /** Variables that are nearly spelled like a setting; each is logged, and taken from the list. */
+  readonly typos: NearName[];
   /** Default: SIGINT and SIGTERM. */
   readonly stopSignals?: readonly StopSignal[];
 }
@@ -27,6 +30,7 @@ export async function serveUntilStopped(
 ): Promise<void> {
   const { clock, shutdownMs } = options;
   const logger = createLogger(options);
+  for (const typo of options.typos.splice(0)) logger.warn(describeTypo(typo));
   const lifecycle = createLifecycle({ logger, clock, deadlineMs: shutdownMs });
   lifecycle.closeOnSignals(options.stopSignals);
   try {

@@ -34,7 +34,7 @@ const COMMAND = {
   },
 } as const;
 
-await runCommand(COMMAND, async ({ options, env, clock, print, warnOfTypo }) => {
+await runCommand(COMMAND, async ({ options, env, clock, print, warnOfTypo, typos }) => {
   const { databaseUrl, platformDatabaseUrl, logLevel, handlersModule, ...settings } = startOptions(
     env,
     warnOfTypo,
@@ -48,13 +48,14 @@ await runCommand(COMMAND, async ({ options, env, clock, print, warnOfTypo }) => 
     level: logLevel,
     name: 'start',
     destination: 'stderr',
+    typos,
     clock,
     // The connector in it takes as long as one alone.
     shutdownMs: CONNECTOR_SHUTDOWN_MS,
   } as const;
   await serveUntilStopped(serving, async ({ logger, lifecycle }) => {
     const beganAt = clock.elapsed();
-    const handlers = await loadHandlers(handlersModule);
+    const handlers = await loadHandlers(handlersModule, env);
     const secrets = readLocalSecrets(join(dataDir, 'secrets.json'));
     const server = await openServerDatabase({ url: databaseUrl, dataDir, clock, logger });
     lifecycle.onClose('database server', () => server.close());

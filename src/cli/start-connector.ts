@@ -1,11 +1,12 @@
 import type { ChangeHandlers } from '../connector/handover/handlers.ts';
 import { systemClock } from '../runtime/clock/system-clock.ts';
 import { ConfigurationError } from '../runtime/config/configuration-error.ts';
+import { describeTypo, type NearName } from '../runtime/config/near-names.ts';
 import { readEnvironment } from '../runtime/config/read-environment.ts';
 import type { Environment } from '../runtime/config/read-settings.ts';
 import { createLifecycle } from '../runtime/lifecycle/lifecycle.ts';
 import { createLogger } from '../runtime/logger/logger.ts';
-import { connectorOptions } from './connector-options.ts';
+import { connectorOptions, nameProcess } from './connector-options.ts';
 import { CONNECTOR_SHUTDOWN_MS } from './connector-shutdown.ts';
 import { loadHandlers } from './load-handlers.ts';
 import { oldestNode, refuseOldNode } from './node-version.ts';
@@ -56,17 +57,17 @@ export async function startConnector(options: StartConnectorOptions = {}): Promi
   if (tooOld !== undefined) throw new Error(tooOld);
   const { dataDir = '.data' } = options;
   const env = options.env ?? readEnvironment(process.cwd(), process.env);
-  const typos: string[] = [];
+  const typos: NearName[] = [];
   const { databaseUrl, logLevel, handlersModule, ...settings } = connectorOptions(env, (found, meant) => {
-    typos.push(`The variable ${found} is no setting. Did you mean ${meant}?`);
+    typos.push({ found, meant });
   });
   if (options.handlers !== undefined) refuseSecondHandlers(env);
-  const handlers = options.handlers ?? (await loadHandlers(handlersModule));
+  const handlers = options.handlers ?? (await loadHandlers(handlersModule, env));
   const clock = systemClock;
   const destination = options.logger === undefined ? 'stdout' : passOnTo(options.logger);
-  const logger = createLogger({ level: logLevel, name: 'connector', destination });
+  const logger = createLogger({ level: logLevel, name: nameProcess(settings.role), destination });
   const lifecycle = createLifecycle({ logger, clock, deadlineMs: CONNECTOR_SHUTDOWN_MS });
-  for (const typo of typos) logger.warn(typo);
+  for (const typo of typos) logger.warn(describeTypo(typo));
   if (handlers !== undefined && settings.role === 'web') {
     logger.info(
       'the handlers are not called by this process: CONNECTOR_ROLE is web, and a worker calls them',

@@ -30,12 +30,12 @@ export function readProcesses(value: string | boolean | undefined): number | und
  * one reads its settings afresh. One that crashes is replaced.
  */
 export async function superviseConnector(
-  { options, clock, print }: CommandContext,
+  { options, clock, print, typos }: CommandContext,
   { logLevel: level, role }: ConnectorOptions,
   count: number,
 ): Promise<void> {
   const destination = options['json'] ? 'stderr' : 'stdout';
-  const serving = { level, name: 'supervisor', destination, clock, shutdownMs: SHUTDOWN_MS } as const;
+  const serving = { level, name: 'supervisor', destination, typos, clock, shutdownMs: SHUTDOWN_MS } as const;
   await serveUntilStopped(serving, async ({ logger, lifecycle }) => {
     const processes = createClusterProcesses({ script: SCRIPT, words: process.argv.slice(2), clock });
     const { launch } = processes;

@@ -16,7 +16,7 @@ function write(name: string, text: string): string {
   return path;
 }
 
-const load = (name: string, text: string) => loadHandlers(write(name, text));
+const load = (name: string, text: string) => loadHandlers(write(name, text), {});
 const context = { key: 'k', attempt: 1, signal: new AbortController().signal };
 
 describe('the module of CONNECTOR_HANDLERS', () => {
@@ -63,9 +63,28 @@ describe('the module of CONNECTOR_HANDLERS', () => {
   });
 
   it('is refused when there is no file', async () => {
-    await expect(loadHandlers(join(folder, 'nowhere.mjs'))).rejects.toThrow('found no module at');
-    await expect(loadHandlers(folder)).rejects.toThrow('found no module at');
-    expect(await loadHandlers(undefined)).toBeUndefined();
+    await expect(loadHandlers(join(folder, 'nowhere.mjs'), {})).rejects.toThrow('found no module at');
+    await expect(loadHandlers(folder, {})).rejects.toThrow('found no module at');
+    expect(await loadHandlers(undefined, {})).toBeUndefined();
+  });
+
+  it('finds its own lines of .env in process.env, below those of the process, and none of our settings', async () => {
+    const text = 'export const seen = { ...process.env }; export function onChange() { return seen; }';
+    process.env['CRM_OF_PROCESS'] = 'process';
+    const found = {
+      CRM_OF_FILE: 'file',
+      CRM_OF_PROCESS: 'file',
+      CONNECTOR_API_TOKENS: 'ours',
+      WEBHOOK_SECRET_FILE: 'ours',
+    };
+    try {
+      const handlers = await loadHandlers(write('environment.mjs', text), found);
+      const seen: unknown = handlers?.onChange({} as never, context);
+      expect(seen).toMatchObject({ CRM_OF_FILE: 'file', CRM_OF_PROCESS: 'process' });
+      expect(Object.values(seen as object)).not.toContain('ours');
+    } finally {
+      for (const name of Object.keys(found)) delete process.env[name];
+    }
   });
 
   const env = {

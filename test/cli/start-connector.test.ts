@@ -77,12 +77,12 @@ describe('startConnector', () => {
 
     expect(logger.kept).toContainEqual({
       level: 'warn',
-      fields: { name: 'connector' },
+      fields: { name: expect.stringMatching(/^connector-/) },
       message: 'The variable CONECTOR_HOST is no setting. Did you mean CONNECTOR_HOST?',
     });
     expect(logger.kept).toContainEqual({
       level: 'info',
-      fields: { name: 'connector', url: connector.url, role: 'all' },
+      fields: { name: expect.stringMatching(/^connector-/), url: connector.url, role: 'all' },
       message: 'connector ready',
     });
     expect(logger.kept.filter(({ level }) => level === 'error')).toEqual([]);
@@ -98,7 +98,7 @@ describe('startConnector', () => {
     await connector.stop();
     expect(logger.kept).toContainEqual({
       level: 'info',
-      fields: { name: 'connector' },
+      fields: { name: expect.stringMatching(/^connector-/) },
       message: expect.stringContaining('CONNECTOR_ROLE is web, and a worker calls them'),
     });
   });

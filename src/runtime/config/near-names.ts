@@ -28,6 +28,11 @@ export interface NearName {
   readonly meant: string;
 }
 
+/** A sentence for whoever set it. */
+export function describeTypo({ found, meant }: NearName): string {
+  return `The variable ${found} is no setting. Did you mean ${meant}?`;
+}
+
 /** Finds names that are no setting, but so near to one that they are probably meant to be it. */
 export function findNearNames(found: Iterable<string>, known: readonly string[]): NearName[] {
   const near: NearName[] = [];

@@ -247,7 +247,7 @@ describe('npm run replay', () => {
     const print = (words: string): void => {
       stdout += words;
     };
-    const context = { options, env, clock: systemClock, print, warnOfTypo: () => undefined };
+    const context = { options, env, clock: systemClock, print, warnOfTypo: () => undefined, typos: [] };
     const code = await runReplay(context, { show: 1, signal: new AbortController().signal });
     return { stdout, code };
   }
