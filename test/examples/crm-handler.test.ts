@@ -56,7 +56,7 @@ describe('the sample handler', () => {
 
   it('lets no status fall when a dead letter is replayed late', async () => {
     const [connection, id] = [newId(), newId()];
-    const after = await bench.feed.lastSeq();
+    const { lastSeq: after } = await bench.feed.position();
     for (const reached of ['sent', 'delivered', 'read'] as const) {
       await commitBatch(bench.database, { now: T0, messages: [status(connection, id, reached)] });
     }

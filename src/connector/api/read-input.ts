@@ -2,7 +2,8 @@ import type { z } from 'zod';
 import { inputWords } from '../../contract/input-words.ts';
 import { ApiError, invalid } from './api-error.ts';
 
-const ID = /^[\x21-\x7e]{1,255}$/;
+/** Not `.` and `..`, which are steps of a path. */
+const ID = /^(?!\.{1,2}$)[\x21-\x7e]{1,255}$/;
 
 /** The id in a path. One that cannot be an id of anything is not found. */
 export function readId(value: unknown): string {

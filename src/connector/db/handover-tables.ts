@@ -4,8 +4,6 @@ import { connectorSchema, epochMs } from './connector-schema.ts';
 /** One row, made when handlers run on this database for the first time. */
 export const handover = connectorSchema.table('handover', {
   only: boolean('only').primaryKey().default(true),
-  /** Stands in every key: numbers begin anew in another database, and keys must not. */
-  feedId: text('feed_id').notNull(),
   /** Every change up to this `seq` has been given to the queue of its connection, or came before the beginning. */
   cursor: bigint('cursor', { mode: 'number' }).notNull(),
 });

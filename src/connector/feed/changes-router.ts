@@ -33,17 +33,18 @@ export function createChangesRouter({ feed, clock, allow }: ChangesRouterOptions
     const query = readQuery(listChangesQuery, request, response);
     if (query === undefined) return;
     const { after, limit, accountId, connectionId } = query;
-    if (after === 'latest') {
-      const head = await feed.lastSeq();
-      response.json({ changes: [], nextCursor: String(head), hasMore: false } satisfies ChangeList);
-      return;
-    }
-    const page = await feed.pageAfter(after ?? 0, limit, { accountId, connectionId });
-    const nextCursor = page.next === null ? null : String(page.next);
+    const page =
+      after === 'latest' ? null : await feed.pageAfter(after ?? 0, limit, { accountId, connectionId });
+    // Read behind the page, so that it is never below what the page holds.
+    const { feedId, lastSeq } = await feed.position();
+    if (after !== 'latest' && refuseBeyond(response, after ?? 0, { feedId, lastSeq })) return;
+    const next = page === null ? lastSeq : page.next;
     response.json({
-      changes: [...page.changes],
-      nextCursor,
-      hasMore: nextCursor !== null,
+      changes: [...(page?.changes ?? [])],
+      nextCursor: next === null ? null : String(next),
+      hasMore: page !== null && page.next !== null,
+      feedId,
+      lastSeq,
     } satisfies ChangeList);
   });
 
@@ -57,12 +58,32 @@ export function createChangesRouter({ feed, clock, allow }: ChangesRouterOptions
       return;
     }
     const from = resumed === undefined ? (query.after ?? 0) : Number(resumed);
-    const after = from === 'latest' ? await feed.lastSeq() : from;
+    const { feedId, lastSeq } = await feed.position();
+    const after = from === 'latest' ? lastSeq : from;
+    if (refuseBeyond(response, after, { feedId, lastSeq })) return;
+    response.setHeader('Feed-Id', feedId);
     const filter = { accountId, connectionId };
     await streamChanges(response, { feed, clock, after, filter, ending: ending.signal });
   });
 
   return { router, endStreams: () => ending.abort() };
+}
+
+/**
+ * Refuses a position that this feed has not reached: a reader would wait there, and skip changes later. True: it was
+ * refused and answered.
+ */
+function refuseBeyond(
+  response: Response,
+  after: number,
+  { feedId, lastSeq }: { readonly feedId: string; readonly lastSeq: number },
+): boolean {
+  if (after <= lastSeq) return false;
+  const message = `This feed ends at ${lastSeq}: ${after} came from another database, or from before a restore. Read it from the start.`;
+  response
+    .status(CONNECTOR_ERRORS.beyond_feed.status)
+    .json({ error: 'beyond_feed', message, feedId, lastSeq });
+  return true;
 }
 
 /** The query as its schema reads it; undefined when it was refused and answered. */

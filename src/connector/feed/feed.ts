@@ -20,8 +20,8 @@ export interface Feed {
   changesAfter(after: number, limit: number, filter?: ChangeFilter): Promise<readonly Change[]>;
   /** The same, and where the next page begins. */
   pageAfter(after: number, limit: number, filter?: ChangeFilter): Promise<ChangePage>;
-  /** The highest `seq` given so far. */
-  lastSeq(): Promise<number>;
+  /** The name of the feed, and the highest `seq` given so far. */
+  position(): Promise<{ readonly feedId: string; readonly lastSeq: number }>;
   /**
    * Hands over every change above `after`, in order, until `signal` aborts or the feed closes; then it
    * resolves. Rejects with what `take` throws. A failing database is waited for.
@@ -94,7 +94,7 @@ export function createFeed(options: FeedOptions): Feed {
     changesAfter: async (after, limit, filter) =>
       (await readChangePage(database, after, limit, filter)).changes,
     pageAfter: (after, limit, filter) => readChangePage(database, after, limit, filter),
-    lastSeq: async () => (await readPosition(database)).lastSeq,
+    position: () => readPosition(database),
     subscribe(after, take, signal, filter) {
       const subscription = live.subscribe(after, take, signal, filter);
       scheduleLook();

@@ -112,15 +112,15 @@ async function readBatches(
   return rows.map(presentChange);
 }
 
-/** Where the feed stands: the last number given, and whether committed changes wait for theirs. */
+/** Where the feed stands: its name, the last number given, and whether committed changes wait for theirs. */
 export async function readPosition(
   database: Queryable,
-): Promise<{ readonly lastSeq: number; readonly waiting: boolean }> {
-  const [row] = await database.query<{ last_seq: number; waiting: boolean }>(
-    `SELECT f.last_seq, EXISTS (SELECT FROM connector.change_batches b WHERE b.last_seq IS NULL) AS waiting
+): Promise<{ readonly feedId: string; readonly lastSeq: number; readonly waiting: boolean }> {
+  const [row] = await database.query<{ id: string; last_seq: number; waiting: boolean }>(
+    `SELECT f.id, f.last_seq, EXISTS (SELECT FROM connector.change_batches b WHERE b.last_seq IS NULL) AS waiting
        FROM connector.feed f`,
   );
-  return { lastSeq: row?.last_seq ?? 0, waiting: row?.waiting ?? false };
+  return { feedId: row?.id ?? '', lastSeq: row?.last_seq ?? 0, waiting: row?.waiting ?? false };
 }
 
 /** True for a change that the filter lets through. */

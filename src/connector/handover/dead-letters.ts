@@ -11,8 +11,8 @@ interface StoredLetter {
 }
 
 const LIST = `
-SELECT h.feed_id AS "feedId", d.attempts, d.last_error AS "lastError", d.at AS "setAsideAt", c.*
-  FROM connector.handover h
+SELECT f.id AS "feedId", d.attempts, d.last_error AS "lastError", d.at AS "setAsideAt", c.*
+  FROM connector.feed f
  CROSS JOIN LATERAL (SELECT * FROM connector.dead_letters n WHERE $1::bigint IS NULL OR n.seq < $1::bigint
                       ORDER BY n.seq DESC LIMIT $2::integer) d
  CROSS JOIN LATERAL (SELECT d.seq, ${CHANGE_COLUMNS} FROM connector.changes
@@ -39,7 +39,7 @@ export async function readDeadLetters(
 const GONE = `
 WITH gone AS (
   DELETE FROM connector.dead_letters d WHERE d.seq = $1::bigint
-     AND EXISTS (SELECT FROM connector.handover h WHERE h.feed_id = $2)
+     AND EXISTS (SELECT FROM connector.feed f WHERE f.id = $2)
   RETURNING d.*
 )`;
 

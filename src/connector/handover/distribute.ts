@@ -74,17 +74,16 @@ export interface Beginning {
  * Makes the cursor, the first time that handlers run on this database: behind the newest change, so that no
  * handler answers messages of last year. Later it only reads how things stand.
  */
-export async function beginHandover(db: Queryable, freshFeedId: string): Promise<Beginning> {
+export async function beginHandover(db: Queryable): Promise<Beginning> {
   const made = await db.query(
-    `INSERT INTO connector.handover (feed_id, cursor) SELECT $1, f.last_seq FROM connector.feed f
+    `INSERT INTO connector.handover (cursor) SELECT f.last_seq FROM connector.feed f
      ON CONFLICT ("only") DO NOTHING RETURNING cursor`,
-    [freshFeedId],
   );
   const [row] = await db.query<{ feedId: string; cursor: number; waiting: number }>(
-    `SELECT h.feed_id AS "feedId", h.cursor,
-            (SELECT f.last_seq FROM connector.feed f) - h.cursor
+    `SELECT f.id AS "feedId", h.cursor,
+            f.last_seq - h.cursor
               + (SELECT coalesce(sum(l.waiting), 0) FROM connector.handover_lanes l)::bigint AS waiting
-       FROM connector.handover h`,
+       FROM connector.handover h CROSS JOIN connector.feed f`,
   );
   if (row === undefined) throw new Error('the hand-over has no row');
   return { ...row, isFirst: made.length > 0 };

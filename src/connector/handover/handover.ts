@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import type { Queues } from '../../runtime/queue/queues.ts';
 import { createTurns } from '../../runtime/turns/turns.ts';
 import type { Feed } from '../feed/feed.ts';
@@ -110,10 +109,7 @@ export function createHandover(options: HandoverOptions): Handover {
   }
 
   async function begin(handlers: ChangeHandlers): Promise<void> {
-    const { feedId, isFirst, cursor, waiting } = await beginHandover(
-      database,
-      randomBytes(6).toString('hex'),
-    );
+    const { feedId, isFirst, cursor, waiting } = await beginHandover(database);
     const told = { seq: cursor, waiting };
     if (isFirst)
       logger.info(told, 'hand-over begins with the next change; those up to this one are in the feed alone');

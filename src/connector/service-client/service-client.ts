@@ -21,7 +21,7 @@ import {
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { createServiceCaller, type ServiceCall, type ServiceCallerOptions } from './call-service.ts';
 import { type PolledConnections, type PolledPage, readPolledConnections, readPolledPage } from './polled.ts';
-import { ServiceAnswerUnreadable } from './service-errors.ts';
+import { ServiceAnswerUnreadable, ServiceRefusal } from './service-errors.ts';
 
 const READ_DEADLINE_MS = 20_000;
 const WRITE_DEADLINE_MS = 15_000;
@@ -138,6 +138,15 @@ function reading(path: string, signal: AbortSignal | undefined): ServiceCall {
   return { method: 'get', path, deadlineMs: READ_DEADLINE_MS, signal };
 }
 
+/**
+ * The path of a connection. No encoding keeps `.` and `..` from being a step of the path, which leads to other endpoints:
+ * no connection has such an id, and the service is not asked.
+ */
+function pathOf(connectionId: string): string {
+  if (/^\.{0,2}$/.test(connectionId)) throw new ServiceRefusal({ status: 404, code: 'not_found' });
+  return `connections/${encodeURIComponent(connectionId)}`;
+}
+
 type ConnectionCalls = Pick<
   ServiceClient,
   | 'listConnections'
@@ -150,8 +159,7 @@ type ConnectionCalls = Pick<
 >;
 
 function connectionCalls(ask: Ask): ConnectionCalls {
-  const one = (id: string, action?: string) =>
-    `connections/${encodeURIComponent(id)}${action === undefined ? '' : `/${action}`}`;
+  const one = (id: string, action?: string) => `${pathOf(id)}${action === undefined ? '' : `/${action}`}`;
   const acting = (path: string, signal: AbortSignal | undefined): ServiceCall => ({
     method: 'post',
     path,

@@ -3,7 +3,7 @@ import { queryInteger } from '../query.ts';
 import { dateTime, identifier } from '../service/fields.ts';
 import { messageStatus } from '../service/statuses.ts';
 import { connectorConnection } from './connections.ts';
-import { accountId, afterSeq, CONNECTOR_PAGE, listOf } from './lists.ts';
+import { accountId, afterSeq, CONNECTOR_PAGE, feedPosition, listOf } from './lists.ts';
 import { connectorMessage } from './messages.ts';
 import { outbound } from './outbound.ts';
 
@@ -80,7 +80,7 @@ export type StreamChangesQuery = z.infer<typeof streamChangesQuery>;
  * Changes in order. `nextCursor` is to be given as `after`; null when there is no more yet. With a filter a page may
  * end early, and hold nothing, although there is more: go on from `nextCursor`.
  */
-export const changeList = listOf('changes', change);
+export const changeList = listOf('changes', change).extend(feedPosition);
 export type ChangeList = z.infer<typeof changeList>;
 
 /** A change that the CRM's handler could not take. */

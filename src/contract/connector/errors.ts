@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { RefusalDefinition } from '../endpoint.ts';
+import { feedPosition } from './lists.ts';
 
 /** Codes of the connector's own refusals. Calls that pass on to the service may also answer its codes. */
 export const CONNECTOR_ERRORS = {
@@ -17,6 +18,11 @@ export const CONNECTOR_ERRORS = {
   request_timeout: { status: 408, meaning: 'The body did not arrive in time.' },
   reference_reused: { status: 409, meaning: 'The reference was used before, with another body.' },
   idempotency_key_reused: { status: 409, meaning: 'The key was used before, with another body.' },
+  beyond_feed: {
+    status: 409,
+    meaning:
+      '`after` is beyond the end of the feed: it came from another database, or from before a restore. `feedId` and `lastSeq` say where this one stands.',
+  },
   creation_unknown: { status: 409, meaning: 'Whether it was created is not known, and the key has run out.' },
   not_cancellable: { status: 409, meaning: 'The send is no longer queued.' },
   not_retryable: { status: 409, meaning: 'Only an `unknown` or `rejected` send can be tried again.' },
@@ -48,4 +54,8 @@ export type ConnectorErrorCode = keyof typeof CONNECTOR_ERRORS;
 export const connectorErrorBody = z.object({
   error: z.string().min(1).describe('Machine-readable code.'),
   message: z.string().min(1).describe('What is wrong, in one sentence.'),
+  feedId: feedPosition.feedId.optional().describe('With `beyond_feed` alone: names the feed.'),
+  lastSeq: feedPosition.lastSeq
+    .optional()
+    .describe('With `beyond_feed` alone: the number of the newest change.'),
 });

@@ -31,3 +31,11 @@ export const accountQuery = z.strictObject({ accountId: accountId.optional() });
 export const afterSeq = z.union([z.literal('latest'), optionalQueryInteger({ min: 0 })], {
   error: 'must be a whole number, or `latest`',
 });
+
+/** Where the change feed stands. */
+export const feedPosition = {
+  feedId: z
+    .string()
+    .describe('Names the feed. Another one than before: the numbers began anew, so read it from the start.'),
+  lastSeq: z.int().min(0).describe('The number of the newest change.'),
+};

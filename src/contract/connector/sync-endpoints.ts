@@ -95,7 +95,7 @@ export const SYNC_ENDPOINTS = {
     summary: 'Lists what changed, in order and without gaps.',
     query: listChangesQuery,
     answers: [{ status: 200, description: 'A page.', schema: changeList }],
-    errors: [...API_ERRORS, 'invalid_request'],
+    errors: [...API_ERRORS, 'invalid_request', 'beyond_feed'],
   },
   streamChanges: {
     method: 'GET',
@@ -112,9 +112,16 @@ export const SYNC_ENDPOINTS = {
         description: 'Server-sent events; the data of each is one change. Comments are heartbeats.',
         contentType: 'text/event-stream',
         schema: change,
+        headers: [
+          {
+            name: 'Feed-Id',
+            description: 'Names the feed, as `feedId` of `GET /v1/changes`.',
+            required: true,
+          },
+        ],
       },
     ],
-    errors: [...API_ERRORS, 'invalid_request'],
+    errors: [...API_ERRORS, 'invalid_request', 'beyond_feed'],
   },
   getSync: {
     method: 'GET',

@@ -500,7 +500,7 @@ describe('work that nobody does', () => {
 
   it('is told of the handler', async () => {
     await system.database.query(
-      `insert into connector.handover (feed_id, cursor) select 'f', last_seq from connector.feed`,
+      `insert into connector.handover (cursor) select last_seq from connector.feed`,
     );
     expect(await system.ask('handler')).toMatch(/^ok: The handler takes what comes/);
     await system.database.query(

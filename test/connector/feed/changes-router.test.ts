@@ -51,7 +51,12 @@ async function write(...ids: string[]): Promise<void> {
 
 interface Answer {
   readonly status: number;
-  readonly body: { readonly changes?: Change[]; readonly error?: string; readonly message?: string };
+  readonly body: {
+    readonly feedId?: string;
+    readonly changes?: Change[];
+    readonly error?: string;
+    readonly message?: string;
+  };
 }
 
 const get = async (path: string): Promise<Answer> => {
@@ -103,14 +108,20 @@ describe('GET /v1/changes', () => {
     const second = await get('/v1/changes?limit=3&after=3');
     expect(second.body).toMatchObject({ changes: [{ seq: 4 }], nextCursor: null, hasMore: false });
     const none = await get('/v1/changes?after=4');
-    expect(none.body).toEqual({ changes: [], nextCursor: null, hasMore: false });
+    expect(none.body).toEqual({
+      changes: [],
+      nextCursor: null,
+      hasMore: false,
+      feedId: expect.any(String),
+      lastSeq: 4,
+    });
   });
 
   it('answers the head of the feed for `latest`', async () => {
     await write('a');
     expect(await get('/v1/changes?after=latest')).toEqual({
       status: 200,
-      body: { changes: [], nextCursor: '2', hasMore: false },
+      body: { changes: [], nextCursor: '2', hasMore: false, feedId: expect.any(String), lastSeq: 2 },
     });
   });
 
@@ -136,6 +147,37 @@ describe('GET /v1/changes', () => {
     expect(status).toBe(400);
     expect(body.error).toBe('invalid_request');
     expect(body.message).toMatch(new RegExp(`^${field}: [a-z]`));
+  });
+});
+
+describe('a position beyond the end of the feed', () => {
+  it.each([
+    ['a page', '/v1/changes?after=4', {}],
+    ['a far page', '/v1/changes?after=999999999', {}],
+    ['a filtered page', '/v1/changes?after=4&connectionId=c1', {}],
+    ['a stream', '/v1/changes/stream?after=4', {}],
+    ['a resumed stream', '/v1/changes/stream', { 'last-event-id': '4' }],
+  ])('is refused, with where the feed stands: %s', async (_what, path, headers) => {
+    await write('m1', 'm2');
+    const feedId = (await get('/v1/changes')).body.feedId;
+    expect(feedId).toMatch(/^[0-9a-f]{12}$/);
+    const answer = await fetch(`${server.url}${path}`, { headers });
+    expect({ status: answer.status, body: await answer.json() }).toMatchObject({
+      status: 409,
+      body: { error: 'beyond_feed', message: expect.stringContaining('ends at 3'), feedId, lastSeq: 3 },
+    });
+  });
+
+  it('is not the end itself', async () => {
+    await write('m1', 'm2');
+    expect(await get('/v1/changes?after=3')).toMatchObject({
+      status: 200,
+      body: { changes: [], lastSeq: 3 },
+    });
+    const stream = await fetch(`${server.url}/v1/changes/stream?after=3`);
+    expect(stream.status).toBe(200);
+    expect(stream.headers.get('feed-id')).toBe((await get('/v1/changes')).body.feedId);
+    await stream.body?.cancel();
   });
 });
 

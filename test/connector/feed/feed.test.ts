@@ -137,7 +137,10 @@ describe('the feed', () => {
     expect(seqs(await feed.changesAfter(0, 9, { connectionId: 'two' }))).toEqual([4, 5]);
     expect(seqs(await feed.changesAfter(0, 9, { accountId: 'account-2' }))).toEqual([6, 7]);
     expect(await feed.changesAfter(0, 9, { accountId: 'account-2', connectionId: 'two' })).toEqual([]);
-    expect(await feed.lastSeq()).toBe(7);
+    expect(await feed.position()).toMatchObject({
+      lastSeq: 7,
+      feedId: expect.stringMatching(/^[0-9a-f]{12}$/),
+    });
   });
 
   it('hands over what was there and then what comes, in order and once', async () => {

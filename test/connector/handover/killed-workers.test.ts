@@ -15,7 +15,8 @@ let children: ChildProcess[];
 beforeEach(async () => {
   bench = await HandoverBench.open();
   children = [];
-  await beginHandover(bench.database, 'f00dfeedf00d');
+  await bench.database.query("update connector.feed set id = 'f00dfeedf00d'");
+  await beginHandover(bench.database);
   await bench.database.query(
     `create table public.effects (id bigint generated always as identity, key text primary key,
                                   connection_id text not null, seq bigint not null)`,

@@ -59,6 +59,33 @@ afterAll(() => {
   nock.restore();
 });
 
+describe('a connection id that is a step of a path', () => {
+  it.each(['.', '..', ''])('is no connection, and the service is not asked: %j', async (id) => {
+    const calls = [
+      client().getConnection(id),
+      client().deleteConnection(id),
+      client().restartConnection(id),
+      client().logoutConnection(id),
+      client().requestPairingCode(id, '447700900201'),
+    ];
+    for (const call of calls) expect(await failure(call)).toMatchObject({ status: 404, code: 'not_found' });
+  });
+
+  it.each([
+    ['%2e%2e', '%252e%252e'],
+    ['../account', '..%2Faccount'],
+    ['a?b#c', 'a%3Fb%23c'],
+    ['...', '...'],
+  ])('stays one step when it only looks like one: %s', async (id, sent) => {
+    const asked: string[] = [];
+    service()
+      .delete((uri) => asked.push(uri) > 0)
+      .reply(200, { ok: true });
+    await client().deleteConnection(id);
+    expect(asked[0]).toBe(`/api/v1/connections/${sent}`);
+  });
+});
+
 describe('reading', () => {
   it('asks for a page with connection, limit and cursor and reads times as milliseconds', async () => {
     service()

@@ -91,7 +91,8 @@ describe('lists', () => {
     ['accounts', connectorAccountList],
     ['outbound', outboundList],
   ])('name what they hold: %s', (name, list) => {
-    expect(Object.keys(list.shape)).toEqual([name, 'nextCursor', 'hasMore']);
+    const position = name === 'changes' ? ['feedId', 'lastSeq'] : [];
+    expect(Object.keys(list.shape)).toEqual([name, 'nextCursor', 'hasMore', ...position]);
   });
 
   it('refuse a query field that does not exist, and one out of bounds', () => {
@@ -167,8 +168,8 @@ describe('sends', () => {
 });
 
 describe('refusals', () => {
-  it('are a code and a sentence', () => {
-    expect(Object.keys(connectorErrorBody.shape)).toEqual(['error', 'message']);
+  it('are a code and a sentence, and where the feed stands for those that ask beyond it', () => {
+    expect(Object.keys(connectorErrorBody.shape)).toEqual(['error', 'message', 'feedId', 'lastSeq']);
   });
 
   it('have a status and a meaning each', () => {
