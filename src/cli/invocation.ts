@@ -6,7 +6,7 @@ export const RUNS_SOURCES = import.meta.filename.endsWith('.ts');
  * program where it is installed. `words` follow the command.
  */
 export function invoke(command: string, words = ''): string {
-  if (!RUNS_SOURCES) return `npx messaging-connector ${command} ${words}`.trimEnd();
+  if (!RUNS_SOURCES) return `npx --no-install messaging-connector ${command} ${words}`.trimEnd();
   const script = command === 'start' ? 'npm start' : `npm run ${command}`;
   return words === '' ? script : `${script} -- ${words}`;
 }

@@ -59,7 +59,9 @@ describe('docs/deploy.md', () => {
       'kill -HUP "$SUPERVISOR"',
       'haproxy -c -f examples/haproxy/haproxy.cfg',
     ]);
-    expect(new Set(BLOCKS.map(({ language }) => language))).toEqual(new Set(['sh', 'console', 'yaml']));
+    expect(new Set(BLOCKS.map(({ language }) => language))).toEqual(
+      new Set(['sh', 'console', 'yaml', 'text']),
+    );
   });
 
   it(

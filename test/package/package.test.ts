@@ -144,7 +144,7 @@ describe('the program messaging-connector', () => {
     );
     for (const { name, code, stdout, stderr } of answers) {
       expect({ name, code, stderr }).toEqual({ name, code: 0, stderr: '' });
-      expect(stdout).toMatch(new RegExp(`^npx messaging-connector ${name} .*: \\w`));
+      expect(stdout).toMatch(new RegExp(`^npx --no-install messaging-connector ${name} .*: \\w`));
     }
   });
 
