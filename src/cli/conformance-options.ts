@@ -1,5 +1,6 @@
 import { PROFILES, type Profile, type ServiceInputs } from '../conformance/service/inputs.ts';
 import type { Environment } from '../runtime/config/read-settings.ts';
+import { keepsSecrets } from '../runtime/public-network/keeps-secrets.ts';
 import { type CommandOptions, UsageError } from './command-line.ts';
 import { COMMANDS } from './commands.ts';
 
@@ -127,6 +128,10 @@ export function readConformanceOptions(options: CommandOptions, env: Environment
     awaitReplyMs: awaitReply === undefined ? undefined : 1000 * readNumber('await-reply', awaitReply),
   });
   const baseUrl = readUrl('base-url', needed('base-url', env['SERVICE_BASE_URL']), ['http:', 'https:']);
+  for (const address of [baseUrl, inputs.legacyBaseUrl]) {
+    if (address === undefined || keepsSecrets(address)) continue;
+    throw new UsageError(`${address} is plain http to another machine, which shows the API key; use https.`);
+  }
   return {
     inputs: {
       ...inputs,

@@ -1,4 +1,4 @@
-import { isLoopback, type OauthApp } from '../connector/oauth/oauth-app.ts';
+import type { OauthApp } from '../connector/oauth/oauth-app.ts';
 import type { ConfigurationProblem } from '../runtime/config/configuration-error.ts';
 import type { Secret } from '../runtime/config/secret.ts';
 
@@ -10,6 +10,7 @@ export interface OauthSettings {
   readonly SERVICE_CLIENT_SECRET: Secret | undefined;
   readonly SERVICE_CLIENT_WEBHOOK_SECRET: Secret | undefined;
   readonly CONNECTOR_PUBLIC_URL: string | undefined;
+  readonly CONNECTOR_RETURN_HOSTS: readonly string[] | undefined;
 }
 
 const NAMES = [
@@ -37,11 +38,6 @@ export function readOauthApp(settings: OauthSettings): {
     const problem = `found nothing, but ${given.join(' and ')} ${given.length === 1 ? 'is' : 'are'} set; an OAuth app needs ${NAMES.join(', ')} and SERVICE_BASE_URL.`;
     problems.push({ setting, problem });
   }
-  for (const setting of ['SERVICE_AUTH_URL', 'CONNECTOR_PUBLIC_URL'] as const) {
-    const url = settings[setting];
-    if (url === undefined || url.startsWith('https:') || isLoopback(url)) continue;
-    problems.push({ setting, problem: 'is plain http to another machine, which shows secrets; use https.' });
-  }
   const {
     SERVICE_BASE_URL: baseUrl,
     SERVICE_AUTH_URL: authUrl,
@@ -53,5 +49,6 @@ export function readOauthApp(settings: OauthSettings): {
     baseUrl !== undefined && authUrl !== undefined && clientId !== undefined && publicUrl !== undefined;
   if (!isWhole || clientSecret === undefined || problems.length > 0) return { app: undefined, problems };
   const secrets = { clientSecret: clientSecret.reveal(), webhookSecret: webhookSecret?.reveal() };
-  return { app: { baseUrl, authUrl, clientId, publicUrl, ...secrets }, problems };
+  const returnHosts = settings.CONNECTOR_RETURN_HOSTS ?? [];
+  return { app: { baseUrl, authUrl, clientId, publicUrl, returnHosts, ...secrets }, problems };
 }

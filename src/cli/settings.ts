@@ -14,7 +14,6 @@ const LEAST_TOKEN = 24;
 const LEAST_WEBHOOK_SECRET = 16;
 const MAKE_TOKEN = `Make one with: node -p "require('node:crypto').randomBytes(24).toString('base64url')"`;
 const POSTGRES = ['postgres:', 'postgresql:'];
-const HTTP = ['https:', 'http:'];
 const HTTPS = ['https:'];
 
 const HOST_NAME = /^[a-z0-9]([a-z0-9._-]*[a-z0-9])?$/i;
@@ -139,9 +138,8 @@ export function connectorSettings(env: Environment) {
       allowed: 'one or more keys of 32 random bytes as base64url, separated by commas',
       unset: 'the connector refuses to start; npm start makes one',
     }),
-    SERVICE_BASE_URL: setting.url({
+    SERVICE_BASE_URL: setting.confidentialUrl({
       description: 'Base address of the service of the first account and of the OAuth app, including /api/v1',
-      protocols: HTTP,
       unset: 'accounts are added through the API; npm start uses its own service',
       example: 'https://service.example/api/v1',
     }),
@@ -169,16 +167,22 @@ export function connectorSettings(env: Environment) {
       unset: 'changes are read from the feed alone',
       example: './handlers.ts',
     }),
-    CONNECTOR_PUBLIC_URL: setting.url({
+    CONNECTOR_PUBLIC_URL: setting.confidentialUrl({
       description:
-        'Public address of the connector; the redirect URI of the OAuth app is this and /oauth/callback. Plain http for loopback alone',
-      protocols: HTTP,
+        'Public address of the connector; the redirect URI of the OAuth app is this and /oauth/callback',
       unset: 'OAuth grants cannot be started; npm start uses an app of its own',
       example: 'https://crm.example',
     }),
-    SERVICE_AUTH_URL: setting.url({
-      description: 'Address of the OAuth endpoints of the service. Plain http for loopback alone',
-      protocols: HTTP,
+    CONNECTOR_RETURN_HOSTS: setting.list({
+      description:
+        'Hosts, with their port if it is not the usual one, to which the returnUrl of a consent may lead',
+      accepts: (item) => /^[A-Za-z0-9.-]+(:\d{1,5})?$/.test(item),
+      allowed: 'one or more hosts, separated by commas',
+      unset: 'the host of CONNECTOR_PUBLIC_URL alone; where that is this machine, this machine',
+      example: 'crm.example,app.crm.example',
+    }),
+    SERVICE_AUTH_URL: setting.confidentialUrl({
+      description: 'Address of the OAuth endpoints of the service',
       unset: 'OAuth grants cannot be started; npm start uses an app of its own',
       example: 'https://auth.service.example',
     }),

@@ -32,6 +32,7 @@ const hour = 60 * minute;
 
 const REJECT = { next: 'reject' } as const;
 const HOLD = { next: 'hold' } as const;
+const MISCONFIGURED = { next: 'repeat', firstMs: minute, longestMs: 15 * minute } as const;
 
 /** A rule for each error code of the service. A code that is missing here is decided by its HTTP status. */
 export const SEND_POLICY = {
@@ -44,8 +45,9 @@ export const SEND_POLICY = {
   invalid_key: HOLD,
   addon_required: REJECT,
   license_inactive: REJECT,
-  ip_not_allowed: REJECT,
-  insufficient_scope: REJECT,
+  /** The key is good, and set up wrongly: somebody puts that right, or another machine is let in. */
+  ip_not_allowed: MISCONFIGURED,
+  insufficient_scope: MISCONFIGURED,
   forbidden_portal_kind: REJECT,
   invalid_grant: REJECT,
   already_connected: REJECT,

@@ -42,8 +42,6 @@ describe('the table', () => {
     ['text_or_media', 400],
     ['addon_required', 402],
     ['license_inactive', 402],
-    ['ip_not_allowed', 403],
-    ['insufficient_scope', 403],
     ['not_found', 404],
     ['payload_too_large', 413],
     ['recipient_not_on_whatsapp', 422],
@@ -56,6 +54,8 @@ describe('the table', () => {
     ['rate_limited', 429, 30 * SECOND],
     ['send_failed', 502, 5 * SECOND],
     ['invalid_token', 401, SECOND],
+    ['ip_not_allowed', 403, 60 * SECOND],
+    ['insufficient_scope', 403, 60 * SECOND],
   ])('repeats after %s %i and %i ms, without doubt', (code, status, waitMs) => {
     expect(decideSend(refusal(status, code), fresh)).toEqual({ next: 'repeat', waitMs, inDoubt: false });
   });

@@ -15,6 +15,8 @@ export interface Account {
   readonly hasCredential: boolean;
   /** Its grant has ended or was forgotten: nothing is asked of the service for it until the customer consents again. */
   readonly awaitsConsent: boolean;
+  /** The service has refused this credential for good: no call is made with it any more. */
+  readonly isRefused: boolean;
   /** Rises with each new API key or consent. */
   readonly credentialVersion: number;
   readonly subscriptionId: string;
@@ -27,6 +29,8 @@ const COLUMNS = `id, kind, label, base_url as "baseUrl",
   kind = 'oauth' or sealed_credential is not null as "hasCredential",
   kind = 'oauth' and not exists (
     select from connector.oauth_grants where account_id = accounts.id and ended_at is null) as "awaitsConsent",
+  exists (select from connector.poll_states p where p.account_id = accounts.id
+           and p.refused_credential_version = credential_version) as "isRefused",
   credential_version as "credentialVersion", subscription_id as "subscriptionId", created_at as "createdAt",
   (select read_at from connector.quotas where account_id = id) as "quotaReadAt"`;
 
@@ -39,6 +43,20 @@ export async function readAccounts(db: Queryable): Promise<Account[]> {
 export async function readAccount(db: Queryable, id: string): Promise<Account | null> {
   const [account] = await db.query<Account>(`select ${COLUMNS} from connector.accounts where id = $1`, [id]);
   return account ?? null;
+}
+
+/** Notes that the service refuses the credential that an account had in `account`, unless it has another one by now. */
+export async function noteRefused(
+  db: Queryable,
+  { id, credentialVersion }: Pick<Account, 'id' | 'credentialVersion'>,
+): Promise<void> {
+  await db.query(
+    `insert into connector.poll_states as p (account_id, refused_credential_version)
+     select id, credential_version from connector.accounts where id = $1 and credential_version = $2
+     on conflict (account_id) do update set refused_credential_version = excluded.refused_credential_version,
+       last_error_code = 'invalid_key'`,
+    [id, credentialVersion],
+  );
 }
 
 /**

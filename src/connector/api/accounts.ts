@@ -1,6 +1,7 @@
 import type { ConnectorAccount } from '../../contract/connector/accounts.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
+import { keepsSecrets } from '../../runtime/public-network/keeps-secrets.ts';
 import { type AccountRow, listAccountRows, readAccountRow } from '../accounts/account-rows.ts';
 import type { Accounts } from '../accounts/accounts.ts';
 import { AccountExists } from '../accounts/add-account.ts';
@@ -36,6 +37,12 @@ export function listAccounts({ database, clock }: AccountOperations): Operation<
 export function addAccount(options: AccountOperations): Operation<'addAccount'> {
   const { database, clock, accounts } = options;
   return async ({ body }) => {
+    if (!keepsSecrets(body.baseUrl)) {
+      throw invalid(
+        'baseUrl',
+        'plain http shows the key on its way; use https. Only this machine may use http.',
+      );
+    }
     const id = await accounts.add(body).catch((error: unknown) => {
       if (error instanceof AccountExists)
         throw new ApiError('account_exists', `The key belongs to the account ${error.accountId}.`);

@@ -1,8 +1,9 @@
 import * as client from 'openid-client';
 import { classifyFailure } from '../../patterns/send-policy.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
+import { isLoopbackHost } from '../../runtime/http-server/loopback.ts';
 import { ServiceError } from '../service-client/service-errors.ts';
-import { callbackUrl, isLoopback, type OauthApp } from './oauth-app.ts';
+import { callbackUrl, type OauthApp } from './oauth-app.ts';
 import { OauthRefusal, OauthUnreachable } from './oauth-errors.ts';
 
 /** Of one call; a refresh makes two at most under one lease. */
@@ -66,7 +67,7 @@ export function createAuthorizationServer(app: OauthApp, clock: Clock): Authoriz
         {
           algorithm: 'oauth2',
           [client.customFetch]: exchange,
-          execute: isLoopback(app.authUrl) ? [client.allowInsecureRequests] : [],
+          execute: isLoopbackHost(new URL(app.authUrl).hostname) ? [client.allowInsecureRequests] : [],
         },
       );
       known = { config, readAt: now };

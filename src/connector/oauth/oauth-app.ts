@@ -10,6 +10,8 @@ export interface OauthApp {
   readonly webhookSecret?: string | undefined;
   /** Public address of the connector; the redirect URI lies below it. */
   readonly publicUrl: string;
+  /** Hosts to which a `returnUrl` may lead beside that of the public address. */
+  readonly returnHosts?: readonly string[] | undefined;
   /** `{base_url}` of the service that its tokens are for. */
   readonly baseUrl: string;
 }
@@ -29,10 +31,4 @@ export function callbackUrl({ publicUrl }: Pick<OauthApp, 'publicUrl'>): string 
 export function appSubscriptionId({ authUrl, clientId }: Pick<OauthApp, 'authUrl' | 'clientId'>): string {
   const app = `${authUrl.replace(/\/+$/, '')}\n${clientId}`;
   return `app-${createHash('sha256').update(app, 'utf8').digest('hex').slice(0, 24)}`;
-}
-
-/** True for an address that never leaves the machine: there alone plain http may carry secrets. */
-export function isLoopback(url: string): boolean {
-  const { hostname } = new URL(url);
-  return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname);
 }

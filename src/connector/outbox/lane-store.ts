@@ -98,6 +98,8 @@ export interface Settlement {
   readonly awaitsService: boolean;
   readonly lostAt: number | null;
   readonly inDoubt: boolean;
+  /** It waits as if it had never been attempted: its time has not begun. */
+  readonly startsAnew: boolean;
 }
 
 const SETTLE = `
@@ -105,7 +107,8 @@ WITH guard AS (${heldLease('$1', '$2')}),
 settled AS (
   UPDATE connector.outbound o
      SET state = $6, message_id = $7, last_error = coalesce($8, o.last_error), next_attempt_at = $9::bigint,
-         lost_at = $10::bigint, in_doubt = $11::boolean, awaits_service = $12::boolean, attempt_id = NULL, updated_at = $3::bigint
+         lost_at = $10::bigint, in_doubt = $11::boolean, awaits_service = $12::boolean, attempt_id = NULL,
+         first_attempt_at = CASE WHEN $13::boolean THEN NULL ELSE o.first_attempt_at END, updated_at = $3::bigint
    WHERE o.id = $4 AND o.attempt_id IS NOT DISTINCT FROM $5 AND o.state IN ('sending', 'queued')
      AND EXISTS (SELECT FROM guard)
   RETURNING o.*
@@ -141,6 +144,7 @@ export async function settleSend(
     settlement.lostAt,
     settlement.inDoubt,
     settlement.awaitsService,
+    settlement.startsAnew,
   ];
   if (message === undefined) return readWritten(await database.query<WrittenRow>(SETTLE, params));
   return await database.transaction(async (tx) => {

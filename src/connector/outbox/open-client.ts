@@ -1,11 +1,12 @@
-import { type Account, readAccount } from '../accounts/account-store.ts';
+import { type Account, noteRefused, readAccount } from '../accounts/account-store.ts';
 import { type CredentialOptions, clientWith, credentialOf } from '../accounts/credential-source.ts';
 import type { ServiceClient } from '../service-client/service-client.ts';
-import { ServiceError } from '../service-client/service-errors.ts';
+import { isRefusal, ServiceError } from '../service-client/service-errors.ts';
 
 /**
  * A client that may send, or why there is none: the account is `gone`, sends in other processes (`elsewhere`), or
- * has no token at the moment (`paused`), because its customer must consent again or the authorization server fails.
+ * has no good credential at the moment (`paused`): the service refuses its key, its customer must consent again, or the
+ * authorization server fails.
  */
 export type SendingClient = ServiceClient | 'gone' | 'elsewhere' | 'paused';
 
@@ -25,11 +26,20 @@ export async function openSendingClient(
   const account = await readAccount(options.database, accountId);
   if (account === null) return 'gone';
   if (!account.hasCredential || !options.mayUse(account)) return 'elsewhere';
-  if (account.awaitsConsent) return 'paused';
+  if (account.awaitsConsent || account.isRefused) return 'paused';
   const credential = credentialOf(options, account);
+
+  /** Nothing more is asked with a refused key. If that cannot be noted now, the next poll does it. */
+  async function noting(error: unknown): Promise<never> {
+    const isRefused = account?.kind === 'api_key' && isRefusal(error, 'invalid_key');
+    if (isRefused) await noteRefused(options.database, account).catch(() => undefined);
+    throw error;
+  }
+
   try {
     const token = await credential.authorization();
-    return clientWith({ ...credential, authorization: async () => token }, account, options.clock);
+    const client = clientWith({ ...credential, authorization: async () => token }, account, options.clock);
+    return { ...client, sendMessage: (...call) => client.sendMessage(...call).catch(noting) };
   } catch (error) {
     if (error instanceof ServiceError) return 'paused';
     throw error;

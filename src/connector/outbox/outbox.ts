@@ -51,6 +51,9 @@ const DUE = `
      AND NOT ${heldByLiving(`'${SEND}:' || h.connection_id`)}
      AND NOT EXISTS (SELECT FROM connector.oauth_grants g
                       WHERE g.account_id = h.account_id AND g.ended_at IS NOT NULL)
+     AND NOT EXISTS (SELECT FROM connector.accounts a
+                       JOIN connector.poll_states p ON p.account_id = a.id
+                      WHERE a.id = h.account_id AND p.refused_credential_version = a.credential_version)
    LIMIT ${MOST_SWEPT}`;
 
 /**

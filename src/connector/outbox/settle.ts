@@ -19,8 +19,8 @@ export interface Ending {
   readonly since?: number;
 }
 
-/** A send whose credential is refused is tried again after this, and at the latest by whoever has the next one. */
-const HOLD_MS = 5 * 60_000;
+/** A held send is not due sooner, so that a credential that is refused again and again is not asked in a loop. */
+const HOLD_MS = 15_000;
 
 /** Waits between tries to commit what the service has answered. Beyond them the answer counts as lost. */
 const TRIES_MS = [50, 200, 1_000, 2_000, 5_000];
@@ -83,6 +83,7 @@ function toSettlement(
     awaitsService: false,
     lostAt: null,
     inDoubt: send.inDoubt,
+    startsAnew: false,
   };
   switch (step.next) {
     case 'sent':
@@ -100,7 +101,13 @@ function toSettlement(
         inDoubt: step.inDoubt,
       };
     case 'hold':
-      return { ...base, state: 'queued', nextAttemptAt: now + HOLD_MS, inDoubt: step.inDoubt };
+      return {
+        ...base,
+        state: 'queued',
+        nextAttemptAt: now + HOLD_MS,
+        inDoubt: step.inDoubt,
+        startsAnew: !step.inDoubt,
+      };
     case 'look_up':
       return { ...base, state: 'sending', lostAt: now, nextAttemptAt: now, inDoubt: true };
   }

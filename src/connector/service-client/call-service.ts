@@ -2,6 +2,7 @@ import ky, { type KyInstance } from 'ky';
 import { readErrorBody } from '../../contract/service/errors.ts';
 import { classifyFailure, readHttpDate, readRetryAfter } from '../../patterns/send-policy.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
+import { keepsSecrets } from '../../runtime/public-network/keeps-secrets.ts';
 import { ServiceAnswerUnreadable, ServiceRefusal, ServiceUnreachable } from './service-errors.ts';
 
 /** Largest answer that is read: a full page of the longest texts stays far below. */
@@ -39,7 +40,7 @@ export type ServiceCaller = (call: ServiceCall) => Promise<ServiceAnswer>;
 
 /**
  * Makes the one function through which every call goes: one attempt, one deadline over connecting and
- * reading, no redirect followed (it would carry the credential elsewhere), no answer beyond 8 MiB.
+ * reading, plain http only on this machine, no redirect followed (it would carry the credential elsewhere), no answer beyond 8 MiB.
  * Where tokens can be renewed, a 401 is followed by one more attempt with a newer one: a 401 is certain, nothing
  * was done. Implements `OAuth 2.0`: on 401, refresh once and retry.
  * The caller throws `ServiceRefusal`, `ServiceUnreachable`, `ServiceAnswerUnreadable`, and what `token` and
@@ -55,6 +56,7 @@ export function createServiceCaller(options: ServiceCallerOptions): ServiceCalle
     throwHttpErrors: false,
   });
   return async (call) => {
+    if (!keepsSecrets(options.baseUrl)) throw new ServiceUnreachable('insecure');
     const token = await options.token();
     try {
       return await attempt(call, token);

@@ -50,7 +50,7 @@ function isOwnRefusal(code: string): boolean {
 }
 
 /**
- * No whole answer came. `connect`: no connection was made, so nothing was sent. `network`, `deadline` and
+ * No whole answer came. `insecure`, `connect`: no connection was made, so nothing was sent. `network`, `deadline` and
  * `aborted`: the connection failed, the deadline passed, or the caller gave up, and the request may have arrived.
  */
 export class ServiceUnreachable extends ServiceError {
@@ -61,11 +61,12 @@ export class ServiceUnreachable extends ServiceError {
   constructor(code: keyof typeof UNREACHABLE, cause?: unknown) {
     super(UNREACHABLE[code], cause === undefined ? undefined : { cause });
     this.code = code;
-    this.mayHaveActed = code !== 'connect';
+    this.mayHaveActed = code !== 'connect' && code !== 'insecure';
   }
 }
 
 const UNREACHABLE = {
+  insecure: 'plain http to another machine would show the credential; the address must begin with https',
   connect: 'no connection to the service could be made',
   network: 'the connection to the service failed',
   deadline: 'the service did not answer in time',

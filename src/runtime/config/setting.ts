@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
+import { keepsSecrets } from '../public-network/keeps-secrets.ts';
 import { findWeakness, Secret } from './secret.ts';
 
 /** One setting: how its text in the environment becomes a value, and all that is told about it. */
@@ -153,6 +154,18 @@ function hasProtocol(text: string, protocols: readonly string[]): boolean {
 function isPlain(text: string): boolean {
   const url = new URL(text);
   return url.username === '' && url.password === '' && url.search === '' && url.hash === '';
+}
+
+/** The address of something that gets secrets: https, or plain http on this machine. Otherwise as `url`. */
+export function confidentialUrl<const Options extends SettingOptions<string>>(
+  options: Options,
+): Setting<ValueOf<string, Options>> {
+  const { schema } = url({ description: options.description, protocols: ['https:', 'http:'] });
+  return define<string, Options>(options, {
+    allowed:
+      'a URL that starts with https://, without user, password, ? and #; http:// only on this machine, since it shows secrets on the way',
+    schema: schema.refine((text) => text !== undefined && keepsSecrets(text)) as z.ZodType<string>,
+  });
 }
 
 /** The address of something, without credentials, query and fragment. The value has no slash at its end. */

@@ -106,6 +106,9 @@ describe('an account that is added', () => {
       { baseUrl: second.baseUrl, apiKey: 'two words' },
       { baseUrl: second.baseUrl.replace('http://', 'http://user:password@'), apiKey: 'k' },
       { baseUrl: 'ftp://service.example', apiKey: 'k' },
+      { baseUrl: 'http://service.example/api/v1', apiKey: 'k' },
+      { baseUrl: 'http://127.0.0.1.example/api/v1', apiKey: 'k' },
+      { baseUrl: 'http://10.0.0.1/api/v1', apiKey: 'k' },
       { baseUrl: second.baseUrl },
     ]) {
       expect((await add(body)).status).toBe(400);

@@ -33,9 +33,12 @@ export const polls: Check<AccountFacts> = {
     ) {
       return problem('The service refused this credential, and it is not tried again.', {
         evidence: [
+          'Polls and sends of the account wait; nothing is lost.',
           `The last poll ended with ${state.lastErrorCode ?? 'a refusal'}; the last good one was ${ago(state.lastGoodAt, now)}.`,
         ],
-        advice: ['Put a good key into SERVICE_API_KEY, or add the account anew, and restart the connector.'],
+        advice: [
+          'Put a good key into SERVICE_API_KEY and restart one process after another; or remove the account and add it with a good key.',
+        ],
       });
     }
     if (state.lastErrorCode !== null) return explainFailure(state, now);

@@ -52,7 +52,7 @@ function explainFailure(error: unknown, { id, kind, ...account }: ExaminedAccoun
         evidence,
         advice: [
           'Make a new key in the developer portal, put it into SERVICE_API_KEY and restart the connector.',
-          'Nothing is lost meanwhile: the first poll with a good key catches up.',
+          'Sends wait meanwhile, and go out with a good key; its first poll catches up.',
         ],
       });
     case 'ip_not_allowed':

@@ -1,0 +1,106 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type Answer, ConnectorWorld, type RunningConnector } from '../support/running-connector.ts';
+import type { Fault, ServiceRequest } from '../support/scripted-service.ts';
+
+const DAY = 24 * 3_600_000;
+let world: ConnectorWorld;
+let running: RunningConnector;
+let sent: string[];
+let references = 0;
+
+beforeAll(async () => {
+  world = await ConnectorWorld.open();
+  for (const key of ['key-2', 'key-3', 'key-4']) world.service.apiKeys.add(key);
+  world.service.addConnection('c1');
+  running = await world.start();
+  await running.runPolls();
+});
+afterAll(() => world.close());
+beforeEach(() => {
+  sent = [];
+  world.service.fault = takeSends;
+});
+
+/** The service takes sends of good keys. */
+function takeSends({ method, path, headers, body }: ServiceRequest): Fault | undefined {
+  if (method !== 'POST' || path !== '/messages') return undefined;
+  const key = String(headers.authorization).replace('Bearer ', '');
+  if (!world.service.apiKeys.has(key)) return { status: 401, body: { error: 'invalid_key' } };
+  const { text } = JSON.parse(body);
+  sent.push(text);
+  return { status: 200, body: { messageId: `m-${text}`, waMessageId: null, status: 'sent' } };
+}
+
+async function send(text: string): Promise<string> {
+  references += 1;
+  const body = { connectionId: 'c1', to: '447700900201', text, reference: `refused-${references}` };
+  const answer: Answer = await running.ask('POST', '/v1/messages', { body });
+  expect(answer.status).toBe(202);
+  await running.connector.settle();
+  return String(answer.body['outboundId']);
+}
+const read = async (id: string) => (await running.ask('GET', `/v1/outbound/${id}`)).body;
+const calls = () => world.service.requests.length;
+/** A process that has another key in its settings. */
+const renew = async (apiKey: string) => {
+  const next = await world.start({ service: { baseUrl: world.service.baseUrl, apiKey } });
+  await next.stop();
+};
+/** A process that hears nothing of its own clock for long counts as gone: it is heard again in the seconds after. */
+const pass = async (ms: number) => {
+  world.clock.jump(ms);
+  for (let second = 0; second < 12; second += 1) {
+    await world.clock.advance(1_000);
+    await running.connector.settle();
+  }
+};
+
+describe('sends of an account whose key is refused', () => {
+  it('wait, are asked no further, and go out in order with a good key', async () => {
+    world.service.apiKeys.delete('key-1');
+    const first = await send('one');
+    expect(await read(first)).toMatchObject({ state: 'queued', lastError: 'invalid_key', attempts: 1 });
+    const asked = calls();
+    const second = await send('two');
+    await pass(60_000);
+    expect(await read(second)).toMatchObject({ state: 'queued', attempts: 0 });
+    expect(calls()).toBe(asked);
+    expect((await running.ask('GET', '/v1/accounts')).body['accounts']).toMatchObject([
+      { state: 'credential_refused' },
+    ]);
+
+    await renew('key-2');
+    await pass(10_000);
+    expect(sent).toEqual(['one', 'two']);
+    expect(await read(first)).toMatchObject({ state: 'sent', messageId: 'm-one' });
+    expect(await read(second)).toMatchObject({ state: 'sent', messageId: 'm-two' });
+  });
+
+  it('go out after days: their time begins with the first attempt by a good key', async () => {
+    world.service.apiKeys.delete('key-2');
+    const id = await send('patient');
+    await pass(3 * DAY);
+    expect(await read(id)).toMatchObject({ state: 'queued', lastError: 'invalid_key' });
+    await renew('key-3');
+    await pass(10_000);
+    expect(await read(id)).toMatchObject({ state: 'sent' });
+    expect(sent).toEqual(['patient']);
+  });
+
+  it('whose earlier answer was lost keep the time of their key', async () => {
+    const answers: Fault[] = ['reset'];
+    world.service.fault = (request) =>
+      request.path === '/messages' && request.method === 'POST'
+        ? (answers.shift() ?? takeSends(request))
+        : undefined;
+    const id = await send('in doubt');
+    world.service.apiKeys.delete('key-3');
+    await pass(10_000);
+    expect(await read(id)).toMatchObject({ state: 'queued', lastError: 'invalid_key' });
+    await pass(DAY);
+    await renew('key-4');
+    await pass(10_000);
+    expect(await read(id)).toMatchObject({ state: 'unknown' });
+    expect(sent).toEqual([]);
+  });
+});
