@@ -2,7 +2,7 @@ import type { Database } from '../../runtime/database/database.ts';
 import { readAccount } from '../accounts/account-store.ts';
 import { toIso } from '../iso-time.ts';
 import type { Consents } from '../oauth/consents.ts';
-import { ApiError, notFound } from './api-error.ts';
+import { ApiError, invalid, notFound } from './api-error.ts';
 import type { Operation } from './operations.ts';
 import { describeServiceFailure } from './service-failure.ts';
 
@@ -21,7 +21,13 @@ export function startGrant({ database, consents }: StartGrantOptions): Operation
         'Set SERVICE_AUTH_URL, SERVICE_CLIENT_ID, SERVICE_CLIENT_SECRET and CONNECTOR_PUBLIC_URL.',
       );
     }
-    const { accountId = null } = body;
+    const { accountId = null, returnUrl } = body;
+    if (returnUrl !== undefined && !consents.mayReturnTo(returnUrl)) {
+      throw invalid(
+        'returnUrl',
+        'must be https at a host that CONNECTOR_RETURN_HOSTS names, or at that of CONNECTOR_PUBLIC_URL.',
+      );
+    }
     const account = accountId === null ? null : await readAccount(database, accountId);
     if (accountId !== null && account?.kind !== 'oauth') throw notFound('OAuth account');
     const { authorizationUrl, expiresAt } = await consents.begin(body).catch((error: unknown) => {

@@ -14,6 +14,7 @@ import {
   takeFlow,
   verifierContext,
 } from './flow-store.ts';
+import { mayReturnTo, type OauthApp } from './oauth-app.ts';
 import { OauthRefusal } from './oauth-errors.ts';
 import { type StoreGrantOptions, storeGrant } from './store-grant.ts';
 
@@ -28,6 +29,7 @@ export interface ConsentsOptions extends StoreGrantOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly server: AuthorizationServer;
+  readonly app: OauthApp;
   /** Told of an account that is new or has a new grant. It is kept already; what this throws is logged. */
   readonly onGranted: (accountId: string) => Promise<void>;
   /** Gives a refresh token back that nobody needs any more. Never rejects. */
@@ -64,6 +66,8 @@ const UNKNOWN: FinishedConsent = { end: { kind: 'unknown' }, returnUrl: null };
 
 /** Begins consents and finishes them. Any process can finish what another one has begun. */
 export interface Consents {
+  /** See `mayReturnTo`. */
+  mayReturnTo(returnUrl: string): boolean;
   /** Throws a `ServiceError` when the authorization server cannot be found, or what the database throws. */
   begin(request: StartGrantRequest): Promise<StartedConsent>;
   /** Takes what the customer's browser brought back. Throws what the database throws. */
@@ -117,6 +121,7 @@ export function createConsents(options: ConsentsOptions): Consents {
   }
 
   return {
+    mayReturnTo: (returnUrl) => mayReturnTo(options.app, returnUrl),
     async begin({ accountId, label, scopes, connectionIds, returnUrl }) {
       const state = randomBytes(32).toString('base64url');
       const codeVerifier = randomBytes(32).toString('base64url');

@@ -100,6 +100,10 @@ describe('a consent', () => {
     '/connected',
     'https://user:secret@crm.example/',
     'https://crm.example/#top',
+    'https://elsewhere.example/connected',
+    'https://crm.example.elsewhere.example/',
+    'https://crm.example:8443/',
+    'http://crm.example/',
   ])('leads nowhere when the address of the CRM is %s', async (address) => {
     const answer = await ask('POST', '/v1/accounts/oauth', { body: { returnUrl: address } });
     expect(answer).toMatchObject({ status: 400, body: { error: 'invalid_request' } });

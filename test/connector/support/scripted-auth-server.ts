@@ -72,6 +72,7 @@ export class ScriptedAuthServer {
       webhookSecret: this.webhookSecret,
       authUrl: this.url,
       publicUrl: new URL(CALLBACK).origin,
+      returnHosts: ['CRM.example'],
       baseUrl,
     };
   }
