@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { ConsentEnd, FinishedConsent } from './consents.ts';
+import { type ConsentEnd, type FinishedConsent, OTHER_NUMBERS } from './consents.ts';
 
 const STYLE = `body{font:16px/1.5 system-ui,sans-serif;max-width:34rem;margin:12vh auto;padding:0 1.25rem;color:#1b1b1b;background:#fff}
 h1{font-size:1.4rem;margin:0 0 .5rem}p{margin:.5rem 0}code{font-size:.9em;color:#555}
@@ -111,6 +111,14 @@ function failureText(code: string): Text {
       status: 400,
       title: 'Not connected',
       says: 'Access was not given, so nothing was connected. You can start again at any time.',
+      code,
+    };
+  }
+  if (code === OTHER_NUMBERS) {
+    return {
+      status: 409,
+      title: 'Other numbers were approved',
+      says: 'None of them was connected here before, so nothing was changed. Start again from where you were sent here and approve the same numbers as before; other numbers need a connection of their own.',
       code,
     };
   }

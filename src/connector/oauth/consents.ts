@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import type { StartGrantRequest } from '../../contract/connector/accounts.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
+import type { Queryable } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
-import { ServiceError } from '../service-client/service-errors.ts';
+import { createServiceClient, type ServiceClient } from '../service-client/service-client.ts';
+import { ServiceError, ServiceRefusal } from '../service-client/service-errors.ts';
 import type { AuthorizationServer, IssuedTokens } from './authorization-server.ts';
 import {
   type ClosedFlow,
@@ -62,6 +64,32 @@ export interface FinishedConsent {
   readonly returnUrl: string | null;
 }
 
+/** The outcome of a consent that would have put other numbers into an account. */
+export const OTHER_NUMBERS = 'other_numbers';
+/** Numbers of an account that are asked for one by one. */
+const MOST_ASKED = 20;
+
+/** The connections that an account has listed, those that nobody sees now included. */
+async function readListed(db: Queryable, accountId: string): Promise<string[]> {
+  const rows = await db.query<{ id: string }>(
+    `select connection_id as id from connector.connections
+      where account_id = $1 and listed_at is not null and deleted_at is null order by visible desc, connection_id`,
+    [accountId],
+  );
+  return rows.map(({ id }) => id);
+}
+
+/** Throws a `ServiceError` when the service does not say. */
+async function isGranted(client: ServiceClient, id: string): Promise<boolean> {
+  try {
+    await client.getConnection(id);
+    return true;
+  } catch (error) {
+    if (error instanceof ServiceRefusal && (error.status === 403 || error.status === 404)) return false;
+    throw error;
+  }
+}
+
 const UNKNOWN: FinishedConsent = { end: { kind: 'unknown' }, returnUrl: null };
 
 /** Begins consents and finishes them. Any process can finish what another one has begun. */
@@ -78,8 +106,30 @@ export interface Consents {
 export function createConsents(options: ConsentsOptions): Consents {
   const { database, keyRing, clock, logger, server } = options;
 
+  /** Why a grant does not renew this account; null: it covers a number that the account has, or that has none. */
+  async function findObjection(accountId: string, { accessToken }: IssuedTokens): Promise<string | null> {
+    const known = await readListed(database, accountId);
+    if (known.length === 0) return null;
+    const client = createServiceClient({ baseUrl: options.baseUrl, token: () => accessToken, clock });
+    try {
+      const granted = new Set((await client.listConnections()).items.map(({ id }) => id));
+      if (known.some((id) => granted.has(id))) return null;
+      // A number whose licence has ended is in no list.
+      for (const id of known.slice(0, MOST_ASKED)) if (await isGranted(client, id)) return null;
+      return OTHER_NUMBERS;
+    } catch (error) {
+      if (error instanceof ServiceError) return error.code;
+      throw error;
+    }
+  }
+
   /** The code was redeemed; what it brought is kept, or given back. */
   async function keep(flow: OpenFlow, issued: IssuedTokens): Promise<ConsentEnd> {
+    const objection = flow.accountId === null ? null : await findObjection(flow.accountId, issued);
+    if (objection !== null) {
+      if (issued.refreshToken !== null) await options.revoke(issued.refreshToken);
+      return await fail(flow, objection);
+    }
     const stored = await storeGrant(options, flow, issued, clock.now()).catch(async (error: unknown) => {
       if (issued.refreshToken !== null) await options.revoke(issued.refreshToken);
       throw error;

@@ -130,6 +130,35 @@ describe('a consent', () => {
     expect((await listed()).filter(({ kind }) => kind === 'oauth')).toEqual([]);
   });
 
+  it('that renews an account with none of its numbers changes nothing', async () => {
+    const { service } = grants.world;
+    service.addConnection('own-number');
+    const accountId = await grants.connect();
+    await grants.sync(accountId);
+    const before = await grants.accountOf(accountId);
+    service.connections = [];
+    service.addConnection('of-somebody-else');
+    const revoked = () => grants.auth.requests.filter(({ path }) => path === '/revoke').length;
+    const revokedBefore = revoked();
+    const page = await comeBack(grants.auth.approve((await begin({ accountId })).authorizationUrl));
+    expect(page.status).toBe(409);
+    expect(String(page.body['text'])).toContain('<h1>Other numbers were approved</h1>');
+    expect(revoked()).toBe(revokedBefore + 1);
+    expect(await grants.accountOf(accountId)).toEqual(before);
+    expect(await grants.poll(accountId)).toBeNull();
+
+    // A service that does not answer says nothing of the numbers.
+    service.fault = () => 'reset';
+    const silent = await comeBack(grants.auth.approve((await begin({ accountId })).authorizationUrl));
+    expect(silent.status).toBe(502);
+    // A number whose licence has ended is in no list, and still the account's.
+    service.fault = ({ path }) =>
+      path === '/connections/own-number'
+        ? { status: 200, body: { connection: { id: 'own-number', status: 'open' } } }
+        : undefined;
+    expect(await grants.connect({ accountId })).toBe(accountId);
+  });
+
   it('answered by another server, or by a code that is not good, makes no account', async () => {
     for (const [name, value] of [
       ['iss', 'https://elsewhere.example'],
