@@ -3,6 +3,7 @@ import { writeHtml } from '../conformance/report/html-report.ts';
 import { writeJunit } from '../conformance/report/junit-report.ts';
 import type { Report } from '../conformance/report/report.ts';
 import { progressLine, writeText } from '../conformance/report/text-report.ts';
+import type { ServiceInputs } from '../conformance/service/inputs.ts';
 import { runServiceSuite, selectChecks, UnreachableError } from '../conformance/service/run-service-suite.ts';
 import { startWebhookListener } from '../conformance/service/start-webhook-listener.ts';
 import { systemClock } from '../runtime/clock/system-clock.ts';
@@ -50,6 +51,7 @@ async function gradeService(options: ConformanceOptions): Promise<Report> {
   if (selectChecks(only).length === 0) throw new UsageError('--only selects no check.');
   const clock = systemClock;
   const progress = options.json ? complain : print;
+  if (inputs.profile === 'full') progress(`${announce(inputs)}\n`);
   const listener =
     listen === undefined ? undefined : await startWebhookListener({ ...listen, clock }).catch(refuseListener);
   try {
@@ -69,6 +71,16 @@ async function gradeService(options: ConformanceOptions): Promise<Report> {
   } finally {
     await listener?.close();
   }
+}
+
+/** What the run will change, told before it does. */
+function announce({ recipient, webhookUrl }: ServiceInputs): string {
+  const sends =
+    recipient === undefined
+      ? 'sends nothing, since no --recipient is named'
+      : `sends about ten messages to ${recipient}`;
+  const webhook = webhookUrl === undefined ? '' : '; replaces the webhook of the account';
+  return `full: creates about ten connections and deletes each of them again; ${sends}${webhook}. Ctrl-C removes what was made.`;
 }
 
 function refuseListener(error: unknown): never {

@@ -18,7 +18,8 @@ export const SERVICE_COMMAND = {
     profile: {
       type: 'string',
       value: 'NAME',
-      description: 'read-only (default): reads and refusals alone; full: makes, sends and deletes',
+      description:
+        'read-only (default): reads and refusals alone; full: also creates about ten connections and deletes them, and sends to --recipient where one is named',
     },
     recipient: { type: 'string', value: 'DIGITS', description: 'the one phone that full may write to' },
     connection: { type: 'string', value: 'ID', description: 'send from this connection' },

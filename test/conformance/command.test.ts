@@ -62,7 +62,10 @@ describe('npm run conformance', () => {
         file('a.html'),
       ).ended,
     ]);
-    expect(kept).toMatchObject({ code: 0, stdout: expect.stringContaining('The service conforms: 1 kept') });
+    expect(kept).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('\n1 of 1 checks kept, 0 not looked at.\n'),
+    });
     expect(broken.code).toBe(1);
     const report = JSON.parse(broken.stdout) as Report;
     expect(report).toMatchObject({ version: 1, verdict: 'violates', target: baseUrl, notRun: [] });
@@ -79,15 +82,37 @@ describe('npm run conformance', () => {
 
   it('ends with 2 where nothing can be graded', async () => {
     const nowhere = ['service', '--base-url', 'http://127.0.0.1:9/api/v1', '--api-key', KEY];
-    const commands = [run(...nowhere), grade('--only', 'nothing'), run('receiver'), grade('--html', folder)];
+    const origin = new URL(baseUrl).origin;
+    const elsewhere = ['service', '--base-url', origin, '--api-key', KEY];
+    const commands = [
+      run(...nowhere),
+      run(...elsewhere),
+      grade('--only', 'nothing'),
+      run('receiver'),
+      grade('--html', folder),
+    ];
     const ended = await Promise.all(commands.map((command) => command.ended));
-    expect(ended.map(({ code }) => code)).toEqual([2, 2, 2, 2]);
+    expect(ended.map(({ code }) => code)).toEqual([2, 2, 2, 2, 2]);
     expect(ended.map(({ stderr }) => stderr)).toEqual([
       'http://127.0.0.1:9/api/v1 cannot be graded: no answer: bad port.\n',
+      `${origin}: no service here (GET /connections was answered 404 not_found); does --base-url end in /api/v1?\n`,
       '--only selects no check.\n',
       'The first word is the suite: service. See --help.\n',
       `${folder} cannot be written: EISDIR.\n`,
     ]);
+  });
+
+  it('says what the profile full creates and deletes before it does, and colours a terminal alone', async () => {
+    const only = ['--only', 'connections.list.shape', '--profile', 'full'];
+    const [plain, sending] = await Promise.all([
+      grade(...only).ended,
+      grade(...only, '--recipient', '447700900201').ended,
+    ]);
+    expect(plain.stdout).toContain(
+      'full: creates about ten connections and deletes each of them again; sends nothing, since no --recipient is named.',
+    );
+    expect(sending.stdout).toContain('sends about ten messages to 447700900201. Ctrl-C');
+    expect(plain.stdout).not.toContain('\u001b[');
   });
 
   it('reports what ran when it is interrupted', async () => {

@@ -2,13 +2,13 @@ import type { Evidence } from '../runner/exchange.ts';
 import type { CheckResult } from '../runner/run-checks.ts';
 import { escapeMarkup as safe } from './escape-markup.ts';
 import { STYLE } from './html-style.ts';
-import { groupByArea, nameVerdict, type Report } from './report.ts';
+import { conclude, groupByArea, type Report } from './report.ts';
 
 const KINDS = [
   ['pass', 'kept'],
   ['fail', 'failed'],
   ['differs', 'differ from our reading'],
-  ['skip', 'skipped'],
+  ['skip', 'not looked at'],
 ] as const;
 
 /** The report as one page that needs nothing else: no script, no font, no picture. */
@@ -27,7 +27,7 @@ export function writeHtml(report: Report): string {
 <title>${safe(`Conformance of ${target}`)}</title>
 <style>${STYLE}</style>
 <main>
-<h1>${safe(nameVerdict(report))}</h1>
+<h1>${safe(conclude(report))}</h1>
 <p class="soft"><code>${safe(target)}</code> · ${safe(suite)} · ${safe(facts)}</p>
 ${remarks.map((remark) => `<p>${safe(remark)}</p>`).join('\n')}
 ${writeOverview(report)}

@@ -57,26 +57,22 @@ export function groupByArea(results: readonly CheckResult[]): ReadonlyMap<string
   return Map.groupBy(results, areaOf);
 }
 
-const CONCLUSIONS: Readonly<Record<Verdict, string>> = {
-  conforms: 'conforms',
-  violates: 'violates the specification',
-  interrupted: 'was not looked at to the end',
-};
-
-/** The conclusion in a few words. */
-export function nameVerdict({ suite, verdict }: Report): string {
-  return `The ${suite} ${CONCLUSIONS[verdict]}`;
-}
-
-/** The conclusion as one line, with its figures. */
-export function conclude(report: Report): string {
-  const { violations, advice, counts } = report;
-  const parts = [
-    `${counts.pass} kept`,
-    `${violations} violated`,
-    `${advice} advised`,
-    `${counts.differs} differ`,
-    `${counts.skip} skipped`,
+/**
+ * The conclusion as one line. What was not looked at stands beside what was kept: a run that skips most of the checks
+ * says little about a service.
+ */
+export function conclude({ suite, verdict, counts, violations, advice, notRun, results }: Report): string {
+  const lead: Readonly<Record<Verdict, string>> = {
+    conforms: '',
+    violates: `The ${suite} violates the specification: `,
+    interrupted: 'Interrupted: ',
+  };
+  const figures = [
+    `${counts.pass} of ${results.length - counts.skip} checks kept`,
+    ...(violations > 0 ? [`${violations} violated`] : []),
+    ...(advice > 0 ? [`${advice} advised`] : []),
+    ...(counts.differs > 0 ? [`${counts.differs} differ${counts.differs === 1 ? 's' : ''}`] : []),
+    `${counts.skip + notRun.length} not looked at`,
   ];
-  return `${nameVerdict(report)}: ${parts.join(', ')}.`;
+  return lead[verdict] + figures.join(', ');
 }

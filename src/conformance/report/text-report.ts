@@ -1,14 +1,21 @@
+import { styleText } from 'node:util';
 import type { Evidence } from '../runner/exchange.ts';
 import type { CheckResult } from '../runner/run-checks.ts';
 import { conclude, type Report } from './report.ts';
 
 const MARKS = { pass: '✓', fail: '✗', differs: '≠', skip: '–' } as const;
+const COLOURS = { pass: 'green', fail: 'red', differs: 'yellow', skip: 'dim' } as const;
+
+/** In colour on a terminal, unless `NO_COLOR` is set. */
+function markOf(result: CheckResult['result']): string {
+  return styleText(COLOURS[result], MARKS[result], { stream: process.stdout });
+}
 
 /** One line for a result, as it comes. */
 export function progressLine({ id, result, rule, level, reason, ms }: CheckResult): string {
   const why = result === 'skip' ? ` (${reason})` : '';
   const kind = result === 'fail' && level === 'should' ? ' [should]' : '';
-  return `${MARKS[result]} ${id.padEnd(36)} ${rule}${kind}${why}${ms >= 1000 ? ` ${(ms / 1000).toFixed(1)} s` : ''}`;
+  return `${markOf(result)} ${id.padEnd(36)} ${rule}${kind}${why}${ms >= 1000 ? ` ${(ms / 1000).toFixed(1)} s` : ''}`;
 }
 
 /** The report in plain text: what failed and what differs with its evidence, what was skipped by its option. */
@@ -20,7 +27,7 @@ export function writeText(report: Report): string {
     ...describeSkips(results),
     ...(report.notRun.length > 0 ? [`not run: ${countChecks(report.notRun.length)}`, ''] : []),
     ...report.leftBehind.map((what) => `left behind: ${what}`),
-    conclude(report),
+    styleText('bold', `${conclude(report)}.`, { stream: process.stdout }),
   ];
   return `${lines.join('\n')}\n`;
 }
@@ -30,7 +37,7 @@ const TITLES = { must: 'violates', should: 'should', reading: 'differs from our 
 function describe(result: CheckResult): readonly string[] {
   const { id, section, rule, level, expected, actual, evidence } = result;
   return [
-    `${MARKS[result.result]} ${id}  ${TITLES[level]}: ${section}`,
+    `${markOf(result.result)} ${id}  ${TITLES[level]}: ${section}`,
     `  ${rule}`,
     `  expected  ${expected}`,
     `  found     ${actual}`,
@@ -58,7 +65,7 @@ function describeSkips(results: readonly CheckResult[]): readonly string[] {
   const locked = results.filter(({ result, unlock }) => result === 'skip' && unlock !== undefined);
   const byOption = Map.groupBy(locked, ({ unlock }) => unlock);
   const lines = [...byOption].map(([option, of]) => `  ${option}: ${countChecks(of.length)}`);
-  return lines.length === 0 ? [] : ['skipped, until given', ...lines, ''];
+  return lines.length === 0 ? [] : ['not looked at, until given', ...lines, ''];
 }
 
 function countChecks(count: number): string {

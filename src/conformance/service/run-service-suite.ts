@@ -44,7 +44,7 @@ export function selectChecks(only: readonly string[] | undefined): readonly Serv
 
 /**
  * Grades an implementation of the service over the wire.
- * @throws UnreachableError when it does not answer at all, or refuses the key
+ * @throws UnreachableError when no service answers at the address, or it refuses the key
  */
 export async function runServiceSuite(options: ServiceSuiteOptions): Promise<Report> {
   const { inputs, clock, signal, timeoutMs } = options;
@@ -87,10 +87,15 @@ async function demandReachable(context: ServiceContext, limitMs: number, signal:
   try {
     const exchange = await api.request('GET', '/connections');
     if (exchange.status === 401) throw new Error(`it refuses the key: ${nameAnswer(exchange)}`);
-    if (exchange.json === undefined) throw new Error(`it answers ${nameAnswer(exchange)}`);
+    if (exchange.status === 404 || exchange.json === undefined) {
+      throw new UnreachableError(
+        `${inputs.baseUrl}: no service here (GET /connections was answered ${nameAnswer(exchange)}); does --base-url end in /api/v1?`,
+      );
+    }
   } catch (error) {
     // A key without that scope, or a service that is busy, can be graded all the same.
     if (error instanceof Skip) return;
+    if (error instanceof UnreachableError) throw new UnreachableError(secrets.hide(error.message));
     const why = error instanceof Error ? error.message : String(error);
     throw new UnreachableError(secrets.hide(`${inputs.baseUrl} cannot be graded: ${why}.`));
   } finally {
