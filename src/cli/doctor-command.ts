@@ -47,7 +47,11 @@ await runCommand(COMMAND, async ({ options, env, clock, print }) => {
     const sandbox = options['sandbox'];
     if (sandbox !== undefined && !hasLoop) throw new Error(`npm start has kept nothing in ${dataDir}.`);
     const made = sandbox === undefined ? {} : await readLoopEnvironment(String(sandbox), secretsFile);
-    const { settings, reports } = lookAtSettings({ ...env, ...made }, hasLoop && sandbox === undefined);
+    const { settings: read, reports } = lookAtSettings({ ...env, ...made }, hasLoop && sandbox === undefined);
+    const settings: DoctorSettings = {
+      ...read,
+      sandboxUrl: sandbox === undefined ? undefined : String(sandbox).replace(/\/+$/, ''),
+    };
     const store = await findStore(settings, dataDir, clock);
     const found = await examine({ ...store, settings, clock, migrations: MIGRATIONS });
     await store.database?.close();

@@ -10,6 +10,7 @@ import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
 import { ExaminedSystem } from '../connector/doctor/examined-system.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { loopOptions } from '../support/loop.ts';
+import { callJson, createLoopClient } from '../support/loop-client.ts';
 import { ROOT, spawnCommand } from '../support/spawn-command.ts';
 
 const COMMAND = join(ROOT, 'src/cli/doctor.ts');
@@ -77,6 +78,8 @@ describe('npm run doctor beside npm start', () => {
       const options = loopOptions(database);
       const loop = await startLoop(options);
       onTestFinished(() => loop.close());
+      // The self-check loses a webhook on purpose: no doctor finds that.
+      await loop.check();
       writeFileSync(join(folder, '.env'), `DATABASE_URL=${database.url}\n`);
       mkdirSync(join(folder, '.data'));
       writeFileSync(join(folder, '.data/secrets.json'), JSON.stringify(options.secrets));
@@ -92,6 +95,7 @@ describe('npm run doctor beside npm start', () => {
       ]);
       const { reports } = JSON.parse(asked.stdout) as { reports: Report[] };
       expect(reports.filter(({ verdict }) => verdict === 'problem')).toEqual([]);
+      expect(JSON.stringify(reports)).not.toContain('never arrived');
       expect(asked.code).toBe(0);
       const { settings, connector } = Object.fromEntries(
         reports.map(({ check, verdict }) => [check, verdict]),
@@ -103,6 +107,20 @@ describe('npm run doctor beside npm start', () => {
         advice: [expect.any(String), expect.stringContaining('--sandbox http://127.0.0.1:4000')],
       });
       expect(elsewhere).toMatchObject({ code: 2, stderr: expect.stringContaining('no sandbox answers') });
+
+      const client = createLoopClient(loop.info());
+      const { sandboxUrl } = loop.info();
+      await callJson(`${sandboxUrl}/sandbox/v1/connections/${await client.qrConnection()}/licence`, {
+        method: 'PUT',
+        body: { status: 'expired' },
+      });
+      await client.sync();
+      const lapsed = await run(['--sandbox', sandboxUrl]);
+      expect(lapsed.code).toBe(1);
+      expect(lapsed.stdout).toContain(
+        `by PUT /connections/{id}/licence {\\"status\\":\\"active\\"} at ${sandboxUrl}/sandbox/v1`,
+      );
+      expect(lapsed.stdout).not.toContain('portal');
     },
     SLOW_MS,
   );

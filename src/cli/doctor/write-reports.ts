@@ -1,3 +1,4 @@
+import { styleText } from 'node:util';
 import type { Report, Verdict } from '../../connector/doctor/finding.ts';
 import { count } from '../../connector/doctor/wording.ts';
 
@@ -7,6 +8,7 @@ const MARKS: Readonly<Record<Verdict, string>> = {
   problem: 'PROBLEM',
   not_checked: '-',
 };
+const COLOURS = { ok: 'green', warning: 'yellow', problem: 'red', not_checked: 'dim' } as const;
 const MARK_WIDTH = 9;
 const INDENT = ' '.repeat(MARK_WIDTH);
 
@@ -41,7 +43,9 @@ function joinSkipped(reports: readonly Report[], several: boolean): readonly Nam
 }
 
 function writeReport({ verdict, says, evidence, advice, names }: Named): string {
-  const first = `${MARKS[verdict].padEnd(MARK_WIDTH)}${names.join(', ')}: ${says}`;
+  // In colour on a terminal, unless NO_COLOR is set.
+  const mark = styleText(COLOURS[verdict], MARKS[verdict].padEnd(MARK_WIDTH), { stream: process.stdout });
+  const first = `${mark}${names.join(', ')}: ${says}`;
   if (verdict === 'ok') return [first, ...evidence].join(' ');
   if (verdict === 'not_checked') return first;
   return [

@@ -21,6 +21,8 @@ export interface DoctorSettings {
   readonly handlersModule?: string | undefined;
   readonly reconcileIntervalMs: number;
   readonly inboxRetentionDays: number;
+  /** The sandbox of a service on this machine: there it does what a portal does elsewhere. */
+  readonly sandboxUrl?: string | undefined;
 }
 
 /** How the public address of the webhook is reached. Default: as everybody reaches it. */

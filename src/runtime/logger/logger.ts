@@ -1,5 +1,6 @@
 import { type ChildLoggerOptions, type DestinationStream, type Logger as PinoLogger, pino } from 'pino';
 import { allowFields } from './fields.ts';
+import { lineForPeople } from './for-people.ts';
 import { scrubText } from './scrub-text.ts';
 
 /** pino's logger. Only allow-listed keys of a merged object reach the output; see `fields.ts`. */
@@ -14,15 +15,17 @@ export interface LoggerOptions {
   readonly level: LogLevel;
   /** The name of the process in every line. */
   readonly name: string;
-  /** Default: standard output. */
+  /** Default: standard output. On a terminal a line is written for people, in place of JSON. */
   readonly destination?: 'stdout' | 'stderr' | DestinationStream;
 }
 
 const LONGEST_MESSAGE = 500;
 
 function openDestination(destination: LoggerOptions['destination']): DestinationStream {
-  if (destination === undefined || destination === 'stdout') return pino.destination(1);
-  return destination === 'stderr' ? pino.destination(2) : destination;
+  if (typeof destination === 'object') return destination;
+  const stream = destination === 'stderr' ? process.stderr : process.stdout;
+  if (stream.isTTY) return { write: (line) => void stream.write(lineForPeople(line, stream)) };
+  return pino.destination(stream.fd);
 }
 
 /**

@@ -38,7 +38,7 @@ export const connectionCreations: Check<StoreFacts> = {
           {
             evidence: [list(givenUp, now)],
             advice: [
-              'Compare the connections in the portal with GET /v1/connections, and delete one that nobody wanted.',
+              'Compare the connections of the service with GET /v1/connections, and delete one that nobody wanted.',
             ],
           },
         ),

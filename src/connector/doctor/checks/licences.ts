@@ -1,6 +1,6 @@
-import type { AccountFacts } from '../facts.ts';
+import type { AccountFacts, DoctorSettings } from '../facts.ts';
 import { type Check, type Finding, notChecked, ok, problem, warning } from '../finding.ts';
-import { count, some, span } from '../wording.ts';
+import { count, inPortal, some, span } from '../wording.ts';
 
 const SOON_MS = 3 * 24 * 3_600_000;
 const MOST = 1_000;
@@ -21,7 +21,7 @@ interface LicenceRow {
 export const licences: Check<AccountFacts> = {
   id: 'licences',
   title: 'licences of connections',
-  async look({ account, database, clock }) {
+  async look({ account, database, clock, settings }) {
     const rows = await database.query<LicenceRow>(
       `select connection_id as "connectionId", label, visible, license_valid as valid, license_status as status,
               license_expires as expires
@@ -36,8 +36,8 @@ export const licences: Check<AccountFacts> = {
       (row) => row.visible && row.valid !== false && row.expires !== null && row.expires - now < SOON_MS,
     );
     const findings: Finding[] = [];
-    if (lapsed.length > 0) findings.push(explainLapsed(lapsed, rows.length));
-    if (ending.length > 0) findings.push(explainEnding(ending, now));
+    if (lapsed.length > 0) findings.push(explainLapsed(lapsed, rows.length, settings));
+    if (ending.length > 0) findings.push(explainEnding(ending, now, settings));
     if (findings.length > 0) return findings;
     return ok(
       `${count(rows.length, 'connection has', 'connections have')} a licence, and none ends within 3 days.`,
@@ -45,14 +45,16 @@ export const licences: Check<AccountFacts> = {
   },
 };
 
-function explainLapsed(lapsed: readonly LicenceRow[], all: number): Finding {
+const RENEWAL = 'PUT /connections/{id}/licence {"status":"active"}';
+
+function explainLapsed(lapsed: readonly LicenceRow[], all: number, settings: DoctorSettings): Finding {
   const lines = lapsed.map((row) => `${nameOf(row)}${row.status === null ? '' : `, licence ${row.status}`}`);
   return problem(
     `${count(lapsed.length, 'connection is', 'connections are')} shown by the service no longer.`,
     {
       evidence: [`${lapsed.length} of ${all}: ${some(lines)}.`],
       advice: [
-        'Renew the licence or the add-on in the portal: until then nothing is sent, received or told of these numbers.',
+        `Renew the licence or the add-on ${inPortal(settings, RENEWAL)}: until then these numbers neither send nor receive.`,
         'If they were deleted, or the key was narrowed to others, this is as it should be.',
         'What they miss is read by polling once they are back.',
       ],
@@ -60,14 +62,16 @@ function explainLapsed(lapsed: readonly LicenceRow[], all: number): Finding {
   );
 }
 
-function explainEnding(ending: readonly LicenceRow[], now: number): Finding {
+function explainEnding(ending: readonly LicenceRow[], now: number, settings: DoctorSettings): Finding {
   const lines = ending.map((row) => {
     const left = (row.expires ?? now) - now;
     return `${nameOf(row)} ${left > 0 ? `in ${span(left)}` : 'about now'}`;
   });
   return warning(`${count(ending.length, 'licence ends', 'licences end')} within 3 days.`, {
     evidence: [`${some(lines)}.`],
-    advice: ['Renew in the portal before that: a connection without a licence neither sends nor receives.'],
+    advice: [
+      `Renew ${inPortal(settings, RENEWAL)} before that: a connection without a licence neither sends nor receives.`,
+    ],
   });
 }
 

@@ -3,13 +3,13 @@ import { isRefusal } from '../../service-client/service-errors.ts';
 import type { ServiceFacts } from '../facts.ts';
 import { type Check, notChecked, ok, problem, warning } from '../finding.ts';
 import type { Asked, ServiceCalls } from '../service-calls.ts';
-import { howToConsent } from '../wording.ts';
+import { howToConsent, inPortal } from '../wording.ts';
 
 /** The credential carries every scope that the connector uses. Implements `Scopes`. */
 export const scopes: Check<ServiceFacts> = {
   id: 'scopes',
   title: 'scopes of the credential',
-  async look({ service, account }) {
+  async look({ service, account, settings }) {
     const carried = await askForEach(service);
     const missing = carried.filter(([, has]) => has === false).map(([scope]) => scope);
     const unknown = carried.filter(([, has]) => has === null).map(([scope]) => scope);
@@ -19,7 +19,7 @@ export const scopes: Check<ServiceFacts> = {
       const advice = [
         account.kind === 'oauth'
           ? `If the app needs it, it takes a new consent to all of its scopes. ${howToConsent(account.id)}`
-          : `Give the key ${missing.join(', ')} in the developer portal; it counts from the next call on.`,
+          : `Give the key ${missing.join(', ')} ${inPortal(settings, 'PATCH /api-keys/{id}')}; it counts from the next call on.`,
       ];
       return (tellMore ? problem : warning)(`The credential lacks ${missing.join(', ')}.`, {
         evidence,

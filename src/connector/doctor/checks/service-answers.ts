@@ -1,8 +1,8 @@
 import { ServiceRefusal, ServiceUnreachable } from '../../service-client/service-errors.ts';
 import { explainUnreachable } from '../explain-unreachable.ts';
-import type { ExaminedAccount, ServiceFacts } from '../facts.ts';
+import type { DoctorSettings, ExaminedAccount, ServiceFacts } from '../facts.ts';
 import { type Check, type Finding, ok, problem, warning } from '../finding.ts';
-import { count, howToConsent, span } from '../wording.ts';
+import { count, howToConsent, inPortal, span } from '../wording.ts';
 
 const SLOW_MS = 5_000;
 
@@ -13,9 +13,9 @@ const SLOW_MS = 5_000;
 export const serviceAnswers: Check<ServiceFacts> = {
   id: 'service',
   title: 'the service answers',
-  async look({ account, service }) {
+  async look({ account, service, settings }) {
     const asked = await service.connections();
-    if (!asked.ok) return explainFailure(asked.error, account);
+    if (!asked.ok) return explainFailure(asked.error, account, settings);
     const evidence = [
       `GET /connections answered in ${span(asked.ms)} with ${count(asked.value.length, 'connection')}.`,
     ];
@@ -33,7 +33,11 @@ export function isShut(finding: Finding): boolean {
   return finding.verdict === 'problem' && !finding.says.includes('messaging.read');
 }
 
-function explainFailure(error: unknown, { id, kind, ...account }: ExaminedAccount): Finding {
+function explainFailure(
+  error: unknown,
+  { id, kind, ...account }: ExaminedAccount,
+  settings: DoctorSettings,
+): Finding {
   const baseUrl = account.baseUrl ?? '';
   if (error instanceof ServiceUnreachable) {
     const { says, advice } = explainUnreachable(error, URL.parse(baseUrl)?.host ?? 'the service');
@@ -51,7 +55,7 @@ function explainFailure(error: unknown, { id, kind, ...account }: ExaminedAccoun
       return problem('The service refuses the API key: it is unknown or was revoked.', {
         evidence,
         advice: [
-          'Make a new key in the developer portal, put it into SERVICE_API_KEY and restart the connector.',
+          `Make a new key ${inPortal(settings, 'POST /workspaces/{id}/api-keys')}, put it into SERVICE_API_KEY and restart the connector.`,
           'Sends wait meanwhile, and go out with a good key; its first poll catches up.',
         ],
       });
@@ -59,7 +63,7 @@ function explainFailure(error: unknown, { id, kind, ...account }: ExaminedAccoun
       return problem('The address of this machine is not on the allow-list of the API key.', {
         evidence,
         advice: [
-          'Add the public address of this machine to the key in the developer portal.',
+          `Add the public address of this machine to the key ${inPortal(settings, 'PATCH /api-keys/{id}')}.`,
           'Behind a proxy or NAT it is the address of that one. All connector processes need it.',
         ],
       });
@@ -69,7 +73,7 @@ function explainFailure(error: unknown, { id, kind, ...account }: ExaminedAccoun
         advice: [
           kind === 'oauth'
             ? `It takes a new consent, with this scope. ${howToConsent(id)}`
-            : 'Give the key the scope messaging.read in the developer portal; it counts from the next call on.',
+            : `Give the key the scope messaging.read ${inPortal(settings, 'PATCH /api-keys/{id}')}; it counts from the next call on.`,
         ],
       });
     case 'rate_limited':
