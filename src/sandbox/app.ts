@@ -1,6 +1,7 @@
 import express, { type ErrorRequestHandler, type RequestHandler } from 'express';
 import { buildSandboxOpenApi, buildServiceOpenApi } from '../contract/openapi.ts';
 import { SANDBOX_ENDPOINTS, type SandboxEndpointName } from '../contract/sandbox/endpoints.ts';
+import { createJsonApp } from '../runtime/http-server/json-app.ts';
 import type { Logger } from '../runtime/logger/logger.ts';
 import { proxyConnector } from './connector-proxy.ts';
 import { localOnly } from './local-only.ts';
@@ -93,9 +94,7 @@ function createRoutes(options: SandboxAppOptions): express.Router {
 
 /** The control API over HTTP, for this machine alone. */
 export function createSandboxApp(options: SandboxAppOptions): express.Express {
-  const app = express();
-  app.disable('x-powered-by');
-  app.disable('etag');
+  const app = createJsonApp();
   app.set('query parser', 'simple');
   app.use(localOnly(options.allowedHosts), demandJson);
   app.use('/connector', proxyConnector(options.connector ?? (() => null)));

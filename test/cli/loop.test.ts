@@ -117,6 +117,21 @@ describe('the loop', () => {
     expect(legacy).toEqual(current);
   });
 
+  it('ends each JSON answer with a line break, so that answers in a terminal do not run together', async () => {
+    const { baseUrl, authUrl, sandboxUrl, connectorUrl } = test.loop.info();
+    for (const url of [
+      `${baseUrl}/connections`,
+      `${authUrl}/.well-known/oauth-authorization-server`,
+      `${sandboxUrl}/sandbox/v1/info`,
+      `${sandboxUrl}/sandbox/v1/nowhere`,
+      `${sandboxUrl}/connector/v1/connections`,
+      `${connectorUrl}/healthz`,
+      `${connectorUrl}/v1/connections`,
+    ]) {
+      expect(await (await fetch(url)).text(), url).toMatch(/^\{.*\}\n$/);
+    }
+  });
+
   it('begins anew after a reset: no message, a new key, and messages come through', async () => {
     const { client, loop } = test;
     const before = loop.info();

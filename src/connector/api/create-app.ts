@@ -1,8 +1,9 @@
 import type { RequestListener } from 'node:http';
-import express, { type Express } from 'express';
+import type { Express } from 'express';
 import type { ConnectorEndpointName } from '../../contract/connector/endpoints.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
+import { createJsonApp } from '../../runtime/http-server/json-app.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { Metrics } from '../../runtime/metrics/metrics.ts';
 import type { Queues } from '../../runtime/queue/queues.ts';
@@ -166,9 +167,7 @@ function createOperations(parts: WebParts, life: ConnectionLifeOptions) {
 }
 
 function bareApp(): Express {
-  const app = express();
-  app.disable('x-powered-by');
-  app.disable('etag');
+  const app = createJsonApp();
   return app;
 }
 

@@ -45,7 +45,8 @@ export const CONNECTION_ENDPOINTS = {
     method: 'POST',
     path: '/v1/connections',
     right: 'write',
-    summary: 'Creates a connection at the service, once, however often the call is repeated inside.',
+    summary:
+      'Creates a connection at the service. Lost answers are asked for again, and no second one is made.',
     requestHeaders: [
       {
         name: HEADERS.idempotencyKey,

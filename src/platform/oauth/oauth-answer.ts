@@ -34,7 +34,7 @@ export function jsonAnswer(
   return {
     status,
     headers: { ...UNCACHED, 'Content-Type': 'application/json; charset=utf-8', ...headers },
-    body: JSON.stringify(body),
+    body: `${JSON.stringify(body)}\n`,
   };
 }
 

@@ -1,5 +1,6 @@
-import express, { type RequestHandler } from 'express';
+import type { Express, RequestHandler } from 'express';
 import { findEntry } from '../../runtime/addresses/address-ranges.ts';
+import { createJsonApp } from '../../runtime/http-server/json-app.ts';
 import { shareWithPages } from '../mcp/browser-rules.ts';
 import type { ToolServer } from '../mcp/tool-server.ts';
 import { MEDIA_PATH } from '../media/media-address.ts';
@@ -32,17 +33,8 @@ export interface AppOptions {
  * rightmost one of `X-Forwarded-For` and the socket that is no trusted proxy: what stands left of it was
  * written by the caller.
  */
-export function createApp({
-  calls,
-  oauth,
-  tools,
-  media,
-  trustedProxies,
-  ownUrl,
-}: AppOptions): express.Express {
-  const app = express();
-  app.disable('x-powered-by');
-  app.disable('etag');
+export function createApp({ calls, oauth, tools, media, trustedProxies, ownUrl }: AppOptions): Express {
+  const app = createJsonApp();
   app.enable('case sensitive routing');
   app.set('query parser', false);
   app.set('trust proxy', (address: string) => findEntry(trustedProxies, address) !== null);

@@ -1,0 +1,177 @@
+import { createHmac } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { FAULT_ACTIONS } from '../../src/contract/sandbox/faults.ts';
+import { type DataFolder, makeDataFolder } from '../support/data-folder.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { callJson } from '../support/loop-client.ts';
+import { readBlocks, readProjectFile } from '../support/markdown.ts';
+import { findPortBase, ROOT, type SpawnedCommand, spawnCommand } from '../support/spawn-command.ts';
+
+const SLOW_MS = 180_000;
+const PAGE = readProjectFile('docs/sandbox.md');
+const [start, helpers, workspace, webhook, timing, people, lists, fault, clock, reset, ci, ...others] =
+  readBlocks(PAGE)
+    .filter(({ language }) => language === 'sh')
+    .map(({ text }) => text);
+
+/** What the reader's own program was sent. */
+interface Received {
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: answers are looked into by field
+type Answer = any;
+
+describe('docs/sandbox.md', { timeout: SLOW_MS }, () => {
+  const received: Received[] = [];
+  let base: number;
+  let folder: DataFolder;
+  let database: TestDatabase;
+  let platform: SpawnedCommand;
+  let program: Server;
+  /** Variables that blocks have set, as a shell that stays open keeps them. */
+  let variables: Record<string, string> = {};
+
+  beforeAll(async () => {
+    [base, folder, database] = await Promise.all([findPortBase(), makeDataFolder(), createTestDatabase()]);
+    program = createServer((request, response) => {
+      let body = '';
+      request.on('data', (chunk: Buffer) => {
+        body += chunk.toString();
+      });
+      request.on('end', () => {
+        received.push({ headers: request.headers, body });
+        response.end('{}');
+      });
+    }).listen(0, '127.0.0.1');
+    await once(program, 'listening');
+  });
+
+  afterAll(async () => {
+    await platform?.kill();
+    program.close();
+    program.closeAllConnections();
+    await folder.remove(platform?.stdout() ?? '');
+    await database.drop();
+  }, SLOW_MS);
+
+  const moved = (block: string): string =>
+    block
+      .replace(/127\.0\.0\.1:40(\d\d)/g, (_, offset: string) => `127.0.0.1:${base + Number(offset)}`)
+      .replaceAll('127.0.0.1:3000', `127.0.0.1:${(program.address() as AddressInfo).port}`);
+
+  /** Runs a block as it is pasted, and fails where a line of it does. Resolves with each JSON answer that it printed. */
+  async function paste(block = ''): Promise<Answer[]> {
+    const strict = moved(`${helpers}\n${block}`).replaceAll('curl -s ', 'curl -s --fail-with-body ');
+    const names = ['WORKSPACE', 'CONNECTION', 'KEY', 'SECRET'];
+    const script = `${strict}\nprintf 'VARIABLES %s\\n' "${names.map((name) => `$${name}`).join(' ')}"`;
+    const env = { ...variables, PLATFORM_DATABASE_URL: database.url };
+    const ended = await spawnCommand('sh', ['-e', '-c', script], { cwd: ROOT, env }).ended;
+    expect(ended.code, `${block}\n${ended.stdout}\n${ended.stderr}`).toBe(0);
+    const lines = ended.stdout.trimEnd().split('\n');
+    const values = lines.pop()?.split(' ').slice(1) ?? [];
+    variables = Object.fromEntries(names.map((name, place) => [name, values[place] ?? '']));
+    return lines.filter((line) => line !== '').map((line) => JSON.parse(line));
+  }
+
+  const call = async (path: string): Promise<Answer> =>
+    (await fetch(`http://127.0.0.1:${base}/sandbox/v1${path}`)).json();
+
+  it('starts the platform', async () => {
+    expect(start).toBe('npm ci && npm run platform');
+    const words = ['run', 'platform', '--', '--port-base', String(base), '--data-dir', folder.path];
+    platform = spawnCommand('npm', words, { cwd: ROOT, env: { PLATFORM_DATABASE_URL: database.url } });
+    await platform.said(/^service /);
+    expect(others).toEqual([]);
+  });
+
+  it('leads to a webhook that is called, with a signature that its secret fits', async () => {
+    await paste(workspace);
+    expect(await paste(webhook)).toMatchObject([{ host: 'acme.example.com' }]);
+    expect(await paste(timing)).toEqual([{ sendScale: 0 }]);
+    const [wrote, sent, phone] = await paste(people);
+    expect(phone.entries).toEqual([
+      expect.objectContaining({ messageId: sent.messageId, text: 'Good morning', from: '447700900150' }),
+    ]);
+    await expect
+      .poll(() => received.map(({ body }) => JSON.parse(body).message.id))
+      .toContain(wrote.messageId);
+    const [{ headers, body }] = received as [Received];
+    const signed = `${headers['x-service-timestamp']}.${body}`;
+    expect(headers['x-service-signature']).toBe(
+      `sha256=${createHmac('sha256', String(variables['SECRET'])).update(signed).digest('hex')}`,
+    );
+  });
+
+  it('shows deliveries and calls of the workspace', async () => {
+    const [deliveries, calls] = await paste(lists);
+    expect(deliveries.entries).toMatchObject([{ connectionId: variables['CONNECTION'] }]);
+    expect(calls.entries).toMatchObject([{ method: 'POST', path: '/messages', status: 200 }]);
+  });
+
+  it('refuses one send with the fault, and not the next', async () => {
+    await paste(fault);
+    const send = (): Promise<unknown> =>
+      callJson(`http://127.0.0.1:${base + 10}/api/v1/messages`, {
+        method: 'POST',
+        token: String(variables['KEY']),
+        body: { connectionId: variables['CONNECTION'], to: '447700900202', text: 'x' },
+      });
+    await expect(send()).rejects.toThrow('answered 429');
+    await send();
+    expect((await call('/faults')).rules[0].hits).toBe(1);
+  });
+
+  it('names every action of a fault, with the surfaces that know it', () => {
+    const rows = [...PAGE.matchAll(/^\| ((?:`\w+`(?:, )?)+) \| `(\w+)` \|/gm)];
+    const named = rows.flatMap(([, surfaces = '', action = '']) =>
+      [...surfaces.matchAll(/\w+/g)].map(([surface]) => `${surface} ${action}`),
+    );
+    const known = Object.entries(FAULT_ACTIONS).flatMap(([surface, actions]) =>
+      actions.map((action) => `${surface} ${action}`),
+    );
+    expect(named.toSorted()).toEqual(known.toSorted());
+  });
+
+  it('moves time, and begins again', async () => {
+    const before = Date.parse((await call('/clock')).now);
+    const [advanced] = await paste(clock);
+    expect(Date.parse(advanced.now) - before).toBeGreaterThanOrEqual(3_600_000);
+    const [info] = await paste(reset);
+    expect(info.workspaceId).not.toBe(variables['WORKSPACE']);
+    expect((await call('/hosts')).entries).toEqual([]);
+    expect(platform.stdout()).toContain(`reset       API key ${info.apiKey}`);
+  });
+
+  it('names documents that there are', async () => {
+    const paths = [...PAGE.matchAll(/`http:\/\/127\.0\.0\.1:4000(\/sandbox\/v1\/[\w.]+)`/g)].map(
+      ([, path]) => path,
+    );
+    expect(paths).toHaveLength(2);
+    for (const path of paths) {
+      const document: Answer = await (await fetch(`http://127.0.0.1:${base}${path}`)).json();
+      expect(document.openapi).toMatch(/^3\.1/);
+    }
+  });
+
+  it('runs a platform for one job, and ends it', async () => {
+    platform.signal('SIGTERM');
+    await platform.ended;
+    const [info] = await paste(ci);
+    expect(info).toMatchObject({ connectorUrl: null, apiKey: expect.stringMatching(/^msk_/) });
+    await expect
+      .poll(
+        () =>
+          fetch(info.sandboxUrl).then(
+            () => 'there',
+            () => 'gone',
+          ),
+        { timeout: 20_000 },
+      )
+      .toBe('gone');
+  });
+});
