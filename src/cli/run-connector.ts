@@ -5,6 +5,7 @@ import type { OauthApp } from '../connector/oauth/oauth-app.ts';
 import type { Clock } from '../runtime/clock/clock.ts';
 import { type Database, openDatabase } from '../runtime/database/database.ts';
 import { type HttpLimits, startHttpServer } from '../runtime/http-server/http-server.ts';
+import { isLoopbackHost } from '../runtime/http-server/loopback.ts';
 import type { Logger } from '../runtime/logger/logger.ts';
 import type { Metrics } from '../runtime/metrics/metrics.ts';
 import { openQueues } from '../runtime/queue/open-queues.ts';
@@ -112,6 +113,7 @@ export async function runConnector(options: RunConnectorOptions): Promise<Runnin
       apiToken: options.apiToken,
       apiTokens: options.apiTokens,
       keyRing: createKeyRing(options.sealingKeys),
+      ...hostsOf(options),
       reconcileIntervalMs: options.reconcileIntervalMs,
       inboxRetentionDays: options.inboxRetentionDays,
       ...(options.service === undefined ? {} : { service: options.service }),
@@ -148,4 +150,14 @@ export async function runConnector(options: RunConnectorOptions): Promise<Runnin
     await close();
     throw error;
   }
+}
+
+/** The names by which a listener on a loopback address is asked. A proxy may ask for any. */
+function hostsOf({ host, trustedProxies, webhookPublicUrl, oauth }: RunConnectorOptions): {
+  hosts?: readonly string[];
+} {
+  const isLoopback = host === '::1' || isLoopbackHost(host);
+  if (!isLoopback || trustedProxies !== undefined) return {};
+  const publicUrls = [webhookPublicUrl, oauth?.publicUrl].filter((url) => url !== undefined);
+  return { hosts: publicUrls.map((url) => new URL(url).hostname) };
 }

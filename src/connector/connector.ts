@@ -2,6 +2,7 @@ import type { RequestListener } from 'node:http';
 import { RIGHTS } from '../contract/connector/rights.ts';
 import type { Clock } from '../runtime/clock/clock.ts';
 import type { Database } from '../runtime/database/database.ts';
+import { watchEventLoop } from '../runtime/event-loop/watch-event-loop.ts';
 import type { Logger } from '../runtime/logger/logger.ts';
 import { measureDatabase } from '../runtime/metrics/measure-database.ts';
 import { createMetrics, type Metrics } from '../runtime/metrics/metrics.ts';
@@ -71,6 +72,8 @@ export interface ConnectorOptions {
   readonly oauth?: OauthApp;
   /** Public HTTPS address of the receiver; set: it is registered at the service, by API keys. */
   readonly webhookPublicUrl?: string;
+  /** Public names that lead to this listener, besides those of this machine. Absent: any name does. */
+  readonly hosts?: readonly string[];
   /** Signing secret of a webhook that was registered by hand. */
   readonly webhookSecret?: string;
   readonly reconcileIntervalMs: number;
@@ -271,7 +274,17 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     registers: service !== undefined && options.webhookPublicUrl !== undefined,
   });
   let stopForgetting = (): Promise<void> => Promise.resolve();
-  const probes = { database, queues, clock, logger, metrics, guard, isReady: readiness.isReady };
+  const probes = {
+    database,
+    queues,
+    clock,
+    logger,
+    metrics,
+    guard,
+    hosts: options.hosts,
+    isReady: readiness.isReady,
+  };
+  let stopWatching = (): void => undefined;
   const web = role === 'worker' ? null : createWebSide();
 
   /** Polls the account, or all that may list a connection which no account has claimed. */
@@ -346,6 +359,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
       await presence.start();
       if (role !== 'web') stopForgetting = keepForgetting({ database, clock, logger });
       feed.start();
+      if (role === 'all' && options.handlers !== undefined) stopWatching = watchEventLoop({ clock, logger });
       await keeper.keep();
       keeper.start();
       if (role !== 'web') licences.start();
@@ -374,6 +388,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
       await handover.settle();
     },
     async close() {
+      stopWatching();
       readiness.close();
       web?.changes.endStreams();
       await web?.receiver.close();

@@ -1,8 +1,9 @@
 import type { Account as AccountFigures } from '../../contract/service/account.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
+import { shareReads } from '../../runtime/clock/share-reads.ts';
 import type { Database, Queryable } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
-import { type Gauge, type Metrics, shareReads } from '../../runtime/metrics/metrics.ts';
+import type { Gauge, Metrics } from '../../runtime/metrics/metrics.ts';
 import type { ServiceClient } from '../service-client/service-client.ts';
 import type { Account } from './account-store.ts';
 

@@ -1,8 +1,11 @@
-import { json, type NextFunction, type Request, type Response, Router } from 'express';
+import { json, type NextFunction, type Request, type Response, type Router } from 'express';
 import { CONNECTOR_ENDPOINTS, type ConnectorEndpointName } from '../../contract/connector/endpoints.ts';
 import type { EndpointDefinition } from '../../contract/endpoint.ts';
 import { buildConnectorOpenApi } from '../../contract/openapi.ts';
 import { LIMITS } from '../../contract/service/limits.ts';
+import type { Clock } from '../../runtime/clock/clock.ts';
+import { Deadline } from '../../runtime/clock/deadline.ts';
+import { strictRouter } from '../../runtime/http-server/strict-router.ts';
 import type { Audit, AuditEvent } from '../audit.ts';
 import { ApiError } from './api-error.ts';
 import { boundFiles } from './bound-files.ts';
@@ -21,6 +24,24 @@ const LARGER_BODY_BYTES: Partial<Record<ConnectorEndpointName, number>> = {
 
 /** Files of the largest size that a process takes at a time. Each needs some 140 MB while it is stored. */
 const FILES_AT_ONCE = 2;
+
+/** From the whole request to its answer, whatever it waits for. */
+const ANSWER_MS = 8_000;
+/** Calls of the service have time-outs of their own, and some are repeated. */
+const SERVICE_CALLS_MS = 150_000;
+const LONGER_ANSWER_MS: Partial<Record<ConnectorEndpointName, number>> = {
+  addAccount: SERVICE_CALLS_MS,
+  startGrant: SERVICE_CALLS_MS,
+  removeAccount: SERVICE_CALLS_MS,
+  rotateSecret: SERVICE_CALLS_MS,
+  createConnection: SERVICE_CALLS_MS,
+  restartConnection: SERVICE_CALLS_MS,
+  logoutConnection: SERVICE_CALLS_MS,
+  deleteConnection: SERVICE_CALLS_MS,
+  requestPairingCode: SERVICE_CALLS_MS,
+  sendReadReceipt: SERVICE_CALLS_MS,
+  syncNow: SERVICE_CALLS_MS,
+};
 
 /** What the audit trail says of operations that change who may do what, or that give something up. */
 const AUDITED: Partial<Record<ConnectorEndpointName, AuditEvent>> = {
@@ -49,14 +70,17 @@ interface AnyCall {
  */
 export function routeOperations(
   operations: Operations,
-  { guard, audit }: { readonly guard: TokenGuard; readonly audit: Audit },
+  { guard, audit, clock }: { readonly guard: TokenGuard; readonly audit: Audit; readonly clock: Clock },
 ): Router {
-  const router = Router();
+  const router = strictRouter();
   for (const [key, operation] of Object.entries(operations)) {
     const name = key as ConnectorEndpointName;
     const endpoint: EndpointDefinition = CONNECTOR_ENDPOINTS[name];
     const path = endpoint.path.replaceAll(/\{(\w+)\}/g, ':$1');
-    const handle = handlerOf(endpoint, withAudit(operation as AnyOperation, AUDITED[name], audit));
+    const handle = handlerOf(endpoint, withAudit(operation as AnyOperation, AUDITED[name], audit), {
+      clock,
+      answerMs: LONGER_ANSWER_MS[name] ?? ANSWER_MS,
+    });
     const allow = guard.allow(name);
     const method = endpoint.method.toLowerCase() as 'get' | 'post' | 'put' | 'delete';
     if (endpoint.body === undefined) router[method](path, allow, handle);
@@ -75,7 +99,12 @@ function parseBody(name: ConnectorEndpointName) {
   return [boundFiles(bound), parse];
 }
 
-function handlerOf(endpoint: EndpointDefinition, operation: AnyOperation) {
+/** The answer is there by the deadline, or 503 is; what was begun may still take effect. */
+function handlerOf(
+  endpoint: EndpointDefinition,
+  operation: AnyOperation,
+  { clock, answerMs }: { readonly clock: Clock; readonly answerMs: number },
+) {
   const status = endpoint.answers[0]?.status ?? 200;
   return async (request: Request, response: Response): Promise<void> => {
     const id = 'id' in request.params ? readId(request.params['id']) : '';
@@ -83,7 +112,8 @@ function handlerOf(endpoint: EndpointDefinition, operation: AnyOperation) {
       endpoint.query === undefined ? undefined : readInput(endpoint.query, request.query, 'query');
     const body = readBody(endpoint, request);
     const call = { id, query, body, header: (name: string) => request.get(name) };
-    const answer = await operation(call, callerOf(response));
+    const deadline = new Deadline(clock, answerMs);
+    const answer = await deadline.within(operation(call, callerOf(response))).finally(() => deadline.done());
     if (!(answer instanceof OtherAnswer)) response.status(status).json(answer);
     else response.status(answer.status).set(answer.headers).json(answer.body);
   };
@@ -155,5 +185,5 @@ export function refuseUnrouted(table: RouteTable) {
 
 function toPattern(path: string): RegExp {
   const escaped = path.replaceAll(/[.*+?^$()|[\]\\]/g, '\\$&').replaceAll(/\{\w+\}/g, '[^/]+');
-  return new RegExp(`^${escaped}/?$`, 'i');
+  return new RegExp(`^${escaped}$`);
 }

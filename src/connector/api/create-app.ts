@@ -1,9 +1,11 @@
 import type { RequestListener } from 'node:http';
-import type { Express } from 'express';
+import type { Express, NextFunction, Request, Response } from 'express';
 import type { ConnectorEndpointName } from '../../contract/connector/endpoints.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import { createJsonApp } from '../../runtime/http-server/json-app.ts';
+import { hostNameOf, isLoopbackHost } from '../../runtime/http-server/loopback.ts';
+import { SAFE_HEADERS } from '../../runtime/http-server/safe-headers.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { Metrics } from '../../runtime/metrics/metrics.ts';
 import type { Queues } from '../../runtime/queue/queues.ts';
@@ -24,6 +26,7 @@ import type { Reconciler } from '../reconcile/reconciler.ts';
 import type { ServiceClient } from '../service-client/service-client.ts';
 import { addAccount, listAccounts, removeAccount, rotateSecret } from './accounts.ts';
 import { answerError } from './answer-error.ts';
+import { ApiError } from './api-error.ts';
 import { refuseUnrouted, routeOperations, serveOpenApi } from './api-router.ts';
 import {
   type ConnectionLifeOptions,
@@ -47,6 +50,8 @@ import { getSync, syncNow } from './sync.ts';
 import type { TokenGuard } from './token-guard.ts';
 import { getMessageTrace } from './trace.ts';
 
+const FOREIGN_HOST =
+  'Host: leads here by no name that is known; name the proxy in front in CONNECTOR_TRUSTED_PROXIES, or ask 127.0.0.1.';
 const OPENAPI_PATH = '/v1/openapi.json';
 const PROBES = ['healthz', 'readyz', 'metrics'] as const;
 /** Routed apart: deliveries, streams and files are no JSON. */
@@ -68,6 +73,8 @@ export interface ProbeParts {
   readonly guard: TokenGuard;
   /** Whether settings and registration stand in the way of deliveries. */
   readonly isReady: () => Promise<boolean>;
+  /** Public names that lead here, besides those of this machine; undefined: any name does. */
+  readonly hosts?: readonly string[] | undefined;
 }
 
 export interface WebParts extends ProbeParts {
@@ -105,7 +112,7 @@ export function createWebApp(parts: WebParts): RequestListener {
     ...PROBES,
     ...(Object.keys(operations) as (keyof typeof operations)[]),
   ] as const;
-  const app = bareApp();
+  const app = bareApp(parts.hosts);
   routeProbes(app, parts);
   // Nobody learns without a token which addresses there are. The rights are checked by the routes themselves.
   app.use('/v1', guard.authenticate);
@@ -114,7 +121,7 @@ export function createWebApp(parts: WebParts): RequestListener {
   app.use(parts.changes.router);
   app.use(routePairing({ ...life, watches, allow: guard.allow('streamPairing') }));
   app.use(routeMedia({ database, logger, openFile, closing, allow: guard.allow('getMessageMedia') }));
-  app.use(routeOperations(operations, { guard, audit }));
+  app.use(routeOperations(operations, { guard, audit, clock }));
   app.use(refuseUnrouted({ names, extraPaths: [OPENAPI_PATH] }));
   app.use(answerError(parts.logger));
   // Deliveries come first, so that nothing reads their bodies before the signature is checked; and not by way of
@@ -124,7 +131,7 @@ export function createWebApp(parts: WebParts): RequestListener {
 
 /** The app of a process that only works in the background: probes, nothing else. */
 export function createWorkerApp(parts: ProbeParts): Express {
-  const app = bareApp();
+  const app = bareApp(parts.hosts);
   routeProbes(app, parts);
   app.use(refuseUnrouted({ names: PROBES, extraPaths: [] }));
   app.use(answerError(parts.logger));
@@ -166,13 +173,33 @@ function createOperations(parts: WebParts, life: ConnectionLifeOptions) {
   } satisfies Operations;
 }
 
-function bareApp(): Express {
+function bareApp(hosts: readonly string[] | undefined): Express {
   const app = createJsonApp();
+  app.enable('case sensitive routing');
+  app.enable('strict routing');
+  app.use((_request, response, next) => {
+    response.set(SAFE_HEADERS);
+    next();
+  });
+  if (hosts !== undefined) app.use(refuseForeignHosts(hosts));
   return app;
+}
+
+/**
+ * On a loopback address requests come for the names of this machine, or for those that lead to it in public. Another
+ * name is that of a web page which was made to lead here (DNS rebinding), or of a proxy that nobody has named.
+ */
+function refuseForeignHosts(hosts: readonly string[]) {
+  return (request: Request, _response: Response, next: NextFunction): void => {
+    const names = (request.headersDistinct['host'] ?? []).map((host) => hostNameOf(host) ?? '');
+    if (!names.every((name) => isLoopbackHost(name) || hosts.includes(name)))
+      throw new ApiError('foreign_host', FOREIGN_HOST);
+    next();
+  };
 }
 
 function routeProbes(app: Express, { database, queues, clock, metrics, guard, isReady }: ProbeParts): void {
   app.get('/healthz', healthz);
   app.get('/readyz', readyz({ database, queues, clock, isReady }));
-  app.get('/metrics', guard.allow('metrics'), serveMetrics(metrics));
+  app.get('/metrics', guard.allow('metrics'), serveMetrics(metrics, clock));
 }

@@ -1,11 +1,16 @@
 import type { Request, Response } from 'express';
 import type { HealthAnswer } from '../../contract/connector/sync.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
+import { Deadline } from '../../runtime/clock/deadline.ts';
+import { shareReads } from '../../runtime/clock/share-reads.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import type { Metrics } from '../../runtime/metrics/metrics.ts';
 import type { Queues } from '../../runtime/queue/queues.ts';
 
+/** A probe that hangs is a no. */
 const PROBE_MS = 2_000;
+/** However many ask, there is one look in this time. */
+const LOOK_MS = 1_000;
 
 /** `GET /healthz`: the process runs. */
 export function healthz(_request: Request, response: Response): void {
@@ -23,39 +28,37 @@ export function readyz(options: {
   /** Settings and registration. */
   readonly isReady: () => Promise<boolean>;
 }) {
+  const { database, queues, clock } = options;
+  const look = shareReads(
+    async () => {
+      const deadline = new Deadline(clock, PROBE_MS);
+      const answers = (probe: Promise<unknown>): Promise<boolean> =>
+        deadline.within(probe).then(
+          (answer) => answer !== false,
+          () => false,
+        );
+      const found = await Promise.all([
+        answers(database.ping(PROBE_MS)),
+        answers(queues.ping()),
+        answers(options.isReady()),
+      ]);
+      deadline.done();
+      return !found.includes(false);
+    },
+    { clock, ms: LOOK_MS },
+  );
   return async (_request: Request, response: Response): Promise<void> => {
-    const checks = await Promise.all([
-      answers(options.clock, options.database.ping(PROBE_MS)),
-      answers(options.clock, options.queues.ping()),
-      answers(options.clock, options.isReady()),
-    ]);
-    const ok = !checks.includes(false);
+    const ok = await look();
     response.status(ok ? 200 : 503).json({ ok } satisfies HealthAnswer);
   };
 }
 
 /** `GET /metrics`, in the text format of Prometheus. */
-export function serveMetrics(metrics: Metrics) {
+export function serveMetrics(metrics: Metrics, clock: Clock) {
+  const render = shareReads(() => metrics.render(), { clock, ms: LOOK_MS });
   return async (_request: Request, response: Response): Promise<void> => {
-    const { contentType, text } = await metrics.render();
+    const { contentType, text } = await render();
     response.setHeader('Content-Type', contentType);
     response.end(text);
   };
-}
-
-/** Whether the probe came back well within its time; one that hangs or answers false is a no. */
-async function answers(clock: Clock, probe: Promise<unknown>): Promise<boolean> {
-  const late = Promise.withResolvers<boolean>();
-  const cancel = clock.after(PROBE_MS, () => late.resolve(false));
-  try {
-    return await Promise.race([
-      probe.then(
-        (answer) => answer !== false,
-        () => false,
-      ),
-      late.promise,
-    ]);
-  } finally {
-    cancel();
-  }
 }

@@ -1,8 +1,10 @@
-import { type Request, type RequestHandler, type Response, Router } from 'express';
+import type { Request, RequestHandler, Response, Router } from 'express';
 import type { z } from 'zod';
 import { type ChangeList, listChangesQuery, streamChangesQuery } from '../../contract/connector/changes.ts';
 import { CONNECTOR_ERRORS } from '../../contract/connector/errors.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
+import { Deadline } from '../../runtime/clock/deadline.ts';
+import { strictRouter } from '../../runtime/http-server/strict-router.ts';
 import { ApiError } from '../api/api-error.ts';
 import { readInput } from '../api/read-input.ts';
 import { streamChanges } from './change-stream.ts';
@@ -22,21 +24,33 @@ export interface ChangesRouter {
   endStreams(): void;
 }
 
+/** Streams of a process that are open at a time: each holds a socket and reads the feed. */
+const MOST_STREAMS = 200;
+/** From the request to its answer, or to the begin of its stream. */
+const ANSWER_MS = 8_000;
+const RETRY_AFTER_MS = 5_000;
+const TOO_MANY = `There are ${MOST_STREAMS} streams of changes already; try again after \`Retry-After\`.`;
 const LAST_EVENT_ID = /^\d{1,15}$/;
 
 /** The feed over HTTP. Errors of the database go to the error handler behind it. */
 export function createChangesRouter({ feed, clock, allow }: ChangesRouterOptions): ChangesRouter {
   const ending = new AbortController();
-  const router = Router();
+  let streams = 0;
+  const inTime = async <T>(work: () => Promise<T>): Promise<T> => {
+    const deadline = new Deadline(clock, ANSWER_MS);
+    return await deadline.within(work()).finally(() => deadline.done());
+  };
+  const router = strictRouter();
 
   router.get('/v1/changes', allow('listChanges'), async (request, response) => {
     const query = readQuery(listChangesQuery, request, response);
     if (query === undefined) return;
     const { after, limit, accountId, connectionId } = query;
-    const page =
-      after === 'latest' ? null : await feed.pageAfter(after ?? 0, limit, { accountId, connectionId });
-    // Read behind the page, so that it is never below what the page holds.
-    const { feedId, lastSeq } = await feed.position();
+    const { page, feedId, lastSeq } = await inTime(async () => ({
+      page: after === 'latest' ? null : await feed.pageAfter(after ?? 0, limit, { accountId, connectionId }),
+      // Read behind the page, so that it is never below what the page holds.
+      ...(await feed.position()),
+    }));
     if (after !== 'latest' && refuseBeyond(response, after ?? 0, { feedId, lastSeq })) return;
     const next = page === null ? lastSeq : page.next;
     response.json({
@@ -58,12 +72,18 @@ export function createChangesRouter({ feed, clock, allow }: ChangesRouterOptions
       return;
     }
     const from = resumed === undefined ? (query.after ?? 0) : Number(resumed);
-    const { feedId, lastSeq } = await feed.position();
-    const after = from === 'latest' ? lastSeq : from;
-    if (refuseBeyond(response, after, { feedId, lastSeq })) return;
-    response.setHeader('Feed-Id', feedId);
-    const filter = { accountId, connectionId };
-    await streamChanges(response, { feed, clock, after, filter, ending: ending.signal });
+    if (streams >= MOST_STREAMS) throw new ApiError('unavailable', TOO_MANY, RETRY_AFTER_MS);
+    streams += 1;
+    try {
+      const { feedId, lastSeq } = await inTime(() => feed.position());
+      const after = from === 'latest' ? lastSeq : from;
+      if (refuseBeyond(response, after, { feedId, lastSeq })) return;
+      response.setHeader('Feed-Id', feedId);
+      const filter = { accountId, connectionId };
+      await streamChanges(response, { feed, clock, after, filter, ending: ending.signal });
+    } finally {
+      streams -= 1;
+    }
   });
 
   return { router, endStreams: () => ending.abort() };

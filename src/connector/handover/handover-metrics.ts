@@ -1,6 +1,7 @@
 import type { Clock } from '../../runtime/clock/clock.ts';
+import { shareReads } from '../../runtime/clock/share-reads.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
-import { type Metrics, shareReads } from '../../runtime/metrics/metrics.ts';
+import type { Metrics } from '../../runtime/metrics/metrics.ts';
 
 export type HandoverMetrics = ReturnType<typeof createHandoverMetrics>;
 

@@ -1,7 +1,8 @@
 import { CONNECTION_HEALTH } from '../../contract/connector/connections.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
+import { shareReads } from '../../runtime/clock/share-reads.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
-import { type Metrics, shareReads } from '../../runtime/metrics/metrics.ts';
+import type { Metrics } from '../../runtime/metrics/metrics.ts';
 import { type HealthFacts, judgeHealth } from '../connections/judge-health.ts';
 import { noticeByTime } from '../db/license-notice.ts';
 

@@ -1,4 +1,5 @@
-import { type Request, type RequestHandler, type Response, Router } from 'express';
+import type { Request, RequestHandler, Response, Router } from 'express';
+import { strictRouter } from '../../runtime/http-server/strict-router.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { OpenedFile, OpenFile } from './open-file.ts';
 import { serveMedia } from './serve-media.ts';
@@ -27,7 +28,7 @@ export interface MediaRouterOptions {
 
 /** Serves `GET /v1/messages/{id}/media`. */
 export function createMediaRouter(options: MediaRouterOptions): Router {
-  const router = Router();
+  const router = strictRouter();
   let fetching = 0;
   router.get('/v1/messages/:id/media', options.allow, async (request, response) => {
     const message = await options.find(request);

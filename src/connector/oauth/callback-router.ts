@@ -1,4 +1,5 @@
-import { type Request, type Response, Router } from 'express';
+import type { Request, Response, Router } from 'express';
+import { strictRouter } from '../../runtime/http-server/strict-router.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { Audit } from '../audit.ts';
 import { type CallbackPage, PAGE_HEADERS, pageOf, UNAVAILABLE } from './callback-page.ts';
@@ -16,7 +17,7 @@ export function routeCallback(
   consents: Consents,
   { logger, audit }: { readonly logger: Logger; readonly audit: Audit },
 ): Router {
-  const router = Router();
+  const router = strictRouter();
   router.get(CALLBACK_PATH, async (request: Request, response: Response) => {
     // A scanner that asks for the head first must not use the link up.
     const page = request.method === 'HEAD' ? NOTHING : await finish(consents, request, { logger, audit });

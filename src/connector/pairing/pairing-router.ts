@@ -1,7 +1,8 @@
-import { type Request, type RequestHandler, type Response, Router } from 'express';
+import type { Request, RequestHandler, Response, Router } from 'express';
 import type { PairingEvent } from '../../contract/connector/pairing.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { openEventStream } from '../../runtime/http-server/event-stream.ts';
+import { strictRouter } from '../../runtime/http-server/strict-router.ts';
 import { holdNewestEvent, type NewestEvent } from './newest-event.ts';
 import type { PairingWatches, WatchedConnection } from './pairing-watches.ts';
 
@@ -28,7 +29,7 @@ const COME_BACK_LATE = 'retry: 5000\n\n';
  * picture is logged: whoever has it can take the number over.
  */
 export function createPairingRouter(options: PairingRouterOptions): Router {
-  const router = Router();
+  const router = strictRouter();
   router.get('/v1/connections/:id/pairing', options.allow, async (request, response) => {
     const connection = await options.find(request);
     // A stream without its body would never end.

@@ -12,6 +12,10 @@ export const CONNECTOR_ERRORS = {
     meaning: 'The token lacks the right that the call needs; `message` names it.',
   },
   invalid_signature: { status: 401, meaning: 'The delivery is not signed by the service, or not in time.' },
+  foreign_host: {
+    status: 403,
+    meaning: 'The connector listens on this machine alone, and `Host` names another.',
+  },
   not_found: { status: 404, meaning: 'No such address, or nothing with this id.' },
   no_media: { status: 404, meaning: 'The message has no file, or none that can be fetched.' },
   method_not_allowed: { status: 405, meaning: 'The address does not take this method.' },

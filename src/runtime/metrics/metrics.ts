@@ -62,17 +62,3 @@ export function createMetrics(
     render: async () => ({ contentType: registry.contentType, text: await registry.metrics() }),
   };
 }
-
-/**
- * Gauges that are read from one place share one look at it when metrics are asked for. Each needs a `collect` of its
- * own: what another one sets would be shown a look later.
- */
-export function shareReads<T>(read: () => Promise<T>): () => Promise<T> {
-  let underWay: Promise<T> | undefined;
-  return () => {
-    underWay ??= read().finally(() => {
-      underWay = undefined;
-    });
-    return underWay;
-  };
-}

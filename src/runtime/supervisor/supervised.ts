@@ -1,5 +1,6 @@
 import cluster, { type Worker } from 'node:cluster';
 import type { Clock } from '../clock/clock.ts';
+import { shareReads } from '../clock/share-reads.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import { type FromProcess, type FromSupervisor, isMessage, NUMBER_VARIABLE } from './messages.ts';
 import { createQuestions } from './questions.ts';
@@ -20,6 +21,8 @@ export interface Supervised {
 
 /** The supervisor waits 2 s for each process. */
 const METRICS_MS = 4_000;
+/** Our own are rendered once in this time. */
+const OWN_METRICS_MS = 1_000;
 const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
 /** What this process has of its supervisor; undefined for a process that runs alone. */
@@ -60,8 +63,11 @@ function shareMetrics(worker: Worker, own: Metrics, clock: Clock): Metrics {
     if (message.says === 'own metrics wanted') void answer(message.request);
   });
 
+  // Each process of the supervisor may ask for all of them.
+  const renderOwn = shareReads(() => own.render(), { clock, ms: OWN_METRICS_MS });
+
   async function answer(request: number): Promise<void> {
-    const { text } = await own.render().catch(() => ({ text: '' }));
+    const { text } = await renderOwn().catch(() => ({ text: '' }));
     void tell(worker, { says: 'own metrics', request, text });
   }
 

@@ -27,6 +27,8 @@ const stored = async () => ({
   version: (await readAccount(world.database, 'default'))?.credentialVersion,
 });
 const isReady = async (connector: RunningConnector) => {
+  // However often it is asked, it is looked up once a second.
+  await world.clock.advance(1_000);
   const { status, body } = await connector.ask('GET', '/readyz', { token: null });
   expect(body).toEqual({ ok: status === 200 });
   return status === 200;

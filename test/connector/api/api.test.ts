@@ -390,6 +390,7 @@ describe('probes', () => {
   it('tell that something is not at hand, and not what', async () => {
     expect(healthAnswer.strict().parse((await get('/readyz')).body)).toEqual({ ok: true });
     running.queues.failing = true;
+    await world.clock.advance(1_000);
     const answer = await get('/readyz');
     running.queues.failing = false;
     expect(answer).toMatchObject({ status: 503, body: { ok: false } });

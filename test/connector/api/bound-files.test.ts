@@ -5,6 +5,7 @@ import express, { type RequestHandler } from 'express';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { answerError } from '../../../src/connector/api/answer-error.ts';
 import { routeOperations } from '../../../src/connector/api/api-router.ts';
+import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
 
 const passOn: RequestHandler = (_request, _response, next) => next();
@@ -26,6 +27,7 @@ beforeEach(async () => {
         },
       },
       {
+        clock: systemClock,
         guard: { authenticate: passOn, allow: () => passOn, release: () => undefined },
         audit: { note: () => undefined, close: () => undefined },
       },

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import express from 'express';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { answerError } from '../../../src/connector/api/answer-error.ts';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import { type ChangesRouter, createChangesRouter } from '../../../src/connector/feed/changes-router.ts';
 import { createFeed, type Feed } from '../../../src/connector/feed/feed.ts';
@@ -30,6 +31,7 @@ beforeEach(async () => {
   changes = createChangesRouter({ feed, clock, allow: () => (_request, _response, next) => next() });
   const app = express();
   app.use(changes.router);
+  app.use(answerError(silentLogger));
   server = await startHttpServer({
     app,
     host: '127.0.0.1',
@@ -220,6 +222,23 @@ describe('GET /v1/changes/stream', () => {
     expect(await bad.json()).toMatchObject({ error: 'invalid_request' });
     expect((await get('/v1/changes/stream?after=1.5')).status).toBe(400);
     expect((await get('/v1/changes/stream?connectionId=%00')).status).toBe(400);
+  });
+
+  it('is refused when there are two hundred already, until one of them ends', async () => {
+    const open = [];
+    for (let count = 0; count < 200; count += 1) open.push(await openStream('/v1/changes/stream'));
+    expect((await get('/v1/changes/stream')).status).toBe(503);
+    open[0]?.abort();
+    await expect
+      .poll(async () => {
+        const [response] = (await once(request(`${server.url}/v1/changes/stream`).end(), 'response')) as [
+          IncomingMessage,
+        ];
+        response.destroy();
+        return response.statusCode;
+      })
+      .toBe(200);
+    for (const stream of open) stream.abort();
   });
 
   it('beats while nothing happens', async () => {

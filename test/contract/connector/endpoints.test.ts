@@ -129,7 +129,7 @@ describe('the endpoints of the connector', () => {
     for (const name of ['receiveWebhook', 'receiveSubscriptionWebhook'] as const) {
       const { errors, answers } = CONNECTOR_ENDPOINTS[name];
       expect(answers.map(({ status }) => status)).toEqual([200]);
-      expect(errors.map((code) => CONNECTOR_ERRORS[code].status)).toEqual([404, 413, 401, 400, 503]);
+      expect(errors.map((code) => CONNECTOR_ERRORS[code].status)).toEqual([404, 413, 408, 401, 400, 503]);
     }
   });
 });

@@ -1,0 +1,211 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { CONNECTOR_ENDPOINTS } from '../../../src/contract/connector/endpoints.ts';
+import type { Database } from '../../../src/runtime/database/database.ts';
+import { exchangeRaw } from '../../support/raw-exchange.ts';
+import { ConnectorWorld, type RunningConnector, TOKEN } from '../support/running-connector.ts';
+
+let world: ConnectorWorld;
+let running: RunningConnector;
+beforeAll(async () => {
+  world = await ConnectorWorld.open();
+  running = await world.start({ hosts: ['crm.example'] });
+});
+afterAll(() => world.close());
+
+interface Asked {
+  readonly host?: string | null;
+  readonly token?: string;
+  readonly method?: string;
+}
+
+/** The status and the whole answer to a request for exactly this path. */
+async function ask(path: string, { host = '127.0.0.1', token, method = 'GET' }: Asked = {}) {
+  const lines = [
+    `${method} ${path} HTTP/${host === null ? '1.0' : '1.1'}`,
+    ...(host === null ? [] : [`Host: ${host}`]),
+    ...(token === undefined ? [] : [`Authorization: Bearer ${token}`]),
+    'Connection: close',
+  ];
+  const { statuses, received } = await exchangeRaw(
+    Number(new URL(running.url).port),
+    `${lines.join('\r\n')}\r\n\r\n`,
+  );
+  return { status: statuses[0], received };
+}
+
+const paths = Object.values(CONNECTOR_ENDPOINTS)
+  .map(({ path }) => path.replaceAll(/\{\w+\}/g, 'x'))
+  .filter((path) => !path.startsWith('/webhooks/') && !path.startsWith('/oauth/'));
+
+describe('an address', () => {
+  it.each([...new Set(paths)])('is exactly what the contract writes: %s', async (path) => {
+    expect((await ask(path, { method: 'PATCH', token: TOKEN })).status).toBe(405);
+    const last = path.split('/').at(-1) ?? '';
+    const others = [
+      path.toUpperCase(),
+      `${path}/`,
+      `/${path}`,
+      path.replace(last, last.charAt(0).toUpperCase() + last.slice(1)),
+      path.replace(last, `%${last.charCodeAt(0).toString(16)}${last.slice(1)}`),
+    ].filter((other) => other !== path && !/\/(?:x|X|%78)(?=\/|$)/.test(other));
+    for (const other of others) {
+      for (const method of ['GET', 'POST', 'DELETE', 'PUT']) {
+        const { status, received } = await ask(other, { method, token: TOKEN });
+        // There another word is the id of an account.
+        const expected = path.startsWith('/v1/accounts/') ? [404, 405] : [404];
+        expect({ other, fits: expected.includes(status ?? 0) }).toEqual({ other, fits: true });
+        expect(received).not.toContain('HELP');
+      }
+    }
+  });
+
+  it('under /v1 is told to nobody without a token', async () => {
+    for (const path of ['/v1/nothing', '/v1/messages', '/v1', '/v1/../metrics']) {
+      expect((await ask(path)).status).toBe(401);
+    }
+  });
+});
+
+describe('the name by which a listener on this machine is asked', () => {
+  it.each(['127.0.0.1', 'localhost:4020', 'LOCALHOST', '[::1]:80', 'crm.example', 'crm.example:443'])(
+    'may be %s',
+    async (host) => {
+      expect((await ask('/healthz', { host })).status).toBe(200);
+    },
+  );
+
+  it.each(['evil.example', 'crm.example.evil', '127.0.0.1.evil.example', '169.254.169.254', 'a b', ''])(
+    'may not be %j',
+    async (host) => {
+      for (const path of ['/healthz', '/readyz', '/v1/messages', '/nothing']) {
+        const { status, received } = await ask(path, { host, token: TOKEN });
+        // What is no name at all is refused before anybody looks at it.
+        expect([400, 403]).toContain(status);
+        if (status === 403) expect(received).toContain('"error":"foreign_host"');
+      }
+    },
+  );
+
+  it('may be left out by a client that is older than the header, as probes of proxies are', async () => {
+    expect((await ask('/healthz', { host: null })).status).toBe(200);
+  });
+
+  it('does not matter to a delivery, whose signature vouches for it', async () => {
+    const { status } = await ask('/webhooks/messaging', { host: 'tunnel.example', method: 'POST' });
+    expect(status).toBe(401);
+  });
+
+  it('does not matter where the listener is public, or a proxy is named', async () => {
+    const open = await world.start();
+    const { statuses } = await exchangeRaw(
+      Number(new URL(open.url).port),
+      'GET /healthz HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n',
+    );
+    expect(statuses).toEqual([200]);
+    await open.stop();
+  });
+});
+
+describe('every answer', () => {
+  it.each([
+    ['/healthz', 200],
+    ['/nothing', 404],
+    ['/v1/messages', 401],
+    ['/metrics', 401],
+  ])('of %s says what it is and that nobody may keep or embed it', async (path, status) => {
+    const answer = await running.ask('GET', path, { token: null });
+    expect(answer.status).toBe(status);
+    expect(answer.headers.get('x-content-type-options')).toBe('nosniff');
+    expect(answer.headers.get('content-type')).toMatch(/; charset=utf-8$/);
+    expect(answer.headers.get('cache-control')).toBe('no-store');
+    expect(answer.headers.get('content-security-policy')).toBe("default-src 'none'; frame-ancestors 'none'");
+  });
+
+  it('to a delivery, too', async () => {
+    for (const answer of [
+      await running.deliver({ event: 'x' }, world.secret),
+      await running.ask('POST', '/webhooks/messaging', { token: null }),
+    ]) {
+      expect(answer.headers.get('x-content-type-options')).toBe('nosniff');
+      expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8');
+    }
+  });
+});
+
+describe('probes and figures', () => {
+  it('are looked up once a second, however many ask', async () => {
+    await world.clock.advance(1_000);
+    const looks = vi.spyOn(running.queues, 'ping');
+    const askAll = () => Promise.all(Array.from({ length: 50 }, () => running.ask('GET', '/readyz')));
+    await askAll();
+    await askAll();
+    expect(looks).toHaveBeenCalledTimes(1);
+    await world.clock.advance(1_000);
+    await askAll();
+    expect(looks).toHaveBeenCalledTimes(2);
+  });
+
+  it('are rendered once a second, and a scrape of the next second sees what is new', async () => {
+    const scrape = async (): Promise<string> => String((await running.ask('GET', '/metrics')).body['text']);
+    await world.clock.advance(1_000);
+    const before = await scrape();
+    await running.ask('POST', '/webhooks/messaging', { token: null });
+    expect(await scrape()).toBe(before);
+    await world.clock.advance(1_000);
+    expect(await scrape()).not.toBe(before);
+  });
+
+  it('say of readiness yes or no and nothing more', async () => {
+    await world.clock.advance(1_000);
+    expect((await running.ask('GET', '/readyz', { token: null })).body).toEqual({ ok: true });
+    running.queues.failing = true;
+    await world.clock.advance(1_000);
+    expect(await running.ask('GET', '/readyz', { token: null })).toMatchObject({
+      status: 503,
+      body: { ok: false },
+    });
+    running.queues.failing = false;
+  });
+});
+
+describe('a database that says nothing', () => {
+  it.each([
+    ['GET', '/v1/messages'],
+    ['GET', '/v1/connections'],
+    ['GET', '/v1/changes'],
+    ['GET', '/v1/changes/stream?after=latest'],
+    ['POST', '/v1/messages'],
+  ])('does not keep a caller waiting for more than eight seconds: %s %s', async (method, path) => {
+    const silent = await world.start({ database: silence(world.openDatabase()), role: 'web' });
+    const body = { connectionId: 'c1', to: '447700900123', text: 'Hello', reference: 'r' };
+    const silenced = Promise.withResolvers<void>();
+    heard = silenced.promise;
+    world.clock.forget();
+    const asked = silent.ask(method, path, method === 'POST' ? { body } : {});
+    await world.clock.timerSet(8_000);
+    await world.clock.advance(8_000);
+    const answer = await asked;
+    silenced.resolve();
+    expect([answer.status, answer.body['error']]).toEqual([503, 'unavailable']);
+    expect(answer.headers.get('retry-after')).toBe('1');
+    await silent.stop();
+  });
+});
+
+let heard: Promise<void> = Promise.resolve();
+
+/** The same database, which does nothing while nobody is heard. */
+function silence(database: Database): Database {
+  const onceHeard = async <T>(work: () => Promise<T>): Promise<T> => {
+    await heard;
+    return await work();
+  };
+  return {
+    query: (text, params, options) => onceHeard(() => database.query(text, params, options)),
+    transaction: (work, options) => onceHeard(() => database.transaction(work, options)),
+    orm: database.orm,
+    ping: (deadlineMs) => onceHeard(() => database.ping(deadlineMs)),
+    health: database.health,
+    close: () => database.close(),
+  };
+}

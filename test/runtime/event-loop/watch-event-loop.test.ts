@@ -1,0 +1,56 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { watchEventLoop } from '../../../src/runtime/event-loop/watch-event-loop.ts';
+import { createLogger } from '../../../src/runtime/logger/logger.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+
+/** A clock whose timers may run late, as they do while some code computes. */
+class HeldClock extends ManualClock {
+  #heldMs = 0;
+
+  override elapsed(): number {
+    return super.elapsed() + this.#heldMs;
+  }
+
+  hold(ms: number): void {
+    this.#heldMs += ms;
+  }
+}
+
+let clock: HeldClock;
+let lines: string[];
+let stop: () => void;
+
+beforeEach(() => {
+  clock = new HeldClock();
+  lines = [];
+  const destination = { write: (line: string) => void lines.push(line) };
+  stop = watchEventLoop({ clock, logger: createLogger({ level: 'warn', name: 'test', destination }) });
+});
+
+describe('a process that does nothing else for a while', () => {
+  it('says so once it goes on, with the time that it took', async () => {
+    await clock.advance(5_000);
+    expect(lines).toEqual([]);
+    clock.hold(20_000);
+    await clock.advance(500);
+    expect(lines).toHaveLength(1);
+    expect(JSON.parse(lines[0] ?? '')).toMatchObject({ level: 'warn', ms: 20_000 });
+    stop();
+  });
+
+  it('says nothing of pauses below a second, and does not repeat itself within a minute', async () => {
+    clock.hold(1_000);
+    await clock.advance(500);
+    expect(lines).toEqual([]);
+    for (let times = 0; times < 10; times += 1) {
+      clock.hold(2_000);
+      await clock.advance(500);
+    }
+    expect(lines).toHaveLength(1);
+    clock.hold(60_000);
+    await clock.advance(500);
+    expect(lines).toHaveLength(2);
+    stop();
+    expect(clock.pending).toBe(0);
+  });
+});
