@@ -114,7 +114,7 @@ describe('a signed delivery that two servers could read differently', () => {
     const { socket, closed } = openRaw(port);
     socket.write(request(event, frame));
     // What is smuggled behind it must not be answered.
-    socket.write('GET /healthz HTTP/1.1\r\nHost: test\r\n\r\n');
+    socket.write('GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n');
     const { statuses, received } = await closed;
     expect(statuses).toEqual([400]);
     expect(received).not.toContain('{"ok":true}');
@@ -130,7 +130,7 @@ describe('a signed delivery that two servers could read differently', () => {
       port,
       request(plain, length),
       request(inChunks, chunks),
-      'GET /healthz HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n',
+      'GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n',
     );
     expect(statuses).toEqual([200, 200, 200]);
     expect([await stored(plain), await stored(inChunks)]).toEqual([true, true]);
