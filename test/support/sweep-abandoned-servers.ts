@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isRunning, parseIdentity } from '../../src/runtime/database/embedded/process-identity.ts';
@@ -28,7 +29,17 @@ async function sweep(folder: string): Promise<void> {
   const temporary = join(folder, 'tmp');
   for (const name of await readdir(temporary).catch(() => []))
     if (name.startsWith(OWN_POSTGRES_PREFIX)) await endServer(join(temporary, name, 'postgres'));
-  await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });
+  await unmountWithin(folder);
+  await rm(folder, { recursive: true, force: true });
+}
+
+/** Unmounts the small disks that a killed test left behind: a folder that holds one cannot be removed. */
+async function unmountWithin(folder: string): Promise<void> {
+  const mounts = await readFile('/proc/self/mounts', 'utf8').catch(() => '');
+  for (const line of mounts.split('\n')) {
+    const place = line.split(' ')[1];
+    if (place?.startsWith(`${folder}/`)) spawnSync('umount', ['-l', place]);
+  }
 }
 
 /** Ends the server whose control files lie in `home`, whoever uses it. */
