@@ -169,7 +169,7 @@ describe('npm run connector, asked wrongly', () => {
       SERVICE_AUTH_URL: 'http://auth.example',
     };
     const read = () => connectorOptions(plain, () => undefined);
-    expect(read).toThrow('SERVICE_AUTH_URL: is plain http');
+    expect(read).toThrow("SERVICE_AUTH_URL: found 'http://auth.example'");
     expect(read).not.toThrow('SERVICE_API_KEY');
   });
 

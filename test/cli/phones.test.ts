@@ -184,7 +184,7 @@ describe('a connector that is killed between a create call and its answer', () =
       const options = {
         databaseUrl: database.url,
         port: await findFreePort(),
-        apiToken: 'token-of-a-test',
+        apiToken: 'token-of-this-test-alone',
         sealingKey: generateSealingKey(),
         env: { SERVICE_BASE_URL: baseUrl, SERVICE_API_KEY: apiKey },
       };
@@ -207,7 +207,7 @@ describe('a connector that is killed between a create call and its answer', () =
       const ask = (): Promise<Response> =>
         fetch(`${first.url}/v1/connections`, {
           method: 'POST',
-          headers: { authorization: 'Bearer token-of-a-test', 'idempotency-key': 'crm-1' },
+          headers: { authorization: 'Bearer token-of-this-test-alone', 'idempotency-key': 'crm-1' },
         });
       const asked = ask().then(
         ({ status }) => status,
@@ -224,7 +224,7 @@ describe('a connector that is killed between a create call and its answer', () =
       expect([200, 201]).toContain(again.status);
       const { connection } = (await again.json()) as CreatedConnectorConnection;
       expect(await total()).toBe(before + 1);
-      const told = createCaller(second.url, 'token-of-a-test');
+      const told = createCaller(second.url, 'token-of-this-test-alone');
       await expect
         .poll(async () => (await told<{ changes: { connectionId: string }[] }>('GET', '/v1/changes')).changes)
         .toContainEqual(expect.objectContaining({ connectionId: connection.id }));
