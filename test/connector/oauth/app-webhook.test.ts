@@ -220,6 +220,12 @@ describe('the doctor', () => {
       `insert into connector.receiver_tallies values ($1, $2, 'wrong_signature', 1, $1, 0, 0, 0)`,
       [now, subscription],
     );
+    // Something that was due did not come, and polling brought it.
+    await database.query(
+      `insert into connector.repair_totals (connection_id, account_id, messages, statuses, last_at)
+       values ('c1', $1, 1, 0, $2)`,
+      [id, now],
+    );
     const refused = finding(await examineAccount(id), 'signatures');
     expect(refused).toMatchObject({ verdict: 'problem', says: expect.stringContaining('another secret') });
     expect(refused?.advice[0]).toContain('into SERVICE_CLIENT_WEBHOOK_SECRET');
