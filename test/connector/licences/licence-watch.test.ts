@@ -38,6 +38,8 @@ const read = async (id: string) =>
 
 /** Values of a metric by their labels, without those that are 0. */
 async function gauge(name: string): Promise<Record<string, number>> {
+  // Metrics are rendered at most once a second.
+  await world.clock.advance(1_000);
   const { body } = await running.ask('GET', '/metrics');
   const lines = String(body['text']).matchAll(new RegExp(`^${name}\\{(.*)\\} (\\d+)$`, 'gm'));
   return Object.fromEntries(
@@ -85,12 +87,12 @@ describe('a connection', () => {
     connection.licenseValid = false;
     await poll();
     await poll();
-    expect(await told()).toEqual([['c1', ['visible']]]);
+    expect(await told()).toEqual([['c1', ['licenseValid', 'visible']]]);
     expect(await gauge('connector_connections')).toEqual({ 'account="default",health="hidden"': 1 });
     connection.licenseValid = true;
     await poll();
     await poll();
-    expect(await told()).toEqual([['c1', ['visible']]]);
+    expect(await told()).toEqual([['c1', ['licenseValid', 'visible']]]);
   });
 
   it('whose recovery an event told before the poll is told once: `connected` and `open` are one status', async () => {

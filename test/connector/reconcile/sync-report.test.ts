@@ -100,7 +100,7 @@ describe('the state of an account', () => {
         startedAt: new Date(good + MINUTE).toISOString(),
         ok: false,
         error: 'internal_error',
-        notBefore: new Date(good + MINUTE + 15_000).toISOString(),
+        notBefore: new Date(good + MINUTE + 2_000).toISOString(),
       },
       lastGoodPollAt: new Date(good).toISOString(),
     });

@@ -187,7 +187,7 @@ describe('an OAuth credential on the REST API', () => {
         const { status, body } = await service.api(token, 'GET', `/messages?connectionId=${id}`);
         expect([status, body]).toEqual([200, { messages: [], nextCursor: null, hasMore: false }]);
       }
-      expect([...refusals]).toEqual(['404 {"error":"not_found"}']);
+      expect([...refusals]).toEqual(['404 {"error":"not_found"}\n']);
       const { body: page } = await service.api(token, 'GET', '/messages');
       expect(page.messages.map(({ connectionId }: Json) => connectionId)).toEqual([granted]);
       expect(await listed(key)).toEqual([...connectionIds].sort());
