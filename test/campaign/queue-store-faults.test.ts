@@ -25,14 +25,15 @@ test.skipIf(REDIS_MISSING !== undefined)(title, { timeout: 120_000 }, async () =
 
   const seen: number[] = [];
   await campaign.underLoad(SEED, PACE, async () => {
+    // Readiness is looked up at most once a second.
     proxy.freeze();
-    seen.push(await ready());
     await systemClock.sleep(FAULT_MS);
+    seen.push(await ready());
     proxy.thaw();
     await proxy.refuse();
     proxy.cut();
-    seen.push(await ready());
     await systemClock.sleep(FAULT_MS);
+    seen.push(await ready());
     await proxy.accept();
   });
   expect(seen).toEqual([503, 503]);

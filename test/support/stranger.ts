@@ -10,7 +10,7 @@ const { kind, port, count, from, token }: Strangers = JSON.parse(process.argv[2]
 process.stdin.once('end', () => process.exit()).resume();
 
 const MIB = 1024 * 1024;
-const HOST = 'Host: connector.example\r\n';
+const HOST = 'Host: localhost\r\n';
 const WEBHOOK = `POST /webhooks/messaging HTTP/1.1\r\n${HOST}`;
 const DRIP_MS = 500;
 const ADDRESSES = 200;
