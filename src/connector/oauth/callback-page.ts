@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { html } from '../../runtime/page/page.ts';
 import { type ConsentEnd, type FinishedConsent, OTHER_NUMBERS } from './consents.ts';
 
 const STYLE = `body{font:16px/1.5 system-ui,sans-serif;max-width:34rem;margin:12vh auto;padding:0 1.25rem;color:#1b1b1b;background:#fff}
@@ -38,11 +39,16 @@ interface Text {
  */
 export function pageOf({ end, returnUrl }: FinishedConsent): CallbackPage {
   const { status, title, says, code } = textOf(end);
-  const named = code === undefined ? '' : `\n<p><code>${code}</code></p>`;
+  // A code may be the service's own word.
+  const named =
+    code === undefined
+      ? ''
+      : html`
+<p><code>${code}</code></p>`.text;
   const onward = returnUrl === null ? null : attribute(returnTo(returnUrl, end));
   const refresh = onward === null ? '' : `\n<meta http-equiv="refresh" content="0; url=${onward}">`;
   const link = onward === null ? '' : `\n<p><a href="${onward}">Continue</a></p>`;
-  const html = `<!doctype html>
+  const page = `<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${title}</title><style>${STYLE}</style>${refresh}</head>
@@ -52,7 +58,7 @@ export function pageOf({ end, returnUrl }: FinishedConsent): CallbackPage {
 </main></body>
 </html>
 `;
-  return { status, html };
+  return { status, html: page };
 }
 
 /** The page when our own store or the way to it fails. */
