@@ -91,19 +91,21 @@ test('strangers cost the sender no delivery, and the process no memory that it d
     });
   }
   let left = await memory();
-  await campaign.underLoad(KINDS.length + 2, PACE, async () => {
-    for (let passed = 0; passed < RELEASE_MS && WHOLE && left - idle >= KEPT_MIB; passed += SAMPLE_MS) {
-      await systemClock.sleep(SAMPLE_MS);
-      left = await memory();
-    }
-  });
+  if (WHOLE) {
+    await campaign.underLoad(KINDS.length + 2, PACE, async () => {
+      for (let passed = 0; passed < RELEASE_MS && left - idle >= KEPT_MIB; passed += SAMPLE_MS) {
+        await systemClock.sleep(SAMPLE_MS);
+        left = await memory();
+      }
+    });
+  }
   printTable(rows);
   printTable([{ idleMiB: idle, leftMiB: left }]);
   for (const { strangers, sent, accepted, peakMiB } of rows) {
     expect.soft({ strangers, accepted }).toEqual({ strangers, accepted: sent });
     expect.soft(peakMiB - idle, strangers).toBeLessThan(TAKEN_MIB);
   }
-  // How soon an allocator gives memory back depends on what else runs, so the short form only judges how much is taken.
+  // Not always true: after forged bodies some runs still hold 190 to 220 MiB for half a minute. The cause is not known.
   if (WHOLE) expect(left - idle).toBeLessThan(KEPT_MIB);
   await campaign.catchUp();
   expect(await campaign.findViolations()).toEqual([]);
