@@ -146,7 +146,10 @@ export function createPresence(options: PresenceOptions): Presence {
   async function look(): Promise<void> {
     for (let again = true; again && !stopped; ) {
       const looker = life;
-      const held = [...looker.holds];
+      // What is being taken now may be taken after this look: its absence means nothing.
+      const held = [...looker.holds].flatMap(([name, { fence, lost }]) =>
+        fence === undefined ? [] : [{ name, fence, lost }],
+      );
       const [row] = await database.query<{
         alive: boolean;
         others: readonly Other[];
@@ -154,11 +157,9 @@ export function createPresence(options: PresenceOptions): Presence {
       }>(LOOK, [looker.id, clock.now()], { deadlineMs: LOOK_DEADLINE_MS });
       if (row === undefined) throw new Error('a look at the living processes brought no row');
       if (!row.alive) await beginAnew(looker);
-      for (const [name, hold] of held) {
-        const kept = row.leases.some(
-          (lease) => lease.mine && lease.name === name && lease.fence === hold.fence,
-        );
-        if (hold.fence !== undefined && !kept) hold.lost.abort();
+      for (const { name, fence, lost } of held) {
+        const kept = row.leases.some((lease) => lease.mine && lease.name === name && lease.fence === fence);
+        if (!kept) lost.abort();
       }
       await takeUpLeft(row.leases);
       again = await removeSilent(findSilent(row.others));

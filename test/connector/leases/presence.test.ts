@@ -32,6 +32,10 @@ class TestProcess {
   failing: RegExp | null = null;
   /** Statements that begin so take effect, and their answer is lost. */
   losing: RegExp | null = null;
+  /** No lease is taken before this resolves. */
+  taking: Promise<unknown> = Promise.resolve();
+  /** The answer to a look is under way until this resolves. */
+  lookAnswered: Promise<unknown> = Promise.resolve();
   readonly left: string[] = [];
   returns = 0;
 
@@ -41,7 +45,9 @@ class TestProcess {
       query: {
         value: async (text: string, params: unknown[]) => {
           if (this.failing?.test(text.trim())) throw new Error('the database is away');
+          if (/^INSERT INTO connector.leases/.test(text.trim())) await this.taking;
           const rows = await database.query(text, params);
+          if (/^WITH beaten/.test(text.trim())) await this.lookAnswered;
           if (this.losing?.test(text.trim())) throw new Error('the answer was lost');
           return rows;
         },
@@ -108,6 +114,14 @@ async function pass(ms: number, ...processes: TestProcess[]): Promise<void> {
   }
 }
 
+async function readBeats(id: string): Promise<number | undefined> {
+  const [row] = await database.query<{ beats: number }>(
+    'select beats from connector.processes where id = $1',
+    [id],
+  );
+  return row?.beats;
+}
+
 /** Whether a write under this lease takes effect. */
 async function isWritten({ name, fence }: Lease): Promise<boolean> {
   return (await database.query(heldLease('$1', '$2'), [name, fence])).length > 0;
@@ -160,6 +174,23 @@ describe('a lease', () => {
     await database.query('delete from connector.leases');
     await pass(LOOK, a);
     expect(held.signal.aborted).toBe(true);
+    await held.letGo();
+  });
+
+  it('is kept when it is taken while the answer to a look is under way', async () => {
+    const a = (await start()).takes('work');
+    const [taking, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    a.taking = taking.promise;
+    a.lookAnswered = answered.promise;
+    const holding = a.hold('work:1');
+    const looked = a.presence.look();
+    await expect.poll(() => readBeats(a.presence.id)).toBe(2);
+    taking.resolve();
+    const held = await holding;
+    answered.resolve();
+    await looked;
+    expect(held.signal.aborted).toBe(false);
+    expect(a.left).toEqual([]);
     await held.letGo();
   });
 
