@@ -4,7 +4,7 @@ import type { EndpointDefinition } from '../../contract/endpoint.ts';
 import { buildConnectorOpenApi } from '../../contract/openapi.ts';
 import { LIMITS } from '../../contract/service/limits.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
-import { Deadline } from '../../runtime/clock/deadline.ts';
+import { within } from '../../runtime/clock/deadline.ts';
 import { strictRouter } from '../../runtime/http-server/strict-router.ts';
 import type { Audit, AuditEvent } from '../audit.ts';
 import { ApiError } from './api-error.ts';
@@ -112,8 +112,7 @@ function handlerOf(
       endpoint.query === undefined ? undefined : readInput(endpoint.query, request.query, 'query');
     const body = readBody(endpoint, request);
     const call = { id, query, body, header: (name: string) => request.get(name) };
-    const deadline = new Deadline(clock, answerMs);
-    const answer = await deadline.within(operation(call, callerOf(response))).finally(() => deadline.done());
+    const answer = await within(clock, answerMs, operation(call, callerOf(response)));
     if (!(answer instanceof OtherAnswer)) response.status(status).json(answer);
     else response.status(answer.status).set(answer.headers).json(answer.body);
   };

@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import { type ChangeList, listChangesQuery, streamChangesQuery } from '../../contract/connector/changes.ts';
 import { CONNECTOR_ERRORS } from '../../contract/connector/errors.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
-import { Deadline } from '../../runtime/clock/deadline.ts';
+import { within } from '../../runtime/clock/deadline.ts';
 import { strictRouter } from '../../runtime/http-server/strict-router.ts';
 import { ApiError } from '../api/api-error.ts';
 import { readInput } from '../api/read-input.ts';
@@ -36,10 +36,7 @@ const LAST_EVENT_ID = /^\d{1,15}$/;
 export function createChangesRouter({ feed, clock, allow }: ChangesRouterOptions): ChangesRouter {
   const ending = new AbortController();
   let streams = 0;
-  const inTime = async <T>(work: () => Promise<T>): Promise<T> => {
-    const deadline = new Deadline(clock, ANSWER_MS);
-    return await deadline.within(work()).finally(() => deadline.done());
-  };
+  const inTime = <T>(work: () => Promise<T>): Promise<T> => within(clock, ANSWER_MS, work());
   const router = strictRouter();
 
   router.get('/v1/changes', allow('listChanges'), async (request, response) => {

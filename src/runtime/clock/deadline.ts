@@ -20,11 +20,11 @@ export class Deadline {
   readonly #stopTimer: () => void;
   #passed = false;
 
-  /** Begins now and passes in `ms` milliseconds. */
-  constructor(clock: Clock, ms: number) {
+  /** Begins now and passes in `ms` milliseconds. Its timer keeps the process alive if `keepAlive` is true. */
+  constructor(clock: Clock, ms: number, options?: { readonly keepAlive?: boolean }) {
     this.#clock = clock;
     this.#endsAt = clock.elapsed() + ms;
-    this.#stopTimer = clock.after(ms, () => this.pass());
+    this.#stopTimer = clock.after(ms, () => this.pass(), options);
   }
 
   /** Milliseconds until it passes; 0 afterwards. */
@@ -80,5 +80,21 @@ export class Deadline {
       );
       this.onPass(giveUp);
     });
+  }
+}
+
+/**
+ * Settles as `work` does, or rejects with what `late` makes once `ms` milliseconds have passed: a `DeadlinePassed`,
+ * unless told. For work that shares its time with nothing else. Until then it keeps the process alive. What `work` does
+ * later goes unheard.
+ */
+export async function within<T>(clock: Clock, ms: number, work: Promise<T>, late?: () => Error): Promise<T> {
+  const deadline = new Deadline(clock, ms, { keepAlive: true });
+  try {
+    return await deadline.within(work);
+  } catch (error) {
+    throw error instanceof DeadlinePassed && late !== undefined ? late() : error;
+  } finally {
+    deadline.done();
   }
 }

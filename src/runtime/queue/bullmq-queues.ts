@@ -1,13 +1,13 @@
 import type { JobsOptions } from 'bullmq';
 import type { Clock } from '../clock/clock.ts';
+import { within } from '../clock/deadline.ts';
 import type { Logger } from '../logger/logger.ts';
 import { writeSchedule } from './jittered-repeat.ts';
 import { checkJobData, escapeColons, storedName } from './job-names.ts';
 import { type JobQueue, type QueueStore, WAKE_OPTIONS } from './queue-store.ts';
-import { type JobData, type Queues, QueueUnavailable } from './queues.ts';
+import { type JobData, noAnswer, type Queues, QueueUnavailable } from './queues.ts';
 import { type RunningWorker, runWorker } from './running-worker.ts';
 import { createSchedules } from './schedules.ts';
-import { withinDeadline } from './within-deadline.ts';
 
 interface BullmqOptions {
   readonly store: QueueStore;
@@ -94,7 +94,7 @@ export function createBullmqQueues(options: BullmqOptions): Queues {
   async function call<T>(what: string, work: () => Promise<T>): Promise<T> {
     if (closing !== undefined) throw new QueueUnavailable(`${what}: the queues are closed`);
     try {
-      return await withinDeadline(clock, options.deadlineMs, what, work());
+      return await within(clock, options.deadlineMs, work(), noAnswer(what, options.deadlineMs));
     } catch (error) {
       if (error instanceof QueueUnavailable) throw error;
       throw new QueueUnavailable(`${what}: the store of the queues failed`, { cause: error });
@@ -117,7 +117,8 @@ export function createBullmqQueues(options: BullmqOptions): Queues {
     cancelRepair();
     await Promise.all(workers.map((worker) => worker.close(options.graceMs, HARD_STOP_MS)));
     for (const part of [cache, store]) {
-      await withinDeadline(clock, HARD_STOP_MS, 'closing the queues', part.close()).catch(onError);
+      const late = noAnswer('closing the queues', HARD_STOP_MS);
+      await within(clock, HARD_STOP_MS, part.close(), late).catch(onError);
     }
   }
 

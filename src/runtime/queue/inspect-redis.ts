@@ -1,7 +1,7 @@
 import { Cluster } from 'ioredis';
 import type { Clock } from '../clock/clock.ts';
+import { within } from '../clock/deadline.ts';
 import { connectRedis, readRedisNodes } from './redis-connection.ts';
-import { withinDeadline } from './within-deadline.ts';
 
 const DEADLINE_MS = 5_000;
 
@@ -38,7 +38,7 @@ export async function inspectRedis(redisUrl: string, clock: Clock): Promise<Insp
     return await Promise.all(servers.map(async (server) => readState(await server.info(), redis.hosts)));
   };
   try {
-    const servers = await withinDeadline(clock, DEADLINE_MS, 'asking Redis', ask());
+    const servers = await within(clock, DEADLINE_MS, ask());
     return { kind: 'answered', servers };
   } catch (error) {
     const late = Object.assign(new Error('no answer in time', { cause: error }), { code: 'deadline' });

@@ -52,3 +52,8 @@ export class QueueUnavailable extends Error {
   override readonly name = 'QueueUnavailable';
   readonly code = 'queue_unavailable';
 }
+
+/** Makes what a call rejects with that was not answered in time. `what` names the call in the message. */
+export function noAnswer(what: string, ms: number): () => QueueUnavailable {
+  return () => new QueueUnavailable(`${what}: no answer in ${ms} ms`);
+}

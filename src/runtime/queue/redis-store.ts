@@ -1,9 +1,10 @@
 import { Queue, Worker } from 'bullmq';
 import type { Cluster, Redis } from 'ioredis';
 import type { Clock } from '../clock/clock.ts';
+import { within } from '../clock/deadline.ts';
 import { QUEUE_OPTIONS, type QueueStore, WORKER_OPTIONS } from './queue-store.ts';
+import { noAnswer } from './queues.ts';
 import { connectRedis, readRedisNodes, requireNoEviction } from './redis-connection.ts';
-import { withinDeadline } from './within-deadline.ts';
 
 const START_DEADLINE_MS = 10_000;
 
@@ -39,7 +40,8 @@ export async function openRedisStore(options: {
     await requireNoEviction(producer, redis);
   };
   try {
-    await withinDeadline(clock, START_DEADLINE_MS, `Redis at ${redis.hosts} (REDIS_URL)`, prepare());
+    const late = noAnswer(`Redis at ${redis.hosts} (REDIS_URL)`, START_DEADLINE_MS);
+    await within(clock, START_DEADLINE_MS, prepare(), late);
   } catch (error) {
     await close();
     throw error;

@@ -1,4 +1,5 @@
 import type { Clock } from '../clock/clock.ts';
+import { within } from '../clock/deadline.ts';
 import type { Logger } from '../logger/logger.ts';
 
 /** How a process ended: its exit code, or the signal that ended it. */
@@ -116,7 +117,8 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
     alive.add(launched);
     starting.add(launched);
     void launched.ended.then(() => alive.delete(launched));
-    const end = await withinMs(READY_MS, Promise.race([launched.ready, launched.ended]), 'late');
+    const ready = Promise.race([launched.ready, launched.ended]);
+    const end = await within(clock, READY_MS, ready).catch(() => 'late' as const);
     if (end === undefined) {
       starting.delete(launched);
       return launched;
@@ -127,12 +129,6 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
     const trouble = launched.trouble();
     const reason = trouble === undefined ? '' : `: ${trouble}`;
     throw new ProcessNotReady(`process ${slot.number} ${why} before it was ready${reason}`);
-  }
-
-  async function withinMs<T, const Late>(ms: number, work: Promise<T>, late: Late): Promise<T | Late> {
-    const timeUp = Promise.withResolvers<Late>();
-    const cancel = clock.after(ms, () => timeUp.resolve(late), { keepAlive: true });
-    return await Promise.race([work, timeUp.promise]).finally(cancel);
   }
 
   function adopt(slot: Slot, next: SupervisedProcess): void {
@@ -187,7 +183,7 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
 
   async function end(old: SupervisedProcess): Promise<ProcessEnd> {
     old.drain();
-    const how = await withinMs(options.drainMs, old.ended, undefined);
+    const how = await within(clock, options.drainMs, old.ended).catch(() => undefined);
     if (how !== undefined) return how;
     logger.error(
       { pid: old.pid, deadlineMs: options.drainMs },

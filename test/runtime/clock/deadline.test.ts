@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { Deadline } from '../../../src/runtime/clock/deadline.ts';
+import { Deadline, within } from '../../../src/runtime/clock/deadline.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
 let clock: ManualClock;
@@ -50,5 +50,28 @@ describe('a deadline', () => {
     await deadline.within(Promise.resolve(), 200);
     deadline.done();
     expect(clock.pending).toBe(0);
+  });
+});
+
+describe('work with an amount of time of its own', () => {
+  it('is waited for until then, and holds no timer afterwards', async () => {
+    const first = within(
+      clock,
+      1_000,
+      clock.sleep(999).then(() => 'in time'),
+    );
+    await clock.advance(999);
+    expect(await first).toBe('in time');
+    await expect(within(clock, 1_000, Promise.reject(new Error('its own')))).rejects.toThrow('its own');
+    const second = within(clock, 1_000, never).catch(nameOf);
+    await clock.advance(1_000);
+    expect(await second).toBe('DeadlinePassed');
+    expect(clock.pending).toBe(0);
+  });
+
+  it('is given up in the words of whoever waits', async () => {
+    const waiting = within(clock, 1_000, never, () => new RangeError('too late')).catch(nameOf);
+    await clock.advance(1_000);
+    expect(await waiting).toBe('RangeError');
   });
 });
