@@ -1,11 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonSchema, OpenApiDocument } from '../../src/contract/openapi/document.ts';
-import { buildSandboxOpenApi, buildServiceOpenApi } from '../../src/contract/openapi.ts';
+import {
+  buildConnectorOpenApi,
+  buildSandboxOpenApi,
+  buildServiceOpenApi,
+} from '../../src/contract/openapi.ts';
 import { FAULT_ACTIONS } from '../../src/contract/sandbox/faults.ts';
 import { SERVICE_ENDPOINTS } from '../../src/contract/service/endpoints.ts';
 
 const serverUrl = 'https://api.example/api/v1';
 const service = buildServiceOpenApi({ serverUrl });
+const connector = buildConnectorOpenApi({ serverUrl });
 const sandbox = buildSandboxOpenApi({ serverUrl });
 
 const isText = (value: unknown): boolean => typeof value === 'string' && value.trim() !== '';
@@ -35,6 +40,7 @@ function undescribed(document: OpenApiDocument, schema: JsonSchema, path: string
 
 describe.each([
   ['service', service],
+  ['connector', connector],
   ['sandbox', sandbox],
 ])('the document of the %s', (_name, document) => {
   const operations = [document.paths, document.webhooks ?? {}].flatMap((paths) =>
@@ -69,6 +75,40 @@ describe.each([
     );
     expect([...named, ...inline]).toEqual([]);
   });
+});
+
+/** The values of a field that its descriptions do not name, at any depth; `told` is what is said of the whole. */
+function unnamedValues(document: OpenApiDocument, schema: JsonSchema, path: string, told = ''): string[] {
+  const named = document.components.schemas[schema.$ref?.split('/').at(-1) ?? ''];
+  const texts = [told, schema.description, named?.description].filter(isText).join(' ');
+  const values: readonly unknown[] = [...(schema.enum ?? []), ...(named?.enum ?? [])];
+  return [
+    ...values.filter((value) => !texts.includes(`\`${value}\``)).map((value) => `${path} ${value}`),
+    ...within(schema).flatMap((each) => unnamedValues(document, each, path, texts)),
+    ...Object.entries(schema.properties ?? {}).flatMap(([name, field]) =>
+      typeof field === 'object' ? unnamedValues(document, field, `${path}.${name}`, told) : [],
+    ),
+  ];
+}
+
+it('the document of the connector says what each value means of a field that has few', () => {
+  const named = Object.entries(connector.components.schemas).flatMap(([name, schema]) =>
+    unnamedValues(connector, schema, name),
+  );
+  const ofOperations = Object.entries(connector.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).flatMap(([method, { parameters = [], responses }]) => [
+      ...parameters.flatMap(({ name, description, schema }) =>
+        unnamedValues(connector, schema, `${method} ${path} ${name}`, description),
+      ),
+      // The codes of a refusal are explained where the answer is.
+      ...Object.entries(responses).flatMap(([status, { description, content = {} }]) =>
+        Object.values(content).flatMap(({ schema = {} }) =>
+          unnamedValues(connector, schema, `${method} ${path} ${status}`, description),
+        ),
+      ),
+    ]),
+  );
+  expect([...named, ...ofOperations]).toEqual([]);
 });
 
 it('the document of the sandbox says what each action of a fault does', () => {

@@ -42,8 +42,10 @@ export async function removeAccount(
       await tx.query(`delete from connector.${table} where account_id = $1`, [accountId]);
     }
     await tx.query(
-      `update connector.connections set listed_at = null, visible = false, version = version + 1, updated_at = $2
-       where account_id = $1`,
+      `update connector.connections
+          set listed_at = null, visible = false, license_valid = nullif(license_valid, true), license_notice = null,
+              version = version + 1, updated_at = $2
+        where account_id = $1`,
       [accountId, now],
     );
     return { sealedRefreshToken: grant?.sealed ?? null };

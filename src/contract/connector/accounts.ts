@@ -1,41 +1,43 @@
 import { z } from 'zod';
+import { account } from '../service/account.ts';
 import { dateTime, identifier } from '../service/fields.ts';
 import { scope } from '../service/scopes.ts';
-import { accountId, listOf } from './lists.ts';
+import { accountId, chosenAccount, listOf } from './lists.ts';
 
 export const ACCOUNT_KINDS = ['api_key', 'oauth'] as const;
-const accountKind = z.enum(ACCOUNT_KINDS);
+const accountKind = z
+  .enum(ACCOUNT_KINDS)
+  .describe(
+    '`api_key`: an API key of the service. `oauth`: the grant of a customer of the OAuth app that the connector is.',
+  );
 export type AccountKind = z.infer<typeof accountKind>;
 
-/**
- * `active`; `webhook_only` (no credential, only receives); `credential_refused` (waits for another key);
- * `reauth_required` (waits for a new consent).
- */
+/** Whether the service is called for an account. */
 export const ACCOUNT_STATES = ['active', 'webhook_only', 'credential_refused', 'reauth_required'] as const;
-const accountState = z.enum(ACCOUNT_STATES);
+const accountState = z
+  .enum(ACCOUNT_STATES)
+  .describe(
+    '`active`: in use. `webhook_only`: there is no credential, so it only receives webhooks. `credential_refused`: the service refuses the API key; polls and sends wait for another one. `reauth_required`: the grant has ended; they wait for a new consent.',
+  );
 export type AccountState = z.infer<typeof accountState>;
-
-const count = z.int().min(0);
 
 /** What the service's `GET /account` told last. */
 const accountQuota = z.object({
-  readAt: dateTime,
-  slots: z.object({
-    total: count,
-    used: count,
-    available: count,
-    nextExpiry: dateTime.nullable().describe('Renew before this date; null while no number has paired.'),
-  }),
-  connections: z.object({ total: count, connected: count, needsReconnect: count }),
+  readAt: dateTime.describe('When the service told these figures.'),
+  slots: account.shape.slots,
+  connections: account.shape.connections,
 });
 
 /** A valid licence that ends within seven days. */
-const endingLicense = z.object({ connectionId: identifier, licenseExpires: dateTime });
+const endingLicense = z.object({
+  connectionId: identifier.describe('The connection that loses its licence.'),
+  licenseExpires: dateTime.describe('End of the licence, as the service told it last.'),
+});
 
 /** A grant that has ended. Polls and sends of its account wait. */
 const reauth = z.object({
-  since: dateTime,
-  reason: z.string().describe('Code of the authorization server.'),
+  since: dateTime.describe('When the connector learned that the grant had ended.'),
+  reason: z.string().describe('Code of the authorization server, such as `invalid_grant`.'),
   startAt: z
     .string()
     .describe('Where `{"accountId": …}` is posted to: the answer has the address for the customer.'),
@@ -43,25 +45,38 @@ const reauth = z.object({
 
 /** A credential of a service that this connector integrates. The credential itself is never shown. */
 export const connectorAccount = z.object({
-  id: accountId,
+  id: accountId.describe(
+    'Given by the connector. The account that the environment names keeps its id when its API key changes.',
+  ),
   kind: accountKind,
-  label: z.string().nullable().describe("The CRM's own name of it."),
+  label: z
+    .string()
+    .nullable()
+    .describe("The CRM's own name of it, from `POST /v1/accounts/oauth`; null: none was given."),
   baseUrl: z.string().nullable().describe('`{base_url}` of the service; null when it is never called.'),
   state: accountState,
   reauth: reauth.nullable().describe('Why and since when the customer must consent again; null: need not.'),
-  subscriptionId: identifier,
+  subscriptionId: identifier.describe(
+    'Id of its webhook subscription, as in `webhookPath`. All grants of an OAuth app share one.',
+  ),
   webhookPath: z.string().describe('Path of its webhook at this connector.'),
   webhookUrl: z
     .string()
     .nullable()
     .describe('Registered at the service by this connector; null: none, as for every grant of an OAuth app.'),
-  webhookRegisteredAt: dateTime.nullable(),
+  webhookRegisteredAt: dateTime
+    .nullable()
+    .describe('When `webhookUrl` was registered; null when `webhookUrl` is.'),
   secretInDoubt: z
     .boolean()
     .describe('Its signing secret is being replaced, and nobody knows yet which holds.'),
-  quota: accountQuota.nullable().describe('Null until it was read; read every few minutes.'),
-  endingLicenses: z.array(endingLicense).describe('The soonest first, 100 at most.'),
-  createdAt: dateTime,
+  quota: accountQuota
+    .nullable()
+    .describe("The figures of the service's `GET /account`, read every few minutes; null until then."),
+  endingLicenses: z
+    .array(endingLicense)
+    .describe('Valid licences that end within seven days, the soonest first, 100 at most.'),
+  createdAt: dateTime.describe('When it was added to the connector.'),
 });
 export type ConnectorAccount = z.infer<typeof connectorAccount>;
 
@@ -73,11 +88,13 @@ export const addAccountRequest = z.strictObject({
   baseUrl: z
     .url({ protocol: /^https?$/ })
     .max(2048)
-    .regex(/^[^@?#]*$/, 'must hold no credentials, query or fragment'),
+    .regex(/^[^@?#]*$/, 'must hold no credentials, query or fragment')
+    .describe('`{base_url}` of the service, with `/api/v1`. https, unless it is on this machine.'),
   apiKey: z
     .string()
     .max(4096)
-    .regex(/^[\x21-\x7e]+$/, 'must be printable ASCII characters without spaces'),
+    .regex(/^[\x21-\x7e]+$/, 'must be printable ASCII characters without spaces')
+    .describe('An API key of the service. It is tried first, kept sealed, and never shown again.'),
 });
 export type AddAccountRequest = z.infer<typeof addAccountRequest>;
 
@@ -93,8 +110,17 @@ export const startGrantRequest = z.strictObject({
     .optional()
     .describe('An account that gets a new grant in place of its own; absent: a new account.'),
   label: z.string().min(1).max(200).optional().describe("The CRM's own name of the account."),
-  scopes: z.array(scope).min(1).optional(),
-  connectionIds: z.array(listedId).min(1).max(500).optional(),
+  scopes: z
+    .array(scope.describe('`messaging.read`, `messaging.send`, `messaging.events` or `messaging.manage`.'))
+    .min(1)
+    .optional()
+    .describe('The scopes to ask for; absent: the customer chooses among all. Fewer may be granted.'),
+  connectionIds: z
+    .array(listedId)
+    .min(1)
+    .max(500)
+    .optional()
+    .describe('The connections to ask for; absent: the customer chooses among all of the workspace.'),
   returnUrl: z
     .url({ protocol: /^https?$/ })
     .max(2048)
@@ -116,14 +142,21 @@ export type StartedGrant = z.infer<typeof startedGrant>;
 
 /** Body of `POST /v1/webhook/rotate`; `compromised` ends the old secret at once. */
 export const rotateSecretRequest = z.strictObject({
-  compromised: z.boolean().optional(),
-  accountId: accountId.optional(),
+  compromised: z
+    .boolean()
+    .optional()
+    .describe(
+      'True: somebody else knows the old secret, so it ends at once and deliveries under way are refused. Absent or false: it holds for them still.',
+    ),
+  accountId: chosenAccount,
 });
 export type RotateSecretRequest = z.infer<typeof rotateSecretRequest>;
 
 /** Answer of `POST /v1/webhook/rotate`. */
 export const rotatedSecret = z.object({
-  rotatedAt: dateTime,
-  previousAcceptedUntil: dateTime.nullable().describe('Until then deliveries signed before are taken.'),
+  rotatedAt: dateTime.describe('When the new secret came into use.'),
+  previousAcceptedUntil: dateTime
+    .nullable()
+    .describe('Until then deliveries that the old secret signed before are taken; null: none are.'),
 });
 export type RotatedSecret = z.infer<typeof rotatedSecret>;

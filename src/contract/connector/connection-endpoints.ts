@@ -20,6 +20,7 @@ export const CONNECTION_ENDPOINTS = {
     path: '/v1/connections',
     right: 'read',
     summary: 'Lists the mirrored connections.',
+    description: 'By id, those included that the service hides (`visible` false). Deleted ones are left out.',
     query: connections.listConnectorConnectionsQuery,
     answers: [{ status: 200, description: 'A page.', schema: connections.connectorConnectionList }],
     errors: [...API_ERRORS, 'invalid_request'],
@@ -29,6 +30,8 @@ export const CONNECTION_ENDPOINTS = {
     path: '/v1/connections/{id}',
     right: 'read',
     summary: 'Reads one mirrored connection.',
+    description:
+      'As the connector knows it from lists, details and events. A deleted one is shown with `deletedAt`.',
     answers: [{ status: 200, description: 'The connection.', schema: connections.connectorConnection }],
     errors: [...API_ERRORS, 'not_found'],
   },
@@ -37,6 +40,8 @@ export const CONNECTION_ENDPOINTS = {
     path: '/v1/connections/{id}/customer',
     right: 'write',
     summary: 'Maps a connection to a customer record of the CRM.',
+    description:
+      'The mapping is yours: no poll and no event touches it. Messages of the connection show it as `customerRef`.',
     body: { schema: connections.mapCustomerRequest, required: true },
     answers: [{ status: 200, description: 'Mapped.', schema: connections.connectorConnection }],
     errors: [...API_ERRORS, ...BODY_ERRORS, 'not_found'],
@@ -47,6 +52,8 @@ export const CONNECTION_ENDPOINTS = {
     right: 'write',
     summary:
       'Creates a connection at the service. Lost answers are asked for again, and no second one is made.',
+    description:
+      '`qr` connections of standalone workspaces only. Send an `Idempotency-Key`, so that a repeat after a lost answer is the same request. Then open `GET /v1/connections/{id}/pairing` and have its owner scan the picture: slot and trial begin when a number pairs.',
     requestHeaders: [
       {
         name: HEADERS.idempotencyKey,
@@ -81,6 +88,7 @@ export const CONNECTION_ENDPOINTS = {
     path: '/v1/connections/{id}',
     right: 'write',
     summary: 'Deletes a connection at the service, for good. A repeat is fine.',
+    description: 'Its slot goes back to the pool with its remaining time. Its messages stay here.',
     query: accountQuery,
     answers: [{ status: 200, description: 'Deleted.', schema: acknowledgement }],
     errors: callErrors,
@@ -90,6 +98,7 @@ export const CONNECTION_ENDPOINTS = {
     path: '/v1/connections/{id}/restart',
     right: 'write',
     summary: 'Restarts the session of a connection.',
+    description: 'For one that is disconnected. It may have to be paired again: open the stream of pictures.',
     query: accountQuery,
     answers: [{ status: 200, description: 'Restarted.', schema: restartAnswer }],
     errors: [...callErrors, 'not_supported_for_provider'],
@@ -99,6 +108,7 @@ export const CONNECTION_ENDPOINTS = {
     path: '/v1/connections/{id}/logout',
     right: 'write',
     summary: 'Logs the session of a connection out.',
+    description: 'The connection is kept. To come back, restart it and pair it again.',
     query: accountQuery,
     answers: [{ status: 200, description: 'Logged out.', schema: acknowledgement }],
     errors: [...callErrors, 'not_supported_for_provider'],
@@ -108,6 +118,8 @@ export const CONNECTION_ENDPOINTS = {
     path: '/v1/connections/{id}/pairing',
     right: 'write',
     summary: 'Streams each fresh pairing picture until the connection is connected.',
+    description:
+      'The service is asked every 3 to 5 s while somebody looks. Show each picture in place of the one before.',
     query: accountQuery,
     answers: [
       {
@@ -125,6 +137,8 @@ export const CONNECTION_ENDPOINTS = {
     path: '/v1/connections/{id}/pairing-code',
     right: 'write',
     summary: 'Asks for a code that the owner types in place of scanning.',
+    description:
+      'An alternative to the picture, for a phone that cannot scan. At most 5 codes in 15 minutes; a code that the service declines leaves the picture.',
     query: accountQuery,
     body: { schema: connections.connectorPairingCodeRequest, required: true },
     answers: [{ status: 200, description: 'A new code.', schema: connections.connectorPairingCode }],
@@ -142,6 +156,7 @@ export const CONNECTION_ENDPOINTS = {
     path: '/v1/read-receipts',
     right: 'write',
     summary: 'Marks messages as read.',
+    description: 'Tells the sender that its messages were read. A repeat changes nothing.',
     body: { schema: connections.connectorReadReceiptRequest, required: true },
     answers: [{ status: 200, description: 'Marked.', schema: readReceiptAnswer }],
     errors: [...callErrors, 'payload_too_large', 'addon_required', 'license_inactive'],

@@ -14,7 +14,7 @@ import {
   type ConnectorEndpoint,
   SERVICE_CALL_ERRORS,
 } from './connector-endpoint.ts';
-import { accountQuery, pageQuery } from './lists.ts';
+import { ofAccount, pageQuery } from './lists.ts';
 import { syncRequest, syncStatus } from './sync.ts';
 
 /** Accounts, the change feed and the state of synchronisation. */
@@ -24,6 +24,8 @@ export const SYNC_ENDPOINTS = {
     path: '/v1/accounts',
     right: 'read',
     summary: 'Lists the accounts.',
+    description:
+      'The oldest first, with the slots and the licences that end soon. A credential is never shown.',
     query: z.strictObject(pageQuery),
     answers: [{ status: 200, description: 'A page.', schema: connectorAccountList }],
     errors: [...API_ERRORS, 'invalid_request'],
@@ -33,6 +35,8 @@ export const SYNC_ENDPOINTS = {
     path: '/v1/accounts',
     right: 'operate',
     summary: 'Adds an account by its API key.',
+    description:
+      'The key is tried at the service first; one that is refused adds nothing. Then the webhook of the account is registered, if `WEBHOOK_PUBLIC_URL` is set, and it is polled.',
     body: { schema: addAccountRequest, required: true },
     answers: [{ status: 201, description: 'Added.', schema: connectorAccount }],
     errors: [
@@ -47,6 +51,8 @@ export const SYNC_ENDPOINTS = {
     path: '/v1/accounts/oauth',
     right: 'operate',
     summary: 'Starts an OAuth grant; the callback of the connector finishes it.',
+    description:
+      'Send the browser of the customer to `authorizationUrl`. With `accountId` the customer consents again, and the account keeps its id, messages and connections.',
     body: { schema: startGrantRequest, required: false },
     answers: [{ status: 201, description: 'Where to send the browser.', schema: startedGrant }],
     errors: [
@@ -62,12 +68,14 @@ export const SYNC_ENDPOINTS = {
     method: 'GET',
     path: '/oauth/callback',
     summary: 'Finishes an OAuth grant; guarded by `state`.',
+    description:
+      'The authorization server leads the browser here; nothing else calls it. Refusals are pages, too.',
     credential: false,
     query: z.object({
-      state: z.string(),
-      code: z.string().optional(),
-      error: z.string().optional(),
-      iss: z.string().optional(),
+      state: z.string().describe('The value that began the consent. It is good once.'),
+      code: z.string().optional().describe('The authorization code, when the customer allowed it.'),
+      error: z.string().optional().describe('The code of the refusal otherwise, such as `access_denied`.'),
+      iss: z.string().optional().describe('The authorization server that answers; another one is refused.'),
     }),
     answers: [
       {
@@ -85,6 +93,8 @@ export const SYNC_ENDPOINTS = {
     path: '/v1/accounts/{id}',
     right: 'operate',
     summary: 'Removes an account and its credential.',
+    description:
+      'Its messages, connections and changes stay; its connections are hidden (`visible` false) until an account lists them again. An account that the environment names is refused.',
     answers: [{ status: 200, description: 'Removed.', schema: acknowledgement }],
     errors: [...API_ERRORS, 'not_found', 'account_configured'],
   },
@@ -93,6 +103,8 @@ export const SYNC_ENDPOINTS = {
     path: '/v1/changes',
     right: 'read',
     summary: 'Lists what changed, in order and without gaps.',
+    description:
+      'Read with the last `seq` as `after`: nothing is skipped, and nothing comes twice. Keep `feedId`, too: with another one, read from the start.',
     query: listChangesQuery,
     answers: [{ status: 200, description: 'A page.', schema: changeList }],
     errors: [...API_ERRORS, 'invalid_request', 'beyond_feed'],
@@ -102,6 +114,8 @@ export const SYNC_ENDPOINTS = {
     path: '/v1/changes/stream',
     right: 'read',
     summary: 'Streams changes as they come; each event has its `seq` as id.',
+    description:
+      'The same feed as `GET /v1/changes`. `Last-Event-ID` wins over `after`, so an `EventSource` resumes by itself. A process takes 200 streams at a time.',
     query: streamChangesQuery,
     requestHeaders: [
       { name: 'Last-Event-ID', description: 'The last `seq` that was taken; the stream resumes after it.' },
@@ -128,7 +142,9 @@ export const SYNC_ENDPOINTS = {
     path: '/v1/sync',
     right: 'read',
     summary: 'Says how far each account and connection is in step with the service.',
-    query: accountQuery,
+    description:
+      'Read `coveredUntil` to know how far back nothing is missing, and `webhookHealth` to know whether webhooks arrive.',
+    query: z.strictObject({ accountId: ofAccount }),
     answers: [{ status: 200, description: 'The state.', schema: syncStatus }],
     errors: [...API_ERRORS, 'invalid_request', 'not_found'],
   },
@@ -137,6 +153,8 @@ export const SYNC_ENDPOINTS = {
     path: '/v1/sync',
     right: 'operate',
     summary: 'Polls now and answers when the poll has closed the gap.',
+    description:
+      'For a person who waits, or after an outage: polls come every 30 to 60 s by themselves. 504 means that polling goes on.',
     body: { schema: syncRequest, required: false },
     answers: [{ status: 200, description: 'The state afterwards.', schema: syncStatus }],
     errors: [
@@ -152,6 +170,8 @@ export const SYNC_ENDPOINTS = {
     path: '/v1/dead-letters',
     right: 'read',
     summary: 'Lists changes that the handler of the CRM could not take.',
+    description:
+      'A change is set aside after the calls that the handler allows, 12 unless told, so that it does not hold its connection for ever. Newest first.',
     query: z.strictObject(pageQuery),
     answers: [{ status: 200, description: 'A page.', schema: deadLetterList }],
     errors: [...API_ERRORS, 'invalid_request'],
@@ -161,6 +181,8 @@ export const SYNC_ENDPOINTS = {
     path: '/v1/dead-letters/{id}/replay',
     right: 'operate',
     summary: 'Hands the change over once more.',
+    description:
+      'It comes with the same key, before everything that still waits on its connection. One more failure sets it aside again.',
     answers: [{ status: 202, description: 'Will be handed over.', schema: acknowledgement }],
     errors: [...API_ERRORS, 'not_found'],
   },
@@ -169,6 +191,7 @@ export const SYNC_ENDPOINTS = {
     path: '/v1/dead-letters/{id}',
     right: 'operate',
     summary: 'Gives the change up.',
+    description: 'The handler is not called with it again. The change itself stays in the feed.',
     answers: [{ status: 200, description: 'Removed.', schema: acknowledgement }],
     errors: [...API_ERRORS, 'not_found'],
   },

@@ -35,6 +35,8 @@ export const WEBHOOK_ENDPOINTS = {
     method: 'POST',
     path: '/webhooks/messaging',
     summary: 'Takes a delivery of the first subscription.',
+    description:
+      'The service calls it. 2xx only once the event is committed; a copy of a known event is 200, too. The signature is checked over the raw bytes, before they are parsed.',
     credential: false,
     requestHeaders: signatureHeaders,
     body: { schema: webhookEvent, required: true },
@@ -45,6 +47,8 @@ export const WEBHOOK_ENDPOINTS = {
     method: 'POST',
     path: '/webhooks/messaging/{subscriptionId}',
     summary: 'Takes a delivery of one subscription.',
+    description:
+      'As `/webhooks/messaging`, for each further account, and for an OAuth app: the path is `webhookPath` of the account.',
     credential: false,
     requestHeaders: signatureHeaders,
     body: { schema: webhookEvent, required: true },
@@ -56,6 +60,8 @@ export const WEBHOOK_ENDPOINTS = {
     path: '/v1/webhook/rotate',
     right: 'operate',
     summary: 'Rotates the signing secret with no event lost.',
+    description:
+      'The service forgets the old secret at once; the connector takes deliveries that were signed with it for 35 s more, unless `compromised` is told.',
     body: { schema: rotateSecretRequest, required: false },
     answers: [{ status: 200, description: 'Rotated.', schema: rotatedSecret }],
     errors: [
@@ -71,6 +77,8 @@ export const WEBHOOK_ENDPOINTS = {
     method: 'GET',
     path: '/healthz',
     summary: 'Says that the process runs.',
+    description:
+      'Liveness: true as long as the process answers. It asks neither the database nor the service.',
     credential: false,
     answers: [{ status: 200, description: 'It runs.', schema: healthAnswer }],
     errors: [],
@@ -79,6 +87,8 @@ export const WEBHOOK_ENDPOINTS = {
     method: 'GET',
     path: '/readyz',
     summary: 'Says whether database and queue are at hand.',
+    description:
+      'Readiness, for a load balancer: database, queue, and the first registration of the webhook. Looked up once a second at most, and without a token.',
     credential: false,
     answers: [
       { status: 200, description: 'Ready.', schema: healthAnswer },
@@ -91,6 +101,7 @@ export const WEBHOOK_ENDPOINTS = {
     path: '/metrics',
     right: 'metrics',
     summary: 'Figures in the text format of Prometheus.',
+    description: 'By a token with the right `metrics`. Rendered once a second at most.',
     answers: [{ status: 200, description: 'The figures.', contentType: 'text/plain', schema: z.string() }],
     errors: ['unauthorized', 'missing_right'],
   },

@@ -45,7 +45,9 @@ export const messageStatusEvent = z.object({
     .object({
       id: identifier.describe('The `messageId` that the send returned.'),
       wa_id: waId,
-      status: messageStatus.describe('Apply it only if it ranks higher than the stored one.'),
+      status: messageStatus.describe(
+        '`sent`, `delivered`, `read` or `failed`. Apply it only if it ranks higher than the stored one; `failed` is final, and does not follow `read`.',
+      ),
       timestamp,
     })
     .describe('The message whose delivery state changed.'),

@@ -180,7 +180,11 @@ describe('an account that is removed', () => {
     const late = await running.deliver(received(message), secret, undefined, account.webhookPath);
     expect(late.status).toBe(404);
     expect((await running.ask('GET', `/v1/messages/${message.id}`)).status).toBe(200);
-    expect((await running.ask('GET', '/v1/connections/c2')).body).toMatchObject({ visible: false });
+    expect((await running.ask('GET', '/v1/connections/c2')).body).toMatchObject({
+      visible: false,
+      licenseValid: null,
+      licenseNotice: null,
+    });
   });
 
   it('leaves its connections to the next one that lists them', async () => {
