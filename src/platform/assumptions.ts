@@ -101,6 +101,10 @@ export const ASSUMPTIONS = {
     { send: 17 * 1024 * 1024, other: 256 * 1024 },
     'Body limits are not shown; the larger holds 16 MB of base64 and the rest of a send.',
   ),
+  bodyStructure: assume(
+    { plainBytes: 64 * 1024, depth: 64 },
+    'Nor is how deep a body may nest, or how much of it may be no text; what means something is far below.',
+  ),
   uploadPlaces: assume(
     {
       inAll: 64,

@@ -1,11 +1,20 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import express, { type ErrorRequestHandler, type RequestHandler } from 'express';
+import { boundJson, DenseBody } from '../runtime/http-server/bound-json.ts';
 import { SandboxError } from './sandbox-error.ts';
 
 /** A little more than the largest media object of a message. */
 const LARGEST_BODY = '20mb';
 
-const readBody = express.json({ limit: LARGEST_BODY, strict: false, type: 'application/json' });
+/** Holds a thousand rules of faults, and no schema has more than a few levels. */
+const BOUND = { plainBytes: 1024 * 1024, depth: 32 };
+
+const readBody = express.json({
+  limit: LARGEST_BODY,
+  strict: false,
+  type: 'application/json',
+  verify: (_request, _response, bytes) => boundJson(bytes, BOUND),
+});
 
 function hasBody(headers: IncomingHttpHeaders): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
@@ -30,6 +39,7 @@ export const demandJson: RequestHandler = (request, _response, next) => {
 
 /** Whatever stops the reader of bodies is the fault of the request: its size, its encoding, its JSON, its early end. */
 function refuseBody(error: unknown): SandboxError {
+  if (error instanceof DenseBody) return new SandboxError('invalid_request', `The body ${error.message}.`);
   const type: unknown = error instanceof Error ? Reflect.get(error, 'type') : undefined;
   if (type === 'entity.too.large') return new SandboxError('payload_too_large');
   return new SandboxError('invalid_request', 'The body is not JSON, or not encoded as its headers say.');

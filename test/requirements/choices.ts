@@ -60,6 +60,8 @@ export const CHOICES = section(CHOICES_HEADING, {
   'choice.host.foreign':
     'On a loopback address a `Host` that is not this machine is 400 `invalid_request` with `field: "Host"`.',
   'choice.body.no-json': 'A body that is no JSON object is 400 `invalid_request` with `field: "body"`.',
+  'choice.body.bounded':
+    'A body of more than 64 levels, or of more than 64 KiB beside its texts, is 400 `invalid_request` with `field: "body"`.',
   'choice.upload.places':
     'Files of one workspace that come in, or stop, leave room for others; beyond 80 of them a send is 429.',
   'choice.upload.pace':

@@ -2,7 +2,10 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { EndpointDefinition } from '../../src/contract/endpoint.ts';
 import { SANDBOX_ENDPOINTS } from '../../src/contract/sandbox/endpoints.ts';
+import { parsedTexts } from '../support/parsed-texts.ts';
 import { startTestSandbox, type TestSandbox } from './fixture.ts';
+
+const MIB = 1024 * 1024;
 
 describe('the control API is for this machine alone', () => {
   let test: TestSandbox;
@@ -105,6 +108,34 @@ describe('the control API answers', () => {
   it('400 for what is no JSON', async () => {
     const { status, body } = await test.call('PUT', '/timing', '{"sendScale":');
     expect({ status, error: body.error }).toEqual({ status: 400, error: 'invalid_request' });
+  });
+
+  it.each([
+    ['brackets', '['.repeat(16 * MIB)],
+    ['33 levels', `{"rules":${'['.repeat(32)}${']'.repeat(32)}}`],
+    ['numbers', `[${'1,'.repeat(8 * MIB)}1]`],
+  ])('400 for a body made of %s, which is never parsed', async (_, text) => {
+    const parsed = parsedTexts();
+    const { status, body } = await test.call('PUT', '/faults', text);
+    expect({ status, ...body }).toEqual({
+      status: 400,
+      error: 'invalid_request',
+      message: 'The body has too many levels, or too much beside its texts.',
+    });
+    expect(parsed()).not.toContain(text);
+  });
+
+  it('200 for a thousand rules with line breaks and indents', async () => {
+    const rules = Array.from({ length: 1_000 }, (_, index) => ({
+      id: `rule-${index}`,
+      match: { surface: 'webhook', event: 'message.received' },
+      action: { type: 'delay', ms: 1_000 },
+      probability: 0.5,
+      per: 'event',
+    }));
+    const { status } = await test.call('PUT', '/faults', JSON.stringify({ rules }, null, 2));
+    expect(status).toBe(200);
+    await test.call('DELETE', '/faults');
   });
 
   it.each([

@@ -1,9 +1,9 @@
 import type { NextFunction, Request, Response } from 'express';
 import { CONNECTOR_ERRORS, type ConnectorErrorCode } from '../../contract/connector/errors.ts';
 import { isConnectionFailure } from '../../runtime/database/database.ts';
+import { DenseBody } from '../../runtime/http-server/bound-json.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import { ApiError, invalid } from './api-error.ts';
-import { DENSE_BODY } from './bound-json.ts';
 
 const RETRY_AFTER_MS = 1_000;
 
@@ -28,10 +28,10 @@ export function answerError(logger: Logger) {
 function toRefusal(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   if (isConnectionFailure(error)) return new ApiError('unavailable', meaning('unavailable'), RETRY_AFTER_MS);
+  if (error instanceof DenseBody) return invalid('body', error.message);
   const { status, type } = readHttpError(error);
   if (status === 413) return new ApiError('payload_too_large', 'The body is larger than this address takes.');
   if (type?.startsWith('encoding.') === true) return invalid('body', 'must not be compressed');
-  if (type === DENSE_BODY) return invalid('body', 'has too many levels, or too much beside its texts');
   if (status !== undefined && status < 500)
     return invalid(type === undefined ? 'path' : 'body', 'cannot be read');
   return new ApiError('internal_error', meaning('internal_error'));

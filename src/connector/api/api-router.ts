@@ -5,11 +5,11 @@ import { buildConnectorOpenApi } from '../../contract/openapi.ts';
 import { LIMITS } from '../../contract/service/limits.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { within } from '../../runtime/clock/deadline.ts';
+import { boundJson } from '../../runtime/http-server/bound-json.ts';
 import { strictRouter } from '../../runtime/http-server/strict-router.ts';
 import type { Audit, AuditEvent } from '../audit.ts';
 import { ApiError } from './api-error.ts';
 import { boundFiles } from './bound-files.ts';
-import { boundJson } from './bound-json.ts';
 import { type Operations, OtherAnswer } from './operations.ts';
 import { readId, readInput } from './read-input.ts';
 import { callerOf, type TokenGuard } from './token-guard.ts';
@@ -92,11 +92,12 @@ export function routeOperations(
 function parseBody(name: ConnectorEndpointName) {
   const larger = LARGER_BODY_BYTES[name];
   const limit = larger ?? LARGEST_BODY_BYTES;
-  const verify = boundJson({ plainBytes: LARGEST_BODY_BYTES, depth: DEEPEST_BODY });
+  const bound = { plainBytes: LARGEST_BODY_BYTES, depth: DEEPEST_BODY };
+  const verify = (_request: unknown, _response: unknown, bytes: Uint8Array): void => boundJson(bytes, bound);
   const parse = json({ limit, inflate: false, type: () => true, verify });
   if (larger === undefined) return [parse];
-  const bound = { freeBytes: LARGEST_BODY_BYTES, largestBytes: larger, mostBytes: FILES_AT_ONCE * larger };
-  return [boundFiles(bound), parse];
+  const room = { freeBytes: LARGEST_BODY_BYTES, largestBytes: larger, mostBytes: FILES_AT_ONCE * larger };
+  return [boundFiles(room), parse];
 }
 
 /** The answer is there by the deadline, or 503 is; what was begun may still take effect. */

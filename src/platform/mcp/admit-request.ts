@@ -1,7 +1,6 @@
 import type { Request } from 'express';
 import { isToolName, SERVICE_TOOLS, type ToolName } from '../../contract/service/tools.ts';
 import { ASSUMPTIONS } from '../assumptions.ts';
-import { isShallow } from '../connections/canonical-json.ts';
 import type { Credential } from '../credentials/credential.ts';
 import type { CredentialSources } from '../credentials/find-granted.ts';
 import { resolveToolCredential } from '../credentials/resolve-credential.ts';
@@ -64,7 +63,6 @@ async function readMessage(request: Request): Promise<unknown> {
   });
   if (Array.isArray(message))
     throw new UnreadableMessage('one message a request; batches are not taken', false);
-  if (!isShallow(message)) throw new UnreadableMessage('the body nests too deep', false);
   return message;
 }
 

@@ -5,7 +5,7 @@ import {
 } from '../../contract/service/connections.ts';
 import { SERVICE_ENDPOINTS } from '../../contract/service/endpoints.ts';
 import { HEADERS } from '../../contract/service/headers.ts';
-import { hashCanonical, isShallow } from '../connections/canonical-json.ts';
+import { hashCanonical } from '../connections/canonical-json.ts';
 import { detailStatus } from '../connections/connection-view.ts';
 import { type CreateRequest, createConnection } from '../connections/create-connection.ts';
 import { showPicture } from '../connections/pairing/pairing-sessions.ts';
@@ -26,7 +26,6 @@ interface Dependencies {
 /** No body says as much as an empty one. The hash covers all of it, fields that nobody reads included. */
 function readRequest({ body = {}, request }: RawInput): CreateRequest {
   const key = readIdempotencyKey(request);
-  if (!isShallow(body)) throw new PlatformError('invalid_request', { field: 'body', hint: 'nests too deep' });
   const { label = '' } = readShape(createConnectionRequest, body);
   checkStorable('label', label);
   return { label, key: key === null ? null : { key, bodyHash: hashCanonical(body) } };

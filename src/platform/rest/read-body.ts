@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import getRawBody from 'raw-body';
+import { boundJson, DenseBody } from '../../runtime/http-server/bound-json.ts';
 import { ASSUMPTIONS } from '../assumptions.ts';
 import { PlatformError } from '../platform-error.ts';
 
@@ -22,12 +23,14 @@ export function endedEarly(cause: unknown): PlatformError {
   return new PlatformError('invalid_request', { field: 'body', hint: 'ended early', cause });
 }
 
-/** The value of JSON in UTF-8. Throws `invalid_request`. */
+/** The value of JSON in UTF-8 whose structure is bounded. Throws `invalid_request`. */
 export function parseJson(bytes: Uint8Array): unknown {
   try {
+    boundJson(bytes, ASSUMPTIONS.bodyStructure.value);
     return JSON.parse(utf8.decode(bytes));
   } catch (error) {
-    throw new PlatformError('invalid_request', { field: 'body', hint: 'must be JSON', cause: error });
+    const hint = error instanceof DenseBody ? error.message : 'must be JSON';
+    throw new PlatformError('invalid_request', { field: 'body', hint, cause: error });
   }
 }
 

@@ -1,5 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parsedTexts } from '../../support/parsed-texts.ts';
 import { proves } from '../../support/proves.ts';
 import { exchangeRaw } from '../../support/raw-exchange.ts';
 import { type OauthWorld, startOauthWorld, type TestApp } from '../oauth/oauth-fixture.ts';
@@ -150,6 +151,24 @@ describe('what cannot be read', () => {
       jsonrpc: '2.0',
       error: { code: -32_600, message: 'Invalid request: one message a request; batches are not taken' },
     });
+  });
+
+  it('is refused before it is parsed when it nests too deep', proves('choice.body.bounded'), async () => {
+    const token = await obtain();
+    const body = `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":${'['.repeat(63)}${']'.repeat(63)}}}`;
+    const parsed = parsedTexts();
+    const answer = await post(origin, token, body);
+    expect([answer.status, answer.body]).toEqual([
+      400,
+      {
+        jsonrpc: '2.0',
+        error: {
+          code: -32_700,
+          message: 'Parse error: the body has too many levels, or too much beside its texts',
+        },
+      },
+    ]);
+    expect(parsed()).not.toContain(body);
   });
 
   it('is refused whatever headers go with it', async () => {

@@ -126,7 +126,6 @@ describe('POST /connections', () => {
     ['an array', [], 'body'],
     ['null', 'null', 'body'],
     ['no JSON', '{', 'body'],
-    ['what nests too deep', `{"x":${'['.repeat(5_000)}${']'.repeat(5_000)}}`, 'body'],
   ])('refuses %s', async (_what, body, field) => {
     const key = await newKey();
     expect(await refusedWith(post(key, { body }))).toMatchObject([400, { error: 'invalid_request', field }]);

@@ -1,0 +1,41 @@
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const OPENING: ReadonlySet<number> = new Set(Buffer.from('[{'));
+const CLOSING: ReadonlySet<number> = new Set(Buffer.from(']}'));
+
+export interface JsonBound {
+  /** Bytes outside of texts: what is not a name or a text costs many times its size once it is parsed. */
+  readonly plainBytes: number;
+  readonly depth: number;
+}
+
+/** A body that is beyond its bound. The message completes "the body …". */
+export class DenseBody extends Error {
+  override readonly name = 'DenseBody';
+
+  constructor() {
+    super('has too many levels, or too much beside its texts');
+  }
+}
+
+/**
+ * Looks at the bytes of a JSON body before they are parsed: brackets as large as a file would take gigabytes and
+ * seconds. Throws `DenseBody` for a body that is beyond `bound`; whether it is JSON at all is the parser's to say.
+ */
+export function boundJson(bytes: Uint8Array, { plainBytes, depth: deepest }: JsonBound): void {
+  let plain = 0;
+  let depth = 0;
+  let inText = false;
+  for (let at = 0; at < bytes.length; at += 1) {
+    const byte = bytes[at] ?? 0;
+    if (byte === QUOTE) inText = !inText;
+    else if (inText) {
+      // What is escaped ends no text.
+      if (byte === BACKSLASH) at += 1;
+      continue;
+    } else if (OPENING.has(byte)) depth += 1;
+    else if (CLOSING.has(byte)) depth -= 1;
+    plain += 1;
+    if (plain > plainBytes || depth > deepest) throw new DenseBody();
+  }
+}

@@ -1,0 +1,8 @@
+import { onTestFinished, vi } from 'vitest';
+
+/** Watches `JSON.parse` until the end of the test. Returns what tells the texts that it was given. */
+export function parsedTexts(): () => unknown[] {
+  const parse = vi.spyOn(JSON, 'parse');
+  onTestFinished(() => parse.mockRestore());
+  return () => parse.mock.calls.map(([text]) => text);
+}
