@@ -1,8 +1,8 @@
-import { createServer, request as openRequest } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { request as openRequest } from 'node:http';
 import { type AttachedConnector, createSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts';
 import { createSandboxPorts, type SandboxPorts } from '../../src/sandbox/sandbox-ports.ts';
 import { checkAnswer } from '../support/check-answer.ts';
+import { listen } from '../support/listen.ts';
 import type { ManualClock } from '../support/manual-clock.ts';
 import { silentLogger, startTestPlatform, type TestPlatform } from '../support/platform.ts';
 
@@ -76,9 +76,8 @@ export async function startTestSandbox(options: TestSandboxOptions = {}): Promis
       ...(allowedHosts === undefined ? {} : { allowedHosts }),
     });
   const sandbox = await make(ports);
-  const server = createServer((incoming, response) => sandbox.app(incoming, response));
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  ({ port } = server.address() as AddressInfo);
+  const server = await listen(sandbox.app);
+  ({ port } = server);
 
   return {
     service,
@@ -120,10 +119,7 @@ export async function startTestSandbox(options: TestSandboxOptions = {}): Promis
       return { sandbox: await make(fresh), ports: fresh };
     },
     async close() {
-      await new Promise<void>((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      });
+      await server.drain(0);
       await service.close();
     },
   };

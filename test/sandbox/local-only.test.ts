@@ -111,6 +111,19 @@ describe('the control API answers', () => {
   });
 
   it.each([
+    ['GET', '/clock', undefined, 200],
+    ['GET', '/nothing', undefined, 404],
+    ['PATCH', '/faults', '{}', 405],
+    ['PUT', '/timing', '{', 400],
+    ['PUT', '/timing', 'x'.repeat(21 * MIB), 413],
+  ])('to %s %s in a way that nobody guesses what it is', async (method, path, body, status) => {
+    const answer = await test.call(method, path, body);
+    expect(answer.status).toBe(status);
+    expect(answer.headers['content-type']).toBe('application/json; charset=utf-8');
+    expect(answer.headers['x-content-type-options']).toBe('nosniff');
+  });
+
+  it.each([
     ['brackets', '['.repeat(16 * MIB)],
     ['33 levels', `{"rules":${'['.repeat(32)}${']'.repeat(32)}}`],
     ['numbers', `[${'1,'.repeat(8 * MIB)}1]`],

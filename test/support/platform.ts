@@ -1,5 +1,3 @@
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { expect } from 'vitest';
 import type { z } from 'zod';
 import { createPlatform, type Platform, type PlatformPorts } from '../../src/platform/platform.ts';
@@ -8,6 +6,7 @@ import { type Database, openDatabase } from '../../src/runtime/database/database
 import { createLogger, type Logger } from '../../src/runtime/logger/logger.ts';
 import { checkAnswer } from './check-answer.ts';
 import { createTestDatabase } from './database.ts';
+import { listen } from './listen.ts';
 import { ManualClock } from './manual-clock.ts';
 
 /** What the service answered. */
@@ -85,10 +84,9 @@ export async function startTestPlatform(options: TestPlatformOptions = {}): Prom
       ports: { lookup: somewherePublic, ...options.ports },
     });
   let platform = await start();
-  const server = createServer((request, response) => platform.app(request, response));
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  origin = `http://127.0.0.1:${port}`;
+  const server = await listen((request, response) => platform.app(request, response));
+  const { port } = server;
+  origin = server.url;
 
   return {
     get platform() {
@@ -124,10 +122,7 @@ export async function startTestPlatform(options: TestPlatformOptions = {}): Prom
     },
 
     async close() {
-      await new Promise<void>((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      });
+      await server.drain(0);
       await platform.close();
       await database.close();
       await testDatabase.drop();

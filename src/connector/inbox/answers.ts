@@ -1,13 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import { CONNECTOR_ERRORS, type ConnectorErrorCode } from '../../contract/connector/errors.ts';
 import { HEADERS } from '../../contract/service/headers.ts';
-import { SAFE_HEADERS } from '../../runtime/http-server/safe-headers.ts';
 
-/** Of the headers of every answer, what means something to a sender of webhooks. */
-const HEADERS_OF_ALL = {
-  'Content-Type': 'application/json; charset=utf-8',
-  'X-Content-Type-Options': SAFE_HEADERS['X-Content-Type-Options'],
-};
+const TYPE = { 'Content-Type': 'application/json; charset=utf-8' };
 /** Strings: the head and a string leave in one write, a buffer would need two. */
 const TAKEN = '{"ok":true}';
 
@@ -17,7 +12,7 @@ const RETRY_AFTER_SECONDS = '1';
 /** 200: the delivery is committed, or was already. */
 export function answerTaken(response: ServerResponse): void {
   if (response.headersSent || response.destroyed) return;
-  response.writeHead(200, { ...HEADERS_OF_ALL, 'Content-Length': TAKEN.length });
+  response.writeHead(200, { ...TYPE, 'Content-Length': TAKEN.length });
   response.end(TAKEN);
 }
 
@@ -26,7 +21,7 @@ export function answerRefusal(response: ServerResponse, error: ConnectorErrorCod
   if (response.headersSent || response.destroyed) return;
   const body = JSON.stringify({ error, message });
   response.writeHead(CONNECTOR_ERRORS[error].status, {
-    ...HEADERS_OF_ALL,
+    ...TYPE,
     'Content-Length': Buffer.byteLength(body),
     ...(error === 'unavailable' ? { [HEADERS.retryAfter]: RETRY_AFTER_SECONDS } : {}),
     ...(error === 'method_not_allowed' ? { Allow: 'POST' } : {}),

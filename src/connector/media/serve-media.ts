@@ -3,9 +3,8 @@ import type { Response } from 'express';
 import type { OpenedFile } from './open-file.ts';
 import { fileNameOf, safeTypeOf } from './safe-type.ts';
 
-/** Nothing of a file may run, be framed, be kept or be guessed into another type, wherever it is opened. */
+/** Nothing of a file may run, be framed or be kept, wherever it is opened. */
 const SAFETY = {
-  'X-Content-Type-Options': 'nosniff',
   'Content-Security-Policy': "default-src 'none'; sandbox",
   'Cross-Origin-Resource-Policy': 'same-origin',
   'Referrer-Policy': 'no-referrer',

@@ -51,6 +51,14 @@ const nowhere: NodeServerResponseLike = {
 const isStream = (response: globalThis.Response): boolean =>
   response.headers.get('content-type')?.startsWith('text/event-stream') === true;
 
+/** What the protocol answers is text in UTF-8, and it does not say so. */
+function nameCharset(answer: globalThis.Response): globalThis.Response {
+  const type = answer.headers.get('content-type');
+  if (type !== null && !type.includes('charset='))
+    answer.headers.set('content-type', `${type}; charset=utf-8`);
+  return answer;
+}
+
 /**
  * Has the protocol answer a request that was let in. The record is written before the client can read how it
  * ended: with the outcome of the tool where the answer is a stream that is open by then, else with the answer.
@@ -89,7 +97,7 @@ export async function serveExchange(
         status = answer.status;
         if (!toolRuns || !isStream(answer)) write();
         if (listens && isStream(answer)) onStanding();
-        return answer;
+        return nameCharset(answer);
       },
     },
     { onerror: onFailure },

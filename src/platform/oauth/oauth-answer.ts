@@ -18,7 +18,6 @@ const UNCACHED = {
   'Cache-Control': 'no-store',
   Pragma: 'no-cache',
   'Referrer-Policy': 'no-referrer',
-  'X-Content-Type-Options': 'nosniff',
 } as const;
 
 const STATUSES: Readonly<Partial<Record<OauthErrorCode, number>>> = {

@@ -10,9 +10,8 @@ import type { MediaStore } from '../media/media-store.ts';
 import { PlatformError } from '../platform-error.ts';
 import { answerOf, refusal, writeAnswer } from './answer.ts';
 
-/** Nothing of a file may run, be framed or be guessed into another type, wherever it is opened. */
+/** Nothing of a file may run, be framed or be kept, wherever it is opened. */
 const SAFETY = {
-  'X-Content-Type-Options': 'nosniff',
   'Content-Security-Policy': "default-src 'none'; sandbox",
   'Cross-Origin-Resource-Policy': 'cross-origin',
   'Referrer-Policy': 'no-referrer',

@@ -1,5 +1,12 @@
-import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
-import { type AddressInfo, Server as NetServer } from 'node:net';
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  ServerResponse,
+  STATUS_CODES,
+} from 'node:http';
+import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
 import type { Clock } from '../clock/clock.ts';
 import type { Logger } from '../logger/logger.ts';
 import { UnderWay } from '../under-way/under-way.ts';
@@ -75,8 +82,35 @@ const ACCEPT_MS = 50;
 const ACCEPT_TURNS = 256;
 const QUIET_TURNS = 3;
 
+/** What every answer says, the ones that Node makes by itself included: it is what it says to be. */
+const HEADER_OF_ALL = ['X-Content-Type-Options', 'nosniff'] as const;
+
+class SafeResponse<Request extends IncomingMessage> extends ServerResponse<Request> {
+  constructor(...given: ConstructorParameters<typeof ServerResponse<Request>>) {
+    super(...given);
+    this.setHeader(...HEADER_OF_ALL);
+  }
+}
+
+/** What Node's parser refuses, and the statuses that Node has for it. */
+const PARSER_STATUSES: Readonly<Record<string, number>> = {
+  HPE_HEADER_OVERFLOW: 431,
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: 413,
+  ERR_HTTP_REQUEST_TIMEOUT: 408,
+};
+
+/** Answers what cannot be read as a request, as Node does, and ends the connection. */
+function refuseUnread({ code = '' }: NodeJS.ErrnoException, socket: Socket, hasBegun: boolean): void {
+  const status = PARSER_STATUSES[code] ?? 400;
+  const head = [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, HEADER_OF_ALL.join(': '), 'Connection: close'];
+  // Into an answer that has begun nothing else can be written.
+  if (socket.writable && !hasBegun) socket.write(`${head.join('\r\n')}\r\n\r\n`);
+  socket.destroySoon();
+}
+
 function createLimitedServer(limits: HttpLimits): Server {
   return createServer({
+    ServerResponse: SafeResponse,
     headersTimeout: limits.headersTimeoutMs,
     requestTimeout: limits.requestTimeoutMs,
     connectionsCheckingInterval: limits.checkIntervalMs,
@@ -144,6 +178,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   const limits = { ...DEFAULT_HTTP_LIMITS, ...options.limits };
   const server = createLimitedServer(limits);
   const open = new UnderWay<ServerResponse>();
+  const answering = new WeakMap<Socket, ServerResponse>();
   let draining = false;
   const connections = createConnections({
     limits,
@@ -153,12 +188,17 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     logger: options.logger,
     serve(request, response) {
       response.once('close', open.enter(response));
+      answering.set(request.socket, response);
       if (draining) closeAfterAnswer(response);
       options.app(request, response);
     },
   });
   server.on('connection', connections.accept);
   server.on('request', connections.take);
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+    const current = answering.get(socket);
+    refuseUnread(error, socket, current?.headersSent === true && !current.writableFinished);
+  });
   const address = await listen(server, options);
 
   async function drain(deadlineMs: number): Promise<void> {

@@ -121,6 +121,21 @@ describe('every answer', () => {
     expect(answer.headers.get('content-security-policy')).toBe("default-src 'none'; frame-ancestors 'none'");
   });
 
+  it.each([
+    ['PATCH', '/v1/messages', 405, '{}'],
+    ['POST', '/v1/messages', 413, 'x'.repeat(23 * 1024 * 1024)],
+    ['POST', '/v1/messages', 400, '{'],
+    ['GET', '/v1/changes?after=x', 400, undefined],
+    ['GET', '/v1/messages/nothing/media', 404, undefined],
+    ['GET', '/v1/openapi.json', 200, undefined],
+    ['GET', '/metrics', 200, undefined],
+  ])('to %s %s, which is %d, does, too', async (method, path, status, raw) => {
+    const answer = await running.ask(method, path, raw === undefined ? {} : { raw });
+    expect(answer.status).toBe(status);
+    expect(answer.headers.get('x-content-type-options')).toBe('nosniff');
+    expect(answer.headers.get('content-type')).toMatch(/; charset=utf-8$/);
+  });
+
   it('to a delivery, too', async () => {
     for (const answer of [
       await running.deliver({ event: 'x' }, world.secret),

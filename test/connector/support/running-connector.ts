@@ -1,11 +1,10 @@
 import { createHmac } from 'node:crypto';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { type Connector, type ConnectorOptions, createConnector } from '../../../src/connector/connector.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { type Database, openDatabase } from '../../../src/runtime/database/database.ts';
 import { createKeyRing, generateSealingKey } from '../../../src/runtime/sealing/key-ring.ts';
 import { createTestDatabase } from '../../support/database.ts';
+import { listen } from '../../support/listen.ts';
 import { WatchedClock } from '../../support/watched-clock.ts';
 import { silentLogger } from './event-fixtures.ts';
 import { ManualQueues } from './manual-queues.ts';
@@ -96,21 +95,14 @@ export class ConnectorWorld {
       rotationSettleMs: 0,
       ...options,
     });
-    const server = createServer(connector.app);
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const server = await listen(connector.app, { closesStrangers: true });
     await connector.start();
-    const running = drive(
-      connector,
-      queues,
-      `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-      this.clock,
-    );
+    const running = drive(connector, queues, server.url, this.clock);
     let stopping: Promise<void> | undefined;
     const stop = async (): Promise<void> => {
       connector.endStreams();
       await connector.close();
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
+      await server.drain(0);
       await database.close();
     };
     const stopOnce = (): Promise<void> => (stopping ??= stop());

@@ -42,6 +42,40 @@ afterEach(async () => {
   await Promise.all(started.splice(0).map((server) => server.drain(0)));
 });
 
+describe('whatever is answered', () => {
+  it.each([
+    ['by the app', 200, 'GET / HTTP/1.1\r\nHost: test\r\n'],
+    ['to an expectation that nobody meets', 417, 'GET / HTTP/1.1\r\nHost: test\r\nExpect: miracles\r\n'],
+    ['without a host', 400, 'GET / HTTP/1.1\r\n'],
+    ['to what is no HTTP', 400, 'hello\r\n'],
+    [
+      'to headers that are too long',
+      431,
+      `GET / HTTP/1.1\r\nHost: test\r\nX-Long: ${'x'.repeat(20_000)}\r\n`,
+    ],
+    ['to headers that never end', 408, 'GET / HTTP/1.1\r\nHost: te'],
+  ])('%s is not to be guessed by a browser', async (_, status, head) => {
+    const server = await start((_request, response) => response.writeHead(200, { A: 'b' }).end('fine'), {
+      limits: QUICK_LIMITS,
+    });
+    const client = await connectRaw(server.port);
+    client.socket.write(head.endsWith('\r\n') ? `${head}Connection: close\r\n\r\n` : head);
+    expect(await client.ended).toBeUndefined();
+    expect(client.received()).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+    expect(client.received().match(/^X-Content-Type-Options: nosniff\r$/gim)).toHaveLength(1);
+  });
+
+  it('is not written into an answer that has begun', async () => {
+    const server = await start((_request, response) => void response.writeHead(200).write('begun'));
+    const client = await connectRaw(server.port);
+    client.socket.write('POST / HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n');
+    await once(client.socket, 'data');
+    client.socket.write('no chunk\r\n');
+    await client.ended;
+    expect(client.received().match(/HTTP\/1\.1/g)).toHaveLength(1);
+  });
+});
+
 describe('the limits of the HTTP server', () => {
   it('are strict unless told otherwise', () => {
     expect(DEFAULT_HTTP_LIMITS).toMatchObject({
