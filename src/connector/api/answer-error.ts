@@ -3,7 +3,7 @@ import { CONNECTOR_ERRORS, type ConnectorErrorCode } from '../../contract/connec
 import { isConnectionFailure } from '../../runtime/database/database.ts';
 import { DenseBody } from '../../runtime/http-server/bound-json.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
-import { ApiError, invalid } from './api-error.ts';
+import { ApiError, invalid, tooLarge } from './api-error.ts';
 
 const RETRY_AFTER_MS = 1_000;
 
@@ -30,7 +30,7 @@ function toRefusal(error: unknown): ApiError {
   if (isConnectionFailure(error)) return new ApiError('unavailable', meaning('unavailable'), RETRY_AFTER_MS);
   if (error instanceof DenseBody) return invalid('body', error.message);
   const { status, type } = readHttpError(error);
-  if (status === 413) return new ApiError('payload_too_large', 'The body is larger than this address takes.');
+  if (status === 413) return tooLarge();
   if (type?.startsWith('encoding.') === true) return invalid('body', 'must not be compressed');
   if (status !== undefined && status < 500)
     return invalid(type === undefined ? 'path' : 'body', 'cannot be read');

@@ -32,6 +32,11 @@ export function notFound(what: string): ApiError {
   return new ApiError('not_found', `No ${what} with this id.`);
 }
 
+/** The body is beyond what the address takes. */
+export function tooLarge(): ApiError {
+  return new ApiError('payload_too_large', 'The body is larger than this address takes.');
+}
+
 /** The input is wrong in this field. */
 export function invalid(field: string, problem: string): ApiError {
   return new ApiError('invalid_request', `${field}: ${problem}.`);

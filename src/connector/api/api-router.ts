@@ -6,9 +6,10 @@ import { LIMITS } from '../../contract/service/limits.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { within } from '../../runtime/clock/deadline.ts';
 import { boundJson } from '../../runtime/http-server/bound-json.ts';
+import { declaresMore } from '../../runtime/http-server/declares-more.ts';
 import { strictRouter } from '../../runtime/http-server/strict-router.ts';
 import type { Audit, AuditEvent } from '../audit.ts';
-import { ApiError } from './api-error.ts';
+import { ApiError, tooLarge } from './api-error.ts';
 import { boundFiles } from './bound-files.ts';
 import { type Operations, OtherAnswer } from './operations.ts';
 import { readId, readInput } from './read-input.ts';
@@ -95,9 +96,14 @@ function parseBody(name: ConnectorEndpointName) {
   const bound = { plainBytes: LARGEST_BODY_BYTES, depth: DEEPEST_BODY };
   const verify = (_request: unknown, _response: unknown, bytes: Uint8Array): void => boundJson(bytes, bound);
   const parse = json({ limit, inflate: false, type: () => true, verify });
-  if (larger === undefined) return [parse];
+  // The parser would read such a body to its end before it refuses it.
+  const refuseLarger = (request: Request, _response: Response, next: NextFunction): void => {
+    if (declaresMore(request, limit)) throw tooLarge();
+    next();
+  };
+  if (larger === undefined) return [refuseLarger, parse];
   const room = { freeBytes: LARGEST_BODY_BYTES, largestBytes: larger, mostBytes: FILES_AT_ONCE * larger };
-  return [boundFiles(room), parse];
+  return [refuseLarger, boundFiles(room), parse];
 }
 
 /** The answer is there by the deadline, or 503 is; what was begun may still take effect. */

@@ -11,11 +11,6 @@ export type RawBody =
 /** What a piece of a body takes beside its bytes: a sender may make pieces of one byte. */
 const PIECE_BYTES = 200;
 
-/** Whether a request declares a body of more than `limit` bytes. */
-export function declaresMore({ headers }: IncomingMessage, limit: number): boolean {
-  return Number(headers['content-length'] ?? 0) > limit;
-}
-
 /**
  * Reads the bytes of a request, whatever its content type and encoding say, and inflates nothing. Beyond `limit`
  * bytes, or when the deadline passes, everything read so far is let go, and what still comes is discarded. `onBytes`

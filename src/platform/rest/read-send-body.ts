@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Clock } from '../../runtime/clock/clock.ts';
+import { declaresMore } from '../../runtime/http-server/declares-more.ts';
 import { ASSUMPTIONS } from '../assumptions.ts';
 import { newIdentifier } from '../identifiers.ts';
 import type { StoredBytes } from '../media/media-file.ts';
@@ -142,9 +143,7 @@ class SendBodyReader {
  */
 export async function readSendBody(request: IncomingMessage, reading: Reading): Promise<SendBody> {
   requirePlain(request);
-  if (Number(request.headers['content-length'] ?? 0) > DISCARDED_BYTES) {
-    throw new PlatformError('payload_too_large');
-  }
+  if (declaresMore(request, DISCARDED_BYTES)) throw new PlatformError('payload_too_large');
   const reader = new SendBodyReader(reading);
   try {
     for await (const chunk of atLeastSpeed(request, reading.clock)) await reader.take(chunk);

@@ -119,6 +119,20 @@ function createLimitedServer(limits: HttpLimits): Server {
   });
 }
 
+/**
+ * Invites the client that waits to send its body (`Expect: 100-continue`) when somebody begins to read it. One that was
+ * answered before that keeps its body; Node ends the connection then, on which nobody knows what comes next.
+ */
+function inviteWhenRead(request: IncomingMessage, response: ServerResponse): void {
+  const read = request._read;
+  request._read = function readInvited(size) {
+    request._read = read;
+    // Where some of the body has come, nobody waits.
+    if (!response.headersSent && request.readableLength === 0 && !request.complete) response.writeContinue();
+    read.call(request, size);
+  };
+}
+
 function listen(server: Server, options: HttpServerOptions): Promise<AddressInfo> {
   return new Promise((resolve, reject) => {
     const fail = (error: NodeJS.ErrnoException): void =>
@@ -195,6 +209,10 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   });
   server.on('connection', connections.accept);
   server.on('request', connections.take);
+  server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
+    inviteWhenRead(request, response);
+    connections.take(request, response);
+  });
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     const current = answering.get(socket);
     refuseUnread(error, socket, current?.headersSent === true && !current.writableFinished);

@@ -157,7 +157,7 @@ describe('a send that takes two and a half minutes', () => {
       },
       body,
     });
-    expect(answer.headers.get('content-type')).toBe('text/event-stream');
+    expect(answer.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
     await platform.settle();
     platform.endWaits();
     expect(await answer.text()).toContain('notifications/subscriptions/acknowledged');

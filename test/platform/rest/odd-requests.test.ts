@@ -1,10 +1,11 @@
+import { once } from 'node:events';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parsedTexts } from '../../support/parsed-texts.ts';
 import { seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
-import { exchangeRaw } from '../../support/raw-exchange.ts';
+import { exchangeRaw, openRaw } from '../../support/raw-exchange.ts';
 
 const NOT_FOUND = [404, { error: 'not_found' }];
 const NOT_ALLOWED = [405, { error: 'method_not_allowed' }];
@@ -292,11 +293,47 @@ describe('odd requests', () => {
     ]);
   });
 
+  it.each([
+    ['POST /api/v1/messages', 'Authorization: Bearer wrong', 401],
+    ['PUT /api/v1/webhook', 'Authorization: Bearer wrong', 401],
+    ['POST /api/v1/messages', 'Content-Encoding: gzip', 400],
+    ['PUT /api/v1/webhook', 'Content-Encoding: gzip', 400],
+    ['POST /api/v1/nothing', 'X-Odd: 1', 404],
+    ['PUT /api/v1/messages', 'X-Odd: 1', 405],
+    ['POST /oauth/token', 'Content-Type: application/json', 400],
+    ['POST /api/mcp', 'Origin: http://evil.example', 403],
+  ])('%s that waits to send its body is refused before that: %s', async (line, header, status) => {
+    const { received, statuses } = await exchangeRaw(
+      service.port,
+      `${line} HTTP/1.1\r\nHost: localhost\r\n${header.startsWith('Authorization') ? '' : `Authorization: Bearer ${seeded.key}\r\n`}${header}\r\nContent-Length: 20\r\nExpect: 100-continue\r\n\r\n`,
+    );
+    expect(statuses).toEqual([status]);
+    expect(received).toMatch(/\r\nConnection: close\r\n/);
+  });
+
+  it.each([
+    ['POST /api/v1/messages', 40_000_000],
+    ['PUT /api/v1/webhook', 300_000],
+    ['POST /oauth/token', 20_000],
+  ])('%s that announces %d bytes is refused before they are sent', async (line, length) => {
+    const { statuses } = await exchangeRaw(
+      service.port,
+      `${line} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${seeded.key}\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: ${length}\r\nExpect: 100-continue\r\n\r\n`,
+    );
+    expect(statuses).toEqual([line.includes('oauth') ? 400 : 413]);
+  });
+
   it('invites a body that waits for it, and takes no other expectation', async () => {
     const body = JSON.stringify({ url: 'https://hooks.example/' });
-    const invited = await send('PUT /api/v1/webhook', ['Expect: 100-continue'], body);
-    expect(invited.head).toContain('HTTP/1.1 100 Continue');
-    expect(invited.status).toBe(200);
+    const head = `PUT /api/v1/webhook HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${seeded.key}\r\n`;
+    const waiting = openRaw(service.port);
+    waiting.socket.write(
+      `${head}Content-Length: ${body.length}\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n`,
+    );
+    const [invited] = await once(waiting.socket, 'data');
+    expect(String(invited)).toBe('HTTP/1.1 100 Continue\r\n\r\n');
+    waiting.socket.write(body);
+    expect((await waiting.closed).statuses).toEqual([100, 200]);
     expect((await send('PUT /api/v1/webhook', ['Expect: miracles'], body)).status).toBe(417);
   });
 

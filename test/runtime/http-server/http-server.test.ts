@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
@@ -73,6 +73,65 @@ describe('whatever is answered', () => {
     client.socket.write('no chunk\r\n');
     await client.ended;
     expect(client.received().match(/HTTP\/1\.1/g)).toHaveLength(1);
+  });
+});
+
+describe('a client that waits for an invitation to send its body', () => {
+  const HEAD = 'POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n';
+  const statuses = (client: RawClient): string[] => client.received().match(/(?<=HTTP\/1\.1 )\d+/g) ?? [];
+
+  it('gets it when the app begins to read', async () => {
+    const server = await start(echo);
+    const client = await connectRaw(server.port);
+    client.socket.write(HEAD);
+    await once(client.socket, 'data');
+    expect(client.received()).toBe('HTTP/1.1 100 Continue\r\n\r\n');
+    client.socket.write('body');
+    await once(client.socket, 'data');
+    expect(statuses(client)).toEqual(['100', '200']);
+    // The connection serves the next one.
+    client.socket.write(HEAD);
+    await once(client.socket, 'data');
+    client.socket.end('more');
+    await client.ended;
+    expect(statuses(client)).toEqual(['100', '200', '100', '200']);
+  });
+
+  it.each([
+    ['at once', () => undefined],
+    ['while it drops what may come', (request) => request.resume()],
+    ['after a while', () => new Promise((resolve) => setImmediate(resolve))],
+  ] as [string, (request: IncomingMessage) => unknown][])(
+    'gets none when the app answers %s, and no body is taken for the next request',
+    async (_, before) => {
+      const asked: (string | undefined)[] = [];
+      const server = await start(async (request, response) => {
+        asked.push(request.url);
+        const waits = before(request);
+        if (waits instanceof Promise) await waits;
+        response.writeHead(401).end('no');
+      });
+      const client = await connectRaw(server.port);
+      client.socket.write(HEAD);
+      await once(client.socket, 'data');
+      client.socket.write('GET /smuggled HTTP/1.1\r\nHost: test\r\n\r\n');
+      await client.ended;
+      expect(statuses(client)).toEqual(['401']);
+      expect(client.received()).toMatch(/\r\nConnection: close\r\n/);
+      expect(asked).toEqual(['/']);
+    },
+  );
+
+  it('gets none any more when it did not wait', async () => {
+    const server = await start((request, response) => {
+      setTimeout(() => echo(request, response), 20);
+    });
+    const client = await connectRaw(server.port);
+    client.socket.write(`${HEAD}body`);
+    await once(client.socket, 'data');
+    client.socket.end();
+    await client.ended;
+    expect(statuses(client)).toEqual(['200']);
   });
 });
 
