@@ -1,4 +1,4 @@
-import { type RunningConnector, runConnector } from '../../src/cli/run-connector.ts';
+import { type RunningConnector, runConnector } from '../../src/commands/run-connector.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { type Database, openDatabase } from '../../src/runtime/database/database.ts';
 import { createLogger } from '../../src/runtime/logger/logger.ts';

@@ -1,6 +1,6 @@
 import postgres from 'postgres';
-import { portsFrom } from '../../src/cli/ports.ts';
-import { type RunningService, runService } from '../../src/cli/run-service.ts';
+import { portsFrom } from '../../src/commands/ports.ts';
+import { type RunningService, runService } from '../../src/commands/run-service.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { createLogger } from '../../src/runtime/logger/logger.ts';
 import { serveParent } from '../process/serve-parent.ts';

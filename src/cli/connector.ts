@@ -1,4 +1,1 @@
-import { cacheCompiledCode } from './compile-cache.ts';
-
-cacheCompiledCode();
-await import('./connector-command.ts');
+void import('./launch.mjs').then(({ launch }) => launch(() => import('../commands/connector-command.ts')));

@@ -1,4 +1,1 @@
-import { cacheCompiledCode } from './compile-cache.ts';
-
-cacheCompiledCode();
-await import('./doctor-command.ts');
+void import('./launch.mjs').then(({ launch }) => launch(() => import('../commands/doctor-command.ts')));

@@ -28,7 +28,8 @@ export const FOLDERS: Readonly<Record<string, FolderRule>> = {
   sandbox: { folders: ['platform', 'contract', 'runtime'] },
   conformance: { folders: ['contract'] },
   console: { folders: ['contract'] },
-  cli: {
+  cli: { folders: ['commands', 'runtime'], packages: /^$/ },
+  commands: {
     folders: [
       'contract',
       'patterns',
@@ -45,7 +46,7 @@ export const FOLDERS: Readonly<Record<string, FolderRule>> = {
 /** What the package is imported by. It only names what others hold. */
 export const PACKAGE_INDEX = 'src/index.ts';
 const PACKAGE_INDEX_RULE: FolderRule = {
-  folders: ['cli', 'connector', 'contract', 'runtime'],
+  folders: ['commands', 'connector', 'contract', 'runtime'],
   packages: /^$/,
 };
 

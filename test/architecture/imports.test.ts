@@ -72,12 +72,12 @@ describe('the rule about imports', () => {
   it.each([
     ['src/connector/a.ts', '../patterns/b.ts'],
     ['src/sandbox/a.ts', '../platform/b.ts'],
-    ['src/cli/a.ts', '../sandbox/b.ts'],
+    ['src/commands/a.ts', '../sandbox/b.ts'],
     ['src/contract/service/a.ts', '../connector/b.ts'],
     ['src/contract/a.ts', 'zod'],
     ['src/patterns/a.ts', 'node:crypto'],
     ['src/runtime/a.ts', 'bullmq'],
-    ['src/index.ts', './cli/b.ts'],
+    ['src/index.ts', './commands/b.ts'],
   ])('allows in %s an import of %s', (path, specifier) => {
     expect(judge(path, specifier)).toBeUndefined();
   });
@@ -98,17 +98,17 @@ describe('the rule about imports', () => {
       `const template = \`from './template.ts' \${import('./g.ts')}\`;`,
       "const g: import('./h.ts').H = 1;",
     ].join('\n');
-    const found = parse('src/cli/x.ts', source).map(({ specifier }) => specifier);
+    const found = parse('src/commands/x.ts', source).map(({ specifier }) => specifier);
     expect(found).toEqual(['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'].map((name) => `./${name}.ts`));
   });
 
   it('finds a cycle and tells its way', () => {
     const chain = [
-      ...parse('src/cli/a.ts', "import './b.ts'"),
-      ...parse('src/cli/b.ts', "import './c.ts'"),
-      ...parse('src/cli/c.ts', "import './b.ts'"),
+      ...parse('src/commands/a.ts', "import './b.ts'"),
+      ...parse('src/commands/b.ts', "import './c.ts'"),
+      ...parse('src/commands/c.ts', "import './b.ts'"),
     ];
-    expect(findCycle(chain)).toEqual(['src/cli/b.ts', 'src/cli/c.ts', 'src/cli/b.ts']);
+    expect(findCycle(chain)).toEqual(['src/commands/b.ts', 'src/commands/c.ts', 'src/commands/b.ts']);
     expect(findCycle(chain.slice(0, 2))).toBeUndefined();
   });
 });

@@ -22,9 +22,9 @@ function listFiles(folder: string, endings: RegExp): string[] {
     .sort();
 }
 
-/** All TypeScript files under a folder. */
+/** All TypeScript and JavaScript files under a folder. */
 export function readSources(folder: string): SourceFile[] {
-  return listFiles(folder, /\.tsx?$/).map((path) => {
+  return listFiles(folder, /\.(?:tsx?|mjs)$/).map((path) => {
     const source = readFileSync(join(ROOT, path), 'utf8');
     return { path, source, ...takeApart(source) };
   });

@@ -1,6 +1,6 @@
 import postgres from 'postgres';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { startLoop } from '../../src/cli/loop.ts';
+import { startLoop } from '../../src/commands/loop.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { exchangeMessages, readTellingConnections } from '../support/exchange-messages.ts';
 import { readFeed } from '../support/follow-feed.ts';

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { portsFrom } from '../../src/cli/ports.ts';
-import { runService } from '../../src/cli/run-service.ts';
+import { portsFrom } from '../../src/commands/ports.ts';
+import { runService } from '../../src/commands/run-service.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { createLogger } from '../../src/runtime/logger/logger.ts';
 import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';

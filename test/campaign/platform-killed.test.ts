@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { runConnector } from '../../src/cli/run-connector.ts';
+import { runConnector } from '../../src/commands/run-connector.ts';
 import type { SandboxInfo } from '../../src/contract/sandbox/info.ts';
 import { seededRandom } from '../../src/platform/seeded-random.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { cacheCompiledCode } from '../../src/cli/compile-cache.ts';
+import { cacheCompiledCode } from '../../src/commands/compile-cache.ts';
 
 describe('keeping compiled code', () => {
   it('is left out where no folder can be made', () => {

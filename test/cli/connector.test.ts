@@ -2,7 +2,7 @@ import { createHmac, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { connectorOptions } from '../../src/cli/connector-options.ts';
+import { connectorOptions } from '../../src/commands/connector-options.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
 import { findFreePort } from '../support/connector-process.ts';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { allSettings, connectorSettings, platformSettings } from '../../src/cli/settings.ts';
+import { allSettings, connectorSettings, platformSettings } from '../../src/commands/settings.ts';
 import { readSettings } from '../../src/runtime/config/read-settings.ts';
 import { renderEnvExample } from '../../src/runtime/config/render-settings.ts';
 import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';

@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { connectorOptions } from '../../src/cli/connector-options.ts';
-import { loadHandlers } from '../../src/cli/load-handlers.ts';
+import { connectorOptions } from '../../src/commands/connector-options.ts';
+import { loadHandlers } from '../../src/commands/load-handlers.ts';
 import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
 import { spawnCli } from '../support/spawn-command.ts';
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type CheckedLoop, checkLoop, timeLanes } from '../../src/cli/self-check.ts';
+import { type CheckedLoop, checkLoop, timeLanes } from '../../src/commands/self-check.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { asAdmin, createTestDatabase } from '../support/database.ts';
 import { ManualClock } from '../support/manual-clock.ts';

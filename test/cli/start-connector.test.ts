@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type ConnectorLogger, startConnector } from '../../src/cli/start-connector.ts';
+import { type ConnectorLogger, startConnector } from '../../src/commands/start-connector.ts';
 import { ConfigurationError } from '../../src/runtime/config/configuration-error.ts';
 import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';

@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readProcesses } from '../../src/cli/supervise-connector.ts';
+import { readProcesses } from '../../src/commands/supervise-connector.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
 import { findFreePort } from '../support/connector-process.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { connectorOptions } from '../../src/cli/connector-options.ts';
-import { runConnector } from '../../src/cli/run-connector.ts';
+import { connectorOptions } from '../../src/commands/connector-options.ts';
+import { runConnector } from '../../src/commands/run-connector.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { createLogger } from '../../src/runtime/logger/logger.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';

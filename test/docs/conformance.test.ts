@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { SERVICE_COMMAND } from '../../src/cli/conformance-options.ts';
+import { SERVICE_COMMAND } from '../../src/commands/conformance-options.ts';
 import { selectChecks } from '../../src/conformance/service/run-service-suite.ts';
 import { readBlocks, readProjectFile } from '../support/markdown.ts';
 import { ROOT, spawnCommand } from '../support/spawn-command.ts';

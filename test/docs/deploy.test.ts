@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { CONNECTOR_SHUTDOWN_MS } from '../../src/cli/connector-shutdown.ts';
+import { CONNECTOR_SHUTDOWN_MS } from '../../src/commands/connector-shutdown.ts';
 import { CONNECTOR_ENDPOINTS } from '../../src/contract/connector/endpoints.ts';
 import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { portsFrom } from '../../src/cli/ports.ts';
+import { portsFrom } from '../../src/commands/ports.ts';
 import { startTestLoop } from '../support/loop.ts';
 import { readBlocks, readProjectFile } from '../support/markdown.ts';
 import { findPortBase, ROOT, spawnCommand } from '../support/spawn-command.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { type RunningConnector, runConnector } from '../../src/cli/run-connector.ts';
+import { type RunningConnector, runConnector } from '../../src/commands/run-connector.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { openDatabase } from '../../src/runtime/database/database.ts';
 import { createMetrics, type Metrics } from '../../src/runtime/metrics/metrics.ts';

@@ -2,7 +2,7 @@ import { realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { oldestNode, refuseOldNode } from '../../src/cli/node-version.ts';
+import { oldestNode, refuseOldNode } from '../../src/runtime/node-version/node-version.mjs';
 import { readProjectFile } from '../support/markdown.ts';
 import { ROOT } from '../support/spawn-command.ts';
 

@@ -3,12 +3,13 @@ import { globSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, wr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { COMMANDS } from '../../src/cli/commands.ts';
+import { COMMANDS } from '../../src/commands/commands.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
 import { signHeaders } from '../connector/support/event-fixtures.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { readBlocks, readProjectFile } from '../support/markdown.ts';
+import { OLD_NODE_REFUSED, OLD_NODES } from '../support/old-node.ts';
 import { type Ended, ROOT, spawnCommand } from '../support/spawn-command.ts';
 
 const INSTALL_MS = 240_000;
@@ -97,7 +98,9 @@ describe('the packed file', () => {
     expect(readdirSync(installed).sort()).toEqual(tops);
     const allowed = [
       /^dist\/index\.(?:js|d\.ts)$/,
-      /^dist\/(?:cli|conformance|connector|contract|patterns|platform|runtime|sandbox)\/.+\.(?:js|d\.ts)$/,
+      /^dist\/cli\/(?:package\.json|launch\.mjs|launch\.d\.mts)$/,
+      /^dist\/runtime\/node-version\/[\w-]+\.(?:mjs|d\.mts)$/,
+      /^dist\/(?:cli|commands|conformance|connector|contract|patterns|platform|runtime|sandbox)\/.+\.(?:js|d\.ts)$/,
       /^dist\/vectors\/[\w-]+\.(?:json|md)$/,
       /^docs\/[\w-]+\.(?:md|json|yml)$/,
       /^examples\/(?:crm-handler|haproxy|systemd)\/[\w-]+\.(?:md|ts|sql|cfg|service)$/,
@@ -115,7 +118,7 @@ describe('the packed file', () => {
 
   it('needs its dependencies and nothing that only its makers have', () => {
     const { dependencies } = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8')) as Manifest;
-    const modules = files().filter((name) => name.endsWith('.js'));
+    const modules = files().filter((name) => /\.m?js$/.test(name));
     const used = modules.flatMap((file) => {
       const source = readFileSync(join(installed, file), 'utf8');
       return [...source.matchAll(PACKAGE_IMPORT)].map(([, name = '']) => name);
@@ -165,12 +168,12 @@ describe('the program messaging-connector', () => {
     expect(stderr).toContain('CONNECTOR_SEALING_KEYS: found nothing');
   });
 
-  it('says on an older Node what is wrong', async () => {
-    const older = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.20.2' } })`;
-    const NODE_OPTIONS = `--import data:text/javascript,${encodeURIComponent(older)}`;
-    const { code, stdout, stderr } = await bin(['connector'], { NODE_OPTIONS });
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    expect(stderr).toMatch(/^messaging-connector needs Node 22\.19 or newer, and this is Node 20\.20\.2 /);
+  it('says on an older Node in one line what is wrong, and ends with 1', async () => {
+    const program = join(installed, 'dist/cli/bin.js');
+    for (const { node, env } of OLD_NODES) {
+      const ended = await inFolder(node, [program, 'connector'], env).ended;
+      expect(ended).toEqual({ code: 1, stdout: '', stderr: expect.stringMatching(OLD_NODE_REFUSED) });
+    }
   });
 });
 
@@ -193,6 +196,17 @@ describe('a program that imports messaging-connector', () => {
     const answer = await fetch(`${url}/webhooks/messaging`, { method: 'POST', headers, body });
     return answer.status;
   }
+
+  it('gets an error with a code on an older Node, and no stack of what that lacks', async () => {
+    const program =
+      "import('messaging-connector').catch(({ code, stack }) => console.log(code + '\\n' + stack))";
+    for (const { node, env } of OLD_NODES) {
+      const { stdout, stderr } = await inFolder(node, ['-e', program], env).ended;
+      const [code, ...stack] = stdout.split('\n');
+      expect({ code, stderr }).toEqual({ code: 'ERR_NODE_TOO_OLD', stderr: '' });
+      expect(stack.join('\n')).toMatch(new RegExp(OLD_NODE_REFUSED.source.replace('^', '^Error: ')));
+    }
+  });
 
   it(
     'in JavaScript, as the README has it, is called for a signed webhook and ends by itself',

@@ -1,5 +1,5 @@
 import { onTestFinished } from 'vitest';
-import { startLoop } from '../../src/cli/loop.ts';
+import { startLoop } from '../../src/commands/loop.ts';
 import type { MessageState } from './check-invariants.ts';
 import { createTestDatabase } from './database.ts';
 import { loopOptions } from './loop.ts';

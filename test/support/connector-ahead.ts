@@ -5,7 +5,7 @@
  */
 import { once } from 'node:events';
 import { flushCompileCache } from 'node:module';
-import { runConnector } from '../../src/cli/run-connector.ts';
+import { runConnector } from '../../src/commands/run-connector.ts';
 import { createLogger } from '../../src/runtime/logger/logger.ts';
 import { createShiftedClock } from './shifted-clock.ts';
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { type Loop, type LoopOptions, startLoop } from '../../src/cli/loop.ts';
-import { portsFrom } from '../../src/cli/ports.ts';
+import { type Loop, type LoopOptions, startLoop } from '../../src/commands/loop.ts';
+import { portsFrom } from '../../src/commands/ports.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';

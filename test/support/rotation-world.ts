@@ -1,5 +1,5 @@
 import type { TestContext } from 'vitest';
-import { runConnector } from '../../src/cli/run-connector.ts';
+import { runConnector } from '../../src/commands/run-connector.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
 import { ScriptedService } from '../connector/support/scripted-service.ts';

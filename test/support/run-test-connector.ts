@@ -2,7 +2,7 @@ import {
   type RunConnectorOptions,
   type RunningConnector,
   runConnector,
-} from '../../src/cli/run-connector.ts';
+} from '../../src/commands/run-connector.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
 import { createTestDatabase } from './database.ts';

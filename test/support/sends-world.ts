@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { expect } from 'vitest';
-import { portsFrom } from '../../src/cli/ports.ts';
-import { runService } from '../../src/cli/run-service.ts';
+import { portsFrom } from '../../src/commands/ports.ts';
+import { runService } from '../../src/commands/run-service.ts';
 import type { Outbound } from '../../src/contract/connector/outbound.ts';
 import type { PhoneMessage } from '../../src/contract/sandbox/contacts.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';

@@ -1,4 +1,4 @@
-import { type RunningService, runService } from '../../src/cli/run-service.ts';
+import { type RunningService, runService } from '../../src/commands/run-service.ts';
 import type { SandboxInfo } from '../../src/contract/sandbox/info.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { createTestDatabase } from './database.ts';

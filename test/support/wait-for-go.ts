@@ -4,7 +4,7 @@
  */
 import { once } from 'node:events';
 import { flushCompileCache } from 'node:module';
-import '../../src/cli/run-connector.ts';
+import '../../src/commands/run-connector.ts';
 
 // It may be killed, and Node keeps what it compiled only when a process ends by itself.
 flushCompileCache();

@@ -4,7 +4,7 @@ import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { type RunningConnector, runConnector } from '../../../src/cli/run-connector.ts';
+import { type RunningConnector, runConnector } from '../../../src/commands/run-connector.ts';
 import { examine } from '../../../src/connector/doctor/examine.ts';
 import type { DoctorSettings } from '../../../src/connector/doctor/facts.ts';
 import type { Report, Verdict } from '../../../src/connector/doctor/finding.ts';

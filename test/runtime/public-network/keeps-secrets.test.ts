@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { connectorOptions } from '../../../src/cli/connector-options.ts';
+import { connectorOptions } from '../../../src/commands/connector-options.ts';
 import { createServiceClient } from '../../../src/connector/service-client/service-client.ts';
 import { ConfigurationError } from '../../../src/runtime/config/configuration-error.ts';
 import { keepsSecrets } from '../../../src/runtime/public-network/keeps-secrets.ts';

@@ -3,8 +3,8 @@ import type { DoctorSettings } from '../../connector/doctor/facts.ts';
 import { ok, problem, type Report, warning } from '../../connector/doctor/finding.ts';
 import { ConfigurationError, type ConfigurationProblem } from '../../runtime/config/configuration-error.ts';
 import { type Environment, readSettings } from '../../runtime/config/read-settings.ts';
+import { refuseOldNode } from '../../runtime/node-version/node-version.mjs';
 import { connectorOptions } from '../connector-options.ts';
-import { oldestNode, refuseOldNode } from '../node-version.ts';
 import { connectorSettings } from '../settings.ts';
 
 /** What the settings say, as far as they can be read, and what is wrong with them. */
@@ -109,7 +109,7 @@ function report(
 function lookAtNode(): Report {
   const about = { check: 'node', title: 'version of Node' } as const;
   const version = process.versions.node;
-  const refusal = refuseOldNode(version, oldestNode());
+  const refusal = refuseOldNode(version);
   if (refusal === undefined) return { ...about, ...ok(`Node ${version} is new enough.`) };
   return { ...about, ...problem(`Node ${version} is too old.`, { advice: [refusal] }) };
 }

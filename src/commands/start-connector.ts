@@ -9,7 +9,6 @@ import { createLogger } from '../runtime/logger/logger.ts';
 import { connectorOptions, nameProcess } from './connector-options.ts';
 import { CONNECTOR_SHUTDOWN_MS } from './connector-shutdown.ts';
 import { loadHandlers } from './load-handlers.ts';
-import { oldestNode, refuseOldNode } from './node-version.ts';
 import { runConnector } from './run-connector.ts';
 import { openServerDatabase } from './server-database.ts';
 
@@ -49,12 +48,9 @@ export interface StartedConnector {
 /**
  * Starts a connector inside this process, as the command `connector` does, and brings its database to the
  * newest migration. Takes no signals and never ends the process: that is for the program around it.
- * @throws ConfigurationError naming every setting that is wrong or missing; an Error for a Node that is too old;
- * otherwise what prevented the start. What was opened is closed again.
+ * @throws ConfigurationError naming every setting that is wrong or missing; otherwise what prevented the start. What was opened is closed again.
  */
 export async function startConnector(options: StartConnectorOptions = {}): Promise<StartedConnector> {
-  const tooOld = refuseOldNode(process.versions.node, oldestNode());
-  if (tooOld !== undefined) throw new Error(tooOld);
   const { dataDir = '.data' } = options;
   const env = options.env ?? readEnvironment(process.cwd(), process.env);
   const typos: NearName[] = [];

@@ -11,8 +11,8 @@ const MOST_PROCESSES = 64;
 /** A process that is short of processor may miss its own deadline by a little. */
 const DRAIN_MS = CONNECTOR_SHUTDOWN_MS + 5_000;
 const SHUTDOWN_MS = DRAIN_MS + 5_000;
-/** The command beside this file, as a source or as what it was compiled to. */
-const SCRIPT = join(import.meta.dirname, `connector${extname(import.meta.filename)}`);
+/** The program, as a source or as what it was compiled to. */
+const SCRIPT = join(import.meta.dirname, `../cli/connector${extname(import.meta.filename)}`);
 
 /**
  * How many processes `--processes` asks for; undefined without it.
