@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Deadline } from '../../runtime/clock/deadline.ts';
+import { discardBody, freeBytes } from '../../runtime/http-server/discard-body.ts';
 
 /** A body as it came in, or why there is none. */
 export type RawBody =
@@ -25,17 +26,16 @@ export function readRawBody(
     let length = 0;
     const finish = (body: RawBody): void => {
       request.off('data', take).off('end', end).off('close', abort);
+      for (const chunk of chunks) freeBytes(chunk);
       chunks = [];
-      request.resume();
+      discardBody(request);
       resolve(body);
     };
     const take = (chunk: Buffer): void => {
       length += chunk.length;
+      chunks.push(chunk);
       if (length > limit) finish({ kind: 'too_large' });
-      else {
-        chunks.push(chunk);
-        onBytes(chunk.length + PIECE_BYTES);
-      }
+      else onBytes(chunk.length + PIECE_BYTES);
     };
     const end = (): void => {
       finish({ kind: 'read', bytes: Buffer.concat(chunks, length) });

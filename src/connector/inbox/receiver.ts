@@ -5,6 +5,7 @@ import { Deadline } from '../../runtime/clock/deadline.ts';
 import { type Database, isConnectionFailure } from '../../runtime/database/database.ts';
 import { clientAddress, vouchFor } from '../../runtime/http-server/connections.ts';
 import { declaresMore } from '../../runtime/http-server/declares-more.ts';
+import { freeBytes } from '../../runtime/http-server/discard-body.ts';
 import { createMemoryBudget, type Share } from '../../runtime/http-server/memory-budget.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { Metrics } from '../../runtime/metrics/metrics.ts';
@@ -182,6 +183,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     if (body.kind !== 'read') return body.kind;
     visit.late = 'undecided';
     open += 1;
+    let isVouchedFor = false;
     try {
       // Asked again, since a body may take its time and a secret may be replaced meanwhile.
       const subscription = await subscriptions.find(path.subscriptionId, deadline);
@@ -195,6 +197,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       visit.late = 'unavailable';
       share.leave();
       visit.vouch();
+      isVouchedFor = true;
       const { timestamp: signedAt, secretVersion } = signature;
       const receivedAt = clock.now();
       metrics.signedAgo(receivedAt - signedAt);
@@ -214,6 +217,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       };
       return (await queue.add(delivery, body.bytes.length, deadline)) ? undefined : 'unavailable';
     } finally {
+      if (!isVouchedFor) freeBytes(body.bytes);
       open -= 1;
       if (open === 0) for (const done of idle.splice(0)) done();
     }

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { addressKey, findEntry } from '../addresses/address-ranges.ts';
 import type { Clock } from '../clock/clock.ts';
 import type { Logger } from '../logger/logger.ts';
+import { discardBody } from './discard-body.ts';
 
 /** How many connections there may be. */
 export interface ConnectionLimits {
@@ -127,6 +128,10 @@ export function createConnections(options: ConnectionsOptions): Connections {
     visitor.vouched = !options.closesStrangers;
     visitor.keepAlive = response.shouldKeepAlive;
     response.once('close', () => end(visitor));
+    // Node would read the rest, too, but each piece would wait to be collected.
+    response.once('prefinish', () => {
+      if (!visitor.vouched && !request.complete) discardBody(request);
+    });
     if (options.closesStrangers && visitor.key !== undefined) response.shouldKeepAlive = false;
     options.serve(request, response);
   }

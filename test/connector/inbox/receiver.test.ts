@@ -1,7 +1,8 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Database } from '../../../src/runtime/database/database.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { proves } from '../../support/proves.ts';
+import { watchPieces } from '../../support/watch-pieces.ts';
 import {
   emptyTables,
   newId,
@@ -345,6 +346,28 @@ describe('a body that nothing vouches for', () => {
       expect((await tight.metrics.render()).text).toContain('reason="crowded_out"');
     } finally {
       await tight.close();
+    }
+  });
+
+  it.each([
+    ['forged', 0, { answerMs: 60_000 }, 401],
+    ['unfinished', 1, { answerMs: 300 }, 408],
+    ['crowded out', 1, { answerMs: 60_000, strangersBytes: 500_000 }, 503],
+  ])('leaves no memory to be collected: %s', async (_, missing, limits, status) => {
+    const held = await startReceiver(database, { limits });
+    try {
+      const body = Buffer.alloc(900_000 - missing, 'x');
+      const forged = rawRequest(body, [...signed(), 'Content-Length: 900000']);
+      const pieces = watchPieces();
+      const bodies = vi.spyOn(Buffer, 'concat');
+      onTestFinished(() => bodies.mockRestore());
+      const text = await exchange(held.server, [forged], (soFar) => soFar.includes('"message"'));
+      expect(statusesOf(text)).toEqual([status]);
+      expect(pieces).not.toEqual([]);
+      expect(pieces.filter(({ piece }) => piece.length > 0)).toEqual([]);
+      expect(bodies.mock.results.map(({ value }) => value.length)).toEqual(missing === 0 ? [0] : []);
+    } finally {
+      await held.close();
     }
   });
 

@@ -9,6 +9,7 @@ import {
   startHttpServer,
 } from '../../../src/runtime/http-server/http-server.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
+import { watchPieces } from '../../support/watch-pieces.ts';
 import { connectRaw, postRequest, type RawClient } from './raw-client.ts';
 
 const started: HttpServer[] = [];
@@ -99,6 +100,19 @@ describe('a connection', () => {
     for (let sent = 0; sent < 50; sent += 1) client.socket.write(part);
     await client.ended;
     expect(client.received()).toMatch(/^HTTP\/1\.1 200 [\s\S]*from 127\.0\.0\.1/);
+  });
+
+  it('leaves no memory to be collected of what a stranger writes after an early answer', async () => {
+    const server = await start({ app: (_request, response) => response.end('no') });
+    const pieces = watchPieces();
+    const client = await connectTo(server);
+    const length = 3_000_000;
+    client.socket.write(`PUT / HTTP/1.1\r\nHost: test\r\nContent-Length: ${length}\r\n\r\n`);
+    client.socket.write(Buffer.alloc(length));
+    await client.ended;
+    expect(client.received()).toMatch(/^HTTP\/1\.1 200 /);
+    await expect.poll(() => pieces.reduce((sum, piece) => sum + piece.length, 0)).toBe(length);
+    expect(pieces.filter(({ piece }) => piece.length > 0)).toEqual([]);
   });
 });
 
