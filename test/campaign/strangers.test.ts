@@ -10,13 +10,11 @@ const PACE = { burst: 2, everyMs: 100 };
 const BEFORE_MS = 500;
 /** How long strangers stay. */
 const STAY_MS = WHOLE ? 30_000 : 4_000;
-/** How long the process may take to give it back, under the load of its sender. */
-const RELEASE_MS = 30_000;
 const SAMPLE_MS = 100;
 const MIB = 1024 * 1024;
 /** What strangers may take of a process's memory, and what may be left of that when they are gone. */
-const TAKEN_MIB = 300;
-const KEPT_MIB = 150;
+const TAKEN_MIB = 150;
+const KEPT_MIB = 100;
 
 const ELSEWHERE = '127.0.0.2';
 const ANYWHERE = '127.0.1.*';
@@ -90,23 +88,14 @@ test('strangers cost the sender no delivery, and the process no memory that it d
       peakMiB: peak,
     });
   }
-  let left = await memory();
-  if (WHOLE) {
-    await campaign.underLoad(KINDS.length + 2, PACE, async () => {
-      for (let passed = 0; passed < RELEASE_MS && left - idle >= KEPT_MIB; passed += SAMPLE_MS) {
-        await systemClock.sleep(SAMPLE_MS);
-        left = await memory();
-      }
-    });
-  }
+  const left = await memory();
   printTable(rows);
   printTable([{ idleMiB: idle, leftMiB: left }]);
   for (const { strangers, sent, accepted, peakMiB } of rows) {
     expect.soft({ strangers, accepted }).toEqual({ strangers, accepted: sent });
     expect.soft(peakMiB - idle, strangers).toBeLessThan(TAKEN_MIB);
   }
-  // Not always true: after forged bodies some runs still hold 190 to 220 MiB for half a minute. The cause is not known.
-  if (WHOLE) expect(left - idle).toBeLessThan(KEPT_MIB);
+  expect(left - idle).toBeLessThan(KEPT_MIB);
   await campaign.catchUp();
   expect(await campaign.findViolations()).toEqual([]);
 });
