@@ -359,7 +359,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
       await presence.start();
       if (role !== 'web') stopForgetting = keepForgetting({ database, clock, logger });
       feed.start();
-      if (role === 'all' && options.handlers !== undefined) stopWatching = watchEventLoop({ clock, logger });
+      stopWatching = watchEventLoop({ clock, logger });
       await keeper.keep();
       keeper.start();
       if (role !== 'web') licences.start();

@@ -382,6 +382,40 @@ describe('a handler that hangs', () => {
     ]);
   });
 
+  it.each(['returns', 'throws'])(
+    'in a process that was taken for dead changes nothing when it %s: the lane is that of another',
+    async (how) => {
+      const connection = newId();
+      const [dead, heir] = [await bench.running(), await bench.running()];
+      const [first, next] = [openCall(), openCall()];
+      bench.answer = async ({ text, attempt }, { signal }) => {
+        const held = text === 'next' ? next : first;
+        held.begun.resolve(signal);
+        if (attempt === 1) await held.promise;
+      };
+      await bench.tell(connection, 'slow', 'next', 'last');
+      const settled = dead.settle();
+      await first.begun.promise;
+      await bench.bury(dead);
+      await heir.settle();
+      await bench.clock.advance(1_000);
+      const taken = heir.settle();
+      await next.begun.promise;
+      if (how === 'returns') first.resolve();
+      else first.reject(new Error('too late'));
+      await settled;
+      expect(await readLag(bench.database)).toMatchObject({ waiting: 2, deadLetters: 0 });
+      next.resolve();
+      await taken;
+      expect(bench.callsOf(connection)).toEqual([
+        ['slow', 1],
+        ['slow', 2],
+        ['next', 1],
+        ['last', 1],
+      ]);
+    },
+  );
+
   it('is let through to its end when that comes in time, and the next change waits for the next process', async () => {
     const connection = newId();
     const handover = await bench.running();

@@ -38,8 +38,8 @@ interface Worker {
   kill(): Promise<void>;
 }
 
-function loadWorker(careless = false): Worker {
-  const argument = JSON.stringify({ databaseUrl: bench.databaseUrl, careless });
+function loadWorker(ways: { careless?: boolean; computesMs?: number } = {}): Worker {
+  const argument = JSON.stringify({ databaseUrl: bench.databaseUrl, ...ways });
   const child = spawn(process.execPath, [SCRIPT, argument], { stdio: ['pipe', 'pipe', 'inherit'] });
   children.push(child);
   let calls = 0;
@@ -116,12 +116,38 @@ describe('workers that are killed while they hand over', { timeout: 120_000 }, (
   });
 
   it('lose what a handler acknowledges before it works', async () => {
-    const worker = loadWorker(true);
+    const worker = loadWorker({ careless: true });
     await worker.go();
     await tellAll([newId(), newId()], 15);
     await everythingHandedOver();
     await worker.kill();
     // The control of the test above: nothing comes again, and what was only in memory is gone.
     expect(await readEffects()).toHaveLength(20);
+  });
+});
+
+describe('a worker whose handler computes for longer than others wait for a sign of life', {
+  timeout: 120_000,
+}, () => {
+  it('is taken for dead, changes nothing of what the others do meanwhile, and works again afterwards', async () => {
+    const [connectionId, later] = [newId(), newId()];
+    const [computing, other] = [loadWorker({ computesMs: 9_000 }), loadWorker()] as const;
+    await computing.go();
+    await tellAll([connectionId], 10);
+    while (computing.calls() === 0) await computing.nextCall();
+    await other.go();
+    await everythingHandedOver();
+    expect(computing.calls()).toBe(1);
+    expect(other.calls()).toBe(10);
+
+    // It comes back from its handler, and takes part again.
+    await other.kill();
+    await tellAll([later], 5);
+    await everythingHandedOver();
+    expect(computing.calls()).toBe(6);
+    const changes = await bench.feed.changesAfter(0, 100_000);
+    const effects = await readEffects();
+    expect(effects.map(({ seq }) => seq)).toEqual(changes.map(({ seq }) => seq));
+    expect(await bench.database.query('select from connector.dead_letters')).toEqual([]);
   });
 });

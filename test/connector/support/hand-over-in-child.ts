@@ -19,7 +19,7 @@ import type { Queues } from '../../../src/runtime/queue/queues.ts';
 /** How many effects the careless CRM keeps in memory before it writes them. */
 const KEPT = 20;
 
-const { databaseUrl, careless } = JSON.parse(process.argv[2] ?? '{}');
+const { databaseUrl, careless, computesMs = 0 } = JSON.parse(process.argv[2] ?? '{}');
 const logger = createLogger({ level: 'silent', name: 'child' });
 const clock = systemClock;
 const database = openDatabase({ url: databaseUrl, name: 'child', poolSize: 6, clock, logger });
@@ -43,6 +43,14 @@ async function keepEffect({ connectionId, seq }: Change, { key }: HandlerContext
   );
 }
 
+/** Does nothing else for as long as it was told, once. */
+let left: number = computesMs;
+function compute(): void {
+  const until = clock.elapsed() + left;
+  left = 0;
+  while (clock.elapsed() < until);
+}
+
 /** Acknowledges before it works. */
 const kept: (readonly [Change, HandlerContext])[] = [];
 async function keepForLater(change: Change, context: HandlerContext): Promise<void> {
@@ -63,6 +71,7 @@ const handover = createHandover({
   handlers: {
     async onChange(change, context) {
       process.stdout.write('called\n');
+      compute();
       await (careless ? keepForLater : keepEffect)(change, context);
     },
   },

@@ -19,12 +19,18 @@ class HeldClock extends ManualClock {
 let clock: HeldClock;
 let lines: string[];
 let stop: () => void;
+let usedMs: number;
 
 beforeEach(() => {
   clock = new HeldClock();
   lines = [];
+  usedMs = 0;
   const destination = { write: (line: string) => void lines.push(line) };
-  stop = watchEventLoop({ clock, logger: createLogger({ level: 'warn', name: 'test', destination }) });
+  stop = watchEventLoop({
+    clock,
+    logger: createLogger({ level: 'warn', name: 'test', destination }),
+    processorMs: () => usedMs,
+  });
 });
 
 describe('a process that does nothing else for a while', () => {
@@ -35,6 +41,18 @@ describe('a process that does nothing else for a while', () => {
     await clock.advance(500);
     expect(lines).toHaveLength(1);
     expect(JSON.parse(lines[0] ?? '')).toMatchObject({ level: 'warn', ms: 20_000 });
+    stop();
+  });
+
+  it.each([
+    ['that its own code computed', 19_000, /probably a handler, computed without a pause/],
+    ['that it got no processor', 200, /the process got no processor/],
+  ])('says %s', async (_what, computedMs, cause) => {
+    await clock.advance(5_000);
+    usedMs += computedMs;
+    clock.hold(20_000);
+    await clock.advance(500);
+    expect(JSON.parse(lines[0] ?? '').msg).toMatch(cause);
     stop();
   });
 
