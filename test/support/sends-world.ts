@@ -10,11 +10,13 @@ import { createTestDatabase } from './database.ts';
 import { type Caller, createCaller, readAllMessages } from './read-lists.ts';
 import { createShiftedClock, type ShiftedClock } from './shifted-clock.ts';
 
-/** A connection, and a person of its own to write to. */
+/** A connection, and people of its own to write to. */
 export interface SendLane {
   readonly connectionId: string;
-  readonly phone: string;
+  readonly phones: readonly string[];
 }
+
+const PEOPLE = 3;
 
 /** The service with its phones, and databases for both halves. */
 export interface SendsWorld {
@@ -51,15 +53,17 @@ export async function openSendsWorld(connections: number): Promise<SendsWorld> {
   const { key: apiKey } = await sandbox<{ key: string }>('POST', `/workspaces/${workspace.id}/api-keys`, {});
   const lanes: SendLane[] = [];
   for (let number = 0; number < connections; number += 1) {
-    const phone = String(447_700_901_000 + number);
-    await sandbox('PUT', `/contacts/${phone}`, { onNetwork: true });
+    const phones = Array.from({ length: PEOPLE }, (_, index) =>
+      String(447_700_901_000 + PEOPLE * number + index),
+    );
+    for (const phone of phones) await sandbox('PUT', `/contacts/${phone}`, { onNetwork: true });
     const paired = { provider: 'qr', phoneNumber: String(4_915_112_346_000 + number) };
     const { connection } = await sandbox<{ connection: { id: string } }>(
       'POST',
       `/workspaces/${workspace.id}/connections`,
       paired,
     );
-    lanes.push({ connectionId: connection.id, phone });
+    lanes.push({ connectionId: connection.id, phones });
   }
   const client = createCaller(baseUrl, apiKey);
   const { connections: shown } = await client<{ connections: { id: string }[] }>('GET', '/connections');
@@ -88,8 +92,9 @@ function fileOf(number: number): Buffer {
 }
 
 /** What the CRM posts as its send of this number; the same each time. */
-export function bodyOf({ connectionId, phone }: SendLane, number: number, kind: SendKind): object {
-  const head = { connectionId, to: phone, reference: `r-${number}` };
+export function bodyOf({ connectionId, phones }: SendLane, number: number, kind: SendKind): object {
+  const to = phones[number % PEOPLE];
+  const head = { connectionId, to, reference: `r-${number}` };
   if (kind === 'text') return { ...head, text: String(number) };
   const data = fileOf(number).toString('base64');
   return { ...head, media: { filename: 'note.txt', mimetype: 'text/plain', caption: String(number), data } };
@@ -138,17 +143,22 @@ export async function checkSends(
   const listed = new Map(
     (await readAllMessages(client, '/messages?limit=100')).map((each) => [each.id, each]),
   );
-  for (const { connectionId, phone } of lanes) {
-    const { entries } = await sandbox<{ entries: PhoneMessage[] }>('GET', `/contacts/${phone}/messages`);
-    const received = entries.map(numberOf);
-    const once = new Set(received);
-    if (once.size < received.length) problems.push(`${phone} received one twice: ${received.join(' ')}`);
-    if (received.some((number, index) => number < (received[index - 1] ?? -1))) {
-      problems.push(`${phone} received out of order: ${received.join(' ')}`);
+  for (const { connectionId, phones } of lanes) {
+    const once = new Set<number>();
+    for (const phone of phones) {
+      const { entries } = await sandbox<{ entries: PhoneMessage[] }>('GET', `/contacts/${phone}/messages`);
+      const received = entries.map(numberOf);
+      for (const number of received) once.add(number);
+      if (new Set(received).size < received.length) {
+        problems.push(`${phone} received one twice: ${received.join(' ')}`);
+      }
+      if (received.some((number, index) => number < (received[index - 1] ?? -1))) {
+        problems.push(`${phone} received out of order: ${received.join(' ')}`);
+      }
+      problems.push(
+        ...entries.filter(isSpoilt).map((entry) => `${phone} received another file: ${numberOf(entry)}`),
+      );
     }
-    problems.push(
-      ...entries.filter(isSpoilt).map((entry) => `${phone} received another file: ${numberOf(entry)}`),
-    );
     for (const each of outbound.filter((one) => one.connectionId === connectionId)) {
       const kind = each.media === null ? 'text' : 'file';
       counts[`${kind} ${each.state}`] = (counts[`${kind} ${each.state}`] ?? 0) + 1;

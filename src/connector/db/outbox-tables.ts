@@ -6,8 +6,8 @@ import { connectorSchema, epochMs } from './connector-schema.ts';
 const bytea = customType<{ data: Uint8Array }>({ dataType: () => 'bytea' });
 
 /**
- * The sends of the CRM. The unfinished ones of a connection are its lane: they are sent one by one, in the order
- * of `position`. A row changes under the lease of its lane, or while it is `queued`.
+ * The sends of the CRM. The unfinished ones of a connection are its lane: they are sent one by one, those to one
+ * recipient in the order of `position`. A row changes under the lease of its lane, or while it is `queued`.
  */
 export const outbound = connectorSchema.table(
   'outbound',
@@ -41,7 +41,10 @@ export const outbound = connectorSchema.table(
     inDoubt: boolean('in_doubt').notNull().default(false),
     lastError: text('last_error'),
     nextAttemptAt: epochMs('next_attempt_at'),
-    /** It waits because the service was away, so it need not wait once the service answers its account again. */
+    /**
+     * It waits because the service was away, so it need not wait once the service answers its account again. A send
+     * that is being looked up holds its whole lane while this is true.
+     */
     awaitsService: boolean('awaits_service').notNull().default(false),
     createdAt: epochMs('created_at').notNull(),
     updatedAt: epochMs('updated_at').notNull(),

@@ -2,7 +2,7 @@ import type { OutboundState } from '../../contract/connector/outbound.ts';
 import type { Database, Queryable } from '../../runtime/database/database.ts';
 import { commitBatch } from '../db/commit-batch.ts';
 import type { MessageFacts } from '../db/facts.ts';
-import { heldLease, type Lease } from '../leases/lease.ts';
+import { heldByLiving, heldLease, type Lease } from '../leases/lease.ts';
 import { tellOutbound } from './stored-outbound.ts';
 
 /** The kind of lease under which a lane is sent, by connection. */
@@ -38,14 +38,68 @@ const COLUMNS = `o.id, o.account_id as "accountId", o.connection_id as "connecti
   o.last_attempt_at as "lastAttemptAt", o.lost_at as "lostAt", o.in_doubt as "inDoubt",
   o.next_attempt_at as "nextAttemptAt"`;
 
-/** The send whose turn it is; null when the lane is empty. */
-export async function readHead(db: Queryable, connectionId: string): Promise<LaneSend | null> {
-  const [head] = await db.query<LaneSend>(
-    `select ${COLUMNS} from connector.outbound o
-      where o.connection_id = $1 and o.state in ('queued', 'sending') order by o.position limit 1`,
-    [connectionId],
-  );
-  return head ?? null;
+const UNFINISHED = `('queued', 'sending')`;
+
+/**
+ * SQL: the row of the send that a lane takes next, with the time from which it is due in `next_attempt_at`; no row when
+ * the lane is empty. That is its first unfinished send. If that one is being looked up, and the service has answered
+ * the last look, the first send to another recipient may go meanwhile; that one is not stepped over in turn, so a
+ * service that loses every answer gets two files of a lane into doubt and not all. Takes SQL expressions.
+ */
+function nextOf(connectionId: string, now: string): string {
+  return `(
+    SELECT either.* FROM (
+      SELECT n.* FROM connector.outbound n
+       WHERE n.connection_id = ${connectionId} AND n.state IN ${UNFINISHED} ORDER BY n.position LIMIT 1) head
+     CROSS JOIN LATERAL (
+      SELECT head.*
+       UNION ALL
+      (SELECT n.* FROM connector.outbound n
+        WHERE head.state = 'sending' AND head.attempt_id IS NULL AND NOT head.awaits_service
+          AND n.connection_id = head.connection_id AND n.state IN ${UNFINISHED} AND n.recipient <> head.recipient
+        ORDER BY n.position LIMIT 1)) either
+     ORDER BY greatest(either.next_attempt_at, ${now}), either.position LIMIT 1)`;
+}
+
+/** The send that a lane takes next, at `nextAttemptAt` or, if that is null, at once. Null when the lane is empty. */
+export async function readNext(db: Queryable, connectionId: string, now: number): Promise<LaneSend | null> {
+  const [next] = await db.query<LaneSend>(`SELECT ${COLUMNS} FROM ${nextOf('$1', '$2::bigint')} o`, [
+    connectionId,
+    now,
+  ]);
+  return next ?? null;
+}
+
+/** Lanes that one statement finds. */
+const MOST_DUE = 1_000;
+
+/*
+ * Steps from lane to lane by their index, however long they are. Lanes of accounts whose credential is refused, or whose
+ * grant has ended, are not due.
+ */
+const DUE = `
+WITH RECURSIVE lanes AS (
+  SELECT min(n.connection_id) AS connection_id FROM connector.outbound n WHERE n.state IN ${UNFINISHED}
+   UNION ALL
+  SELECT (SELECT min(n.connection_id) FROM connector.outbound n
+           WHERE n.state IN ${UNFINISHED} AND n.connection_id > l.connection_id)
+    FROM lanes l WHERE l.connection_id IS NOT NULL
+)
+SELECT l.connection_id AS "connectionId"
+  FROM lanes l CROSS JOIN LATERAL ${nextOf('l.connection_id', '$1::bigint')} o
+ WHERE (o.next_attempt_at IS NULL OR o.next_attempt_at <= $1::bigint)
+   AND NOT ${heldByLiving(`'${SEND}:' || l.connection_id`)}
+   AND NOT EXISTS (SELECT FROM connector.oauth_grants g
+                    WHERE g.account_id = o.account_id AND g.ended_at IS NOT NULL)
+   AND NOT EXISTS (SELECT FROM connector.accounts a
+                     JOIN connector.poll_states p ON p.account_id = a.id
+                    WHERE a.id = o.account_id AND p.refused_credential_version = a.credential_version)
+ LIMIT ${MOST_DUE}`;
+
+/** Lanes that have something to do now and that nobody holds. */
+export async function readDueLanes(db: Queryable, now: number): Promise<readonly string[]> {
+  const rows = await db.query<{ connectionId: string }>(DUE, [now]);
+  return rows.map((row) => row.connectionId);
 }
 
 /** The bytes of a send's file. */
@@ -94,7 +148,7 @@ export interface Settlement {
   readonly messageId: string | null;
   readonly lastError: string | null;
   readonly nextAttemptAt: number | null;
-  /** The wait ends sooner when the service answers the account. */
+  /** The wait ends sooner when the service answers the account. While it lasts, no look-up is stepped over. */
   readonly awaitsService: boolean;
   readonly lostAt: number | null;
   readonly inDoubt: boolean;
@@ -161,7 +215,7 @@ export async function endWaits(db: Queryable, accountId: string, now: number): P
   const rows = await db.query<{ connectionId: string }>(
     `with ended as (
        update connector.outbound set next_attempt_at = $2::bigint
-        where account_id = $1 and state = 'queued' and awaits_service and next_attempt_at > $2::bigint
+        where account_id = $1 and state in ${UNFINISHED} and awaits_service and next_attempt_at > $2::bigint
        returning connection_id)
      select distinct connection_id as "connectionId" from ended`,
     [accountId, now],
@@ -169,19 +223,42 @@ export async function endWaits(db: Queryable, accountId: string, now: number): P
   return rows.map((row) => row.connectionId);
 }
 
-/** Says when a send is looked up next. Tells nobody. */
-export async function lookAgainAt(
+/** Says when a send is looked up next, and whether that is sooner when the service answers again. Tells nobody. */
+export async function lookAgain(
   db: Queryable,
   lease: Lease,
-  outboundId: string,
-  at: number,
+  look: { readonly outboundId: string; readonly at: number; readonly awaitsService: boolean },
 ): Promise<void> {
   await db.query(
-    `update connector.outbound set next_attempt_at = $4::bigint
+    `update connector.outbound set next_attempt_at = $4::bigint, awaits_service = $5::boolean
       where id = $3 and state = 'sending' and attempt_id is null
         and exists (${heldLease('$1', '$2')})`,
-    [lease.name, lease.fence, outboundId, at],
+    [lease.name, lease.fence, look.outboundId, look.at, look.awaitsService],
   );
+}
+
+/**
+ * Whether another send of the connection looks the same among the messages, was attempted within `withinMs` of this
+ * one, and may have gone out: a message that is found is then that of one of them, and nobody can say of which.
+ */
+export async function hasDouble(db: Queryable, send: LaneSend, withinMs: number): Promise<boolean> {
+  const alike = `o.connection_id = $1 AND o.id <> $2 AND o.in_doubt AND o.media_fingerprint = $3
+    AND o.media_mimetype = $4 AND coalesce(o.media_caption, '') = $5
+    AND o.last_attempt_at BETWEEN $6::bigint - $7::bigint AND $6::bigint + $7::bigint`;
+  const [row] = await db.query<{ found: boolean }>(
+    `SELECT EXISTS (SELECT FROM connector.outbound o WHERE o.state IN ${UNFINISHED} AND ${alike})
+         OR EXISTS (SELECT FROM connector.outbound o WHERE o.state = 'unknown' AND ${alike}) AS found`,
+    [
+      send.connectionId,
+      send.id,
+      send.mediaFingerprint,
+      send.mediaMimetype,
+      send.mediaCaption ?? '',
+      send.lastAttemptAt,
+      withinMs,
+    ],
+  );
+  return row?.found ?? false;
 }
 
 /** Which of these messages are the outcome of a send already. */

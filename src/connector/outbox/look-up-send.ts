@@ -1,11 +1,11 @@
-import type { SendStep } from '../../patterns/send-policy.ts';
+import { LAST_ATTEMPT_AFTER_MS, type SendStep } from '../../patterns/send-policy.ts';
 import type { MessageFacts } from '../db/facts.ts';
 import type { Lease } from '../leases/lease.ts';
 import type { PolledMessage } from '../service-client/polled.ts';
 import { SEND_DEADLINE_MS, type ServiceClient } from '../service-client/service-client.ts';
-import { ServiceError } from '../service-client/service-errors.ts';
+import { isAway, ServiceError } from '../service-client/service-errors.ts';
 import type { LaneContext } from './lane-context.ts';
-import { type LaneSend, lookAgainAt, readClaimed, type Written } from './lane-store.ts';
+import { hasDouble, type LaneSend, lookAgain, readClaimed, type Written } from './lane-store.ts';
 import { fingerprintOf } from './queue-send.ts';
 import { settle } from './settle.ts';
 
@@ -14,6 +14,8 @@ const LOOK_UP_MS = 4 * 60_000;
 const LOOK_EVERY_MS = 5_000;
 /** How far the clocks of the service and of this machine may lie apart. */
 const CLOCKS_APART_MS = 60_000;
+/** Of two sends whose attempts lie further apart, no message can be that of either. */
+const OVERLAP_MS = SEND_DEADLINE_MS + 2 * CLOCKS_APART_MS;
 const PAGE_SIZE = 100;
 const MOST_PAGES = 5;
 /** More messages than this that look alike are never told apart. */
@@ -22,7 +24,8 @@ const MOST_FETCHED = 3;
 /**
  * Looks once among the messages of the service for a file whose answer was lost. It was sent if exactly one
  * outgoing message of its connection, created since and the outcome of no other send, has its type, its caption
- * and its bytes. After four minutes it is unknown.
+ * and its bytes, and no other file in doubt has them. When it is not among them after four minutes, it is unknown. A
+ * look that the service does not answer says nothing, so it is repeated for as long as a send may take.
  */
 export async function lookUpSend(
   context: LaneContext,
@@ -35,13 +38,18 @@ export async function lookUpSend(
   const found = await findMessage(context, send, client, signal).catch((error: unknown) => {
     if (!(error instanceof ServiceError)) throw error;
     logger.warn({ err: error, outboundId: send.id }, 'a send could not be looked up; trying again');
-    return null;
+    return error;
   });
-  if (found !== null) return await end(context, lease, send, { next: 'sent' }, toFacts(send, found));
-  if (clock.now() >= (send.lostAt ?? 0) + LOOK_UP_MS) {
-    return await end(context, lease, send, { next: 'unknown' });
+  if (found !== null && !(found instanceof ServiceError)) {
+    return await end(context, lease, send, { next: 'sent' }, toFacts(send, found));
   }
-  await lookAgainAt(database, lease, send.id, clock.now() + LOOK_EVERY_MS);
+  const now = clock.now();
+  const askedMs = found?.retryAfterMs ?? null;
+  const awaitsService = found !== null && isAway(found) && askedMs === null;
+  const longestMs = awaitsService || askedMs !== null ? LAST_ATTEMPT_AFTER_MS : LOOK_UP_MS;
+  if (now >= (send.lostAt ?? 0) + longestMs) return await end(context, lease, send, { next: 'unknown' });
+  const at = now + Math.max(LOOK_EVERY_MS, askedMs ?? 0);
+  await lookAgain(database, lease, { outboundId: send.id, at, awaitsService });
   return 'done';
 }
 
@@ -63,7 +71,7 @@ async function findMessage(
 ): Promise<PolledMessage | null> {
   const listed = await listSince(client, send, signal);
   const alike = listed.filter((message) => looksLike(message, send));
-  if (alike.length === 0) return null;
+  if (alike.length === 0 || (await hasDouble(context.database, send, OVERLAP_MS))) return null;
   const ids = alike.map((message) => message.id);
   const claimed = await readClaimed(context.database, send.connectionId, ids);
   const free = alike.filter((message) => !claimed.has(message.id));

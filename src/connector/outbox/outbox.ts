@@ -1,8 +1,7 @@
 import type { Queues } from '../../runtime/queue/queues.ts';
 import { createTurns } from '../../runtime/turns/turns.ts';
-import { heldByLiving } from '../leases/lease.ts';
 import type { LaneContext } from './lane-context.ts';
-import { endWaits, SEND } from './lane-store.ts';
+import { endWaits, readDueLanes, SEND } from './lane-store.ts';
 import { type LaneEnd, runLane } from './run-lane.ts';
 
 const QUEUE = 'outbox';
@@ -11,7 +10,6 @@ const CONCURRENCY = 100;
 /** Files that a process holds in memory at a time, 40 MB each at worst. */
 const FILES = 4;
 const SWEEP_EVERY_MS = 5_000;
-const MOST_SWEPT = 1_000;
 /** Calls under way may end for so long when the process stops; then they are given up, and repeated later. */
 const GRACE_MS = 8_000;
 
@@ -41,20 +39,6 @@ export interface Outbox {
 
 /** After these, something else may be due by now. */
 const MOVING: ReadonlySet<LaneEnd['kind']> = new Set(['empty', 'waiting', 'more']);
-
-const DUE = `
-  SELECT h.connection_id AS "connectionId"
-    FROM (SELECT DISTINCT ON (o.connection_id) o.connection_id, o.account_id, o.next_attempt_at
-            FROM connector.outbound o WHERE o.state IN ('queued', 'sending')
-           ORDER BY o.connection_id, o.position) h
-   WHERE (h.next_attempt_at IS NULL OR h.next_attempt_at <= $1::bigint)
-     AND NOT ${heldByLiving(`'${SEND}:' || h.connection_id`)}
-     AND NOT EXISTS (SELECT FROM connector.oauth_grants g
-                      WHERE g.account_id = h.account_id AND g.ended_at IS NOT NULL)
-     AND NOT EXISTS (SELECT FROM connector.accounts a
-                       JOIN connector.poll_states p ON p.account_id = a.id
-                      WHERE a.id = h.account_id AND p.refused_credential_version = a.credential_version)
-   LIMIT ${MOST_SWEPT}`;
 
 /**
  * Sends what the CRM has queued. Everything that is to be done stands in the database; jobs only say which lane
@@ -128,8 +112,8 @@ export function createOutbox(options: OutboxOptions): Outbox {
   }
 
   async function readDue(): Promise<readonly string[]> {
-    const rows = await database.query<{ connectionId: string }>(DUE, [clock.now()]);
-    return rows.map((row) => row.connectionId).filter((connectionId) => !running.has(connectionId));
+    const lanes = await readDueLanes(database, clock.now());
+    return lanes.filter((connectionId) => !running.has(connectionId));
   }
 
   async function sweep(): Promise<void> {

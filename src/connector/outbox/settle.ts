@@ -109,6 +109,14 @@ function toSettlement(
         startsAnew: !step.inDoubt,
       };
     case 'look_up':
-      return { ...base, state: 'sending', lostAt: now, nextAttemptAt: now, inDoubt: true };
+      // Until a look is answered, the service may be away, and whatever goes out next would be lost as well.
+      return {
+        ...base,
+        state: 'sending',
+        lostAt: now,
+        nextAttemptAt: now,
+        awaitsService: true,
+        inDoubt: true,
+      };
   }
 }

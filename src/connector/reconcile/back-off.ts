@@ -1,10 +1,5 @@
 import { ReauthRequired } from '../oauth/oauth-errors.ts';
-import {
-  isRefusal,
-  ServiceError,
-  ServiceRefusal,
-  ServiceUnreachable,
-} from '../service-client/service-errors.ts';
+import { isAway, isRefusal, ServiceError } from '../service-client/service-errors.ts';
 
 const FIRST_MS = 15_000;
 const LONGEST_MS = 5 * 60_000;
@@ -32,11 +27,6 @@ export function backOff(error: unknown, failures: number, random: number): BackO
   if (asked === null) return { waitMs: own, asked: false };
   // A little more than was asked for, so that many processes do not come back in the same instant.
   return { waitMs: Math.round(asked + Math.min(asked, 1_000) * random), asked: true };
-}
-
-/** True when the service gave no answer, or none of its own: a later call may find it back. */
-export function isAway(error: unknown): boolean {
-  return error instanceof ServiceUnreachable || (error instanceof ServiceRefusal && error.mayHaveActed);
 }
 
 /** True when no call can succeed until the credential changes. Implements `API keys`: never retry, and `OAuth 2.0`. */

@@ -88,3 +88,8 @@ export class ServiceAnswerUnreadable extends ServiceError {
 export function isRefusal(error: unknown, code: ErrorCode): error is ServiceRefusal {
   return error instanceof ServiceRefusal && error.code === code;
 }
+
+/** True when the service gave no answer, or none of its own: a later call may find it back. */
+export function isAway(error: unknown): boolean {
+  return error instanceof ServiceUnreachable || (error instanceof ServiceRefusal && error.mayHaveActed);
+}

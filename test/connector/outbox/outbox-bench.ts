@@ -23,6 +23,8 @@ import { ManualQueues } from '../support/manual-queues.ts';
 /** What the service does with a send: an answer, or something thrown. */
 export type Answer = (body: SendMessageRequest, signal: AbortSignal) => ReadSend | Promise<ReadSend>;
 
+/** Gets what is queued for nobody else. */
+export const SOMEBODY = '447700900201';
 export const PICTURE = Buffer.from('bytes of a picture');
 
 export function sentAs(messageId: string): ReadSend {
@@ -52,6 +54,8 @@ export class OutboxBench {
   readonly calls: SendMessageRequest[] = [];
   /** What `GET /messages` shows. */
   listed: PolledMessage[] = [];
+  /** Called for each `GET /messages`; may throw. */
+  list: () => PolledMessage[] = () => this.listed;
   /** Files by their address. */
   readonly files = new Map<string, Uint8Array>();
   /** Asked for each send. */
@@ -94,7 +98,7 @@ export class OutboxBench {
         this.calls.push(body);
         return await this.answer(body, signal ?? new AbortController().signal);
       },
-      listMessages: async () => ({ items: this.listed, nextCursor: null, hasMore: false, misfits: [] }),
+      listMessages: async () => ({ items: this.list(), nextCursor: null, hasMore: false, misfits: [] }),
     };
     const { clock } = this;
     const presence = createPresence({
@@ -158,19 +162,29 @@ export class OutboxBench {
     }
   }
 
-  async queueText(connectionId: string, text: string, reference: string = randomUUID()): Promise<string> {
-    return await this.#queue({ connectionId, to: '447700900201', text, reference });
+  async queueText(
+    connectionId: string,
+    text: string,
+    reference: string = randomUUID(),
+    to = SOMEBODY,
+  ): Promise<string> {
+    return await this.#queue({ connectionId, to, text, reference });
   }
 
-  async queueFile(connectionId: string, caption?: string): Promise<string> {
+  async queueFile(
+    connectionId: string,
+    caption?: string,
+    to = SOMEBODY,
+    filename = 'a.png',
+  ): Promise<string> {
     const data = PICTURE.toString('base64');
     const media = {
-      filename: 'a.png',
+      filename,
       mimetype: 'image/png',
       data,
       ...(caption === undefined ? {} : { caption }),
     };
-    return await this.#queue({ connectionId, to: '447700900201', media, reference: randomUUID() });
+    return await this.#queue({ connectionId, to, media, reference: randomUUID() });
   }
 
   async #queue(request: Parameters<typeof queueSend>[1]): Promise<string> {
@@ -202,6 +216,7 @@ export class OutboxBench {
   forget(): void {
     this.calls.length = 0;
     this.listed = [];
+    this.list = () => this.listed;
     this.files.clear();
     this.answer = () => sentAs(`m${randomUUID()}`);
   }
