@@ -1,11 +1,12 @@
 import { pipeline } from 'node:stream/promises';
 import type { Response } from 'express';
+import { INERT } from '../../runtime/http-server/safe-headers.ts';
 import type { OpenedFile } from './open-file.ts';
 import { fileNameOf, safeTypeOf } from './safe-type.ts';
 
 /** Nothing of a file may run, be framed or be kept, wherever it is opened. */
 const SAFETY = {
-  'Content-Security-Policy': "default-src 'none'; sandbox",
+  'Content-Security-Policy': `${INERT}; sandbox`,
   'Cross-Origin-Resource-Policy': 'same-origin',
   'Referrer-Policy': 'no-referrer',
   'Cache-Control': 'private, no-store',

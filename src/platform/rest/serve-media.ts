@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Request, RequestHandler, Response } from 'express';
+import { INERT } from '../../runtime/http-server/safe-headers.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import { isIdentifier } from '../identifiers.ts';
 import { attachmentHeader } from '../media/attachment-name.ts';
@@ -12,7 +13,7 @@ import { answerOf, refusal, writeAnswer } from './answer.ts';
 
 /** Nothing of a file may run, be framed or be kept, wherever it is opened. */
 const SAFETY = {
-  'Content-Security-Policy': "default-src 'none'; sandbox",
+  'Content-Security-Policy': `${INERT}; sandbox`,
   'Cross-Origin-Resource-Policy': 'cross-origin',
   'Referrer-Policy': 'no-referrer',
   'Cache-Control': 'private, no-store',

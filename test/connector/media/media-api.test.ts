@@ -53,6 +53,21 @@ it('gives the file of a message out as an attachment', async () => {
   expect(answer.headers.get('content-disposition')).toMatch(/^attachment; filename="message-m\d+\.png"$/);
 });
 
+it.each(['GET', 'HEAD'])(
+  'a file that is asked for by %s runs nothing and is shown in no page',
+  async (method) => {
+    const id = await receive(atService());
+    const headers = { authorization: `Bearer ${TOKEN}` };
+    const answer = await fetch(`${running.url}/v1/messages/${id}/media`, { method, headers });
+    await answer.text();
+    expect(answer.headers.get('content-security-policy')).toBe(
+      "default-src 'none'; base-uri 'none'; object-src 'none'; frame-ancestors 'none'; sandbox",
+    );
+    expect(answer.headers.get('cross-origin-resource-policy')).toBe('same-origin');
+    expect(answer.headers.get('x-content-type-options')).toBe('nosniff');
+  },
+);
+
 it('tells that there is none, that there never was an address, and that it is gone', async () => {
   expect(await refusal(await receive(null, null))).toEqual([404, 'no_media', 'The message has no file.']);
   expect(await refusal(await receive(null))).toEqual([404, 'no_media', expect.stringMatching(/no address/)]);

@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { ASSUMPTIONS } from '../../../src/platform/assumptions.ts';
 import { proves } from '../../support/proves.ts';
 import {
   encode,
@@ -11,6 +12,9 @@ import {
 } from './oauth-fixture.ts';
 
 const EVIL = `"><script>alert(1)</script><b x='&`;
+/** RFC 7636, appendix B: that of the fixture's challenge. */
+const VERIFIER = 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk';
+const DAY = 86_400_000;
 const FORM = 'application/x-www-form-urlencoded';
 /** Turns the direction of what follows, and ends the line. */
 const TURNED = `${EVIL}\u202e\r\n`;
@@ -107,6 +111,27 @@ describe('consent on a page', () => {
       });
     },
   );
+
+  it('tells for how long the app may do it, and that is when it ends', async () => {
+    const shown = async (): Promise<string> => {
+      const { reply } = await choose();
+      return /<p[^>]*>(This lasts [^<]*)</.exec(reply.text)?.[1] ?? '';
+    };
+    expect(await shown()).toBe(
+      'This lasts for 365 days at most, and ends earlier when the app does not use it for 30 days.',
+    );
+    const lifetime = ASSUMPTIONS.oauthGrantLifetimeMs;
+    const { value } = lifetime;
+    onTestFinished(() => void Object.assign(lifetime, { value }));
+    Object.assign(lifetime, { value: 10 * DAY });
+    expect(await shown()).toContain('for 10 days at most');
+    const page = await choose();
+    const { reply } = await submit(page, allowAll(page));
+    const code = returned(reply).get('code') ?? '';
+    await world.redeem(app, { code, verifier: VERIFIER });
+    const [grant] = await world.service.platform.oauth.grants.list({ limit: 1 });
+    expect(Number(grant?.expiresAt) - world.service.clock.now()).toBe(10 * DAY);
+  });
 
   it('asks again where nothing was ticked, keeps what was, and sends a refusal back', async () => {
     const page = await choose();

@@ -364,7 +364,8 @@ describe('media', () => {
         'content-type': 'text/html',
         'content-disposition': `attachment; filename="page.html"; filename*=UTF-8''page.html`,
         'x-content-type-options': 'nosniff',
-        'content-security-policy': "default-src 'none'; sandbox",
+        'content-security-policy':
+          "default-src 'none'; base-uri 'none'; object-src 'none'; frame-ancestors 'none'; sandbox",
         'content-length': String(FILE.length),
         'accept-ranges': 'bytes',
       });

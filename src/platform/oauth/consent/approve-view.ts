@@ -1,5 +1,7 @@
+import { LIMITS } from '../../../contract/service/limits.ts';
 import { SCOPE_MEANINGS, type Scope } from '../../../contract/service/scopes.ts';
 import { html, type Markup } from '../../../runtime/page/page.ts';
+import { ASSUMPTIONS } from '../../assumptions.ts';
 import type { readGrantable } from '../authorize/give-consent.ts';
 import type { OauthAnswer } from '../oauth-answer.ts';
 import type { Ticks } from './consent-store.ts';
@@ -93,6 +95,16 @@ function scopeGroup(scopes: readonly Scope[], { scopes: chosen, judged }: Ticks)
   );
 }
 
+const DAY_MS = 86_400_000;
+const countDays = (ms: number): string => `${Math.floor(ms / DAY_MS)} days`;
+
+/** How long a grant lasts, by the values in force. */
+function tellDuration(): Markup {
+  const most = countDays(ASSUMPTIONS.oauthGrantLifetimeMs.value);
+  const idle = countDays(LIMITS.refreshTokenLifetimeMs);
+  return html`<p class="soft small">This lasts for ${most} at most, and ends earlier when the app does not use it for ${idle}.</p>`;
+}
+
 const NOTHING_TO_SHARE = html`<p>This workspace has no connection yet. Pair a number first, then start again in the app.</p>
 <div class="actions">${DENY}</div>`;
 
@@ -116,6 +128,7 @@ export function approveView(
   const ticks = given ?? firstTicks(view);
   const choice = html`${scopeGroup(view.consent.request.scopes, ticks)}
 ${connectionGroup(connections, ticks)}
+${tellDuration()}
 <div class="actions stay"><button class="main" name="action" value="allow">Allow</button>${DENY}</div>`;
   const notice = 'Nothing was shared yet. Tick what it may do and use, or refuse.';
   const back = workspace.hasChoice
