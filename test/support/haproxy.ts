@@ -19,6 +19,8 @@ export interface TestProxy {
   allUp(): Promise<void>;
   /** Requests that were given to another web, or again to the same one, because the first did not take them. */
   repeated(): Promise<number>;
+  /** What it has logged so far. */
+  log(): string;
   stop(): Promise<void>;
 }
 
@@ -28,15 +30,20 @@ const BACKENDS = ['webhooks', 'api'];
 
 /**
  * Starts `haproxy` with the configuration of the project, in which only addresses are changed: the listener's, and
- * those of the webs.
+ * those of the webs. With a certificate it terminates TLS.
  */
-export async function startTestProxy(webs: readonly string[]): Promise<TestProxy> {
+export async function startTestProxy(
+  webs: readonly string[],
+  certificate?: { readonly cert: string; readonly key: string },
+): Promise<TestProxy> {
   const folder = await mkdtemp(join(tmpdir(), 'test-haproxy-'));
   const port = await findFreePort();
   const socket = join(folder, 'stats.sock');
+  const pem = join(folder, 'tls.pem');
+  if (certificate !== undefined) await writeFile(pem, `${certificate.cert}\n${certificate.key}`);
   const file = join(folder, 'haproxy.cfg');
   let text = readProjectFile('examples/haproxy/haproxy.cfg')
-    .replace('bind :4020', `bind 127.0.0.1:${port}`)
+    .replace('bind :4020', `bind 127.0.0.1:${port}${certificate === undefined ? '' : ` ssl crt ${pem}`}`)
     .replace(/^global$/m, `global\n  stats socket ${socket}`);
   webs.forEach((web, index) => {
     text = text.replaceAll(`web-${index + 1}:4020`, new URL(web).host);
@@ -75,13 +82,14 @@ export async function startTestProxy(webs: readonly string[]): Promise<TestProxy
 
   await allUp();
   return {
-    url: `http://127.0.0.1:${port}`,
+    url: `${certificate === undefined ? 'http' : 'https'}://127.0.0.1:${port}`,
     allUp,
     async repeated() {
       const rows = await readServers();
       const sum = (column: number): number => rows.reduce((total, row) => total + Number(row[column]), 0);
       return sum(COLUMN.retries) + sum(COLUMN.redispatches);
     },
+    log: () => printed,
     async stop() {
       child.kill('SIGKILL');
       await ended;

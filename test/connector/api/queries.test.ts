@@ -1,0 +1,51 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { createLogger } from '../../../src/runtime/logger/logger.ts';
+import { exchangeRaw } from '../../support/raw-exchange.ts';
+import { ConnectorWorld, type RunningConnector, TOKEN } from '../support/running-connector.ts';
+
+const PHONE = '447700900999';
+let world: ConnectorWorld;
+let running: RunningConnector;
+let log = '';
+beforeAll(async () => {
+  world = await ConnectorWorld.open();
+  const destination = {
+    write: (line: string) => {
+      log += line;
+    },
+  };
+  running = await world.start({
+    database: world.database,
+    logger: createLogger({ level: 'trace', name: 'test', destination }),
+  });
+});
+afterAll(() => world.close());
+
+it.each([
+  ['is answered', `/v1/messages?peer=${PHONE}`, 200],
+  ['is refused', `/v1/messages?peer=${PHONE}&peer=${PHONE}`, 400],
+  ['has another field', `/v1/messages?phone=${PHONE}`, 400],
+  ['asks at no address', `/v1/message?peer=${PHONE}`, 404],
+  ['asks for no message', `/v1/messages/${PHONE}?peer=${PHONE}`, 404],
+])('a phone number in a query that %s is in no line of the log', async (_, path, status) => {
+  expect((await running.ask('GET', path)).status).toBe(status);
+  expect((await running.ask('GET', path, { token: null })).status).toBe(401);
+  expect((await running.ask('GET', path, { token: 'a-wrong-token' })).status).toBe(401);
+  expect(log).not.toContain(PHONE);
+});
+
+it('nor is that of a query that fails, or that cannot be read', async () => {
+  const rename = (from: string, to: string) =>
+    world.database.query(`alter table connector.${from} rename to ${to}`);
+  await rename('messages', 'away');
+  expect((await running.ask('GET', `/v1/messages?peer=${PHONE}`)).status).toBe(500);
+  await rename('away', 'messages');
+  const { statuses } = await exchangeRaw(
+    Number(new URL(running.url).port),
+    `GET /v1/messages?peer=${PHONE}%zz%00 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${TOKEN}\r\nConnection: close\r\n\r\n`,
+  );
+  expect(statuses).toEqual([400]);
+  expect(log).toContain('a request failed');
+  expect(log).toContain('token.refused');
+  expect(log).not.toContain(PHONE);
+});
