@@ -6,8 +6,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { CONNECTOR_SHUTDOWN_MS } from '../../src/commands/connector-shutdown.ts';
+import { allSettings } from '../../src/commands/settings.ts';
 import { CONNECTOR_ENDPOINTS } from '../../src/contract/connector/endpoints.ts';
+import { variablesOf } from '../../src/runtime/config/read-settings.ts';
 import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
+import { readComposeFile } from '../support/compose-file.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { HAPROXY_MISSING } from '../support/haproxy.ts';
 import { readBlocks, readProjectFile } from '../support/markdown.ts';
@@ -58,6 +61,7 @@ describe('docs/deploy.md', () => {
       'npm run connector -- --processes 2',
       'kill -HUP "$SUPERVISOR"',
       'haproxy -c -f examples/haproxy/haproxy.cfg',
+      expect.stringMatching(/^mkdir -m 700 secrets\n/),
     ]);
     expect(new Set(BLOCKS.map(({ language }) => language))).toEqual(
       new Set(['sh', 'console', 'yaml', 'text']),
@@ -100,6 +104,33 @@ describe('docs/deploy.md', () => {
     expect(told).toHaveLength(6);
   });
 
+  it('adds a handler and the secrets of an OAuth app by names that there are', () => {
+    const added = z.strictObject({
+      environment: z.record(z.string(), z.string().nullable()),
+      secrets: z.array(z.string()),
+      volumes: z.tuple([z.literal('./crm:/crm:ro')]).optional(),
+    });
+    const override = z.strictObject({
+      services: z.record(z.string(), added),
+      secrets: z.record(z.string(), z.strictObject({ file: z.string() })),
+    });
+    const { services, secrets } = override.parse(parse(textsOf('yaml')[0] ?? ''));
+    const file = readComposeFile();
+    const settings = variablesOf(allSettings({}));
+    for (const [name, { environment, secrets: given }] of Object.entries(services)) {
+      expect(file.services[name]?.image).toBe('messaging-connector');
+      expect(Object.keys(environment).filter((variable) => !settings.includes(variable))).toEqual(
+        name.startsWith('worker') ? ['CRM_DATABASE_URL'] : [],
+      );
+      const files = Object.entries(environment).filter(([variable]) => variable.endsWith('_FILE'));
+      expect(files.map(([, path]) => path)).toEqual(given.map((each) => `/run/secrets/${each}`));
+      for (const each of given) expect(secrets[each]?.file).toBe(`./secrets/${each}`);
+    }
+    expect(Object.keys(services)).toEqual(
+      Object.keys(file.services).filter((name) => /^(?:web|worker)-/.test(name)),
+    );
+  });
+
   it('gives Kubernetes probes that there are, and time enough to end', () => {
     const probe = z.object({ httpGet: z.object({ path: z.string(), port: z.literal(4_020) }) });
     const deployment = z.object({
@@ -122,7 +153,7 @@ describe('docs/deploy.md', () => {
         }),
       }),
     });
-    const [yaml = ''] = textsOf('yaml');
+    const [, yaml = ''] = textsOf('yaml');
     const { terminationGracePeriodSeconds, containers } = deployment.parse(parse(yaml)).spec.template.spec;
     const [{ readinessProbe, livenessProbe, lifecycle }] = containers;
     expect(readinessProbe.httpGet.path).toBe(CONNECTOR_ENDPOINTS.readyz.path);
