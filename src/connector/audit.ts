@@ -26,6 +26,8 @@ export interface AuditFacts {
   readonly what?: string | readonly string[] | undefined;
   /** The id of what it concerns: an account, a subscription, a dead letter. */
   readonly id?: string | undefined;
+  /** The CRM's own id of an account. */
+  readonly reference?: string | undefined;
   /** `ok`, or the code of the refusal. */
   readonly result: string;
   /** The address of the client; of IPv6 its network of 64 bits, behind a proxy that is not named that of the proxy. */

@@ -343,7 +343,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
         watches: calls.watches,
         closing: calls.closing,
         isConfigured,
-        consents: oauth?.consents ?? null,
+        oauth,
       }),
       receiver,
       tally,

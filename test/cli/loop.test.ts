@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Loop, startLoop } from '../../src/commands/loop.ts';
 import { portsFrom } from '../../src/commands/ports.ts';
 import { sandboxEvent } from '../../src/contract/sandbox/calls.ts';
+import { Browser } from '../support/browser.ts';
 import { asAdmin, createTestDatabase } from '../support/database.ts';
 import { readEvents } from '../support/event-reader.ts';
 import { loopOptions, startTestLoop, type TestLoop } from '../support/loop.ts';
@@ -251,7 +252,9 @@ describe('the OAuth app of the loop', () => {
       `${connectorUrl}/v1/accounts/oauth`,
       { method: 'POST', token, body: {} },
     );
-    expect(await (await fetch(authorizationUrl)).text()).toContain('<h1>Connected</h1>');
+    const browser = new Browser();
+    const page = await browser.follow(await browser.goOn(authorizationUrl));
+    expect(page.text).toContain('<h1>Connected</h1>');
     await receive(loop);
   }
 

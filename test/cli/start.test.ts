@@ -4,6 +4,7 @@ import { parseEnv } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startedGrant } from '../../src/contract/connector/accounts.ts';
 import { type SandboxInfo, sandboxInfo } from '../../src/contract/sandbox/info.ts';
+import { Browser } from '../support/browser.ts';
 import { type DataFolder, findLocation, makeDataFolder } from '../support/data-folder.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { callJson, createLoopClient } from '../support/loop-client.ts';
@@ -71,10 +72,11 @@ describe('npm start, for a person', () => {
       headers: { authorization: `Bearer ${connectorToken}` },
     });
     const { authorizationUrl } = startedGrant.parse(await answer.json());
-    // A browser follows the redirect to the callback.
-    const page = await fetch(authorizationUrl);
+    const browser = new Browser();
+    const page = await browser.follow(await browser.goOn(authorizationUrl));
     expect(new URL(page.url).origin).toBe(connectorUrl);
-    expect(await page.text()).toContain('<h1>Connected</h1>');
+    expect(page.text).toContain('<h1>Connected</h1>');
+    expect(page.text).toContain('<li>+447700900111');
   });
 
   it('prints a block for .env that an application can call both halves with', async () => {

@@ -7,6 +7,7 @@ import { examine } from '../../src/connector/doctor/examine.ts';
 import type { ChangeHandlers } from '../../src/connector/handover/handlers.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { createLogger } from '../../src/runtime/logger/logger.ts';
+import { Browser } from '../support/browser.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { changeDatabase, dumpDatabase, watchRedis } from '../support/dump-stores.ts';
 import { signDelivery } from '../support/load-sender.ts';
@@ -202,19 +203,34 @@ async function sendFile(): Promise<void> {
 
 /** A consent that is given, one that is refused, and refreshes whose answers cannot be read. */
 async function consent(): Promise<void> {
+  const origin = auth.app('').publicUrl;
+  const browser = new Browser({ [origin]: () => connector.url });
   const begin = async (body: object = {}): Promise<string> => {
     const answer = await post('consent', '/v1/accounts/oauth', body);
-    const { authorizationUrl } = (await answer.json()) as { authorizationUrl: string };
-    ownSecrets.push(new URL(authorizationUrl).searchParams.get('state') ?? '');
+    const { authorizationUrl: startUrl } = (await answer.json()) as { authorizationUrl: string };
+    const page = await browser.visit(startUrl);
+    note('start', `${JSON.stringify([...page.headers])} ${page.text}`);
+    const authorizationUrl = await browser.goOn(startUrl);
+    ownSecrets.push(
+      startUrl.split('/').at(-1) ?? '',
+      new URL(authorizationUrl).searchParams.get('state') ?? '',
+    );
     return authorizationUrl;
   };
+  const comeBack = async (query: string, by = browser): Promise<number> => {
+    const { headers, status, text } = await by.visit(`${origin}/oauth/callback?${query}`);
+    note('callback', `${JSON.stringify([...headers])} ${text}`);
+    return status;
+  };
   const query = auth.approve(await begin());
-  expect((await ask('callback', `/oauth/callback?${query}`)).status).toBe(200);
-  expect((await ask('callback', `/oauth/callback?${query}`)).status).toBe(200);
+  expect(await comeBack(query, new Browser({ [origin]: () => connector.url }))).toBe(403);
+  expect(await comeBack(query)).toBe(200);
+  expect(await comeBack(query)).toBe(200);
   const forged = auth.approve(await begin()).replace(CANARY.oauthCode, `${CANARY.oauthCode}x`);
-  expect((await ask('callback', `/oauth/callback?${forged}`)).status).toBe(502);
+  expect(await comeBack(forged)).toBe(502);
   ownSecrets.push(...auth.requests.flatMap(({ fields }) => fields.get('code_verifier') ?? []));
-  expect(ownSecrets).toHaveLength(4);
+  ownSecrets.push(...browser.lines.flatMap((line) => /=([\w-]{43});/.exec(line)?.[1] ?? []));
+  expect(ownSecrets).toHaveLength(8);
 
   const listed = await ask('accounts', '/v1/accounts');
   const { accounts } = (await listed.json()) as { accounts: { id: string; kind: string }[] };

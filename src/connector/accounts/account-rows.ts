@@ -17,6 +17,7 @@ export interface AccountRow {
   readonly id: string;
   readonly kind: AccountKind;
   readonly label: string | null;
+  readonly reference: string | null;
   readonly baseUrl: string | null;
   readonly hasCredential: boolean;
   /** The service refuses this credential for good. */
@@ -40,7 +41,7 @@ export interface AccountRow {
 }
 
 const SELECT = `
-  select a.id, a.kind, a.label, a.base_url as "baseUrl",
+  select a.id, a.kind, a.label, a.reference, a.base_url as "baseUrl",
          a.kind = 'oauth' or a.sealed_credential is not null as "hasCredential",
          case when a.kind = 'oauth' and g.account_id is null then a.created_at else g.ended_at end as "endedAt",
          g.ended_reason as "endedReason",
@@ -55,16 +56,22 @@ const SELECT = `
 
 type Stored = Omit<AccountRow, 'quota' | 'endingLicenses'>;
 
-/** A page of accounts, the oldest first, beginning after an account's time and id. */
+/** A page of accounts, the oldest first, beginning after an account's time and id; of one reference, or of all. */
 export async function listAccountRows(
   db: Queryable,
-  page: { readonly after: readonly [number, string] | null; readonly limit: number; readonly now: number },
+  page: {
+    readonly after: readonly [number, string] | null;
+    readonly reference: string | null;
+    readonly limit: number;
+    readonly now: number;
+  },
 ): Promise<AccountRow[]> {
   const [createdAt, id] = page.after ?? [null, null];
   const rows = await db.query<Stored>(
-    `${SELECT} where $1::bigint is null or (a.created_at, a.id) > ($1::bigint, $2::text)
+    `${SELECT} where ($1::bigint is null or (a.created_at, a.id) > ($1::bigint, $2::text))
+       and ($4::text is null or a.reference = $4::text)
      order by a.created_at, a.id limit $3::integer`,
-    [createdAt, id, page.limit],
+    [createdAt, id, page.limit, page.reference],
   );
   return await complete(db, rows, page.now);
 }

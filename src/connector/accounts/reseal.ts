@@ -1,6 +1,6 @@
 import type { Database, Queryable } from '../../runtime/database/database.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
-import { verifierContext } from '../oauth/flow-store.ts';
+import { authorizationUrlContext, verifierContext } from '../oauth/flow-store.ts';
 import { tokenContext } from '../oauth/grant-store.ts';
 import { credentialContext, secretContext } from './account-store.ts';
 
@@ -13,6 +13,7 @@ const SEALED_COLUMNS = [
   { table: 'oauth_grants', key: 'account_id', column: 'sealed_access_token', context: accessContext },
   { table: 'oauth_grants', key: 'account_id', column: 'sealed_refresh_token', context: refreshContext },
   { table: 'oauth_flows', key: 'id', column: 'sealed_verifier', context: verifierContext },
+  { table: 'oauth_flows', key: 'id', column: 'sealed_authorization_url', context: authorizationUrlContext },
 ] as const;
 
 function accessContext(accountId: string): string {

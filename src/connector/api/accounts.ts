@@ -27,7 +27,12 @@ export interface AccountOperations {
 export function listAccounts({ database, clock }: AccountOperations): Operation<'listAccounts'> {
   return async ({ query }) => {
     const after = decodeCursor(ACCOUNT_KEY, query.cursor);
-    const rows = await listAccountRows(database, { after, limit: query.limit + 1, now: clock.now() });
+    const rows = await listAccountRows(database, {
+      after,
+      reference: query.reference ?? null,
+      limit: query.limit + 1,
+      now: clock.now(),
+    });
     const { page, nextCursor, hasMore } = cutPage(rows, query.limit, (row) => [row.createdAt, row.id]);
     return { accounts: page.map(present), nextCursor, hasMore };
   };
@@ -104,6 +109,7 @@ function present(row: AccountRow): ConnectorAccount {
     id: row.id,
     kind: row.kind,
     label: row.label,
+    reference: row.reference,
     baseUrl: row.baseUrl,
     state: judgeState(row),
     reauth: presentReauth(row),

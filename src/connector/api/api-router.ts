@@ -129,13 +129,14 @@ function withAudit(operation: AnyOperation, event: AuditEvent | undefined, audit
   if (event === undefined) return operation;
   return async (call, who) => {
     const given = call.id || readText(call.body, 'accountId');
+    const reference = readText(call.body, 'reference');
     try {
       const answer = await operation(call, who);
-      audit.note(event, { who, id: given ?? readText(answer, 'id'), result: 'ok' });
+      audit.note(event, { who, id: given ?? readText(answer, 'id'), reference, result: 'ok' });
       return answer;
     } catch (error) {
       const result = error instanceof ApiError ? error.code : 'internal_error';
-      audit.note(event, { who, id: given, result });
+      audit.note(event, { who, id: given, reference, result });
       throw error;
     }
   };

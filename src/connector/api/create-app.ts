@@ -18,8 +18,8 @@ import type { Handover } from '../handover/handover.ts';
 import type { Receiver } from '../inbox/receiver.ts';
 import type { Presence } from '../leases/presence.ts';
 import type { OpenFile } from '../media/open-file.ts';
-import { routeCallback } from '../oauth/callback-router.ts';
-import type { Consents } from '../oauth/consents.ts';
+import { routeConsents } from '../oauth/consent-router.ts';
+import type { Oauth } from '../oauth/oauth.ts';
 import type { Outbox } from '../outbox/outbox.ts';
 import type { PairingWatches } from '../pairing/pairing-watches.ts';
 import type { Reconciler } from '../reconcile/reconciler.ts';
@@ -54,6 +54,8 @@ const FOREIGN_HOST =
   'Host: leads here by no name that is known; name the proxy in front in CONNECTOR_TRUSTED_PROXIES, or ask 127.0.0.1.';
 const OPENAPI_PATH = '/v1/openapi.json';
 const PROBES = ['healthz', 'readyz', 'metrics'] as const;
+/** Pages for browsers, where the connector is an OAuth app. */
+const CONSENT_ROUTES = ['openGrant', 'goOnWithGrant', 'finishGrant'] as const;
 /** Routed apart: deliveries, streams and files are no JSON. */
 const ROUTED_ELSEWHERE = [
   'receiveWebhook',
@@ -87,7 +89,7 @@ export interface WebParts extends ProbeParts {
   readonly handover: Pick<Handover, 'wake'>;
   readonly accounts: Accounts;
   /** Null: this connector is no OAuth app. */
-  readonly consents: Consents | null;
+  readonly oauth: Pick<Oauth, 'app' | 'consents'> | null;
   readonly presence: Presence;
   readonly watches: PairingWatches;
   readonly openFile: OpenFile;
@@ -108,7 +110,7 @@ export function createWebApp(parts: WebParts): RequestListener {
   const operations = createOperations(parts, life);
   const names = [
     ...ROUTED_ELSEWHERE,
-    ...(parts.consents === null ? [] : ['finishGrant' as const]),
+    ...(parts.oauth === null ? [] : CONSENT_ROUTES),
     ...PROBES,
     ...(Object.keys(operations) as (keyof typeof operations)[]),
   ] as const;
@@ -117,7 +119,7 @@ export function createWebApp(parts: WebParts): RequestListener {
   // Nobody learns without a token which addresses there are. The rights are checked by the routes themselves.
   app.use('/v1', guard.authenticate);
   app.get(OPENAPI_PATH, guard.authenticate, serveOpenApi(names));
-  if (parts.consents !== null) app.use(routeCallback(parts.consents, { logger, audit }));
+  if (parts.oauth !== null) app.use(routeConsents({ ...parts.oauth, logger, audit }));
   app.use(parts.changes.router);
   app.use(routePairing({ ...life, watches, allow: guard.allow('streamPairing') }));
   app.use(routeMedia({ database, logger, openFile, closing, allow: guard.allow('getMessageMedia') }));
@@ -145,7 +147,7 @@ function createOperations(parts: WebParts, life: ConnectionLifeOptions) {
   return {
     listAccounts: listAccounts(parts),
     addAccount: addAccount(parts),
-    startGrant: startGrant(parts),
+    startGrant: startGrant({ database, consents: parts.oauth?.consents ?? null }),
     removeAccount: removeAccount(parts),
     rotateSecret: rotateSecret(parts),
     listConnections: listConnections(database),

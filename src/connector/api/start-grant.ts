@@ -12,7 +12,7 @@ export interface StartGrantOptions {
   readonly consents: Consents | null;
 }
 
-/** `POST /v1/accounts/oauth`: an address of one use for the customer's browser. */
+/** `POST /v1/accounts/oauth`: an address of the connector for the customer's browser. */
 export function startGrant({ database, consents }: StartGrantOptions): Operation<'startGrant'> {
   return async ({ body = {} }) => {
     if (consents === null) {

@@ -9,8 +9,12 @@ export const accounts = connectorSchema.table(
     kind: text('kind').$type<'api_key' | 'oauth'>().notNull(),
     /** The CRM's own name of it. */
     label: text('label'),
+    /** The CRM's own id of it, as the consent was begun with. */
+    reference: text('reference'),
     /** Null: receives webhooks only and never calls the service. */
     baseUrl: text('base_url'),
+    /** Where its service lay when the API added it: no call for it leaves that network. Null: the settings name it. */
+    network: text('network').$type<'public' | 'private'>(),
     /** Null: it is a grant, whose tokens have a table of their own, or never calls the service. */
     sealedCredential: text('sealed_credential'),
     /** SHA-256 of an API key: sealed values of one key differ, and one key must not make two accounts. */

@@ -29,18 +29,29 @@ export const oauthGrants = connectorSchema.table('oauth_grants', {
   endedReason: text('ended_reason'),
 });
 
-/** Consents that were begun. The `state` is a password of one use, so the row has its hash alone. */
+/**
+ * Consents that were begun. `state`, start token and cookie are passwords of one flow, so the row has their hashes
+ * alone.
+ */
 export const oauthFlows = connectorSchema.table(
   'oauth_flows',
   {
     /** SHA-256 of the `state`. */
     id: text('id').primaryKey(),
+    /** SHA-256 of the token in its start address; null: begun by a version that had none. */
+    startId: text('start_id').unique(),
+    /** SHA-256 of the cookie of the browser that has it; null: nobody has gone on from its start page. */
+    browser: text('browser'),
     /** The account that gets the grant; null: a new one is made, whose id is noted here once it is. */
     accountId: text('account_id'),
     label: text('label'),
+    /** The CRM's own id of the account. */
+    reference: text('reference'),
     /** Where the browser goes afterwards; null: it stays on a page of ours. */
     returnUrl: text('return_url'),
     sealedVerifier: text('sealed_verifier').notNull(),
+    /** Where the service asks for the consent; null with the start token. It holds the `state`. */
+    sealedAuthorizationUrl: text('sealed_authorization_url'),
     createdAt: epochMs('created_at').notNull(),
     expiresAt: epochMs('expires_at').notNull(),
     /** Set before its code is redeemed. */

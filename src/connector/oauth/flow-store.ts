@@ -1,23 +1,34 @@
 import { createHash } from 'node:crypto';
 import type { Queryable } from '../../runtime/database/database.ts';
 
-/** A consent that was begun. */
+/** A consent that was begun. Times in epoch milliseconds. */
 export interface NewFlow {
   readonly id: string;
+  readonly startId: string;
   readonly accountId: string | null;
   readonly label: string | null;
+  readonly reference: string | null;
   readonly returnUrl: string | null;
   readonly sealedVerifier: string;
+  readonly sealedAuthorizationUrl: string;
   readonly createdAt: number;
   readonly expiresAt: number;
 }
 
-/** What the callback of a consent needs. */
-export type OpenFlow = Pick<NewFlow, 'id' | 'accountId' | 'label' | 'returnUrl' | 'sealedVerifier'>;
+/** A consent as it stands. */
+export interface Flow extends Omit<NewFlow, 'startId' | 'sealedAuthorizationUrl' | 'createdAt'> {
+  /** Null: begun by a version that handed out the address of the service itself. */
+  readonly sealedAuthorizationUrl: string | null;
+  /** Under what the cookie of its browser is kept; null: it has none yet. It is set once. */
+  readonly browser: string | null;
+  readonly usedAt: number | null;
+  /** `connected`, or the code of a failure; null: not used, or a process died over it. */
+  readonly outcome: string | null;
+}
 
-/** The id under which a `state` is kept. It is long and random, so its plain hash gives nothing away. */
-export function flowId(state: string): string {
-  return createHash('sha256').update(state, 'utf8').digest('base64url');
+/** Under what a `state`, a start token or a cookie is kept. They are long and random, so a plain hash gives nothing away. */
+export function hashOf(secret: string): string {
+  return createHash('sha256').update(secret, 'utf8').digest('base64url');
 }
 
 /** What a sealed verifier is bound to. */
@@ -25,18 +36,28 @@ export function verifierContext(id: string): string {
   return `oauth-flow:${id}:verifier`;
 }
 
+/** What a sealed authorization address is bound to. */
+export function authorizationUrlContext(id: string): string {
+  return `oauth-flow:${id}:authorization-url`;
+}
+
 /** Keeps a flow, and forgets those whose time was over `forgetMs` ago. */
 export async function insertFlow(db: Queryable, flow: NewFlow, forgetMs: number): Promise<void> {
   await db.query(
-    `with forgotten as (delete from connector.oauth_flows where expires_at < $8::bigint)
-     insert into connector.oauth_flows (id, account_id, label, return_url, sealed_verifier, created_at, expires_at)
-     values ($1, $2, $3, $4, $5, $6, $7)`,
+    `with forgotten as (delete from connector.oauth_flows where expires_at < $11::bigint)
+     insert into connector.oauth_flows
+       (id, start_id, account_id, label, reference, return_url, sealed_verifier, sealed_authorization_url,
+        created_at, expires_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
     [
       flow.id,
+      flow.startId,
       flow.accountId,
       flow.label,
+      flow.reference,
       flow.returnUrl,
       flow.sealedVerifier,
+      flow.sealedAuthorizationUrl,
       flow.createdAt,
       flow.expiresAt,
       flow.createdAt - forgetMs,
@@ -44,32 +65,39 @@ export async function insertFlow(db: Queryable, flow: NewFlow, forgetMs: number)
   );
 }
 
-/** Uses a flow up: one callback gets it, by whichever process. Null: unknown, used, or its time is over. */
-export async function takeFlow(db: Queryable, id: string, now: number): Promise<OpenFlow | null> {
-  const [flow] = await db.query<OpenFlow>(
+const SELECT = `select id, account_id as "accountId", label, reference, return_url as "returnUrl",
+  sealed_verifier as "sealedVerifier", sealed_authorization_url as "sealedAuthorizationUrl", browser,
+  expires_at as "expiresAt", used_at as "usedAt", outcome from connector.oauth_flows`;
+
+/** The flow with this id; null: there is none such. */
+export async function readFlow(db: Queryable, id: string): Promise<Flow | null> {
+  const [flow] = await db.query<Flow>(`${SELECT} where id = $1`, [id]);
+  return flow ?? null;
+}
+
+/** The flow with this start token; null: there is none such. */
+export async function readStartedFlow(db: Queryable, startId: string): Promise<Flow | null> {
+  const [flow] = await db.query<Flow>(`${SELECT} where start_id = $1`, [startId]);
+  return flow ?? null;
+}
+
+/** Gives a flow to the browser with this cookie, unless one has it already. */
+export async function bindFlow(db: Queryable, id: string, browser: string, now: number): Promise<void> {
+  await db.query(
+    `update connector.oauth_flows set browser = $2
+      where id = $1 and browser is null and used_at is null and expires_at > $3::bigint`,
+    [id, browser, now],
+  );
+}
+
+/** Uses a flow up: true for one callback, in whichever process. False: it was used, or its time is over. */
+export async function takeFlow(db: Queryable, id: string, now: number): Promise<boolean> {
+  const rows = await db.query(
     `update connector.oauth_flows set used_at = $2::bigint
-      where id = $1 and used_at is null and expires_at > $2::bigint
-      returning id, account_id as "accountId", label, return_url as "returnUrl",
-                sealed_verifier as "sealedVerifier"`,
+      where id = $1 and used_at is null and expires_at > $2::bigint returning id`,
     [id, now],
   );
-  return flow ?? null;
-}
-
-/** How a flow stands that could not be taken. */
-export interface ClosedFlow extends Pick<NewFlow, 'accountId' | 'returnUrl'> {
-  readonly usedAt: number | null;
-  readonly outcome: string | null;
-}
-
-/** Null: there is none such. */
-export async function readFlow(db: Queryable, id: string): Promise<ClosedFlow | null> {
-  const [flow] = await db.query<ClosedFlow>(
-    `select account_id as "accountId", return_url as "returnUrl", used_at as "usedAt", outcome
-       from connector.oauth_flows where id = $1`,
-    [id],
-  );
-  return flow ?? null;
+  return rows.length > 0;
 }
 
 /** Says that a flow has brought no grant, for whoever comes with it again. */

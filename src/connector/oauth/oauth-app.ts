@@ -20,6 +20,8 @@ export interface OauthApp {
 
 /** Path of the callback below the public address of the connector. */
 export const CALLBACK_PATH = '/oauth/callback';
+/** Path below which consents are started. */
+export const START_PATH = '/oauth/start';
 
 /**
  * Whether a consent may lead its customer on to this address: at the host of the connector's public address, one that
@@ -38,6 +40,11 @@ export function mayReturnTo(
 /** The redirect URI that the app is registered with. */
 export function callbackUrl({ publicUrl }: Pick<OauthApp, 'publicUrl'>): string {
   return `${publicUrl.replace(/\/+$/, '')}${CALLBACK_PATH}`;
+}
+
+/** Where the customer's browser begins a consent. */
+export function startUrl({ publicUrl }: Pick<OauthApp, 'publicUrl'>, token: string): string {
+  return `${publicUrl.replace(/\/+$/, '')}${START_PATH}/${token}`;
 }
 
 /**

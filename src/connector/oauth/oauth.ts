@@ -33,6 +33,7 @@ export interface OauthOptions {
 export interface Oauth {
   /** The subscription that the grants of the app share. */
   readonly subscriptionId: string;
+  readonly app: OauthApp;
   readonly credentials: GrantCredentials;
   readonly consents: Consents;
   /** The app as the settings name it, to be tried before it is used. */
@@ -70,6 +71,7 @@ export function createOauth(options: OauthOptions): Oauth {
 
   return {
     subscriptionId,
+    app,
     credentials,
     candidate: appCandidate(app, server, clock),
     consents: createConsents({ ...options, server, baseUrl: app.baseUrl, subscriptionId, revoke }),

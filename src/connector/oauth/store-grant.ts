@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Database, Queryable } from '../../runtime/database/database.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
 import type { IssuedTokens } from './authorization-server.ts';
-import { noteConnected, type OpenFlow } from './flow-store.ts';
+import { type Flow, noteConnected } from './flow-store.ts';
 import { type GrantRow, openTokens, readGrant, type SealedPair, sealTokens } from './grant-store.ts';
 
 export interface StoreGrantOptions {
@@ -28,7 +28,7 @@ export interface StoredGrant {
  */
 export async function storeGrant(
   options: StoreGrantOptions,
-  flow: OpenFlow,
+  flow: Flow,
   issued: IssuedTokens,
   now: number,
 ): Promise<StoredGrant | null> {
@@ -52,14 +52,14 @@ export async function storeGrant(
 async function insertAccount(
   tx: Queryable,
   { baseUrl, subscriptionId }: StoreGrantOptions,
-  { label }: OpenFlow,
+  { label, reference }: Flow,
   id: string,
   now: number,
 ): Promise<void> {
   await tx.query(
-    `insert into connector.accounts (id, kind, label, base_url, subscription_id, created_at)
-     values ($1, 'oauth', $2, $3, $4, $5)`,
-    [id, label, baseUrl, subscriptionId, now],
+    `insert into connector.accounts (id, kind, label, reference, base_url, subscription_id, created_at)
+     values ($1, 'oauth', $2, $3, $4, $5, $6)`,
+    [id, label, reference, baseUrl, subscriptionId, now],
   );
 }
 
@@ -70,15 +70,15 @@ async function insertAccount(
 async function renewAccount(
   tx: Queryable,
   { baseUrl, subscriptionId }: StoreGrantOptions,
-  { label }: OpenFlow,
+  { label, reference }: Flow,
   id: string,
 ): Promise<boolean> {
   const rows = await tx.query(
     `update connector.accounts
-        set credential_version = credential_version + 1, label = coalesce($2, label), base_url = $3,
-            subscription_id = $4
+        set credential_version = credential_version + 1, label = coalesce($2, label),
+            reference = coalesce($3, reference), base_url = $4, subscription_id = $5
       where id = $1 and kind = 'oauth' returning id`,
-    [id, label, baseUrl, subscriptionId],
+    [id, label, reference, baseUrl, subscriptionId],
   );
   return rows.length > 0;
 }

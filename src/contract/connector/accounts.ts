@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { account } from '../service/account.ts';
 import { dateTime, identifier } from '../service/fields.ts';
 import { scope } from '../service/scopes.ts';
-import { accountId, chosenAccount, listOf } from './lists.ts';
+import { accountId, chosenAccount, listOf, pageQuery } from './lists.ts';
 
 export const ACCOUNT_KINDS = ['api_key', 'oauth'] as const;
 const accountKind = z
@@ -20,6 +20,12 @@ const accountState = z
     '`active`: in use. `webhook_only`: there is no credential, so it only receives webhooks. `credential_refused`: the service refuses the API key; polls and sends wait for another one. `reauth_required`: the grant has ended; they wait for a new consent.',
   );
 export type AccountState = z.infer<typeof accountState>;
+
+/** The CRM's own id of an account. Several accounts may share one. */
+const accountReference = z
+  .string()
+  .max(120)
+  .regex(/^[\w.:@/%-]+$/, 'must be letters, digits and . : @ / % _ -');
 
 /** What the service's `GET /account` told last. */
 const accountQuota = z.object({
@@ -53,6 +59,10 @@ export const connectorAccount = z.object({
     .string()
     .nullable()
     .describe("The CRM's own name of it, from `POST /v1/accounts/oauth`; null: none was given."),
+  reference: z
+    .string()
+    .nullable()
+    .describe("The CRM's own id of it, as its consent was started with; null: none was given."),
   baseUrl: z.string().nullable().describe('`{base_url}` of the service; null when it is never called.'),
   state: accountState,
   reauth: reauth.nullable().describe('Why and since when the customer must consent again; null: need not.'),
@@ -79,6 +89,12 @@ export const connectorAccount = z.object({
   createdAt: dateTime.describe('When it was added to the connector.'),
 });
 export type ConnectorAccount = z.infer<typeof connectorAccount>;
+
+/** Query of `GET /v1/accounts`. */
+export const listAccountsQuery = z.strictObject({
+  ...pageQuery,
+  reference: accountReference.optional().describe('Only accounts with this reference.'),
+});
 
 export const connectorAccountList = listOf('accounts', connectorAccount);
 export type ConnectorAccountList = z.infer<typeof connectorAccountList>;
@@ -109,7 +125,17 @@ export const startGrantRequest = z.strictObject({
   accountId: accountId
     .optional()
     .describe('An account that gets a new grant in place of its own; absent: a new account.'),
-  label: z.string().min(1).max(200).optional().describe("The CRM's own name of the account."),
+  label: z
+    .string()
+    .min(1)
+    .max(200)
+    .optional()
+    .describe("The CRM's own name of the account. The customer sees it on the page that asks to go on."),
+  reference: accountReference
+    .optional()
+    .describe(
+      "The CRM's own id of the account: an id, since it stands in the audit trail. `GET /v1/accounts?reference=` finds the account by it. Absent in a renewal: it stays.",
+    ),
   scopes: z
     .array(scope.describe('`messaging.read`, `messaging.send`, `messaging.events` or `messaging.manage`.'))
     .min(1)
@@ -127,14 +153,18 @@ export const startGrantRequest = z.strictObject({
     .regex(/^https?:\/\/[^/?#@]+([/?][^#]*)?$/i, 'must hold no credentials and no fragment')
     .optional()
     .describe(
-      "Where the customer's browser goes afterwards, with `outcome` (`connected`, or why not) and `accountId` in its query; absent: it stays on a page of the connector.",
+      "Where the customer's browser goes afterwards, with `outcome` (`connected`, or why not) in its query, which anybody could write there: `GET /v1/accounts?reference=` is what to believe. Absent: it stays on a page of the connector.",
     ),
 });
 export type StartGrantRequest = z.infer<typeof startGrantRequest>;
 
 /** Answer of `POST /v1/accounts/oauth`: where the customer's browser goes. */
 export const startedGrant = z.object({
-  authorizationUrl: z.url().describe('For one use, by the customer. Treat it as a secret until then.'),
+  authorizationUrl: z
+    .url()
+    .describe(
+      "A page of this connector, for the customer's browser alone. The browser that goes on from there is the only one that can finish the consent. Treat it as a secret until then.",
+    ),
   expiresAt: dateTime.describe('The consent must be finished before.'),
   accountId: accountId.nullable().describe('The account that gets the grant; null: a new one.'),
 });

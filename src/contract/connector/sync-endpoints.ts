@@ -4,6 +4,7 @@ import {
   addAccountRequest,
   connectorAccount,
   connectorAccountList,
+  listAccountsQuery,
   startedGrant,
   startGrantRequest,
 } from './accounts.ts';
@@ -26,7 +27,7 @@ export const SYNC_ENDPOINTS = {
     summary: 'Lists the accounts.',
     description:
       'The oldest first, with the slots and the licences that end soon. A credential is never shown.',
-    query: z.strictObject(pageQuery),
+    query: listAccountsQuery,
     answers: [{ status: 200, description: 'A page.', schema: connectorAccountList }],
     errors: [...API_ERRORS, 'invalid_request'],
   },
@@ -50,7 +51,7 @@ export const SYNC_ENDPOINTS = {
     method: 'POST',
     path: '/v1/accounts/oauth',
     right: 'operate',
-    summary: 'Starts an OAuth grant; the callback of the connector finishes it.',
+    summary: 'Starts an OAuth grant: answers where the customer goes.',
     description:
       'Send the browser of the customer to `authorizationUrl`. With `accountId` the customer consents again, and the account keeps its id, messages and connections.',
     body: { schema: startGrantRequest, required: false },
@@ -64,10 +65,51 @@ export const SYNC_ENDPOINTS = {
       'service_unreachable',
     ],
   },
+  openGrant: {
+    method: 'GET',
+    path: '/oauth/start/{token}',
+    summary: 'Asks the customer whether to go on to the service; guarded by the token of its address.',
+    description:
+      'Changes nothing, so programs that look at links may ask for it. The page has a cookie and a form, which posts to the same address. The browser that has the consent already is sent on with 303.',
+    credential: false,
+    answers: [
+      {
+        status: 200,
+        description: 'A page that says to which account numbers will be connected, with a form that goes on.',
+        contentType: 'text/html',
+        schema: z.string(),
+        headers: [
+          {
+            name: 'Set-Cookie',
+            description:
+              'The cookie of this consent: `__Host-`, `Secure`, `HttpOnly`, `SameSite=Lax`, until the consent ends. Without `Secure` and prefix where `CONNECTOR_PUBLIC_URL` is plain http on this machine.',
+          },
+        ],
+      },
+    ],
+    // Refusals are pages, too; their status says as much as a browser needs.
+    errors: [],
+  },
+  goOnWithGrant: {
+    method: 'POST',
+    path: '/oauth/start/{token}',
+    summary: 'Gives the grant to the browser that posts the form, and sends it to the service.',
+    description:
+      'Needs the cookie of the page. Another browser cannot take the grant over: it gets 403 and a page that says so.',
+    credential: false,
+    answers: [
+      {
+        status: 303,
+        description: 'On to the authorization server.',
+        headers: [{ name: 'Location', description: 'Its address, with `state` and PKCE.', required: true }],
+      },
+    ],
+    errors: [],
+  },
   finishGrant: {
     method: 'GET',
     path: '/oauth/callback',
-    summary: 'Finishes an OAuth grant; guarded by `state`.',
+    summary: 'Finishes an OAuth grant; guarded by `state` and the cookie of the consent.',
     description:
       'The authorization server leads the browser here; nothing else calls it. Refusals are pages, too.',
     credential: false,

@@ -77,6 +77,7 @@ const NAMED_BY: Readonly<Record<string, string>> = {
   messaging: 'Id of the webhook subscription.',
   'oauth-apps': 'Client id of the OAuth app.',
   outbound: 'Id of the send.',
+  start: 'Token of the start address, as `POST /v1/accounts/oauth` answered it.',
   workspaces: 'Id of the workspace.',
 };
 

@@ -65,6 +65,7 @@ const FIELDS: ReadonlyMap<string, Serializer> = new Map<string, Serializer>([
       'messageId',
       'outboundId',
       'owner',
+      'reference',
       'requestId',
       'ruleId',
       'subscriptionId',

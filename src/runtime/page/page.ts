@@ -57,6 +57,13 @@ export function html(parts: TemplateStringsArray, ...values: readonly Value[]): 
   );
 }
 
+/** A phone number and what it is called, the number first. */
+export function shownNumber(phoneNumber: string | null, label: string): Markup {
+  const number = phoneNumber === null || phoneNumber === '' ? 'Not paired yet' : `+${phoneNumber}`;
+  const named = label !== '' && label !== phoneNumber;
+  return html`${number}${named ? html` <span class="soft">${shownName(label)}</span>` : html``}`;
+}
+
 const STYLE_HASH = createHash('sha256').update(PAGE_STYLE).digest('base64');
 
 /** What a page shows. Classes of its markup are those of `page-style.ts`. */

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { appSubscriptionId, type OauthApp } from '../../../src/connector/oauth/oauth-app.ts';
 import { connectorAccountList, startedGrant } from '../../../src/contract/connector/accounts.ts';
 import { startTestSandbox, type TestSandbox } from '../../sandbox/fixture.ts';
+import { Browser } from '../../support/browser.ts';
 import { ConnectorWorld, type RunningConnector, WEBHOOK_URL } from '../support/running-connector.ts';
 
 const PUBLIC_URL = 'http://127.0.0.1:4020';
@@ -68,10 +69,10 @@ async function startWithSecret(): Promise<void> {
 async function consent(body: object = {}): Promise<string> {
   const answer = await running.ask('POST', '/v1/accounts/oauth', { body });
   const { authorizationUrl } = startedGrant.parse(answer.body);
-  const approved = await fetch(authorizationUrl, { redirect: 'manual' });
-  const back = new URL(approved.headers.get('location') ?? '');
-  const page = await running.ask('GET', `${back.pathname}${back.search}`, { token: null });
-  expect(page).toMatchObject({ status: 200 });
+  const browser = new Browser({ [PUBLIC_URL]: () => running.url });
+  const page = await browser.follow(await browser.goOn(authorizationUrl));
+  expect([page.status, page.url.startsWith(`${PUBLIC_URL}/oauth/callback?`)]).toEqual([200, true]);
+  expect(page.text).toContain('<li>+447700900150');
   await running.runPolls();
   const { accounts } = connectorAccountList.parse((await running.ask('GET', '/v1/accounts')).body);
   return accounts.find(({ kind }) => kind === 'oauth')?.id ?? '';

@@ -7,8 +7,11 @@ import type { OauthApp } from '../../../src/connector/oauth/oauth-app.ts';
 import { OauthRefusal } from '../../../src/connector/oauth/oauth-errors.ts';
 import { createServiceClient } from '../../../src/connector/service-client/service-client.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
+import { Browser } from '../../support/browser.ts';
+import { ConnectorWorld } from '../support/running-connector.ts';
 
-const CALLBACK = 'https://crm.example/oauth/callback';
+const PUBLIC_URL = 'https://crm.example';
+const CALLBACK = `${PUBLIC_URL}/oauth/callback`;
 let listener: Server;
 let provider: Provider;
 let app: OauthApp;
@@ -28,7 +31,7 @@ beforeAll(async () => {
     authUrl: issuer,
     clientId: 'foreign-client',
     clientSecret: 'a secret with blanks & signs: +%/=',
-    publicUrl: 'https://crm.example/',
+    publicUrl: `${PUBLIC_URL}/`,
     baseUrl: `${issuer}/api/v1`,
   };
   provider = new Provider(issuer, {
@@ -89,22 +92,9 @@ async function answerResource(request: IncomingMessage, response: ServerResponse
   response.end(JSON.stringify(isGood ? { connections: [] } : { error: 'invalid_token' }));
 }
 
-/** Goes where a browser would go, with its cookies, until it leaves this server. */
+/** Goes where a browser would go until it leaves this server. */
 async function visit(address: string): Promise<URL> {
-  const cookies = new Map<string, string>();
-  let next = address;
-  while (next.startsWith(app.authUrl)) {
-    const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ');
-    const answer = await fetch(next, { redirect: 'manual', headers: { cookie } });
-    for (const line of answer.headers.getSetCookie()) {
-      const [name = '', value = ''] = (line.split(';')[0] ?? '').split('=');
-      cookies.set(name, value);
-    }
-    const location = answer.headers.get('location');
-    if (location === null) throw new Error(`no way on from ${next}: ${await answer.text()}`);
-    next = new URL(location, next).href;
-  }
-  return new URL(next);
+  return new URL((await new Browser().follow(address, PUBLIC_URL)).url);
 }
 
 describe('the OAuth client at a foreign authorization server', () => {
@@ -160,5 +150,34 @@ describe('the OAuth client at a foreign authorization server', () => {
     await expect(misnamed.authorizationUrl(checks)).rejects.toMatchObject({ mayHaveActed: false });
     const plain = createAuthorizationServer({ ...app, authUrl: 'http://auth.example' }, systemClock);
     await expect(plain.authorizationUrl(checks)).rejects.toMatchObject({ mayHaveActed: false });
+  });
+});
+
+describe('a connector with a foreign authorization server', () => {
+  it('connects the browser that went on from the start address, and no other', async () => {
+    const world = await ConnectorWorld.open();
+    const running = await world.start({ oauth: app });
+    const open = (): Browser => new Browser({ [PUBLIC_URL]: () => running.url });
+    const [own, victim] = [open(), open()];
+    const body = { scopes: ['messaging.read'], reference: 'customer-42' };
+    const started = await running.ask('POST', '/v1/accounts/oauth', { body });
+    const startUrl = String(started.body['authorizationUrl']);
+    expect(startUrl).toMatch(/^https:\/\/crm\.example\/oauth\/start\/[\w-]{43}$/);
+    const authorizationUrl = await own.goOn(startUrl);
+    const listed = async () => {
+      const { body: found } = await running.ask('GET', '/v1/accounts?reference=customer-42');
+      return found['accounts'];
+    };
+
+    // The address of the server was forwarded: somebody else signs in there and says yes.
+    const refused = await victim.follow(authorizationUrl);
+    expect([refused.status, new URL(refused.url).pathname]).toEqual([403, '/oauth/callback']);
+    expect(refused.text).toContain('<h1>This was started in another browser</h1>');
+    expect(await listed()).toEqual([]);
+
+    const page = await own.follow(authorizationUrl);
+    expect([page.status, page.text]).toEqual([200, expect.stringContaining('<h1>Connected</h1>')]);
+    expect(await listed()).toMatchObject([{ kind: 'oauth', reference: 'customer-42', state: 'active' }]);
+    await world.close();
   });
 });

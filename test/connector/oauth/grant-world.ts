@@ -6,6 +6,7 @@ import {
   startedGrant,
 } from '../../../src/contract/connector/accounts.ts';
 import { syncStatus } from '../../../src/contract/connector/sync.ts';
+import { Browser, type Visit } from '../../support/browser.ts';
 import { type Answer, ConnectorWorld, type RunningConnector } from '../support/running-connector.ts';
 import { ScriptedAuthServer } from '../support/scripted-auth-server.ts';
 
@@ -24,9 +25,16 @@ export interface GrantWorld {
   readonly ask: RunningConnector['ask'];
   listed(): Promise<ConnectorAccount[]>;
   accountOf(id: string): Promise<ConnectorAccount | undefined>;
-  begin(body?: object): Promise<StartedGrant>;
-  /** The browser comes back, to any process. */
-  comeBack(query: string, to?: RunningConnector): Promise<Answer>;
+  /** The customer's browser. Another one is made by `openBrowser`. */
+  readonly browser: Browser;
+  /** A browser to which the connector's public address leads, to one of its processes. */
+  openBrowser(to?: () => RunningConnector): Browser;
+  /** What the CRM is told: the start address. */
+  start(body?: object): Promise<StartedGrant>;
+  /** Starts a consent, and goes on from its start page: `authorizationUrl` is the service's own. */
+  begin(body?: object): Promise<StartedGrant & { readonly startUrl: string }>;
+  /** A browser comes back, to any process. */
+  comeBack(query: string, browser?: Browser): Promise<Visit>;
   /** A whole consent; answers the account that was made, or that has a new grant. */
   connect(body?: object): Promise<string>;
   sync(accountId: string): Promise<Answer>;
@@ -35,6 +43,9 @@ export interface GrantWorld {
 }
 
 interface Parts extends Pick<GrantWorld, 'world' | 'auth' | 'running' | 'other'> {}
+
+/** Public address of the connector, as `ScriptedAuthServer` registers it. */
+export const PUBLIC_URL = 'http://127.0.0.1:4020';
 
 /** Opens one for the tests of a file, and empties it after each. */
 export function useGrants(): GrantWorld {
@@ -52,7 +63,9 @@ export function useGrants(): GrantWorld {
     await parts?.world.close();
     await parts?.auth.close();
   });
+  let browser: Browser;
   beforeEach(() => {
+    browser = grants.openBrowser();
     const { service } = open().world;
     service.connections = [];
     service.messages = [];
@@ -88,12 +101,21 @@ export function useGrants(): GrantWorld {
       return connectorAccountList.parse(answer.body).accounts;
     },
     accountOf: async (id) => (await grants.listed()).find((account) => account.id === id),
-    async begin(body) {
+    get browser() {
+      return browser;
+    },
+    openBrowser: (to = () => open().other) => new Browser({ [PUBLIC_URL]: () => to().url }),
+    async start(body) {
       const answer = await grants.ask('POST', '/v1/accounts/oauth', body === undefined ? {} : { body });
       expect(answer.status).toBe(201);
       return startedGrant.strict().parse(answer.body);
     },
-    comeBack: (query, to = open().other) => to.ask('GET', `/oauth/callback?${query}`, { token: null }),
+    async begin(body) {
+      const started = await grants.start(body);
+      const startUrl = started.authorizationUrl;
+      return { ...started, startUrl, authorizationUrl: await browser.goOn(startUrl) };
+    },
+    comeBack: (query, by = browser) => by.visit(`${PUBLIC_URL}/oauth/callback?${query}`),
     async connect(body) {
       const known = new Set((await grants.listed()).map(({ id }) => id));
       const { authorizationUrl } = await grants.begin(body);

@@ -16,6 +16,8 @@ describe('the endpoints of the connector', () => {
         'GET /readyz',
         'GET /metrics',
         'GET /oauth/callback',
+        'GET /oauth/start/{token}',
+        'POST /oauth/start/{token}',
         'GET /v1/accounts',
         'POST /v1/accounts',
         'POST /v1/accounts/oauth',

@@ -1,19 +1,11 @@
 import { LIMITS } from '../../../contract/service/limits.ts';
 import { SCOPE_MEANINGS, type Scope } from '../../../contract/service/scopes.ts';
-import { html, type Markup } from '../../../runtime/page/page.ts';
+import { html, type Markup, shownNumber } from '../../../runtime/page/page.ts';
 import { ASSUMPTIONS } from '../../assumptions.ts';
 import type { readGrantable } from '../authorize/give-consent.ts';
 import type { OauthAnswer } from '../oauth-answer.ts';
 import type { Ticks } from './consent-store.ts';
-import {
-  type ConsentView,
-  consentForm,
-  countConnections,
-  DENY,
-  nameNumber,
-  pagePath,
-  showView,
-} from './consent-view.ts';
+import { type ConsentView, consentForm, countConnections, DENY, pagePath, showView } from './consent-view.ts';
 
 type Grantable = Awaited<ReturnType<typeof readGrantable>>;
 
@@ -37,7 +29,7 @@ function box({ name, value, ticked, label, detail }: Box): Markup {
 }
 
 function connectionBox({ id, label, phoneNumber }: Grantable[number], ticked: boolean): Markup {
-  return box({ name: 'connection', value: id, ticked, label: nameNumber(phoneNumber, label) });
+  return box({ name: 'connection', value: id, ticked, label: shownNumber(phoneNumber, label) });
 }
 
 /** A group of boxes; `missing` says what to do where none is ticked. */

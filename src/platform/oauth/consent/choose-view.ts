@@ -1,15 +1,8 @@
 import { SCOPE_MEANINGS } from '../../../contract/service/scopes.ts';
-import { html, type Markup } from '../../../runtime/page/page.ts';
+import { html, type Markup, shownNumber } from '../../../runtime/page/page.ts';
 import type { OauthAnswer } from '../oauth-answer.ts';
 import type { OwnedWorkspace } from '../portal-session.ts';
-import {
-  type ConsentView,
-  consentForm,
-  countConnections,
-  DENY,
-  nameNumber,
-  showView,
-} from './consent-view.ts';
+import { type ConsentView, consentForm, countConnections, DENY, showView } from './consent-view.ts';
 
 function listScopes({ consent }: ConsentView): Markup {
   const items = consent.request.scopes.map((scope) => html`<li>${SCOPE_MEANINGS[scope]}</li>`);
@@ -22,7 +15,7 @@ function workspaceChoice({ id, connections, numbers, labels }: OwnedWorkspace): 
   if (connections === 0) {
     return html`<p class="choice soft"><span>No connection yet: there is nothing to share.<br><span class="small">${name}</span></span></p>`;
   }
-  const shown = numbers.map((number, place) => html`<li>${nameNumber(number, labels[place] ?? '')}</li>`);
+  const shown = numbers.map((number, place) => html`<li>${shownNumber(number, labels[place] ?? '')}</li>`);
   const rest = connections - numbers.length;
   const more = rest > 0 ? html`<li class="soft">and ${rest} more</li>` : html``;
   return html`<button class="choice" name="workspace" value="${id}"><span>

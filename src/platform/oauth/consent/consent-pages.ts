@@ -1,6 +1,7 @@
 import type { Request } from 'express';
 import { SCOPES, type Scope } from '../../../contract/service/scopes.ts';
 import type { Queryable } from '../../../runtime/database/database.ts';
+import { readCookies } from '../../../runtime/http-server/read-cookies.ts';
 import { passed, recognized } from '../../decision-trace.ts';
 import type { ChangeState } from '../../state-change.ts';
 import type { DomainClock } from '../../time/domain-clock.ts';
@@ -91,14 +92,6 @@ const COOKIE_SECONDS = 3_600;
 /** One cookie for each page, so that two of them can stand open side by side. */
 const cookieName = (consentId: string): string => `consent_${consentId}`;
 
-function readCookie(request: Request, name: string): string | null {
-  for (const pair of (request.headers.cookie ?? '').split(';')) {
-    const [key = '', value = ''] = pair.trim().split('=', 2);
-    if (key === name) return value;
-  }
-  return null;
-}
-
 export function createConsentPages(options: Options): ConsentPages {
   const { database, changeState, clock, portal, key, issuer } = options;
 
@@ -143,7 +136,7 @@ export function createConsentPages(options: Options): ConsentPages {
 
   /** The consent that an id and the cookie of its page name; null where there is none that is open. */
   const find = async (request: Request, id: string | null): Promise<Opened | null> => {
-    const browser = id === null ? null : readCookie(request, cookieName(id));
+    const browser = id === null ? null : (readCookies(request.headers.cookie).get(cookieName(id)) ?? null);
     const consent = await findConsent(database, key, { id, browser }, clock.now());
     const app = consent === null ? null : await findApp(database, consent.request.appId);
     if (app !== null) recognized(app.id);

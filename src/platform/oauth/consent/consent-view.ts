@@ -86,10 +86,3 @@ export const DENY = html`<button name="action" value="deny">Refuse</button>`;
 export function countConnections(count: number): string {
   return count === 1 ? '1 connection' : `${count} connections`;
 }
-
-/** A number and what it is called, the number first. */
-export function nameNumber(phoneNumber: string | null, label: string): Markup {
-  const number = phoneNumber === null || phoneNumber === '' ? 'Not paired yet' : `+${phoneNumber}`;
-  const named = label !== '' && label !== phoneNumber;
-  return html`${number}${named ? html` <span class="soft">${shownName(label)}</span>` : html``}`;
-}

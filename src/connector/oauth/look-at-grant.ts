@@ -1,0 +1,101 @@
+import type { Clock } from '../../runtime/clock/clock.ts';
+import type { Queryable } from '../../runtime/database/database.ts';
+import { createServiceClient, type ServiceClient } from '../service-client/service-client.ts';
+import { ServiceError, ServiceRefusal } from '../service-client/service-errors.ts';
+import type { IssuedTokens } from './authorization-server.ts';
+
+/** The outcome of a consent that would have put other numbers into an account. */
+export const OTHER_NUMBERS = 'other_numbers';
+/** Numbers of an account that are asked for one by one. */
+const MOST_ASKED = 20;
+/** How long the page of a new account waits for its numbers. */
+const NUMBERS_WITHIN_MS = 4_000;
+
+/** A number as people know it. */
+export interface GrantedNumber {
+  readonly phoneNumber: string | null;
+  readonly label: string | null;
+}
+
+/** What a fresh grant covers. */
+export interface GrantLook {
+  /** Why the grant does not renew its account; null: it may be kept. */
+  readonly objection: string | null;
+  /** Empty also where the service does not say. */
+  readonly numbers: readonly GrantedNumber[];
+}
+
+/**
+ * Looks what a grant covers before it is kept. The service names no workspace, so a renewal is compared by numbers: it
+ * must cover one at least that its account has listed, or the account has none. A new account takes any grant, and a
+ * service that does not answer only leaves its page without numbers.
+ * Throws what the database throws.
+ */
+export async function lookAtGrant(
+  {
+    database,
+    baseUrl,
+    clock,
+  }: { readonly database: Queryable; readonly baseUrl: string; readonly clock: Clock },
+  accountId: string | null,
+  { accessToken }: IssuedTokens,
+): Promise<GrantLook> {
+  const client = createServiceClient({ baseUrl, token: () => accessToken, clock });
+  const known = accountId === null ? [] : await readListed(database, accountId);
+  if (known.length === 0) return { objection: null, numbers: await listWithin(client, clock) };
+  try {
+    const { items } = await client.listConnections();
+    const granted = new Set(items.map(({ id }) => id));
+    if (known.some((id) => granted.has(id))) return { objection: null, numbers: items };
+    // A number whose licence has ended is in no list.
+    for (const id of known.slice(0, MOST_ASKED))
+      if (await isGranted(client, id)) return { objection: null, numbers: items };
+    return { objection: OTHER_NUMBERS, numbers: [] };
+  } catch (error) {
+    if (error instanceof ServiceError) return { objection: error.code, numbers: [] };
+    throw error;
+  }
+}
+
+/** The numbers of an account as they are mirrored. Throws as `query` does. */
+export async function readNumbers(db: Queryable, accountId: string): Promise<GrantedNumber[]> {
+  return await db.query<GrantedNumber>(
+    `select phone_number as "phoneNumber", label from connector.connections
+      where account_id = $1 and visible and deleted_at is null order by phone_number nulls last, connection_id`,
+    [accountId],
+  );
+}
+
+async function listWithin(client: ServiceClient, clock: Clock): Promise<readonly GrantedNumber[]> {
+  const late = new AbortController();
+  const cancel = clock.after(NUMBERS_WITHIN_MS, () => late.abort());
+  try {
+    return (await client.listConnections(late.signal)).items;
+  } catch (error) {
+    if (error instanceof ServiceError) return [];
+    throw error;
+  } finally {
+    cancel();
+  }
+}
+
+/** The connections that an account has listed, those that nobody sees now included. */
+async function readListed(db: Queryable, accountId: string): Promise<string[]> {
+  const rows = await db.query<{ id: string }>(
+    `select connection_id as id from connector.connections
+      where account_id = $1 and listed_at is not null and deleted_at is null order by visible desc, connection_id`,
+    [accountId],
+  );
+  return rows.map(({ id }) => id);
+}
+
+/** Throws a `ServiceError` when the service does not say. */
+async function isGranted(client: ServiceClient, id: string): Promise<boolean> {
+  try {
+    await client.getConnection(id);
+    return true;
+  } catch (error) {
+    if (error instanceof ServiceRefusal && (error.status === 403 || error.status === 404)) return false;
+    throw error;
+  }
+}
