@@ -28,17 +28,17 @@ function noteMetrics(noted: Map<string, Described>): Metrics {
   };
   return {
     ...metrics,
-    counter(name, help, labels) {
-      note('counter', name, labels);
-      return metrics.counter(name, help, labels);
+    counter(name, help, label) {
+      note('counter', name, label === undefined ? [] : [label.name]);
+      return metrics.counter(name, help, label);
     },
     gauge(name, help, labels, collect) {
       note('gauge', name, labels);
       return metrics.gauge(name, help, labels, collect);
     },
-    histogram(name, help, buckets, labels) {
-      note('histogram', name, labels);
-      return metrics.histogram(name, help, buckets, labels);
+    histogram(name, help, buckets, label) {
+      note('histogram', name, label === undefined ? [] : [label.name]);
+      return metrics.histogram(name, help, buckets, label);
     },
   };
 }
@@ -79,6 +79,12 @@ function findStrangers(
     ),
   ];
   return [...strangers, ...used.filter((label) => !allowed.has(label)).map((label) => `label ${label}`)];
+}
+
+/** The metrics of a query that are asked of all jobs, so that staging and production would be mixed. */
+function findUnfiltered(query: string, job: string): string[] {
+  const selectors = [...query.matchAll(/\b((?:connector|nodejs|process)_\w+|up)\b(\{[^}]*\})?/g)];
+  return selectors.filter(([, , labels = '']) => !labels.includes(job)).map(([, name = '']) => name);
 }
 
 let database: TestDatabase;
@@ -131,6 +137,37 @@ describe('docs/operations.md', () => {
     const own = [...registered].filter(([name]) => name.startsWith('connector_'));
     expect(Object.fromEntries(readTable())).toEqual(Object.fromEntries(own));
     expect(own.length).toBeGreaterThan(30);
+  });
+
+  it.each([
+    [
+      'connector_webhook_deliveries_total',
+      'outcome',
+      'merged unchanged foreign unknown_event misfit unmergeable',
+    ],
+    [
+      'connector_webhook_refused_total',
+      'reason',
+      'method unknown_subscription too_large aborted too_slow crowded_out missing_header malformed_timestamp malformed_signature stale_timestamp future_timestamp wrong_signature undecided not_an_event unavailable',
+    ],
+    ['connector_webhook_commit_failures_total', 'kind', 'retried split given_up'],
+    ['connector_poll_pages_total', 'kind', 'coverage visibility sweep end'],
+    ['connector_poll_merged_total', 'what', 'created status fields'],
+    ['connector_poll_repaired_total', 'what', 'message status'],
+    ['connector_poll_seconds_count', 'outcome', 'good failed'],
+    ['connector_send_attempts_total', 'outcome', 'accepted refused not_sent lost abandoned'],
+    ['connector_sends_settled_total', 'state', 'sent rejected unknown delivered_not_stored cancelled'],
+    ['connector_handler_calls_total', 'result', 'taken failed late stopped'],
+    ['connector_oauth_refreshes_total', 'outcome', 'refreshed ended failed'],
+  ])('%s counts from 0, whatever it counts', (name, label, values) => {
+    const shown = [...served.matchAll(new RegExp(`^${name}\\{${label}="(\\w+)"\\} \\d+$`, 'gm'))];
+    expect(shown.map(([, value]) => value).toSorted()).toEqual(values.split(' ').toSorted());
+  });
+
+  it('has no counter that begins with its first event', () => {
+    const counters = [...registered].filter(([, { type }]) => type === 'counter').map(([name]) => name);
+    expect(counters.length).toBeGreaterThan(10);
+    for (const name of counters) expect(served).toMatch(new RegExp(`^${name}[{ ]`, 'm'));
   });
 
   it('speaks of metrics that are served', () => {
@@ -211,6 +248,7 @@ describe('alert rules and dashboard', () => {
     expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length);
     for (const { alert, expr, labels, annotations } of rules) {
       expect([alert, findStrangers(expr, registered, others())]).toEqual([alert, []]);
+      expect([alert, findUnfiltered(expr, 'job="messaging-connector"')]).toEqual([alert, []]);
       expect(['critical', 'warning', 'info']).toContain(labels.severity);
       expect(annotations.summary).toMatch(/\.$/);
     }
@@ -232,6 +270,7 @@ describe('alert rules and dashboard', () => {
     expect(targets.length).toBeGreaterThan(40);
     for (const { expr, legendFormat } of targets) {
       expect([expr, findStrangers(expr, registered, others())]).toEqual([expr, []]);
+      expect([expr, findUnfiltered(expr, 'job="$job"')]).toEqual([expr, []]);
       for (const [, label = ''] of legendFormat.matchAll(/{{(\w+)}}/g))
         expect([expr, expr.includes(label)]).toEqual([expr, true]);
     }
@@ -242,6 +281,8 @@ describe('alert rules and dashboard', () => {
     expect(strangers('sum(rate(connector_webhook_refusals_total[5m]))')).toEqual([
       'connector_webhook_refusals_total',
     ]);
+    expect(findUnfiltered('max(connector_slots{job="x"}) > up', 'job="x"')).toEqual(['up']);
+    expect(findUnfiltered('max(connector_slots) > up{job="x"}', 'job="x"')).toEqual(['connector_slots']);
     expect(strangers('connector_slots_bucket')).toEqual(['connector_slots_bucket']);
     expect(strangers('sum by (result) (connector_slots{kind="x"})')).toEqual(['label kind', 'label result']);
   });

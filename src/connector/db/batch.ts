@@ -23,7 +23,15 @@ export interface RawDelivery {
 }
 
 /** What became of a delivery, as the raw log keeps it. */
-export type DeliveryOutcome = 'merged' | 'unchanged' | 'foreign' | 'unknown_event' | 'misfit' | 'unmergeable';
+export const DELIVERY_OUTCOMES = [
+  'merged',
+  'unchanged',
+  'foreign',
+  'unknown_event',
+  'misfit',
+  'unmergeable',
+] as const;
+export type DeliveryOutcome = (typeof DELIVERY_OUTCOMES)[number];
 
 /** A lease that must still be held when the batch is written. */
 export interface Fence {

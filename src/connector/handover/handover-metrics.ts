@@ -13,7 +13,7 @@ export function createHandoverMetrics(metrics: Metrics) {
     calls: metrics.counter(
       'connector_handler_calls_total',
       'Calls of the handler, by result: taken, failed, late (past the deadline) or stopped with the process.',
-      ['result'],
+      { name: 'result', values: ['taken', 'failed', 'late', 'stopped'] },
     ),
     seconds: metrics.histogram('connector_handler_seconds', 'How long calls of the handler took.', SECONDS),
   };

@@ -1,7 +1,7 @@
 import type { Metrics } from '../../runtime/metrics/metrics.ts';
-import type { BatchResult, DeliveryOutcome, RawDelivery } from '../db/batch.ts';
+import { type BatchResult, DELIVERY_OUTCOMES, type DeliveryOutcome, type RawDelivery } from '../db/batch.ts';
 import { CHANGE } from '../db/change-mask.ts';
-import type { Refusal } from './refusals.ts';
+import { REFUSALS, type Refusal } from './refusals.ts';
 
 /** The receiver's figures. */
 export interface ReceiverMetrics {
@@ -25,12 +25,12 @@ export function createReceiverMetrics(metrics: Metrics, waiting: () => number): 
   const deliveries = metrics.counter(
     'connector_webhook_deliveries_total',
     'Deliveries that were committed, by what became of them.',
-    ['outcome'],
+    { name: 'outcome', values: DELIVERY_OUTCOMES },
   );
   const refused = metrics.counter(
     'connector_webhook_refused_total',
     'Requests to the webhook receiver that were not taken, by reason.',
-    ['reason'],
+    { name: 'reason', values: Object.keys(REFUSALS) as Refusal[] },
   );
   const conflicts = metrics.counter(
     'connector_webhook_status_conflicts_total',
@@ -39,7 +39,7 @@ export function createReceiverMetrics(metrics: Metrics, waiting: () => number): 
   const failures = metrics.counter(
     'connector_webhook_commit_failures_total',
     'Commits that failed: tried once more, split to find the cause, or given up.',
-    ['kind'],
+    { name: 'kind', values: ['retried', 'split', 'given_up'] },
   );
   const commitSeconds = metrics.histogram(
     'connector_webhook_commit_seconds',

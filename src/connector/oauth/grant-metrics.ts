@@ -7,7 +7,7 @@ export function countRefreshes(metrics: Metrics): (end: RefreshEnd) => void {
   const refreshes = metrics.counter(
     'connector_oauth_refreshes_total',
     'Refreshes of access tokens on the wire, by outcome.',
-    ['outcome'],
+    { name: 'outcome', values: ['refreshed', 'ended', 'failed'] },
   );
   return (outcome) => refreshes.inc({ outcome });
 }

@@ -7,12 +7,14 @@ const SECONDS = [0.1, 0.5, 1, 2, 5, 10, 20, 60, 120, 200];
 /** The figures of sending. Made once per process. */
 export function createOutboxMetrics(metrics: Metrics) {
   return {
-    attempts: metrics.counter('connector_send_attempts_total', 'Attempts to send, by how they ended.', [
-      'outcome',
-    ]),
+    attempts: metrics.counter('connector_send_attempts_total', 'Attempts to send, by how they ended.', {
+      name: 'outcome',
+      values: ['accepted', 'refused', 'not_sent', 'lost', 'abandoned'],
+    }),
     seconds: metrics.histogram('connector_send_seconds', 'How long attempts to send took.', SECONDS),
-    settled: metrics.counter('connector_sends_settled_total', 'Sends that came to an end, by their state.', [
-      'state',
-    ]),
+    settled: metrics.counter('connector_sends_settled_total', 'Sends that came to an end, by their state.', {
+      name: 'state',
+      values: ['sent', 'rejected', 'unknown', 'delivered_not_stored', 'cancelled'],
+    }),
   };
 }

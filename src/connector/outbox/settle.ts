@@ -65,7 +65,7 @@ export function giveUpSend(
   return settle(context, lease, send, { step: giveUp(send.inDoubt), errorCode });
 }
 
-function isOver(state: OutboundState): boolean {
+function isOver(state: OutboundState): state is Exclude<OutboundState, 'queued' | 'sending'> {
   return state !== 'queued' && state !== 'sending';
 }
 

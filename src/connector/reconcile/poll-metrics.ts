@@ -7,10 +7,14 @@ const SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
 /** The figures of polling. Made once per process. */
 export function createPollMetrics(metrics: Metrics) {
   return {
-    seconds: metrics.histogram('connector_poll_seconds', 'How long polls took, by outcome.', SECONDS, [
-      'outcome',
-    ]),
-    pages: metrics.counter('connector_poll_pages_total', 'Pages of messages read.', ['kind']),
+    seconds: metrics.histogram('connector_poll_seconds', 'How long polls took, by outcome.', SECONDS, {
+      name: 'outcome',
+      values: ['good', 'failed'],
+    }),
+    pages: metrics.counter('connector_poll_pages_total', 'Pages of messages read.', {
+      name: 'kind',
+      values: ['coverage', 'visibility', 'sweep', 'end'],
+    }),
     misfits: metrics.counter(
       'connector_poll_misfits_total',
       'Records of the service that could not be read.',
@@ -19,7 +23,10 @@ export function createPollMetrics(metrics: Metrics) {
       'connector_poll_lost_cursors_total',
       'Cursors of the message list that the service no longer took.',
     ),
-    merged: metrics.counter('connector_poll_merged_total', 'What polling changed on messages.', ['what']),
+    merged: metrics.counter('connector_poll_merged_total', 'What polling changed on messages.', {
+      name: 'what',
+      values: ['created', 'status', 'fields'],
+    }),
     withoutSender: metrics.counter(
       'connector_messages_without_sender_total',
       'Incoming messages that polling brought first: the list of messages names no sender.',
@@ -27,7 +34,7 @@ export function createPollMetrics(metrics: Metrics) {
     repaired: metrics.counter(
       'connector_poll_repaired_total',
       'What polling brought that no webhook had brought 40 s later.',
-      ['what'],
+      { name: 'what', values: ['message', 'status'] },
     ),
     coverageLag: metrics.gauge(
       'connector_coverage_lag_seconds',

@@ -2,14 +2,35 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 
 export type { Gauge } from 'prom-client';
 
+/** A label whose values are all known. Each begins at 0: what is there only after its first event, nothing rises to. */
+export interface ClosedLabel<Name extends string, Value extends string> {
+  readonly name: Name;
+  readonly values: readonly Value[];
+}
+
+/** What is told of an event: nothing, or one of the values of its label. */
+type Event<Name extends string, Value extends string> = [Name] extends [never]
+  ? []
+  : [labels: Readonly<Record<Name, Value>>];
+
+export interface EventCounter<Name extends string, Value extends string> {
+  inc(...event: [...Event<Name, Value>, count?: number]): void;
+}
+
+export interface SizeHistogram<Name extends string, Value extends string> {
+  /** Begins to measure; what it returns ends that, in seconds. */
+  startTimer(): () => void;
+  observe(...event: [...Event<Name, Value>, size: number]): void;
+}
+
 /** One process's metrics. Nothing is kept in the global registry, so two of them can live side by side. */
 export interface Metrics {
-  /** Counts what happened. `labels` are the names of its labels. */
-  counter<Label extends string = never>(
+  /** Counts what happened. */
+  counter<Name extends string = never, Value extends string = never>(
     name: string,
     help: string,
-    labels?: readonly Label[],
-  ): Counter<Label>;
+    label?: ClosedLabel<Name, Value>,
+  ): EventCounter<Name, Value>;
   /** Tells a present value; `collect` may read it when metrics are asked for. */
   gauge<Label extends string = never>(
     name: string,
@@ -18,12 +39,12 @@ export interface Metrics {
     collect?: (gauge: Gauge<Label>) => void | Promise<void>,
   ): Gauge<Label>;
   /** Counts values by size; `buckets` in the unit that the name ends with. */
-  histogram<Label extends string = never>(
+  histogram<Name extends string = never, Value extends string = never>(
     name: string,
     help: string,
     buckets: readonly number[],
-    labels?: readonly Label[],
-  ): Histogram<Label>;
+    label?: ClosedLabel<Name, Value>,
+  ): SizeHistogram<Name, Value>;
   /** The content type and text of `GET /metrics`, in the Prometheus format. */
   render(): Promise<{ contentType: string; text: string }>;
 }
@@ -41,7 +62,16 @@ export function createMetrics(
   const registers = [registry];
 
   return {
-    counter: (name, help, labels = []) => new Counter({ name, help, labelNames: [...labels], registers }),
+    counter<Name extends string, Value extends string>(
+      name: string,
+      help: string,
+      label?: ClosedLabel<Name, Value>,
+    ) {
+      const counter = new Counter({ name, help, labelNames: namesOf(label), registers });
+      for (const labels of eachValue(label)) counter.inc(labels, 0);
+      // Its own types take any value of a label.
+      return counter as unknown as EventCounter<Name, Value>;
+    },
     gauge<Label extends string>(
       name: string,
       help: string,
@@ -57,8 +87,27 @@ export function createMetrics(
       });
       return gauge;
     },
-    histogram: (name, help, buckets, labels = []) =>
-      new Histogram({ name, help, buckets: [...buckets], labelNames: [...labels], registers }),
+    histogram<Name extends string, Value extends string>(
+      name: string,
+      help: string,
+      buckets: readonly number[],
+      label?: ClosedLabel<Name, Value>,
+    ) {
+      const labelNames = namesOf(label);
+      const histogram = new Histogram({ name, help, buckets: [...buckets], labelNames, registers });
+      for (const labels of eachValue(label)) histogram.zero(labels);
+      return histogram as unknown as SizeHistogram<Name, Value>;
+    },
     render: async () => ({ contentType: registry.contentType, text: await registry.metrics() }),
   };
+}
+
+type AnyLabel = ClosedLabel<string, string> | undefined;
+
+function namesOf(label: AnyLabel): string[] {
+  return label === undefined ? [] : [label.name];
+}
+
+function eachValue(label: AnyLabel): Record<string, string>[] {
+  return label === undefined ? [] : label.values.map((value) => ({ [label.name]: value }));
 }

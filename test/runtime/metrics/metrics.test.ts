@@ -5,7 +5,12 @@ import { createMetrics } from '../../../src/runtime/metrics/metrics.ts';
 describe('metrics', () => {
   it('renders counters, gauges and histograms in the Prometheus format', async () => {
     const metrics = createMetrics();
-    metrics.counter('events_total', 'Events received.', ['event']).inc({ event: 'message.received' }, 2);
+    metrics
+      .counter('events_total', 'Events received.', {
+        name: 'event',
+        values: ['message.received', 'message.status'],
+      })
+      .inc({ event: 'message.received' }, 2);
     metrics.gauge('open_requests', 'Requests open now.', [], (gauge) => gauge.set(7));
     metrics.histogram('commit_seconds', 'Time of a commit.', [0.1, 1]).observe(0.5);
 
@@ -13,6 +18,7 @@ describe('metrics', () => {
 
     expect(contentType).toContain('text/plain; version=0.0.4');
     expect(text).toContain('events_total{event="message.received"} 2');
+    expect(text).toContain('events_total{event="message.status"} 0');
     expect(text).toContain('open_requests 7');
     expect(text).toContain('commit_seconds_bucket{le="0.1"} 0');
     expect(text).toContain('commit_seconds_bucket{le="1"} 1');

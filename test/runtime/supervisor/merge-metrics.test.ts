@@ -4,7 +4,9 @@ import { mergeMetrics } from '../../../src/runtime/supervisor/merge-metrics.ts';
 
 function metricsOf(process: string, events: number): Metrics {
   const metrics = createMetrics({ labels: { process } });
-  metrics.counter('events_total', 'Events, # HELP and all', ['kind']).inc({ kind: 'a\nb' }, events);
+  metrics
+    .counter('events_total', 'Events, # HELP and all', { name: 'kind', values: ['a\nb'] })
+    .inc({ kind: 'a\nb' }, events);
   metrics.gauge('waiting', 'What waits').set(events);
   return metrics;
 }
