@@ -122,7 +122,7 @@ export function createWebApp(parts: WebParts): RequestListener {
   if (parts.oauth !== null) app.use(routeConsents({ ...parts.oauth, logger, audit }));
   app.use(parts.changes.router);
   app.use(routePairing({ ...life, watches, allow: guard.allow('streamPairing') }));
-  app.use(routeMedia({ database, logger, openFile, closing, allow: guard.allow('getMessageMedia') }));
+  app.use(routeMedia({ database, clock, logger, openFile, closing, allow: guard.allow('getMessageMedia') }));
   app.use(routeOperations(operations, { guard, audit, clock }));
   app.use(refuseUnrouted({ names, extraPaths: [OPENAPI_PATH] }));
   app.use(answerError(parts.logger));

@@ -1,4 +1,5 @@
 import type { Request, RequestHandler, Router } from 'express';
+import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import { createMediaRouter, type MessageFile } from '../media/media-router.ts';
@@ -12,6 +13,7 @@ const RETRY_AFTER_MS = 2_000;
 
 export interface MediaOptions {
   readonly database: Database;
+  readonly clock: Clock;
   readonly logger: Logger;
   /** Lets only those pass who may read files. */
   readonly allow: RequestHandler;
@@ -21,8 +23,9 @@ export interface MediaOptions {
 }
 
 /** `GET /v1/messages/{id}/media`. */
-export function routeMedia({ database, logger, allow, openFile, closing }: MediaOptions): Router {
+export function routeMedia({ database, clock, logger, allow, openFile, closing }: MediaOptions): Router {
   return createMediaRouter({
+    clock,
     logger,
     allow,
     openFile,
@@ -31,6 +34,7 @@ export function routeMedia({ database, logger, allow, openFile, closing }: Media
     find: (request) => findFile(database, request),
     refusals: {
       tooMany: () => new ApiError('unavailable', 'Too many files are being fetched.', RETRY_AFTER_MS),
+      late: () => new ApiError('unavailable', 'The file did not begin to come within 10 s.', RETRY_AFTER_MS),
       unavailable: describeUnavailable,
     },
   });

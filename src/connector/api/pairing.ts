@@ -25,6 +25,7 @@ export function routePairing(options: PairingOptions): Router {
     find: (request) => findWatched(options, request),
     refusals: {
       tooMany: () => new ApiError('unavailable', 'Too many pairings are looked at.', RETRY_AFTER_MS),
+      late: () => new ApiError('unavailable', 'The service did not answer within 10 s.', RETRY_AFTER_MS),
       first: refuseAtFirst,
     },
   });

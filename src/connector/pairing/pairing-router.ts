@@ -1,6 +1,7 @@
 import type { Request, RequestHandler, Response, Router } from 'express';
 import type { PairingEvent } from '../../contract/connector/pairing.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
+import { Deadline, DeadlinePassed } from '../../runtime/clock/deadline.ts';
 import { openEventStream } from '../../runtime/http-server/event-stream.ts';
 import { strictRouter } from '../../runtime/http-server/strict-router.ts';
 import { holdNewestEvent, type NewestEvent } from './newest-event.ts';
@@ -13,14 +14,18 @@ export interface PairingRouterOptions {
   readonly allow: RequestHandler;
   /** Finds the connection that a request is about. Throws what the error handler behind answers. */
   readonly find: (request: Request) => Promise<WatchedConnection>;
-  /** What to throw in place of a stream: there are too many, or the first event says that there is nothing to see. */
+  /** What to throw in place of a stream: there are too many, or its first event is late or says that there is nothing to see. */
   readonly refusals: {
     readonly tooMany: () => Error;
+    /** The service said nothing in time. */
+    readonly late: () => Error;
     /** Null: the event goes into a stream. */
     readonly first: (event: PairingEvent) => Error | null;
   };
 }
 
+/** From the request to the begin of the stream, whatever it waits for. */
+const BEGIN_MS = 10_000;
 /** An `EventSource` comes back by itself, and each time the service is asked. */
 const COME_BACK_LATE = 'retry: 5000\n\n';
 
@@ -31,10 +36,15 @@ const COME_BACK_LATE = 'retry: 5000\n\n';
 export function createPairingRouter(options: PairingRouterOptions): Router {
   const router = strictRouter();
   router.get('/v1/connections/:id/pairing', options.allow, async (request, response) => {
-    const connection = await options.find(request);
-    // A stream without its body would never end.
-    if (request.method === 'HEAD') response.type('text/event-stream').end();
-    else await streamPairing(options, connection, response);
+    const deadline = new Deadline(options.clock, BEGIN_MS, { keepAlive: true });
+    try {
+      const connection = await deadline.within(options.find(request));
+      // A stream without its body would never end.
+      if (request.method === 'HEAD') response.type('text/event-stream').end();
+      else await streamPairing(options, connection, { response, deadline });
+    } finally {
+      deadline.done();
+    }
   });
   return router;
 }
@@ -42,7 +52,7 @@ export function createPairingRouter(options: PairingRouterOptions): Router {
 async function streamPairing(
   { watches, clock, refusals }: PairingRouterOptions,
   connection: WatchedConnection,
-  response: Response,
+  { response, deadline }: { readonly response: Response; readonly deadline: Deadline },
 ): Promise<void> {
   const gone = new AbortController();
   response.once('close', () => gone.abort());
@@ -52,7 +62,10 @@ async function streamPairing(
   const leave = watches.look(connection, (event) => events.put(event));
   if (leave === null) throw refusals.tooMany();
   try {
-    const first = await events.take(gone.signal);
+    const first = await deadline.within(events.take(gone.signal)).catch((error: unknown) => {
+      throw error instanceof DeadlinePassed ? refusals.late() : error;
+    });
+    deadline.done();
     if (first === null) return;
     const refusal = refusals.first(first);
     if (refusal !== null) throw refusal;

@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { createMuteDatabase } from '../../support/mute-database.ts';
 import { ConnectorWorld, type RunningConnector, TOKEN } from '../support/running-connector.ts';
 import type { Fault } from '../support/scripted-service.ts';
 
 let world: ConnectorWorld;
 let running: RunningConnector;
+let mute: ReturnType<typeof createMuteDatabase>;
 /** What the service answers for a file. */
 let file: Fault;
 let count = 0;
@@ -11,7 +13,8 @@ let count = 0;
 beforeAll(async () => {
   world = await ConnectorWorld.open();
   world.service.addConnection('c1');
-  running = await world.start();
+  mute = createMuteDatabase(world.database);
+  running = await world.start({ database: mute.database });
   await running.ask('POST', '/v1/sync');
   world.service.fault = ({ path }) => (path.startsWith('/media/') ? file : undefined);
 });
@@ -91,6 +94,48 @@ it('tells that the file is not to be had now', async () => {
   for (file of [{ status: 503, body: 'x' } as const, 'reset' as const]) {
     expect(await refusal(id)).toEqual([502, 'service_unreachable', expect.any(String)]);
   }
+});
+
+const LATE = [503, 'unavailable', expect.stringContaining('within 10 s')];
+
+it('ends after 10 s when the host of the file is silent', async () => {
+  const id = await receive(atService());
+  const asked = Promise.withResolvers<void>();
+  const goOn = Promise.withResolvers<void>();
+  world.service.onRequest = async ({ path }) => {
+    if (!path.startsWith('/media/')) return;
+    asked.resolve();
+    await goOn.promise;
+  };
+  const refused = refusal(id);
+  await asked.promise;
+  await world.clock.advance(10_000);
+  expect(await refused).toEqual(LATE);
+  world.service.onRequest = () => undefined;
+  goOn.resolve();
+  expect((await get(id)).status).toBe(200);
+});
+
+it('tells by the status that a file broke off before its first byte', async () => {
+  file = { status: 200, body: '', headers: { 'content-length': '1000' } };
+  expect(await refusal(await receive(atService()))).toEqual([
+    502,
+    'service_unreachable',
+    'The file could not be fetched.',
+  ]);
+});
+
+it.each([
+  ['the message', 'connector.messages'],
+  ['the addresses of the services', 'base_url'],
+])('ends after 10 s when the database is silent about %s', async (_, word) => {
+  const id = await receive(atService());
+  const asked = mute.mute(word);
+  const refused = refusal(id);
+  await asked;
+  mute.speak();
+  await world.clock.advance(10_000);
+  expect((await refused).slice(0, 2)).toEqual([503, 'unavailable']);
 });
 
 it('cuts an answer off that breaks in the middle, so that nobody takes a part for the whole', async () => {

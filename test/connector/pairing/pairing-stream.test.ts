@@ -3,12 +3,14 @@ import { type PairingEvent, pairingEvent } from '../../../src/contract/connector
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
 import { dumpDatabase } from '../../support/dump-stores.ts';
 import { type EventReader, readEvents } from '../../support/event-reader.ts';
+import { createMuteDatabase } from '../../support/mute-database.ts';
 import { proves } from '../../support/proves.ts';
 import { type Phone, PhoneService, refusal } from '../support/phone-service.ts';
 import { ConnectorWorld, type RunningConnector, TOKEN } from '../support/running-connector.ts';
 
 let world: ConnectorWorld;
 let running: RunningConnector;
+let mute: ReturnType<typeof createMuteDatabase>;
 let phones: PhoneService;
 let phone: Phone;
 let count = 0;
@@ -16,7 +18,8 @@ let readers: EventReader<PairingEvent>[] = [];
 
 beforeAll(async () => {
   world = await ConnectorWorld.open();
-  running = await world.start();
+  mute = createMuteDatabase(world.database);
+  running = await world.start({ database: mute.database });
 });
 beforeEach(() => {
   phones = PhoneService.attach(world.service);
@@ -42,6 +45,43 @@ async function look(of = phone.id, at = running): Promise<EventReader<PairingEve
 const reads = (): number => world.service.countRequests(`/connections/${phone.id}`);
 const isPicture = (name: string) => (event: PairingEvent) =>
   event.type === 'qr' && event.qr.endsWith(`picture${name}`);
+
+describe('the first picture', () => {
+  const ask = async (): Promise<unknown[]> => {
+    const { status, body } = await running.ask('GET', `/v1/connections/${phone.id}/pairing`);
+    return [status, body['error'], body['message']];
+  };
+
+  it('is waited for 10 s where the service is silent', async () => {
+    const asked = Promise.withResolvers<void>();
+    const goOn = Promise.withResolvers<void>();
+    world.service.onRequest = async ({ path }) => {
+      if (!path.endsWith(`/connections/${phone.id}`)) return;
+      asked.resolve();
+      await goOn.promise;
+    };
+    const refused = ask();
+    await asked.promise;
+    await world.clock.advance(10_000);
+    expect(await refused).toEqual([503, 'unavailable', expect.stringContaining('within 10 s')]);
+    world.service.onRequest = () => undefined;
+    goOn.resolve();
+    const viewer = await look();
+    await viewer.find(({ type }) => type === 'qr');
+  });
+
+  it.each(['connector.connections', 'connector.accounts'])(
+    'is waited for 10 s where the database is silent about %s',
+    async (word) => {
+      const asked = mute.mute(word);
+      const refused = ask();
+      await asked;
+      mute.speak();
+      await world.clock.advance(10_000);
+      expect((await refused).slice(0, 2)).toEqual([503, 'unavailable']);
+    },
+  );
+});
 
 describe('the stream of pictures', () => {
   it(

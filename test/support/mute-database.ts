@@ -1,0 +1,34 @@
+import type { Database } from '../../src/runtime/database/database.ts';
+
+/** A database that answers no query whose text holds a word, while it is told to. */
+export function createMuteDatabase(database: Database): {
+  readonly database: Database;
+  /** Answers queries with this word never. Resolves with the first of them. */
+  mute(word: string): Promise<void>;
+  /** Answers all again; what was asked meanwhile stays without an answer. */
+  speak(): void;
+} {
+  let muted: { readonly word: string; readonly heard: () => void } | null = null;
+  const query: Database['query'] = (text, ...given) => {
+    if (muted === null || !text.includes(muted.word)) return database.query(text, ...given);
+    muted.heard();
+    return new Promise(() => undefined);
+  };
+  return {
+    database: new Proxy(database, {
+      get(target, key) {
+        if (key === 'query') return query;
+        const value: unknown = Reflect.get(target, key, target);
+        return typeof value === 'function' ? value.bind(target) : value;
+      },
+    }),
+    mute(word) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      muted = { word, heard: resolve };
+      return promise;
+    },
+    speak() {
+      muted = null;
+    },
+  };
+}
