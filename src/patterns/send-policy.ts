@@ -127,14 +127,16 @@ export const LAST_ATTEMPT_AFTER_MS = 23 * hour;
 /** No repeat comes sooner than this, whatever `Retry-After` says. */
 const SHORTEST_WAIT_MS = second;
 
-const AFTER_LOSS = { firstMs: second, longestMs: 5 * minute };
+const AFTER_LOSS = { firstMs: second, longestMs: 5 * second };
+/** A service that is away for long is asked less often: after a hundredth of the time that it has been away. */
+const LONG_AWAY = { share: 0.01, longestMs: 5 * minute };
 /** Trying again risks nothing, and nobody tells when the service is back. */
 const NOT_SENT = { firstMs: second, longestMs: 5 * second };
 
 /** Decides what follows an attempt. Pure. */
 export function decideSend(outcome: SendOutcome, situation: SendSituation): SendStep {
   if (outcome.kind === 'accepted') return { next: outcome.stored ? 'sent' : 'delivered_not_stored' };
-  if (outcome.kind === 'lost') return afterLoss(situation);
+  if (outcome.kind === 'lost') return afterLoss(null, situation);
   if (outcome.kind === 'not_sent') return repeat(NOT_SENT, null, situation, situation.inDoubt);
   const rule = ruleFor(outcome.code, outcome.status);
   switch (rule.next) {
@@ -147,7 +149,7 @@ export function decideSend(outcome: SendOutcome, situation: SendSituation): Send
     case 'await':
       return repeat(rule, outcome.retryAfterMs, situation, true);
     case 'lost':
-      return afterLoss(situation);
+      return afterLoss(outcome.retryAfterMs, situation);
   }
 }
 
@@ -165,9 +167,11 @@ export function giveUp(inDoubt: boolean): { readonly next: 'rejected' | 'unknown
   return { next: inDoubt ? 'unknown' : 'rejected' };
 }
 
-function afterLoss(situation: SendSituation): SendStep {
+function afterLoss(askedMs: number | null, situation: SendSituation): SendStep {
   if (situation.carries === 'media') return { next: 'look_up' };
-  return repeat(AFTER_LOSS, null, situation, true);
+  const growing = (situation.now - situation.firstAttemptAt) * LONG_AWAY.share;
+  const longestMs = Math.min(Math.max(AFTER_LOSS.longestMs, growing), LONG_AWAY.longestMs);
+  return repeat({ ...AFTER_LOSS, longestMs }, askedMs, situation, true);
 }
 
 function repeat(
@@ -186,15 +190,33 @@ function repeat(
   return { next: 'repeat', waitMs, inDoubt };
 }
 
-/** Failures that come before the first byte of a request is written: no name, no route, nobody listening. */
-const BEFORE_CONNECTION: ReadonlySet<unknown> = new Set([
+/**
+ * Failures that come before the first byte of a request is written: no name, no route, nobody listening, a certificate
+ * that is not trusted.
+ */
+const BEFORE_REQUEST: ReadonlySet<unknown> = new Set([
   'ECONNREFUSED',
   'ENOTFOUND',
   'EAI_AGAIN',
   'EHOSTUNREACH',
   'ENETUNREACH',
   'UND_ERR_CONNECT_TIMEOUT',
+  'ERR_TLS_CERT_ALTNAME_INVALID',
+  'CERT_HAS_EXPIRED',
+  'CERT_NOT_YET_VALID',
+  'CERT_REVOKED',
+  'CERT_REJECTED',
+  'CERT_UNTRUSTED',
+  'CERT_SIGNATURE_FAILURE',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'INVALID_CA',
 ]);
+/** Steps of the operating system that come before it. */
+const BEFORE_REQUEST_CALLS: ReadonlySet<unknown> = new Set(['connect', 'getaddrinfo']);
 
 /** `fetch` and `ky` wrap what undici threw. */
 const DEEPEST_CAUSE = 5;
@@ -209,7 +231,9 @@ export function classifyFailure(error: unknown): { readonly kind: 'not_sent' | '
     const syscall: unknown = Reflect.get(candidate, 'syscall');
     // The route was lost under an open connection.
     if (syscall === 'read' || syscall === 'write') return { kind: 'lost' };
-    if (BEFORE_CONNECTION.has(Reflect.get(candidate, 'code'))) return { kind: 'not_sent' };
+    if (BEFORE_REQUEST_CALLS.has(syscall) || BEFORE_REQUEST.has(Reflect.get(candidate, 'code'))) {
+      return { kind: 'not_sent' };
+    }
     candidate = candidate.cause;
   }
   return { kind: 'lost' };

@@ -1,6 +1,10 @@
+import { once } from 'node:events';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { classifyFailure, readRetryAfter } from '../../src/patterns/send-policy.ts';
 import { findFreePort } from '../support/connector-process.ts';
+import { TEST_CERTIFICATE } from '../support/tls-certificate.ts';
 
 const now = Date.UTC(2026, 0, 15, 12);
 
@@ -55,11 +59,17 @@ describe('a failed call', () => {
     'EHOSTUNREACH',
     'ENETUNREACH',
     'UND_ERR_CONNECT_TIMEOUT',
+    'CERT_HAS_EXPIRED',
+    'ERR_TLS_CERT_ALTNAME_INVALID',
   ])('with %s was never sent, however deep fetch wraps it', (code) => {
     expect(classifyFailure(failed({ code }))).toEqual({ kind: 'not_sent' });
     expect(classifyFailure(new TypeError('fetch failed', { cause: failed({ code }) }))).toEqual({
       kind: 'not_sent',
     });
+  });
+
+  it('while it was still being connected was never sent, whatever the operating system calls it', () => {
+    expect(classifyFailure(failed({ code: 'ETIMEDOUT', syscall: 'connect' }))).toEqual({ kind: 'not_sent' });
   });
 
   it.each([
@@ -78,5 +88,22 @@ describe('a failed call', () => {
   it('is told apart for real: nobody listens', async () => {
     const refused = await fetch(`http://127.0.0.1:${await findFreePort()}/`).catch((error: unknown) => error);
     expect(classifyFailure(refused)).toEqual({ kind: 'not_sent' });
+  });
+
+  it('is told apart for real: nobody trusts the certificate', async () => {
+    let requests = 0;
+    const server = createServer(TEST_CERTIFICATE, () => {
+      requests += 1;
+    });
+    server.on('tlsClientError', () => undefined);
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const refused = await fetch(`https://127.0.0.1:${port}/`, { method: 'POST', body: 'x' }).catch(
+      (error: unknown) => error,
+    );
+    server.close();
+    expect(classifyFailure(refused)).toEqual({ kind: 'not_sent' });
+    expect(requests).toBe(0);
   });
 });

@@ -138,14 +138,28 @@ describe('the wait', () => {
     expect(waits).toEqual([5, 10, 20, 300, 300]);
   });
 
-  it('is seconds after attempts that sent nothing, however many, and minutes after lost answers', () => {
+  it('is seconds after attempts that sent nothing and after lost answers, however many', () => {
     const waits = (outcome: SendOutcome) =>
       [1, 2, 3, 4, 10, 5_000].map((attempts) => {
         const step = decideSend(outcome, { ...fresh, attempts });
         return step.next === 'repeat' ? step.waitMs / SECOND : step.next;
       });
     expect(waits({ kind: 'not_sent' })).toEqual([1, 2, 4, 5, 5, 5]);
-    expect(waits({ kind: 'lost' })).toEqual([1, 2, 4, 8, 300, 300]);
+    expect(waits({ kind: 'lost' })).toEqual([1, 2, 4, 5, 5, 5]);
+  });
+
+  it('grows with the time for which answers are lost: a hundredth of it, up to five minutes', () => {
+    const waits = [1, 10, 60, 600, 1_300].map((minutes) => {
+      const now = START + minutes * 60 * SECOND;
+      const step = decideSend({ kind: 'lost' }, { ...fresh, attempts: 500, now });
+      return step.next === 'repeat' ? step.waitMs / SECOND : step.next;
+    });
+    expect(waits).toEqual([5, 6, 36, 300, 300]);
+  });
+
+  it('is what a service asked for that broke down on the way, too', () => {
+    const asked = refusal(503, 'http_503', 40 * SECOND);
+    expect(decideSend(asked, fresh)).toEqual({ next: 'repeat', waitMs: 40 * SECOND, inDoubt: true });
   });
 
   it('is what the service asked for, and at most a fifth more', () => {

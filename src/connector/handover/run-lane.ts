@@ -2,6 +2,7 @@ import type { Change } from '../../contract/connector/changes.ts';
 import { describeFault } from '../../runtime/logger/describe-fault.ts';
 import { presentChange, type StoredChange } from '../feed/present-change.ts';
 import type { Lease } from '../leases/lease.ts';
+import { SILENT_MS } from '../leases/presence.ts';
 import { waitAfter } from './back-off.ts';
 import { callHandler } from './call-handler.ts';
 import { describeFailure } from './describe-failure.ts';
@@ -132,8 +133,9 @@ async function noteEnd(
   context: LaneContext,
   run: Run,
   { stored: { seq }, attempts }: QueuedChange,
-  { thrown, change }: { readonly thrown: unknown; readonly change: Change | null },
+  failure: { readonly thrown: unknown; readonly change: Change | null; readonly agoMs?: number },
 ): Promise<LaneEnd | 'next'> {
+  const { thrown, change, agoMs = 0 } = failure;
   const { database, clock, logger, handlers, keyOf } = context;
   const now = clock.now();
   const failed = attempts + 1;
@@ -151,7 +153,7 @@ async function noteEnd(
       logger.error(told, 'a change was not taken after all its calls; it is a dead letter now');
     return readStep(step);
   }
-  const delayMs = waitAfter(failed, context.random());
+  const delayMs = Math.max(0, waitAfter(failed, context.random()) - agoMs);
   logger.warn({ ...told, delayMs }, 'a change was not taken; it comes again, and its connection waits');
   const noted = await noteFailure(database, run, { seq, attempts: failed, dueAt: now + delayMs });
   return noted ? { kind: 'waiting', until: now + delayMs } : { kind: 'stopped' };
@@ -159,7 +161,9 @@ async function noteEnd(
 
 /** The process that was here died. It may have been the first change that killed it, so that counts as a call. */
 async function blameFirst(context: LaneContext, run: Run, first: QueuedChange): Promise<LaneEnd> {
-  const end = await noteEnd(context, run, first, { thrown: new ProcessEnded(), change: null });
+  // The wait began with its death, which nobody knows of before its silence has lasted.
+  const failure = { thrown: new ProcessEnded(), change: null, agoMs: SILENT_MS };
+  const end = await noteEnd(context, run, first, failure);
   if (end !== 'next') return end;
   await endRun(context.database, run);
   return { kind: 'more' };

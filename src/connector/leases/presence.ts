@@ -8,7 +8,7 @@ import type { Lease } from './lease.ts';
 /** Between two signs of life of a process, which is also how often it looks for those of the others. */
 const LOOK_EVERY_MS = 500;
 /** A process that gave no sign for so long is taken for dead. With the time between looks: all it held is free within 5 s. */
-const SILENT_MS = 3_500;
+export const SILENT_MS = 3_500;
 /** Whoever could not look for so long cannot tell a silent process from its own blindness, and starts to watch anew. */
 const BLIND_MS = 2_000;
 const LOOK_DEADLINE_MS = 2_000;

@@ -58,7 +58,7 @@ async function attempt(
   return await settle(context, lease, tried, {
     step: decide(context, tried, ending.outcome),
     errorCode: ending.errorCode,
-    away: isAway(ending.outcome),
+    away: isAway(ending.outcome) && !isAskedToWait(ending.outcome),
     ...(ending.answer === null ? {} : { message: toFacts(tried, ending.answer) }),
   });
 }
@@ -85,6 +85,11 @@ function noteAnswer({ unanswered, onAnswering }: LaneContext, accountId: string,
 function isAway(outcome: SendOutcome): boolean {
   if (outcome.kind === 'refused') return ruleFor(outcome.code, outcome.status).next === 'lost';
   return outcome.kind !== 'accepted';
+}
+
+/** The service named the wait, which then is kept whether or not it answers others. */
+function isAskedToWait(outcome: SendOutcome): boolean {
+  return outcome.kind === 'refused' && outcome.retryAfterMs !== null;
 }
 
 function decide({ clock, random }: LaneContext, send: LaneSend, outcome: SendOutcome): SendStep {

@@ -126,11 +126,12 @@ async function pollUnderLease(
       registeredAt,
       budget,
       signal,
+      // What waits for the service must not wait for a poll that has much to catch up on.
+      onAnswer: () => state.failures > 0 && options.onAnswering(accountId),
       onCommitted,
     };
     const cycle = await runPollCycle(context, state, { fullSweep });
     await refreshQuota(options, client, account, signal);
-    if (state.failures > 0) options.onAnswering(accountId);
     metrics.backOff.set({ account: accountId }, 0);
     metrics.lastGood.set({ account: accountId }, clock.now() / 1_000);
     metrics.seconds.observe({ outcome: 'good' }, (clock.elapsed() - begun) / 1_000);

@@ -19,6 +19,7 @@ export async function pollConnections(context: PollContext): Promise<Listing> {
   const { database, client, clock, logger, metrics, lease, accountId, signal } = context;
   const known = await readKnownVersions(database, accountId);
   const { items, misfits, date } = await client.listConnections(signal);
+  context.onAnswer();
   // A `Date` is cut to the second.
   const latest = Math.min(clock.now(), (date ?? Number.POSITIVE_INFINITY) + 1_000);
   if (misfits.length > 0) {

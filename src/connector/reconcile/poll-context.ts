@@ -37,6 +37,8 @@ export interface PollContext {
   readonly accountId: string;
   readonly registeredAt: number | null;
   readonly budget: PageBudget;
+  /** Told when the service has given its first answer. */
+  readonly onAnswer: () => void;
   /** Told after each write that the feed should show. */
   readonly onCommitted: () => void;
   /** Aborts when the lease is lost or the process stops. */

@@ -238,14 +238,15 @@ describe('a service that comes back', () => {
     for (const id of ids) expect(await bench.read(id)).toMatchObject({ state: 'sent' });
   });
 
-  it('gets what waits for minutes after lost answers as soon as a poll is answered', async () => {
+  it('gets what waits after lost answers as soon as a poll is answered', async () => {
     const connectionId = await bench.addConnection();
     const id = await bench.queueText(connectionId, 'in doubt');
     const outbox = await bench.running();
     bench.answer = lose;
     await last(outbox, 5 * MINUTE);
+    await outbox.settle();
     const { attempts, nextAttemptAt } = await bench.read(id);
-    expect(Date.parse(nextAttemptAt ?? '') - bench.clock.now()).toBeGreaterThan(MINUTE);
+    expect(Date.parse(nextAttemptAt ?? '')).toBeGreaterThan(bench.clock.now());
     bench.answer = () => sentAs(`found-${connectionId}`);
     await outbox.serviceAnswers(ACCOUNT);
     await outbox.settle();
@@ -259,6 +260,7 @@ describe('a service that comes back', () => {
     const outbox = await bench.running();
     bench.answer = lose;
     await last(outbox, 5 * MINUTE);
+    await outbox.settle();
     bench.answer = ({ connectionId }) => sentAs(`back-${connectionId}`);
     bench.queues.wakes = [];
     await bench.queueText(await bench.addConnection(), 'the first that is answered');

@@ -1,0 +1,201 @@
+import dns from 'node:dns';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { createConnector } from '../../src/connector/connector.ts';
+import { queueSend } from '../../src/connector/outbox/queue-send.ts';
+import { systemClock } from '../../src/runtime/clock/system-clock.ts';
+import { type Database, openDatabase } from '../../src/runtime/database/database.ts';
+import { createKeyRing, generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
+import { createClockQueues } from '../support/clock-queues.ts';
+import { createTestDatabase } from '../support/database.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import { type OutageGate, type Passage, startOutageGate } from '../support/outage-gate.ts';
+import { silentLogger } from '../support/platform.ts';
+import { openSendsWorld, type SendsWorld } from '../support/sends-world.ts';
+
+/*
+ * The service is away for ten minutes, in each way in which it can be, and then it is back: what waits goes out within
+ * ten seconds. The connector is a whole one on a clock that the test moves; it calls the service over HTTP.
+ */
+
+const SECOND = 1_000;
+const OUTAGE_MS = 600 * SECOND;
+const PROMISED_MS = 10 * SECOND;
+const LANES = 4;
+const IN_OUTAGE_STEP_MS = 2 * SECOND;
+const STEP_MS = 500;
+
+const OUTAGES: readonly { readonly name: string; readonly passage: Passage; readonly nameless?: true }[] = [
+  { name: 'nobody listens', passage: { kind: 'refused' } },
+  { name: 'its name is not found', passage: { kind: 'refused' }, nameless: true },
+  { name: 'connections are reset', passage: { kind: 'reset' } },
+  { name: 'connections are accepted and never answered', passage: { kind: 'silent' } },
+  { name: '503 with Retry-After', passage: { kind: 'answered', status: 503, retryAfter: 5 } },
+  { name: '429 with Retry-After', passage: { kind: 'answered', status: 429, retryAfter: 5 } },
+];
+
+let world: SendsWorld;
+beforeAll(async () => {
+  world = await openSendsWorld(LANES);
+}, 120_000);
+afterAll(() => world?.close());
+
+interface AwayTest {
+  readonly gate: OutageGate;
+  queue(lane: number, to: number, kind: 'text' | 'file', reference: string): Promise<void>;
+  /** States by reference. */
+  states(): Promise<Map<string, string>>;
+  pass(ms: number, step: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** A connector of its own on a database of its own, in front of the one service. */
+async function open(): Promise<AwayTest> {
+  const gate = await startOutageGate(world.baseUrl);
+  const { url, drop } = await createTestDatabase({ connector: true });
+  const real = openDatabase({ url, name: 'test', poolSize: 10, clock: systemClock, logger: silentLogger });
+  let asked = 0;
+  const counted = async <T>(work: Promise<T>): Promise<T> => {
+    asked += 1;
+    return await work.finally(() => {
+      asked -= 1;
+    });
+  };
+  const database: Database = Object.assign(Object.create(real), {
+    query: (...call: Parameters<Database['query']>) => counted(real.query(...call)),
+    transaction: (...call: Parameters<Database['transaction']>) => counted(real.transaction(...call)),
+  });
+  const clock = new ManualClock(world.clock.now());
+  const queues = createClockQueues(clock);
+  const connector = await createConnector({
+    database,
+    queues,
+    clock,
+    logger: silentLogger,
+    role: 'all',
+    apiToken: 'token-of-an-outage-for-tests',
+    keyRing: createKeyRing([generateSealingKey()]),
+    service: { baseUrl: gate.baseUrl, apiKey: world.apiKey },
+    reconcileIntervalMs: 45 * SECOND,
+    inboxRetentionDays: 30,
+    random: () => 1,
+  });
+  await connector.start();
+
+  /** Resolves when nothing is under way any more that time or the service need not bring on. */
+  async function quiet(): Promise<void> {
+    for (let calm = 0; calm < 3; ) {
+      await systemClock.sleep(1);
+      calm = asked === 0 && gate.open === 0 ? calm + 1 : 0;
+    }
+  }
+
+  return {
+    gate,
+    async queue(lane, to, kind, reference) {
+      const { connectionId = '', phones = [] } = world.lanes[lane] ?? {};
+      const what =
+        kind === 'text'
+          ? { text: reference }
+          : {
+              media: {
+                filename: 'a.txt',
+                mimetype: 'text/plain',
+                data: Buffer.from(reference).toString('base64'),
+              },
+            };
+      const queued = await queueSend(
+        database,
+        { connectionId, to: phones[to] ?? '', reference, ...what },
+        clock.now(),
+      );
+      expect(queued.kind).toBe('queued');
+    },
+    async states() {
+      const rows = await database.query<{ reference: string; state: string }>(
+        'select reference, state from connector.outbound order by position',
+      );
+      return new Map(rows.map(({ reference, state }) => [reference, state]));
+    },
+    async pass(ms, step) {
+      for (let left = ms; left > 0; left -= step) {
+        world.clock.shift(Math.min(left, step));
+        await clock.advance(Math.min(left, step));
+        await quiet();
+      }
+    },
+    async close() {
+      await gate.set({ kind: 'open' });
+      const closing = connector.close();
+      await clock.advance(20 * SECOND);
+      await closing;
+      await queues.close();
+      await gate.close();
+      await real.close();
+      await drop();
+    },
+  };
+}
+
+describe('a service that was away for ten minutes', { timeout: 600_000 }, () => {
+  it.each(OUTAGES)(
+    'gets everything that waits within ten seconds: $name',
+    async ({ name, passage, nameless }) => {
+      const test = await open();
+      try {
+        // The first poll makes the connections known.
+        await test.pass(5 * SECOND, STEP_MS);
+        await test.gate.set(passage);
+        const lookup = nameless ? vi.spyOn(dns, 'lookup').mockImplementation(refuseName as never) : undefined;
+        for (let lane = 0; lane < LANES; lane += 1) {
+          await test.queue(lane, 0, lane % 2 === 0 ? 'file' : 'text', `${name} first ${lane}`);
+          await test.queue(lane, 0, 'text', `${name} same ${lane}`);
+          await test.queue(lane, 1, 'text', `${name} other ${lane}`);
+        }
+        await test.pass(OUTAGE_MS / 2, IN_OUTAGE_STEP_MS);
+        for (let lane = 0; lane < LANES; lane += 1)
+          await test.queue(lane, 2, 'text', `${name} later ${lane}`);
+        await test.pass(OUTAGE_MS / 2, IN_OUTAGE_STEP_MS);
+        const before = await test.states();
+        expect([...before.values()].every((state) => state === 'queued' || state === 'sending')).toBe(true);
+
+        lookup?.mockRestore();
+        await test.gate.set({ kind: 'open' });
+        let tookMs = 0;
+        let waiting: readonly string[] = [];
+        for (; tookMs < PROMISED_MS; ) {
+          await test.pass(STEP_MS, STEP_MS);
+          tookMs += STEP_MS;
+          waiting = [...(await test.states())]
+            .filter(([, state]) => state === 'queued' || state === 'sending')
+            .map(([reference]) => reference);
+          if (waiting.length === 0) break;
+        }
+        process.stdout.write(`${name}: everything was out ${tookMs / SECOND} s after the end\n`);
+        expect(waiting).toEqual([]);
+        for (const [reference, state] of await test.states()) {
+          // A file whose answer was lost is unknown once the service was asked and does not have it.
+          const lost = reference.includes('first') && state === 'unknown' && isLost(passage);
+          expect(lost ? 'sent' : state, reference).toBe('sent');
+        }
+      } finally {
+        await test.close();
+      }
+    },
+  );
+});
+
+function isLost(passage: Passage): boolean {
+  return (
+    passage.kind === 'reset' ||
+    passage.kind === 'silent' ||
+    (passage.kind === 'answered' && passage.status === 503)
+  );
+}
+
+function refuseName(name: string, _options: unknown, done: (error: Error) => void): void {
+  const error = Object.assign(new Error(`getaddrinfo ENOTFOUND ${name}`), {
+    code: 'ENOTFOUND',
+    syscall: 'getaddrinfo',
+  });
+  process.nextTick(done, error);
+}
