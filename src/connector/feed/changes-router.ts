@@ -69,6 +69,11 @@ export function createChangesRouter({ feed, clock, allow }: ChangesRouterOptions
       return;
     }
     const from = resumed === undefined ? (query.after ?? 0) : Number(resumed);
+    // A stream without its body would never end.
+    if (request.method === 'HEAD') {
+      response.type('text/event-stream').end();
+      return;
+    }
     if (streams >= MOST_STREAMS) throw new ApiError('unavailable', TOO_MANY, RETRY_AFTER_MS);
     streams += 1;
     try {

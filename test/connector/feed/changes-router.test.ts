@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import express from 'express';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { answerError } from '../../../src/connector/api/answer-error.ts';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import { type ChangesRouter, createChangesRouter } from '../../../src/connector/feed/changes-router.ts';
@@ -197,6 +197,26 @@ describe('GET /v1/changes/stream', () => {
     await write('b');
     expect(parseEvent(await stream.read())).toMatchObject({ id: '3', change: { seq: 3, messageId: 'b' } });
     stream.abort();
+  });
+
+  it('is open 200 times at most; who leaves, or asks for the head alone, takes no place', async () => {
+    for (let count = 0; count < 3; count += 1) {
+      const head = request(`${server.url}/v1/changes/stream`, { method: 'HEAD', agent: false }).end();
+      const [answer]: [IncomingMessage] = (await once(head, 'response')) as [IncomingMessage];
+      expect(answer.statusCode).toBe(200);
+    }
+    const streams = await Promise.all(Array.from({ length: 200 }, () => openStream('/v1/changes/stream')));
+    expect(new Set(streams.map(({ response }) => response.statusCode))).toEqual(new Set([200]));
+    const refused = await fetch(`${server.url}/v1/changes/stream`);
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '5']);
+    expect(await refused.json()).toMatchObject({ error: 'unavailable' });
+    streams[0]?.abort();
+    await vi.waitUntil(async () => {
+      const next = await openStream('/v1/changes/stream');
+      if (next.response.statusCode === 200) streams.push(next);
+      return next.response.statusCode === 200;
+    });
+    for (const stream of streams) stream.abort();
   });
 
   it('resumes behind Last-Event-ID, which wins over `after`', async () => {
