@@ -43,6 +43,7 @@ const commands: WalkerCommands = {
       role: 'all',
       apiToken: token,
       sealingKeys: [generateSealingKey()],
+      serviceHosts: [new URL(setup.baseUrl).host],
       reconcileIntervalMs: 45_000,
       inboxRetentionDays: 30,
       clock,

@@ -93,6 +93,7 @@ export function connectorOptions(
     apiTokens: tokens.map((named) => ({ ...named, token: named.token.reveal() })),
     sealingKeys: keys.map((key) => key.reveal()),
     service: baseUrl === undefined || apiKey === undefined ? undefined : { baseUrl, apiKey: apiKey.reveal() },
+    serviceHosts: settings.CONNECTOR_SERVICE_HOSTS,
     oauth: oauth.app,
     webhookPublicUrl: settings.WEBHOOK_PUBLIC_URL,
     webhookSecret: settings.WEBHOOK_SECRET?.reveal(),

@@ -24,6 +24,8 @@ export interface RunConnectorOptions {
   readonly apiTokens?: readonly ApiToken[] | undefined;
   readonly sealingKeys: readonly string[];
   readonly service?: { readonly baseUrl: string; readonly apiKey: string } | undefined;
+  /** Hosts at which added accounts may have their service, besides that of the settings. */
+  readonly serviceHosts?: readonly string[] | undefined;
   /** The OAuth app that the connector is. */
   readonly oauth?: OauthApp | undefined;
   readonly webhookPublicUrl?: string | undefined;
@@ -117,6 +119,7 @@ export async function runConnector(options: RunConnectorOptions): Promise<Runnin
       reconcileIntervalMs: options.reconcileIntervalMs,
       inboxRetentionDays: options.inboxRetentionDays,
       ...(options.service === undefined ? {} : { service: options.service }),
+      ...(options.serviceHosts === undefined ? {} : { serviceHosts: options.serviceHosts }),
       ...(options.oauth === undefined ? {} : { oauth: options.oauth }),
       ...(options.metrics === undefined ? {} : { metrics: options.metrics }),
       ...(options.webhookPublicUrl === undefined ? {} : { webhookPublicUrl: options.webhookPublicUrl }),

@@ -22,6 +22,10 @@ function isTunnelTarget(text: string): boolean {
   return isAddressRange(text) || (HOST_NAME.test(text) && !/^[\d.]+$/.test(text));
 }
 
+function isHost(text: string): boolean {
+  return /^[A-Za-z0-9.-]+(:\d{1,5})?$/.test(text);
+}
+
 const logLevel = setting.oneOf({
   description: 'How much is logged',
   values: LOG_LEVELS,
@@ -149,6 +153,15 @@ export function connectorSettings(env: Environment) {
       allowed: 'a secret of printable ASCII characters without spaces',
       unset: 'accounts are added through the API; npm start uses its own service',
     }),
+    CONNECTOR_SERVICE_HOSTS: setting.list({
+      description:
+        'Hosts, with their port if it is not the usual one, at which accounts that the API adds may have their service',
+      accepts: isHost,
+      allowed: 'one or more hosts, separated by commas',
+      unset:
+        'the host of SERVICE_BASE_URL alone; where that is this machine, this machine; without SERVICE_BASE_URL any host at public addresses',
+      example: 'service.example,eu.service.example',
+    }),
     WEBHOOK_PUBLIC_URL: setting.url({
       description:
         'Public address of the webhook receiver; when set, the connector registers it with the service, by each API key',
@@ -176,7 +189,7 @@ export function connectorSettings(env: Environment) {
     CONNECTOR_RETURN_HOSTS: setting.list({
       description:
         'Hosts, with their port if it is not the usual one, to which the returnUrl of a consent may lead',
-      accepts: (item) => /^[A-Za-z0-9.-]+(:\d{1,5})?$/.test(item),
+      accepts: isHost,
       allowed: 'one or more hosts, separated by commas',
       unset: 'the host of CONNECTOR_PUBLIC_URL alone; where that is this machine, this machine',
       example: 'crm.example,app.crm.example',

@@ -6,6 +6,7 @@ import { watchEventLoop } from '../runtime/event-loop/watch-event-loop.ts';
 import type { Logger } from '../runtime/logger/logger.ts';
 import { measureDatabase } from '../runtime/metrics/measure-database.ts';
 import { createMetrics, type Metrics } from '../runtime/metrics/metrics.ts';
+import type { NamedHosts } from '../runtime/public-network/is-named-host.ts';
 import type { Queues } from '../runtime/queue/queues.ts';
 import type { KeyRing } from '../runtime/sealing/key-ring.ts';
 import { type Account, FIRST_ACCOUNT_ID, readAccounts } from './accounts/account-store.ts';
@@ -36,7 +37,7 @@ import { createPresence } from './leases/presence.ts';
 import { measureConnections } from './licences/connection-metrics.ts';
 import { createLicenceWatch } from './licences/licence-watch.ts';
 import { createFileOpener } from './media/open-file.ts';
-import { readOwnOrigins } from './media/own-origins.ts';
+import { readOwnService } from './media/own-service.ts';
 import { ensureAppSubscription } from './oauth/app-subscription.ts';
 import { countRefreshes, measureGrants } from './oauth/grant-metrics.ts';
 import { createOauth } from './oauth/oauth.ts';
@@ -68,6 +69,8 @@ export interface ConnectorOptions {
   readonly keyRing: KeyRing;
   /** The service of the first account. Absent: the service is never called. */
   readonly service?: { readonly baseUrl: string; readonly apiKey: string };
+  /** Hosts at which added accounts may have their service, besides that of the settings. */
+  readonly serviceHosts?: readonly string[];
   /** The OAuth app that this connector is. Absent: grants are neither made nor used. */
   readonly oauth?: OauthApp;
   /** Public HTTPS address of the receiver; set: it is registered at the service, by API keys. */
@@ -183,7 +186,10 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
   const appAdmission = createAdmission({ database, clock, logger }, oauth?.candidate);
   await Promise.all([admission.look(), appAdmission.look()]);
   const grants = oauth?.credentials;
-  const openFile = createFileOpener({ clock, ownOrigins: () => readOwnOrigins(database) });
+  const openFile = createFileOpener({
+    clock,
+    ownService: (accountId) => readOwnService(database, accountId),
+  });
   const outbox = createOutbox({
     database,
     queues,
@@ -343,6 +349,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
         watches: calls.watches,
         closing: calls.closing,
         isConfigured,
+        serviceHosts: serviceHostsOf(options),
         oauth,
       }),
       receiver,
@@ -418,4 +425,10 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
 function tokensOf({ apiToken, apiTokens = [] }: ConnectorOptions): readonly ApiToken[] {
   if (apiToken === undefined) return apiTokens;
   return [{ name: ALL_RIGHTS_NAME, rights: RIGHTS, token: apiToken }, ...apiTokens];
+}
+
+/** Without any setting, services may be at any public address. */
+function serviceHostsOf({ service, oauth, serviceHosts }: ConnectorOptions): NamedHosts | null {
+  const own = service?.baseUrl ?? oauth?.baseUrl;
+  return own === undefined && serviceHosts === undefined ? null : { own, others: serviceHosts };
 }

@@ -1,4 +1,5 @@
 import type { Queryable } from '../../runtime/database/database.ts';
+import type { Network } from '../../runtime/public-network/public-address.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
 
 /** The account and the subscription that come from configuration. Fixed, so that replicas agree on them. */
@@ -12,6 +13,8 @@ export interface Account {
   readonly label: string | null;
   /** Null: receives webhooks only. */
   readonly baseUrl: string | null;
+  /** The network that its calls stay on; null: the settings name its service. */
+  readonly network: Network | null;
   readonly hasCredential: boolean;
   /** Its grant has ended or was forgotten: nothing is asked of the service for it until the customer consents again. */
   readonly awaitsConsent: boolean;
@@ -25,7 +28,7 @@ export interface Account {
   readonly quotaReadAt: number | null;
 }
 
-const COLUMNS = `id, kind, label, base_url as "baseUrl",
+const COLUMNS = `id, kind, label, base_url as "baseUrl", network,
   kind = 'oauth' or sealed_credential is not null as "hasCredential",
   kind = 'oauth' and not exists (
     select from connector.oauth_grants where account_id = accounts.id and ended_at is null) as "awaitsConsent",

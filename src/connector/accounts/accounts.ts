@@ -5,7 +5,7 @@ import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
 import type { Presence } from '../leases/presence.ts';
 import { type Account, readAccount } from './account-store.ts';
 import { createAccountWatch } from './account-watch.ts';
-import { addAccount } from './add-account.ts';
+import { type AddedService, addAccount } from './add-account.ts';
 import { createRegistrations, type Registrations } from './registrations.ts';
 import { removeAccount } from './remove-account.ts';
 
@@ -45,7 +45,7 @@ export interface Accounts extends Pick<Registrations, 'nudge' | 'rotate'> {
    * Adds an account, registers its webhook and has it polled. Resolves with its id once it is kept and one
    * attempt to register was made. Throws what `addAccount` throws.
    */
-  add(service: { readonly baseUrl: string; readonly apiKey: string }): Promise<string>;
+  add(service: AddedService): Promise<string>;
   /**
    * Takes up an account that this process has just stored, or whose credential it has replaced or may use from now on.
    * Never rejects.

@@ -1,6 +1,7 @@
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
+import { NETWORK_FETCH } from '../service-client/network-fetch.ts';
 import { createServiceClient, type ServiceClient } from '../service-client/service-client.ts';
 import { type Account, openCredential } from './account-store.ts';
 
@@ -66,7 +67,7 @@ export function clientOf(options: CredentialOptions, account: Account): ServiceC
 /** A client of the service of an account, with any credential for it. */
 export function clientWith(
   credential: CredentialSource,
-  { baseUrl }: Pick<Account, 'baseUrl'>,
+  { baseUrl, network }: Pick<Account, 'baseUrl' | 'network'>,
   clock: Clock,
 ): ServiceClient {
   const { renew } = credential;
@@ -74,6 +75,7 @@ export function clientWith(
     baseUrl: baseUrl ?? '',
     token: () => credential.authorization(),
     ...(renew === undefined ? {} : { renew: (refused) => renew(refused) }),
+    ...(network === null ? {} : { fetch: NETWORK_FETCH[network] }),
     clock,
   });
 }

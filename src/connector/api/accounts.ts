@@ -1,6 +1,8 @@
 import type { ConnectorAccount } from '../../contract/connector/accounts.ts';
+import { isErrorCode } from '../../contract/service/errors.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
+import { isNamedHost, type NamedHosts } from '../../runtime/public-network/is-named-host.ts';
 import { keepsSecrets } from '../../runtime/public-network/keeps-secrets.ts';
 import { type AccountRow, listAccountRows, readAccountRow } from '../accounts/account-rows.ts';
 import type { Accounts } from '../accounts/accounts.ts';
@@ -8,6 +10,7 @@ import { AccountExists } from '../accounts/add-account.ts';
 import { UnknownCredential } from '../accounts/registrations.ts';
 import { LeaseLost } from '../accounts/replace-secret.ts';
 import { toIso, toIsoOrNull } from '../iso-time.ts';
+import { ServiceError, ServiceRefusal } from '../service-client/service-errors.ts';
 import { ApiError, invalid, notFound } from './api-error.ts';
 import { ACCOUNT_KEY, cutPage, decodeCursor } from './cursors.ts';
 import type { Operation } from './operations.ts';
@@ -21,6 +24,8 @@ export interface AccountOperations {
   readonly accounts: Accounts;
   /** The environment names this account. */
   readonly isConfigured: (accountId: string) => boolean;
+  /** Where services of added accounts may be; null: at any public address. */
+  readonly serviceHosts: NamedHosts | null;
 }
 
 /** `GET /v1/accounts`, the oldest first. Credentials are never shown. */
@@ -38,9 +43,12 @@ export function listAccounts({ database, clock }: AccountOperations): Operation<
   };
 }
 
-/** `POST /v1/accounts`: kept once the service has taken the key. */
+/**
+ * `POST /v1/accounts`: kept once the service has taken the key. Of what else may be at the address, the answers say
+ * nothing: whoever has the token must not learn from here what listens where.
+ */
 export function addAccount(options: AccountOperations): Operation<'addAccount'> {
-  const { database, clock, accounts } = options;
+  const { database, clock, accounts, serviceHosts } = options;
   return async ({ body }) => {
     if (!keepsSecrets(body.baseUrl)) {
       throw invalid(
@@ -48,9 +56,19 @@ export function addAccount(options: AccountOperations): Operation<'addAccount'> 
         'plain http shows the key on its way; use https. Only this machine may use http.',
       );
     }
-    const id = await accounts.add(body).catch((error: unknown) => {
+    if (serviceHosts !== null && !isNamedHost(body.baseUrl, serviceHosts)) {
+      throw invalid(
+        'baseUrl',
+        'its host must be that of SERVICE_BASE_URL, or one that CONNECTOR_SERVICE_HOSTS names.',
+      );
+    }
+    const added = { ...body, publicOnly: serviceHosts === null };
+    const id = await accounts.add(added).catch((error: unknown) => {
       if (error instanceof AccountExists)
         throw new ApiError('account_exists', `The key belongs to the account ${error.accountId}.`);
+      const isService = error instanceof ServiceRefusal && isErrorCode(error.code);
+      if (error instanceof ServiceError && !isService)
+        throw new ApiError('service_unreachable', 'No service answers at this address.');
       throw describeServiceFailure(error);
     });
     const row = await readAccountRow(database, id, clock.now());

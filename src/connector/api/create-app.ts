@@ -8,6 +8,7 @@ import { hostNameOf, isLoopbackHost } from '../../runtime/http-server/loopback.t
 import { SAFE_HEADERS } from '../../runtime/http-server/safe-headers.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { Metrics } from '../../runtime/metrics/metrics.ts';
+import type { NamedHosts } from '../../runtime/public-network/is-named-host.ts';
 import type { Queues } from '../../runtime/queue/queues.ts';
 import type { Account } from '../accounts/account-store.ts';
 import type { Accounts } from '../accounts/accounts.ts';
@@ -99,6 +100,8 @@ export interface WebParts extends ProbeParts {
   readonly closing: AbortSignal;
   /** The environment names this account. */
   readonly isConfigured: (accountId: string) => boolean;
+  /** Where services of added accounts may be; null: at any public address. */
+  readonly serviceHosts: NamedHosts | null;
 }
 
 /** Serves webhooks and the API. */

@@ -42,14 +42,15 @@ export function routeMedia({ database, clock, logger, allow, openFile, closing }
 
 async function findFile(database: Database, request: Request): Promise<MessageFile> {
   const id = readId(request.params['id']);
-  const [message] = await database.query<{ mediaUrl: string | null; mediaType: string | null }>(
-    `select media_url as "mediaUrl", media_type as "mediaType" from connector.messages
-      where id = $1 order by created_at desc limit 1`,
+  const [message] = await database.query<Omit<MessageFile, 'id' | 'mediaUrl'> & { mediaUrl: string | null }>(
+    `select m.media_url as "mediaUrl", m.media_type as "mediaType", coalesce(c.account_id, m.account_id) as "accountId"
+       from connector.messages m left join connector.connections c on c.connection_id = m.connection_id
+      where m.id = $1 order by m.created_at desc limit 1`,
     [id],
   );
   if (message === undefined) throw notFound('message');
-  const { mediaUrl, mediaType } = message;
-  if (mediaUrl !== null) return { id, mediaUrl, mediaType };
+  const { mediaUrl, mediaType, accountId } = message;
+  if (mediaUrl !== null) return { id, accountId, mediaUrl, mediaType };
   const why = mediaType === null ? 'The message has no file.' : 'The service gives no address for this file.';
   throw new ApiError('no_media', why);
 }

@@ -9,6 +9,7 @@ import { serveMedia } from './serve-media.ts';
 /** A message that may have a file. */
 export interface MessageFile {
   readonly id: string;
+  readonly accountId: string;
   readonly mediaUrl: string;
   readonly mediaType: string | null;
 }
@@ -74,7 +75,8 @@ async function fetchFor(
   const signal = AbortSignal.any([gone.signal, closing]);
   let file: OpenedFile;
   try {
-    file = await begin(openFile({ url: message.mediaUrl, signal }), deadline);
+    const { mediaUrl: url, accountId } = message;
+    file = await begin(openFile({ url, accountId, signal }), deadline);
   } catch (error) {
     // What is still under way is for nobody.
     gone.abort();

@@ -3,6 +3,7 @@ import { Client, type Dispatcher } from 'undici';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { connectPublic, type Sockets } from '../../runtime/public-network/connect-public.ts';
 import { type HostLookup, lookupHost } from '../../runtime/public-network/host-lookup.ts';
+import type { OwnService } from './own-service.ts';
 
 /** Largest file that is read: 16 MB, and a little more for services that count otherwise. */
 export const LARGEST_FILE_BYTES = 16 * 1024 * 1024 + 64 * 1024;
@@ -38,20 +39,22 @@ export interface OpenedFile {
 
 export interface FileOpenerOptions {
   readonly clock: Clock;
-  /** Origins of the services themselves: these are reached wherever they are. */
-  readonly ownOrigins: () => Promise<ReadonlySet<string>>;
+  /** The service of an account: files of its messages are read there wherever it is, unless it was on the internet. */
+  readonly ownService: (accountId: string) => Promise<OwnService | null>;
   readonly lookup?: HostLookup;
   readonly sockets?: Sockets;
 }
 
 export interface OpenFileRequest {
   readonly url: string;
+  /** The account whose message names it. The services of others are strangers to it. */
+  readonly accountId: string;
   readonly signal: AbortSignal;
-  /** Only from the services themselves. */
+  /** Only from the service of the account. */
   readonly ownOnly?: boolean;
 }
 
-/** Begins to read a file. Throws a `FileUnavailable`, or what reading the own origins throws. */
+/** Begins to read a file. Throws a `FileUnavailable`, or what reading the own service throws. */
 export type OpenFile = (request: OpenFileRequest) => Promise<OpenedFile>;
 
 /**
@@ -60,11 +63,12 @@ export type OpenFile = (request: OpenFileRequest) => Promise<OpenedFile>;
  * followed: what it leads to is another address that somebody named. Bounded in size and time.
  */
 export function createFileOpener(options: FileOpenerOptions): OpenFile {
-  return async ({ url: text, signal, ownOnly = false }) => {
+  return async ({ url: text, accountId, signal, ownOnly = false }) => {
     const url = readAddress(text);
-    const isOwn = (await options.ownOrigins()).has(url.origin);
+    const own = await options.ownService(accountId);
+    const isOwn = own?.origin === url.origin;
     if (ownOnly && !isOwn) throw new FileUnavailable('refused', 'the file is not at the service itself');
-    const client = openClient(options, url, isOwn);
+    const client = openClient(options, url, isOwn && own.network !== 'public');
     const over = new AbortController();
     const stop = AbortSignal.any([signal, over.signal]);
     const end = options.clock.after(LAST_BYTE_WITHIN_MS, () => over.abort(), { keepAlive: true });
@@ -97,12 +101,12 @@ function readAddress(text: string): URL {
 }
 
 /** A client for one request: nothing is kept open to hosts that somebody else named. */
-function openClient({ clock, lookup, sockets }: FileOpenerOptions, url: URL, isOwn: boolean): Client {
+function openClient({ clock, lookup, sockets }: FileOpenerOptions, url: URL, anywhere: boolean): Client {
   const connect = connectPublic({
     lookup: lookup ?? lookupHost,
     clock,
     deadlineMs: CONNECT_WITHIN_MS,
-    ...(isOwn ? { detour: (target) => target } : {}),
+    ...(anywhere ? { detour: (target) => target } : {}),
     ...(sockets === undefined ? {} : { sockets }),
   });
   // Time is kept by our own clock.

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { StartGrantRequest } from '../../contract/connector/accounts.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
+import { isNamedHost } from '../../runtime/public-network/is-named-host.ts';
 import { equalSecrets } from '../../runtime/sealing/equal-secrets.ts';
 import { ServiceError } from '../service-client/service-errors.ts';
 import type { AuthorizationServer, IssuedTokens } from './authorization-server.ts';
@@ -18,7 +19,7 @@ import {
   verifierContext,
 } from './flow-store.ts';
 import { type GrantedNumber, lookAtGrant, readNumbers } from './look-at-grant.ts';
-import { mayReturnTo, type OauthApp, startUrl } from './oauth-app.ts';
+import { type OauthApp, startUrl } from './oauth-app.ts';
 import { OauthRefusal } from './oauth-errors.ts';
 import { type StoreGrantOptions, storeGrant } from './store-grant.ts';
 
@@ -118,7 +119,7 @@ function isItsBrowser(flow: Flow, secretOf: SecretOf): boolean {
  * that his own browser was sent to gets nobody's numbers.
  */
 export interface Consents {
-  /** See `mayReturnTo`. */
+  /** Whether a consent may lead its customer on to this address, see `isNamedHost`. */
   mayReturnTo(returnUrl: string): boolean;
   /** Throws a `ServiceError` when the authorization server cannot be found, or what the database throws. */
   begin(request: StartGrantRequest): Promise<StartedConsent>;
@@ -135,7 +136,7 @@ export interface Consents {
 
 /** Implements `OAuth 2.0`: authorization code, PKCE S256, `state` of one use, `iss`. */
 export function createConsents(options: ConsentsOptions): Consents {
-  const { database, keyRing, clock, logger, server } = options;
+  const { database, keyRing, clock, logger, server, app } = options;
 
   /** The code was redeemed; what it brought is kept, or given back. */
   async function keep(flow: Flow, issued: IssuedTokens): Promise<ConsentEnd> {
@@ -205,7 +206,7 @@ export function createConsents(options: ConsentsOptions): Consents {
   }
 
   return {
-    mayReturnTo: (returnUrl) => mayReturnTo(options.app, returnUrl),
+    mayReturnTo: (returnUrl) => isNamedHost(returnUrl, { own: app.publicUrl, others: app.returnHosts }),
     async begin({ accountId, label, reference, scopes, connectionIds, returnUrl }) {
       const [state, codeVerifier, startToken] = [makeSecret(), makeSecret(), makeSecret()];
       const address = await server.authorizationUrl({ state, codeVerifier, scopes, connectionIds });
@@ -228,7 +229,7 @@ export function createConsents(options: ConsentsOptions): Consents {
         },
         FORGET_AFTER_MS,
       );
-      return { authorizationUrl: startUrl(options.app, startToken), expiresAt };
+      return { authorizationUrl: startUrl(app, startToken), expiresAt };
     },
     open,
     async goOn(token, secretOf) {

@@ -1,6 +1,4 @@
 import { createHash } from 'node:crypto';
-import { isLoopbackHost } from '../../runtime/http-server/loopback.ts';
-import { keepsSecrets } from '../../runtime/public-network/keeps-secrets.ts';
 
 /** The OAuth app that the connector is, as it was registered with the service. */
 export interface OauthApp {
@@ -22,20 +20,6 @@ export interface OauthApp {
 export const CALLBACK_PATH = '/oauth/callback';
 /** Path below which consents are started. */
 export const START_PATH = '/oauth/start';
-
-/**
- * Whether a consent may lead its customer on to this address: at the host of the connector's public address, one that
- * the settings name, or this machine where the connector itself is on it; never by plain http to another machine.
- */
-export function mayReturnTo(
-  { publicUrl, returnHosts = [] }: Pick<OauthApp, 'publicUrl' | 'returnHosts'>,
-  returnUrl: string,
-): boolean {
-  const [own, asked] = [new URL(publicUrl), new URL(returnUrl)];
-  if (!keepsSecrets(returnUrl)) return false;
-  if (isLoopbackHost(own.hostname) && isLoopbackHost(asked.hostname)) return true;
-  return asked.host === own.host || returnHosts.some((host) => host.toLowerCase() === asked.host);
-}
 
 /** The redirect URI that the app is registered with. */
 export function callbackUrl({ publicUrl }: Pick<OauthApp, 'publicUrl'>): string {

@@ -5,12 +5,12 @@ import type { FetchFile } from './lane-context.ts';
 const LARGEST_BYTES = 12 * 1024 * 1024 + 1_024;
 
 /**
- * Fetches files of messages from the services themselves: an address elsewhere is refused, since anybody could
+ * Fetches files of messages from the service of their account: an address elsewhere is refused, since anybody could
  * have put it there. Throws what `openFile` throws, and when the file is too large.
  */
 export function createOwnFileFetch(openFile: OpenFile): FetchFile {
-  return async (url, signal) => {
-    const file = await openFile({ url, signal, ownOnly: true });
+  return async (from, signal) => {
+    const file = await openFile({ ...from, signal, ownOnly: true });
     try {
       return await readAll(file.bytes);
     } finally {

@@ -6,8 +6,11 @@ import type { Presence } from '../leases/presence.ts';
 import type { SendingClient } from './open-client.ts';
 import type { OutboxMetrics } from './outbox-metrics.ts';
 
-/** Fetches the file of a message, if its address may be trusted. Throws when it cannot. */
-export type FetchFile = (url: string, signal: AbortSignal) => Promise<Uint8Array>;
+/** Fetches the file of an account's message, if its address may be trusted. Throws when it cannot. */
+export type FetchFile = (
+  from: { readonly url: string; readonly accountId: string },
+  signal: AbortSignal,
+) => Promise<Uint8Array>;
 
 /** What the lanes of a process share. */
 export interface LaneContext {

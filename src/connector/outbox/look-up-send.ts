@@ -78,7 +78,7 @@ async function findMessage(
   if (free.length > MOST_FETCHED) return null;
   const same: PolledMessage[] = [];
   for (const message of free) {
-    const fingerprint = await readFingerprint(context, message, signal);
+    const fingerprint = await readFingerprint(context, send.accountId, message, signal);
     // One that cannot be read may be the one: then none is certain.
     if (fingerprint === null) return null;
     if (fingerprint === send.mediaFingerprint) same.push(message);
@@ -119,12 +119,15 @@ function looksLike(message: PolledMessage, send: LaneSend): boolean {
 
 async function readFingerprint(
   { fetchFile, fileSlots, logger }: LaneContext,
+  accountId: string,
   { id, mediaUrl }: PolledMessage,
   signal: AbortSignal,
 ): Promise<string | null> {
   if (fetchFile === undefined || mediaUrl === null) return null;
   try {
-    return await fileSlots.run(async () => fingerprintOf(await fetchFile(mediaUrl, signal)));
+    return await fileSlots.run(async () =>
+      fingerprintOf(await fetchFile({ url: mediaUrl, accountId }, signal)),
+    );
   } catch (error) {
     logger.warn({ err: error, messageId: id }, 'the file of a message could not be read');
     return null;

@@ -2,6 +2,7 @@ import ky, { type KyInstance } from 'ky';
 import { readErrorBody } from '../../contract/service/errors.ts';
 import { classifyFailure, readHttpDate, readRetryAfter } from '../../patterns/send-policy.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
+import { AddressRefused } from '../../runtime/public-network/check-host.ts';
 import { keepsSecrets } from '../../runtime/public-network/keeps-secrets.ts';
 import { ServiceAnswerUnreadable, ServiceRefusal, ServiceUnreachable } from './service-errors.ts';
 
@@ -33,6 +34,8 @@ export interface ServiceCallerOptions {
   readonly token: () => string | Promise<string>;
   /** Another token in place of a refused one. Absent: a refused token is refused. */
   readonly renew?: ((refused: string) => Promise<string>) | undefined;
+  /** Opens sockets. Default: the global `fetch`. */
+  readonly fetch?: typeof fetch | undefined;
   readonly clock: Clock;
 }
 
@@ -54,6 +57,7 @@ export function createServiceCaller(options: ServiceCallerOptions): ServiceCalle
     retry: 0,
     redirect: 'manual',
     throwHttpErrors: false,
+    ...(options.fetch === undefined ? {} : { fetch: options.fetch }),
   });
   return async (call) => {
     if (!keepsSecrets(options.baseUrl)) throw new ServiceUnreachable('insecure');
@@ -80,11 +84,19 @@ export function createServiceCaller(options: ServiceCallerOptions): ServiceCalle
       if (error instanceof ServiceRefusal || error instanceof ServiceAnswerUnreadable) throw error;
       if (deadline.signal.aborted) throw new ServiceUnreachable('deadline');
       if (call.signal?.aborted === true) throw new ServiceUnreachable('aborted', error);
-      throw new ServiceUnreachable(classifyFailure(error).kind === 'not_sent' ? 'connect' : 'network', error);
+      throw new ServiceUnreachable(isNotSent(error) ? 'connect' : 'network', error);
     } finally {
       cancel();
     }
   }
+}
+
+/** Certain: no byte of the request went out. */
+function isNotSent(error: unknown): boolean {
+  // `fetch` and `ky` wrap what was thrown at connect.
+  for (let cause = error; cause instanceof Error; cause = cause.cause)
+    if (cause instanceof AddressRefused) return true;
+  return classifyFailure(error).kind === 'not_sent';
 }
 
 function isUnauthorized(error: unknown): boolean {

@@ -100,6 +100,8 @@ export interface ServiceClientOptions {
   readonly token: () => string | Promise<string>;
   /** Another token, after a 401. Absent: a refused token is refused. */
   readonly renew?: ServiceCallerOptions['renew'];
+  /** Opens sockets. Default: the global `fetch`, wherever the base address leads. */
+  readonly fetch?: typeof fetch | undefined;
   readonly clock: Clock;
 }
 

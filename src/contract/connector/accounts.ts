@@ -105,7 +105,9 @@ export const addAccountRequest = z.strictObject({
     .url({ protocol: /^https?$/ })
     .max(2048)
     .regex(/^[^@?#]*$/, 'must hold no credentials, query or fragment')
-    .describe('`{base_url}` of the service, with `/api/v1`. https, unless it is on this machine.'),
+    .describe(
+      '`{base_url}` of the service, with `/api/v1`. https, unless it is on this machine. At the host of `SERVICE_BASE_URL` or one that `CONNECTOR_SERVICE_HOSTS` names; where neither is set, at a public address.',
+    ),
   apiKey: z
     .string()
     .max(4096)

@@ -1,14 +1,14 @@
 import { isIP, type LookupFunction } from 'node:net';
 import type { HostLookup } from './host-lookup.ts';
-import { isPublicAddress } from './public-address.ts';
+import { isPublicAddress, type Network } from './public-address.ts';
 
-/** A host leads to an address that is not public. */
+/** A host leads to an address of another network than it may. */
 export class AddressRefused extends Error {
   override readonly name = 'AddressRefused';
   readonly code = 'ADDRESS_REFUSED';
 
-  constructor() {
-    super('the host leads to an address that is not public');
+  constructor(network: Network = 'public') {
+    super(`the host leads to an address that is not ${network}`);
   }
 }
 
@@ -19,18 +19,23 @@ export interface CheckedHost {
 }
 
 /**
- * Checks that every address of a host is public, and pins them: a second resolution could answer otherwise.
+ * Checks that every address of a host lies on a network, and pins them: a second resolution could answer otherwise.
  * `host` has no brackets and no trailing dot. Throws `AddressRefused`, or what `lookup` throws.
  */
-export async function checkHost(host: string, lookup: HostLookup): Promise<CheckedHost> {
+export async function checkHost(
+  host: string,
+  lookup: HostLookup,
+  network: Network = 'public',
+): Promise<CheckedHost> {
+  const isOn = (address: string): boolean => isPublicAddress(address) === (network === 'public');
   // A custom lookup is not asked about literals, so those are checked here.
   if (isIP(host) !== 0) {
-    if (!isPublicAddress(host)) throw new AddressRefused();
+    if (!isOn(host)) throw new AddressRefused(network);
     return { host };
   }
   const addresses = await lookup(host);
-  if (addresses.length === 0 || !addresses.every(({ address }) => isPublicAddress(address))) {
-    throw new AddressRefused();
+  if (addresses.length === 0 || !addresses.every(({ address }) => isOn(address))) {
+    throw new AddressRefused(network);
   }
   const answer: LookupFunction = (_host, options, callback) => {
     const [first] = addresses;
@@ -38,4 +43,17 @@ export async function checkHost(host: string, lookup: HostLookup): Promise<Check
     else callback(null, first?.address ?? '', first?.family);
   };
   return { host, lookup: answer };
+}
+
+/**
+ * The network of all addresses of a host, which is written as for `checkHost`. Throws `AddressRefused` where they lie on
+ * both, or what `lookup` throws.
+ */
+export async function findNetwork(host: string, lookup: HostLookup): Promise<Network> {
+  const addresses = isIP(host) === 0 ? (await lookup(host)).map(({ address }) => address) : [host];
+  const network = addresses.some(isPublicAddress) ? 'public' : 'private';
+  if (!addresses.every((address) => isPublicAddress(address) === (network === 'public'))) {
+    throw new AddressRefused(network);
+  }
+  return network;
 }

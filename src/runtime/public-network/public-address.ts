@@ -1,5 +1,8 @@
 import ipaddr from 'ipaddr.js';
 
+/** Where an address lies: on the internet, or anywhere else, this machine included. */
+export type Network = 'public' | 'private';
+
 /** All that is handed out for use on the internet; the rest of IPv6 is special, or nobody's yet. */
 const GLOBAL_UNICAST = ipaddr.IPv6.parse('2000::');
 /** Answered by the machine that hosts a virtual one, although the range is public. */

@@ -1,5 +1,9 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Server } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { ConnectorOptions } from '../../../src/connector/connector.ts';
 import { connectorAccount, connectorAccountList } from '../../../src/contract/connector/accounts.ts';
+import { syncStatus } from '../../../src/contract/connector/sync.ts';
 import { ConnectorWorld, type RunningConnector, WEBHOOK_URL } from '../support/running-connector.ts';
 import { ScriptedService, type ServiceMessage } from '../support/scripted-service.ts';
 
@@ -160,6 +164,74 @@ describe('an account that is added', () => {
     expect(world.secret).toBe(before);
     // A poll follows, which repairs what nobody could verify meanwhile.
     expect(running.queues.wakes).toMatchObject([{ data: { accountId: id } }]);
+  });
+});
+
+describe('the address of an added service', () => {
+  /** What `POST /v1/accounts` answers for an address. */
+  const told = async (baseUrl: string, by: RunningConnector = running) => {
+    const { status, body } = await by.ask('POST', '/v1/accounts', { body: { baseUrl, apiKey: KEY } });
+    return [status, body['error'], body['message']];
+  };
+  const NOTHING = [502, 'service_unreachable', 'No service answers at this address.'];
+  const NOT_NAMED = [400, 'invalid_request', expect.stringContaining('CONNECTOR_SERVICE_HOSTS')];
+
+  it('is not followed to another network than that on which it was added', async () => {
+    const { id } = await added();
+    const [account] = await world.database.query('select network from connector.accounts where id = $1', [
+      id,
+    ]);
+    expect(account).toEqual({ network: 'private' });
+    // It was on the internet when it was added, and its name has come to lead to this machine.
+    await world.database.query(`update connector.accounts set network = 'public' where id = $1`, [id]);
+    const asked = second.requests.length;
+    await running.queues.run('reconcile', { accountId: id });
+    const { accounts } = syncStatus.parse((await running.ask('GET', `/v1/sync?accountId=${id}`)).body);
+    expect(accounts[0]?.lastPoll?.error).toBe('connect');
+    expect(second.requests).toHaveLength(asked);
+  });
+
+  it('is told apart from no other address, whatever listens there', async () => {
+    const silent = createServer((socket) => socket.end()).listen(0, '127.0.0.1');
+    const greeting = createServer((socket) => socket.end('SSH-2.0-OpenSSH_9.9\r\n')).listen(0, '127.0.0.1');
+    const at = (server: Server): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    await Promise.all([once(silent, 'listening'), once(greeting, 'listening')]);
+    for (const address of ['http://127.0.0.1:1', at(silent), at(greeting)]) {
+      expect(await told(`${address}/api/v1`)).toEqual(NOTHING);
+    }
+    for (const answer of [
+      { status: 200, body: '<html>' },
+      { status: 200, body: { version: '7.1' } },
+      { status: 401, body: 'Log in to this router' },
+      { status: 404, body: { error: 'index_not_found_exception' } },
+      { status: 301, body: '', headers: { location: 'http://127.0.0.1:1/' } },
+      { status: 500, body: 'panic' },
+    ]) {
+      second.fault = () => answer;
+      expect(await told(second.baseUrl)).toEqual(NOTHING);
+    }
+    silent.close();
+    greeting.close();
+  });
+
+  it('is one that the settings vouch for, and no other is asked', async () => {
+    const service = { baseUrl: world.service.baseUrl, apiKey: 'key-1' };
+    const named = await world.start({ service, serviceHosts: ['Other.example:8443'], role: 'web' });
+    for (const host of ['169.254.169.254', 'other.example', 'other.example.evil.example', '10.0.0.1']) {
+      expect(await told(`https://${host}/api/v1`, named)).toEqual(NOT_NAMED);
+    }
+    // Named, and not there.
+    expect(await told('https://other.example:8443/api/v1', named)).toEqual(NOTHING);
+    await named.stop();
+  });
+
+  it('is a public one where no setting names a service', async () => {
+    // As the settings have it: nothing is named.
+    const bare = await world.start({ service: undefined, role: 'web' } as unknown as ConnectorOptions);
+    expect(await told(second.baseUrl, bare)).toEqual(NOTHING);
+    expect(await told('https://localhost/api/v1', bare)).toEqual(NOTHING);
+    expect(second.requests).toEqual([]);
+    await bare.stop();
   });
 });
 

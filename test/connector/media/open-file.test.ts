@@ -7,6 +7,7 @@ import {
   LARGEST_FILE_BYTES,
   type OpenFileRequest,
 } from '../../../src/connector/media/open-file.ts';
+import type { OwnService } from '../../../src/connector/media/own-service.ts';
 import type { Sockets } from '../../../src/runtime/public-network/connect-public.ts';
 import { readAddressVectors } from '../../support/address-vectors.ts';
 import { WatchedClock } from '../../support/watched-clock.ts';
@@ -17,6 +18,8 @@ let server: Server;
 let own: string;
 let requests: IncomingMessage[];
 let answer: (response: ServerResponse) => void;
+/** The services of accounts. */
+let services: Record<string, OwnService>;
 /** What every name leads to. */
 let addresses: readonly string[];
 
@@ -32,6 +35,7 @@ beforeEach(() => {
   requests = [];
   answer = (response) => void response.writeHead(200, { 'content-type': 'image/png' }).end('bytes');
   addresses = ['93.184.216.34'];
+  services = { own: { origin: own, network: null } };
   clock.forget();
 });
 // Every timer and every socket is let go, however it ends.
@@ -52,13 +56,13 @@ const sockets: Sockets = {
 const open = (request: Partial<OpenFileRequest> & { url: string }, dial: Sockets | undefined = sockets) =>
   createFileOpener({
     clock,
-    ownOrigins: () => Promise.resolve(new Set([own])),
+    ownService: (accountId) => Promise.resolve(services[accountId] ?? null),
     lookup: (host) =>
       host === 'nowhere.example'
         ? Promise.reject(new Error('ENOTFOUND'))
         : Promise.resolve(addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }))),
     ...(dial === undefined ? {} : { sockets: dial }),
-  })({ signal: new AbortController().signal, ...request });
+  })({ accountId: 'own', signal: new AbortController().signal, ...request });
 
 /** Reads all of a file, and lets it go. */
 async function read(url: string): Promise<string> {
@@ -89,6 +93,25 @@ describe('a file at an address that somebody named', () => {
     expect(await read(`${own}/media/1`)).toBe('bytes');
     await expect(read('http://127.0.0.1:1/media/1')).rejects.toEqual(refusedWith('refused'));
     expect(requests).toHaveLength(1);
+  });
+
+  it('of another account is a stranger to the service on loopback', async () => {
+    services = { ...services, other: { origin: 'https://service.example', network: 'public' } };
+    for (const accountId of ['other', 'unknown']) {
+      await expect(open({ url: `${own}/media/1`, accountId })).rejects.toEqual(refusedWith('refused'));
+    }
+    expect(requests).toEqual([]);
+  });
+
+  it('of a service that was on the internet is not read where its name has come to lead', async () => {
+    const origin = 'http://service.example';
+    services = { own: { origin, network: 'public' }, inside: { origin, network: 'private' } };
+    (await open({ url: `${origin}/1` })).close();
+    addresses = ['127.0.0.1'];
+    await expect(open({ url: `${origin}/1` })).rejects.toEqual(refusedWith('refused'));
+    expect(requests).toHaveLength(1);
+    (await open({ url: `${origin}/1`, accountId: 'inside' })).close();
+    expect(requests).toHaveLength(2);
   });
 
   it.each([

@@ -24,19 +24,21 @@ function opener(pieces: readonly Uint8Array[]) {
   return { fetchFile, asked, seen };
 }
 
+const FROM = { url: 'https://service.example/media/1', accountId: 'a1' };
+
 describe('a file of a message', () => {
   it('is read whole, from the service itself alone', async () => {
     const { fetchFile, asked, seen } = opener([Buffer.from('by'), Buffer.from('tes')]);
-    const bytes = await fetchFile('https://service.example/media/1', signal);
+    const bytes = await fetchFile(FROM, signal);
     expect(Buffer.from(bytes).toString()).toBe('bytes');
-    expect(asked).toEqual([{ url: 'https://service.example/media/1', signal, ownOnly: true }]);
+    expect(asked).toEqual([{ ...FROM, signal, ownOnly: true }]);
     expect(seen.closed).toBe(1);
   });
 
   it('is not read beyond what a send can hold', async () => {
     const piece = Buffer.alloc(4 * 1024 * 1024);
     const { fetchFile, seen } = opener(Array(5).fill(piece));
-    await expect(fetchFile('https://service.example/media/1', signal)).rejects.toThrow('too large');
+    await expect(fetchFile(FROM, signal)).rejects.toThrow('too large');
     expect(seen).toEqual({ closed: 1, pieces: 4 });
   });
 });

@@ -117,7 +117,7 @@ export class OutboxBench {
       random: () => 0,
       sends: true,
       clientFor: async () => client,
-      fetchFile: async (url) => {
+      fetchFile: async ({ url }) => {
         const file = this.files.get(url);
         if (file === undefined) throw new Error('no such file');
         return file;

@@ -1,0 +1,41 @@
+import { Agent, buildConnector, fetch as undiciFetch } from 'undici';
+import { checkHost } from './check-host.ts';
+import { type HostLookup, lookupHost } from './host-lookup.ts';
+import type { Network } from './public-address.ts';
+
+const CONNECT_WITHIN_MS = 10_000;
+
+/**
+ * A `fetch` that opens sockets to addresses of one network alone. They are checked and pinned at every connect, so a
+ * name that leads elsewhere some day is not followed there. Otherwise it fails as `fetch` does, with `AddressRefused` as
+ * the cause. Idle connections are kept open, apart from those of the global `fetch`.
+ */
+export function fetchWithin(network: Network, lookup: HostLookup = lookupHost): typeof fetch {
+  const agent = new Agent({
+    connect(options, callback) {
+      checkHost(options.hostname.replace(/^\[|\]$|\.$/g, ''), lookup, network).then(
+        ({ lookup: pinned }) =>
+          buildConnector({
+            timeout: CONNECT_WITHIN_MS,
+            allowH2: false,
+            ...(pinned === undefined ? {} : { lookup: pinned }),
+          })(options, callback),
+        (error: Error) => callback(error, null),
+      );
+    },
+  });
+  return async (input, init) => {
+    const request = new Request(input, init);
+    const body = request.body === null ? null : await request.text();
+    const answer = await undiciFetch(request.url, {
+      method: request.method,
+      headers: [...request.headers],
+      body,
+      redirect: request.redirect,
+      signal: request.signal,
+      dispatcher: agent,
+    });
+    // The package's own class, which does what the global one does.
+    return answer as unknown as Response;
+  };
+}

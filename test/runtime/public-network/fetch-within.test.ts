@@ -1,0 +1,98 @@
+import { createServer, type IncomingMessage, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { AddressRefused, findNetwork } from '../../../src/runtime/public-network/check-host.ts';
+import { fetchWithin } from '../../../src/runtime/public-network/fetch-within.ts';
+import { readAddressVectors } from '../../support/address-vectors.ts';
+
+let server: Server;
+let port: number;
+let requests: { readonly request: IncomingMessage; readonly body: string }[];
+/** What every name leads to. */
+let addresses: readonly string[];
+const lookup = async () => addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
+
+beforeAll(async () => {
+  server = createServer(async (request, response) => {
+    requests.push({ request, body: await text(request) });
+    // Every request opens a socket of its own.
+    const headers = { connection: 'close', location: '/' };
+    response.writeHead(request.url === '/elsewhere' ? 302 : 200, headers).end('{"ok":true}');
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  port = (server.address() as AddressInfo).port;
+});
+beforeEach(() => {
+  requests = [];
+  addresses = ['127.0.0.1'];
+});
+afterAll(() => new Promise((resolve) => server.close(resolve)));
+
+const refused = expect.objectContaining({ cause: expect.any(AddressRefused) });
+
+it('a call within a network carries method, headers and body, and follows no redirect unless told to', async () => {
+  const within = fetchWithin('private', lookup);
+  const answer = await within(`http://service.example:${port}/messages`, {
+    method: 'POST',
+    headers: { authorization: 'Bearer key', 'content-type': 'application/json' },
+    body: '{"text":"größer"}',
+  });
+  expect([answer.status, answer.ok, await answer.json()]).toEqual([200, true, { ok: true }]);
+  expect(requests[0]?.body).toBe('{"text":"größer"}');
+  expect(requests[0]?.request).toMatchObject({
+    method: 'POST',
+    url: '/messages',
+    headers: { host: `service.example:${port}`, authorization: 'Bearer key' },
+  });
+  const moved = await within(`http://service.example:${port}/elsewhere`, { redirect: 'manual' });
+  expect([moved.status, requests.length]).toEqual([302, 2]);
+});
+
+it('a name that comes to lead to another network is not followed there', async () => {
+  const within = fetchWithin('private', lookup);
+  const url = `http://service.example:${port}/`;
+  await (await within(url)).text();
+  for (const moved of [['93.184.216.34'], ['127.0.0.1', '93.184.216.34'], []]) {
+    addresses = moved;
+    await expect(within(url)).rejects.toEqual(refused);
+  }
+  const open = fetchWithin('public', lookup);
+  for (const { addresses: found } of readAddressVectors().refused_when_it_leads_to) {
+    addresses = found;
+    await expect(open(url)).rejects.toEqual(refused);
+  }
+  expect(requests).toHaveLength(1);
+});
+
+it('an address in place of a name is judged as well', async () => {
+  const open = fetchWithin('public', lookup);
+  for (const host of ['127.0.0.1', '[::1]', '[::ffff:127.0.0.1]', '0x7f.1', '2130706433']) {
+    await expect(open(`http://${host}:${port}/`), host).rejects.toEqual(refused);
+  }
+  await (await fetchWithin('private', lookup)(`http://127.0.0.1:${port}/`)).text();
+  expect(requests).toHaveLength(1);
+});
+
+it('a call that is given up ends', async () => {
+  const giveUp = new AbortController();
+  const hanging = fetchWithin('private', () => new Promise(() => undefined));
+  const failed = expect(hanging('http://service.example/', { signal: giveUp.signal })).rejects.toThrow();
+  giveUp.abort();
+  await failed;
+});
+
+it.each([
+  [['93.184.216.34', '2606:2800:220:1::1'], 'public'],
+  [['127.0.0.1', '::1'], 'private'],
+  [['10.0.0.1'], 'private'],
+] as const)('a host that leads to %j lies on the %s network', async (found, network) => {
+  addresses = found;
+  expect(await findNetwork('service.example', lookup)).toBe(network);
+});
+
+it('a host that leads to both networks lies on none', async () => {
+  addresses = ['93.184.216.34', '10.0.0.1'];
+  await expect(findNetwork('service.example', lookup)).rejects.toBeInstanceOf(AddressRefused);
+  expect(await findNetwork('192.168.0.1', lookup)).toBe('private');
+});
