@@ -139,7 +139,8 @@ describe('a file that a person sends', () => {
       'content-length': String(bytes.length),
       'content-disposition': `attachment; filename="message-${messageId}.png"`,
       'x-content-type-options': 'nosniff',
-      'content-security-policy': "default-src 'none'; sandbox",
+      'content-security-policy':
+        "default-src 'none'; base-uri 'none'; object-src 'none'; frame-ancestors 'none'; sandbox",
       'cache-control': 'private, no-store',
     });
     const head = await get(messageId, 'HEAD');
