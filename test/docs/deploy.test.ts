@@ -127,6 +127,10 @@ describe('docs/deploy.md', () => {
       expect(files.map(([, path]) => path)).toEqual(given.map((each) => `/run/secrets/${each}`));
       for (const each of given) expect(secrets[each]?.file).toBe(`./secrets/${each}`);
     }
+    // A name without a value would take away what an image of one's own says.
+    for (const { environment } of Object.values(file.services)) {
+      expect(Object.keys(environment)).not.toContain('CONNECTOR_HANDLERS');
+    }
     expect(Object.keys(services)).toEqual(
       Object.keys(file.services).filter((name) => /^(?:web|worker)-/.test(name)),
     );
