@@ -1,14 +1,17 @@
+import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, expectTypeOf, it } from 'vitest';
-import type { ErrorCode } from '../../src/contract/service/errors.ts';
+import { ERRORS, type ErrorCode } from '../../src/contract/service/errors.ts';
 import {
   decideSend,
   LAST_ATTEMPT_AFTER_MS,
+  readRetryAfter,
   ruleFor,
   SEND_POLICY,
   type SendErrorCode,
   type SendOutcome,
   type SendSituation,
+  type SendStep,
 } from '../../src/patterns/send-policy.ts';
 
 const SECOND = 1_000;
@@ -30,6 +33,118 @@ const refusal = (status: number, code: string, retryAfterMs: number | null = nul
   status,
   code,
   retryAfterMs,
+});
+
+/** A row of the vectors: what happened, and what to do. Waits are without their spread. */
+interface Row {
+  readonly name: string;
+  readonly carries: 'text' | 'media';
+  readonly attempts: number;
+  readonly since_first_ms: number;
+  readonly in_doubt: boolean;
+  readonly outcome: {
+    readonly kind: SendOutcome['kind'];
+    readonly stored?: boolean;
+    readonly status?: number;
+    readonly code?: string;
+    readonly retry_after_ms?: number | null;
+  };
+  readonly expect: {
+    readonly next: SendStep['next'];
+    readonly wait_ms?: number;
+    readonly in_doubt?: boolean;
+  };
+}
+interface RetryAfterRow {
+  readonly name: string;
+  readonly retry_after: string | null;
+  readonly date: string | null;
+  readonly now_ms: number;
+  readonly expect_ms: number | null;
+}
+const vectors: {
+  readonly last_attempt_after_ms: number;
+  readonly cases: readonly Row[];
+  readonly retry_after: readonly RetryAfterRow[];
+} = JSON.parse(readFileSync(new URL('../vectors/send-policy.json', import.meta.url), 'utf8'));
+
+const outcomeOf = ({ outcome: { kind, stored, status, code, retry_after_ms } }: Row): SendOutcome => {
+  if (kind === 'accepted') return { kind, stored: stored === true };
+  if (kind !== 'refused') return { kind };
+  return refusal(status ?? 0, code ?? '', retry_after_ms ?? null);
+};
+const situationOf = ({ carries, attempts, since_first_ms, in_doubt }: Row): SendSituation => ({
+  ...{ carries, attempts, firstAttemptAt: START, now: START + since_first_ms, inDoubt: in_doubt, random: 0 },
+});
+
+describe('the vectors', () => {
+  it.each(vectors.cases.map((row) => [row.name, row] as const))('%s', (_name, row) => {
+    const { next, wait_ms, in_doubt } = row.expect;
+    expect(decideSend(outcomeOf(row), situationOf(row))).toEqual({
+      next,
+      ...(wait_ms === undefined ? {} : { waitMs: wait_ms }),
+      ...(in_doubt === undefined ? {} : { inDoubt: in_doubt }),
+    });
+    // The spread only makes a wait longer, by a fifth at most.
+    const spread = decideSend(outcomeOf(row), { ...situationOf(row), random: 1 });
+    if (wait_ms !== undefined && spread.next === 'repeat') expect(spread.waitMs).toBe(wait_ms * 1.2);
+  });
+
+  it.each(vectors.retry_after.map((row) => [row.name, row] as const))('Retry-After: %s', (_name, row) => {
+    const headers = new Headers();
+    if (row.retry_after !== null) headers.set('retry-after', row.retry_after);
+    if (row.date !== null) headers.set('date', row.date);
+    expect(readRetryAfter(headers, row.now_ms)).toBe(row.expect_ms);
+  });
+
+  it('have one name each, and the limit of the pattern', () => {
+    expect(new Set(vectors.cases.map(({ name }) => name)).size).toBe(vectors.cases.length);
+    expect(vectors.last_attempt_after_ms).toBe(LAST_ATTEMPT_AFTER_MS);
+  });
+
+  it('have a row for each code of the service, with a status that it comes with', () => {
+    const rows = vectors.cases.map(({ outcome: { code, status } }) => `${code} ${status}`);
+    const missing = Object.entries(ERRORS).filter(
+      ([code, { statuses }]) => !statuses.some((status: number) => rows.includes(`${code} ${status}`)),
+    );
+    expect(missing.map(([code]) => code)).toEqual([]);
+  });
+
+  it('have a row for each kind of end, of a text and of a file, in doubt and not', () => {
+    const kindOf = ({ outcome: { kind, stored, code, status } }: Row): string => {
+      if (kind === 'accepted') return stored === true ? 'sent' : 'not stored';
+      return kind === 'refused' ? ruleFor(code ?? '', status ?? 0).next : kind;
+    };
+    const rules = new Set(Object.values(SEND_POLICY).map(({ next }) => next));
+    // A refusal that counts as a lost answer is a kind of its own: a code leads there, not the wire.
+    const ends = ['sent', 'not stored', 'not_sent', ...rules];
+    const rows = new Set(
+      vectors.cases.map((row) => `${kindOf(row)} ${row.outcome.kind} ${row.carries} ${row.in_doubt}`),
+    );
+    const wanted = [...ends, 'lost'].flatMap((end, index) =>
+      ['text', 'media'].flatMap((carries) =>
+        [false, true].map((inDoubt) => {
+          const isRefusal = rules.has(end as never) && index < ends.length;
+          const kind = isRefusal ? 'refused' : end === 'lost' || end === 'not_sent' ? end : 'accepted';
+          return `${end} ${kind} ${carries} ${inDoubt}`;
+        }),
+      ),
+    );
+    expect(wanted.filter((each) => !rows.has(each))).toEqual([]);
+    const steps = ['sent', 'delivered_not_stored', 'rejected', 'unknown', 'repeat', 'hold', 'look_up'];
+    expectTypeOf<SendStep['next']>().toEqualTypeOf<
+      'sent' | 'delivered_not_stored' | 'rejected' | 'unknown' | 'repeat' | 'hold' | 'look_up'
+    >();
+    expect([...new Set(vectors.cases.map((row) => row.expect.next))].sort()).toEqual(steps.sort());
+  });
+
+  it('have a code without a rule for each class of status that decides it', () => {
+    const unknown = vectors.cases.filter(
+      ({ outcome: { kind, code } }) => kind === 'refused' && !Object.hasOwn(SEND_POLICY, code ?? ''),
+    );
+    const statuses = new Set(unknown.map(({ outcome: { status = 0 } }) => status));
+    expect([302, 400, 401, 408, 409, 429, 502, 503].filter((status) => !statuses.has(status))).toEqual([]);
+  });
 });
 
 describe('the table', () => {
