@@ -2,21 +2,24 @@ import type { Clock } from '../runtime/clock/clock.ts';
 import type { Logger } from '../runtime/logger/logger.ts';
 
 /** What the audit trail tells of. The names are stable: alerts and searches are built on them. */
-export type AuditEvent =
-  | 'account.added'
-  | 'account.changed'
-  | 'account.removed'
-  | 'connection.deleted'
-  | 'consent.begun'
-  | 'consent.finished'
-  | 'consent.refused'
-  | 'dead_letter.given_up'
-  | 'dead_letter.replayed'
-  | 'secret.rotated'
-  | 'token.lacks_right'
-  | 'token.refused'
-  | 'tokens.loaded'
-  | 'webhook.signature_refused';
+export const AUDIT_EVENTS = [
+  'account.added',
+  'account.changed',
+  'account.removed',
+  'connection.deleted',
+  'consent.begun',
+  'consent.finished',
+  'consent.refused',
+  'dead_letter.given_up',
+  'dead_letter.replayed',
+  'secret.rotated',
+  'token.lacks_right',
+  'token.refused',
+  'tokens.changed',
+  'tokens.loaded',
+  'webhook.signature_refused',
+] as const;
+export type AuditEvent = (typeof AUDIT_EVENTS)[number];
 
 /** What a line says. Ids and names only: never a token, a secret, a text or a number of a person. */
 export interface AuditFacts {

@@ -18,6 +18,7 @@ import { createReadiness } from './accounts/readiness.ts';
 import { resealSecrets } from './accounts/reseal.ts';
 import { createSubscriptionSecrets } from './accounts/subscription-secrets.ts';
 import { createWebApp, createWorkerApp } from './api/create-app.ts';
+import { noteTokens } from './api/loaded-tokens.ts';
 import { ALL_RIGHTS_NAME, type ApiToken, createTokenGuard } from './api/token-guard.ts';
 import { createAudit } from './audit.ts';
 import { createConnectionCalls } from './connections/connection-calls.ts';
@@ -127,14 +128,13 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
   const metrics = options.metrics ?? createMetrics({ processMetrics: true });
   const audit = createAudit({ logger, clock });
   const guard = createTokenGuard({ tokens: tokensOf(options), audit, clock });
-  const names = tokensOf(options).map(({ name, rights }) => `${name} ${rights.join('+')}`);
-  audit.note('tokens.loaded', { who: 'settings', what: names, result: 'ok' });
+  await noteTokens({ database, keyRing, audit, clock, role }, tokensOf(options));
   const { service, webhookSecret } = options;
-  const first = { database, keyRing, clock, service, webhookSecret };
+  const first = { database, keyRing, clock, service, webhookSecret, audit };
   await ensureFirstAccount(first);
   if (options.oauth !== undefined) {
     await ensureAppSubscription(
-      { database, keyRing, clock, logger, publicUrl: options.webhookPublicUrl },
+      { database, keyRing, clock, logger, audit, publicUrl: options.webhookPublicUrl },
       options.oauth,
     );
   }
@@ -158,7 +158,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
   const licences = createLicenceWatch({ database, clock, logger, onChanged: () => feed.nudge() });
   const keeper = createInboxKeeper({ database, clock, logger, retentionDays: options.inboxRetentionDays });
   const candidate = service === undefined ? undefined : firstAccountCandidate(first, service);
-  const admission = createAdmission({ database, clock, logger }, candidate);
+  const admission = createAdmission({ database, clock, logger, audit }, candidate);
   // A process that was not told of the service does not call it, even if another one stored its key.
   const mayUse = (account: Account): boolean => {
     if (account.kind === 'oauth')
@@ -178,12 +178,14 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
           random,
           onRefreshEnd,
           keeps: role !== 'web',
-          onGranted: async (accountId) => {
+          onGranted: async (accountId, renewed) => {
+            const event = renewed ? 'account.changed' : 'account.added';
+            audit.note(event, { what: 'consent', id: accountId, result: 'ok' });
             await accounts.takeUp(accountId);
             await reconciler.pollSoon(accountId);
           },
         });
-  const appAdmission = createAdmission({ database, clock, logger }, oauth?.candidate);
+  const appAdmission = createAdmission({ database, clock, logger, audit }, oauth?.candidate);
   await Promise.all([admission.look(), appAdmission.look()]);
   const grants = oauth?.credentials;
   const openFile = createFileOpener({
@@ -246,7 +248,10 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     publicUrl: options.webhookPublicUrl,
     settleMs: options.rotationSettleMs,
     mayUse,
-    onIssued: async (accountId) => {
+    onIssued: async (accountId, how) => {
+      // A rotation has a line of its own.
+      const told = { what: 'webhook', id: accountId, result: 'ok' };
+      if (how === 'registered') audit.note('account.changed', told);
       await subscriptions.load();
       // Deliveries that were signed with another secret may have been refused meanwhile.
       await askForFullSweep(database, accountId);

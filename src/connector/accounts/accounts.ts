@@ -6,7 +6,7 @@ import type { Presence } from '../leases/presence.ts';
 import { type Account, readAccount } from './account-store.ts';
 import { createAccountWatch } from './account-watch.ts';
 import { type AddedService, addAccount } from './add-account.ts';
-import { createRegistrations, type Registrations } from './registrations.ts';
+import { createRegistrations, type Registrations, type RegistrationsOptions } from './registrations.ts';
 import { removeAccount } from './remove-account.ts';
 
 export interface AccountsOptions {
@@ -23,7 +23,7 @@ export interface AccountsOptions {
   /** Whether this process may use the credential of an account. */
   readonly mayUse: (account: Account) => boolean;
   /** Told when an account has a new signing secret. */
-  readonly onIssued: (accountId: string) => Promise<void>;
+  readonly onIssued: RegistrationsOptions['onIssued'];
   /** Has an account polled by whichever processes poll. */
   readonly polling: {
     begin(account: Account): Promise<void>;

@@ -3,6 +3,7 @@ import { ConfigurationError, type ConfigurationProblem } from '../../runtime/con
 import type { Database, Queryable } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import { equalSecrets } from '../../runtime/sealing/equal-secrets.ts';
+import type { Audit } from '../audit.ts';
 
 /** What a call has shown about settings. */
 export type Verdict =
@@ -28,8 +29,8 @@ export interface Candidate {
   readonly inUse: (db: Queryable) => Promise<{ readonly digest: string; readonly refused: boolean } | null>;
   /** One attempt at the service. Throws nothing of the service. */
   readonly attempt: (signal: AbortSignal) => Promise<Verdict>;
-  /** Puts it in place for all processes. */
-  readonly store: (tx: Queryable) => Promise<void>;
+  /** Puts it in place for all processes, and names the settings that differ from what was in place. */
+  readonly store: (tx: Queryable) => Promise<readonly string[]>;
 }
 
 /** Whether this process may work with what its settings name. */
@@ -50,6 +51,7 @@ export interface AdmissionOptions {
   readonly database: Database;
   readonly clock: Clock;
   readonly logger: Logger;
+  readonly audit?: Audit | undefined;
 }
 
 /** What no process has named for so long is named by none that runs: each names its own every 10 s. */
@@ -84,14 +86,11 @@ interface Named {
  * any more. So processes with the old and the new value of a rotation, started in any order, never take turns.
  * Without a candidate, everything is admitted.
  */
-export function createAdmission(
-  { database, clock, logger }: AdmissionOptions,
-  candidate: Candidate | undefined,
-): Admission {
-  return candidate === undefined ? ADMITTED : createTrial({ database, clock, logger }, candidate);
+export function createAdmission(options: AdmissionOptions, candidate: Candidate | undefined): Admission {
+  return candidate === undefined ? ADMITTED : createTrial(options, candidate);
 }
 
-function createTrial({ database, clock, logger }: AdmissionOptions, candidate: Candidate): Admission {
+function createTrial({ database, clock, logger, audit }: AdmissionOptions, candidate: Candidate): Admission {
   const { subject, digest, setting: named } = candidate;
   const closing = new AbortController();
   const admitted = Promise.withResolvers<void>();
@@ -155,15 +154,20 @@ function createTrial({ database, clock, logger }: AdmissionOptions, candidate: C
       return;
     }
     refused = new ConfigurationError([verdict.problem]);
+    audit?.note('account.changed', { who: 'settings', what: setting, id: subject, result: 'refused' });
     admitted.reject(refused);
     throw refused;
   }
 
   async function accept(): Promise<void> {
-    await database.transaction(async (tx) => {
-      await candidate.store(tx);
+    const changed = await database.transaction(async (tx) => {
+      const settings = await candidate.store(tx);
       await noteAccepted(tx, subject, digest, clock.now(), false);
+      return settings;
     });
+    if (changed.length > 0) {
+      audit?.note('account.changed', { who: 'settings', what: changed, id: subject, result: 'ok' });
+    }
     logger.info({ setting: named }, 'the service takes what the settings name');
     toldOfOther = false;
     admit();

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database, Queryable } from '../../runtime/database/database.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
+import type { Audit } from '../audit.ts';
 import { createServiceClient } from '../service-client/service-client.ts';
 import {
   credentialContext,
@@ -28,6 +29,7 @@ export interface FirstAccountOptions {
   readonly service?: ConfiguredService | undefined;
   /** Signing secret of a webhook that was registered by hand. */
   readonly webhookSecret?: string | undefined;
+  readonly audit?: Audit | undefined;
 }
 
 /**
@@ -38,18 +40,20 @@ export interface FirstAccountOptions {
  * key was added as another account through the API.
  */
 export async function ensureFirstAccount(options: FirstAccountOptions): Promise<void> {
-  const { database, keyRing, clock, service, webhookSecret } = options;
+  const { database, keyRing, clock, service, webhookSecret, audit } = options;
   if (service === undefined && webhookSecret === undefined) return;
   const now = clock.now();
   await database.query(
     `insert into connector.subscriptions (id, account_id, is_first) values ($1, $2, true) on conflict do nothing`,
     [FIRST_SUBSCRIPTION_ID, FIRST_ACCOUNT_ID],
   );
-  await database.query(
+  const added = await database.query(
     `insert into connector.accounts (id, kind, subscription_id, created_at)
-     values ($1, 'api_key', $2, $3) on conflict do nothing`,
+     values ($1, 'api_key', $2, $3) on conflict do nothing returning id`,
     [FIRST_ACCOUNT_ID, FIRST_SUBSCRIPTION_ID, now],
   );
+  const told = { who: 'settings', id: FIRST_ACCOUNT_ID, result: 'ok' } as const;
+  if (added.length > 0) audit?.note('account.added', told);
   if (service !== undefined) {
     await openCredential(database, keyRing, FIRST_ACCOUNT_ID);
     const owner = await findByKey(database, service.apiKey);
@@ -57,7 +61,9 @@ export async function ensureFirstAccount(options: FirstAccountOptions): Promise<
   }
   if (webhookSecret === undefined) return;
   const subscriptionId = FIRST_SUBSCRIPTION_ID;
-  await storeConfiguredSecret({ database, keyRing, subscriptionId, secret: webhookSecret, now });
+  const secret = { subscriptionId, secret: webhookSecret, now };
+  const changed = await storeConfiguredSecret({ database, keyRing, ...secret });
+  if (changed) audit?.note('account.changed', { ...told, what: 'WEBHOOK_SECRET' });
 }
 
 /** The credential of the first account as the settings name it, to be tried before it replaces the stored one. */
@@ -122,21 +128,28 @@ async function judgeWorkspace(db: Queryable, listed: ReadonlySet<string>): Promi
   };
 }
 
-/** Puts a credential in place of the stored one. Its version rises, so that every process takes it up. */
+/**
+ * Puts a credential in place of the stored one, and names the settings that differ from it. Its version rises, so that
+ * every process takes it up.
+ */
 export async function storeCredential(
   db: Queryable,
   keyRing: KeyRing,
   { baseUrl, apiKey }: ConfiguredService,
-): Promise<void> {
+): Promise<string[]> {
+  const keyDigest = digestOf(apiKey);
+  const [before] = await db.query<{ baseUrl: string | null; keyDigest: string | null }>(
+    `select base_url as "baseUrl", credential_digest as "keyDigest" from connector.accounts where id = $1 for update`,
+    [FIRST_ACCOUNT_ID],
+  );
   await db.query(
     `update connector.accounts
      set base_url = $2, sealed_credential = $3, credential_digest = $4, credential_version = credential_version + 1
      where id = $1`,
-    [
-      FIRST_ACCOUNT_ID,
-      baseUrl,
-      await keyRing.seal(apiKey, credentialContext(FIRST_ACCOUNT_ID)),
-      digestOf(apiKey),
-    ],
+    [FIRST_ACCOUNT_ID, baseUrl, await keyRing.seal(apiKey, credentialContext(FIRST_ACCOUNT_ID)), keyDigest],
   );
+  return [
+    ...(before?.baseUrl === baseUrl ? [] : ['SERVICE_BASE_URL']),
+    ...(before?.keyDigest === keyDigest ? [] : ['SERVICE_API_KEY']),
+  ];
 }

@@ -15,6 +15,9 @@ export interface RegistrationState {
   readonly errorCode: string | null;
 }
 
+/** `registered`: with an address, or to end a doubt. `rotated`: because somebody asked for it. */
+export type SecretIssue = 'registered' | 'rotated';
+
 export interface Registrar {
   readonly state: RegistrationState;
   /** Registers, or joins the attempt under way. Resolves after one attempt, whatever became of it. */
@@ -29,8 +32,8 @@ export interface Registrar {
 export interface RegistrarOptions extends Omit<RegisterOptions, 'signal' | 'client'> {
   /** Asked before each attempt, for the credential may have changed. */
   readonly client: () => ServiceClient;
-  /** Told when the service issued a new secret, before the attempt ends. A failure of it is logged. */
-  readonly onIssued: () => Promise<void>;
+  /** Told when the service issued a new secret, and how, before the attempt ends. A failure of it is logged. */
+  readonly onIssued: (how: SecretIssue) => Promise<void>;
   /** Between 0 and 1; spreads the retries of several processes. */
   readonly random: () => number;
 }
@@ -68,16 +71,16 @@ export function createRegistrar(options: RegistrarOptions): Registrar {
       state = { state: 'registered', errorCode: null };
       const { subscriptionId, url } = options;
       if (url !== null) logger.info({ subscriptionId, outcome, url }, 'webhook in place');
-      if (outcome === 'registered') await announce();
+      if (outcome === 'registered') await announce('registered');
     } catch (error) {
       if (closing.signal.aborted) return;
       fail(error);
     }
   }
 
-  async function announce(): Promise<void> {
+  async function announce(how: SecretIssue): Promise<void> {
     try {
-      await options.onIssued();
+      await options.onIssued(how);
     } catch (error) {
       logger.warn(
         { err: error, subscriptionId: options.subscriptionId },
@@ -110,7 +113,7 @@ export function createRegistrar(options: RegistrarOptions): Registrar {
   async function rotate(compromised: boolean): Promise<Replaced | null> {
     try {
       const replaced = await rotateSecret(attemptOptions(), compromised);
-      if (replaced !== null) await announce();
+      if (replaced !== null) await announce('rotated');
       return replaced;
     } catch (error) {
       const inDoubt = error instanceof LeaseLost || (error instanceof ServiceError && error.mayHaveActed);

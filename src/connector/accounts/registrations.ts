@@ -4,7 +4,7 @@ import { heldByLiving } from '../leases/lease.ts';
 import { type Account, FIRST_SUBSCRIPTION_ID } from './account-store.ts';
 import { clientOf } from './credential-source.ts';
 import { REGISTRATION } from './register-webhook.ts';
-import { createRegistrar, type Registrar } from './registrar.ts';
+import { createRegistrar, type Registrar, type SecretIssue } from './registrar.ts';
 import type { RegistrationKeeper, Replaced } from './replace-secret.ts';
 
 export interface RegistrationsOptions {
@@ -15,7 +15,7 @@ export interface RegistrationsOptions {
   /** Whether this process may use the credential of an account. */
   readonly mayUse: (account: Account) => boolean;
   /** Told when an account has a new secret. */
-  readonly onIssued: (accountId: string) => Promise<void>;
+  readonly onIssued: (accountId: string, how: SecretIssue) => Promise<void>;
   readonly random: () => number;
   readonly settleMs?: number | undefined;
 }
@@ -72,7 +72,7 @@ export function createRegistrations(options: RegistrationsOptions): Registration
       url: publicUrl === null ? null : webhookUrl(publicUrl, subscriptionId),
       settleMs,
       random,
-      onIssued: () => onIssued(id),
+      onIssued: (how) => onIssued(id, how),
     });
   }
 

@@ -14,3 +14,4 @@ export * from './outbox-tables.ts';
 export * from './quota-tables.ts';
 export * from './sync-tables.ts';
 export * from './tally-tables.ts';
+export * from './token-tables.ts';

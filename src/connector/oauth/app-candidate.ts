@@ -8,6 +8,8 @@ import type { AuthorizationServer } from './authorization-server.ts';
 import { appSubscriptionId, type OauthApp } from './oauth-app.ts';
 import { OauthRefusal } from './oauth-errors.ts';
 
+const SETTINGS = 'the settings of the OAuth app';
+
 /**
  * The OAuth app as the settings name it. It is tried without any token of a customer: the service has to refuse a
  * made-up access token, and the authorization server a made-up refresh token of a client that it knows.
@@ -16,7 +18,7 @@ export function appCandidate(app: OauthApp, server: AuthorizationServer, clock: 
   const subject = appSubscriptionId(app);
   return {
     subject,
-    setting: 'the settings of the OAuth app',
+    setting: SETTINGS,
     digest: digestOf(app),
     async inUse(db) {
       const digest = await readAccepted(db, subject);
@@ -32,6 +34,7 @@ export function appCandidate(app: OauthApp, server: AuthorizationServer, clock: 
           where kind = 'oauth' and subscription_id = $1 and base_url is distinct from $2`,
         [subject, app.baseUrl],
       );
+      return [SETTINGS];
     },
   };
 }

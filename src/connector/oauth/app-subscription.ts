@@ -4,6 +4,7 @@ import type { Logger } from '../../runtime/logger/logger.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
 import { storeConfiguredSecret } from '../accounts/configured-secret.ts';
 import { webhookUrl } from '../accounts/registrations.ts';
+import type { Audit } from '../audit.ts';
 import { appSubscriptionId, type OauthApp } from './oauth-app.ts';
 
 export interface AppSubscriptionOptions {
@@ -11,6 +12,7 @@ export interface AppSubscriptionOptions {
   readonly keyRing: KeyRing;
   readonly clock: Clock;
   readonly logger: Logger;
+  readonly audit?: Audit | undefined;
   /** Public address of the receiver; undefined: it lies below that of the connector. */
   readonly publicUrl: string | undefined;
 }
@@ -28,7 +30,7 @@ function appWebhookUrl(app: OauthApp, publicUrl: string | undefined): string {
  * Throws a `SealingError`, or what the database throws.
  */
 export async function ensureAppSubscription(options: AppSubscriptionOptions, app: OauthApp): Promise<void> {
-  const { database, keyRing, clock, logger, publicUrl } = options;
+  const { database, keyRing, clock, logger, publicUrl, audit } = options;
   const { webhookSecret: secret } = app;
   const subscriptionId = appSubscriptionId(app);
   await database.query(
@@ -43,6 +45,14 @@ export async function ensureAppSubscription(options: AppSubscriptionOptions, app
     );
     return;
   }
-  await storeConfiguredSecret({ database, keyRing, subscriptionId, secret, now: clock.now() });
+  const changed = await storeConfiguredSecret({
+    database,
+    keyRing,
+    subscriptionId,
+    secret,
+    now: clock.now(),
+  });
+  const what = 'SERVICE_CLIENT_WEBHOOK_SECRET';
+  if (changed) audit?.note('account.changed', { who: 'settings', what, id: subscriptionId, result: 'ok' });
   logger.info({ subscriptionId, url }, 'webhook address of the OAuth app');
 }

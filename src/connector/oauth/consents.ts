@@ -36,7 +36,7 @@ export interface ConsentsOptions extends StoreGrantOptions {
   readonly server: AuthorizationServer;
   readonly app: OauthApp;
   /** Told of an account that is new or has a new grant. It is kept already; what this throws is logged. */
-  readonly onGranted: (accountId: string) => Promise<void>;
+  readonly onGranted: (accountId: string, renewed: boolean) => Promise<void>;
   /** Gives a refresh token back that nobody needs any more. Never rejects. */
   readonly revoke: (refreshToken: string) => Promise<void>;
 }
@@ -155,7 +155,7 @@ export function createConsents(options: ConsentsOptions): Consents {
     }
     const { accountId, replaced } = stored;
     logger.info({ accountId }, 'a customer has consented');
-    await options.onGranted(accountId).catch((err: unknown) => {
+    await options.onGranted(accountId, flow.accountId !== null).catch((err: unknown) => {
       logger.warn({ err, accountId }, 'a grant is kept, and is taken up later');
     });
     if (replaced !== null) await options.revoke(replaced);

@@ -26,7 +26,7 @@ export interface OauthOptions {
   /** Told how each refresh ended that this process made. */
   readonly onRefreshEnd: (end: RefreshEnd) => void;
   /** Told of an account that is new or has a new grant. */
-  readonly onGranted: (accountId: string) => Promise<void>;
+  readonly onGranted: (accountId: string, renewed: boolean) => Promise<void>;
 }
 
 /** What a process does as an OAuth app. */

@@ -230,6 +230,8 @@ describe('what changes who may do what, or gives something up', () => {
     const trail = lines.filter(({ msg }) => msg === 'audit');
     const id = added['id'];
     expect(trail.map(({ event, who, id: of, result }) => [event, who, of, result])).toEqual([
+      // Its webhook is registered.
+      ['account.changed', undefined, id, 'ok'],
       ['account.added', 'may-operate', id, 'ok'],
       ['account.added', 'may-operate', undefined, 'service_refused'],
       ['secret.rotated', 'may-operate', id, 'ok'],

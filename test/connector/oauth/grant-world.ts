@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest';
+import type { ConnectorOptions } from '../../../src/connector/connector.ts';
 import {
   type ConnectorAccount,
   connectorAccountList,
@@ -48,7 +49,7 @@ interface Parts extends Pick<GrantWorld, 'world' | 'auth' | 'running' | 'other'>
 export const PUBLIC_URL = 'http://127.0.0.1:4020';
 
 /** Opens one for the tests of a file, and empties it after each. */
-export function useGrants(): GrantWorld {
+export function useGrants(options: Pick<Partial<ConnectorOptions>, 'logger'> = {}): GrantWorld {
   let parts: Parts | undefined;
   const open = (): Parts => {
     if (parts === undefined) throw new Error('nothing is open before the first test');
@@ -56,7 +57,7 @@ export function useGrants(): GrantWorld {
   };
 
   beforeAll(async () => {
-    parts = await openParts();
+    parts = await openParts(options);
     await runPolls(parts);
   });
   afterAll(async () => {
@@ -135,7 +136,7 @@ export function useGrants(): GrantWorld {
   return grants;
 }
 
-async function openParts(): Promise<Parts> {
+async function openParts(options: Partial<ConnectorOptions>): Promise<Parts> {
   const world = await ConnectorWorld.open();
   const auth = await ScriptedAuthServer.start();
   auth.onAccess = (token, good) => {
@@ -143,8 +144,8 @@ async function openParts(): Promise<Parts> {
     else world.service.apiKeys.delete(token);
   };
   const oauth = auth.app(world.service.baseUrl);
-  const running = await world.start({ oauth });
-  const other = await world.start({ oauth, role: 'web' });
+  const running = await world.start({ oauth, ...options });
+  const other = await world.start({ oauth, role: 'web', ...options });
   return { world, auth, running, other };
 }
 

@@ -1,0 +1,309 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { AUDIT_EVENTS, type AuditEvent } from '../../src/connector/audit.ts';
+import type { ConnectorOptions } from '../../src/connector/connector.ts';
+import { appSubscriptionId } from '../../src/connector/oauth/oauth-app.ts';
+import { createLogger } from '../../src/runtime/logger/logger.ts';
+import { createKeyRing, generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
+import { useGrants } from './oauth/grant-world.ts';
+import { ConnectorWorld, type RunningConnector, TOKEN } from './support/running-connector.ts';
+
+type Line = Readonly<Record<string, unknown>>;
+
+const lines: Line[] = [];
+const logger = createLogger({
+  level: 'info',
+  name: 'test',
+  destination: { write: (line: string) => void lines.push(JSON.parse(line) as Line) },
+});
+const grants = useGrants({ logger });
+
+/** What no line may hold, by the names of the tests. */
+const READS = 'token-that-may-read-0123456789';
+const WRITES = 'token-that-may-write-0123456789';
+const secrets = (): string[] => [
+  ...[READS, WRITES, TOKEN, 'key-1', 'key-2', 'key-of-another', 'guessed-token', 'client-secret-1'],
+  ...['by-hand-', 'app-webhook-secret', 'access-', 'refresh-', 'code-'],
+  grants.world.secret,
+];
+
+let running: RunningConnector;
+beforeEach(() => {
+  lines.length = 0;
+  running = grants.running;
+});
+afterEach(() => {
+  const said = JSON.stringify(lines.filter(({ msg }) => msg === 'audit'));
+  expect(secrets().filter((secret) => secret === '' || said.includes(secret))).toEqual([]);
+});
+
+/** The lines of these events, without what every line of the log has. */
+const trail = (...events: AuditEvent[]) =>
+  lines.flatMap(({ level, time, name, msg, ...facts }) =>
+    msg === 'audit' && events.includes(facts['event'] as AuditEvent) ? [facts] : [],
+  );
+/** What was said of accounts. */
+const ofAccounts = () => trail('account.added', 'account.changed', 'account.removed');
+
+/** Starts a process, and stops it. */
+async function startOnce(options: Partial<ConnectorOptions>, world = grants.world): Promise<void> {
+  await (await world.start({ logger, ...options })).stop();
+}
+/** Runs with a database and a service of its own, where no other process names other settings meanwhile. */
+async function alone(
+  run: (
+    world: ConnectorWorld,
+    named: (apiKey: string, baseUrl?: string) => Partial<ConnectorOptions>,
+  ) => Promise<void>,
+): Promise<void> {
+  const world = await ConnectorWorld.open();
+  world.service.apiKeys.add('key-2');
+  const named = (apiKey: string, baseUrl = world.service.baseUrl) => ({ service: { baseUrl, apiKey } });
+  await run(world, named).finally(() => world.close());
+}
+async function addAccount(): Promise<string> {
+  grants.world.service.apiKeys.add('key-of-another');
+  const { baseUrl } = grants.world.service;
+  const { body } = await running.ask('POST', '/v1/accounts', { body: { baseUrl, apiKey: 'key-of-another' } });
+  return String(body['id']);
+}
+async function removeAccount(id: string): Promise<void> {
+  expect((await running.ask('DELETE', `/v1/accounts/${id}`)).status).toBe(200);
+}
+
+/** How each event comes about, and the one line that it leaves. */
+const SCENARIOS: Record<AuditEvent, () => Promise<Line>> = {
+  async 'account.added'() {
+    const id = await addAccount();
+    await removeAccount(id);
+    return { who: 'CONNECTOR_API_TOKEN', id, result: 'ok' };
+  },
+  async 'account.changed'() {
+    await alone(async (world, named) => {
+      await startOnce(named('key-1'), world);
+      lines.length = 0;
+      await startOnce(named('key-2'), world);
+    });
+    return { who: 'settings', what: ['SERVICE_API_KEY'], id: 'default', result: 'ok' };
+  },
+  async 'account.removed'() {
+    const id = await addAccount();
+    await removeAccount(id);
+    return { who: 'CONNECTOR_API_TOKEN', id, result: 'ok' };
+  },
+  async 'connection.deleted'() {
+    await running.ask('DELETE', '/v1/connections/c-unknown?accountId=default');
+    return { who: 'CONNECTOR_API_TOKEN', id: 'c-unknown', result: 'not_found' };
+  },
+  async 'consent.begun'() {
+    await grants.begin();
+    return { who: 'CONNECTOR_API_TOKEN', result: 'ok' };
+  },
+  async 'consent.finished'() {
+    const id = await grants.connect();
+    return { what: 'GET /oauth/callback', id, result: 'ok', address: '127.0.0.1' };
+  },
+  async 'consent.refused'() {
+    const { authorizationUrl } = await grants.begin();
+    const state = new URL(authorizationUrl).searchParams.get('state') ?? '';
+    const denial = new URLSearchParams({ error: 'access_denied', state, iss: grants.auth.url });
+    await grants.comeBack(denial.toString());
+    return { what: 'GET /oauth/callback', result: 'access_denied', address: '127.0.0.1' };
+  },
+  async 'dead_letter.given_up'() {
+    await running.ask('DELETE', '/v1/dead-letters/abc-1');
+    return { who: 'CONNECTOR_API_TOKEN', id: 'abc-1', result: 'not_found' };
+  },
+  async 'dead_letter.replayed'() {
+    await running.ask('POST', '/v1/dead-letters/abc-1/replay');
+    return { who: 'CONNECTOR_API_TOKEN', id: 'abc-1', result: 'not_found' };
+  },
+  async 'secret.rotated'() {
+    const { status } = await running.ask('POST', '/v1/webhook/rotate', { body: { accountId: 'default' } });
+    expect(status).toBe(200);
+    return { who: 'CONNECTOR_API_TOKEN', id: 'default', result: 'ok' };
+  },
+  async 'token.lacks_right'() {
+    const reader = await grants.world.start({
+      apiTokens: [{ name: 'reader', rights: ['read'], token: READS }],
+      role: 'web',
+      logger,
+    });
+    await reader.ask('POST', '/v1/sync', { token: READS, body: {} });
+    await reader.stop();
+    return { who: 'reader', what: 'POST /v1/sync', result: 'operate', address: '127.0.0.1' };
+  },
+  async 'token.refused'() {
+    await running.ask('GET', '/v1/accounts', { token: 'guessed-token' });
+    return { what: 'GET /v1', result: 'unknown_token', address: '127.0.0.1' };
+  },
+  async 'tokens.changed'() {
+    await startOnce({ apiTokens: [{ name: 'crm', rights: ['read', 'write'], token: WRITES }] });
+    return { who: 'settings', what: ['added crm read+write'], result: 'ok' };
+  },
+  async 'tokens.loaded'() {
+    await startOnce({});
+    return { who: 'settings', what: ['CONNECTOR_API_TOKEN read+write+operate+metrics'], result: 'ok' };
+  },
+  async 'webhook.signature_refused'() {
+    const body = { event: 'message.status' };
+    expect((await running.ask('POST', '/webhooks/messaging', { body })).status).toBe(401);
+    return { id: expect.any(String) as unknown, result: 'missing_header', address: '127.0.0.1' };
+  },
+};
+
+describe('each security event leaves exactly one line, which holds no secret', () => {
+  it.each(AUDIT_EVENTS)('%s', async (event) => {
+    // So that what another test named is not what changes in this one.
+    await startOnce({});
+    lines.length = 0;
+    const expected = await SCENARIOS[event]();
+    await running.connector.settle();
+    expect(trail(event)).toEqual([{ event, ...expected }]);
+  });
+});
+
+describe('a change of an account leaves one line', () => {
+  it('by the settings: the key, the address, or both', () =>
+    alone(async (world, named) => {
+      await startOnce(named('key-1'), world);
+      lines.length = 0;
+      const elsewhere = world.service.baseUrl.replace('127.0.0.1', 'localhost');
+      await startOnce(named('key-1', elsewhere), world);
+      await world.clock.advance(60_000);
+      await startOnce(named('key-2'), world);
+      await startOnce(named('key-2'), world);
+      expect(ofAccounts().map(({ what }) => what)).toEqual([
+        ['SERVICE_BASE_URL'],
+        ['SERVICE_BASE_URL', 'SERVICE_API_KEY'],
+      ]);
+    }));
+
+  it('also when the service refuses what the settings name, which replaces nothing', () =>
+    alone(async (world, named) => {
+      await startOnce(named('key-1'), world);
+      lines.length = 0;
+      await expect(startOnce(named('key-of-nobody'), world)).rejects.toThrow();
+      expect(ofAccounts()).toEqual([
+        {
+          event: 'account.changed',
+          who: 'settings',
+          what: 'SERVICE_API_KEY',
+          id: 'default',
+          result: 'refused',
+        },
+      ]);
+    }));
+
+  it('by a secret of the settings, and by a new address of the webhook', () =>
+    alone(async (world) => {
+      await startOnce({}, world);
+      lines.length = 0;
+      await startOnce({ webhookSecret: 'by-hand-1' }, world);
+      await startOnce({ webhookSecret: 'by-hand-1' }, world);
+      expect(ofAccounts()).toEqual([
+        { event: 'account.changed', who: 'settings', what: 'WEBHOOK_SECRET', id: 'default', result: 'ok' },
+      ]);
+      lines.length = 0;
+      await startOnce({ webhookPublicUrl: 'https://moved.example/hook' }, world);
+      expect(ofAccounts()).toEqual([
+        { event: 'account.changed', what: 'webhook', id: 'default', result: 'ok' },
+      ]);
+    }));
+
+  it('by a consent: the first one adds the account, a renewed one changes it', async () => {
+    const id = await grants.connect();
+    expect(ofAccounts()).toEqual([{ event: 'account.added', what: 'consent', id, result: 'ok' }]);
+    lines.length = 0;
+    await grants.connect({ accountId: id });
+    expect(ofAccounts()).toEqual([{ event: 'account.changed', what: 'consent', id, result: 'ok' }]);
+  });
+
+  it('by other settings of the OAuth app', () =>
+    alone(async (world) => {
+      const app = grants.auth.app(world.service.baseUrl);
+      const id = appSubscriptionId(app);
+      await startOnce({ oauth: app }, world);
+      lines.length = 0;
+      grants.auth.clientSecret = 'client-secret-12';
+      const oauth = { ...app, clientSecret: 'client-secret-12', webhookSecret: 'by-hand-app' };
+      await startOnce({ oauth }, world).finally(() => {
+        grants.auth.clientSecret = app.clientSecret;
+      });
+      const told = { event: 'account.changed', who: 'settings', id, result: 'ok' };
+      expect(ofAccounts()).toEqual([
+        { ...told, what: 'SERVICE_CLIENT_WEBHOOK_SECRET' },
+        { ...told, what: ['the settings of the OAuth app'] },
+      ]);
+    }));
+
+  it('at the first start of all: the account is there, then its credential, then its webhook', () =>
+    alone(async (world) => {
+      await startOnce({}, world);
+      await startOnce({}, world);
+      expect(ofAccounts().map(({ event, who, what, id }) => [event, who, what, id])).toEqual([
+        ['account.added', 'settings', undefined, 'default'],
+        ['account.changed', 'settings', ['SERVICE_BASE_URL', 'SERVICE_API_KEY'], 'default'],
+        ['account.changed', undefined, 'webhook', 'default'],
+      ]);
+      // What is named for the first time is in the line of `tokens.loaded`.
+      expect(trail('tokens.changed')).toEqual([]);
+    }));
+});
+
+describe('other tokens than at the last start', () => {
+  const reader = { name: 'reader', rights: ['read'], token: READS } as const;
+  const writer = { name: 'crm', rights: ['read', 'write'], token: WRITES } as const;
+  const told = () => trail('tokens.changed').map(({ what }) => what);
+
+  it.each([
+    ['an added one', [reader], [reader, writer], ['added crm read+write']],
+    ['a removed one', [reader, writer], [writer], ['removed reader read']],
+    [
+      'other rights',
+      [reader],
+      [{ ...reader, rights: ['read', 'metrics'] }],
+      ['changed reader read+metrics, was reader read'],
+    ],
+    ['another name', [reader], [{ ...reader, name: 'audit' }], ['changed audit read, was reader read']],
+    ['another token', [reader], [{ ...reader, token: WRITES }], ['replaced reader read']],
+    [
+      'another token with other rights',
+      [reader],
+      [{ ...writer, name: 'reader' }],
+      ['replaced reader read+write, was reader read'],
+    ],
+    ['a second one of the name', [reader], [reader, { ...reader, token: WRITES }], ['added reader read']],
+    ['the same', [reader, writer], [writer, reader], undefined],
+  ] as const)('%s: one line, by the first process', async (_what, before, now, expected) => {
+    await startOnce({ apiTokens: before });
+    lines.length = 0;
+    await startOnce({ apiTokens: now });
+    await startOnce({ apiTokens: now });
+    expect(told()).toEqual(expected === undefined ? [] : [expected]);
+  });
+
+  it('are told by processes that serve the API alone: a worker may have fewer', async () => {
+    await startOnce({ apiTokens: [reader] });
+    lines.length = 0;
+    await startOnce({ apiToken: undefined, apiTokens: [writer], role: 'worker' });
+    expect(told()).toEqual([]);
+  });
+
+  it('are compared with digests that are sealed, also after a change of the sealing key', () =>
+    alone(async (world) => {
+      await startOnce({ apiTokens: [reader] }, world);
+      const stored = JSON.stringify(await world.database.query('select * from connector.loaded_tokens'));
+      expect(stored).toContain('sealed_tokens');
+      expect(stored).not.toContain('reader');
+      const fresh = generateSealingKey();
+      await startOnce({ apiTokens: [reader], keyRing: createKeyRing([fresh, world.sealingKey]) }, world);
+      lines.length = 0;
+      await startOnce({ apiTokens: [reader, writer], keyRing: createKeyRing([fresh]) }, world);
+      expect(told()).toEqual([['added crm read+write']]);
+      lines.length = 0;
+      // Whoever alters the list is seen.
+      await world.database.query("update connector.loaded_tokens set sealed_tokens = 'altered'");
+      await startOnce({ apiTokens: [writer], keyRing: createKeyRing([fresh]) }, world);
+      expect(told()).toEqual([['what the last start named cannot be read']]);
+    }));
+});
