@@ -270,7 +270,7 @@ describe('an account', () => {
     expect(await system.ask('polls')).toMatch(/^ok/);
   });
 
-  it('whose service dates messages in the future: one, or all since its clock went wrong', async () => {
+  it('whose service dates messages in the future, one or all since its clock went wrong, or before 2000', async () => {
     const poisoned = system.service.addMessage('c1', Date.UTC(2099, 0, 1));
     await system.poll();
     system.clock.shift(MINUTE_MS);
@@ -282,16 +282,21 @@ describe('an account', () => {
     expect(single).toContain(`Message ${poisoned.id} of connection c1 is dated 2099-01-01T00:00:00.000Z`);
     poisoned.createdAt = 0;
     await system.database.query('update connector.messages set created_at = 0 where id = $1', [poisoned.id]);
-    expect(await system.ask('polls')).not.toContain('in the future');
+    const early = await system.ask('polls');
+    expect(early).not.toContain('in the future');
+    expect(early).toContain('warning: The service dates 1 message before 2000.');
+    expect(early).toContain(`Message ${poisoned.id} of connection c1 is dated 1970-01-01T00:00:00.000Z.`);
     system.clock.shift(MINUTE_MS);
     system.service.addMessage('c1', system.clock.now() + 60 * MINUTE_MS);
     await system.poll();
     expect(await system.ask('polls')).toMatch(
       /warning: The service's clock is 60 min ahead of ours, by the newest message\./,
     );
-    await system.database.query('update connector.messages set created_at = 0 where created_at > $1', [
-      system.clock.now(),
-    ]);
+    await system.database.query(
+      'update connector.messages set created_at = $1 where created_at > $1 or created_at = 0',
+      [system.clock.now()],
+    );
+    expect(await system.ask('polls')).not.toContain('warning');
   });
 
   it('whose connections have no licence, a short one, or wait for a scan', async () => {

@@ -58,7 +58,8 @@ export const polls: Check<AccountFacts> = {
         ],
       });
     }
-    return [await judgeProgress(facts, state, now), ...(await judgeDates(facts, now))];
+    const dates = [...(await judgeDates(facts, now)), ...(await judgeOldDates(facts))];
+    return [await judgeProgress(facts, state, now), ...dates];
   },
 };
 
@@ -122,6 +123,42 @@ async function judgeDates({ account, database }: AccountFacts, now: number): Pro
         ],
       },
     ),
+  ];
+}
+
+/** The network is younger: an older time is none, such as 1970, or seconds that were read as milliseconds. */
+const NO_TIME_BEFORE_MS = Date.UTC(2000, 0, 1);
+
+const DATED_BEFORE = `
+  select m.id, c.connection_id as "connectionId", m.created_at as "createdAt"
+    from connector.connections c
+   cross join (values ('incoming'), ('outgoing')) d(direction)
+   cross join lateral (
+     select * from connector.messages n
+      where n.connection_id = c.connection_id and n.direction = d.direction and n.created_at < $2::bigint
+      order by n.created_at desc limit ${MOST_AHEAD}) m
+   where c.account_id = $1 limit ${MOST_AHEAD}`;
+
+/** Messages whose time cannot be true. */
+async function judgeOldDates({ account, database }: AccountFacts): Promise<readonly Finding[]> {
+  const dated = await database.query<Pick<DatedAhead, 'id' | 'connectionId' | 'createdAt'>>(DATED_BEFORE, [
+    account.id,
+    NO_TIME_BEFORE_MS,
+  ]);
+  if (dated.length === 0) return [];
+  return [
+    warning(`The service dates ${count(dated.length, 'message')} before 2000.`, {
+      evidence: dated
+        .slice(0, 3)
+        .map(
+          ({ id, connectionId, createdAt }) =>
+            `Message ${id} of connection ${connectionId} is dated ${new Date(createdAt).toISOString()}.`,
+        ),
+      advice: [
+        'Nothing is lost: they lie behind the end of the list, where every other poll looks. In your lists they come last.',
+        'Tell the operators of the service their ids.',
+      ],
+    }),
   ];
 }
 
