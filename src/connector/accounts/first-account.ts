@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database, Queryable } from '../../runtime/database/database.ts';
+import { equalSecrets } from '../../runtime/sealing/equal-secrets.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
 import type { Audit } from '../audit.ts';
 import { createServiceClient } from '../service-client/service-client.ts';
@@ -150,6 +151,6 @@ export async function storeCredential(
   );
   return [
     ...(before?.baseUrl === baseUrl ? [] : ['SERVICE_BASE_URL']),
-    ...(before?.keyDigest === keyDigest ? [] : ['SERVICE_API_KEY']),
+    ...(equalSecrets(before?.keyDigest ?? '', keyDigest) ? [] : ['SERVICE_API_KEY']),
   ];
 }

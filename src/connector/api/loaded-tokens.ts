@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
+import { equalSecrets } from '../../runtime/sealing/equal-secrets.ts';
 import { type KeyRing, SealingError } from '../../runtime/sealing/key-ring.ts';
 import type { Audit } from '../audit.ts';
 import type { ApiToken } from './token-guard.ts';
@@ -87,10 +88,10 @@ async function openTokens(keyRing: KeyRing, sealed: string): Promise<LoadedToken
 
 /** What became of each name: `added`, `removed`, `replaced` (another token), or its name or rights now and before. */
 function compareTokens(before: readonly LoadedToken[], now: readonly LoadedToken[]): string[] {
-  const gone = before.filter(({ digest }) => !now.some((each) => each.digest === digest));
+  const gone = before.filter(({ digest }) => !now.some((each) => equalSecrets(each.digest, digest)));
   const changes: string[] = [];
   for (const token of now) {
-    const same = before.find(({ digest }) => digest === token.digest);
+    const same = before.find(({ digest }) => equalSecrets(digest, token.digest));
     if (same !== undefined) {
       if (describe(same) !== describe(token))
         changes.push(`changed ${describe(token)}, was ${describe(same)}`);
