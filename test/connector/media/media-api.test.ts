@@ -127,7 +127,7 @@ it('tells by the status that a file broke off before its first byte', async () =
 
 it.each([
   ['the message', 'connector.messages'],
-  ['the addresses of the services', 'base_url'],
+  ['the service of its account', 'id = $1 and base_url is not null'],
 ])('ends after 10 s when the database is silent about %s', async (_, word) => {
   const id = await receive(atService());
   const asked = mute.mute(word);
