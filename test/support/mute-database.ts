@@ -1,4 +1,4 @@
-import type { Database } from '../../src/runtime/database/database.ts';
+import { type Database, QueryDeadlineExceeded } from '../../src/runtime/database/database.ts';
 
 /** A database that answers no query whose text holds a word, while it is told to. */
 export function createMuteDatabase(database: Database): {
@@ -7,12 +7,15 @@ export function createMuteDatabase(database: Database): {
   mute(word: string): Promise<void>;
   /** Answers all again; what was asked meanwhile stays without an answer. */
   speak(): void;
+  /** What has no answer fails, as it does at its deadline. */
+  giveUp(): void;
 } {
+  const unanswered: ((error: Error) => void)[] = [];
   let muted: { readonly word: string; readonly heard: () => void } | null = null;
   const query: Database['query'] = (text, ...given) => {
     if (muted === null || !text.includes(muted.word)) return database.query(text, ...given);
     muted.heard();
-    return new Promise(() => undefined);
+    return new Promise((_, reject) => unanswered.push(reject));
   };
   return {
     database: new Proxy(database, {
@@ -29,6 +32,9 @@ export function createMuteDatabase(database: Database): {
     },
     speak() {
       muted = null;
+    },
+    giveUp() {
+      for (const reject of unanswered.splice(0)) reject(new QueryDeadlineExceeded(0, 'query', false));
     },
   };
 }

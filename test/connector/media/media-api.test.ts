@@ -22,7 +22,10 @@ beforeEach(() => {
   file = { status: 200, body: 'bytes', headers: { 'content-type': 'image/png' } };
   world.service.requests = [];
 });
-afterAll(() => world.close());
+afterAll(async () => {
+  mute.giveUp();
+  await world.close();
+});
 
 /** A message with this address of a file, as a webhook told it. */
 async function receive(mediaUrl: string | null, mediaType: string | null = 'image/png'): Promise<string> {

@@ -32,7 +32,10 @@ afterEach(() => {
   for (const reader of readers) reader.close();
   readers = [];
 });
-afterAll(() => world.close());
+afterAll(async () => {
+  mute.giveUp();
+  await world.close();
+});
 
 async function look(of = phone.id, at = running): Promise<EventReader<PairingEvent>> {
   const headers = { authorization: `Bearer ${TOKEN}` };
