@@ -96,7 +96,8 @@ export function reachedTop(coverage: Coverage): number | null {
 function boundCoverage(coverage: Coverage, { latest, overlapMs }: CoverageOptions): Coverage {
   // The overlap outweighs a clock that is set back by less.
   const bound = (time: number | null): number | null =>
-    time !== null && time > latest + overlapMs ? null : time;
+    // `NaN` compares as false, so it is void, too.
+    time !== null && time <= latest + overlapMs ? time : null;
   return {
     watermark: bound(coverage.watermark),
     gaps: coverage.gaps.map((gap) => ({ ...gap, floor: bound(gap.floor), nextTop: bound(gap.nextTop) })),
@@ -275,13 +276,17 @@ function budget(maxPages: number, gap: Gap): number {
 // Every item is looked at, since a page may hold items that are slightly out of order.
 function newest(items: readonly { createdAt: number }[], latest = Number.POSITIVE_INFINITY): number | null {
   return items.reduce<number | null>(
-    (found, { createdAt }) => (createdAt > latest ? found : later(found, createdAt)),
+    // A time that could not be read is no number, and says nothing.
+    (found, { createdAt }) => (createdAt <= latest ? later(found, createdAt) : found),
     null,
   );
 }
 
 function oldest(items: readonly { createdAt: number }[]): number | null {
-  return items.reduce<number | null>((found, item) => earlier(found, item.createdAt), null);
+  return items.reduce<number | null>(
+    (found, { createdAt }) => (Number.isNaN(createdAt) ? found : earlier(found, createdAt)),
+    null,
+  );
 }
 
 function later(a: number | null, b: number | null): number | null {

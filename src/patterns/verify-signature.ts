@@ -67,9 +67,11 @@ export type HeaderCheck =
 
 /**
  * Checks what can be checked without the body. Call it before you read one: whoever sends no headers that could be
- * right should not cost you a megabyte of memory. Never throws for what a sender can put into a request.
+ * right should not cost you a megabyte of memory. Never throws for what a sender can put into a request. Throws a
+ * `RangeError` when `now` is no number: no delivery would then be too old.
  */
 export function checkSignatureHeaders(request: SignatureHeaders): HeaderCheck {
+  if (!Number.isFinite(request.now)) throw new RangeError('`now` is not a time in epoch milliseconds');
   const timestamps = listValues(request.timestampHeader);
   const signatures = listValues(request.signatureHeader);
   const [timestamp] = timestamps;
@@ -86,12 +88,12 @@ export function checkSignatureHeaders(request: SignatureHeaders): HeaderCheck {
 
 /**
  * Says whether a request was signed, just now, with one of the secrets. Only a valid body may be parsed.
- * Never throws for what a sender can put into a request. Throws a `RangeError` when a secret is empty, which is how
- * a setting looks that is missing: anybody can sign with an empty secret.
+ * Never throws for what a sender can put into a request. Throws a `RangeError` when a secret is empty or missing,
+ * which is how a setting looks that is not there: anybody can sign with an empty secret.
  */
 export function verifySignature(request: SignedRequest): SignatureCheck {
   if (request.secrets.some(isEmpty))
-    throw new RangeError('a signing secret is empty: is its setting missing?');
+    throw new RangeError('a signing secret is empty or missing: is its setting there?');
   const headers = checkSignatureHeaders(request);
   if (!headers.valid) return headers;
   const { timestamp } = headers;
@@ -103,7 +105,8 @@ export function verifySignature(request: SignedRequest): SignatureCheck {
   return secret === -1 ? refuse('wrong_signature') : { valid: true, timestamp: Number(timestamp), secret };
 }
 
-function isEmpty(secret: SignedRequest['secrets'][number]): boolean {
+function isEmpty(secret: SignedRequest['secrets'][number] | undefined): boolean {
+  if (secret === undefined) return true;
   if (typeof secret === 'string') return secret === '';
   return 'byteLength' in secret ? secret.byteLength === 0 : secret.symmetricKeySize === 0;
 }

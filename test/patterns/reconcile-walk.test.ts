@@ -267,6 +267,22 @@ describe('a walk', () => {
     await expect(walk).rejects.toBeInstanceOf(StalledWalk);
   });
 
+  it('goes on though a time, or a stored watermark, is no number', async () => {
+    const items = ['m1', 'm2'].map((id) => ({ id, createdAt: id === 'm1' ? Number.NaN : 1_000_000 }));
+    const kept: string[] = [];
+    const result = await walkCoverage(
+      { watermark: Number.NaN, gaps: [] },
+      {
+        read: () => Promise.resolve({ page: { items, nextCursor: null, hasMore: false } }),
+        hasSeen,
+        commit: async (found: readonly Item[]) => kept.push(...found.map((item) => item.id)) >= 0,
+      },
+      { ...always, latest: 2_000_000, maxPages: 10 },
+    );
+    expect(kept).toEqual(['m1', 'm2']);
+    expect(result).toMatchObject({ outcome: 'closed', progress: { watermark: 1_000_000, gaps: [] } });
+  });
+
   it('does not take an empty page for one wholly below the floor', async () => {
     const items = [{ id: 'm1', createdAt: 1_000_000 }];
     const pages: Record<string, Page<Item>> = {

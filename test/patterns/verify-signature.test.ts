@@ -87,6 +87,17 @@ describe('verifySignature', () => {
     expect(() => verifySignature({ ...request, secrets: ['secret', empty] })).toThrow(RangeError);
   });
 
+  it('throws for a secret that is missing', () => {
+    const request = sign(Buffer.from('{}'), 'secret');
+    const secrets = [process.env['A_SECRET_THAT_NOBODY_SETS']] as string[];
+    expect(() => verifySignature({ ...request, secrets })).toThrow(RangeError);
+  });
+
+  it.each([Number.NaN, Number.POSITIVE_INFINITY, undefined])('throws when now is %s', (now) => {
+    const request = sign(Buffer.from('{}'), 'secret');
+    expect(() => verifySignature({ ...request, now: now as number })).toThrow(RangeError);
+  });
+
   it('takes null for a header that is absent, as fetch does', () => {
     const headers = new Headers({ 'x-service-signature': 'sha256=00' });
     const request = {
