@@ -25,7 +25,7 @@ export function startGrant({ database, consents }: StartGrantOptions): Operation
     if (returnUrl !== undefined && !consents.mayReturnTo(returnUrl)) {
       throw invalid(
         'returnUrl',
-        'must be https at a host that CONNECTOR_RETURN_HOSTS names, or at that of CONNECTOR_PUBLIC_URL.',
+        'must be https at a host that CONNECTOR_RETURN_HOSTS names, or at that of CONNECTOR_PUBLIC_URL',
       );
     }
     const account = accountId === null ? null : await readAccount(database, accountId);

@@ -11,7 +11,7 @@ export type SealingFailure = 'malformed' | 'unknown_key' | 'wrong_context' | 'ta
 const FAILURES: Record<SealingFailure, string> = {
   malformed: 'The sealed value is no sealed value, or was cut off.',
   unknown_key:
-    'The sealed value was made with a key that is not in the key ring. Put the old key back, after the first.',
+    'CONNECTOR_SEALING_KEYS: a stored secret was sealed with a key that is not in it. Put the old key back, after the first.',
   wrong_context: 'The sealed value belongs to another place than the one it was read from.',
   tampered: 'The sealed value was altered after it was made.',
 };
