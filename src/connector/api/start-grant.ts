@@ -30,9 +30,11 @@ export function startGrant({ database, consents }: StartGrantOptions): Operation
     }
     const account = accountId === null ? null : await readAccount(database, accountId);
     if (accountId !== null && account?.kind !== 'oauth') throw notFound('OAuth account');
-    const { authorizationUrl, expiresAt } = await consents.begin(body).catch((error: unknown) => {
-      throw describeServiceFailure(error);
-    });
+    const { authorizationUrl, expiresAt } = await consents
+      .begin({ ...body, label: body.label ?? account?.label ?? undefined })
+      .catch((error: unknown) => {
+        throw describeServiceFailure(error);
+      });
     return { authorizationUrl, expiresAt: toIso(expiresAt), accountId };
   };
 }

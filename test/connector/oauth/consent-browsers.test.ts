@@ -90,6 +90,14 @@ describe('the start address of a consent', () => {
     expect([again.status, again.headers.get('location')]).toEqual([303, sent.headers.get('location')]);
   });
 
+  it('names the account that is renewed, also when no name is given again', async () => {
+    grants.world.service.addConnection('renewed-1');
+    const accountId = await grants.connect({ label: 'Florist' });
+    const { authorizationUrl } = await start({ accountId });
+    const page = await openBrowser().visit(authorizationUrl);
+    expect(page.text).toContain('the account <strong><bdi>Florist</bdi></strong>');
+  });
+
   it('is stored as a hash alone, as are cookie and state', async () => {
     const { startUrl, authorizationUrl } = await begin();
     const [flow] = await grants.world.database.query(

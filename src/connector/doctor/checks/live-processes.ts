@@ -18,7 +18,9 @@ export const liveProcesses: Check<StoreFacts> = {
     );
     const { alive, last } = row ?? { alive: 0, last: null };
     if (alive > 0) {
-      return ok(`${count(alive, 'process gives', 'processes give')} signs of life.`);
+      return ok(
+        `${count(alive, 'process that polls and sends gives', 'processes that poll and send give')} signs of life.`,
+      );
     }
     return problem('No process polls or sends.', {
       evidence: [`The last sign of life was ${ago(last, now)}.`],
