@@ -3,6 +3,7 @@ import type { ChangeHandlers } from '../connector/handover/handlers.ts';
 import { appSubscriptionId, callbackUrl, type OauthApp } from '../connector/oauth/oauth-app.ts';
 import type { SandboxInfo } from '../contract/sandbox/info.ts';
 import type { Clock } from '../runtime/clock/clock.ts';
+import { ConfigurationError } from '../runtime/config/configuration-error.ts';
 import { openDatabase } from '../runtime/database/database.ts';
 import type { Logger } from '../runtime/logger/logger.ts';
 import type { LocalSecrets } from './local-secrets.ts';
@@ -140,7 +141,7 @@ export async function startLoop(options: LoopOptions): Promise<Loop> {
     connector = await start(options.ports.connector);
   } catch (error) {
     await service.close();
-    throw error;
+    throw explainOtherService(error, options);
   }
   return {
     info: () => service.sandbox.info(),
@@ -151,6 +152,17 @@ export async function startLoop(options: LoopOptions): Promise<Loop> {
     },
     close,
   };
+}
+
+/** The key is the loop's own: if it fits no stored number, the service was reset while no connector was attached. */
+function explainOtherService(error: unknown, { ownData = 'databases of its own.' }: LoopOptions): unknown {
+  const isKey = error instanceof ConfigurationError && error.problems[0]?.setting === 'SERVICE_API_KEY';
+  if (!isKey) return error;
+  const problem =
+    'holds the messages of a service that was reset while its connector did not run, so they fit no number any more. ' +
+    'Remove it to begin anew: the folder, or with DATABASE_URL the schema connector. ' +
+    `Or leave it, and give the loop other data: ${ownData}`;
+  return new ConfigurationError([{ setting: '--data-dir', problem }]);
 }
 
 function portOf(connector: RunningConnector): number {

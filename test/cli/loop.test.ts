@@ -5,6 +5,7 @@ import { createServer } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Loop, startLoop } from '../../src/commands/loop.ts';
 import { portsFrom } from '../../src/commands/ports.ts';
+import { runService } from '../../src/commands/run-service.ts';
 import { sandboxEvent } from '../../src/contract/sandbox/calls.ts';
 import { Browser } from '../support/browser.ts';
 import { asAdmin, createTestDatabase } from '../support/database.ts';
@@ -298,6 +299,23 @@ describe('the OAuth app of the loop', () => {
 });
 
 describe('a loop that cannot start', () => {
+  it('says what to do where the service was reset while its connector did not run', async () => {
+    const database = await createTestDatabase({ connector: true, platform: true });
+    const options = loopOptions(database);
+    const loop = await startLoop(options);
+    await createLoopClient(loop.info()).sync();
+    await loop.close();
+    const service = await runService({ ...options, databaseUrl: database.url });
+    await service.sandbox.reset();
+    await service.close();
+    const again = startLoop({ ...options, ownData: 'npm start -- --data-dir .data-2' });
+    await expect(again).rejects.toMatchObject({
+      name: 'ConfigurationError',
+      message: expect.stringMatching(/--data-dir: holds the messages of a service that was reset.*\.data-2/s),
+    });
+    await database.drop();
+  });
+
   it('closes what it has opened, so that the next start finds the way free', async () => {
     const database = await createTestDatabase({ connector: true, platform: true });
     const holder = createServer().listen(0, '127.0.0.1');
