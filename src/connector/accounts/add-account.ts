@@ -25,11 +25,11 @@ export class AccountExists extends Error {
 }
 
 /**
- * What tells two API keys apart without keeping either. A key is long and random, so its plain hash gives
- * nothing away; the service keeps no more of it.
+ * What tells two secrets apart, keys of the service or tokens of the API, without keeping either. They are long and
+ * random, so a plain hash gives nothing away.
  */
-export function digestOf(apiKey: string): string {
-  return createHash('sha256').update(apiKey, 'utf8').digest('base64url');
+export function digestOf(secret: string): string {
+  return createHash('sha256').update(secret, 'utf8').digest('base64url');
 }
 
 /** The account that has this key; null when none has. */
