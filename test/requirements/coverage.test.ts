@@ -1,7 +1,9 @@
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { ROOT } from '../architecture/source-files.ts';
 import { REQUIREMENTS } from '../requirements.ts';
 import { readCitations, readFileCitations } from '../support/citations.ts';
-import { findUnproven } from './run-report.ts';
+import { readProofs } from './run-report.ts';
 
 const { citations, strays } = readCitations();
 const running = new Set(citations.filter(({ runs }) => runs).map(({ id }) => id));
@@ -83,17 +85,26 @@ describe('citations', () => {
 
 describe('the report of a run', () => {
   const report = (status: string, proves?: readonly string[]) => ({
-    testResults: [{ assertionResults: [{ status, meta: proves === undefined ? {} : { proves } }] }],
+    testResults: [
+      {
+        name: join(ROOT, 'test/x.test.ts'),
+        assertionResults: [
+          { status, fullName: 'a page is short', meta: proves === undefined ? {} : { proves } },
+        ],
+      },
+    ],
   });
-  const all = REQUIREMENTS.filter(({ kind }) => kind === 'proven').map(({ id }) => id);
 
-  it('proves what tests cite that passed', () => {
-    expect(findUnproven(report('passed', all))).toEqual([]);
-    expect(findUnproven(report('passed', all.slice(1)))).toEqual(all.slice(0, 1));
+  it('proves the rules that a test cites that passed', () => {
+    const proof = { file: 'test/x.test.ts', name: 'a page is short' };
+    expect([...readProofs(report('passed', ['limits.page', 'limits.text']))]).toEqual([
+      ['limits.page', [{ id: 'limits.page', ...proof }]],
+      ['limits.text', [{ id: 'limits.text', ...proof }]],
+    ]);
   });
 
   it.each(['failed', 'skipped', 'pending', 'todo'])('proves nothing by a test that was %s', (status) => {
-    expect(findUnproven(report(status, all))).toEqual(all);
-    expect(findUnproven(report('passed'))).toEqual(all);
+    expect([...readProofs(report(status, ['limits.page']))]).toEqual([]);
+    expect([...readProofs(report('passed'))]).toEqual([]);
   });
 });

@@ -1,13 +1,16 @@
+import { relative } from 'node:path';
 import { z } from 'zod';
-import { REQUIREMENTS } from '../requirements.ts';
+import { ROOT } from '../architecture/source-files.ts';
 
 /** What is needed of the JSON report of a test run. */
 const runReport = z.object({
   testResults: z.array(
     z.object({
+      name: z.string(),
       assertionResults: z.array(
         z.object({
           status: z.string(),
+          fullName: z.string(),
           meta: z.object({ proves: z.array(z.string()).optional() }).optional(),
         }),
       ),
@@ -15,12 +18,23 @@ const runReport = z.object({
   ),
 });
 
-/** Sentences that count as proven and that no test of this run proved by passing, in their order. */
-export function findUnproven(report: unknown): readonly string[] {
-  const passed = runReport
+/** A test that passed and cites a rule. */
+export interface Proof {
+  /** Path from the root of the project. */
+  readonly file: string;
+  readonly name: string;
+}
+
+/** The tests of a run that passed, by the id of each rule that they cite. */
+export function readProofs(report: unknown): ReadonlyMap<string, readonly Proof[]> {
+  const proofs = runReport
     .parse(report)
-    .testResults.flatMap(({ assertionResults }) => assertionResults)
-    .filter(({ status }) => status === 'passed');
-  const proven = new Set(passed.flatMap(({ meta }) => meta?.proves ?? []));
-  return REQUIREMENTS.filter(({ id, kind }) => kind === 'proven' && !proven.has(id)).map(({ id }) => id);
+    .testResults.flatMap(({ name: path, assertionResults }) =>
+      assertionResults
+        .filter(({ status }) => status === 'passed')
+        .flatMap(({ fullName: name, meta }) =>
+          (meta?.proves ?? []).map((id) => ({ id, file: relative(ROOT, path), name })),
+        ),
+    );
+  return Map.groupBy(proofs, ({ id }) => id);
 }
