@@ -264,7 +264,7 @@ describe('alert rules and dashboard', () => {
       }[];
     };
     const rows = dashboard.panels.filter(({ type }) => type === 'row').map(({ title }) => title);
-    expect(rows).toEqual(['Lane health', 'Receiver', 'Polls', 'Sends', 'Hand-over', 'Accounts', 'Processes']);
+    expect(rows).toEqual(['Overview', 'Receiver', 'Polls', 'Sends', 'Dispatch', 'Accounts', 'Processes']);
     expect(new Set(dashboard.panels.map(({ id }) => id)).size).toBe(dashboard.panels.length);
     const targets = dashboard.panels.flatMap((panel) => panel.targets ?? []);
     expect(targets.length).toBeGreaterThan(40);
