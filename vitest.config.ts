@@ -1,12 +1,26 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 import { LongFirst } from './test/support/long-first.ts';
+import { PROJECTS } from './test/support/projects.ts';
+
+const { unit, process: processes, campaign } = PROJECTS;
 
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
-    // Loading the same modules for each of hundreds of files costs more than running them. So files share
-    // processes: what a test changes in its process (variables, mocks, listeners), it puts back.
+    projects: [
+      { test: { name: 'unit', include: [...unit] } },
+      {
+        test: {
+          name: 'service',
+          include: ['test/**/*.test.ts'],
+          exclude: [...unit, ...processes, ...campaign],
+        },
+      },
+      { test: { name: 'process', include: [...processes] } },
+      { test: { name: 'campaign', include: [...campaign] } },
+    ],
+    // Loading the same modules for each of hundreds of files costs more than running them. So files of a project
+    // share processes: what a test changes in its process (variables, mocks, listeners), it puts back.
     isolate: false,
     globalSetup: ['test/support/global-setup.ts'],
     sequence: { sequencer: LongFirst },

@@ -1,8 +1,9 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { ROOT } from '../support/root.ts';
 import { FOLDERS, findCycle, findImports, type Import, judgeImport, PACKAGE_INDEX } from './import-rules.ts';
-import { ROOT, readSources } from './source-files.ts';
+import { readSources } from './source-files.ts';
 import { takeApart } from './source-parts.ts';
 
 const files = readSources('src');

@@ -1,10 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { ROOT } from '../support/root.ts';
 import { takeApart } from './source-parts.ts';
-
-/** The root of the repository. */
-export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
 /** A file and what it holds. */
 export interface SourceFile {

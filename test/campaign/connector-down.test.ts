@@ -5,10 +5,10 @@ import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { createLogger } from '../../src/runtime/logger/logger.ts';
 import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
 import { checkFeed, checkFinalStates, checkFollowed } from '../support/check-invariants.ts';
-import { findFreePort } from '../support/connector-process.ts';
 import { startCrashingConnector } from '../support/crashing-connector.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { exchangeMessages, readTellingConnections } from '../support/exchange-messages.ts';
+import { findFreePort } from '../support/find-free-port.ts';
 import { followFeed, readFeed } from '../support/follow-feed.ts';
 import { type Caller, createCaller, readAllEntries, readAllMessages } from '../support/read-lists.ts';
 

@@ -1,8 +1,9 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
-import { type ConnectorProcess, findFreePort, prepareConnector } from '../support/connector-process.ts';
+import { type ConnectorProcess, prepareConnector } from '../support/connector-process.ts';
 import { createTestDatabase } from '../support/database.ts';
+import { findFreePort } from '../support/find-free-port.ts';
 import { planLoad } from '../support/load-plan.ts';
 import { createLoadSender } from '../support/load-sender.ts';
 import { readStoredState } from '../support/read-connector.ts';

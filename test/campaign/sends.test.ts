@@ -8,7 +8,7 @@ import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
 import { checkFeed } from '../support/check-invariants.ts';
 import { type ConnectorLives, startConnectorLives } from '../support/connector-lives.ts';
-import { findFreePort } from '../support/connector-process.ts';
+import { findFreePort } from '../support/find-free-port.ts';
 import { readFeed } from '../support/follow-feed.ts';
 import { untilSent, withSql } from '../support/read-connector.ts';
 import { createCaller, readAllOutbound } from '../support/read-lists.ts';

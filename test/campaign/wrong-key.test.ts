@@ -3,13 +3,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
-import { findFreePort, prepareConnector } from '../support/connector-process.ts';
+import { prepareConnector } from '../support/connector-process.ts';
 import { startCrmSender } from '../support/crm-sender.ts';
 import { createTestDatabase } from '../support/database.ts';
+import { findFreePort } from '../support/find-free-port.ts';
 import { untilSent } from '../support/read-connector.ts';
 import { createCaller, readAllEntries, readAllOutbound } from '../support/read-lists.ts';
+import { ROOT } from '../support/root.ts';
 import { startTestService } from '../support/service.ts';
-import { ROOT, spawnCommand } from '../support/spawn-command.ts';
+import { spawnCommand } from '../support/spawn-command.ts';
 
 const SLOW_MS = 120_000;
 const HOUR_MS = 3_600_000;

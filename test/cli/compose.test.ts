@@ -7,13 +7,14 @@ import { allSettings } from '../../src/commands/settings.ts';
 import { findEntry } from '../../src/runtime/addresses/address-ranges.ts';
 import { variablesOf } from '../../src/runtime/config/read-settings.ts';
 import { environmentOf, readComposeFile, readComposeService } from '../support/compose-file.ts';
-import { findFreePort } from '../support/connector-process.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { findFreePort } from '../support/find-free-port.ts';
 import { callJson, createLoopClient } from '../support/loop-client.ts';
 import { readBlocks, readProjectFile } from '../support/markdown.ts';
 import { REDIS_MISSING, startTestRedis, type TestRedis } from '../support/redis.ts';
+import { ROOT } from '../support/root.ts';
 import { startTestService, type TestService } from '../support/service.ts';
-import { ROOT, type SpawnedCommand, spawnCommand } from '../support/spawn-command.ts';
+import { type SpawnedCommand, spawnCommand } from '../support/spawn-command.ts';
 
 const SLOW_MS = 120_000;
 const CONNECTORS = ['web-1', 'web-2', 'worker-1', 'worker-2'];

@@ -11,7 +11,8 @@ import { ExaminedSystem } from '../connector/doctor/examined-system.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { loopOptions } from '../support/loop.ts';
 import { callJson, createLoopClient } from '../support/loop-client.ts';
-import { ROOT, spawnCommand } from '../support/spawn-command.ts';
+import { ROOT } from '../support/root.ts';
+import { spawnCommand } from '../support/spawn-command.ts';
 
 const COMMAND = join(ROOT, 'src/cli/doctor.ts');
 const SLOW_MS = 60_000;

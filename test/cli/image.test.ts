@@ -8,7 +8,8 @@ import { takeApart } from '../architecture/source-parts.ts';
 import { readComposeService } from '../support/compose-file.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { readProjectFile } from '../support/markdown.ts';
-import { ROOT, type SpawnedCommand, spawnCommand } from '../support/spawn-command.ts';
+import { ROOT } from '../support/root.ts';
+import { type SpawnedCommand, spawnCommand } from '../support/spawn-command.ts';
 
 const INSTALL_MS = 240_000;
 const SLOW_MS = 120_000;

@@ -12,8 +12,8 @@ import { createKeyRing, generateSealingKey } from '../../src/runtime/sealing/key
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { callJson, createLoopClient, type LoopClient } from '../support/loop-client.ts';
 import { silentLogger } from '../support/platform.ts';
+import { ROOT } from '../support/root.ts';
 import { startTestService, type TestService } from '../support/service.ts';
-import { ROOT } from '../support/spawn-command.ts';
 
 const TOKEN = 'token-of-a-test-0123456789';
 const AT = Date.UTC(2026, 0, 15, 9);

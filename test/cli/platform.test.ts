@@ -6,7 +6,8 @@ import { sandboxInfo } from '../../src/contract/sandbox/info.ts';
 import { makeDataFolder } from '../support/data-folder.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { callJson, createLoopClient } from '../support/loop-client.ts';
-import { findPortBase, ROOT, spawnCli, spawnCommand } from '../support/spawn-command.ts';
+import { ROOT } from '../support/root.ts';
+import { findPortBase, spawnCli, spawnCommand } from '../support/spawn-command.ts';
 
 it('npm run platform serves the service and its sandbox, and attaches no connector', async () => {
   const database = await createTestDatabase();

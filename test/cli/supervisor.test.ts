@@ -7,12 +7,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readProcesses } from '../../src/commands/supervise-connector.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
-import { findFreePort } from '../support/connector-process.ts';
 import { type DataFolder, makeDataFolder } from '../support/data-folder.ts';
 import { createTestDatabase } from '../support/database.ts';
+import { findFreePort } from '../support/find-free-port.ts';
 import { planLoad } from '../support/load-plan.ts';
 import { createLoadSender, type LoadSender } from '../support/load-sender.ts';
-import { ROOT, type SpawnedCommand, spawnCommand } from '../support/spawn-command.ts';
+import { ROOT } from '../support/root.ts';
+import { type SpawnedCommand, spawnCommand } from '../support/spawn-command.ts';
 
 const SLOW_MS = 180_000;
 const SECRET = 'whsec_of_a_supervisor';

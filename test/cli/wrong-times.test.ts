@@ -14,8 +14,9 @@ import { createTestDatabase } from '../support/database.ts';
 import { listen } from '../support/listen.ts';
 import { callJson, createLoopClient } from '../support/loop-client.ts';
 import { silentLogger } from '../support/platform.ts';
+import { ROOT } from '../support/root.ts';
 import { createShiftedClock } from '../support/shifted-clock.ts';
-import { ROOT, spawnCommand } from '../support/spawn-command.ts';
+import { spawnCommand } from '../support/spawn-command.ts';
 
 const HOUR = 3_600_000;
 const SLOW_MS = 120_000;

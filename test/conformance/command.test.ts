@@ -7,7 +7,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { UsageError } from '../../src/commands/command-line.ts';
 import { readConformanceOptions } from '../../src/commands/conformance-options.ts';
 import type { Report } from '../../src/conformance/report/report.ts';
-import { ROOT, spawnCommand } from '../support/spawn-command.ts';
+import { ROOT } from '../support/root.ts';
+import { spawnCommand } from '../support/spawn-command.ts';
 import { closeServer } from './graded-service.ts';
 
 const KEY = 'a-key-that-no-report-shows';

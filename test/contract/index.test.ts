@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { readProjectFile } from '../support/markdown.ts';
-import { ROOT } from '../support/spawn-command.ts';
+import { ROOT } from '../support/root.ts';
 
 /** Parts that the exported ones are made of. */
 const INTERNAL = [

@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { SERVICE_COMMAND } from '../../src/commands/conformance-options.ts';
 import { selectChecks } from '../../src/conformance/service/run-service-suite.ts';
 import { readBlocks, readProjectFile } from '../support/markdown.ts';
-import { ROOT, spawnCommand } from '../support/spawn-command.ts';
+import { ROOT } from '../support/root.ts';
+import { spawnCommand } from '../support/spawn-command.ts';
 
 const PAGE = readProjectFile('docs/conformance.md');
 

@@ -15,7 +15,8 @@ import { readComposeFile } from '../support/compose-file.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { HAPROXY_MISSING } from '../support/haproxy.ts';
 import { readBlocks, readProjectFile } from '../support/markdown.ts';
-import { ROOT, type SpawnedCommand, spawnCommand } from '../support/spawn-command.ts';
+import { ROOT } from '../support/root.ts';
+import { type SpawnedCommand, spawnCommand } from '../support/spawn-command.ts';
 
 const SLOW_MS = 180_000;
 const PAGE = readProjectFile('docs/deploy.md');

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { listMarkdown, readBlocks, readProjectFile, readProse } from '../support/markdown.ts';
-import { ROOT } from '../support/spawn-command.ts';
+import { ROOT } from '../support/root.ts';
 
 /** Targets of links and pictures. */
 function findTargets(markdown: string): readonly string[] {

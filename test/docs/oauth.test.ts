@@ -2,7 +2,8 @@ import { expect, it } from 'vitest';
 import { portsFrom } from '../../src/commands/ports.ts';
 import { startTestLoop } from '../support/loop.ts';
 import { readBlocks, readProjectFile } from '../support/markdown.ts';
-import { findPortBase, ROOT, spawnCommand } from '../support/spawn-command.ts';
+import { ROOT } from '../support/root.ts';
+import { findPortBase, spawnCommand } from '../support/spawn-command.ts';
 
 const BLOCKS = readBlocks(readProjectFile('docs/oauth.md'))
   .filter(({ language }) => language === 'sh')

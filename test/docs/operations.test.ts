@@ -9,7 +9,8 @@ import { ScriptedService } from '../connector/support/scripted-service.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { readBlocks, readProjectFile } from '../support/markdown.ts';
 import { silentLogger } from '../support/platform.ts';
-import { ROOT, spawnCommand } from '../support/spawn-command.ts';
+import { ROOT } from '../support/root.ts';
+import { spawnCommand } from '../support/spawn-command.ts';
 
 const PAGE = readProjectFile('docs/operations.md');
 const BLOCKS = readBlocks(PAGE);

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readBlocks, readProjectFile } from '../support/markdown.ts';
-import { type Ended, ROOT, spawnCommand } from '../support/spawn-command.ts';
+import { ROOT } from '../support/root.ts';
+import { type Ended, spawnCommand } from '../support/spawn-command.ts';
 
 const PATTERNS = readdirSync(join(ROOT, 'src/patterns')).map((file) => file.replace(/\.ts$/, ''));
 const PAGE = readProjectFile('docs/patterns.md');

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestSandbox, type TestSandbox } from '../sandbox/fixture.ts';
 import { readBlocks, readProjectFile } from '../support/markdown.ts';
-import { ROOT, spawnCommand } from '../support/spawn-command.ts';
+import { ROOT } from '../support/root.ts';
+import { spawnCommand } from '../support/spawn-command.ts';
 
 const BLOCKS = readBlocks(readProjectFile('docs/tools.md'));
 

@@ -4,7 +4,8 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { oldestNode, refuseOldNode } from '../../src/runtime/node-version/node-version.mjs';
 import { readProjectFile } from '../support/markdown.ts';
-import { ROOT, spawnCommand } from '../support/spawn-command.ts';
+import { ROOT } from '../support/root.ts';
+import { spawnCommand } from '../support/spawn-command.ts';
 
 const versions = z.record(z.string(), z.string());
 const manifest = z.object({

@@ -10,7 +10,8 @@ import { signHeaders } from '../connector/support/event-fixtures.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { readBlocks, readProjectFile } from '../support/markdown.ts';
 import { OLD_NODE_REFUSED, OLD_NODES } from '../support/old-node.ts';
-import { type Ended, ROOT, spawnCommand } from '../support/spawn-command.ts';
+import { ROOT } from '../support/root.ts';
+import { type Ended, spawnCommand } from '../support/spawn-command.ts';
 
 const INSTALL_MS = 240_000;
 const SLOW_MS = 120_000;

@@ -3,7 +3,7 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { classifyFailure, readRetryAfter } from '../../src/patterns/send-policy.ts';
-import { findFreePort } from '../support/connector-process.ts';
+import { findFreePort } from '../support/find-free-port.ts';
 import { TEST_CERTIFICATE } from '../support/tls-certificate.ts';
 
 const now = Date.UTC(2026, 0, 15, 12);

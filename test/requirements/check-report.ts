@@ -3,17 +3,14 @@ import { parseArgs } from 'node:util';
 import { REQUIREMENTS } from '../requirements.ts';
 import { readProofs } from './run-report.ts';
 
-// After a whole run with the JSON reporter: which rules did it really prove?
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: { table: { type: 'boolean', default: false } },
-});
-const [path = '.data/test-report.json'] = positionals;
-if (!existsSync(path)) {
-  process.stderr.write(`There is no test report at ${path}. Run "CI=true npm test" first.\n`);
+// After runs with the JSON reporter, of the tests and of the campaigns: which rules did they really prove?
+const { values } = parseArgs({ options: { table: { type: 'boolean', default: false } } });
+const reports = ['.data/test-report.json', '.data/campaign-report.json'].filter((path) => existsSync(path));
+if (reports.length === 0) {
+  process.stderr.write('There is no test report in .data. Run "CI=true npm test" first.\n');
   process.exit(2);
 }
-const proofs = readProofs(JSON.parse(readFileSync(path, 'utf8')));
+const proofs = readProofs(reports.map((path) => JSON.parse(readFileSync(path, 'utf8'))));
 const toProve = REQUIREMENTS.filter(({ kind }) => kind === 'proven');
 const unproven = toProve.filter(({ id }) => !proofs.has(id));
 if (values.table) {

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { ROOT } from '../architecture/source-files.ts';
 import { REQUIREMENTS } from '../requirements.ts';
 import { readCitations, readFileCitations } from '../support/citations.ts';
+import { ROOT } from '../support/root.ts';
 import { readProofs } from './run-report.ts';
 
 const { citations, strays } = readCitations();
@@ -83,7 +83,7 @@ describe('citations', () => {
   });
 });
 
-describe('the report of a run', () => {
+describe('the reports of runs', () => {
   const report = (status: string, proves?: readonly string[]) => ({
     testResults: [
       {
@@ -95,16 +95,21 @@ describe('the report of a run', () => {
     ],
   });
 
-  it('proves the rules that a test cites that passed', () => {
+  it('prove the rules that a test cites that passed', () => {
     const proof = { file: 'test/x.test.ts', name: 'a page is short' };
-    expect([...readProofs(report('passed', ['limits.page', 'limits.text']))]).toEqual([
+    expect([...readProofs([report('passed', ['limits.page', 'limits.text'])])]).toEqual([
       ['limits.page', [{ id: 'limits.page', ...proof }]],
       ['limits.text', [{ id: 'limits.text', ...proof }]],
     ]);
   });
 
-  it.each(['failed', 'skipped', 'pending', 'todo'])('proves nothing by a test that was %s', (status) => {
-    expect([...readProofs(report(status, ['limits.page']))]).toEqual([]);
-    expect([...readProofs(report('passed'))]).toEqual([]);
+  it('prove together what each proves', () => {
+    const reports = [report('passed', ['limits.page']), report('passed', ['limits.text'])];
+    expect([...readProofs(reports).keys()]).toEqual(['limits.page', 'limits.text']);
+  });
+
+  it.each(['failed', 'skipped', 'pending', 'todo'])('prove nothing by a test that was %s', (status) => {
+    expect([...readProofs([report(status, ['limits.page'])])]).toEqual([]);
+    expect([...readProofs([report('passed')])]).toEqual([]);
   });
 });

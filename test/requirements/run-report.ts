@@ -1,6 +1,6 @@
 import { relative } from 'node:path';
 import { z } from 'zod';
-import { ROOT } from '../architecture/source-files.ts';
+import { ROOT } from '../support/root.ts';
 
 /** What is needed of the JSON report of a test run. */
 const runReport = z.object({
@@ -25,11 +25,11 @@ export interface Proof {
   readonly name: string;
 }
 
-/** The tests of a run that passed, by the id of each rule that they cite. */
-export function readProofs(report: unknown): ReadonlyMap<string, readonly Proof[]> {
-  const proofs = runReport
-    .parse(report)
-    .testResults.flatMap(({ name: path, assertionResults }) =>
+/** The tests of all these runs that passed, by the id of each rule that they cite. */
+export function readProofs(reports: readonly unknown[]): ReadonlyMap<string, readonly Proof[]> {
+  const proofs = reports
+    .flatMap((report) => runReport.parse(report).testResults)
+    .flatMap(({ name: path, assertionResults }) =>
       assertionResults
         .filter(({ status }) => status === 'passed')
         .flatMap(({ fullName: name, meta }) =>

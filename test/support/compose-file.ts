@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { ROOT } from './spawn-command.ts';
+import { ROOT } from './root.ts';
 
 /** The parts of the Compose specification that the file uses. A key that is not among them is refused. */
 const environment = z.record(z.string(), z.string().nullable());

@@ -1,9 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
-import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { COMPILED_CODE } from './compiled-code.ts';
+import { ROOT } from './root.ts';
 
 export interface ConnectorProcessOptions {
   readonly databaseUrl: string;
@@ -32,7 +31,6 @@ export interface ConnectorProcess {
   kill(signal: NodeJS.Signals): Promise<number | NodeJS.Signals>;
 }
 
-const ROOT = join(import.meta.dirname, '../..');
 const KEPT_ERRORS = 20_000;
 
 /** Starts a process that waits for `go` with everything loaded. */
@@ -85,16 +83,4 @@ export function prepareConnector(options: ConnectorProcessOptions): ConnectorPro
       return await ended;
     },
   };
-}
-
-/** A port of the loopback address that was free a moment ago. */
-export async function findFreePort(): Promise<number> {
-  const server = createServer();
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('no port was given');
-  return address.port;
 }

@@ -2,9 +2,9 @@ import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import {
   type ConnectorProcess,
   type ConnectorProcessOptions,
-  findFreePort,
   prepareConnector,
 } from './connector-process.ts';
+import { findFreePort } from './find-free-port.ts';
 
 /** How many lives ended where. */
 export interface CrashReport {

@@ -17,13 +17,15 @@ declare module 'vitest' {
 
 /**
  * Gives the run a folder of its own for temporary files, and the Postgres of `TEST_DATABASE_URL`, the distribution's
- * with its default settings (`TEST_POSTGRES=installed`), or an embedded one that is fast and forgets.
+ * with its default settings (`TEST_POSTGRES=installed`), or an embedded one that is fast and forgets. The project
+ * `unit` by itself has none.
  */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   await sweepAbandonedServers();
   const folder = await makeRunFolder();
   const given = process.env['TEST_DATABASE_URL'];
-  const server = given === undefined || given === '' ? await startDatabase(folder) : undefined;
+  const isNeeded = project.vitest.projects.some(({ name }) => name !== 'unit');
+  const server = isNeeded && (given === undefined || given === '') ? await startDatabase(folder) : undefined;
   project.provide('databaseUrl', server?.url ?? given ?? '');
   return async () => {
     if (server !== undefined) {

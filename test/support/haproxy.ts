@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
-import { findFreePort } from './connector-process.ts';
+import { findFreePort } from './find-free-port.ts';
 import { readProjectFile } from './markdown.ts';
 
 /** Why the tests with a proxy cannot run here, or undefined when they can. */

@@ -1,6 +1,6 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ROOT } from './spawn-command.ts';
+import { ROOT } from './root.ts';
 
 /** A fenced block. */
 export interface CodeBlock {

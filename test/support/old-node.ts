@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { refuseOldNode } from '../../src/runtime/node-version/node-version.mjs';
-import { ROOT } from './spawn-command.ts';
+import { ROOT } from './root.ts';
 
 /** A Node that is too old for this package, and the variables that it is started with. */
 export interface OldNode {

@@ -1,10 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
+import { findFreePort } from './find-free-port.ts';
 
 /** The pooler's program, where it is installed. */
 export const PGBOUNCER: string | undefined = [
@@ -77,13 +78,4 @@ async function untilListening(port: number, child: ChildProcess): Promise<void> 
     await systemClock.sleep(10);
   }
   throw new Error(`pgbouncer ended with ${child.exitCode}`);
-}
-
-function findFreePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
-    });
-  });
 }

@@ -10,10 +10,10 @@ import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
 import {
   type ConnectorProcess,
   type ConnectorProcessOptions,
-  findFreePort,
   prepareConnector,
 } from './connector-process.ts';
 import { createTestDatabase } from './database.ts';
+import { findFreePort } from './find-free-port.ts';
 import { withSql } from './read-connector.ts';
 import { type Caller, createCaller } from './read-lists.ts';
 import { startTestService } from './service.ts';

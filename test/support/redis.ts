@@ -1,11 +1,10 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import type { AddressInfo } from 'node:net';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { findFreePort } from './find-free-port.ts';
 
 /** A Redis of one test file's own. */
 export interface TestRedis {
@@ -22,18 +21,9 @@ export const REDIS_MISSING =
     ? undefined
     : 'there is no redis-server on this machine';
 
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const { port } = probe.address() as AddressInfo;
-  probe.close();
-  await once(probe, 'close');
-  return port;
-}
-
 /** Starts `redis-server` on a free port, or on `port`, with `settings` as on its command line. Keeps nothing. */
 export async function startTestRedis(settings: readonly string[] = [], port?: number): Promise<TestRedis> {
-  const used = port ?? (await freePort());
+  const used = port ?? (await findFreePort());
   const folder = mkdtempSync(join(tmpdir(), 'test-redis-'));
   const fixed = [
     '--port',

@@ -4,9 +4,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-
-/** The repository. */
-export const ROOT = join(import.meta.dirname, '../..');
+import { ROOT } from './root.ts';
 
 export interface SpawnOptions {
   /** All the variables it gets besides PATH and HOME. */

@@ -3,7 +3,8 @@ import { expect, it } from 'vitest';
 import { COMMANDS } from '../../../src/commands/commands.ts';
 import { oldestNode, refuseOldNode } from '../../../src/runtime/node-version/node-version.mjs';
 import { OLD_NODE_REFUSED, OLD_NODES } from '../../support/old-node.ts';
-import { ROOT, spawnCommand } from '../../support/spawn-command.ts';
+import { ROOT } from '../../support/root.ts';
+import { spawnCommand } from '../../support/spawn-command.ts';
 
 it.each([
   ['22.19.0', true],

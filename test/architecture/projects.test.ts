@@ -1,0 +1,69 @@
+import { matchesGlob } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { PROJECTS } from '../support/projects.ts';
+import { findImports } from './import-rules.ts';
+import { readSources } from './source-files.ts';
+
+const sources = readSources('test');
+const imports = Map.groupBy(sources.flatMap(findImports), ({ from }) => from);
+const files = sources.map(({ path }) => path).filter((path) => path.endsWith('.test.ts'));
+
+function filesOf(project: keyof typeof PROJECTS): string[] {
+  return files.filter((path) => PROJECTS[project].some((glob) => matchesGlob(path, glob)));
+}
+
+/** Everything that a test file imports by way of files below `test`. */
+function reachedFrom(file: string): ReadonlySet<string> {
+  const reached = new Set<string>();
+  const follow = (path: string): void => {
+    for (const { specifier, target } of imports.get(path) ?? []) {
+      const next = target ?? specifier;
+      if (reached.has(next)) continue;
+      reached.add(next);
+      follow(next);
+    }
+  };
+  follow(file);
+  return reached;
+}
+
+const STARTS_PROCESSES = ['node:child_process'];
+const OPENS_CONNECTIONS = [
+  'node:http',
+  'node:https',
+  'node:net',
+  'node:tls',
+  'src/runtime/database/database.ts',
+  'src/runtime/http-server/http-server.ts',
+];
+
+function importersOf(modules: readonly string[], among: readonly string[]): string[] {
+  return among.filter((file) => {
+    const reached = reachedFrom(file);
+    return modules.some((module) => reached.has(module));
+  });
+}
+
+describe('each test file belongs to one project', () => {
+  it('is named by no two of them', () => {
+    const named = Object.keys(PROJECTS).flatMap((project) => filesOf(project as keyof typeof PROJECTS));
+    expect(named.filter((file, index) => named.indexOf(file) !== index)).toEqual([]);
+  });
+
+  it('is there, where a project names it', () => {
+    const globs = Object.values(PROJECTS).flat();
+    expect(globs.filter((glob) => !files.some((file) => matchesGlob(file, glob)))).toEqual([]);
+  });
+
+  it('starts processes only in `process` and `campaign`', () => {
+    const allowed = new Set([...filesOf('process'), ...filesOf('campaign')]);
+    const others = files.filter((file) => !allowed.has(file));
+    expect(importersOf(STARTS_PROCESSES, others), 'name it in test/support/projects.ts').toEqual([]);
+    expect(importersOf(STARTS_PROCESSES, filesOf('process')).length).toBeGreaterThan(40);
+  });
+
+  it('opens no connection in `unit`', () => {
+    expect(importersOf(OPENS_CONNECTIONS, filesOf('unit'))).toEqual([]);
+    expect(importersOf(OPENS_CONNECTIONS, files).length).toBeGreaterThan(100);
+  });
+});
