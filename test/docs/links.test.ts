@@ -44,6 +44,14 @@ describe('the papers of the project', () => {
     expect(named.filter((name) => !Object.hasOwn(scripts, name))).toEqual([]);
   });
 
+  it.each(listMarkdown())('%s names only tests and sources that there are', (file) => {
+    const prose = readProse(readProjectFile(file));
+    const tests = [...prose.matchAll(/`(?:test\/)?((?:[\w-]+\/)+[\w-]+\.test\.ts)`/g)];
+    const sources = [...prose.matchAll(/`(src\/[\w./-]+)`/g)];
+    const named = [...tests.map(([, path]) => `test/${path}`), ...sources.map(([, path = '']) => path)];
+    expect(named.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
+  });
+
   it('are found, and so are their links and blocks', () => {
     expect(listMarkdown()).toEqual(
       expect.arrayContaining(['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md']),
