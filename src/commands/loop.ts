@@ -1,22 +1,26 @@
 import { webhookUrl } from '../connector/accounts/registrations.ts';
+import { readPosition } from '../connector/feed/read-changes.ts';
 import type { ChangeHandlers } from '../connector/handover/handlers.ts';
 import { appSubscriptionId, callbackUrl, type OauthApp } from '../connector/oauth/oauth-app.ts';
 import type { SandboxInfo } from '../contract/sandbox/info.ts';
 import type { Clock } from '../runtime/clock/clock.ts';
 import { ConfigurationError } from '../runtime/config/configuration-error.ts';
-import { openDatabase } from '../runtime/database/database.ts';
+import { type Database, openDatabase } from '../runtime/database/database.ts';
 import type { Logger } from '../runtime/logger/logger.ts';
 import type { LocalSecrets } from './local-secrets.ts';
 import type { LoopPorts } from './ports.ts';
 import { type RunningConnector, runConnector } from './run-connector.ts';
 import { runService } from './run-service.ts';
 import { checkLoop, type LeftOut, type SelfCheck } from './self-check.ts';
+import { migrateSchema } from './server-database.ts';
 
 /** Its tunnel stays after the check, so that a late attempt asks no name server. */
 const SELF_CHECK_HOST = 'self-check.example.com';
 
 export interface LoopOptions {
   readonly connectorDatabaseUrl: string;
+  /** The loop has made that database for itself: what is outdated there is removed. False unless told. */
+  readonly ownsConnectorData?: boolean | undefined;
   readonly platformDatabaseUrl: string;
   readonly redisUrl?: string | undefined;
   readonly ports: LoopPorts;
@@ -43,6 +47,8 @@ export interface LoopOptions {
 /** The whole loop in one process: network, service, sandbox, connector. */
 export interface Loop {
   info(): SandboxInfo;
+  /** The connector's data was removed at this start, since the service was reset while the connector did not run. */
+  readonly emptied: boolean;
   /** Sends two messages round, past the connector's own feed and handlers. @throws SelfCheckFailed */
   check(): Promise<SelfCheck | LeftOut>;
   /** Resolves when nothing is under way in either half. */
@@ -81,9 +87,9 @@ export async function startLoop(options: LoopOptions): Promise<Loop> {
 
   /** The key is read at each start: a reset of the sandbox makes another one. */
   async function start(port: number): Promise<RunningConnector> {
-    const { baseUrl, apiKey } = service.sandbox.info();
+    const { baseUrl, apiKey, workspaceId } = service.sandbox.info();
     const oauth = await oauthApp(port);
-    return await runConnector({
+    const running = await runConnector({
       databaseUrl: options.connectorDatabaseUrl,
       redisUrl: options.redisUrl,
       host: '127.0.0.1',
@@ -102,6 +108,22 @@ export async function startLoop(options: LoopOptions): Promise<Loop> {
       clock,
       logger: logger.child({ component: 'connector' }),
     });
+    await service.connectorData.save({ feedId: await readFeedId(options), workspaceId });
+    return running;
+  }
+
+  /**
+   * Removes what the connector of an earlier start has stored of a service that was reset since then.
+   * The name of the feed shows that it was the connector of this loop.
+   */
+  async function removeOutdated(): Promise<boolean> {
+    const last = await service.connectorData.load();
+    const isOutdated = last !== null && last.workspaceId !== service.sandbox.info().workspaceId;
+    if (options.ownsConnectorData !== true || !isOutdated) return false;
+    await migrateSchema('connector', { url: options.connectorDatabaseUrl, clock, logger });
+    if ((await readFeedId(options)) !== last.feedId) return false;
+    await clearConnector(options);
+    return true;
   }
 
   /** On a port that is free by chance the connector is no OAuth app: its redirect URI must be known before. */
@@ -137,7 +159,9 @@ export async function startLoop(options: LoopOptions): Promise<Loop> {
     await service.close();
   }
 
+  let emptied = false;
   try {
+    emptied = await removeOutdated();
     connector = await start(options.ports.connector);
   } catch (error) {
     await service.close();
@@ -145,6 +169,7 @@ export async function startLoop(options: LoopOptions): Promise<Loop> {
   }
   return {
     info: () => service.sandbox.info(),
+    emptied,
     check,
     async settle() {
       await service.settle();
@@ -154,15 +179,16 @@ export async function startLoop(options: LoopOptions): Promise<Loop> {
   };
 }
 
-/** The key is the loop's own: if it fits no stored number, the service was reset while no connector was attached. */
-function explainOtherService(error: unknown, { ownData = 'databases of its own.' }: LoopOptions): unknown {
+/** The key is the loop's own: where it fits no stored number, the data is about another service. */
+function explainOtherService(error: unknown, options: LoopOptions): unknown {
   const isKey = error instanceof ConfigurationError && error.problems[0]?.setting === 'SERVICE_API_KEY';
   if (!isKey) return error;
+  const { ownsConnectorData = false, ownData = 'databases of its own.' } = options;
   const problem =
-    'holds the messages of a service that was reset while its connector did not run, so they fit no number any more. ' +
-    'Remove it to begin anew: the folder, or with DATABASE_URL the schema connector. ' +
-    `Or leave it, and give the loop other data: ${ownData}`;
-  return new ConfigurationError([{ setting: '--data-dir', problem }]);
+    'holds the messages of another service, or of this one before it was reset, so they belong to no number. ' +
+    `To begin anew, remove ${ownsConnectorData ? 'the folder' : 'its schema connector'}. ` +
+    `To keep them, give the loop other data: ${ownData}`;
+  return new ConfigurationError([{ setting: ownsConnectorData ? '--data-dir' : 'DATABASE_URL', problem }]);
 }
 
 function portOf(connector: RunningConnector): number {
@@ -171,10 +197,21 @@ function portOf(connector: RunningConnector): number {
 
 /** Removes what the connector has stored; its next start migrates an empty schema. */
 async function clearConnector(options: LoopOptions): Promise<void> {
-  const { connectorDatabaseUrl: url, clock, logger } = options;
-  const database = openDatabase({ url, name: 'reset', poolSize: 1, clock, logger });
+  await inConnectorData(options, (database) => database.query('DROP SCHEMA IF EXISTS connector CASCADE'));
+}
+
+/** The name of the feed that the connector has stored. */
+async function readFeedId(options: LoopOptions): Promise<string> {
+  return (await inConnectorData(options, readPosition)).feedId;
+}
+
+async function inConnectorData<Result>(
+  { connectorDatabaseUrl: url, clock, logger }: LoopOptions,
+  work: (database: Database) => Promise<Result>,
+): Promise<Result> {
+  const database = openDatabase({ url, name: 'loop', poolSize: 1, clock, logger });
   try {
-    await database.query('DROP SCHEMA IF EXISTS connector CASCADE');
+    return await work(database);
   } finally {
     await database.close();
   }

@@ -40,6 +40,7 @@ await runCommand(COMMAND, async ({ options, env, clock, print, warnOfTypo, typos
     destination: 'stderr',
     typos,
     clock,
+    tellsStop: options['json'] !== true,
     shutdownMs: SHUTDOWN_MS,
   } as const;
   await serveUntilStopped(serving, async ({ logger, lifecycle }) => {
@@ -48,14 +49,12 @@ await runCommand(COMMAND, async ({ options, env, clock, print, warnOfTypo, typos
     const say = (text: string): void => {
       if (!options['json']) print(text);
     };
-    const server = await openServerDatabase({
-      url: databaseUrl,
-      dataDir,
-      clock,
-      logger,
-    });
-    lifecycle.onClose('database server', () => server.close());
-    const service = await runService({
+    const server = await lifecycle.whenStarted(
+      'database server',
+      openServerDatabase({ url: databaseUrl, dataDir, clock, logger }),
+      (started) => started.close(),
+    );
+    const starting = runService({
       databaseUrl: server.url,
       ports,
       sendScale: REAL_PACE,
@@ -68,7 +67,7 @@ await runCommand(COMMAND, async ({ options, env, clock, print, warnOfTypo, typos
       clock,
       logger,
     });
-    lifecycle.onClose('service', () => service.close());
+    const service = await lifecycle.whenStarted('service', starting, (started) => started.close());
     const info = service.sandbox.info();
     if (options['json']) print(`${JSON.stringify(info)}\n`);
     const secrets = readLocalSecrets(join(dataDir, 'connector-secrets.json'));

@@ -9,7 +9,7 @@ import { type HttpServer, startHttpServer } from '../runtime/http-server/http-se
 import type { Logger } from '../runtime/logger/logger.ts';
 import { type AttachedConnector, createSandbox, type Sandbox } from '../sandbox/sandbox.ts';
 import { createSandboxPorts } from '../sandbox/sandbox-ports.ts';
-import { storeValue } from '../sandbox/state-store.ts';
+import { type StoredValue, storeValue } from '../sandbox/state-store.ts';
 import type { ServicePorts } from './ports.ts';
 import { migrateSchema } from './server-database.ts';
 
@@ -45,9 +45,14 @@ export interface RunServiceOptions {
   readonly logger: Logger;
 }
 
+/** What a connector has stored, by the name of its feed, and the workspace of the service that it is about. */
+const connectorData = z.object({ feedId: z.string(), workspaceId: z.string() });
+
 /** The service and its sandbox, listening. */
 export interface RunningService {
   readonly sandbox: Sandbox;
+  /** The data of the connector that was attached last. A reset without that connector leaves it behind. */
+  readonly connectorData: StoredValue<z.infer<typeof connectorData>>;
   /** Where webhooks of the attached connector are sent to. */
   readonly webhookUrl: string;
   /** Attaches a connector that listens at `url`: the tunnel leads to it. */
@@ -142,6 +147,7 @@ export async function runService(options: RunServiceOptions): Promise<RunningSer
     await listensAt.save(urlOf('sandbox'));
     return {
       sandbox,
+      connectorData: storeValue(database, 'connector_data', connectorData),
       webhookUrl,
       attach(url) {
         connectorUrl = url;

@@ -9,9 +9,21 @@ export interface ServeOptions extends LoggerOptions {
   readonly shutdownMs: number;
   /** Variables that are nearly spelled like a setting; each is logged, and taken from the list. */
   readonly typos: NearName[];
+  /** A person watches: standard error says when the end begins, and when it is reached. */
+  readonly tellsStop?: boolean | undefined;
   /** Default: SIGINT and SIGTERM. */
   readonly stopSignals?: readonly StopSignal[];
 }
+
+const TOLD_STOP = {
+  begun() {
+    // A terminal shows `^C` at the beginning of the line.
+    const line = process.stderr.isTTY ? '\n' : '';
+    process.stderr.write(`${line}stopping    Ctrl-C once more ends it at once\n`);
+  },
+  ended: (ms: number): void =>
+    void process.stderr.write(`stopped     in ${(ms / 1000).toFixed(1)} s; the data stays\n`),
+};
 
 /** What a command has in hand while it serves. */
 export interface Serving {
@@ -31,7 +43,8 @@ export async function serveUntilStopped(
   const { clock, shutdownMs } = options;
   const logger = createLogger(options);
   for (const typo of options.typos.splice(0)) logger.warn(describeTypo(typo));
-  const lifecycle = createLifecycle({ logger, clock, deadlineMs: shutdownMs });
+  const onStop = options.tellsStop === true ? TOLD_STOP : undefined;
+  const lifecycle = createLifecycle({ logger, clock, deadlineMs: shutdownMs, onStop });
   lifecycle.closeOnSignals(options.stopSignals);
   try {
     await start({ logger, lifecycle });

@@ -50,6 +50,7 @@ await runCommand(COMMAND, async ({ options, env, clock, print, warnOfTypo, typos
     destination: 'stderr',
     typos,
     clock,
+    tellsStop: options['json'] !== true,
     // The connector in it takes as long as one alone.
     shutdownMs: CONNECTOR_SHUTDOWN_MS,
   } as const;
@@ -57,12 +58,16 @@ await runCommand(COMMAND, async ({ options, env, clock, print, warnOfTypo, typos
     const beganAt = clock.elapsed();
     const handlers = await loadHandlers(handlersModule, env);
     const secrets = readLocalSecrets(join(dataDir, 'secrets.json'));
-    const server = await openServerDatabase({ url: databaseUrl, dataDir, clock, logger });
-    lifecycle.onClose('database server', () => server.close());
+    const server = await lifecycle.whenStarted(
+      'database server',
+      openServerDatabase({ url: databaseUrl, dataDir, clock, logger }),
+      (started) => started.close(),
+    );
     say(`database    ${server.note}`);
-    const loop = await startLoop({
+    const starting = startLoop({
       ...settings,
       connectorDatabaseUrl: server.url,
+      ownsConnectorData: databaseUrl === undefined,
       platformDatabaseUrl: platformDatabaseUrl?.reveal() ?? server.url,
       handlers,
       ports,
@@ -74,8 +79,9 @@ await runCommand(COMMAND, async ({ options, env, clock, print, warnOfTypo, typos
       clock,
       logger,
     });
-    lifecycle.onClose('loop', () => loop.close());
-    const check = await loop.check();
+    const loop = await lifecycle.whenStarted('loop', starting, (started) => started.close());
+    if (loop.emptied) say('connector   emptied: the service was reset while the connector did not run');
+    const check = await lifecycle.whenStarted('self-check', loop.check(), () => undefined);
     say(
       'leftOut' in check
         ? `self-check  left out: ${check.leftOut}`

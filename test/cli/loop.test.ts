@@ -2,13 +2,14 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
+import postgres from 'postgres';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Loop, startLoop } from '../../src/commands/loop.ts';
+import { type Loop, type LoopOptions, startLoop } from '../../src/commands/loop.ts';
 import { portsFrom } from '../../src/commands/ports.ts';
 import { runService } from '../../src/commands/run-service.ts';
 import { sandboxEvent } from '../../src/contract/sandbox/calls.ts';
 import { Browser } from '../support/browser.ts';
-import { asAdmin, createTestDatabase } from '../support/database.ts';
+import { asAdmin, createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { readEvents } from '../support/event-reader.ts';
 import { loopOptions, startTestLoop, type TestLoop } from '../support/loop.ts';
 import { callJson, createLoopClient } from '../support/loop-client.ts';
@@ -298,24 +299,71 @@ describe('the OAuth app of the loop', () => {
   });
 });
 
-describe('a loop that cannot start', () => {
-  it('says what to do where the service was reset while its connector did not run', async () => {
-    const database = await createTestDatabase({ connector: true, platform: true });
-    const options = loopOptions(database);
+describe('a service that was reset while its connector did not run', () => {
+  let database: TestDatabase;
+
+  beforeEach(async () => {
+    database = await createTestDatabase({ connector: true, platform: true });
+  });
+
+  afterEach(() => database.drop());
+
+  /** Runs a loop that stores a message, then resets its service as `npm run platform` would. */
+  async function resetAlone(options: LoopOptions): Promise<void> {
     const loop = await startLoop(options);
-    await createLoopClient(loop.info()).sync();
+    const client = createLoopClient(loop.info());
+    await client.write(await client.qrConnection(), 'Before the reset');
+    await client.sync();
     await loop.close();
     const service = await runService({ ...options, databaseUrl: database.url });
     await service.sandbox.reset();
     await service.close();
-    const again = startLoop({ ...options, ownData: 'npm start -- --data-dir .data-2' });
-    await expect(again).rejects.toMatchObject({
-      name: 'ConfigurationError',
-      message: expect.stringMatching(/--data-dir: holds the messages of a service that was reset.*\.data-2/s),
-    });
-    await database.drop();
+  }
+
+  async function query(statement: string): Promise<readonly object[]> {
+    const sql = postgres(database.url, { max: 1 });
+    return await sql.unsafe(statement).finally(() => sql.end());
+  }
+
+  it('gets a connector that begins anew, where the data is the own data of the loop', async () => {
+    const options = loopOptions(database, { ownsConnectorData: true });
+    await resetAlone(options);
+    const loop = await startLoop(options);
+    const client = createLoopClient(loop.info());
+    expect(loop.emptied).toBe(true);
+    expect(await client.messages()).toEqual([]);
+    const messageId = await client.write(await client.qrConnection(), 'After the reset');
+    expect(await client.arrival(messageId)).toMatchObject({ text: 'After the reset' });
+    await loop.close();
+
+    const again = await startLoop(options);
+    expect(again.emptied).toBe(false);
+    expect(await createLoopClient(again.info()).messages()).toMatchObject([{ id: messageId }]);
+    await again.close();
   });
 
+  it('leaves a database of the user as it is, and says what to do', async () => {
+    const options = loopOptions(database);
+    await resetAlone(options);
+    await expect(startLoop({ ...options, ownData: 'npm start -- --data-dir .data-2' })).rejects.toMatchObject(
+      {
+        name: 'ConfigurationError',
+        message: expect.stringMatching(/DATABASE_URL: holds the messages of another service.*\.data-2/s),
+      },
+    );
+    expect(await query('SELECT text FROM connector.messages')).toEqual([{ text: 'Before the reset' }]);
+  });
+
+  it('leaves the data of a connector that was not the one of the loop', async () => {
+    const options = loopOptions(database, { ownsConnectorData: true });
+    await resetAlone(options);
+    await query(`UPDATE connector.feed SET id = '0123456789ab'`);
+    await expect(startLoop(options)).rejects.toThrow('--data-dir: holds the messages of another service');
+    expect(await query('SELECT text FROM connector.messages')).toEqual([{ text: 'Before the reset' }]);
+  });
+});
+
+describe('a loop that cannot start', () => {
   it('closes what it has opened, so that the next start finds the way free', async () => {
     const database = await createTestDatabase({ connector: true, platform: true });
     const holder = createServer().listen(0, '127.0.0.1');

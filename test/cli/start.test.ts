@@ -193,6 +193,45 @@ describe('npm start, twice on the same data', () => {
   );
 });
 
+describe('npm start, stopped by Ctrl-C', () => {
+  const STOPPED = /^stopping {4}Ctrl-C once more ends it at once\nstopped {5}in \d+\.\d s; the data stays\n$/;
+  let folder: DataFolder;
+  let database: TestDatabase;
+
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    folder = await makeDataFolder();
+  });
+
+  afterAll(async () => {
+    await folder.remove('');
+    await database.drop();
+  });
+
+  it.each([
+    ['start', 'begins to start', /^database /],
+    ['start', 'has just started', /^ready /],
+    ['platform', 'serves', /^npm run connector/],
+  ] as const)(
+    'says in two lines of standard error that it ends: npm run %s that %s',
+    async (name, _, line) => {
+      const command = spawnCli(name, ['--port-base', '0', '--data-dir', folder.path], {
+        DATABASE_URL: database.url,
+        PLATFORM_DATABASE_URL: database.url,
+      });
+      await command.said(line);
+      const before = command.stdout();
+      command.signal('SIGINT');
+      const { code, stdout, stderr } = await command.ended;
+      expect(stderr).toMatch(STOPPED);
+      expect(code).toBe(0);
+      // What had not started is not told as if it had.
+      if (line.source.includes('database')) expect(stdout).toBe(before);
+    },
+    SLOW_MS,
+  );
+});
+
 describe('npm start -- --json', () => {
   it(
     'prints one line on standard output, the answer of GET /sandbox/v1/info',

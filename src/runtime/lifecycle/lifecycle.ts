@@ -10,6 +10,16 @@ export interface Lifecycle {
    */
   onClose(name: string, close: () => void | Promise<void>): void;
   /**
+   * Waits for something that is being started, and registers how it is closed. A shutdown that begins meanwhile waits
+   * for it, too, closes it, and leaves the promise pending: whoever starts things starts no more of them then.
+   * @throws what the start throws, unless a shutdown has begun.
+   */
+  whenStarted<Started>(
+    name: string,
+    starting: Promise<Started>,
+    close: (started: Started) => void | Promise<void>,
+  ): Promise<Started>;
+  /**
    * Runs every step once and resolves when they are over. Never rejects: a step that fails or hangs is logged
    * and the next one runs. Further calls join the first.
    */
@@ -44,6 +54,8 @@ export function createLifecycle(options: {
   readonly logger: Logger;
   readonly clock: Clock;
   readonly deadlineMs: number;
+  /** Called when a signal has asked the process to end, and once every step of that has succeeded. */
+  readonly onStop?: { readonly begun: () => void; readonly ended: (ms: number) => void } | undefined;
 }): Lifecycle {
   const { logger, clock } = options;
   const steps: Step[] = [];
@@ -87,9 +99,36 @@ export function createLifecycle(options: {
     return closing;
   }
 
+  async function whenStarted<Started>(
+    name: string,
+    starting: Promise<Started>,
+    closeStarted: (started: Started) => void | Promise<void>,
+  ): Promise<Started> {
+    const outcome = starting.then(
+      (started) => ({ started }),
+      (error: unknown) => ({ error }),
+    );
+    onClose(name, async () => {
+      const ended = await outcome;
+      if ('started' in ended) await closeStarted(ended.started);
+    });
+    const ended = await outcome;
+    if (closing !== undefined) return await new Promise(() => undefined);
+    if ('error' in ended) throw ended.error;
+    return ended.started;
+  }
+
   async function exit(): Promise<never> {
     await close();
     process.exit(failed ? 1 : 0);
+  }
+
+  async function stop(): Promise<never> {
+    const beganAt = clock.elapsed();
+    options.onStop?.begun();
+    await close();
+    if (!failed) options.onStop?.ended(clock.elapsed() - beganAt);
+    return await exit();
   }
 
   function closeOnSignals(signals: readonly StopSignal[] = ['SIGINT', 'SIGTERM']): void {
@@ -99,7 +138,7 @@ export function createLifecycle(options: {
         if (closing !== undefined) process.exit(128 + SIGNALS[signal]);
         first = { signal, at: clock.elapsed() };
         logger.info({ signal }, 'stopping');
-        void exit();
+        void stop();
       });
     }
     const crash = (kind: string) => (err: unknown) => {
@@ -111,11 +150,14 @@ export function createLifecycle(options: {
     process.on('uncaughtException', crash('exception'));
   }
 
+  function onClose(name: string, step: () => void | Promise<void>): void {
+    if (closing === undefined) steps.push({ name, close: step });
+    else void run({ name, close: step });
+  }
+
   return {
-    onClose(name, step) {
-      if (closing === undefined) steps.push({ name, close: step });
-      else void run({ name, close: step });
-    },
+    onClose,
+    whenStarted,
     close,
     exit,
     closeOnSignals,

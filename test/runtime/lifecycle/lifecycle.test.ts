@@ -44,6 +44,48 @@ describe('a shutdown', () => {
     expect(clock.pending).toBe(0);
   });
 
+  it('waits for what is being started, closes it before what it stands on, and lets nothing more start', async () => {
+    const { lifecycle } = prepare();
+    const seen: string[] = [];
+    lifecycle.onClose('database', () => void seen.push('database'));
+    const starting = Promise.withResolvers<string>();
+    const started = lifecycle.whenStarted(
+      'loop',
+      starting.promise,
+      (loop) => void seen.push(`closed ${loop}`),
+    );
+    void started.then(() => seen.push('goes on'));
+    const closed = lifecycle.close();
+    await Promise.resolve();
+    expect(seen).toEqual([]);
+    starting.resolve('loop');
+    await closed;
+    expect(seen).toEqual(['closed loop', 'database']);
+  });
+
+  it('counts no start that fails meanwhile as a failure of its own', async () => {
+    const { lifecycle, lines } = prepare();
+    const starting = Promise.withResolvers<never>();
+    const started = lifecycle.whenStarted('loop', starting.promise, () => undefined);
+    const goesOn = new Set<string>();
+    void started.then(
+      () => goesOn.add('started'),
+      () => goesOn.add('failed'),
+    );
+    const closed = lifecycle.close();
+    starting.reject(new Error('cut short'));
+    await closed;
+    expect({ lines, goesOn: [...goesOn] }).toEqual({ lines: [], goesOn: [] });
+  });
+
+  it('hands on what was started, or why it was not', async () => {
+    const { lifecycle } = prepare();
+    expect(await lifecycle.whenStarted('loop', Promise.resolve('loop'), () => undefined)).toBe('loop');
+    const failing = lifecycle.whenStarted('check', Promise.reject(new Error('broken')), () => undefined);
+    await expect(failing).rejects.toThrow('broken');
+    await lifecycle.close();
+  });
+
   it('runs every step once, however often it is asked for', async () => {
     const { lifecycle } = prepare();
     let runs = 0;
