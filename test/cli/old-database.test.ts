@@ -260,6 +260,8 @@ describe('a database from before processes, named settings and the id of the fee
       customerRef: 'crm-7',
       visible: true,
     });
+    const [account] = (await get<{ accounts: { lastWebhookAt: string }[] }>('/v1/sync')).accounts;
+    expect(account?.lastWebhookAt).toBe('2026-01-15T09:00:00.000Z');
   });
 
   it('keeps the feed with its id and its numbers, and goes on behind them', async () => {
@@ -312,7 +314,10 @@ describe('a database from before processes, named settings and the id of the fee
   it('polls on from where it was, with the credential that it had', async () => {
     const id = await client.write(connectionId, 'After the upgrade');
     await client.sync();
-    expect((await client.messages())[0]).toMatchObject({ id, text: 'After the upgrade' });
+    // A contact may have answered what was sent meanwhile.
+    expect(await client.messages()).toContainEqual(
+      expect.objectContaining({ id, text: 'After the upgrade' }),
+    );
     expect(await rows.query('select credential_version as version from connector.accounts')).toEqual([
       { version: 5 },
     ]);

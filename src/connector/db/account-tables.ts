@@ -111,6 +111,8 @@ export const connections = connectorSchema.table(
     /** Payload time of the last connection event that was applied, and its rank among equals. */
     lastEventAt: epochMs('last_event_at'),
     lastEventRank: smallint('last_event_rank'),
+    /** When a webhook last brought an event of it that was applied, on our clock. */
+    webhookAt: epochMs('webhook_at'),
     version: bigint('version', { mode: 'number' }).notNull().default(1),
     updatedAt: epochMs('updated_at').notNull(),
   },

@@ -12,8 +12,10 @@ const NAMED_ONLY = `'{"visible": true}'::jsonb`;
  */
 export function connectionOwners({ now, events }: MergeTerms): string {
   const told = `phone_number, label, status, needs_reconnect, license_status, license_expires, reason`;
-  const columns = events ? `, ${told}, last_event_at, last_event_rank` : '';
-  const values = events ? `, ${told}, event_at, event_rank` : '';
+  const columns = events ? `, ${told}, last_event_at, last_event_rank, webhook_at` : '';
+  const values = events
+    ? `, ${told}, event_at, event_rank, CASE WHEN event_at IS NOT NULL THEN ${now} END`
+    : '';
   return `known AS (
   SELECT c.connection_id, c.account_id FROM connector.connections c
    WHERE c.connection_id IN (SELECT i.connection_id FROM input_connections i)
@@ -56,6 +58,7 @@ export function movedConnections({ now }: MergeTerms): string {
          reason = e.reason,
          last_event_at = e.event_at,
          last_event_rank = e.event_rank,
+         webhook_at = ${now},
          version = c.version + 1,
          updated_at = ${now}
     FROM (SELECT i.*, k AS was FROM input_connections i JOIN connector.connections k USING (connection_id, account_id)

@@ -42,7 +42,8 @@ export const messages = connectorSchema.table(
     webhookSeen: smallint('webhook_seen').notNull(),
     /** Both `read` and `failed` were told of it; the first one stands. */
     statusConflict: boolean('status_conflict').notNull(),
-    updatedAt: epochMs('updated_at').notNull(),
+    /** When a webhook last brought something of it, on our clock. Null: none has. */
+    webhookAt: epochMs('webhook_at'),
   },
   (table) => [
     /** The id first: messages are also looked up by it alone. */

@@ -25,7 +25,7 @@ export const SLOW_MS = 2_500;
 
 const HOUR_MS = 3_600_000;
 const KEPT_MS = 48 * HOUR_MS;
-const EVERY_MS = 15_000;
+const EVERY_MS = 2_000;
 const LONGEST_QUERY_MS = 2_000;
 /** Nobody vouches for the age of a refused request: a sum of millions of them must stay a number. */
 const MOST_MS = 24 * HOUR_MS;
@@ -54,7 +54,7 @@ ON CONFLICT (hour, subscription_id, kind) DO UPDATE
        most_ms = greatest(t.most_ms, excluded.most_ms)`;
 
 /**
- * Counts in memory and adds the sums to the database every 15 s, if there are any; while it is away they wait. What a
+ * Counts in memory and adds the sums to the database every 2 s, if there are any; while it is away they wait. What a
  * killed process had not added is lost, and a lost answer of the database may count twice: this is evidence, not truth.
  */
 export function createReceiverTally(options: {

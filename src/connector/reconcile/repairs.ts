@@ -38,8 +38,8 @@ export interface Judgement {
   readonly late: number;
 }
 
-// A status that a webhook has overtaken with a higher one was not lost.
-const CAME = `CASE r.what
+/** Whether a webhook has brought after all, to the message `m`, what the row `r` notes: a higher status overtakes. */
+export const CAME = `CASE r.what
   WHEN ${WEBHOOK_SEEN.sent} THEN m.webhook_seen & ${WEBHOOK_SEEN.sent | WEBHOOK_SEEN.delivered | WEBHOOK_SEEN.read | WEBHOOK_SEEN.failed} <> 0
   WHEN ${WEBHOOK_SEEN.delivered} THEN m.webhook_seen & ${WEBHOOK_SEEN.delivered | WEBHOOK_SEEN.read | WEBHOOK_SEEN.failed} <> 0
   ELSE m.webhook_seen & r.what <> 0 END`;

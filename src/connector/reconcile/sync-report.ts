@@ -9,7 +9,7 @@ import { type Progress, readProgress } from './progress.ts';
 
 /** What polling repaired this long ago no longer says anything about webhooks today. */
 const LATELY_MS = 24 * 60 * 60_000;
-/** Of how many of the newest messages of a connection and a direction it is asked whether a webhook told of them. */
+/** How many of the newest messages of a connection and a direction are asked when a webhook last told of them. */
 const SAMPLE = 100;
 
 interface ConnectionRow {
@@ -28,7 +28,7 @@ interface ConnectionRow {
 // Everything goes by the message index of each connection, and over no more than the seven days of a sweep.
 const CONNECTIONS = `
   select c.connection_id as "connectionId", c.provider, c.visible, o.id as "openMessageId", o.created_at as "openCreatedAt",
-         nullif(greatest(w.last_at, c.last_event_at, 0), 0) as "lastWebhookAt",
+         greatest(w.last_at, c.webhook_at) as "lastWebhookAt",
          coalesce(k.conflicts, 0)::bigint as conflicts,
          coalesce(t.messages, 0) as "repairedMessages", coalesce(t.statuses, 0) as "repairedStatuses",
          t.last_at as "repairedAt"
@@ -39,8 +39,7 @@ const CONNECTIONS = `
        where m.connection_id = c.connection_id and m.created_at >= $2::bigint and ${IS_OPEN}
        order by m.created_at, m.id desc limit 1) o on true
     left join lateral (
-      select max(case when n.first_seen_by = 'webhook' then n.first_seen_at else n.updated_at end)
-               filter (where n.webhook_seen <> 0) as last_at
+      select max(n.webhook_at) as last_at
         from (values ('incoming'), ('outgoing')) d(direction)
        cross join lateral (
          select * from connector.messages m

@@ -92,7 +92,7 @@ const DIFFERING: readonly Term[] = [
 
 /** Webhooks alone made it, all of them are kept, and nothing was written since the replay began. */
 const WEBHOOKS_ALONE = `m.first_seen_by = 'webhook' AND NOT m.polled AND m.first_seen_at >= $3::bigint
-  AND m.updated_at < $4::bigint AND NOT EXISTS (SELECT FROM connector.changes c WHERE c.message_id = m.id AND c.source <> 'webhook')`;
+  AND coalesce(m.webhook_at, 0) < $4::bigint AND NOT EXISTS (SELECT FROM connector.changes c WHERE c.message_id = m.id AND c.source <> 'webhook')`;
 const UNEXPLAINED: readonly Term[] = [
   ...Object.entries(FILLED).map(([field, column]) => ({
     field,

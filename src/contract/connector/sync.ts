@@ -55,7 +55,7 @@ export const connectionSync = z.object({
   lastWebhookAt: dateTime
     .nullable()
     .describe(
-      'When a webhook last brought something of it, going by its newest messages and its last event.',
+      'When a webhook last brought something of it, by the clock of the connector; copies, polls and sends do not count. Goes by its newest messages and its last event. Null: none came.',
     ),
 });
 export type ConnectionSync = z.infer<typeof connectionSync>;

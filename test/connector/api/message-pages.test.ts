@@ -24,10 +24,10 @@ beforeAll(async () => {
   await database.query(
     `INSERT INTO connector.messages
        (connection_id, id, account_id, direction, peer, text, created_at, first_seen_by, first_seen_at, polled,
-        change_mask, webhook_seen, status_conflict, updated_at)
+        change_mask, webhook_seen, status_conflict)
      SELECT 'c' || 1 + n % 2, 'm' || lpad(n::text, 6, '0'), 'a', CASE WHEN n < ${2 * WANTED} THEN 'outgoing' ELSE 'incoming' END,
             CASE WHEN n < ${2 * WANTED} THEN '${PEER}' ELSE '49152' || n % 500 END, repeat('text ', 60), 1000 + n / 3,
-            'poll', 0, true, 1, 0, false, 0
+            'poll', 0, true, 1, 0, false
        FROM generate_series(0, ${2 * NEWER - 1}) n`,
     [],
     { deadlineMs: 60_000 },

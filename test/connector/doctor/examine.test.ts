@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createServer, request as requestHttp } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { createReceiverTally } from '../../../src/connector/inbox/receiver-tally.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { openDatabase } from '../../../src/runtime/database/database.ts';
@@ -123,17 +125,31 @@ describe('the service', () => {
     );
   });
 
-  it('whose key lacks scopes has them named', async () => {
+  it('whose key lacks a scope that is in use is told what does not work', async () => {
     system.service.fault = ({ path }) =>
       /^\/(?:webhook|messages\/read)$/.test(path)
         ? { status: 403, body: { error: 'insufficient_scope' } }
         : undefined;
     const reports = await system.examine();
+    // The webhook is registered elsewhere by hand, and nothing was ever sent.
+    const unused = await system.ask('scopes', { webhookPublicUrl: undefined });
+    await system.database.query(
+      `insert into connector.outbound (id, account_id, connection_id, reference, fingerprint, recipient, text,
+         idempotency_key, state, created_at, updated_at)
+       values ('s1', 'default', 'c1', 'r1', 'f', '447700900201', 'Hello', 'k1', 'rejected', $1::bigint, $1::bigint)`,
+      [system.clock.now() - DAY_MS],
+    );
+    const sends = await system.ask('scopes', { webhookPublicUrl: undefined });
+    await system.database.query(`delete from connector.outbound where id = 's1'`);
     system.service.fault = () => undefined;
     expect(told(reports, 'scopes')).toMatch(
-      /^problem: The credential lacks messaging\.send, messaging\.events\./,
+      /^problem: The credential lacks messaging\.events, which is needed here\.\n.*WEBHOOK_PUBLIC_URL[\s\S]*Without messaging\.send/,
     );
     expect(told(reports, 'webhook')).toBe('not_checked: The credential lacks the scope messaging.events.');
+    expect(unused).toMatch(
+      /^ok: The credential carries every scope that is in use\.\nWithout messaging\.send, POST \/v1\/messages[\s\S]*Without messaging\.events/,
+    );
+    expect(sends).toMatch(/^problem: The credential lacks messaging\.send, which is needed here\./);
   });
 
   it('is asked for nothing that changes it', async () => {
@@ -194,6 +210,13 @@ describe('the webhook', () => {
       'A connector answers there, but does not know this webhook path.',
     );
     const wrongName = url.replace('hooks.example.com', 'other.example.com');
+    // What was counted is in the database now.
+    await system.stop();
+    await system.start();
+    expect(await system.ask('webhook-address', { webhookPublicUrl: wrongName })).toMatch(
+      /^warning: There is no TLS connection[\s\S]*Deliveries arrive all the same/,
+    );
+    await system.database.query('delete from connector.receiver_tallies');
     expect(await system.ask('webhook-address', { webhookPublicUrl: wrongName })).toMatch(
       /^problem: There is no TLS connection to other\.example\.com[\s\S]*ALTNAME[\s\S]*for another name/,
     );
@@ -238,9 +261,46 @@ describe('the settings', () => {
 
   it('that lead to somebody else, or to nobody', async () => {
     const port = Number(new URL(system.service.baseUrl).port);
-    expect(await system.ask('connector', { port })).toMatch(/^problem: Something else than the connector/);
+    expect(await system.ask('connector', { port })).toMatch(
+      /^problem: Something other than the connector[\s\S]*proxy/,
+    );
     expect(await system.ask('connector', { port: system.closedPort })).toMatch(
       /^not_checked: Nothing listens/,
+    );
+  });
+});
+
+/** The port of a proxy that passes on webhooks and the API, and nothing else, as the shipped one does. */
+async function openProxy(): Promise<number> {
+  const proxy = createServer((request, response) => {
+    const { method = '', url = '', headers } = request;
+    if (!/^\/(?:v1|webhooks)\//.test(url)) return void response.writeHead(404).end();
+    const onward = requestHttp(`${system.url}${url}`, { method, headers }, (answer) => {
+      response.writeHead(answer.statusCode ?? 502, answer.headers);
+      answer.pipe(response);
+    });
+    onward.on('error', () => response.writeHead(503).end());
+    request.pipe(onward);
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    proxy.closeAllConnections();
+    proxy.close();
+  });
+  return (proxy.address() as AddressInfo).port;
+}
+
+describe('a proxy on the port of the settings', () => {
+  it('that keeps the probes to itself is told from the connector behind it', async () => {
+    const port = await openProxy();
+    expect(await system.ask('connector', { port })).toMatch(
+      /^ok: The connector answers behind a proxy, which does not pass on \/readyz\./,
+    );
+    expect(await system.ask('connector', { port, apiToken: randomBytes(24).toString('base64url') })).toMatch(
+      /^warning: It answers behind a proxy, but with another CONNECTOR_API_TOKEN/,
+    );
+    expect(await system.ask('connector', { port, apiToken: undefined })).toMatch(
+      /^ok: The connector answers/,
     );
   });
 });
@@ -411,6 +471,24 @@ describe('what the receiver refused', () => {
     );
   });
 
+  it('is told after the first poll, without waiting for the judgement of what it brought', async () => {
+    await system.start();
+    await deliverGood();
+    expect(await system.deliver(messageEvent(), { secret: 'whsec_of_before' })).toBe(401);
+    await system.poll();
+    await system.stop();
+    // Whatever is refused at once has had its three attempts after 2 s.
+    system.clock.shift(5_000);
+    expect(await system.ask('signatures')).toMatch(
+      /^problem: Deliveries are refused: they are signed with another secret/,
+    );
+    // The service gave up on it; what comes next is signed well.
+    await system.start();
+    await deliverGood();
+    await system.stop();
+    expect(await system.ask('signatures')).toMatch(/^ok: The last deliveries were signed well/);
+  });
+
   it('is told by its kind: a wrong clock; and is over once a delivery is taken', async () => {
     await system.start();
     const signedAt = system.clock.now() - 7 * MINUTE_MS;
@@ -442,11 +520,27 @@ describe('what the receiver refused', () => {
       /^warning: Some answers came near the limit[\s\S]*7 s at most/,
     );
     const late = createReceiverTally({ database, clock: system.clock, logger: silentLogger });
+    system.clock.shift(1_000);
     late.note('default', 'unavailable');
     await late.close();
-    await database.close();
     expect(await system.ask('answers')).toMatch(
       /^problem: Deliveries fail, because they are not answered in time\.[\s\S]*1 was answered 503/,
+    );
+    const again = createReceiverTally({ database, clock: system.clock, logger: silentLogger });
+    system.clock.shift(1_000);
+    again.note('default', 'taken', 12);
+    await again.close();
+    expect(await system.ask('answers')).toMatch(
+      /^warning: Some deliveries of the last hour failed; they are taken again\.[\s\S]*1 was answered 503/,
+    );
+    system.clock.shift(30 * MINUTE_MS);
+    const once = createReceiverTally({ database, clock: system.clock, logger: silentLogger });
+    once.note('default', 'undecided');
+    await once.close();
+    await database.close();
+    system.clock.shift(11 * MINUTE_MS);
+    expect(await system.ask('answers')).toMatch(
+      /^warning: The last deliveries failed, and none has come since\./,
     );
   });
 });

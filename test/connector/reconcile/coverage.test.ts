@@ -116,7 +116,7 @@ describe('a poll', () => {
       const brought = bench.service.addMessage('c1', start + 11 * MINUTE);
       await bench.database.query(
         `insert into connector.messages (connection_id, id, account_id, direction, created_at, first_seen_by,
-         first_seen_at, polled, change_mask, webhook_seen, status_conflict, updated_at)
+         first_seen_at, polled, change_mask, webhook_seen, status_conflict, webhook_at)
        values ('c1', $1, $2, 'incoming', $3, 'webhook', $3, false, 13, 1, false, $3)`,
         [brought.id, ACCOUNT, brought.createdAt],
       );

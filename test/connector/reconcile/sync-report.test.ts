@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import { reportSync } from '../../../src/connector/reconcile/sync-report.ts';
-import { received, status } from '../support/event-fixtures.ts';
+import { outage, received, status } from '../support/event-fixtures.ts';
 import { ACCOUNT, openPollBench, type PollBench } from '../support/poll-bench.ts';
 
 const MINUTE = 60_000;
@@ -146,6 +146,45 @@ describe('the health of the webhook lane', () => {
     await pollLater();
     expect(await health()).toBe('silent');
     expect(await report()).toMatchObject({ webhookHealth: 'silent', lastWebhookAt: null });
+  });
+
+  it('knows when a webhook last came: polls and sends do not move it, a later event does', async () => {
+    const message = bench.service.addMessage('c1', bench.clock.now(), {
+      direction: 'outgoing',
+      status: 'sent',
+    });
+    await bench.poll();
+    expect((await report()).lastWebhookAt).toBeNull();
+    await bench.clock.advance(MINUTE);
+    const told = new Date(bench.clock.now()).toISOString();
+    await bring(status('c1', message.id, 'sent', bench.clock.now()));
+    expect((await report()).lastWebhookAt).toBe(told);
+    message.status = 'delivered';
+    await pollLater();
+    expect(await report()).toMatchObject({ lastWebhookAt: told, connections: [{ lastWebhookAt: told }] });
+    const incoming = bench.service.addMessage('c1', bench.clock.now());
+    await bring(received('c1', incoming.id, { createdAt: incoming.createdAt }));
+    const received1 = new Date(bench.clock.now()).toISOString();
+    await pollLater();
+    expect((await report()).lastWebhookAt).toBe(received1);
+    await bring(status('c1', message.id, 'read', bench.clock.now()));
+    expect((await report()).lastWebhookAt).toBe(new Date(bench.clock.now()).toISOString());
+  });
+
+  it('knows when a webhook last came of a connection, by our clock', async () => {
+    await bench.poll();
+    await bench.clock.advance(MINUTE);
+    const delivery = {
+      subscriptionId: 'default',
+      accountId: ACCOUNT,
+      receivedAt: bench.clock.now(),
+      signedAt: bench.clock.now(),
+      body: new Uint8Array(),
+      event: 'connection.disconnected',
+      connection: outage('c1', bench.clock.now() + 7 * DAY, { accountId: ACCOUNT }),
+    };
+    await commitBatch(bench.database, { now: bench.clock.now(), deliveries: [delivery] });
+    expect((await report()).lastWebhookAt).toBe(new Date(bench.clock.now()).toISOString());
   });
 
   it('is unknown for a cloud_api connection, which emits no events', async () => {

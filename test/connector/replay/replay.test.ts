@@ -132,7 +132,7 @@ describe('a replay', () => {
     await database.query(`UPDATE connector.messages SET text = 'Another' WHERE id = 'm2'`);
     await database.query(`UPDATE connector.messages SET status = NULL WHERE id = 'o2'`);
     await database.query(
-      `UPDATE connector.messages SET text = 'From nowhere', updated_at = 0 WHERE id = 'met'`,
+      `UPDATE connector.messages SET text = 'From nowhere', webhook_at = 0 WHERE id = 'met'`,
     );
     const before = await readLive();
     const { differences, summary } = await run();

@@ -232,7 +232,7 @@ export interface MessageRow {
   readonly webhook_seen: number;
   readonly status_conflict: boolean;
   readonly change_mask: number;
-  readonly updated_at: number;
+  readonly webhook_at: number | null;
 }
 
 export function readMessages(database: Database): Promise<MessageRow[]> {

@@ -6,6 +6,8 @@ import { readTallies } from '../read-tallies.ts';
 import { ago, count, span } from '../wording.ts';
 
 const LATELY_MS = 3_600_000;
+/** A failure that is older, with nothing since, may be over. */
+const GOES_ON_MS = 10 * 60_000;
 
 /** What is answered 503 because of the database. */
 const UNAVAILABLE: readonly Refusal[] = ['unavailable', 'undecided'];
@@ -44,16 +46,17 @@ export const answerTimes: Check<StoreFacts> = {
       'Look at the database: its load, its disk, locks that are held (pg_stat_activity), the network to it.',
       'connector_webhook_commit_seconds shows the commits; add web processes only if the processor of these is full.',
     ];
-    if (isRecent(unavailable?.lastAt, now)) {
-      return problem('Deliveries fail, because they are not answered in time.', { evidence, advice });
+    if (unavailable !== undefined && unavailable.lastAt < (taken?.lastAt ?? 0)) {
+      return warning('Some deliveries of the last hour failed; they are taken again.', { evidence, advice });
     }
-    if (slow !== undefined || unavailable !== undefined) {
+    if (unavailable !== undefined) {
+      return now - unavailable.lastAt < GOES_ON_MS
+        ? problem('Deliveries fail, because they are not answered in time.', { evidence, advice })
+        : warning('The last deliveries failed, and none has come since.', { evidence, advice });
+    }
+    if (slow !== undefined) {
       return warning('Some answers came near the limit.', { evidence, advice });
     }
     return ok('Deliveries are answered quickly.', { evidence });
   },
 };
-
-function isRecent(at: number | undefined, now: number): boolean {
-  return at !== undefined && now - at < 10 * 60_000;
-}

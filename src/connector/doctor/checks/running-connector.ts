@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { healthAnswer } from '../../../contract/connector/sync.ts';
 import { explainUnreachable } from '../explain-unreachable.ts';
 import type { Facts } from '../facts.ts';
@@ -19,16 +20,34 @@ export const runningConnector: Check<Facts> = {
       return judgeSilence(origin, error);
     }
     const health = healthAnswer.safeParse(await ready.json().catch(() => null));
-    if (!health.success) {
-      return problem('Something else than the connector listens on its port.', {
-        evidence: [`GET ${origin}/readyz was answered ${ready.status}.`],
-        advice: ['Set CONNECTOR_PORT to a port of its own, here and in the settings of the connector.'],
+    if (health.success && !health.data.ok) return judgeUnready(origin);
+    const evidence = [`GET ${origin}/readyz: ${ready.status}.`];
+    if (health.success && apiToken === undefined) return ok('It runs and is ready.', { evidence });
+    const api = await askApi(origin, apiToken, signal);
+    evidence.push(
+      `GET ${origin}/v1/openapi.json${apiToken === undefined ? '' : ' with the token'}: ${api.status}.`,
+    );
+    if (!health.success && !api.isOurs) {
+      return problem('Something other than the connector listens on its port.', {
+        evidence,
+        advice: [
+          'If it is a proxy, it passes on neither /readyz nor /v1, or reaches no connector: ask one behind it, CONNECTOR_HOST=… CONNECTOR_PORT=… npm run doctor.',
+          'Else set CONNECTOR_PORT to a port of its own, here and in the settings of the connector.',
+        ],
       });
     }
-    if (!health.data.ok) return judgeUnready(origin);
-    if (apiToken === undefined)
-      return ok('It runs and is ready.', { evidence: [`GET ${origin}/readyz: 200.`] });
-    return await judgeToken(origin, apiToken, signal);
+    if (apiToken !== undefined && api.status === 401) {
+      const how = health.success ? 'It runs and is ready' : 'It answers behind a proxy';
+      return warning(`${how}, but with another CONNECTOR_API_TOKEN than these settings have.`, {
+        evidence,
+        advice: [
+          'Restart it if its settings were changed since; or run this command where its settings are.',
+        ],
+      });
+    }
+    return health.success
+      ? ok('It runs and is ready.', { evidence })
+      : ok('The connector answers behind a proxy, which does not pass on /readyz.', { evidence });
   },
 };
 
@@ -54,19 +73,22 @@ function judgeUnready(origin: string): Finding {
   });
 }
 
-/** The token tells whether the process was started with the settings that are looked at now. */
-async function judgeToken(origin: string, token: string, signal: AbortSignal): Promise<Finding> {
+/** The answer of the API: its status, and whether a connector gave it. The token shows which settings it runs with. */
+async function askApi(
+  origin: string,
+  token: string | undefined,
+  signal: AbortSignal,
+): Promise<{ readonly status: number; readonly isOurs: boolean }> {
   const answer = await fetch(`${origin}/v1/openapi.json`, {
-    headers: { authorization: `Bearer ${token}` },
+    headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
     signal,
   });
-  await answer.body?.cancel();
-  const evidence = [`GET ${origin}/readyz: 200; GET /v1/openapi.json with the token: ${answer.status}.`];
-  if (answer.status === 401) {
-    return warning('It runs and is ready, but with another CONNECTOR_API_TOKEN than these settings have.', {
-      evidence,
-      advice: ['Restart it if its settings were changed since; or run this command where its settings are.'],
-    });
-  }
-  return ok('It runs and is ready.', { evidence });
+  const body = ANSWER.safeParse(await answer.json().catch(() => null));
+  return { status: answer.status, isOurs: body.success };
 }
+
+/** The document of the API, or how the connector refuses a token. */
+const ANSWER = z.union([
+  z.object({ openapi: z.string(), paths: z.object({ '/v1/changes': z.unknown() }) }),
+  z.object({ error: z.literal('unauthorized') }),
+]);

@@ -1,43 +1,83 @@
-import { SCOPE_MEANINGS, type Scope } from '../../../contract/service/scopes.ts';
+import type { Scope } from '../../../contract/service/scopes.ts';
 import { isRefusal } from '../../service-client/service-errors.ts';
 import type { ServiceFacts } from '../facts.ts';
-import { type Check, notChecked, ok, problem, warning } from '../finding.ts';
-import type { Asked, ServiceCalls } from '../service-calls.ts';
+import { type Check, notChecked, ok, problem } from '../finding.ts';
+import type { Asked } from '../service-calls.ts';
 import { howToConsent, inPortal } from '../wording.ts';
 
-/** The credential carries every scope that the connector uses. Implements `Scopes`. */
+/** Who sent or created nothing for so long does without. */
+const LATELY_MS = 30 * 24 * 3_600_000;
+
+/** What does not work without a scope. */
+const WITHOUT: Readonly<Record<Scope, string>> = {
+  'messaging.read': 'nothing can be polled',
+  'messaging.send': 'POST /v1/messages and POST /v1/read-receipts are refused by the service',
+  'messaging.events':
+    'the connector can neither register its webhook nor rotate its secret, and an app gets no events',
+  'messaging.manage': 'connections can be neither created, paired, restarted, logged out nor deleted',
+};
+
+/** The credential carries every scope that this deployment uses. Implements `Scopes`. */
 export const scopes: Check<ServiceFacts> = {
   id: 'scopes',
   title: 'scopes of the credential',
-  async look({ service, account, settings }) {
-    const carried = await askForEach(service);
+  async look(facts) {
+    const { service, account, settings } = facts;
+    const carried: readonly (readonly [Scope, boolean | null])[] = [
+      ['messaging.read', isAllowed(await service.connections())],
+      ['messaging.send', await service.maySend()],
+      ['messaging.events', isAllowed(await service.webhook())],
+      ['messaging.manage', await service.mayManage()],
+    ];
     const missing = carried.filter(([, has]) => has === false).map(([scope]) => scope);
     const unknown = carried.filter(([, has]) => has === null).map(([scope]) => scope);
-    const evidence = missing.map((scope) => `${scope} is missing. It is for: ${SCOPE_MEANINGS[scope]}`);
-    if (missing.length > 0) {
-      const tellMore = missing.includes('messaging.read') || missing.includes('messaging.events');
-      const advice = [
-        account.kind === 'oauth'
-          ? `If the app needs it, it takes a new consent to all of its scopes. ${howToConsent(account.id)}`
-          : `Give the key ${missing.join(', ')} ${inPortal(settings, 'PATCH /api-keys/{id}')}; it counts from the next call on.`,
-      ];
-      return (tellMore ? problem : warning)(`The credential lacks ${missing.join(', ')}.`, {
-        evidence,
-        advice,
-      });
+    const without = missing.map((scope) => `Without ${scope}, ${WITHOUT[scope]}.`);
+    const uses = missing.length === 0 ? {} : await readUses(facts);
+    const needed = missing.filter((scope) => uses[scope] !== undefined);
+    if (needed.length > 0) {
+      return problem(
+        `The credential lacks ${needed.join(', ')}, which ${needed.length === 1 ? 'is' : 'are'} needed here.`,
+        {
+          evidence: [...needed.map((scope) => `${scope}: ${uses[scope]}`), ...without],
+          advice: [
+            account.kind === 'oauth'
+              ? `It takes a new consent to these scopes. ${howToConsent(account.id)}`
+              : `Give the key ${needed.join(', ')} ${inPortal(settings, 'PATCH /api-keys/{id}')}; it counts from the next call on.`,
+          ],
+        },
+      );
     }
     if (unknown.length > 0) return notChecked(`Nothing was learned of ${unknown.join(', ')}.`);
+    if (missing.length > 0)
+      return ok('The credential carries every scope that is in use.', { evidence: without });
     return ok('The credential carries every scope.');
   },
 };
 
-async function askForEach(service: ServiceCalls): Promise<(readonly [Scope, boolean | null])[]> {
-  return [
-    ['messaging.read', isAllowed(await service.connections())],
-    ['messaging.send', await service.maySend()],
-    ['messaging.events', isAllowed(await service.webhook())],
-    ['messaging.manage', await service.mayManage()],
-  ];
+/** What this deployment uses a scope for, by scope. */
+async function readUses({
+  account,
+  settings,
+  database,
+  clock,
+}: ServiceFacts): Promise<Readonly<Partial<Record<Scope, string>>>> {
+  const [used] =
+    database === null
+      ? []
+      : await database.query<{ sends: boolean; creates: boolean }>(
+          `select exists (select from connector.outbound where account_id = $1 and created_at >= $2::bigint) as sends,
+                  exists (select from connector.creations where account_id = $1 and created_at >= $2::bigint) as creates`,
+          [account.id, clock.now() - LATELY_MS],
+        );
+  const registers = account.kind === 'api_key' && account.webhookUrl !== null;
+  const awaitsEvents = account.kind === 'oauth' && settings.namesAppWebhookSecret === true;
+  return {
+    'messaging.read': 'every account is polled.',
+    ...(registers ? { 'messaging.events': 'WEBHOOK_PUBLIC_URL is set.' } : {}),
+    ...(awaitsEvents ? { 'messaging.events': 'SERVICE_CLIENT_WEBHOOK_SECRET is set.' } : {}),
+    ...(used?.sends === true ? { 'messaging.send': 'the CRM sent something within 30 days.' } : {}),
+    ...(used?.creates === true ? { 'messaging.manage': 'the CRM created a connection within 30 days.' } : {}),
+  };
 }
 
 function isAllowed(asked: Asked<unknown>): boolean | null {

@@ -3,7 +3,7 @@ import type { TallyKind } from '../../inbox/receiver-tally.ts';
 import type { AccountFacts, DoctorSettings } from '../facts.ts';
 import { type Check, type Finding, notChecked, ok, problem, warning } from '../finding.ts';
 import { reachable } from '../reachable-host.ts';
-import { readRepairedAt, readTallies, type Tallied } from '../read-tallies.ts';
+import { readMissedAt, readTallies, type Tallied } from '../read-tallies.ts';
 import { ago, count, span } from '../wording.ts';
 
 const LATELY_MS = 24 * 3_600_000;
@@ -42,13 +42,13 @@ export const signatures: Check<AccountFacts> = {
     const taken = tallies.get('taken');
     const evidence = describeAll(tallies, now);
     const going = newest(tallies, taken);
-    const repairedAt = await readRepairedAt(database, account.id);
-    const isMissed = repairedAt !== null && repairedAt > Math.max(taken?.lastAt ?? 0, now - LATELY_MS);
+    const missedAt = await readMissedAt(database, account.id, now);
+    const isMissed = missedAt !== null && missedAt > Math.max(taken?.lastAt ?? 0, now - LATELY_MS);
     if (going !== null && !isMissed) {
       return warning('Requests are refused for their signatures, but nothing that was due is missing.', {
         evidence: [...evidence, 'Since the last delivery that was taken, polling had nothing to repair.'],
         advice: [
-          'Strangers post to the webhook, or deliveries have just begun to fail: ask again in two minutes.',
+          `Strangers post to the webhook, or deliveries have just begun to fail: ask again after the next poll, which is due within ${span(settings.reconcileIntervalMs)}.`,
         ],
       });
     }
