@@ -5,25 +5,25 @@ import { Pool, type PoolClient } from 'pg';
 const url = process.env['CRM_DATABASE_URL'];
 if (url === undefined) throw new Error('set CRM_DATABASE_URL to the Postgres of your CRM');
 
-// As many connections as the connector calls handlers side by side.
+// One connection for each handler call that the connector runs concurrently.
 const pool = new Pool({
   connectionString: url,
   max: 10,
   connectionTimeoutMillis: 5_000,
   statement_timeout: 10_000,
 });
-// A connection that is lost while nobody uses it: the pool opens another one.
+// An idle connection was lost. The pool opens another one.
 pool.on('error', () => undefined);
 await pool.query(await readFile(new URL('tables.sql', import.meta.url), 'utf8'));
 
-/** Takes one change: its key and its effect in one transaction, so the effect is there exactly once. */
+/** Processes one change: its key and its effect are written in one transaction, so the effect happens exactly once. */
 export async function onChange(change: Change, { key, signal }: HandlerContext): Promise<void> {
   await inTransaction(async (db) => {
     const { rowCount } = await db.query(
       'INSERT INTO crm.taken_changes (key, taken_at) VALUES ($1, $2) ON CONFLICT DO NOTHING',
       [key, change.at],
     );
-    // It was taken before, and the connector never heard of it.
+    // It was processed before, but the connector did not learn of it.
     if (rowCount === 0) return;
     await applyChange(db, change);
     signal.throwIfAborted();
@@ -38,7 +38,7 @@ async function applyChange(db: PoolClient, change: Change): Promise<void> {
     case 'message.status':
       return await storeStatus(db, change);
     default:
-    // Connections and sends are for you to add. New types may come: leave alone what you do not know.
+    // Add connections and sends here if you need them. Ignore unknown types: new ones may be added.
   }
 }
 
@@ -46,8 +46,8 @@ type MessageChange = Extract<Change, { type: 'message.created' | 'message.update
 type StatusChange = Extract<Change, { type: 'message.status' }>;
 
 async function storeMessage(db: PoolClient, { seq, data }: MessageChange): Promise<void> {
-  // Null: polling brought it, and the service's list names no sender, or nothing but a status is known so far. An
-  // incoming one then stands in crm.unassigned until somebody assigns it, or a late webhook names the sender.
+  // Null: polling stored the message, and the service's list does not contain the sender, or only a status is known so
+  // far. An incoming message is then in crm.unassigned until a person assigns it or a late webhook adds the sender.
   if (data.peer !== null) {
     await db.query('INSERT INTO crm.contacts (phone, first_seen_at) VALUES ($1, $2) ON CONFLICT DO NOTHING', [
       data.peer,
@@ -104,7 +104,7 @@ async function inTransaction(work: (db: PoolClient) => Promise<void>): Promise<v
     await db.query('COMMIT');
     db.release();
   } catch (error) {
-    // The connection goes, and with it the transaction, however the two stand.
+    // Closing the connection ends the transaction, whatever state the two are in.
     db.release(true);
     throw error;
   }

@@ -1,10 +1,9 @@
--- Sent as one query, which is one transaction; the lock lets workers that start together take turns.
+-- Sent as one query, which is one transaction. The lock serializes workers that start at the same time.
 SELECT pg_advisory_xact_lock(20261121);
 
 CREATE SCHEMA IF NOT EXISTS crm;
 
--- The keys of the changes that were taken. A row is written in the transaction of its effect, so both are there or
--- neither is.
+-- The keys of processed changes. A row is written in the transaction of its effect, so either both exist or neither.
 CREATE TABLE IF NOT EXISTS crm.taken_changes (
   key text PRIMARY KEY,
   taken_at timestamptz NOT NULL
@@ -31,14 +30,14 @@ CREATE TABLE IF NOT EXISTS crm.messages (
   media_url text,
   status text,
   sent_at timestamptz,
-  -- The change that the status comes from. A dead letter that is replayed is older than what is here.
+  -- The change that set the status. A replayed dead letter is older than the stored status.
   status_seq bigint NOT NULL,
   PRIMARY KEY (connection_id, id)
 );
 
--- Incoming messages whose webhook was dropped: polling brought them, and the list of messages names no sender. Show them
--- as an inbox of their own; a person assigns one with UPDATE crm.messages SET phone = … A webhook that comes late does
--- it by itself.
+-- Incoming messages whose webhook was dropped: polling stored them, and the service's list does not contain the sender.
+-- Show them as a separate inbox, in which a person assigns each with UPDATE crm.messages SET phone = … A webhook that
+-- arrives late assigns it automatically.
 CREATE OR REPLACE VIEW crm.unassigned AS
   SELECT connection_id, id, text, media_url, sent_at FROM crm.messages
    WHERE direction = 'incoming' AND phone IS NULL;
