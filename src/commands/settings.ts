@@ -122,7 +122,7 @@ export function connectorSettings(env: Environment) {
     }),
     CONNECTOR_API_TOKENS: setting.secretEntries<NamedToken>({
       description:
-        'Further tokens, each with a name for the audit trail and its rights: read, write (send, pair, manage connections), operate (accounts, rotation, dead letters, polling now), metrics. Several are valid at once, so a token is replaced without a gap',
+        'Further tokens, each with a name for the audit trail and its rights: read, write (send, pair, manage connections, start consents), operate (accounts, rotation, dead letters, polling now), metrics. Several are valid at once, so a token is replaced without a gap',
       read: readToken,
       allowed: `one or more of name:rights:token, separated by commas; rights are ${RIGHTS.join(', ')}, joined by +; a token has at least ${LEAST_TOKEN} printable ASCII characters without spaces and commas`,
       make: MAKE_TOKEN,

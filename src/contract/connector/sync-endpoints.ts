@@ -50,10 +50,10 @@ export const SYNC_ENDPOINTS = {
   startGrant: {
     method: 'POST',
     path: '/v1/accounts/oauth',
-    right: 'operate',
+    right: 'write',
     summary: 'Starts an OAuth grant: answers where the customer goes.',
     description:
-      'Send the browser of the customer to `authorizationUrl`. With `accountId` the customer consents again, and the account keeps its id, messages and connections.',
+      'Send the browser of the customer to `authorizationUrl`. With `accountId` the customer consents again, and the account keeps its id, messages and connections. Nothing changes before the customer consents, so the right `write` is enough.',
     body: { schema: startGrantRequest, required: false },
     answers: [{ status: 201, description: 'Where to send the browser.', schema: startedGrant }],
     errors: [

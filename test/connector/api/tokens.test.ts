@@ -222,7 +222,7 @@ describe('what changes who may do what, or gives something up', () => {
     await running.ask('POST', '/v1/accounts', { ...as, body: { baseUrl, apiKey: 'key-of-nobody' } });
     await running.ask('POST', '/v1/webhook/rotate', { ...as, body: { accountId: String(added['id']) } });
     await running.ask('DELETE', `/v1/accounts/${String(added['id'])}`, as);
-    await running.ask('POST', '/v1/accounts/oauth', as);
+    await running.ask('POST', '/v1/accounts/oauth', { token: TOKENS.write });
     await running.ask('POST', '/v1/dead-letters/abc-1/replay', as);
     await running.ask('DELETE', '/v1/dead-letters/abc-1', as);
     await running.ask('DELETE', '/v1/connections/c-unknown', { token: TOKENS.write });
@@ -236,7 +236,7 @@ describe('what changes who may do what, or gives something up', () => {
       ['account.added', 'may-operate', undefined, 'service_refused'],
       ['secret.rotated', 'may-operate', id, 'ok'],
       ['account.removed', 'may-operate', id, 'ok'],
-      ['consent.begun', 'may-operate', undefined, 'oauth_not_configured'],
+      ['consent.begun', 'may-write', undefined, 'oauth_not_configured'],
       ['dead_letter.replayed', 'may-operate', 'abc-1', 'not_found'],
       ['dead_letter.given_up', 'may-operate', 'abc-1', 'not_found'],
       ['connection.deleted', 'may-write', 'c-unknown', 'not_found'],
