@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { ERROR_CODES } from '../../src/contract/service/errors.ts';
 
 const header = z.union([z.string(), z.array(z.string()), z.null()]);
 const signatureCase = z.strictObject({
@@ -45,7 +46,8 @@ const coverage = z.strictObject({
     z.strictObject({
       floor: z.int().nullable(),
       cursor: z.string().nullable(),
-      next_top: z.int().nullable().optional(),
+      next_top: z.int().nullable(),
+      restarts: z.int().min(1).optional(),
     }),
   ),
 });
@@ -171,4 +173,108 @@ describe('walk vectors', () => {
       }
     }
   });
+});
+
+describe('send vectors', () => {
+  const situation = { name: z.string().min(1), attempts: z.int().min(1), since_first_ms: z.int().min(0) };
+  const { cases, last_attempt_after_ms } = read(
+    'send-policy.json',
+    z.object({
+      last_attempt_after_ms: z.int(),
+      cases: z.array(
+        z.strictObject({
+          ...situation,
+          carries: z.enum(['text', 'media']),
+          in_doubt: z.boolean(),
+          outcome: z.discriminatedUnion('kind', [
+            z.strictObject({ kind: z.literal('accepted'), stored: z.boolean() }),
+            z.strictObject({
+              kind: z.literal('refused'),
+              status: z.int(),
+              code: z.string(),
+              retry_after_ms: z.int().nullable(),
+            }),
+            z.strictObject({ kind: z.enum(['not_sent', 'lost']) }),
+          ]),
+          expect: z.strictObject({
+            next: z.string(),
+            wait_ms: z.int().min(1_000).optional(),
+            in_doubt: z.boolean().optional(),
+          }),
+        }),
+      ),
+    }),
+  );
+  type Case = (typeof cases)[number];
+
+  /** The table of the README beside them, by code or outcome. Waits in milliseconds. */
+  const repeats = new Map(
+    [
+      ...readFileSync(new URL('../vectors/README.md', import.meta.url), 'utf8').matchAll(
+        /^\| (`.+?) \| (\d+) s \| (\d+) s(.*?) \| (yes|as before) \|/gm,
+      ),
+    ].flatMap(([, names = '', first, longest, , doubt]) =>
+      [...names.matchAll(/`(\w+)`/g)].map(
+        ([, name = '']) =>
+          [
+            name,
+            { first: Number(first) * 1_000, longest: Number(longest) * 1_000, doubts: doubt === 'yes' },
+          ] as const,
+      ),
+    ),
+  );
+
+  /** The rules of the README, and nothing else. */
+  function follow({ outcome, carries, attempts, since_first_ms, in_doubt }: Case): Case['expect'] {
+    if (outcome.kind === 'accepted') return { next: outcome.stored ? 'sent' : 'delivered_not_stored' };
+    const refused = outcome.kind === 'refused' ? outcome : null;
+    const name = refused === null ? outcome.kind : nameOf(refused.code, refused.status);
+    if (name === 'hold') return { next: 'hold', in_doubt };
+    const isLost = name === 'lost' || name === 'internal_error';
+    if (isLost && carries === 'media') return { next: 'look_up' };
+    const rule = repeats.get(name);
+    if (rule === undefined) return { next: in_doubt ? 'unknown' : 'rejected' };
+    const longest = isLost ? Math.min(Math.max(rule.longest, since_first_ms / 100), 300_000) : rule.longest;
+    const own = Math.min(rule.first * 2 ** (attempts - 1), longest);
+    const asked = refused?.retry_after_ms ?? null;
+    const wait_ms = asked === null ? own : Math.max(asked, 1_000);
+    const doubt = rule.doubts || in_doubt;
+    if (since_first_ms + wait_ms > last_attempt_after_ms) return { next: doubt ? 'unknown' : 'rejected' };
+    return { next: 'repeat', wait_ms, in_doubt: doubt };
+  }
+
+  function nameOf(code: string, status: number): string {
+    if (code === 'invalid_key') return 'hold';
+    if (repeats.has(code)) return code;
+    if (specified.has(code)) return 'final';
+    if (status === 401) return 'hold';
+    if (status === 429) return 'rate_limited';
+    return status === 408 || status >= 500 ? 'lost' : 'final';
+  }
+
+  const specified = new Set<string>(ERROR_CODES);
+
+  it('stop an hour before the service forgets a key', () => {
+    expect(last_attempt_after_ms).toBe(23 * 3_600_000);
+  });
+
+  it.each(cases.map((one) => [one.name, one] as const))('follow from their README: %s', (_name, one) => {
+    expect(follow(one)).toEqual(one.expect);
+  });
+
+  it('pin each wait of the README: the first one, where doubling ends, and where it would overflow', () => {
+    const missing = [...repeats].flatMap(([name, { first, longest }]) => {
+      const capped = Math.ceil(Math.log2(longest / first)) + 1;
+      return [1, capped - 1, capped, 900]
+        .filter((attempts) => !cases.some((one) => one.attempts === attempts && isPlain(one, name)))
+        .map((attempts) => `${name} at attempt ${attempts}`);
+    });
+    expect([...repeats.keys()].length).toBe(11);
+    expect(missing).toEqual([]);
+  });
+
+  function isPlain({ carries, outcome }: Case, name: string): boolean {
+    if (outcome.kind !== 'refused') return carries === 'text' && outcome.kind === name;
+    return carries === 'text' && outcome.code === name && outcome.retry_after_ms === null;
+  }
 });

@@ -88,8 +88,8 @@ describe('the vectors', () => {
   interface VectorGap {
     readonly floor: number | null;
     readonly cursor: string | null;
-    readonly top?: number | null;
-    readonly next_top?: number | null;
+    readonly next_top: number | null;
+    readonly restarts?: number;
   }
   interface VectorCoverage {
     readonly watermark: number | null;
@@ -124,12 +124,11 @@ describe('the vectors', () => {
       let coverage: Coverage = {
         watermark: scenario.start.watermark,
         gaps: scenario.start.gaps.map((gap) => ({
-          top: gap.top ?? null,
+          top: null,
           floor: gap.floor,
           cursor: gap.cursor,
-          nextTop: gap.next_top ?? null,
-          pages: 1,
-          restarts: 0,
+          nextTop: gap.next_top,
+          restarts: gap.restarts ?? 0,
         })),
       };
       for (const period of scenario.periods) {
@@ -183,10 +182,10 @@ describe('the vectors', () => {
         });
         expect({
           watermark: coverage.watermark,
-          gaps: coverage.gaps.map(({ floor, cursor }) => ({ floor, cursor })),
+          gaps: coverage.gaps.map(({ top: _, nextTop: next_top, ...gap }) => ({ ...gap, next_top })),
         }).toEqual({
           watermark: period.after.watermark,
-          gaps: period.after.gaps.map(({ floor, cursor }) => ({ floor, cursor })),
+          gaps: period.after.gaps.map((gap) => ({ restarts: 0, ...gap })),
         });
       }
     },

@@ -10,9 +10,11 @@ import {
   SEND_POLICY,
   type SendErrorCode,
   type SendOutcome,
+  type SendRule,
   type SendSituation,
   type SendStep,
 } from '../../src/patterns/send-policy.ts';
+import { proves } from '../support/proves.ts';
 
 const SECOND = 1_000;
 const HOUR = 3_600 * SECOND;
@@ -174,6 +176,27 @@ describe('the table', () => {
   ])('repeats after %s %i and %i ms, without doubt', (code, status, waitMs) => {
     expect(decideSend(refusal(status, code), fresh)).toEqual({ next: 'repeat', waitMs, inDoubt: false });
   });
+
+  it('waits as the specification advises', proves('errors.client.waits'), () => {
+    expect(SEND_POLICY.in_progress).toEqual({ next: 'await', firstMs: 5 * SECOND, longestMs: 30 * SECOND });
+    expect(SEND_POLICY.idempotency_in_progress.firstMs).toBe(SECOND);
+    expect(SEND_POLICY.warmup_limited.firstMs).toBeGreaterThanOrEqual(120 * SECOND);
+    expect(SEND_POLICY.send_failed.firstMs).toBe(5 * SECOND);
+    expect(SEND_POLICY.recipient_not_on_whatsapp).toEqual({ next: 'reject' });
+    expect(SEND_POLICY.invalid_key).toEqual({ next: 'hold' });
+  });
+
+  it(
+    'has a wait wherever it repeats, since Retry-After is not guaranteed',
+    proves('errors.client.without-retry-after'),
+    () => {
+      for (const [code, rule] of Object.entries<SendRule>(SEND_POLICY)) {
+        if (rule.next !== 'repeat' && rule.next !== 'await') continue;
+        expect(rule.firstMs, code).toBeGreaterThanOrEqual(SECOND);
+        expect(rule.longestMs, code).toBeGreaterThan(rule.firstMs);
+      }
+    },
+  );
 
   it('holds a send whose credential is refused, for as long as that takes', () => {
     expect(decideSend(refusal(401, 'invalid_key'), fresh)).toEqual({ next: 'hold', inDoubt: false });

@@ -1,171 +1,126 @@
 import { z } from 'zod';
 
-/**
- * What a client does after an error:
- * - `never`: the same request cannot succeed.
- * - `after_change`: it succeeds only once a person changed something (licence, key, scope, address).
- * - `refresh_credential`: refresh the access token once, then repeat.
- * - `repeat`: repeat the same request, with the same idempotency key, after `Retry-After` or else `backoffMs`.
- * - `use_qr`: an ordinary outcome; go on with the QR picture.
- */
-export type RetryHint = 'never' | 'after_change' | 'refresh_credential' | 'repeat' | 'use_qr';
-
 /** One row of the error table. */
 export interface ErrorDefinition {
   /** HTTP statuses that carry this code. */
   readonly statuses: readonly number[];
   /** One sentence for people. */
   readonly meaning: string;
-  readonly retry: RetryHint;
-  /** Wait before a repeat when the answer has no `Retry-After`, which is never guaranteed. */
-  readonly backoffMs?: number;
 }
 
 /**
  * Every code in `{ error: <code> }`. Implements `Errors`. The codes from `invalid_token` on are our choice
  * for generic answers that the specification leaves open.
+ * What a send does after each of them is in `patterns/send-policy`.
  */
 export const ERRORS = {
   invalid_request: {
     statuses: [400],
     meaning: 'The input is wrong; `field` names the offending key, `hint` may say more.',
-    retry: 'never',
   },
   invalid_phone_number: {
     statuses: [400],
     meaning: '`phoneNumber` is not international digits without a plus sign.',
-    retry: 'never',
   },
   invalid_webhook: {
     statuses: [400],
     meaning: 'The webhook URL is not HTTPS on a public host, or none is set yet.',
-    retry: 'after_change',
   },
   text_or_media: {
     statuses: [400],
     meaning: 'A send carries exactly one of `text` and `media`.',
-    retry: 'never',
   },
   idempotency_key_reuse: {
     statuses: [400],
     meaning: 'The idempotency key was used with another body in the last 24 hours.',
-    retry: 'never',
   },
   idempotency_key_invalid: {
     statuses: [400],
     meaning: 'The idempotency key is longer than 255 characters.',
-    retry: 'never',
   },
   invalid_key: {
     statuses: [401],
     meaning: 'The API key is absent, unknown or revoked.',
-    retry: 'after_change',
   },
   addon_required: {
     statuses: [402],
     meaning: 'The connection of this portal workspace has no active API add-on.',
-    retry: 'after_change',
   },
   license_inactive: {
     statuses: [402],
     meaning: 'The licence of the connection has lapsed.',
-    retry: 'after_change',
   },
   ip_not_allowed: {
     statuses: [403],
     meaning: 'The caller address is not on the allowlist of the key, or cannot be determined.',
-    retry: 'after_change',
   },
   insufficient_scope: {
     statuses: [403],
     meaning: 'The credential lacks the scope of this endpoint.',
-    retry: 'after_change',
   },
   forbidden_portal_kind: {
     statuses: [403],
     meaning: 'Connections of a portal workspace are created by its admin, not through the API.',
-    retry: 'never',
   },
   invalid_grant: {
     statuses: [403],
     meaning: 'The grant of this credential covers no connection any more.',
-    retry: 'after_change',
   },
   already_connected: {
     statuses: [409],
     meaning: 'The session is live; there is nothing to pair.',
-    retry: 'never',
   },
   not_supported_for_provider: {
     statuses: [409],
     meaning: 'Only `qr` connections can do this.',
-    retry: 'never',
   },
   idempotency_in_progress: {
     statuses: [409],
     meaning: 'The first create request with this key is still in flight.',
-    retry: 'repeat',
-    backoffMs: 1_000,
   },
   in_progress: {
     statuses: [409],
     meaning: 'The first send with this idempotency key is still in flight.',
-    retry: 'repeat',
-    backoffMs: 5_000,
   },
   recipient_not_on_whatsapp: {
     statuses: [422],
     meaning: 'The recipient has no account on the network.',
-    retry: 'never',
   },
   warmup_limited: {
     statuses: [429],
     meaning: 'The hourly cap of a new number is reached; wait minutes.',
-    retry: 'repeat',
-    backoffMs: 300_000,
   },
   rate_limited: {
     statuses: [429],
     meaning: 'Too many requests, or too many pairing codes for this connection.',
-    retry: 'repeat',
-    backoffMs: 30_000,
   },
   send_failed: {
     statuses: [502],
     meaning: 'The delivery failed for a reason other than the recipient.',
-    retry: 'repeat',
-    backoffMs: 5_000,
   },
   pairing_code_unavailable: {
     statuses: [502],
-    meaning: 'The engine declined a pairing code.',
-    retry: 'use_qr',
+    meaning: 'The engine declined a pairing code; the QR picture still works.',
   },
   invalid_token: {
     statuses: [401],
     meaning: 'The access token is expired or malformed.',
-    retry: 'refresh_credential',
   },
   not_found: {
     statuses: [404],
     meaning: 'No such address, or nothing with this id that the credential may see.',
-    retry: 'never',
   },
   method_not_allowed: {
     statuses: [405],
     meaning: 'The address does not take this method; `Allow` lists those it takes.',
-    retry: 'never',
   },
   payload_too_large: {
     statuses: [413],
     meaning: 'The body is larger than the service takes.',
-    retry: 'never',
   },
   internal_error: {
     statuses: [500],
     meaning: 'The service failed.',
-    retry: 'repeat',
-    backoffMs: 1_000,
   },
 } as const satisfies Readonly<Record<string, ErrorDefinition>>;
 

@@ -52,28 +52,6 @@ describe('error table', () => {
     for (const [code, { meaning }] of Object.entries(ERRORS)) expect(meaning, code).toMatch(/^[A-Z`].+\.$/);
   });
 
-  it(
-    'names a wait wherever a repeat is advised, since Retry-After is not guaranteed',
-    proves('errors.client.without-retry-after'),
-    () => {
-      for (const [code, row] of Object.entries(ERRORS)) {
-        const backoffMs = 'backoffMs' in row ? row.backoffMs : undefined;
-        if (row.retry === 'repeat') expect(backoffMs, code).toBeGreaterThan(0);
-        else expect(backoffMs, code).toBeUndefined();
-      }
-    },
-  );
-
-  it('advises what the specification advises', proves('errors.client.waits'), () => {
-    expect(ERRORS.in_progress).toMatchObject({ retry: 'repeat', backoffMs: 5_000 });
-    expect(ERRORS.idempotency_in_progress).toMatchObject({ retry: 'repeat', backoffMs: 1_000 });
-    expect(ERRORS.warmup_limited.backoffMs).toBeGreaterThanOrEqual(120_000);
-    expect(ERRORS.pairing_code_unavailable.retry).toBe('use_qr');
-    expect(ERRORS.invalid_token.retry).toBe('refresh_credential');
-    expect(ERRORS.invalid_key.retry).toBe('after_change');
-    expect(ERRORS.recipient_not_on_whatsapp.retry).toBe('never');
-  });
-
   it('tells its codes from others and from names that every object has', () => {
     expect(isErrorCode('send_failed')).toBe(true);
     expect(['teapot', 'toString', '__proto__', 'constructor', null, 7].filter(isErrorCode)).toEqual([]);
