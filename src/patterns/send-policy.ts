@@ -190,33 +190,41 @@ function repeat(
   return { next: 'repeat', waitMs, inDoubt };
 }
 
-/**
- * Failures that come before the first byte of a request is written: no name, no route, nobody listening, a certificate
- * that is not trusted.
- */
+/** Failures that come before the first byte of a request is written. */
 const BEFORE_REQUEST: ReadonlySet<unknown> = new Set([
+  // The address cannot be read.
+  'ERR_INVALID_URL',
+  'ERR_INVALID_PROTOCOL',
+  'ERR_UNESCAPED_CHARACTERS',
+  // No name, no route, nobody listening.
   'ECONNREFUSED',
   'ENOTFOUND',
   'EAI_AGAIN',
   'EHOSTUNREACH',
   'ENETUNREACH',
+  'ERR_SOCKET_CONNECTION_TIMEOUT',
   'UND_ERR_CONNECT_TIMEOUT',
+  // The certificate is not trusted. Other failures of TLS may come after the request.
   'ERR_TLS_CERT_ALTNAME_INVALID',
+  'CERT_CHAIN_TOO_LONG',
   'CERT_HAS_EXPIRED',
   'CERT_NOT_YET_VALID',
-  'CERT_REVOKED',
   'CERT_REJECTED',
-  'CERT_UNTRUSTED',
+  'CERT_REVOKED',
   'CERT_SIGNATURE_FAILURE',
+  'CERT_UNTRUSTED',
   'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'HOSTNAME_MISMATCH',
+  'INVALID_CA',
+  'INVALID_PURPOSE',
+  'PATH_LENGTH_EXCEEDED',
   'SELF_SIGNED_CERT_IN_CHAIN',
   'UNABLE_TO_GET_ISSUER_CERT',
   'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-  'INVALID_CA',
 ]);
-/** Steps of the operating system that come before it. */
-const BEFORE_REQUEST_CALLS: ReadonlySet<unknown> = new Set(['connect', 'getaddrinfo']);
+/** Steps of the operating system and of DNS that come before it. */
+const BEFORE_REQUEST_CALLS = /^(?:connect|getaddrinfo|query\w+)$/;
 
 /** `fetch` and `ky` wrap what undici threw. */
 const DEEPEST_CAUSE = 5;
@@ -224,19 +232,24 @@ const DEEPEST_CAUSE = 5;
 /**
  * What a failed `fetch`, undici or ky call means when there was no answer. Only a failure that is certain to come
  * before the request was written is `not_sent`. Every other one, and your own time-out, is `lost`.
+ * Holds for calls that follow no redirect (`redirect: 'manual'`): behind one, the address that it leads to may be
+ * unreachable though the service has read the request.
  */
 export function classifyFailure(error: unknown): { readonly kind: 'not_sent' | 'lost' } {
-  let candidate = error;
-  for (let depth = 0; depth < DEEPEST_CAUSE && candidate instanceof Error; depth += 1) {
-    const syscall: unknown = Reflect.get(candidate, 'syscall');
-    // The route was lost under an open connection.
-    if (syscall === 'read' || syscall === 'write') return { kind: 'lost' };
-    if (BEFORE_REQUEST_CALLS.has(syscall) || BEFORE_REQUEST.has(Reflect.get(candidate, 'code'))) {
-      return { kind: 'not_sent' };
-    }
-    candidate = candidate.cause;
+  return { kind: isBeforeRequest(error, 0) ? 'not_sent' : 'lost' };
+}
+
+function isBeforeRequest(error: unknown, depth: number): boolean {
+  if (!(error instanceof Error) || depth === DEEPEST_CAUSE) return false;
+  // A name has several addresses, and each of them failed.
+  if (error instanceof AggregateError) {
+    return error.errors.length > 0 && error.errors.every((each) => isBeforeRequest(each, depth + 1));
   }
-  return { kind: 'lost' };
+  const syscall = String(Reflect.get(error, 'syscall'));
+  // The route was lost under an open connection.
+  if (syscall === 'read' || syscall === 'write') return false;
+  if (BEFORE_REQUEST_CALLS.test(syscall) || BEFORE_REQUEST.has(Reflect.get(error, 'code'))) return true;
+  return isBeforeRequest(error.cause, depth + 1);
 }
 
 /** Longest wait that is believed; a misconfigured proxy must not stop sends for a year. */
