@@ -38,6 +38,12 @@ describe('what follows a read', () => {
       { next: 'show', qr: 'A', status: 'disconnected' },
     ],
     ['no picture yet', detail('connecting'), { next: 'wait', reason: 'no_picture' }],
+    [
+      'an answer of JSON without the field',
+      { kind: 'detail', provider: 'qr', status: 'connecting' },
+      { next: 'wait', reason: 'no_picture' },
+    ],
+    ['an empty picture', detail('connecting', ''), { next: 'wait', reason: 'no_picture' }],
     ['connected', detail('connected'), { next: 'connected', status: 'connected' }],
     ['open, as the list says', detail('open'), { next: 'connected', status: 'open' }],
     ['connected, with a last picture', detail('connected', 'A'), { next: 'connected', status: 'connected' }],
@@ -156,6 +162,27 @@ describe('polling for a pairing', () => {
     expect(played.result).toEqual({ next: 'stop', reason: 'expired' });
     expect(played.waits.reduce((sum, ms) => sum + ms, 0)).toBeLessThanOrEqual(60_000);
     expect(played.reads).toBe(16);
+  });
+
+  it('says each time that there is no picture, and stops after three minutes without one', async () => {
+    const played = await play([detail('connecting', 'A'), detail('connecting')]);
+    expect(played.result).toEqual({ next: 'stop', reason: 'no_picture' });
+    expect(played.seen).toEqual(['A', ...Array.from({ length: 45 }, () => 'no_picture')]);
+    // From the first answer without a picture to the one that ends it: 45 waits of 4 s.
+    expect(played.waits.slice(1).reduce((sum, ms) => sum + ms, 0)).toBe(180_000);
+  });
+
+  it('counts the time without a picture anew after a picture, and after an answer that was lost', async () => {
+    const without = Array.from({ length: 40 }, () => detail('connecting'));
+    const played = await play([
+      ...without,
+      detail('connecting', 'A'),
+      ...without,
+      lost,
+      ...without,
+      detail('connected'),
+    ]);
+    expect(played.result).toEqual({ next: 'connected', status: 'connected' });
   });
 
   it('rejects with what a wait that is given up rejects with', async () => {

@@ -14,7 +14,7 @@ import { ServiceError, ServiceRefusal } from '../service-client/service-errors.t
 const LONGEST_MS = 15 * 60_000;
 
 const WAIT_SENTENCES: Readonly<Record<PairingWait, string>> = {
-  no_picture: 'The service shows no picture yet.',
+  no_picture: 'The service shows no picture now; it is asked again.',
   service_unreachable: 'The service does not answer; asking again.',
   rate_limited: 'The service asks to wait; asking again later.',
 };
@@ -23,6 +23,8 @@ const END_SENTENCES: Readonly<Record<PairingEnd, string>> = {
   not_found: 'The service knows no such connection.',
   not_supported_for_provider: 'A number of the business platform never pairs.',
   refused: 'The service refuses to show the connection.',
+  no_picture:
+    'The service has shown no picture for three minutes: restart the connection, then open this stream again.',
   expired: 'Nobody has paired for a long time; open this stream again to go on.',
   closing: 'This process cannot go on; open this stream again.',
 };

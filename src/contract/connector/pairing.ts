@@ -5,7 +5,7 @@ export const PAIRING_WAITS = ['no_picture', 'service_unreachable', 'rate_limited
 const pairingWait = z
   .enum(PAIRING_WAITS)
   .describe(
-    'Why there is no picture for now. `no_picture`: the service has none yet. `service_unreachable`: it does not answer. `rate_limited`: it asks to wait. The stream goes on by itself.',
+    'Why there is no picture for now. `no_picture`: the service has none now; take the last one away. `service_unreachable`: it does not answer. `rate_limited`: it asks to wait. The stream goes on by itself.',
   );
 export type PairingWait = z.infer<typeof pairingWait>;
 
@@ -15,13 +15,14 @@ export const PAIRING_ENDS = [
   'not_found',
   'not_supported_for_provider',
   'refused',
+  'no_picture',
   'expired',
   'closing',
 ] as const;
 const pairingEnd = z
   .enum(PAIRING_ENDS)
   .describe(
-    'Why the stream ends without a connected number. `disconnected`: there is no session to pair; restart the connection. `not_found`: the service knows no such connection. `not_supported_for_provider`: it is never paired. `refused`: the service refuses the call; `message` holds its code. `expired`: nobody paired for a long time; open the stream again. `closing`: this process stops; open the stream again.',
+    'Why the stream ends without a connected number. `disconnected`: there is no session to pair; restart the connection. `not_found`: the service knows no such connection. `not_supported_for_provider`: it is never paired. `refused`: the service refuses the call; `message` holds its code. `no_picture`: the service showed none for three minutes; restart the connection. `expired`: nobody paired for a long time; open the stream again. `closing`: this process stops; open the stream again.',
   );
 export type PairingEnd = z.infer<typeof pairingEnd>;
 

@@ -163,6 +163,19 @@ describe('the stream of pictures', () => {
     ]);
   });
 
+  it('says that there is no picture, and ends after three minutes without one', async () => {
+    const viewer = await look();
+    phone.status = 'healing';
+    for (let step = 0; step < 61; step += 1) await world.clock.pass(3_000);
+    await viewer.ended;
+    expect(viewer.events[1]).toMatchObject({ type: 'waiting', reason: 'no_picture' });
+    expect(viewer.events.at(-1)).toEqual({
+      type: 'ended',
+      reason: 'no_picture',
+      message: expect.stringContaining('restart the connection'),
+    });
+  });
+
   it('ends by itself when nobody pairs', async () => {
     const viewer = await look();
     for (let step = 0; step < 299; step += 1) await world.clock.pass(3_000);
