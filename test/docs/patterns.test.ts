@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readBlocks, readProjectFile } from '../support/markdown.ts';
+import { OLD_NODES } from '../support/old-node.ts';
 import { ROOT } from '../support/root.ts';
 import { type Ended, spawnCommand } from '../support/spawn-command.ts';
 
@@ -123,4 +124,83 @@ describe('docs/patterns.md', () => {
     const told = SECTIONS.get(pattern)?.[3];
     expect(lifted.get(pattern)?.printed[1]).toEqual({ code: 0, stdout: `${told?.text}\n`, stderr: '' });
   });
+
+  it('promises Node 20: what is shown runs on each old Node of this machine, and so do the vectors', async () => {
+    expect(PAGE).toContain('run on Node 20');
+    expect(readProjectFile('README.md')).toContain('runs on Node 20 or newer');
+    const calls = [...signatureCalls(), ...statusCalls(), ...sendCalls()];
+    expect(calls.length).toBeGreaterThan(190);
+    writeFileSync(join(folder, 'call.mjs'), CALL);
+    writeFileSync(join(folder, 'calls.json'), JSON.stringify(calls.map(({ call }) => call)));
+    for (const { node, env } of OLD_NODES) {
+      for (const pattern of PATTERNS) {
+        const use = await spawnCommand(node, ['out/use.js'], { cwd: join(folder, pattern), env }).ended;
+        expect(use).toEqual({ code: 0, stdout: `${SECTIONS.get(pattern)?.[3]?.text}\n`, stderr: '' });
+      }
+      const called = await spawnCommand(node, ['call.mjs'], { cwd: folder, env }).ended;
+      expect({ code: called.code, stderr: called.stderr }).toEqual({ code: 0, stderr: '' });
+      const answers: readonly unknown[] = JSON.parse(called.stdout);
+      for (const [index, { expected }] of calls.entries()) expect(answers[index]).toMatchObject(expected);
+      expect(answers).toHaveLength(calls.length);
+    }
+  });
 });
+
+/** Calls functions of the compiled patterns. Plain, since it runs on an old Node. */
+const CALL = `
+import { readFileSync } from 'node:fs';
+const bytes = (_, value) => (value?.base64 === undefined ? value : Buffer.from(value.base64, 'base64'));
+const answers = [];
+for (const [pattern, name, ...words] of JSON.parse(readFileSync('calls.json', 'utf8'), bytes)) {
+  const pieces = await import('./' + pattern + '/out/' + pattern + '.js');
+  answers.push(pieces[name](...words));
+}
+process.stdout.write(JSON.stringify(answers));
+`;
+
+interface VectorCall {
+  /** Pattern, function, and what it is given. */
+  readonly call: readonly unknown[];
+  readonly expected: object;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: vectors are read by field
+const readVectors = (name: string): any => JSON.parse(readProjectFile(`test/vectors/${name}.json`));
+
+function signatureCalls(): VectorCall[] {
+  return readVectors('signature').cases.map((row: Record<string, string>) => {
+    const { timestamp_header, signature_header, body_utf8 = '', body_base64, secret, now_ms, expect } = row;
+    const base64 = body_base64 ?? Buffer.from(body_utf8).toString('base64');
+    const request = { timestampHeader: timestamp_header, signatureHeader: signature_header, now: now_ms };
+    return {
+      call: ['verify-signature', 'verifySignature', { ...request, body: { base64 }, secrets: [secret] }],
+      expected: expect === 'valid' ? { valid: true } : { valid: false, reason: expect },
+    };
+  });
+}
+
+function statusCalls(): VectorCall[] {
+  const { cases, unknown } = readVectors('message-status');
+  return [...cases, ...unknown].map(({ current, update, result, changed, conflict }) => ({
+    call: ['message-status', 'applyStatus', current, update],
+    expected: { status: result, changed, conflict },
+  }));
+}
+
+function sendCalls(): VectorCall[] {
+  return readVectors('send-policy').cases.map(
+    // biome-ignore lint/suspicious/noExplicitAny: vectors are read by field
+    ({ outcome, carries, attempts, since_first_ms: now, in_doubt: inDoubt, expect }: any) => ({
+      call: [
+        'send-policy',
+        'decideSend',
+        { ...outcome, retryAfterMs: outcome.retry_after_ms },
+        { carries, attempts, firstAttemptAt: 0, now, inDoubt, random: 0 },
+      ],
+      expected: {
+        next: expect.next,
+        ...('wait_ms' in expect ? { waitMs: expect.wait_ms, inDoubt: expect.in_doubt } : {}),
+      },
+    }),
+  );
+}
