@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type RunningConnector, runConnector } from '../../src/commands/run-connector.ts';
 import { credentialContext, secretContext } from '../../src/connector/accounts/account-store.ts';
-import { digestOf } from '../../src/connector/accounts/add-account.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { type Database, openDatabase } from '../../src/runtime/database/database.ts';
 import { migrateDatabase } from '../../src/runtime/database/migrate.ts';
+import { digest } from '../../src/runtime/sealing/digest.ts';
 import { createKeyRing, generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { callJson, createLoopClient, type LoopClient } from '../support/loop-client.ts';
@@ -203,7 +203,7 @@ describe('a database from before processes, named settings and the id of the fee
     await fill(rows, connectionId, {
       baseUrl: info.baseUrl,
       key: await keyRing.seal(info.apiKey, credentialContext('default')),
-      digest: digestOf(info.apiKey),
+      digest: digest(info.apiKey),
       secret: await keyRing.seal('whsec_of_before', secretContext('default')),
     });
     connector = await runConnector({

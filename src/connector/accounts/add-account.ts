@@ -1,9 +1,10 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { findNetwork } from '../../runtime/public-network/check-host.ts';
 import { lookupHost, lookupWithin } from '../../runtime/public-network/host-lookup.ts';
 import type { Network } from '../../runtime/public-network/public-address.ts';
+import { digest } from '../../runtime/sealing/digest.ts';
 import { NETWORK_FETCH } from '../service-client/network-fetch.ts';
 import { createServiceClient } from '../service-client/service-client.ts';
 import { ServiceUnreachable } from '../service-client/service-errors.ts';
@@ -24,19 +25,11 @@ export class AccountExists extends Error {
   }
 }
 
-/**
- * What tells two secrets apart, keys of the service or tokens of the API, without keeping either. They are long and
- * random, so a plain hash gives nothing away.
- */
-export function digestOf(secret: string): string {
-  return createHash('sha256').update(secret, 'utf8').digest('base64url');
-}
-
 /** The account that has this key; null when none has. */
 export async function findByKey(db: Queryable, apiKey: string): Promise<string | null> {
   const [row] = await db.query<{ id: string }>(
     'select id from connector.accounts where credential_digest = $1',
-    [digestOf(apiKey)],
+    [digest(apiKey)],
   );
   return row?.id ?? null;
 }
@@ -102,7 +95,7 @@ async function insertAccount(
       id,
       service.baseUrl,
       await keyRing.seal(service.apiKey, credentialContext(id)),
-      digestOf(service.apiKey),
+      digest(service.apiKey),
       randomUUID(),
       clock.now(),
       service.network,

@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database, Queryable } from '../../runtime/database/database.ts';
+import { digest } from '../../runtime/sealing/digest.ts';
 import { equalSecrets } from '../../runtime/sealing/equal-secrets.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
 import type { Audit } from '../audit.ts';
@@ -11,7 +11,7 @@ import {
   FIRST_SUBSCRIPTION_ID,
   openCredential,
 } from './account-store.ts';
-import { AccountExists, digestOf, findByKey } from './add-account.ts';
+import { AccountExists, findByKey } from './add-account.ts';
 import type { Candidate, Verdict } from './admission.ts';
 import { storeConfiguredSecret } from './configured-secret.ts';
 import { judgeAnswer } from './judge-answer.ts';
@@ -86,7 +86,7 @@ export function firstAccountCandidate(
   return {
     subject: FIRST_ACCOUNT_ID,
     setting: 'SERVICE_BASE_URL and SERVICE_API_KEY',
-    digest: digestOfCredential(service.baseUrl, digestOf(service.apiKey)),
+    digest: digestOfCredential(service.baseUrl, digest(service.apiKey)),
     inUse: readInUse,
     attempt,
     store: (tx) => storeCredential(tx, keyRing, service),
@@ -94,7 +94,7 @@ export function firstAccountCandidate(
 }
 
 function digestOfCredential(baseUrl: string, keyDigest: string): string {
-  return createHash('sha256').update(`${baseUrl}\n${keyDigest}`, 'utf8').digest('base64url');
+  return digest(`${baseUrl}\n${keyDigest}`);
 }
 
 async function readInUse(db: Queryable): Promise<{ digest: string; refused: boolean } | null> {
@@ -138,7 +138,7 @@ export async function storeCredential(
   keyRing: KeyRing,
   { baseUrl, apiKey }: ConfiguredService,
 ): Promise<string[]> {
-  const keyDigest = digestOf(apiKey);
+  const keyDigest = digest(apiKey);
   const [before] = await db.query<{ baseUrl: string | null; keyDigest: string | null }>(
     `select base_url as "baseUrl", credential_digest as "keyDigest" from connector.accounts where id = $1 for update`,
     [FIRST_ACCOUNT_ID],

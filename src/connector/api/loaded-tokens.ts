@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
+import { digest } from '../../runtime/sealing/digest.ts';
 import { equalSecrets } from '../../runtime/sealing/equal-secrets.ts';
 import { type KeyRing, SealingError } from '../../runtime/sealing/key-ring.ts';
-import { digestOf } from '../accounts/add-account.ts';
 import type { Audit } from '../audit.ts';
 import type { ApiToken } from './token-guard.ts';
 
@@ -49,7 +49,7 @@ async function tellChangedTokens(
   const named = tokens.map(({ name, rights, token }) => ({
     name,
     rights: rights.join('+'),
-    digest: digestOf(token),
+    digest: digest(token),
   }));
   const now = clock.now();
   const changes = await database.transaction(async (tx) => {

@@ -1,10 +1,11 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { timingSafeEqual } from 'node:crypto';
 import type { NextFunction, Request, Response } from 'express';
 import { CONNECTOR_ENDPOINTS, type ConnectorEndpointName } from '../../contract/connector/endpoints.ts';
 import { CONNECTOR_ERRORS } from '../../contract/connector/errors.ts';
 import type { Right } from '../../contract/connector/rights.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { clientAddress, vouchFor } from '../../runtime/http-server/connections.ts';
+import { digest } from '../../runtime/sealing/digest.ts';
 import type { Audit } from '../audit.ts';
 
 /** A bearer token of the connector's API, and what it may do. Several may be valid at once. */
@@ -159,5 +160,5 @@ export function createTokenGuard(options: {
 
 /** Hashed, so that neither the content nor the length of a token shows in the time taken. */
 function hash(text: string): Buffer {
-  return createHash('sha256').update(text, 'utf8').digest();
+  return Buffer.from(digest(text));
 }

@@ -1,5 +1,6 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import type { Clock } from '../../runtime/clock/clock.ts';
+import { digest } from '../../runtime/sealing/digest.ts';
 import { type Candidate, readAccepted, type Verdict } from '../accounts/admission.ts';
 import { judgeAnswer, noServiceAt } from '../accounts/judge-answer.ts';
 import { createServiceClient } from '../service-client/service-client.ts';
@@ -19,7 +20,7 @@ export function appCandidate(app: OauthApp, server: AuthorizationServer, clock: 
   return {
     subject,
     setting: SETTINGS,
-    digest: digestOf(app),
+    digest: digestOfApp(app),
     async inUse(db) {
       const digest = await readAccepted(db, subject);
       return digest === null ? null : { digest, refused: false };
@@ -39,9 +40,8 @@ export function appCandidate(app: OauthApp, server: AuthorizationServer, clock: 
   };
 }
 
-function digestOf({ baseUrl, authUrl, clientId, clientSecret }: OauthApp): string {
-  const all = JSON.stringify([baseUrl, authUrl, clientId, clientSecret]);
-  return createHash('sha256').update(all, 'utf8').digest('base64url');
+function digestOfApp({ baseUrl, authUrl, clientId, clientSecret }: OauthApp): string {
+  return digest(JSON.stringify([baseUrl, authUrl, clientId, clientSecret]));
 }
 
 function madeUp(): string {

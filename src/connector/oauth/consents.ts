@@ -3,6 +3,7 @@ import type { StartGrantRequest } from '../../contract/connector/accounts.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import { isNamedHost } from '../../runtime/public-network/is-named-host.ts';
+import { digest } from '../../runtime/sealing/digest.ts';
 import { equalSecrets } from '../../runtime/sealing/equal-secrets.ts';
 import { ServiceError } from '../service-client/service-errors.ts';
 import type { AuthorizationServer, IssuedTokens } from './authorization-server.ts';
@@ -10,7 +11,6 @@ import {
   authorizationUrlContext,
   bindFlow,
   type Flow,
-  hashOf,
   insertFlow,
   noteFailure,
   readFlow,
@@ -108,7 +108,7 @@ function finished(flow: Flow, end: ConsentEnd): FinishedConsent {
 /** In constant time. A flow that no browser has gone on with is nobody's. */
 function isItsBrowser(flow: Flow, secretOf: SecretOf): boolean {
   const secret = secretOf(flow.id);
-  return flow.browser !== null && secret !== null && equalSecrets(hashOf(secret), flow.browser);
+  return flow.browser !== null && secret !== null && equalSecrets(digest(secret), flow.browser);
 }
 
 /**
@@ -194,7 +194,7 @@ export function createConsents(options: ConsentsOptions): Consents {
   }
 
   async function open(token: string, secretOf: SecretOf): Promise<OpenedConsent> {
-    const flow = token.length > LONGEST_SECRET ? null : await readStartedFlow(database, hashOf(token));
+    const flow = token.length > LONGEST_SECRET ? null : await readStartedFlow(database, digest(token));
     if (flow === null) return { kind: 'closed', finished: UNKNOWN };
     const closed = (end: ConsentEnd): OpenedConsent => ({ kind: 'closed', finished: finished(flow, end) });
     if (isOver(flow)) return closed({ kind: 'expired' });
@@ -210,14 +210,14 @@ export function createConsents(options: ConsentsOptions): Consents {
     async begin({ accountId, label, reference, scopes, connectionIds, returnUrl }) {
       const [state, codeVerifier, startToken] = [makeSecret(), makeSecret(), makeSecret()];
       const address = await server.authorizationUrl({ state, codeVerifier, scopes, connectionIds });
-      const id = hashOf(state);
+      const id = digest(state);
       const createdAt = clock.now();
       const expiresAt = createdAt + FLOW_LIFETIME_MS;
       await insertFlow(
         database,
         {
           id,
-          startId: hashOf(startToken),
+          startId: digest(startToken),
           accountId: accountId ?? null,
           label: label ?? null,
           reference: reference ?? null,
@@ -236,14 +236,14 @@ export function createConsents(options: ConsentsOptions): Consents {
       const opened = await open(token, secretOf);
       const secret = opened.kind === 'ask' ? secretOf(opened.flow.id) : null;
       if (opened.kind !== 'ask' || secret === null) return opened;
-      await bindFlow(database, opened.flow.id, hashOf(secret), clock.now());
+      await bindFlow(database, opened.flow.id, digest(secret), clock.now());
       // Another browser may have been quicker.
       return await open(token, secretOf);
     },
     async finish(returned, secretOf) {
       const [state, ...others] = returned.getAll('state');
       if (state === undefined || others.length > 0 || state.length > LONGEST_SECRET) return UNKNOWN;
-      const flow = await readFlow(database, hashOf(state));
+      const flow = await readFlow(database, digest(state));
       if (flow === null) return UNKNOWN;
       if (isOver(flow)) return finished(flow, { kind: 'expired' });
       if (!isItsBrowser(flow, secretOf)) return finished(flow, { kind: 'other_browser' });

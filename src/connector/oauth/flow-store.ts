@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import type { Queryable } from '../../runtime/database/database.ts';
 
 /** A consent that was begun. Times in epoch milliseconds. */
@@ -24,11 +23,6 @@ export interface Flow extends Omit<NewFlow, 'startId' | 'sealedAuthorizationUrl'
   readonly usedAt: number | null;
   /** `connected`, or the code of a failure; null: not used, or a process died over it. */
   readonly outcome: string | null;
-}
-
-/** Under what a `state`, a start token or a cookie is kept. They are long and random, so a plain hash gives nothing away. */
-export function hashOf(secret: string): string {
-  return createHash('sha256').update(secret, 'utf8').digest('base64url');
 }
 
 /** What a sealed verifier is bound to. */

@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto';
 import { CompactEncrypt, compactDecrypt, decodeProtectedHeader, errors } from 'jose';
+import { digest } from './digest.ts';
 import { equalSecrets } from './equal-secrets.ts';
 import { readSealingKey, type SealingKey } from './sealing-key.ts';
 
@@ -42,10 +42,6 @@ export interface KeyRing {
 
 const ALGORITHM = 'dir';
 const ENCRYPTION = 'A256GCM';
-
-function digest(context: string): string {
-  return createHash('sha256').update(context, 'utf8').digest('base64url');
-}
 
 /** The unverified header: which key and which context the value claims. */
 function readHeader(sealed: string): { keyId: string; context: string } {

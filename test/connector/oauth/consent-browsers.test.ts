@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { bindFlow, hashOf, readStartedFlow } from '../../../src/connector/oauth/flow-store.ts';
+import { bindFlow, readStartedFlow } from '../../../src/connector/oauth/flow-store.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
+import { digest } from '../../../src/runtime/sealing/digest.ts';
 import { Browser } from '../../support/browser.ts';
 import { exchangeRaw } from '../../support/raw-exchange.ts';
 import { MINUTE, PUBLIC_URL, useGrants } from './grant-world.ts';
@@ -156,7 +157,7 @@ describe('the start address of a consent', () => {
     );
     expect(sent.map(({ status }) => status).sort()).toEqual([303, 403]);
     // Whichever statement comes second changes nothing.
-    const id = hashOf(authorizationUrl.split('/').at(-1) ?? '');
+    const id = digest(authorizationUrl.split('/').at(-1) ?? '');
     const flow = await readStartedFlow(grants.world.database, id);
     await bindFlow(grants.world.database, flow?.id ?? '', 'another', grants.world.clock.now());
     expect(await readStartedFlow(grants.world.database, id)).toEqual(flow);

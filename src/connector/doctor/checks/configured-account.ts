@@ -1,6 +1,6 @@
+import { digest } from '../../../runtime/sealing/digest.ts';
 import { equalSecrets } from '../../../runtime/sealing/equal-secrets.ts';
 import { FIRST_ACCOUNT_ID } from '../../accounts/account-store.ts';
-import { digestOf } from '../../accounts/add-account.ts';
 import type { StoreFacts } from '../facts.ts';
 import { type Check, notChecked, ok, problem, warning } from '../finding.ts';
 
@@ -30,8 +30,8 @@ export const configuredAccount: Check<StoreFacts> = {
         advice: ['Start, or restart, the connector: it takes up the account at start.'],
       });
     }
-    const digest = digestOf(service.apiKey);
-    const isSame = (stored: string | null): boolean => stored !== null && equalSecrets(stored, digest);
+    const keyDigest = digest(service.apiKey);
+    const isSame = (stored: string | null): boolean => stored !== null && equalSecrets(stored, keyDigest);
     const other = accounts.find((account) => isSame(account.digest) && account.id !== FIRST_ACCOUNT_ID);
     if (other !== undefined) {
       return problem(
