@@ -113,3 +113,29 @@ export function findCycle(imports: readonly Import[]): string[] | undefined {
   }
   return undefined;
 }
+
+/** The pairs of folders that import each other, each with one import in either direction. */
+export function findMutualFolders(imports: readonly Import[]): string[] {
+  const first = new Map<string, Import>();
+  for (const found of imports) {
+    if (found.target === undefined) continue;
+    const way = `${posix.dirname(found.from)} → ${posix.dirname(found.target)}`;
+    if (!first.has(way)) first.set(way, found);
+  }
+  return [...first].flatMap(([way, there]) => {
+    const [from = '', to = ''] = way.split(' → ');
+    const back = first.get(`${to} → ${from}`);
+    if (from >= to || back === undefined) return [];
+    return [`${from} ⇄ ${to}: ${there.from} → ${there.target}, ${back.from} → ${back.target}`];
+  });
+}
+
+/** The files that importing `start` can ever load, directly or through others, dynamic imports included. */
+export function reachableFrom(start: string, imports: readonly Import[]): Set<string> {
+  const reached = new Set([start]);
+  // A set hands out what is added while it is walked.
+  for (const file of reached) {
+    for (const { from, target } of imports) if (from === file && target !== undefined) reached.add(target);
+  }
+  return reached;
+}

@@ -2,7 +2,16 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ROOT } from '../support/root.ts';
-import { FOLDERS, findCycle, findImports, type Import, judgeImport, PACKAGE_INDEX } from './import-rules.ts';
+import {
+  FOLDERS,
+  findCycle,
+  findImports,
+  findMutualFolders,
+  type Import,
+  judgeImport,
+  PACKAGE_INDEX,
+  reachableFrom,
+} from './import-rules.ts';
 import { readSources } from './source-files.ts';
 import { takeApart } from './source-parts.ts';
 
@@ -43,6 +52,21 @@ describe('the folders of src', () => {
 
   it('import nobody in a circle', () => {
     expect(findCycle(imports)?.join(' → ')).toBeUndefined();
+  });
+
+  it('do not import each other below src/connector', () => {
+    // connector.ts, in the folder itself, puts the others together.
+    const isPart = (path: string | undefined): boolean => /^src\/connector\/[^/]+\//.test(path ?? '');
+    expect(findMutualFolders(imports.filter(({ from, target }) => isPart(from) && isPart(target)))).toEqual(
+      [],
+    );
+  });
+
+  it('lead from the package index to nothing of the service', () => {
+    const reached = [...reachableFrom(PACKAGE_INDEX, imports)];
+    const service = reached.filter((file) => /^src\/(?:platform|sandbox|conformance|console)\//.test(file));
+    expect(service).toEqual([]);
+    expect(reached).toContain('src/connector/connector.ts');
   });
 
   it('are really read: there are imports of every kind', () => {
@@ -101,6 +125,23 @@ describe('the rule about imports', () => {
     ].join('\n');
     const found = parse('src/commands/x.ts', source).map(({ specifier }) => specifier);
     expect(found).toEqual(['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'].map((name) => `./${name}.ts`));
+  });
+
+  it('finds two folders that import each other, and what an import can load', () => {
+    const imported = [
+      ...parse('src/connector/a/x.ts', "import '../b/y.ts'"),
+      ...parse('src/connector/b/z.ts', "await import('../a/w.ts')"),
+      ...parse('src/connector/b/y.ts', "import '../c/v.ts'"),
+    ];
+    expect(findMutualFolders(imported)).toEqual([
+      'src/connector/a ⇄ src/connector/b: src/connector/a/x.ts → src/connector/b/y.ts, src/connector/b/z.ts → src/connector/a/w.ts',
+    ]);
+    expect(findMutualFolders(imported.slice(0, 1))).toEqual([]);
+    expect([...reachableFrom('src/connector/a/x.ts', imported)]).toEqual([
+      'src/connector/a/x.ts',
+      'src/connector/b/y.ts',
+      'src/connector/c/v.ts',
+    ]);
   });
 
   it('finds a cycle and tells its way', () => {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { FIRST_SUBSCRIPTION_ID, secretContext } from '../../src/connector/accounts/account-store.ts';
+import { secretContext } from '../../src/connector/db/sealed-columns.ts';
+import { FIRST_SUBSCRIPTION_ID } from '../../src/connector/inbox/subscription-secrets.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { createKeyRing } from '../../src/runtime/sealing/key-ring.ts';
 import { type LoadEvent, planLoad } from '../support/load-plan.ts';

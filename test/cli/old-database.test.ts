@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type RunningConnector, runConnector } from '../../src/commands/run-connector.ts';
-import { credentialContext, secretContext } from '../../src/connector/accounts/account-store.ts';
+import { credentialContext, secretContext } from '../../src/connector/db/sealed-columns.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { type Database, openDatabase } from '../../src/runtime/database/database.ts';
 import { migrateDatabase } from '../../src/runtime/database/migrate.ts';

@@ -1,10 +1,10 @@
 import type { Queryable } from '../../runtime/database/database.ts';
 import type { Network } from '../../runtime/public-network/public-address.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
+import { credentialContext } from '../db/sealed-columns.ts';
 
-/** The account and the subscription that come from configuration. Fixed, so that replicas agree on them. */
+/** The account that comes from configuration. Fixed, so that replicas agree on it. */
 export const FIRST_ACCOUNT_ID = 'default';
-export const FIRST_SUBSCRIPTION_ID = 'default';
 
 /** A credential of the service, without the credential. Times in epoch milliseconds. */
 export interface Account {
@@ -77,14 +77,4 @@ export async function openCredential(
   );
   if (row === undefined || row.sealed === null) return null;
   return await keyRing.open(row.sealed, credentialContext(accountId));
-}
-
-/** What a sealed credential is bound to: it opens in no other row. */
-export function credentialContext(accountId: string): string {
-  return `account:${accountId}:credential`;
-}
-
-/** What the sealed secrets of a subscription are bound to. All of its columns share it, since values move. */
-export function secretContext(subscriptionId: string): string {
-  return `subscription:${subscriptionId}:secret`;
 }

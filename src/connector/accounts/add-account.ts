@@ -5,10 +5,10 @@ import { findNetwork } from '../../runtime/public-network/check-host.ts';
 import { lookupHost, lookupWithin } from '../../runtime/public-network/host-lookup.ts';
 import type { Network } from '../../runtime/public-network/public-address.ts';
 import { digest } from '../../runtime/sealing/digest.ts';
+import { credentialContext } from '../db/sealed-columns.ts';
 import { NETWORK_FETCH } from '../service-client/network-fetch.ts';
 import { createServiceClient } from '../service-client/service-client.ts';
 import { ServiceUnreachable } from '../service-client/service-errors.ts';
-import { credentialContext } from './account-store.ts';
 import type { CredentialOptions } from './credential-source.ts';
 import { storeQuota } from './quota.ts';
 

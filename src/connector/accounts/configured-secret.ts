@@ -1,7 +1,7 @@
 import type { Database } from '../../runtime/database/database.ts';
 import { equalSecrets } from '../../runtime/sealing/equal-secrets.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
-import { secretContext } from './account-store.ts';
+import { secretContext } from '../db/sealed-columns.ts';
 
 export interface ConfiguredSecret {
   readonly database: Database;

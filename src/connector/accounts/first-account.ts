@@ -4,13 +4,10 @@ import { digest } from '../../runtime/sealing/digest.ts';
 import { equalSecrets } from '../../runtime/sealing/equal-secrets.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
 import type { Audit } from '../audit.ts';
+import { credentialContext } from '../db/sealed-columns.ts';
+import { FIRST_SUBSCRIPTION_ID } from '../inbox/subscription-secrets.ts';
 import { createServiceClient } from '../service-client/service-client.ts';
-import {
-  credentialContext,
-  FIRST_ACCOUNT_ID,
-  FIRST_SUBSCRIPTION_ID,
-  openCredential,
-} from './account-store.ts';
+import { FIRST_ACCOUNT_ID, openCredential } from './account-store.ts';
 import { AccountExists, findByKey } from './add-account.ts';
 import type { Candidate, Verdict } from './admission.ts';
 import { storeConfiguredSecret } from './configured-secret.ts';

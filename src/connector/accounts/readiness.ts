@@ -1,6 +1,6 @@
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
-import { FIRST_SUBSCRIPTION_ID } from './account-store.ts';
+import { FIRST_SUBSCRIPTION_ID } from '../inbox/subscription-secrets.ts';
 import type { Admission } from './admission.ts';
 
 const LOOK_EVERY_MS = 250;

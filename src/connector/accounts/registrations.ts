@@ -1,7 +1,8 @@
 import type { Database } from '../../runtime/database/database.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
+import { FIRST_SUBSCRIPTION_ID } from '../inbox/subscription-secrets.ts';
 import { heldByLiving } from '../leases/lease.ts';
-import { type Account, FIRST_SUBSCRIPTION_ID } from './account-store.ts';
+import type { Account } from './account-store.ts';
 import { clientOf } from './credential-source.ts';
 import { REGISTRATION } from './register-webhook.ts';
 import { createRegistrar, type Registrar, type SecretIssue } from './registrar.ts';

@@ -2,6 +2,7 @@ import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Deadline } from '../../runtime/clock/deadline.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
+import { secretContext } from '../db/sealed-columns.ts';
 import { unclaimedAccount } from '../inbox/assign-accounts.ts';
 import type {
   Newer,
@@ -9,7 +10,6 @@ import type {
   SubscriptionSecret,
   SubscriptionSecrets,
 } from '../inbox/subscription-secrets.ts';
-import { secretContext } from './account-store.ts';
 
 /** Beyond this age what is in memory is used, and read again in the background. */
 const FRESH_MS = 1_000;

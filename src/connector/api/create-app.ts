@@ -13,7 +13,6 @@ import type { Queues } from '../../runtime/queue/queues.ts';
 import type { Account } from '../accounts/account-store.ts';
 import type { Accounts } from '../accounts/accounts.ts';
 import type { Audit } from '../audit.ts';
-import type { ChangesRouter } from '../feed/changes-router.ts';
 import type { Feed } from '../feed/feed.ts';
 import type { Handover } from '../handover/handover.ts';
 import type { Receiver } from '../inbox/receiver.ts';
@@ -29,6 +28,7 @@ import { addAccount, listAccounts, removeAccount, rotateSecret } from './account
 import { answerError } from './answer-error.ts';
 import { ApiError } from './api-error.ts';
 import { refuseUnrouted, routeOperations, serveOpenApi } from './api-router.ts';
+import type { ChangesRouter } from './changes-router.ts';
 import {
   type ConnectionLifeOptions,
   deleteConnection,

@@ -9,7 +9,6 @@ import { freeBytes } from '../../runtime/http-server/discard-body.ts';
 import { createMemoryBudget, type Share } from '../../runtime/http-server/memory-budget.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { Metrics } from '../../runtime/metrics/metrics.ts';
-import { FIRST_SUBSCRIPTION_ID } from '../accounts/account-store.ts';
 import type { Audit } from '../audit.ts';
 import type { BatchResult, RawDelivery } from '../db/batch.ts';
 import { answerRefusal, answerTaken } from './answers.ts';
@@ -23,6 +22,7 @@ import { createReceiverMetrics } from './receiver-metrics.ts';
 import { type ReceiverTally, SLOW_MS } from './receiver-tally.ts';
 import { REFUSALS, type Refusal } from './refusals.ts';
 import type { SubscriptionSecrets } from './subscription-secrets.ts';
+import { FIRST_SUBSCRIPTION_ID } from './subscription-secrets.ts';
 import { readWebhookPath } from './webhook-path.ts';
 
 export interface ReceiverLimits extends CommitQueueLimits {

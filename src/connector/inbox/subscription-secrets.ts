@@ -1,5 +1,8 @@
 import type { Deadline } from '../../runtime/clock/deadline.ts';
 
+/** The subscription that comes from configuration. Fixed, so that replicas agree on it. */
+export const FIRST_SUBSCRIPTION_ID = 'default';
+
 /** A signing secret and how long it is good. */
 export interface SubscriptionSecret {
   readonly secret: string | Uint8Array;

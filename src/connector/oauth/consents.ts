@@ -5,10 +5,10 @@ import type { Logger } from '../../runtime/logger/logger.ts';
 import { isNamedHost } from '../../runtime/public-network/is-named-host.ts';
 import { digest } from '../../runtime/sealing/digest.ts';
 import { equalSecrets } from '../../runtime/sealing/equal-secrets.ts';
+import { authorizationUrlContext, verifierContext } from '../db/sealed-columns.ts';
 import { ServiceError } from '../service-client/service-errors.ts';
 import type { AuthorizationServer, IssuedTokens } from './authorization-server.ts';
 import {
-  authorizationUrlContext,
   bindFlow,
   type Flow,
   insertFlow,
@@ -16,7 +16,6 @@ import {
   readFlow,
   readStartedFlow,
   takeFlow,
-  verifierContext,
 } from './flow-store.ts';
 import { type GrantedNumber, lookAtGrant, readNumbers } from './look-at-grant.ts';
 import { type OauthApp, startUrl } from './oauth-app.ts';

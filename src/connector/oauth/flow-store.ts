@@ -25,16 +25,6 @@ export interface Flow extends Omit<NewFlow, 'startId' | 'sealedAuthorizationUrl'
   readonly outcome: string | null;
 }
 
-/** What a sealed verifier is bound to. */
-export function verifierContext(id: string): string {
-  return `oauth-flow:${id}:verifier`;
-}
-
-/** What a sealed authorization address is bound to. */
-export function authorizationUrlContext(id: string): string {
-  return `oauth-flow:${id}:authorization-url`;
-}
-
 /** Keeps a flow, and forgets those whose time was over `forgetMs` ago. */
 export async function insertFlow(db: Queryable, flow: NewFlow, forgetMs: number): Promise<void> {
   await db.query(

@@ -1,5 +1,6 @@
 import type { Queryable } from '../../runtime/database/database.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
+import { tokenContext } from '../db/sealed-columns.ts';
 import type { IssuedTokens } from './authorization-server.ts';
 
 /** The tokens of a grant, plain. They stay in memory. */
@@ -32,11 +33,6 @@ const COLUMNS = `account_id as "accountId", version, sealed_access_token as "sea
   sealed_refresh_token as "sealedRefresh", access_expires_at as "accessExpiresAt",
   refresh_owner as "refreshOwner", last_error_code as "lastErrorCode", not_before as "notBefore",
   ended_at as "endedAt"`;
-
-/** What a sealed token is bound to: it opens in no other row and no other column. */
-export function tokenContext(accountId: string, which: 'access' | 'refresh'): string {
-  return `account:${accountId}:${which}-token`;
-}
 
 /** Seals what a server issued at `now`. A refresh that brings no refresh token keeps the one before. */
 export async function sealTokens(

@@ -3,12 +3,12 @@ import type { Database } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
 import type { Candidate } from '../accounts/admission.ts';
+import { tokenContext } from '../db/sealed-columns.ts';
 import { appCandidate } from './app-candidate.ts';
 import { createAuthorizationServer } from './authorization-server.ts';
 import { type Consents, createConsents } from './consents.ts';
 import { createGrantCredentials, type GrantCredentials } from './grant-credentials.ts';
 import { createGrantKeeper } from './grant-keeper.ts';
-import { tokenContext } from './grant-store.ts';
 import { appSubscriptionId, type OauthApp } from './oauth-app.ts';
 import type { RefreshEnd } from './refresh-grant.ts';
 

@@ -5,8 +5,8 @@ import {
   readAccount,
   readAccounts,
 } from '../../../src/connector/accounts/account-store.ts';
-import { resealSecrets } from '../../../src/connector/accounts/reseal.ts';
 import { createSubscriptionSecrets } from '../../../src/connector/accounts/subscription-secrets.ts';
+import { resealSecrets } from '../../../src/connector/db/sealed-columns.ts';
 import { Deadline } from '../../../src/runtime/clock/deadline.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
 import {

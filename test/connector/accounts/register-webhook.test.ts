@@ -1,9 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { FIRST_SUBSCRIPTION_ID, secretContext } from '../../../src/connector/accounts/account-store.ts';
 import { ensureFirstAccount } from '../../../src/connector/accounts/first-account.ts';
 import { registerWebhook } from '../../../src/connector/accounts/register-webhook.ts';
 import { createRegistrar } from '../../../src/connector/accounts/registrar.ts';
 import { LeaseLost } from '../../../src/connector/accounts/replace-secret.ts';
+import { secretContext } from '../../../src/connector/db/sealed-columns.ts';
+import { FIRST_SUBSCRIPTION_ID } from '../../../src/connector/inbox/subscription-secrets.ts';
 import { createPresence, type Presence } from '../../../src/connector/leases/presence.ts';
 import { createServiceClient } from '../../../src/connector/service-client/service-client.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';

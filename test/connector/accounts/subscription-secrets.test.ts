@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { FIRST_SUBSCRIPTION_ID, secretContext } from '../../../src/connector/accounts/account-store.ts';
 import { ensureFirstAccount } from '../../../src/connector/accounts/first-account.ts';
 import { createSubscriptionSecrets } from '../../../src/connector/accounts/subscription-secrets.ts';
+import { secretContext } from '../../../src/connector/db/sealed-columns.ts';
 import type { Newer } from '../../../src/connector/inbox/subscription-secrets.ts';
+import { FIRST_SUBSCRIPTION_ID } from '../../../src/connector/inbox/subscription-secrets.ts';
 import { Deadline } from '../../../src/runtime/clock/deadline.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
 import { createKeyRing, generateSealingKey } from '../../../src/runtime/sealing/key-ring.ts';

@@ -1,5 +1,5 @@
 import { createKeyRing, SealingError } from '../../../runtime/sealing/key-ring.ts';
-import { listSealed } from '../../accounts/reseal.ts';
+import { listSealed } from '../../db/sealed-columns.ts';
 import type { StoreFacts } from '../facts.ts';
 import { type Check, notChecked, ok, problem, warning } from '../finding.ts';
 import { count, some } from '../wording.ts';

@@ -1,8 +1,33 @@
 import type { Database, Queryable } from '../../runtime/database/database.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
-import { authorizationUrlContext, verifierContext } from '../oauth/flow-store.ts';
-import { tokenContext } from '../oauth/grant-store.ts';
-import { credentialContext, secretContext } from './account-store.ts';
+
+/** What a sealed credential is bound to: it opens in no other row. */
+export function credentialContext(accountId: string): string {
+  return `account:${accountId}:credential`;
+}
+
+/** What the sealed secrets of a subscription are bound to. All of its columns share it, since values move. */
+export function secretContext(subscriptionId: string): string {
+  return `subscription:${subscriptionId}:secret`;
+}
+
+/** What a sealed token is bound to: it opens in no other row and no other column. */
+export function tokenContext(accountId: string, which: 'access' | 'refresh'): string {
+  return `account:${accountId}:${which}-token`;
+}
+
+/** What the sealed verifier of a consent is bound to. */
+export function verifierContext(flowId: string): string {
+  return `oauth-flow:${flowId}:verifier`;
+}
+
+/** What the sealed authorization address of a consent is bound to. */
+export function authorizationUrlContext(flowId: string): string {
+  return `oauth-flow:${flowId}:authorization-url`;
+}
+
+const accessContext = (accountId: string): string => tokenContext(accountId, 'access');
+const refreshContext = (accountId: string): string => tokenContext(accountId, 'refresh');
 
 /** Where sealed values lie, and what each is bound to. */
 const SEALED_COLUMNS = [
@@ -15,14 +40,6 @@ const SEALED_COLUMNS = [
   { table: 'oauth_flows', key: 'id', column: 'sealed_verifier', context: verifierContext },
   { table: 'oauth_flows', key: 'id', column: 'sealed_authorization_url', context: authorizationUrlContext },
 ] as const;
-
-function accessContext(accountId: string): string {
-  return tokenContext(accountId, 'access');
-}
-
-function refreshContext(accountId: string): string {
-  return tokenContext(accountId, 'refresh');
-}
 
 /** A sealed value as it is stored. */
 export interface SealedValue {

@@ -5,10 +5,10 @@ import { CONNECTOR_ERRORS } from '../../contract/connector/errors.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { within } from '../../runtime/clock/deadline.ts';
 import { strictRouter } from '../../runtime/http-server/strict-router.ts';
-import { ApiError } from '../api/api-error.ts';
-import { readInput } from '../api/read-input.ts';
-import { streamChanges } from './change-stream.ts';
-import type { Feed } from './feed.ts';
+import { streamChanges } from '../feed/change-stream.ts';
+import type { Feed } from '../feed/feed.ts';
+import { ApiError } from './api-error.ts';
+import { readInput } from './read-input.ts';
 
 export interface ChangesRouterOptions {
   readonly feed: Feed;

@@ -1,0 +1,12 @@
+import { expect, it } from 'vitest';
+import { loadedBy } from './support/loaded-modules.ts';
+import { ROOT } from './support/spawn-command.ts';
+
+it('an import of the package index loads the connector and nothing of the service', async () => {
+  const loaded = await loadedBy('./src/index.ts', ROOT);
+  expect(loaded.filter((url) => /\/src\/(?:platform|sandbox|conformance|console)\//.test(url))).toEqual([]);
+  expect(loaded.filter((url) => /\/node_modules\/(?:@modelcontextprotocol|pngjs|qr)\//.test(url))).toEqual(
+    [],
+  );
+  expect(loaded.some((url) => url.endsWith('/src/connector/connector.ts'))).toBe(true);
+});
