@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { loadedBy } from './support/loaded-modules.ts';
-import { ROOT } from './support/spawn-command.ts';
+import { ROOT } from './support/root.ts';
 
 it('an import of the package index loads the connector and nothing of the service', async () => {
   const loaded = await loadedBy('./src/index.ts', ROOT);

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { SERVICE_COMMAND } from '../../src/commands/conformance-options.ts';
 import { selectChecks } from '../../src/conformance/service/run-service-suite.ts';
-import { findFreePort } from '../support/find-free-port.ts';
 import { makeDataFolder } from '../support/data-folder.ts';
 import { createTestDatabase } from '../support/database.ts';
+import { findFreePort } from '../support/find-free-port.ts';
 import { readBlocks, readProjectFile } from '../support/markdown.ts';
 import { ROOT } from '../support/root.ts';
 import { findPortBase, spawnCommand } from '../support/spawn-command.ts';
