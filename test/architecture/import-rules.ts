@@ -114,12 +114,15 @@ export function findCycle(imports: readonly Import[]): string[] | undefined {
   return undefined;
 }
 
-/** The pairs of folders that import each other, each with one import in either direction. */
+/**
+ * The pairs of folders that import each other, each with one import in either direction. A folder is one of the second
+ * level, such as `src/connector/inbox`, with all that it holds.
+ */
 export function findMutualFolders(imports: readonly Import[]): string[] {
   const first = new Map<string, Import>();
   for (const found of imports) {
     if (found.target === undefined) continue;
-    const way = `${posix.dirname(found.from)} → ${posix.dirname(found.target)}`;
+    const way = [found.from, found.target].map((path) => path.split('/', 3).join('/')).join(' → ');
     if (!first.has(way)) first.set(way, found);
   }
   return [...first].flatMap(([way, there]) => {

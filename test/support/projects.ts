@@ -32,6 +32,7 @@ export const PROJECTS = {
   ],
   /** Starts other processes: commands, Postgres, Redis, proxies, foreign clients. */
   process: [
+    'test/index.test.ts',
     'test/{bench,cli,docs,package}/**/*.test.ts',
 
     'test/conformance/command.test.ts',
