@@ -7,13 +7,14 @@ const TROUBLE = 2;
 const COMMAND = {
   name: 'replay',
   summary:
-    'merges the kept days of the raw inbox once more, beside the live tables, and shows how the live messages differ. ' +
-    'Writes nothing live without --apply. Ends with 0 when nothing differs (with --apply: when nothing is left that differs), ' +
+    'merges the kept days of the raw inbox once more, in transactions that are rolled back, and shows how the live messages differ. ' +
+    'Keeps nothing of it without --apply. Ends with 0 when nothing differs (with --apply: when nothing is left that differs), ' +
     '1 when something does, 2 when it could not be found out. Polls and sends are not in the inbox: what they told is no difference.',
   options: {
     apply: {
       type: 'boolean',
-      description: 'bring in what the merge would add: no status falls, nothing is erased, the feed tells it',
+      description:
+        'keep what the merge adds: no status moves backwards, nothing is erased, the feed shows it',
     },
     show: {
       type: 'string',
@@ -46,7 +47,7 @@ function readShow(value: string | boolean | undefined): number {
   throw new UsageError(`--show takes a number, not "${String(value)}".`);
 }
 
-/** Ctrl-C ends the replay after its statement, so that its tables are removed. */
+/** Ctrl-C ends the replay after its page, so that it says so. */
 function abortOnSignals(): AbortSignal {
   const over = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {

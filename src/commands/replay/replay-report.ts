@@ -1,5 +1,5 @@
-import type { MessageDifference } from '../../connector/replay/compare.ts';
-import type { ReplayProgress, ReplaySummary } from '../../connector/replay/replay.ts';
+import type { MessageDifference } from '../../connector/replay/difference.ts';
+import type { ReplayOptions, ReplaySummary } from '../../connector/replay/replay.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 
 export interface ReplayReportOptions {
@@ -16,7 +16,7 @@ export interface ReplayReportOptions {
 /** What a replay finds, as it finds it. */
 export interface ReplayReport {
   readonly difference: (difference: MessageDifference) => void;
-  readonly progress: (progress: ReplayProgress) => void;
+  readonly progress: ReplayOptions['onProgress'];
   readonly end: (summary: ReplaySummary) => void;
 }
 
@@ -41,10 +41,10 @@ export function createReplayReport(options: ReplayReportOptions): ReplayReport {
       if (json) print(`${JSON.stringify(difference)}\n`);
       else if (shown <= show) print(writeDifference(difference));
     },
-    progress(progress) {
+    progress({ deliveries, messages }) {
       if (clock.elapsed() - toldAt < PROGRESS_MS) return;
       toldAt = clock.elapsed();
-      tell(`${writeProgress(progress)}\n`);
+      tell(`compared ${messages} messages with ${deliveries} deliveries\n`);
     },
     end(summary) {
       if (json) print(`${JSON.stringify({ summary: presentSummary(summary) })}\n`);
@@ -66,12 +66,6 @@ function writeDifference({ messageId, connectionId, kind, fields }: MessageDiffe
 /** Texts come from strangers: no control character reaches the terminal. */
 function quote(value: string | null): string {
   return value === null ? 'nothing' : JSON.stringify(value);
-}
-
-function writeProgress(progress: ReplayProgress): string {
-  if (progress.step === 'comparing') return `compared ${progress.messages} messages`;
-  const { day, deliveries, done } = progress;
-  return `reading ${day}: ${deliveries} deliveries, ${Math.round(done * 100)} % of the inbox`;
 }
 
 function writeSummary(

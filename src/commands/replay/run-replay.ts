@@ -8,7 +8,7 @@ import { connectorSettings } from '../settings.ts';
 import { createReplayReport } from './replay-report.ts';
 
 const EXIT = { same: 0, different: 1 } as const;
-/** A statement reads half a megabyte of the inbox, or merges it. */
+/** A statement reads eight megabytes of the inbox, or merges them. */
 const QUERY_MS = 60_000;
 const POOL_SIZE = 3;
 

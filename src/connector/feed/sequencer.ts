@@ -24,6 +24,19 @@ const SPACING_MS = 50;
 /** Batches of changes that one statement numbers. */
 const MOST = 1_000;
 
+/** Numbers everything that was committed before the call. Throws as `query` does. */
+export async function numberChanges(db: Queryable, onNumbered?: (lastSeq: number) => void): Promise<void> {
+  for (;;) {
+    const [row] = await db.query<{ numbered: number; last_seq: number }>(
+      'SELECT numbered, last_seq FROM connector.number_changes($1)',
+      [MOST],
+    );
+    if (row === undefined) throw new Error('the feed has no row');
+    onNumbered?.(row.last_seq);
+    if (row.numbered < MOST) return;
+  }
+}
+
 /**
  * Gives committed changes their numbers. Any number of processes may run one: the row lock in
  * `connector.number_changes` lets them work one at a time, each on what was committed before it got the lock.
@@ -38,23 +51,11 @@ export function createSequencer(options: SequencerOptions): Sequencer {
   let closed = false;
   let cancel = (): void => undefined;
 
-  async function numberAll(): Promise<void> {
-    for (;;) {
-      const [row] = await database.query<{ numbered: number; last_seq: number }>(
-        'SELECT numbered, last_seq FROM connector.number_changes($1)',
-        [MOST],
-      );
-      if (row === undefined) throw new Error('the feed has no row');
-      options.onNumbered(row.last_seq);
-      if (row.numbered < MOST) return;
-    }
-  }
-
   function run(): Promise<void> {
     const turn = tail.then(() => {
       queued = false;
       lastStart = clock.elapsed();
-      return numberAll();
+      return numberChanges(database, options.onNumbered);
     });
     tail = turn.catch(() => undefined);
     return turn;

@@ -1,5 +1,6 @@
 import type { TraceReason } from '../../contract/connector/trace.ts';
 import type { MessageStatus } from '../../contract/service/statuses.ts';
+import { applyStatus } from '../../patterns/message-status.ts';
 import { CHANGE } from '../db/change-mask.ts';
 import type { KeptDelivery } from './read-deliveries.ts';
 import type { MessageChangeRow, TracedRow } from './trace-rows.ts';
@@ -81,30 +82,26 @@ function describeStatus(change: MessageChangeRow | undefined): string {
 
 function explainStatus(told: MessageStatus, facts: ExplanationFacts): Explanation {
   const had = facts.changes.filter((change) => change.status !== null && change.type !== 'message.updated');
-  const same = had.find((change) => change.status === told);
-  if (same !== undefined) return explainKnown(`the status ${told}`, same, facts);
-  const reached = new Set([...had.map((change) => change.status), facts.row?.status ?? null]);
-  if (reached.has(told)) return explainKnown(`the status ${told}`, undefined, facts);
-  if (reached.has('failed')) {
-    return {
-      reason: 'status_final',
-      explanation: `The status was failed, which is final; ${told} cannot follow it.`,
-    };
+  const reached = [...had.map((change) => change.status), facts.row?.status ?? null];
+  if (reached.includes(told)) {
+    const same = had.find((change) => change.status === told);
+    return explainKnown(`the status ${told}`, same, facts);
   }
-  if (told === 'failed' && reached.has('read')) {
-    return { reason: 'status_final', explanation: 'The status was read; failed cannot follow it.' };
-  }
-  const higher = RISING.slice(RISING.indexOf(told) + 1).find((status) => reached.has(status));
-  if (told !== 'failed' && higher !== undefined) {
-    return {
-      reason: 'status_not_higher',
-      explanation: `The status was ${higher} already, which is higher than ${told}. A status never falls.`,
-    };
-  }
-  return { reason: 'unexplained', explanation: 'It changed nothing, and nothing that is kept says why.' };
+  // The same rule as that of the merge: the status that stood, and what it makes of this one.
+  const stood = reached.reduce((highest, status) => applyStatus(highest, status).status, null);
+  const { changed, conflict } = applyStatus(stood, told);
+  if (changed)
+    return { reason: 'unexplained', explanation: 'It changed nothing, and nothing that is kept says why.' };
+  return conflict || stood === 'failed'
+    ? {
+        reason: 'status_final',
+        explanation: `The status was ${stood}${stood === 'failed' ? ', which is final' : ''}; ${told} cannot follow it.`,
+      }
+    : {
+        reason: 'status_not_higher',
+        explanation: `The status was ${stood} already, which is higher than ${told}. A status never falls.`,
+      };
 }
-
-const RISING: readonly MessageStatus[] = ['sent', 'delivered', 'read'];
 
 function explainKnown(
   what: string,

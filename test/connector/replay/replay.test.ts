@@ -1,14 +1,14 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { CommandOptions } from '../../../src/commands/command-line.ts';
 import { runReplay } from '../../../src/commands/replay/run-replay.ts';
 import type { RawDelivery } from '../../../src/connector/db/batch.ts';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import { dropInboxPartitions, makeInboxPartitions } from '../../../src/connector/db/inbox-partitions.ts';
 import { interpretBody } from '../../../src/connector/inbox/interpret-body.ts';
-import type { MessageDifference } from '../../../src/connector/replay/compare.ts';
+import type { MessageDifference } from '../../../src/connector/replay/difference.ts';
 import { replay } from '../../../src/connector/replay/replay.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
@@ -82,10 +82,6 @@ async function run(apply = false) {
 
 const NONE = { missing: 0, behind: 0, differs: 0, unexplained: 0 };
 
-/** Schemas of replays that are there. */
-const scratches = async () =>
-  await database.query(`SELECT nspname FROM pg_namespace WHERE nspname LIKE 'connector_replay_%'`);
-
 async function readLive() {
   return await database.query('SELECT * FROM connector.messages ORDER BY id');
 }
@@ -121,7 +117,6 @@ describe('a replay', () => {
     expect(summary).toMatchObject({ messages: 9, different: NONE, misfits: 1, refused: 0, applied: 0 });
     expect(summary.keptSince).toBe(Math.floor((T0 - 2 * DAY) / DAY) * DAY);
     expect(await readLive()).toEqual(before);
-    expect(await scratches()).toEqual([]);
   });
 
   it('shows what a damaged table lacks, field by field, and writes nothing', async () => {
@@ -221,22 +216,66 @@ describe('a replay', () => {
     ]);
   });
 
-  it('that is stopped leaves nothing behind, and what a killed one left a day ago goes', async () => {
+  it('that is stopped keeps nothing', async () => {
     await receiveMuch();
-    await database.query(`CREATE SCHEMA connector_replay_${T0 - 2 * DAY}_1`);
-    await database.query(`CREATE SCHEMA connector_replay_${T0 - 1_000}_2`);
-    const signal = AbortSignal.abort(new Error('stopped'));
-    const options = {
-      database,
-      clock,
-      apply: true,
-      signal,
-      onDifference: () => undefined,
-      onProgress: () => undefined,
-    };
-    await expect(replay(options)).rejects.toThrow('stopped');
-    expect(await scratches()).toEqual([{ nspname: `connector_replay_${T0 - 1_000}_2` }]);
-    await database.query(`DROP SCHEMA connector_replay_${T0 - 1_000}_2`);
+    await database.query(`DELETE FROM connector.messages WHERE id = 'm0'`);
+    const before = await readLive();
+    const over = new AbortController();
+    const options = { database, clock, apply: false, signal: over.signal };
+    const onDifference = () => over.abort(new Error('stopped'));
+    const onProgress = () => undefined;
+    await expect(replay({ ...options, onDifference, onProgress })).rejects.toThrow('stopped');
+    expect(await readLive()).toEqual(before);
+  });
+
+  it('brings in deliveries that named no message when they came, and counts those that still name none', async () => {
+    await receiveMuch();
+    // As older code kept what it could not read.
+    await database.query(
+      `UPDATE connector.inbox SET message_id = NULL, outcome = 'misfit' WHERE message_id IN ('m1', 'o1')`,
+    );
+    await receive({ event: 'message.received', connection_id: 'c1', message: { id: 7 } });
+    await database.query(`DELETE FROM connector.messages WHERE id IN ('m1', 'o1')`);
+    const { differences, summary } = await run(true);
+    expect(differences.map(({ messageId, kind }) => [messageId, kind])).toEqual([
+      ['m1', 'missing'],
+      ['o1', 'missing'],
+    ]);
+    expect(summary).toMatchObject({ messages: 9, misfits: 2, applied: 2 });
+    expect((await run()).differences).toEqual([]);
+  });
+
+  it('leaves out a message that the database refuses, and compares the others', async () => {
+    await receiveMuch();
+    await database.query(
+      `ALTER TABLE connector.messages ADD CONSTRAINT refused CHECK (id <> 'o1') NOT VALID`,
+    );
+    onTestFinished(
+      async () => void (await database.query('ALTER TABLE connector.messages DROP CONSTRAINT refused')),
+    );
+    await database.query(`DELETE FROM connector.messages WHERE id IN ('m0', 'o1')`);
+    const { differences, summary } = await run();
+    expect(differences).toMatchObject([{ messageId: 'm0', kind: 'missing' }]);
+    expect(summary).toMatchObject({ messages: 8, refused: 3 });
+  });
+
+  it('and deliveries that are merged meanwhile do each other no harm', async () => {
+    await receiveMuch();
+    let open = true;
+    const replays = (async () => {
+      const found: MessageDifference[] = [];
+      while (open) found.push(...(await run()).differences);
+      return found;
+    })();
+    for (let round = 0; round < 20; round += 1) {
+      await receive(text(`during${round}`), T0 + round);
+      await receive(status('o3', 'read'), T0 + round);
+      await receive(status(`sent${round}`, 'delivered'), T0 + round);
+      await receive(status(`sent${round}`, 'sent'), T0 + round);
+    }
+    open = false;
+    expect(await replays).toEqual([]);
+    expect((await run()).summary).toMatchObject({ messages: 49, different: NONE });
   });
 });
 
