@@ -22,20 +22,17 @@ import { noteTokens } from './api/loaded-tokens.ts';
 import { ALL_RIGHTS_NAME, type ApiToken, createTokenGuard } from './api/token-guard.ts';
 import { createAudit } from './audit.ts';
 import { createConnectionCalls } from './connections/connection-calls.ts';
-import { measureConnectionCalls } from './connections/measure-connections.ts';
 import { resealSecrets } from './db/sealed-columns.ts';
 import { createFeed } from './feed/feed.ts';
-import { measureNumbering } from './feed/measure-numbering.ts';
 import type { ChangeHandlers } from './handover/handlers.ts';
 import { createHandover } from './handover/handover.ts';
-import { createHandoverMetrics, measureHandover } from './handover/handover-metrics.ts';
+import { createHandoverMetrics } from './handover/handover-metrics.ts';
 import { claimingSubscription } from './inbox/assign-accounts.ts';
 import { createInboxKeeper } from './inbox/inbox-keeper.ts';
 import { createReceiver } from './inbox/receiver.ts';
 import { createReceiverTally } from './inbox/receiver-tally.ts';
 import { keepForgetting } from './keep-forgetting.ts';
 import { createPresence } from './leases/presence.ts';
-import { measureConnections } from './licences/connection-metrics.ts';
 import { createLicenceWatch } from './licences/licence-watch.ts';
 import { createFileOpener } from './media/open-file.ts';
 import { readOwnService } from './media/own-service.ts';
@@ -44,13 +41,13 @@ import { countRefreshes, measureGrants } from './oauth/grant-metrics.ts';
 import { createOauth } from './oauth/oauth.ts';
 import type { OauthApp } from './oauth/oauth-app.ts';
 import { createOwnFileFetch } from './outbox/fetch-own-file.ts';
-import { measureWaitingSends } from './outbox/measure-waiting.ts';
 import { openSendingClient } from './outbox/open-client.ts';
 import { createOutbox } from './outbox/outbox.ts';
 import { createOutboxMetrics } from './outbox/outbox-metrics.ts';
 import { createPollMetrics } from './reconcile/poll-metrics.ts';
 import { askForFullSweep } from './reconcile/poll-state.ts';
 import { createReconciler } from './reconcile/reconciler.ts';
+import { measureState } from './state/measure-state.ts';
 
 export interface ConnectorOptions {
   readonly database: Database;
@@ -142,16 +139,13 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
   if (resealed > 0) logger.info({ count: resealed }, 'stored secrets were sealed with the new key');
 
   measureQuotas(metrics, database);
-  measureConnections(metrics, database, clock);
   measureDatabase(
     metrics,
     options.receiverDatabase === undefined
       ? { main: database }
       : { main: database, receiver: receiverDatabase },
   );
-  measureNumbering(metrics, database, clock);
-  measureWaitingSends(metrics, database, clock);
-  measureHandover(metrics, database, clock);
+  measureState(metrics, database, clock);
   measureGrants(metrics, database);
   const onRefreshEnd = countRefreshes(metrics);
   const feed = createFeed({ database, clock, logger });
@@ -277,7 +271,12 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     finishes: role !== 'web',
     onCommitted: () => feed.nudge(),
   });
-  measureConnectionCalls(metrics, database, calls.watches);
+  metrics.gauge(
+    'connector_pairing_streams',
+    'Streams of pairing pictures that are open in this process.',
+    [],
+    (gauge) => gauge.set(calls.watches.viewers),
+  );
   const readiness = createReadiness({
     database,
     clock,

@@ -44,6 +44,17 @@ describe('the folders of src', () => {
     expect(wrong).toEqual([]);
   });
 
+  it('hold observers of the connector that nothing they observe imports', () => {
+    const observer = /^src\/connector\/(?:doctor|replay|state|trace)\//;
+    const shows = /^src\/connector\/(?:api\/|connector\.ts$)/;
+    const ofObservers = imports.filter(
+      ({ from, target = '' }) => from.startsWith('src/connector/') && observer.test(target),
+    );
+    const wrong = ofObservers.filter(({ from }) => !observer.test(from) && !shows.test(from));
+    expect(wrong.map(({ from, line, specifier }) => `${from}:${line} ${specifier}`)).toEqual([]);
+    expect(ofObservers.length).toBeGreaterThan(20);
+  });
+
   it('import files that exist, by their whole names', () => {
     const known = new Set(files.map(({ path }) => path));
     const missing = imports.filter(({ target }) => target !== undefined && !known.has(target));

@@ -5,7 +5,7 @@ import { readAccounts } from '../accounts/account-store.ts';
 import { ReauthRequired } from '../oauth/oauth-errors.ts';
 import type { Reconciler } from '../reconcile/reconciler.ts';
 import type { SyncOutcome } from '../reconcile/sync-now.ts';
-import { reportSync } from '../reconcile/sync-report.ts';
+import { reportSync } from '../state/sync-report.ts';
 import { ApiError, notFound } from './api-error.ts';
 import type { Operation } from './operations.ts';
 import { describeServiceFailure } from './service-failure.ts';

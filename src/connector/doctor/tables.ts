@@ -1,16 +1,13 @@
 import { answerTimes } from './checks/answer-times.ts';
 import { configuredAccount } from './checks/configured-account.ts';
-import { connectionCreations } from './checks/connection-creations.ts';
 import { databaseConnections } from './checks/database-connections.ts';
 import { databaseRights } from './checks/database-rights.ts';
 import { eventTypes } from './checks/event-types.ts';
 import { feedNumbering } from './checks/feed-numbering.ts';
 import { handoverLag } from './checks/handover-lag.ts';
-import { inboxPartitions } from './checks/inbox-partitions.ts';
-import { licences } from './checks/licences.ts';
 import { liveProcesses } from './checks/live-processes.ts';
 import { missedEvents } from './checks/missed-events.ts';
-import { pairing } from './checks/pairing.ts';
+import { numbers } from './checks/numbers.ts';
 import { polls } from './checks/polls.ts';
 import { postgresQueues } from './checks/postgres-queues.ts';
 import { redisStore } from './checks/redis-store.ts';
@@ -21,7 +18,6 @@ import { sendLanes } from './checks/send-lanes.ts';
 import { serviceAnswers } from './checks/service-answers.ts';
 import { serviceClock } from './checks/service-clock.ts';
 import { signatures } from './checks/signatures.ts';
-import { slots } from './checks/slots.ts';
 import { webhookReachable } from './checks/webhook-reachable.ts';
 import { webhookRegistration } from './checks/webhook-registration.ts';
 import type { AccountFacts, Facts, ServiceFacts, StoreFacts } from './facts.ts';
@@ -48,10 +44,8 @@ export const PLAIN_CHECKS: readonly Check<Facts>[] = [redisStore, runningConnect
 export const WORK_CHECKS: readonly Check<StoreFacts>[] = [
   liveProcesses,
   answerTimes,
-  inboxPartitions,
   feedNumbering,
   sendLanes,
-  connectionCreations,
   handoverLag,
 ];
 
@@ -66,11 +60,4 @@ export const SERVICE_CHECKS: readonly Check<ServiceFacts>[] = [
 ];
 
 /** Read from the tables, for each account. */
-export const ACCOUNT_CHECKS: readonly Check<AccountFacts>[] = [
-  signatures,
-  polls,
-  missedEvents,
-  licences,
-  pairing,
-  slots,
-];
+export const ACCOUNT_CHECKS: readonly Check<AccountFacts>[] = [signatures, polls, missedEvents, numbers];

@@ -5,10 +5,10 @@ import type { Refusal } from './refusals.ts';
 
 /**
  * What is counted: each refusal by its reason (of a timestamp that is out of the window, the milliseconds are the age
- * that it claims, a day at most; nobody vouches for what was refused), `taken` with the milliseconds to the answer, `slow` for those of them that came near their deadline,
+ * that it claims, a day at most; nobody vouches for what was refused), `taken` with the milliseconds to the answer,
  * and `age` with the milliseconds since a valid signature was made.
  */
-export type TallyKind = Refusal | 'taken' | 'slow' | 'age';
+export type TallyKind = Refusal | 'taken' | 'age';
 
 /** Counts what the receiver meets, for people who look for a cause afterwards. */
 export interface ReceiverTally {
@@ -19,9 +19,6 @@ export interface ReceiverTally {
   /** Adds what is left. Never rejects. */
   close(): Promise<void>;
 }
-
-/** An answer that took longer than this came near the deadline of a delivery. */
-export const SLOW_MS = 2_500;
 
 const HOUR_MS = 3_600_000;
 const KEPT_MS = 48 * HOUR_MS;

@@ -19,7 +19,7 @@ import { type CommitQueueLimits, createCommitQueue } from './commit-queue.ts';
 import { interpretBody } from './interpret-body.ts';
 import { readRawBody } from './read-raw-body.ts';
 import { createReceiverMetrics } from './receiver-metrics.ts';
-import { type ReceiverTally, SLOW_MS } from './receiver-tally.ts';
+import type { ReceiverTally } from './receiver-tally.ts';
 import { REFUSALS, type Refusal } from './refusals.ts';
 import type { SubscriptionSecrets } from './subscription-secrets.ts';
 import { FIRST_SUBSCRIPTION_ID } from './subscription-secrets.ts';
@@ -242,7 +242,6 @@ export function createReceiver(options: ReceiverOptions): Receiver {
         const ms = clock.elapsed() - begun;
         metrics.answeredIn(ms);
         options.tally?.note(idOf(), 'taken', ms);
-        if (ms > SLOW_MS) options.tally?.note(idOf(), 'slow', ms);
         return;
       }
       metrics.refused(refusal);

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { readDeadLetters } from '../../../src/connector/handover/dead-letters.ts';
 import type { Handover } from '../../../src/connector/handover/handover.ts';
-import { readLag } from '../../../src/connector/handover/handover-metrics.ts';
+import { readHandover } from '../../../src/connector/state/figures.ts';
 import { dyingDatabase, type Moment } from '../../support/dying-database.ts';
 import { newId } from '../support/event-fixtures.ts';
 import { HandoverBench } from './handover-bench.ts';
@@ -22,7 +22,7 @@ const LATER_MS = 5 * 60_000;
 async function finish(process: Handover): Promise<void> {
   await process.start();
   await process.settle();
-  for (let looks = 0; looks < 20 && (await readLag(bench.database))?.waiting !== 0; looks += 1) {
+  for (let looks = 0; looks < 20 && (await readHandover(bench.database))?.waiting !== 0; looks += 1) {
     await bench.clock.advance(LATER_MS);
     await process.settle();
   }

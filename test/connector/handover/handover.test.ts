@@ -4,7 +4,8 @@ import {
   readDeadLetters,
   replayDeadLetter,
 } from '../../../src/connector/handover/dead-letters.ts';
-import { measureHandover, readLag } from '../../../src/connector/handover/handover-metrics.ts';
+import { readHandover } from '../../../src/connector/state/figures.ts';
+import { measureState } from '../../../src/connector/state/measure-state.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
 import { newId } from '../support/event-fixtures.ts';
 import { HandoverBench } from './handover-bench.ts';
@@ -324,7 +325,7 @@ describe('a dead letter that nobody wants', () => {
     expect(await readDeadLetters(bench.database, null, 10)).toHaveLength(2);
     await forgetOldLetters(bench.database, setAsideAt + 90 * 24 * 3_600_000 + 1);
     expect(await readDeadLetters(bench.database, null, 10)).toHaveLength(1);
-    expect(await readLag(bench.database)).toMatchObject({ deadLetters: 1 });
+    expect(await readHandover(bench.database)).toMatchObject({ deadLetters: 1 });
   });
 });
 
@@ -404,7 +405,7 @@ describe('a handler that hangs', () => {
       if (how === 'returns') first.resolve();
       else first.reject(new Error('too late'));
       await settled;
-      expect(await readLag(bench.database)).toMatchObject({ waiting: 2, deadLetters: 0 });
+      expect(await readHandover(bench.database)).toMatchObject({ waiting: 2, deadLetters: 0 });
       next.resolve();
       await taken;
       expect(bench.callsOf(connection)).toEqual([
@@ -474,17 +475,17 @@ describe('queues', () => {
 describe('lag', () => {
   it('counts what waits, how old it is, and what was set aside', async () => {
     const connection = newId();
-    const before = await readLag(bench.database);
+    const before = await readHandover(bench.database);
     await bench.tell(connection, 'bad', 'b', 'c');
     await bench.clock.advance(7_000);
-    measureHandover(bench.metrics, bench.database, bench.clock);
+    measureState(bench.metrics, bench.database, bench.clock);
     const { text } = await bench.metrics.render();
     expect(text).toContain('connector_handover_waiting 3\n');
     expect(text).toContain('connector_handover_oldest_waiting_seconds 7\n');
     const handover = await bench.running({ attempts: 1 });
     bench.answer = fail;
     await handover.settle();
-    expect(await readLag(bench.database)).toEqual({
+    expect(await readHandover(bench.database)).toEqual({
       waiting: 0,
       oldestAt: null,
       deadLetters: (before?.deadLetters ?? 0) + 3,
@@ -501,11 +502,11 @@ describe('lag', () => {
     await bench.tell(connection, 'bad', 'b');
     const at = bench.clock.now();
     await handover.settle();
-    expect(await readLag(bench.database)).toMatchObject({ waiting: 2, oldestAt: at });
+    expect(await readHandover(bench.database)).toMatchObject({ waiting: 2, oldestAt: at });
     bench.answer = () => undefined;
     await bench.clock.advance(1_000);
     await handover.settle();
-    expect(await readLag(bench.database)).toMatchObject({ waiting: 0 });
+    expect(await readHandover(bench.database)).toMatchObject({ waiting: 0 });
   });
 });
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { beginHandover } from '../../../src/connector/handover/distribute.ts';
-import { readLag } from '../../../src/connector/handover/handover-metrics.ts';
+import { readHandover } from '../../../src/connector/state/figures.ts';
 import { newId } from '../support/event-fixtures.ts';
 import { HandoverBench } from './handover-bench.ts';
 
@@ -81,7 +81,7 @@ const readEffects = () =>
   bench.database.query<Effect>('select key, connection_id, seq from public.effects order by id');
 
 async function everythingHandedOver(): Promise<void> {
-  await expect.poll(async () => (await readLag(bench.database))?.waiting, { timeout: 50_000 }).toBe(0);
+  await expect.poll(async () => (await readHandover(bench.database))?.waiting, { timeout: 50_000 }).toBe(0);
 }
 
 describe('workers that are killed while they hand over', { timeout: 120_000 }, () => {

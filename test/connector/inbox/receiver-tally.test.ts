@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { readTallies } from '../../../src/connector/doctor/read-tallies.ts';
 import { createReceiverTally } from '../../../src/connector/inbox/receiver-tally.ts';
+import { readTallies } from '../../../src/connector/state/deliveries.ts';
 import type { Database, Queryable } from '../../../src/runtime/database/database.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { openConnectorDatabase, silentLogger } from '../support/event-fixtures.ts';

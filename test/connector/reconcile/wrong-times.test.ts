@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readProgress } from '../../../src/connector/reconcile/progress.ts';
-import { reportSync } from '../../../src/connector/reconcile/sync-report.ts';
+import { reportSync } from '../../../src/connector/state/sync-report.ts';
 import { ACCOUNT, openPollBench, type PollBench } from '../support/poll-bench.ts';
 import type { ServiceMessage } from '../support/scripted-service.ts';
 

@@ -1,11 +1,13 @@
 import { LIMITS } from '../../../contract/service/limits.ts';
 import type { Refusal } from '../../inbox/refusals.ts';
+import { readTallies } from '../../state/deliveries.ts';
 import type { StoreFacts } from '../facts.ts';
 import { type Check, notChecked, ok, problem, warning } from '../finding.ts';
-import { readTallies } from '../read-tallies.ts';
 import { ago, count, span } from '../wording.ts';
 
 const LATELY_MS = 3_600_000;
+/** An answer that took longer came near the deadline of a delivery. */
+const SLOW_MS = 2_500;
 /** A failure that is older, with nothing since, may be over. */
 const GOES_ON_MS = 10 * 60_000;
 
@@ -28,7 +30,6 @@ export const answerTimes: Check<StoreFacts> = {
             count: refused.reduce((sum, each) => sum + each.count, 0),
             lastAt: Math.max(...refused.map(({ lastAt }) => lastAt)),
           };
-    const slow = tallies.get('slow');
     if (taken === undefined && unavailable === undefined)
       return notChecked('Nothing was delivered in the last hour.');
     const evidence: string[] = [];
@@ -54,7 +55,7 @@ export const answerTimes: Check<StoreFacts> = {
         ? problem('Deliveries fail, because they are not answered in time.', { evidence, advice })
         : warning('The last deliveries failed, and none has come since.', { evidence, advice });
     }
-    if (slow !== undefined) {
+    if (taken !== undefined && taken.mostMs > SLOW_MS) {
       return warning('Some answers came near the limit.', { evidence, advice });
     }
     return ok('Deliveries are answered quickly.', { evidence });

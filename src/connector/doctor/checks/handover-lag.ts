@@ -1,5 +1,5 @@
 import { scrubText } from '../../../runtime/logger/scrub-text.ts';
-import { readLag } from '../../handover/handover-metrics.ts';
+import { oldestWaitMs, readHandover } from '../../state/figures.ts';
 import type { StoreFacts } from '../facts.ts';
 import { type Check, type Finding, notChecked, ok, problem, warning } from '../finding.ts';
 import { count, some, span } from '../wording.ts';
@@ -12,7 +12,7 @@ export const handoverLag: Check<StoreFacts> = {
   id: 'handler',
   title: 'hand-over to the handler',
   async look({ database, clock, settings }) {
-    const lag = await readLag(database);
+    const lag = await readHandover(database);
     if (lag === null) {
       return settings.handlersModule === undefined
         ? notChecked('CONNECTOR_HANDLERS is not set: the CRM reads the feed by itself.')
@@ -20,7 +20,7 @@ export const handoverLag: Check<StoreFacts> = {
             advice: ['Restart the connector with it; role all or worker, since web calls no handler.'],
           });
     }
-    const lateMs = lag.oldestAt === null ? 0 : clock.now() - lag.oldestAt;
+    const lateMs = oldestWaitMs(lag, clock.now());
     const waiting = `${count(lag.waiting, 'change waits', 'changes wait')} for the handler${lag.oldestAt === null ? '' : `, the oldest for ${span(lateMs)}`}.`;
     const findings: Finding[] = [];
     if (lag.waiting > 0 && lateMs > LATE_MS) {

@@ -1,8 +1,8 @@
 import type { Queryable } from '../../../runtime/database/database.ts';
-import { reportSync } from '../../reconcile/sync-report.ts';
+import { readRepairedAt } from '../../state/deliveries.ts';
+import { reportSync } from '../../state/sync-report.ts';
 import type { AccountFacts } from '../facts.ts';
 import { type Check, notChecked, ok, problem, warning } from '../finding.ts';
-import { readRepairedAt } from '../read-tallies.ts';
 import { ago, count, some } from '../wording.ts';
 
 /** What was repaired so long ago, with webhooks since, is over. */

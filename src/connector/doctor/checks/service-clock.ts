@@ -1,7 +1,7 @@
 import { SIGNATURE_WINDOW_MS } from '../../../patterns/verify-signature.ts';
+import { readTallies } from '../../state/deliveries.ts';
 import type { ServiceFacts } from '../facts.ts';
 import { type Check, notChecked, ok, problem, warning } from '../finding.ts';
-import { readTallies } from '../read-tallies.ts';
 import { count, span } from '../wording.ts';
 
 /** Of the window of five minutes this much is for the way, retries included; the rest is for clocks. */

@@ -1,9 +1,9 @@
 import type { Queryable } from '../../../runtime/database/database.ts';
 import type { TallyKind } from '../../inbox/receiver-tally.ts';
+import { readMissedAt, readTallies, type Tallied } from '../../state/deliveries.ts';
 import type { AccountFacts, DoctorSettings } from '../facts.ts';
 import { type Check, type Finding, notChecked, ok, problem, warning } from '../finding.ts';
 import { reachable } from '../reachable-host.ts';
-import { readMissedAt, readTallies, type Tallied } from '../read-tallies.ts';
 import { ago, count, span } from '../wording.ts';
 
 const LATELY_MS = 24 * 3_600_000;

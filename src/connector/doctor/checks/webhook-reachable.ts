@@ -1,9 +1,9 @@
 import { scrubUrl } from '../../../runtime/logger/scrub-text.ts';
+import { readTallies } from '../../state/deliveries.ts';
 import { explainUnreachable } from '../explain-unreachable.ts';
 import type { ServiceFacts } from '../facts.ts';
 import { type Check, type Finding, notChecked, ok, problem, warning } from '../finding.ts';
 import { type ProbedWebhook, probeWebhook } from '../probe-webhook.ts';
-import { readTallies } from '../read-tallies.ts';
 import { ago, span } from '../wording.ts';
 
 const DAY_MS = 24 * 3_600_000;

@@ -3,9 +3,9 @@ import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { type Account, readAccounts } from '../accounts/account-store.ts';
 import { toIso, toIsoOrNull } from '../iso-time.ts';
-import { IS_OPEN, WIDEST_MS } from './open-statuses.ts';
-import { type PollState, readPollState } from './poll-state.ts';
-import { type Progress, readProgress } from './progress.ts';
+import { IS_OPEN, WIDEST_MS } from '../reconcile/open-statuses.ts';
+import { type PollState, readPollState } from '../reconcile/poll-state.ts';
+import { type Progress, readProgress } from '../reconcile/progress.ts';
 
 /** What polling repaired this long ago no longer says anything about webhooks today. */
 const LATELY_MS = 24 * 60 * 60_000;

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
-import { reportSync } from '../../../src/connector/reconcile/sync-report.ts';
+import { reportSync } from '../../../src/connector/state/sync-report.ts';
 import { outage, received, status } from '../support/event-fixtures.ts';
 import { ACCOUNT, openPollBench, type PollBench } from '../support/poll-bench.ts';
 

@@ -1,0 +1,132 @@
+import { type Quota, readQuotas } from '../../accounts/quota.ts';
+import { type ListedNumber, listNumbers } from '../../state/figures.ts';
+import type { AccountFacts, DoctorSettings } from '../facts.ts';
+import { type Check, type Finding, notChecked, ok, problem, warning } from '../finding.ts';
+import { ago, count, inPortal, some, span } from '../wording.ts';
+
+const LATELY_MS = 30 * 24 * 3_600_000;
+const MOST = 100;
+
+/**
+ * The numbers of the account work: they have a licence, are paired, and exist once. Without a licence a number is
+ * hidden from lists, takes no sends and emits no events. Implements `What the service does`: the access gate;
+ * `Connection status`: `needs_reconnect`; `POST /connections`: idempotency.
+ */
+export const numbers: Check<AccountFacts> = {
+  id: 'numbers',
+  title: 'numbers: licence and pairing',
+  async look(facts) {
+    const { account, database, clock, settings } = facts;
+    const now = clock.now();
+    const listed = await listNumbers(database, account.id, now);
+    const quota = (await readQuotas(database)).find(({ accountId }) => accountId === account.id);
+    const lapsed = listed.filter((row) => !row.visible || row.licenseValid === false);
+    const ending = listed.filter(({ notice }) => notice !== null);
+    const waiting = listed.filter(({ visible, needsReconnect }) => visible && needsReconnect === true);
+    const findings = [
+      ...(lapsed.length > 0 ? [explainLapsed(lapsed, listed.length, quota, settings)] : []),
+      ...(ending.length > 0 ? [explainEnding(ending, now, settings)] : []),
+      ...(waiting.length > 0 ? [explainWaiting(waiting, now)] : []),
+      ...(await judgeCreations(facts, now)),
+    ];
+    if (findings.length > 0) return findings;
+    if (listed.length === 0) return notChecked('The account has no connection yet.');
+    return ok(
+      `${count(listed.length, 'connection is', 'connections are')} licensed and paired; no licence ends within 3 days.`,
+    );
+  },
+};
+
+const RENEWAL = 'PUT /connections/{id}/licence {"status":"active"}';
+
+function explainLapsed(
+  lapsed: readonly ListedNumber[],
+  all: number,
+  quota: Quota | undefined,
+  settings: DoctorSettings,
+): Finding {
+  const lines = lapsed.map(
+    (row) => `${nameOf(row)}${row.licenseStatus === null ? '' : `, licence ${row.licenseStatus}`}`,
+  );
+  return problem(
+    `${count(lapsed.length, 'connection is', 'connections are')} no longer shown by the service.`,
+    {
+      evidence: [
+        `${lapsed.length} of ${all}: ${some(lines)}.`,
+        ...(quota?.slotsAvailable === 0
+          ? [`No slot is free: ${quota.slotsUsed} of ${quota.slotsTotal} are used.`]
+          : []),
+      ],
+      advice: [
+        `Renew the licence or the add-on ${inPortal(settings, RENEWAL)}: until then these numbers neither send nor receive.`,
+        'If they were deleted, or the key was narrowed to others, this is as it should be.',
+        'What they miss is read by polling once they are back.',
+      ],
+    },
+  );
+}
+
+function explainEnding(ending: readonly ListedNumber[], now: number, settings: DoctorSettings): Finding {
+  const lines = ending.map((row) => {
+    const left = (row.licenseExpires ?? now) - now;
+    return `${nameOf(row)} ${left > 0 ? `in ${span(left)}` : 'about now'}`;
+  });
+  return warning(`${count(ending.length, 'licence ends', 'licences end')} within 3 days.`, {
+    evidence: [`${some(lines)}.`],
+    advice: [
+      `Renew ${inPortal(settings, RENEWAL)} before that: a connection without a licence neither sends nor receives.`,
+    ],
+  });
+}
+
+function explainWaiting(waiting: readonly ListedNumber[], now: number): Finding {
+  const lines = waiting.map(
+    (row) =>
+      `${nameOf(row)}, told ${ago(row.since, now)}${row.reason === null ? '' : `: ${row.reason.slice(0, 40)}`}`,
+  );
+  return warning(
+    `${count(waiting.length, 'connection waits', 'connections wait')} for the owner to pair again.`,
+    {
+      evidence: [`${some(lines)}.`],
+      advice: [
+        'Have the owner scan: POST /v1/connections/{id}/restart, then show GET /v1/connections/{id}/pairing.',
+        'Sends to it fail until then; they are repeated where that is safe.',
+      ],
+    },
+  );
+}
+
+interface Creation {
+  readonly label: string | null;
+  readonly createdAt: number;
+  readonly lastError: string | null;
+}
+
+/** Requests to create a connection that are not repeated any more, and whose outcome only a person can find out. */
+async function judgeCreations({ account, database }: AccountFacts, now: number): Promise<readonly Finding[]> {
+  const doubtful = await database.query<Creation>(
+    `select label, created_at as "createdAt", last_error as "lastError" from connector.creations
+      where account_id = $1 and connection_id is null and unsettled > 0 and next_attempt_at is null
+        and created_at >= $2::bigint
+      order by created_at desc limit ${MOST}`,
+    [account.id, now - LATELY_MS],
+  );
+  if (doubtful.length === 0) return [];
+  const lines = doubtful.map(
+    ({ label, createdAt, lastError }) =>
+      `${label === null || label === '' ? 'without label' : label.slice(0, 40)}, requested ${ago(createdAt, now)} (${lastError ?? 'no answer'})`,
+  );
+  return [
+    warning(`${count(doubtful.length, 'creation')} in doubt: nobody knows whether there is a connection.`, {
+      evidence: [`${some(lines)}.`],
+      advice: [
+        'Compare the connections of the service with GET /v1/connections, and delete any that nobody wanted.',
+      ],
+    }),
+  ];
+}
+
+/** The id, and the label that people know it by. */
+function nameOf({ connectionId, label }: ListedNumber): string {
+  return label === null || label === '' ? connectionId : `${connectionId} (${label.slice(0, 40)})`;
+}

@@ -1,0 +1,124 @@
+import { CONNECTION_HEALTH } from '../../contract/connector/connections.ts';
+import type { Clock } from '../../runtime/clock/clock.ts';
+import { shareReads } from '../../runtime/clock/share-reads.ts';
+import type { Queryable } from '../../runtime/database/database.ts';
+import type { Metrics } from '../../runtime/metrics/metrics.ts';
+import { judgeHealth } from '../connections/judge-health.ts';
+import {
+  countConnections,
+  countDoubtfulCreations,
+  oldestWaitMs,
+  readFeed,
+  readHandover,
+  readSends,
+} from './figures.ts';
+
+const NOTICES = ['ends_soon', 'end_passed'] as const;
+
+/**
+ * Registers the figures of the whole as metrics. They are read from the database when metrics are asked for, so that
+ * every process tells the same; without a database they keep their last values.
+ */
+export function measureState(metrics: Metrics, db: Queryable, clock: Clock): void {
+  const readOr = <Figures>(read: () => Promise<Figures>) => shareReads(() => read().catch(() => undefined));
+
+  function gauge<Figures>(
+    name: string,
+    help: string,
+    read: () => Promise<Figures | undefined>,
+    figure: (figures: Figures) => number,
+  ): void {
+    metrics.gauge(name, help, [], async (shown) => {
+      const figures = await read();
+      if (figures !== undefined) shown.set(figure(figures));
+    });
+  }
+
+  const sends = readOr(() => readSends(db));
+  gauge(
+    'connector_sends_waiting',
+    'Sends that are queued or under way; 10000 stands for that many or more.',
+    sends,
+    ({ waiting }) => waiting,
+  );
+  gauge(
+    'connector_sends_oldest_waiting_seconds',
+    'Age of the oldest send that is queued or under way; 0 when there is none.',
+    sends,
+    (waiting) => oldestWaitMs(waiting, clock.now()) / 1_000,
+  );
+  gauge(
+    'connector_feed_lag_seconds',
+    'Age of the oldest committed change that has no number yet; 0 when all have.',
+    readOr(() => readFeed(db)),
+    (waiting) => oldestWaitMs(waiting, clock.now()) / 1_000,
+  );
+  const handover = readOr(() => readHandover(db));
+  gauge(
+    'connector_handover_waiting',
+    'Changes that wait to be handed over; 0 where no handler has ever run.',
+    handover,
+    (figures) => figures?.waiting ?? 0,
+  );
+  gauge(
+    'connector_handover_oldest_waiting_seconds',
+    'Age of the oldest change that waits to be handed over; 0 when none does.',
+    handover,
+    (figures) => (figures === null ? 0 : oldestWaitMs(figures, clock.now()) / 1_000),
+  );
+  gauge(
+    'connector_dead_letters',
+    'Changes that the handler could not take, and that wait for an operator.',
+    handover,
+    (figures) => figures?.deadLetters ?? 0,
+  );
+  gauge(
+    'connector_creations_in_doubt',
+    'Requests to create a connection whose answer was lost and is not known yet.',
+    readOr(() => countDoubtfulCreations(db)),
+    (count) => count,
+  );
+  measureConnections(
+    metrics,
+    readOr(() => countConnections(db, clock.now())),
+  );
+}
+
+/** The number of series rises with accounts, not with connections. */
+function measureConnections(
+  metrics: Metrics,
+  read: () => Promise<Awaited<ReturnType<typeof countConnections>> | undefined>,
+): void {
+  metrics.gauge(
+    'connector_connections',
+    'Connections of the account, by health.',
+    ['account', 'health'],
+    async (connections) => {
+      const rows = await read();
+      if (rows === undefined) return;
+      connections.reset();
+      for (const { accountId: account } of rows) {
+        for (const health of CONNECTION_HEALTH) connections.set({ account, health }, 0);
+      }
+      for (const { accountId: account, notice, count, ...facts } of rows) {
+        connections.inc({ account, health: judgeHealth(facts) }, count);
+      }
+    },
+  );
+  metrics.gauge(
+    'connector_licences_ending',
+    'Licences whose end comes within three days, or has passed while the service was not heard.',
+    ['account', 'notice'],
+    async (ends) => {
+      const rows = await read();
+      if (rows === undefined) return;
+      ends.reset();
+      for (const { accountId: account } of rows) {
+        for (const notice of NOTICES) ends.set({ account, notice }, 0);
+      }
+      for (const { accountId: account, notice, count } of rows) {
+        if (notice !== null) ends.inc({ account, notice }, count);
+      }
+    },
+  );
+}
