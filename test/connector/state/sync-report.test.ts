@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
+import type { ConnectionEventFacts, MessageFacts } from '../../../src/connector/db/facts.ts';
 import { reportSync } from '../../../src/connector/state/sync-report.ts';
-import { outage, received, status } from '../support/event-fixtures.ts';
+import { delivery, outage, received, status } from '../support/event-fixtures.ts';
 import { ACCOUNT, openPollBench, type PollBench } from '../support/poll-bench.ts';
 
 const MINUTE = 60_000;
@@ -25,17 +26,12 @@ async function health(): Promise<string | undefined> {
   return (await report()).connections[0]?.webhookHealth;
 }
 
-async function bring(facts: ReturnType<typeof received>): Promise<void> {
-  const delivery = {
-    subscriptionId: 'default',
-    accountId: ACCOUNT,
-    receivedAt: bench.clock.now(),
-    signedAt: bench.clock.now(),
-    body: new Uint8Array(),
-    event: 'message.received',
-    message: { ...facts, accountId: ACCOUNT },
-  };
-  await commitBatch(bench.database, { now: bench.clock.now(), deliveries: [delivery] });
+/** Commits what a webhook tells. */
+async function bring(facts: MessageFacts | ConnectionEventFacts): Promise<void> {
+  const told = { ...facts, accountId: ACCOUNT };
+  const receivedAt = bench.clock.now();
+  const content = 'event' in told ? { connection: told } : { message: told };
+  await commitBatch(bench.database, { now: receivedAt, deliveries: [delivery(content, { receivedAt })] });
 }
 
 async function pollLater(ms = MINUTE): Promise<void> {
@@ -164,9 +160,9 @@ describe('the health of the webhook lane', () => {
     expect(await report()).toMatchObject({ lastWebhookAt: told, connections: [{ lastWebhookAt: told }] });
     const incoming = bench.service.addMessage('c1', bench.clock.now());
     await bring(received('c1', incoming.id, { createdAt: incoming.createdAt }));
-    const received1 = new Date(bench.clock.now()).toISOString();
+    const came = new Date(bench.clock.now()).toISOString();
     await pollLater();
-    expect((await report()).lastWebhookAt).toBe(received1);
+    expect((await report()).lastWebhookAt).toBe(came);
     await bring(status('c1', message.id, 'read', bench.clock.now()));
     expect((await report()).lastWebhookAt).toBe(new Date(bench.clock.now()).toISOString());
   });
@@ -174,16 +170,7 @@ describe('the health of the webhook lane', () => {
   it('knows when a webhook last came of a connection, by our clock', async () => {
     await bench.poll();
     await bench.clock.advance(MINUTE);
-    const delivery = {
-      subscriptionId: 'default',
-      accountId: ACCOUNT,
-      receivedAt: bench.clock.now(),
-      signedAt: bench.clock.now(),
-      body: new Uint8Array(),
-      event: 'connection.disconnected',
-      connection: outage('c1', bench.clock.now() + 7 * DAY, { accountId: ACCOUNT }),
-    };
-    await commitBatch(bench.database, { now: bench.clock.now(), deliveries: [delivery] });
+    await bring(outage('c1', bench.clock.now() + 7 * DAY));
     expect((await report()).lastWebhookAt).toBe(new Date(bench.clock.now()).toISOString());
   });
 
