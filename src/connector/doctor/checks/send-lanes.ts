@@ -1,3 +1,4 @@
+import { oldestWaitMs, readSends } from '../../state/figures.ts';
 import type { StoreFacts } from '../facts.ts';
 import { type Check, type Finding, ok, problem, warning } from '../finding.ts';
 import { count, some, span } from '../wording.ts';
@@ -33,7 +34,9 @@ export const sendLanes: Check<StoreFacts> = {
                 order by created_at desc, id desc limit ${MOST}) o`,
       [now - LATELY_MS],
     );
-    const findings: Finding[] = [...judgeLanes(lanes, now)];
+    const sends = await readSends(database);
+    const waiting = `${count(sends.waiting, 'send waits', 'sends wait')} in all, the oldest for ${span(oldestWaitMs(sends, now))}.`;
+    const findings: Finding[] = [...judgeLanes(lanes, now, waiting)];
     if (ended !== undefined && ended.unknown > 0) {
       findings.push(
         warning(
@@ -63,7 +66,7 @@ export const sendLanes: Check<StoreFacts> = {
   },
 };
 
-function judgeLanes(lanes: readonly Lane[], now: number): Finding[] {
+function judgeLanes(lanes: readonly Lane[], now: number, allWaiting: string): Finding[] {
   const stuck = lanes.filter(({ since }) => now - since > STUCK_MS);
   const waiting = lanes.filter(
     ({ nextAttemptAt, lastError }) => lastError !== null && (nextAttemptAt ?? 0) > now,
@@ -77,6 +80,7 @@ function judgeLanes(lanes: readonly Lane[], now: number): Finding[] {
         {
           evidence: [
             `${some(stuck.map(({ connectionId, lastError }) => `${connectionId} (${lastError ?? 'not tried yet'})`))}.`,
+            allWaiting,
           ],
           advice: [
             'If no process sends (see the processes above), start one. If some do, look in their log for this connection.',
