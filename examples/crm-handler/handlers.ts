@@ -1,36 +1,32 @@
 import { readFile } from 'node:fs/promises';
 import type { Change, HandlerContext } from 'messaging-connector';
-import { Pool, type PoolClient } from 'pg';
+import postgres from 'postgres';
 
 const url = process.env['CRM_DATABASE_URL'];
 if (url === undefined) throw new Error('set CRM_DATABASE_URL to the Postgres of your CRM');
 
 // One connection for each handler call that the connector runs concurrently.
-const pool = new Pool({
-  connectionString: url,
+const sql = postgres(url, {
   max: 10,
-  connectionTimeoutMillis: 5_000,
-  statement_timeout: 10_000,
+  connect_timeout: 5,
+  connection: { statement_timeout: 10_000 },
+  onnotice: () => undefined,
 });
-// An idle connection was lost. The pool opens another one.
-pool.on('error', () => undefined);
-await pool.query(await readFile(new URL('tables.sql', import.meta.url), 'utf8'));
+await sql.unsafe(await readFile(new URL('tables.sql', import.meta.url), 'utf8'));
 
 /** Processes one change: its key and its effect are written in one transaction, so the effect happens exactly once. */
 export async function onChange(change: Change, { key, signal }: HandlerContext): Promise<void> {
-  await inTransaction(async (db) => {
-    const { rowCount } = await db.query(
-      'INSERT INTO crm.taken_changes (key, taken_at) VALUES ($1, $2) ON CONFLICT DO NOTHING',
-      [key, change.at],
-    );
+  await sql.begin(async (db) => {
+    const taken = await db`
+      INSERT INTO crm.taken_changes (key, taken_at) VALUES (${key}, ${change.at}) ON CONFLICT DO NOTHING`;
     // It was processed before, but the connector did not learn of it.
-    if (rowCount === 0) return;
+    if (taken.count === 0) return;
     await applyChange(db, change);
     signal.throwIfAborted();
   });
 }
 
-async function applyChange(db: PoolClient, change: Change): Promise<void> {
+async function applyChange(db: postgres.TransactionSql, change: Change): Promise<void> {
   switch (change.type) {
     case 'message.created':
     case 'message.updated':
@@ -38,74 +34,46 @@ async function applyChange(db: PoolClient, change: Change): Promise<void> {
     case 'message.status':
       return await storeStatus(db, change);
     default:
-    // Add connections and sends here if you need them. Ignore unknown types: new ones may be added.
+    // Connections and sends are for you to add. New types may come: leave alone what you do not know.
   }
 }
 
 type MessageChange = Extract<Change, { type: 'message.created' | 'message.updated' }>;
 type StatusChange = Extract<Change, { type: 'message.status' }>;
 
-async function storeMessage(db: PoolClient, { seq, data }: MessageChange): Promise<void> {
+async function storeMessage(db: postgres.TransactionSql, { seq, data }: MessageChange): Promise<void> {
   // Null: polling stored the message, and the service's list does not contain the sender, or only a status is known so
   // far. An incoming message is then in crm.unassigned until a person assigns it or a late webhook adds the sender.
   if (data.peer !== null) {
-    await db.query('INSERT INTO crm.contacts (phone, first_seen_at) VALUES ($1, $2) ON CONFLICT DO NOTHING', [
-      data.peer,
-      data.createdAt,
-    ]);
-    await db.query(
-      `INSERT INTO crm.conversations AS c (connection_id, phone, last_message_at) VALUES ($1, $2, $3)
-       ON CONFLICT (connection_id, phone) DO UPDATE
-         SET last_message_at = greatest(c.last_message_at, excluded.last_message_at)`,
-      [data.connectionId, data.peer, data.createdAt],
-    );
+    await db`
+      INSERT INTO crm.contacts (phone, first_seen_at) VALUES (${data.peer}, ${data.createdAt})
+      ON CONFLICT DO NOTHING`;
+    await db`
+      INSERT INTO crm.conversations AS c (connection_id, phone, last_message_at)
+      VALUES (${data.connectionId}, ${data.peer}, ${data.createdAt})
+      ON CONFLICT (connection_id, phone) DO UPDATE
+        SET last_message_at = greatest(c.last_message_at, excluded.last_message_at)`;
   }
-  await db.query(
-    `INSERT INTO crm.messages AS m
-       (connection_id, id, phone, direction, text, media_url, status, sent_at, status_seq)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
-     ON CONFLICT (connection_id, id) DO UPDATE
-       SET phone = coalesce(excluded.phone, m.phone), direction = excluded.direction,
-           text = coalesce(excluded.text, m.text), media_url = coalesce(excluded.media_url, m.media_url),
-           sent_at = excluded.sent_at,
-           status = CASE WHEN m.status_seq < excluded.status_seq THEN excluded.status ELSE m.status END,
-           status_seq = greatest(m.status_seq, excluded.status_seq)`,
-    [
-      data.connectionId,
-      data.id,
-      data.peer,
-      data.direction,
-      data.text,
-      data.mediaUrl,
-      data.status,
-      data.createdAt,
-      seq,
-    ],
-  );
+  await db`
+    INSERT INTO crm.messages AS m
+      (connection_id, id, phone, direction, text, media_url, status, sent_at, status_seq)
+    VALUES (${data.connectionId}, ${data.id}, ${data.peer}, ${data.direction}, ${data.text}, ${data.mediaUrl},
+            ${data.status}, ${data.createdAt}, ${seq})
+    ON CONFLICT (connection_id, id) DO UPDATE
+      SET phone = coalesce(excluded.phone, m.phone), direction = excluded.direction,
+          text = coalesce(excluded.text, m.text), media_url = coalesce(excluded.media_url, m.media_url),
+          sent_at = excluded.sent_at,
+          status = CASE WHEN m.status_seq < excluded.status_seq THEN excluded.status ELSE m.status END,
+          status_seq = greatest(m.status_seq, excluded.status_seq)`;
 }
 
 async function storeStatus(
-  db: PoolClient,
+  db: postgres.TransactionSql,
   { seq, connectionId, messageId, data }: StatusChange,
 ): Promise<void> {
-  await db.query(
-    `INSERT INTO crm.messages AS m (connection_id, id, status, status_seq) VALUES ($1, $2, $3, $4)
-     ON CONFLICT (connection_id, id) DO UPDATE SET status = excluded.status, status_seq = excluded.status_seq
-       WHERE m.status_seq < excluded.status_seq`,
-    [connectionId, messageId, data.status, seq],
-  );
-}
-
-async function inTransaction(work: (db: PoolClient) => Promise<void>): Promise<void> {
-  const db = await pool.connect();
-  try {
-    await db.query('BEGIN');
-    await work(db);
-    await db.query('COMMIT');
-    db.release();
-  } catch (error) {
-    // Closing the connection ends the transaction, whatever state the two are in.
-    db.release(true);
-    throw error;
-  }
+  await db`
+    INSERT INTO crm.messages AS m (connection_id, id, status, status_seq)
+    VALUES (${connectionId}, ${messageId}, ${data.status}, ${seq})
+    ON CONFLICT (connection_id, id) DO UPDATE SET status = excluded.status, status_seq = excluded.status_seq
+      WHERE m.status_seq < excluded.status_seq`;
 }

@@ -22,7 +22,7 @@ const QUERY_MS = 8_000;
 const COMMAND = {
   name: 'doctor',
   summary:
-    'looks at settings, database, queues, service and the running connector, says what is wrong and what to do. ' +
+    'looks at settings, database, Redis, service and the running connector, says what is wrong and what to do. ' +
     'Changes nothing. Ends with 0 when all is well, 1 when something is wrong, 2 when it could not look.',
   options: {
     json: { type: 'boolean', description: 'print one JSON line, {"well", "counts", "reports"}' },

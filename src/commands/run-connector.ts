@@ -8,7 +8,7 @@ import { type HttpLimits, startHttpServer } from '../runtime/http-server/http-se
 import { isLoopbackHost } from '../runtime/http-server/loopback.ts';
 import type { Logger } from '../runtime/logger/logger.ts';
 import type { Metrics } from '../runtime/metrics/metrics.ts';
-import { openQueues } from '../runtime/queue/open-queues.ts';
+import { openNotifier } from '../runtime/notifier/open-notifier.ts';
 import { createKeyRing } from '../runtime/sealing/key-ring.ts';
 import { migrateSchema } from './server-database.ts';
 
@@ -75,7 +75,7 @@ export interface RunningConnector {
 }
 
 /**
- * Starts one connector process's work: migrations, database, queues, listener, then polling by role.
+ * Starts one connector process's work: migrations, database, Redis, listener, then polling by role.
  * It may not be ready when this resolves: see `untilReady`.
  * @throws what its parts throw, a `ConfigurationError` when the service refuses what the settings name; everything
  * that was opened is closed again.
@@ -95,20 +95,21 @@ export async function runConnector(options: RunConnectorOptions): Promise<Runnin
       return opened;
     };
     const database = open(`connector-${options.role}`);
-    const queues = await openQueues({
+    const notifier = await openNotifier({
+      database,
       databaseUrl,
-      ...(options.redisUrl === undefined ? {} : { redisUrl: options.redisUrl }),
+      redisUrl: options.redisUrl,
       prefix: 'connector',
       clock,
       logger,
     });
-    closers.push(() => queues.close());
+    closers.push(() => notifier.close());
     const connector = await createConnector({
       database,
       ...(options.role === 'worker'
         ? {}
         : { receiverDatabase: open('connector-receiver', RECEIVER_CONNECTIONS) }),
-      queues,
+      notifier,
       clock,
       logger,
       role: options.role,

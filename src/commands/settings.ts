@@ -99,10 +99,10 @@ export function connectorSettings(env: Environment) {
   return {
     DATABASE_URL: databaseUrl,
     REDIS_URL: setting.secretUrl({
-      description: 'Redis for the queues, or several nodes of a Redis Cluster',
+      description: 'Redis for wake-ups and shared schedules, or several nodes of a Redis Cluster',
       protocols: ['redis:', 'rediss:'],
       many: true,
-      unset: 'the same queues on Postgres',
+      unset: 'Postgres does the same',
       example: 'redis://127.0.0.1:6379',
     }),
     CONNECTOR_HOST: setting.string({ description: 'Address the connector listens on', default: '127.0.0.1' }),

@@ -6,8 +6,8 @@ import { watchEventLoop } from '../runtime/event-loop/watch-event-loop.ts';
 import type { Logger } from '../runtime/logger/logger.ts';
 import { measureDatabase } from '../runtime/metrics/measure-database.ts';
 import { createMetrics, type Metrics } from '../runtime/metrics/metrics.ts';
+import type { Notifier } from '../runtime/notifier/notifier.ts';
 import type { NamedHosts } from '../runtime/public-network/is-named-host.ts';
-import type { Queues } from '../runtime/queue/queues.ts';
 import type { KeyRing } from '../runtime/sealing/key-ring.ts';
 import { type Account, FIRST_ACCOUNT_ID, readAccounts } from './accounts/account-store.ts';
 import { createAccounts } from './accounts/accounts.ts';
@@ -45,7 +45,6 @@ import { openSendingClient } from './outbox/open-client.ts';
 import { createOutbox } from './outbox/outbox.ts';
 import { createOutboxMetrics } from './outbox/outbox-metrics.ts';
 import { createPollMetrics } from './reconcile/poll-metrics.ts';
-import { askForFullSweep } from './reconcile/poll-state.ts';
 import { createReconciler } from './reconcile/reconciler.ts';
 import { measureState } from './state/measure-state.ts';
 
@@ -55,7 +54,7 @@ export interface ConnectorOptions {
    * Connections of the receiver's own, so that whoever uses the others up does not stop deliveries. Default: the same.
    */
   readonly receiverDatabase?: Database;
-  readonly queues: Queues;
+  readonly notifier: Notifier;
   readonly clock: Clock;
   readonly logger: Logger;
   /** `web` serves webhooks and the API, `worker` polls, `all` does both. */
@@ -107,7 +106,7 @@ export interface Connector {
   endStreams(): void;
   /** Resolves when nothing that came in is unfinished: commits, polls, numbering. */
   settle(): Promise<void>;
-  /** Finishes what was begun and stops. Bounded in time; leaves database and queues open. */
+  /** Finishes what was begun and stops. Bounded in time; leaves the database and the notifier open. */
   close(): Promise<void>;
 }
 
@@ -119,7 +118,7 @@ export interface Connector {
  * `ConfigurationError` when the service refuses what the settings name.
  */
 export async function createConnector(options: ConnectorOptions): Promise<Connector> {
-  const { database, receiverDatabase = database, queues, clock, logger, keyRing, role } = options;
+  const { database, receiverDatabase = database, notifier, clock, logger, keyRing, role } = options;
   const random = options.random ?? Math.random;
   const presence = createPresence({ database, clock, logger, works: role !== 'web' });
   const metrics = options.metrics ?? createMetrics({ processMetrics: true });
@@ -188,20 +187,19 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
   });
   const outbox = createOutbox({
     database,
-    queues,
+    notifier,
     clock,
     logger,
     presence,
     random,
     metrics: createOutboxMetrics(metrics),
-    sends: role !== 'web',
     clientFor: (accountId) => openSendingClient({ database, keyRing, clock, grants, mayUse }, accountId),
     fetchFile: createOwnFileFetch(openFile),
     onCommitted: () => feed.nudge(),
   });
   const handover = createHandover({
     database,
-    queues,
+    notifier,
     clock,
     logger,
     presence,
@@ -212,7 +210,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
   });
   const reconciler = createReconciler({
     database,
-    queues,
+    notifier,
     clock,
     logger,
     keyRing,
@@ -248,8 +246,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
       if (how === 'registered') audit.note('account.changed', told);
       await subscriptions.load();
       // Deliveries that were signed with another secret may have been refused meanwhile.
-      await askForFullSweep(database, accountId);
-      await reconciler.pollSoon(accountId);
+      await reconciler.pollSoon(accountId, { fullSweep: true });
     },
     polling: reconciler,
     polls: role !== 'web',
@@ -286,7 +283,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
   let stopForgetting = (): Promise<void> => Promise.resolve();
   const probes = {
     database,
-    queues,
+    notifier,
     clock,
     logger,
     metrics,
@@ -377,7 +374,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
       web?.tally.start();
       if (appAdmission.isAdmitted) await oauth?.start();
       await accounts.start();
-      await outbox.start();
+      if (role !== 'web') await outbox.start();
       calls.start();
       await handover.start();
       if (role !== 'web') await reconciler.start();

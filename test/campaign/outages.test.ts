@@ -5,7 +5,7 @@ import { queueSend } from '../../src/connector/outbox/queue-send.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { type Database, openDatabase } from '../../src/runtime/database/database.ts';
 import { createKeyRing, generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
-import { createClockQueues } from '../support/clock-queues.ts';
+import { createClockNotifier } from '../support/clock-notifier.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { type OutageGate, type Passage, startOutageGate } from '../support/outage-gate.ts';
@@ -65,10 +65,10 @@ async function open(): Promise<AwayTest> {
     transaction: (...call: Parameters<Database['transaction']>) => counted(real.transaction(...call)),
   });
   const clock = new ManualClock(world.clock.now());
-  const queues = createClockQueues(clock);
+  const notifier = createClockNotifier(clock);
   const connector = await createConnector({
     database,
-    queues,
+    notifier,
     clock,
     logger: silentLogger,
     role: 'all',
@@ -128,7 +128,7 @@ async function open(): Promise<AwayTest> {
       const closing = connector.close();
       await clock.advance(20 * SECOND);
       await closing;
-      await queues.close();
+      await notifier.close();
       await gate.close();
       await real.close();
       await drop();

@@ -169,9 +169,9 @@ it('secrets are in no log, answer, metric, table or job', { timeout: 120_000 }, 
   expect(traces.answers).toContain('service_unreachable');
   expect(traces.metrics).toContain('connector_slots{account="default",state="total"} 5');
   expect(traces.database).toContain('"sealed_secret": "ey');
-  expect(traces.database).toContain('== queue.');
+  expect(traces.database).toContain('== connector.outbound\n');
   expect(traces.database).toContain(CANARY.letter);
-  if (watched !== undefined) expect(jobs).toContain('"accountId":"default"');
+  if (watched !== undefined) expect(jobs).toContain('"key":"default"');
 
   expect(findCanaries(Object.values(CANARY).join(' '))).toEqual(Object.keys(CANARY));
   expect(findCanaries(traces.logs)).toEqual([]);

@@ -142,7 +142,9 @@ describe('a connector', () => {
     const connection = world.service.connections[0];
     if (connection !== undefined) connection.status = 'disconnected';
     await running.deliver(disconnected('c1'), world.secret);
-    expect(running.queues.wakes).toMatchObject([{ jobId: 'event-default' }]);
+    await expect
+      .poll(() => running.notifier.notified.at(-1))
+      .toEqual({ topic: 'poll', key: 'default', delayMs: 1_000 });
     if (connection !== undefined) connection.status = 'open';
     await running.runPolls();
     expect((await running.ask('GET', '/v1/connections/c1')).body).toMatchObject({
@@ -270,15 +272,14 @@ describe('a connector', () => {
 describe('the roles', () => {
   it('web serves and does not poll by itself', async () => {
     const running = await world.start({ role: 'web' });
-    expect(running.queues.handlers.size).toBe(0);
-    expect(running.queues.schedules).toEqual([]);
+    await running.runPolls();
+    expect(world.service.countRequests('/messages')).toBe(0);
     expect((await running.ask('GET', '/v1/messages')).status).toBe(200);
     expect((await running.ask('POST', '/v1/sync')).status).toBe(200);
   });
 
   it('worker polls and serves nothing but probes', async () => {
     const running = await world.start({ role: 'worker' });
-    expect(running.queues.schedules).toHaveLength(1);
     expect((await running.ask('GET', '/healthz')).status).toBe(200);
     expect((await running.ask('GET', '/v1/messages')).status).toBe(404);
     expect((await running.deliver({ event: 'x' }, world.secret)).status).toBe(404);

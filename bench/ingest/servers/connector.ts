@@ -5,7 +5,7 @@ import { openDatabase } from '../../../src/runtime/database/database.ts';
 import { migrateDatabase } from '../../../src/runtime/database/migrate.ts';
 import { startHttpServer } from '../../../src/runtime/http-server/http-server.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
-import { openQueues } from '../../../src/runtime/queue/open-queues.ts';
+import { openNotifier } from '../../../src/runtime/notifier/open-notifier.ts';
 import { createKeyRing, generateSealingKey } from '../../../src/runtime/sealing/key-ring.ts';
 import { serveParent } from '../../process/serve-parent.ts';
 import type { ServerCommands, ServerSetup } from '../contenders.ts';
@@ -26,10 +26,10 @@ async function start({ databaseUrl, secret }: ServerSetup): Promise<Running> {
   const folder = fileURLToPath(new URL('../../../drizzle/connector', import.meta.url));
   await migrateDatabase({ url: databaseUrl, folder, schema: 'connector', logger, clock });
   const database = openDatabase({ url: databaseUrl, name: 'bench-connector', clock, logger });
-  const queues = await openQueues({ databaseUrl, prefix: 'bench', clock, logger });
+  const notifier = await openNotifier({ database, databaseUrl, prefix: 'bench', clock, logger });
   const connector = await createConnector({
     database,
-    queues,
+    notifier,
     clock,
     logger,
     role: 'web',
@@ -54,7 +54,7 @@ async function start({ databaseUrl, secret }: ServerSetup): Promise<Running> {
     async close() {
       await server.drain();
       await connector.close();
-      await queues.close();
+      await notifier.close();
       await database.close();
     },
   };

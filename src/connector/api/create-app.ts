@@ -8,13 +8,12 @@ import { hostNameOf, isLoopbackHost } from '../../runtime/http-server/loopback.t
 import { SAFE_HEADERS } from '../../runtime/http-server/safe-headers.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { Metrics } from '../../runtime/metrics/metrics.ts';
+import type { Notifier } from '../../runtime/notifier/notifier.ts';
 import type { NamedHosts } from '../../runtime/public-network/is-named-host.ts';
-import type { Queues } from '../../runtime/queue/queues.ts';
 import type { Account } from '../accounts/account-store.ts';
 import type { Accounts } from '../accounts/accounts.ts';
 import type { Audit } from '../audit.ts';
 import type { Feed } from '../feed/feed.ts';
-import type { Handover } from '../handover/handover.ts';
 import type { Receiver } from '../inbox/receiver.ts';
 import type { Presence } from '../leases/presence.ts';
 import type { OpenFile } from '../media/open-file.ts';
@@ -24,6 +23,7 @@ import type { Outbox } from '../outbox/outbox.ts';
 import type { PairingWatches } from '../pairing/pairing-watches.ts';
 import type { Reconciler } from '../reconcile/reconciler.ts';
 import type { ServiceClient } from '../service-client/service-client.ts';
+import type { Worker } from '../work/worker.ts';
 import { addAccount, listAccounts, removeAccount, rotateSecret } from './accounts.ts';
 import { answerError } from './answer-error.ts';
 import { ApiError } from './api-error.ts';
@@ -69,7 +69,7 @@ const ROUTED_ELSEWHERE = [
 
 export interface ProbeParts {
   readonly database: Database;
-  readonly queues: Queues;
+  readonly notifier: Notifier;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
@@ -87,7 +87,7 @@ export interface WebParts extends ProbeParts {
   readonly changes: ChangesRouter;
   readonly reconciler: Reconciler;
   readonly outbox: Outbox;
-  readonly handover: Pick<Handover, 'wake'>;
+  readonly handover: Pick<Worker, 'notify'>;
   readonly accounts: Accounts;
   /** Null: this connector is no OAuth app. */
   readonly oauth: Pick<Oauth, 'app' | 'consents'> | null;
@@ -146,7 +146,7 @@ export function createWorkerApp(parts: ProbeParts): Express {
 function createOperations(parts: WebParts, life: ConnectionLifeOptions) {
   const { database, clock, reconciler, feed, outbox } = parts;
   const sync = { database, clock, reconciler, settleFeed: () => feed.settle() };
-  const sends = { database, clock, wake: outbox.wake, onChanged: () => feed.nudge() };
+  const sends = { database, clock, notify: outbox.notify, onChanged: () => feed.nudge() };
   return {
     listAccounts: listAccounts(parts),
     addAccount: addAccount(parts),
@@ -171,7 +171,7 @@ function createOperations(parts: WebParts, life: ConnectionLifeOptions) {
     cancelOutbound: cancelOutbound(sends),
     retryOutbound: retryOutbound(sends),
     listDeadLetters: listDeadLetters(database),
-    replayDeadLetter: replayLetter({ database, wake: parts.handover.wake }),
+    replayDeadLetter: replayLetter({ database, notify: parts.handover.notify }),
     removeDeadLetter: removeLetter(database),
     getSync: getSync(sync),
     syncNow: syncNow(sync),
@@ -203,8 +203,8 @@ function refuseForeignHosts(hosts: readonly string[]) {
   };
 }
 
-function routeProbes(app: Express, { database, queues, clock, metrics, guard, isReady }: ProbeParts): void {
+function routeProbes(app: Express, { database, notifier, clock, metrics, guard, isReady }: ProbeParts): void {
   app.get('/healthz', healthz);
-  app.get('/readyz', readyz({ database, queues, clock, isReady }));
+  app.get('/readyz', readyz({ database, notifier, clock, isReady }));
   app.get('/metrics', guard.allow('metrics'), serveMetrics(metrics, clock));
 }

@@ -17,12 +17,12 @@ export function listDeadLetters(database: Database): Operation<'listDeadLetters'
 /** `POST /v1/dead-letters/{id}/replay`: the handler gets the change once more, with the same key. */
 export function replayLetter(options: {
   readonly database: Database;
-  readonly wake: (connectionId: string) => void;
+  readonly notify: (connectionId: string) => void;
 }): Operation<'replayDeadLetter'> {
   return async ({ id }) => {
     const connectionId = await replayDeadLetter(options.database, id);
     if (connectionId === null) throw notFound('dead letter');
-    options.wake(connectionId);
+    options.notify(connectionId);
     return { ok: true };
   };
 }

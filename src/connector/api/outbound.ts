@@ -18,14 +18,14 @@ export interface OutboundOptions {
   readonly database: Database;
   readonly clock: Clock;
   /** A lane has something to do. */
-  readonly wake: (connectionId: string) => Promise<void>;
+  readonly notify: (connectionId: string) => void;
   /** Told when a change was written. */
   readonly onChanged: () => void;
 }
 
 /** `POST /v1/messages`: committed before it is queued. The same reference again is the same send. */
 export function queueMessage(options: OutboundOptions): Operation<'queueMessage'> {
-  const { database, clock, wake, onChanged } = options;
+  const { database, clock, notify, onChanged } = options;
   return async ({ body }) => {
     const queued = await queueSend(database, body, clock.now());
     if (queued.kind === 'no_connection') throw notFound('connection');
@@ -35,7 +35,7 @@ export function queueMessage(options: OutboundOptions): Operation<'queueMessage'
     if (queued.isNew) {
       onChanged();
       // Not waited for: the send is committed, and a queue that is away must not keep the CRM.
-      void wake(body.connectionId);
+      notify(body.connectionId);
     }
     return { outboundId: queued.outboundId };
   };
@@ -133,7 +133,7 @@ const REFUSALS = {
 } as const;
 
 async function answerMoved(
-  { database, wake, onChanged }: OutboundOptions,
+  { database, notify, onChanged }: OutboundOptions,
   id: string,
   moved: { readonly connectionId: string } | undefined,
   refusal: keyof typeof REFUSALS,
@@ -141,7 +141,7 @@ async function answerMoved(
   const outbound = await readOutbound(database, id);
   if (moved === undefined) throw new ApiError(refusal, REFUSALS[refusal]);
   onChanged();
-  void wake(moved.connectionId);
+  notify(moved.connectionId);
   return outbound;
 }
 

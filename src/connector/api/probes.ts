@@ -5,7 +5,7 @@ import { Deadline } from '../../runtime/clock/deadline.ts';
 import { shareReads } from '../../runtime/clock/share-reads.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import type { Metrics } from '../../runtime/metrics/metrics.ts';
-import type { Queues } from '../../runtime/queue/queues.ts';
+import type { Notifier } from '../../runtime/notifier/notifier.ts';
 
 /** A probe that hangs is a no. */
 const PROBE_MS = 2_000;
@@ -23,12 +23,12 @@ export function healthz(_request: Request, response: Response): void {
  */
 export function readyz(options: {
   readonly database: Database;
-  readonly queues: Queues;
+  readonly notifier: Notifier;
   readonly clock: Clock;
   /** Settings and registration. */
   readonly isReady: () => Promise<boolean>;
 }) {
-  const { database, queues, clock } = options;
+  const { database, notifier, clock } = options;
   const look = shareReads(
     async () => {
       const deadline = new Deadline(clock, PROBE_MS);
@@ -39,7 +39,7 @@ export function readyz(options: {
         );
       const found = await Promise.all([
         answers(database.ping(PROBE_MS)),
-        answers(queues.ping()),
+        answers(notifier.ping()),
         answers(options.isReady()),
       ]);
       deadline.done();

@@ -15,6 +15,8 @@ export const coverage = connectorSchema.table('coverage', {
 /** What polling does next for an account, and how it last went. */
 export const pollStates = connectorSchema.table('poll_states', {
   accountId: text('account_id').primaryKey(),
+  /** When it is to be polled next. In the past: it is due, or being polled. */
+  dueAt: epochMs('due_at'),
   lastStartedAt: epochMs('last_started_at'),
   lastGoodAt: epochMs('last_good_at'),
   /** Service time at the last good poll: the age of an open status is taken from there in a full sweep. */

@@ -9,7 +9,6 @@ import { liveProcesses } from './checks/live-processes.ts';
 import { missedEvents } from './checks/missed-events.ts';
 import { numbers } from './checks/numbers.ts';
 import { polls } from './checks/polls.ts';
-import { postgresQueues } from './checks/postgres-queues.ts';
 import { redisStore } from './checks/redis-store.ts';
 import { runningConnector } from './checks/running-connector.ts';
 import { scopes } from './checks/scopes.ts';
@@ -33,7 +32,6 @@ export const STORE_CHECKS: readonly Check<StoreFacts>[] = [
   databaseRights,
   databaseConnections,
   sealedSecrets,
-  postgresQueues,
   configuredAccount,
 ];
 

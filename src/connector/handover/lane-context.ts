@@ -1,7 +1,6 @@
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
-import type { Presence } from '../leases/presence.ts';
 import type { ChangeHandlers } from './handlers.ts';
 import type { HandoverMetrics } from './handover-metrics.ts';
 
@@ -10,15 +9,10 @@ export interface LaneContext {
   readonly database: Database;
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly presence: Presence;
   /** Between 0 and 1; spreads repeats. */
   readonly random: () => number;
   readonly metrics: HandoverMetrics;
   readonly handlers: ChangeHandlers;
   /** The key of the change with this number. */
   readonly keyOf: (seq: number) => string;
-  /** Aborts when the process begins no more calls. */
-  readonly closing: AbortSignal;
-  /** Aborts when calls under way are to be given up. */
-  readonly givingUp: AbortSignal;
 }

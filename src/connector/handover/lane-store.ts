@@ -6,7 +6,7 @@ import { heldByLiving, heldLease, type Lease } from '../leases/lease.ts';
 export const HANDOVER = 'handover';
 
 /** A run that holds the lane of a connection. Every write names its fence, so one that was replaced writes nothing. */
-export interface Run {
+export interface LaneRun {
   readonly connectionId: string;
   readonly fence: number;
 }
@@ -96,7 +96,7 @@ gone AS MATERIALIZED (
 )`;
 
 /** The handler has taken the change: commits it. */
-export async function noteTaken(db: Queryable, run: Run, seq: number): Promise<Step> {
+export async function noteTaken(db: Queryable, run: LaneRun, seq: number): Promise<Step> {
   return readStep(
     await db.query(`${STEP} SELECT s.waiting FROM stepped s LEFT JOIN gone ON true`, [
       run.connectionId,
@@ -117,7 +117,7 @@ SELECT s.waiting FROM stepped s LEFT JOIN gone ON true`;
 /** The handler could not take the change: the connection goes on without it, and it is kept as a dead letter. */
 export async function setAside(
   db: Queryable,
-  run: Run,
+  run: LaneRun,
   letter: { readonly seq: number; readonly attempts: number; readonly error: string; readonly now: number },
 ): Promise<Step> {
   const { seq, attempts, error, now } = letter;
@@ -127,7 +127,7 @@ export async function setAside(
 /** The handler failed: the connection waits until `dueAt`, and the run is over. False when another run has it. */
 export async function noteFailure(
   db: Queryable,
-  run: Run,
+  run: LaneRun,
   failure: { readonly seq: number; readonly attempts: number; readonly dueAt: number },
 ): Promise<boolean> {
   const rows = await db.query(
@@ -145,7 +145,7 @@ export async function noteFailure(
 }
 
 /** The run ends with changes left, and none of them is to blame. */
-export async function endRun(db: Queryable, run: Run): Promise<void> {
+export async function endRun(db: Queryable, run: LaneRun): Promise<void> {
   await db.query(
     'UPDATE connector.handover_lanes SET run_fence = NULL WHERE connection_id = $1 AND run_fence = $2::bigint',
     [run.connectionId, run.fence],

@@ -1,100 +1,78 @@
 import type { Change } from '../../contract/connector/changes.ts';
 import { describeFault } from '../../runtime/logger/describe-fault.ts';
 import { presentChange, type StoredChange } from '../feed/present-change.ts';
-import type { Lease } from '../leases/lease.ts';
 import { SILENT_MS } from '../leases/presence.ts';
+import type { Run, RunEnd } from '../work/worker.ts';
 import { waitAfter } from './back-off.ts';
 import { callHandler } from './call-handler.ts';
 import { describeFailure } from './describe-failure.ts';
 import type { LaneContext } from './lane-context.ts';
 import {
   endRun,
-  HANDOVER,
+  type LaneRun,
   noteFailure,
   noteTaken,
   openLane,
   type QueuedChange,
-  type Run,
-  readDueAt,
   setAside,
 } from './lane-store.ts';
-
-/**
- * Where a lane stands when its run ends:
- * - `empty`: nothing is left.
- * - `waiting`: its first change failed and is not due before `until`, epoch ms.
- * - `more`: others get their turn; go on soon.
- * - `busy`: another process has it.
- * - `stopped`: another process took over, or this one stops.
- */
-export type LaneEnd =
-  | { readonly kind: 'waiting'; readonly until: number }
-  | { readonly kind: 'empty' | 'more' | 'busy' | 'stopped' };
 
 const ATTEMPTS = 12;
 const DEADLINE_MS = 30_000;
 /** Changes of one run, so that a long lane does not keep its place for ever. */
 const MOST_CHANGES = 50;
 
+/** A run of a lane, and when to stop. */
+interface Stint extends LaneRun {
+  readonly stopping: AbortSignal;
+  /** Aborts when a call under way is to be given up. */
+  readonly givingUp: AbortSignal;
+}
+
 /**
  * Hands over what is due on a connection, one change after the other, under the lease of its lane. Each step is
  * committed before the next change is called, so a process that dies repeats one change of a connection at most.
  * Throws what the database throws.
  */
-export async function runLane(context: LaneContext, connectionId: string): Promise<LaneEnd> {
-  const { database, clock, closing, presence } = context;
-  for (;;) {
-    const held = await presence.hold(`${HANDOVER}:${connectionId}`, (lease, lost) =>
-      runHeld(context, lease, connectionId, lost),
-    );
-    if (!held.held) return { kind: 'busy' };
-    const { value: end } = held;
-    if (end.kind !== 'empty') return end;
-    // What came while the lane was held met a busy lane: look again, now that it is free.
-    const dueAt = await readDueAt(database, connectionId);
-    if (dueAt === null || dueAt > clock.now() || closing.aborted) return end;
-  }
-}
-
-async function runHeld(
+export async function runLane(
   context: LaneContext,
-  lease: Lease,
-  connectionId: string,
-  lost: AbortSignal,
-): Promise<LaneEnd> {
-  const run = { connectionId, fence: lease.fence };
-  const stop = AbortSignal.any([lost, context.givingUp]);
+  { key: connectionId, lease, lost, stopping, givingUp }: Run,
+): Promise<RunEnd> {
+  const stint = {
+    connectionId,
+    fence: lease.fence,
+    stopping,
+    givingUp: AbortSignal.any([lost, givingUp]),
+  };
   for (let left = MOST_CHANGES; left > 0; ) {
     const now = context.clock.now();
     const lane = await openLane(context.database, lease, { connectionId, now, limit: left });
-    if (lane === null) return { kind: 'stopped' };
-    if (lane.dueAt === null) return { kind: 'empty' };
-    if (lane.dueAt > now) return { kind: 'waiting', until: lane.dueAt };
+    if (lane === null) return 'stopped';
+    if (lane.dueAt === null || lane.dueAt > now) return 'idle';
     const [first] = lane.changes;
     if (first === undefined) break;
-    if (lane.wasLeft) return await blameFirst(context, run, first);
+    if (lane.wasLeft) return await blameFirst(context, stint, first);
     for (const change of lane.changes) {
-      const end = await handOver(context, run, change, stop);
+      const end = await handOver(context, stint, change);
       if (end !== 'next') return end;
     }
     left -= lane.changes.length;
   }
-  await endRun(context.database, run);
-  return { kind: 'more' };
+  await endRun(context.database, stint);
+  return 'more';
 }
 
 /** Calls the handler with one change and commits what became of it. `next`: there are more on the lane. */
 async function handOver(
   context: LaneContext,
-  run: Run,
+  run: Stint,
   { stored, attempts }: QueuedChange,
-  stop: AbortSignal,
-): Promise<LaneEnd | 'next'> {
+): Promise<RunEnd | 'next'> {
   const { database, clock, metrics, handlers, keyOf } = context;
   const { seq } = stored;
-  if (context.closing.aborted) {
+  if (run.stopping.aborted) {
     await endRun(database, run);
-    return { kind: 'stopped' };
+    return 'stopped';
   }
   const change = await readChange(context, run, stored);
   const beganAt = clock.elapsed();
@@ -102,7 +80,7 @@ async function handOver(
     handlers,
     change,
     { key: keyOf(seq), attempt: attempts + 1 },
-    { clock, deadlineMs: handlers.deadlineMs ?? DEADLINE_MS, stop },
+    { clock, deadlineMs: handlers.deadlineMs ?? DEADLINE_MS, stop: run.givingUp },
   );
   metrics.calls.inc({ result: end.kind });
   metrics.seconds.observe((clock.elapsed() - beganAt) / 1_000);
@@ -111,7 +89,7 @@ async function handOver(
       return readStep(await noteTaken(database, run, seq));
     case 'stopped':
       await endRun(database, run);
-      return { kind: 'stopped' };
+      return 'stopped';
     case 'failed':
     case 'late':
       return await noteEnd(context, run, { stored, attempts }, { thrown: end.error, change });
@@ -119,7 +97,7 @@ async function handOver(
 }
 
 /** A change that only a newer version can read waits for one, and is not to blame. */
-async function readChange({ database }: LaneContext, run: Run, stored: StoredChange): Promise<Change> {
+async function readChange({ database }: LaneContext, run: LaneRun, stored: StoredChange): Promise<Change> {
   try {
     return presentChange(stored);
   } catch (error) {
@@ -131,10 +109,10 @@ async function readChange({ database }: LaneContext, run: Run, stored: StoredCha
 /** One more call of the change has failed: it comes again later, or is set aside. */
 async function noteEnd(
   context: LaneContext,
-  run: Run,
+  run: LaneRun,
   { stored: { seq }, attempts }: QueuedChange,
   failure: { readonly thrown: unknown; readonly change: Change | null; readonly agoMs?: number },
-): Promise<LaneEnd | 'next'> {
+): Promise<RunEnd | 'next'> {
   const { thrown, change, agoMs = 0 } = failure;
   const { database, clock, logger, handlers, keyOf } = context;
   const now = clock.now();
@@ -156,17 +134,17 @@ async function noteEnd(
   const delayMs = Math.max(0, waitAfter(failed, context.random()) - agoMs);
   logger.warn({ ...told, delayMs }, 'a change was not taken; it comes again, and its connection waits');
   const noted = await noteFailure(database, run, { seq, attempts: failed, dueAt: now + delayMs });
-  return noted ? { kind: 'waiting', until: now + delayMs } : { kind: 'stopped' };
+  return noted ? 'idle' : 'stopped';
 }
 
 /** The process that was here died. It may have been the first change that killed it, so that counts as a call. */
-async function blameFirst(context: LaneContext, run: Run, first: QueuedChange): Promise<LaneEnd> {
+async function blameFirst(context: LaneContext, run: LaneRun, first: QueuedChange): Promise<RunEnd> {
   // The wait began with its death, which nobody knows of before its silence has lasted.
   const failure = { thrown: new ProcessEnded(), change: null, agoMs: SILENT_MS };
   const end = await noteEnd(context, run, first, failure);
   if (end !== 'next') return end;
   await endRun(context.database, run);
-  return { kind: 'more' };
+  return 'more';
 }
 
 /** Told in place of what a handler threw whose process died. */
@@ -178,7 +156,7 @@ class ProcessEnded extends Error {
   }
 }
 
-function readStep(waiting: number | null): LaneEnd | 'next' {
-  if (waiting === null) return { kind: 'stopped' };
-  return waiting === 0 ? { kind: 'empty' } : 'next';
+function readStep(waiting: number | null): RunEnd | 'next' {
+  if (waiting === null) return 'stopped';
+  return waiting === 0 ? 'idle' : 'next';
 }

@@ -51,7 +51,7 @@ async function attempt(
     lastAttemptAt: startedAt,
   };
   const before = clock.elapsed();
-  const ending = await call(client, toRequest(send, bytes), context.calls);
+  const ending = await call(client, toRequest(send, bytes), context.givingUp);
   noteAnswer(context, send.accountId, ending.outcome);
   metrics.seconds.observe((clock.elapsed() - before) / 1_000);
   metrics.attempts.inc({ outcome: ending.outcome.kind });

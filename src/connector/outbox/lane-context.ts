@@ -2,7 +2,6 @@ import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { Turns } from '../../runtime/turns/turns.ts';
-import type { Presence } from '../leases/presence.ts';
 import type { SendingClient } from './open-client.ts';
 import type { OutboxMetrics } from './outbox-metrics.ts';
 
@@ -18,7 +17,6 @@ export interface LaneContext {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: OutboxMetrics;
-  readonly presence: Presence;
   /** Between 0 and 1; spreads repeats. */
   readonly random: () => number;
   /** A client with the credential of an account, opened. Throws when the credential cannot be had now. */
@@ -28,7 +26,7 @@ export interface LaneContext {
   /** How many files are in memory at a time. */
   readonly fileSlots: Turns;
   /** Aborts when calls under way are to be given up. They may outlive the wish to stop for a while. */
-  readonly calls: AbortSignal;
+  readonly givingUp: AbortSignal;
   /** Accounts whose last attempt of this process brought no answer of the service. */
   readonly unanswered: Set<string>;
   /** Told when an attempt of such an account is answered. */

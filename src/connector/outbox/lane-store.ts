@@ -70,9 +70,6 @@ export async function readNext(db: Queryable, connectionId: string, now: number)
   return next ?? null;
 }
 
-/** Lanes that one statement finds. */
-const MOST_DUE = 1_000;
-
 /*
  * Steps from lane to lane by their index, however long they are. Lanes of accounts whose credential is refused, or whose
  * grant has ended, are not due.
@@ -94,11 +91,11 @@ SELECT l.connection_id AS "connectionId"
    AND NOT EXISTS (SELECT FROM connector.accounts a
                      JOIN connector.poll_states p ON p.account_id = a.id
                     WHERE a.id = o.account_id AND p.refused_credential_version = a.credential_version)
- LIMIT ${MOST_DUE}`;
+ LIMIT $2::integer`;
 
-/** Lanes that have something to do now and that nobody holds. */
-export async function readDueLanes(db: Queryable, now: number): Promise<readonly string[]> {
-  const rows = await db.query<{ connectionId: string }>(DUE, [now]);
+/** Up to `limit` lanes that have something to do now and that nobody holds. */
+export async function readDueLanes(db: Queryable, now: number, limit: number): Promise<readonly string[]> {
+  const rows = await db.query<{ connectionId: string }>(DUE, [now, limit]);
   return rows.map((row) => row.connectionId);
 }
 

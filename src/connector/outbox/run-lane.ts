@@ -1,68 +1,31 @@
 import { LAST_ATTEMPT_AFTER_MS } from '../../patterns/send-policy.ts';
 import type { Lease } from '../leases/lease.ts';
+import type { Run, RunEnd } from '../work/worker.ts';
 import { attemptSend, settleAbandoned } from './attempt-send.ts';
 import type { LaneContext } from './lane-context.ts';
-import { type LaneSend, readNext, SEND, type Written } from './lane-store.ts';
+import { type LaneSend, readNext, type Written } from './lane-store.ts';
 import { lookUpSend } from './look-up-send.ts';
 import { giveUpSend } from './settle.ts';
-
-/**
- * Where a lane stands when its run ends:
- * - `empty`: nothing is left.
- * - `waiting`: nothing is due before `until`, epoch ms.
- * - `more`: others get their turn; go on soon.
- * - `busy`: a living process has it.
- * - `stopped`: another process took over, this one stops, or it may not send for the account now.
- */
-export type LaneEnd =
-  | { readonly kind: 'waiting'; readonly until: number }
-  | { readonly kind: 'empty' | 'more' | 'busy' | 'stopped' };
 
 /** Steps of one run, so that a long lane does not keep its place in the queue for ever. */
 const MOST_STEPS = 50;
 
 /**
  * Sends what is due on a connection, one by one, under the lease of its lane: in the order of their positions, but for
- * sends that may go while one to another recipient is being looked up. Throws what the database throws. A process must
- * not run the same lane twice at a time.
+ * sends that may go while one to another recipient is being looked up. It is `stopped` when this process may not send
+ * for the account now. Throws what the database throws.
  */
-export async function runLane(
-  context: LaneContext,
-  connectionId: string,
-  signal: AbortSignal,
-): Promise<LaneEnd> {
-  for (;;) {
-    const held = await context.presence.hold(
-      `${SEND}:${connectionId}`,
-      (lease, leased) => runHeld(context, lease, connectionId, leased),
-      signal,
-    );
-    if (!held.held) return { kind: 'busy' };
-    const { value: end } = held;
-    if (end.kind !== 'empty' && end.kind !== 'waiting') return end;
-    // What was queued while the lane was held met a busy lane: look again, now that it is free.
-    const now = context.clock.now();
-    const next = await readNext(context.database, connectionId, now);
-    if (signal.aborted || next === null || !isDue(next, now)) return end;
-  }
-}
-
-async function runHeld(
-  context: LaneContext,
-  lease: Lease,
-  connectionId: string,
-  signal: AbortSignal,
-): Promise<LaneEnd> {
+export async function runLane(context: LaneContext, { key, lease, lost, stopping }: Run): Promise<RunEnd> {
   const { database, clock } = context;
+  const signal = AbortSignal.any([lost, stopping]);
   for (let steps = 0; steps < MOST_STEPS; steps += 1) {
-    if (signal.aborted) return { kind: 'stopped' };
+    if (signal.aborted) return 'stopped';
     const now = clock.now();
-    const next = await readNext(database, connectionId, now);
-    if (next === null) return { kind: 'empty' };
-    if (!isDue(next, now)) return { kind: 'waiting', until: next.nextAttemptAt ?? 0 };
-    if ((await takeStep(context, lease, next, signal)) === 'lost') return { kind: 'stopped' };
+    const next = await readNext(database, key, now);
+    if (next === null || !isDue(next, now)) return 'idle';
+    if ((await takeStep(context, lease, next, signal)) === 'lost') return 'stopped';
   }
-  return { kind: 'more' };
+  return 'more';
 }
 
 /** An attempt whose process is gone is due at once, since whoever asks holds the lane. */

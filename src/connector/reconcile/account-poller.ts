@@ -12,10 +12,7 @@ import { backOff, failureCode, isRefusedCredential } from './back-off.ts';
 import { type PageBudget, PollSuperseded } from './poll-context.ts';
 import { type PolledCycle, runPollCycle } from './poll-cycle.ts';
 import type { PollMetrics } from './poll-metrics.ts';
-import { noteFailed, type PollState, readPollState } from './poll-state.ts';
-
-/** The kind of lease under which an account is polled, by account. */
-export const POLL = 'poll';
+import { noteFailed, POLL, type PollState, readPollState } from './poll-state.ts';
 
 export interface AccountPollerOptions {
   readonly database: Database;
@@ -68,16 +65,10 @@ export interface PollRequest {
 
 /** Polls an account once, if it may be polled now. Rejects only when the state cannot be read or written. */
 export async function pollAccount(options: AccountPollerOptions, request: PollRequest): Promise<PollOutcome> {
-  const { database, clock, presence } = options;
-  const { accountId, signal } = request;
-  const account = await readAccount(database, accountId);
-  if (account === null || !account.hasCredential || !options.polls(account)) return { kind: 'idle' };
-  const obstacle = findObstacle(account, await readPollState(database, accountId), request, clock.now());
-  if (obstacle !== null) return obstacle;
-  const held = await presence.hold(
-    `${POLL}:${accountId}`,
-    (lease, leased) => pollUnderLease(options, request, account, lease, leased),
-    signal,
+  const held = await options.presence.hold(
+    `${POLL}:${request.accountId}`,
+    (lease, signal) => pollUnderLease(options, { ...request, signal }, lease),
+    request.signal,
   );
   return held.held ? held.value : { kind: 'busy' };
 }
@@ -98,16 +89,16 @@ function findObstacle(
   return { kind: 'waiting', retryAt: state.notBefore, asked: state.askedToWait, errorCode };
 }
 
-async function pollUnderLease(
+/** The same, by whoever holds the lease already. */
+export async function pollUnderLease(
   options: AccountPollerOptions,
   request: PollRequest,
-  account: Account,
   lease: Lease,
-  signal: AbortSignal,
 ): Promise<PollOutcome> {
   const { database, clock, logger, metrics, onCommitted } = options;
-  const { accountId, budget, fullSweep } = request;
-  // Read again, since another process may have polled while we waited for the lease.
+  const { accountId, budget, fullSweep, signal } = request;
+  const account = await readAccount(database, accountId);
+  if (account === null || !account.hasCredential || !options.polls(account)) return { kind: 'idle' };
   const state = await readPollState(database, accountId);
   const obstacle = findObstacle(account, state, request, clock.now());
   if (obstacle !== null) return obstacle;

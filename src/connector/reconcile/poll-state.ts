@@ -1,5 +1,8 @@
 import type { Queryable } from '../../runtime/database/database.ts';
-import { heldLease, type Lease } from '../leases/lease.ts';
+import { heldByLiving, heldLease, type Lease } from '../leases/lease.ts';
+
+/** The kind of lease under which an account is polled, by account. */
+export const POLL = 'poll';
 
 /** How polling of an account stands. Times are epoch milliseconds, ours unless told otherwise. */
 export interface PollState {
@@ -51,13 +54,49 @@ export async function noteStarted(db: Queryable, accountId: string, now: number)
   );
 }
 
-/** Asks for a full sweep with the next good poll. */
-export async function askForFullSweep(db: Queryable, accountId: string): Promise<void> {
+/**
+ * Asks for a poll at `at`, epoch ms, or sooner if one is due sooner. One that is under way began before this was asked
+ * for, so another follows it. `fullSweep`: the next good poll sweeps everything. An account that is gone is left alone.
+ */
+export async function askForPoll(
+  db: Queryable,
+  accountId: string,
+  { at, now, fullSweep }: { readonly at: number; readonly now: number; readonly fullSweep: boolean },
+): Promise<void> {
   await db.query(
-    `insert into connector.poll_states (account_id, needs_full_sweep) values ($1, true)
-     on conflict (account_id) do update set needs_full_sweep = true`,
+    `insert into connector.poll_states as p (account_id, due_at, needs_full_sweep)
+     select id, $2::bigint, true from connector.accounts where id = $1
+     on conflict (account_id) do update
+       set due_at = case when p.due_at <= $3::bigint then $3::bigint else least(p.due_at, excluded.due_at) end,
+           needs_full_sweep = p.needs_full_sweep or $4::boolean`,
+    [accountId, at, now, fullSweep],
+  );
+}
+
+/** When the account is to be polled, epoch ms; null: never, as far as anybody has asked. */
+export async function readDueAt(db: Queryable, accountId: string): Promise<number | null> {
+  const [row] = await db.query<{ dueAt: number | null }>(
+    'select due_at as "dueAt" from connector.poll_states where account_id = $1',
     [accountId],
   );
+  return row?.dueAt ?? null;
+}
+
+/** Which of these accounts are due and polled by no living process, those that wait longest first. */
+export async function readDueAccounts(
+  db: Queryable,
+  accountIds: readonly string[],
+  now: number,
+  limit: number,
+): Promise<readonly string[]> {
+  const rows = await db.query<{ accountId: string }>(
+    `select p.account_id as "accountId" from connector.poll_states p
+      where p.account_id = any($1::text[]) and p.due_at <= $2::bigint
+        and not ${heldByLiving(`'${POLL}:' || p.account_id`)}
+      order by p.due_at limit $3::integer`,
+    [accountIds, now, limit],
+  );
+  return rows.map((row) => row.accountId);
 }
 
 const GUARD = `exists (${heldLease('$2', '$3')})`;
@@ -119,5 +158,19 @@ export async function noteFailed(
       poll.askedToWait,
       poll.refusedCredentialVersion,
     ],
+  );
+}
+
+/** Says when to poll next, unless somebody has asked for a poll since `dueAt` was read. */
+export async function pollNextAt(
+  db: Queryable,
+  lease: Lease,
+  accountId: string,
+  { dueAt, at }: { readonly dueAt: number; readonly at: number },
+): Promise<void> {
+  await db.query(
+    `update connector.poll_states set due_at = $4::bigint
+      where account_id = $1 and due_at = $5::bigint and ${GUARD}`,
+    [accountId, lease.name, lease.fence, at, dueAt],
   );
 }

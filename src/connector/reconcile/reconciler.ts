@@ -1,11 +1,17 @@
-import type { Queues } from '../../runtime/queue/queues.ts';
+import type { Notifier } from '../../runtime/notifier/notifier.ts';
 import { type Account, readAccounts } from '../accounts/account-store.ts';
-import { type AccountPollerOptions, POLL, type PollOutcome, pollAccount } from './account-poller.ts';
+import { createWorker, type Run, type RunEnd } from '../work/worker.ts';
+import {
+  type AccountPollerOptions,
+  type PollOutcome,
+  pollAccount,
+  pollUnderLease,
+} from './account-poller.ts';
 import type { PageBudget } from './poll-context.ts';
-import { askForFullSweep } from './poll-state.ts';
+import { askForPoll, POLL, pollNextAt, readDueAccounts, readDueAt } from './poll-state.ts';
 import { type SyncOutcome, syncNow } from './sync-now.ts';
 
-const QUEUE = 'reconcile';
+/** A period is longer or shorter by up to this part of it, so that accounts and processes drift apart. */
 const JITTER = 0.1;
 const CONCURRENCY = 4;
 
@@ -15,134 +21,102 @@ const WHOLE_BUDGET: PageBudget = { coverage: 1_000_000, visibility: 1_000_000, s
 
 /** Events come in bunches; one poll looks after all of a second. */
 const EVENT_DELAY_MS = 1_000;
-/** It is catching up: go on as soon as others had their turn. */
-const CONTINUE_DELAY_MS = 0;
-/** The database failed it: again soon, whatever becomes of the queue. */
-const AGAIN_DELAY_MS = 2_000;
-/** The poll that is under way may have listed before the event: look again when it should be over. */
-const BUSY_DELAY_MS = 3_000;
-
 export interface ReconcilerOptions extends AccountPollerOptions {
-  readonly queues: Queues;
+  readonly notifier: Notifier;
   readonly intervalMs: number;
 }
 
 export interface Reconciler {
   /** Takes part in the polling of every account: once per period over all processes. */
   start(): Promise<void>;
-  /** Has an account polled from now on, soon for the first time. Rejects when the queue does not take it. */
+  /** Has an account polled from now on, at once for the first time. Throws as `query` does. */
   begin(account: Account): Promise<void>;
-  /** Ends the polling of an account in all processes. */
+  /** This process polls an account no more. */
   end(accountId: string): Promise<void>;
   /** Polls soon: an event told of something that only a poll can confirm. Never rejects. */
-  pollSoon(accountId: string): Promise<void>;
+  pollSoon(accountId: string, options?: { readonly fullSweep: boolean }): Promise<void>;
   /** Polls now and resolves when no gap is left, or when that is not to be had. */
   syncNow(accountId: string): Promise<SyncOutcome>;
-  /** Resolves when no poll of this process is under way. */
+  /** Polls what is due, and resolves when no poll of this process is under way. */
   settle(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Schedules the polls of all accounts and runs them. */
+/** Polls every account once per period, in whichever process: its keys are accounts. */
 export function createReconciler(options: ReconcilerOptions): Reconciler {
-  const { database, queues, logger, clock, presence } = options;
+  const { database, logger, clock, random, intervalMs } = options;
   const closing = new AbortController();
-  const underWay = new Set<Promise<unknown>>();
+  const syncs = new Set<Promise<unknown>>();
   const begun = new Set<string>();
-  /** Accounts whose poll the database failed, with what cancels the next try. */
-  const failed = new Map<string, () => void>();
   const running = new Map<string, Promise<SyncOutcome>>();
   const queued = new Map<string, Promise<SyncOutcome>>();
+  const worker = createWorker(options, {
+    kind: POLL,
+    concurrency: CONCURRENCY,
+    readDue: (now, limit) => readDueAccounts(database, [...begun], now, limit),
+    readDueAt: (accountId) => readDueAt(database, accountId),
+    run: pollInPeriod,
+  });
 
-  function track<T>(work: Promise<T>): Promise<T> {
-    underWay.add(work);
-    const done = (): void => void underWay.delete(work);
-    work.then(done, done);
-    return work;
+  async function pollInPeriod({ key: accountId, lease, lost, stopping }: Run): Promise<RunEnd> {
+    const dueAt = await readDueAt(database, accountId);
+    if (dueAt === null || dueAt > clock.now()) return 'idle';
+    const nextAt = clock.now() + Math.round(intervalMs * (1 - JITTER + 2 * JITTER * random()));
+    const signal = AbortSignal.any([lost, stopping]);
+    const request = { accountId, budget: PERIOD_BUDGET, fullSweep: false, impatient: false, signal };
+    const outcome = await pollUnderLease(options, request, lease);
+    if (outcome.kind === 'stopped' || outcome.kind === 'idle') return 'stopped';
+    const behind = outcome.kind === 'done' && outcome.cycle.behind;
+    const waits = outcome.kind === 'failed' || outcome.kind === 'waiting';
+    const at = behind ? clock.now() : waits ? outcome.retryAt : nextAt;
+    await pollNextAt(database, lease, accountId, { dueAt, at });
+    return behind ? 'more' : 'idle';
   }
 
-  async function pollInPeriod(accountId: string, reason: unknown, signal: AbortSignal): Promise<void> {
-    const request = { accountId, budget: PERIOD_BUDGET, fullSweep: false, impatient: false };
-    const stop = AbortSignal.any([signal, closing.signal]);
+  /** Never rejects: the period comes round by itself. */
+  async function pollSoon(accountId: string, { fullSweep } = { fullSweep: false }): Promise<void> {
+    const now = clock.now();
     try {
-      await follow(accountId, reason, await track(pollAccount(options, { ...request, signal: stop })));
-    } catch (error) {
-      if (closing.signal.aborted) return;
-      logger.error({ err: error, accountId }, 'a poll could not be carried out; trying again soon');
-      failed.get(accountId)?.();
-      failed.set(
-        accountId,
-        clock.after(AGAIN_DELAY_MS, () => pollAgain(accountId)),
-      );
+      await askForPoll(database, accountId, { at: now + EVENT_DELAY_MS, now, fullSweep });
+    } catch (err) {
+      logger.warn({ err, accountId }, 'a poll could not be asked for');
     }
-  }
-
-  function pollAgain(accountId: string): void {
-    failed.get(accountId)?.();
-    failed.delete(accountId);
-    if (!closing.signal.aborted) void pollInPeriod(accountId, 'again', closing.signal);
-  }
-
-  /** Some outcomes call for a poll before the next period. */
-  async function follow(accountId: string, reason: unknown, outcome: PollOutcome): Promise<void> {
-    if (outcome.kind === 'done' && outcome.cycle.behind) await wake(accountId, 'continue', CONTINUE_DELAY_MS);
-    if (outcome.kind === 'busy' && reason === 'event') await wake(accountId, 'event', BUSY_DELAY_MS);
-    if (outcome.kind !== 'failed') return;
-    const wait = outcome.retryAt - clock.now();
-    if (wait < options.intervalMs) await wake(accountId, 'retry', wait);
-  }
-
-  async function wake(accountId: string, reason: string, delayMs: number): Promise<void> {
-    try {
-      await queues.wake(QUEUE, { accountId, reason }, { jobId: `${reason}-${accountId}`, delayMs });
-    } catch (error) {
-      // The period comes round by itself.
-      logger.warn({ err: error, accountId, reason }, 'a poll could not be asked for');
-    }
+    worker.notify(accountId, EVENT_DELAY_MS);
   }
 
   function runSync(accountId: string): Promise<SyncOutcome> {
     const request = { accountId, budget: WHOLE_BUDGET, fullSweep: true, impatient: true };
     const poll = (signal: AbortSignal): Promise<PollOutcome> => pollAccount(options, { ...request, signal });
-    const work = track(syncNow({ clock, signal: closing.signal, poll }));
+    const work = syncNow({ clock, signal: closing.signal, poll });
+    syncs.add(work);
     running.set(accountId, work);
-    const done = (): void => void (running.get(accountId) === work && running.delete(accountId));
+    const done = (): void => {
+      syncs.delete(work);
+      if (running.get(accountId) === work) running.delete(accountId);
+    };
     work.then(done, done);
     return work;
   }
 
   async function begin(account: Account): Promise<void> {
     if (begun.has(account.id) || !options.polls(account)) return;
-    const { id } = account;
-    await askForFullSweep(database, id);
-    await queues.schedule(QUEUE, id, { accountId: id }, { everyMs: options.intervalMs, jitter: JITTER });
-    begun.add(id);
-    await wake(id, 'start', 0);
+    const now = clock.now();
+    await askForPoll(database, account.id, { at: now, now, fullSweep: true });
+    begun.add(account.id);
+    worker.notify(account.id);
   }
 
   return {
     async start() {
-      queues.work(
-        QUEUE,
-        async (data, signal) => {
-          if (typeof data['accountId'] === 'string')
-            await pollInPeriod(data['accountId'], data['reason'], signal);
-        },
-        { concurrency: CONCURRENCY },
-      );
-      // Not by way of the queue: there the job of the process that died stands for the account until it is given up.
-      presence.onLeft(POLL, pollAgain);
-      presence.onReturn(() => {
-        for (const accountId of [...failed.keys()]) pollAgain(accountId);
-      });
+      await worker.start();
       for (const account of await readAccounts(database)) await begin(account);
     },
     begin,
-    async end(accountId) {
+    end(accountId) {
       begun.delete(accountId);
-      await queues.unschedule(QUEUE, accountId);
+      return Promise.resolve();
     },
-    pollSoon: (accountId) => wake(accountId, 'event', EVENT_DELAY_MS),
+    pollSoon,
     syncNow(accountId) {
       const current = running.get(accountId);
       if (current === undefined) return runSync(accountId);
@@ -158,12 +132,12 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
       return next;
     },
     async settle() {
-      while (underWay.size > 0) await Promise.allSettled(underWay);
+      while (syncs.size > 0) await Promise.allSettled(syncs);
+      await worker.settle();
     },
     async close() {
       closing.abort();
-      for (const cancel of failed.values()) cancel();
-      await Promise.allSettled(underWay);
+      await Promise.allSettled([...syncs, worker.close()]);
     },
   };
 }

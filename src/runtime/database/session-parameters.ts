@@ -22,18 +22,10 @@ function serverLimits(deadlineMs: number): ServerLimits {
 }
 
 /**
- * Settings of all our sessions, those of the queues too. Where Postgres was built with LLVM, its estimates make it
+ * Settings of all our sessions. Where Postgres was built with LLVM, its estimates make it
  * compile our batch statements anew with each run, which takes longer than running them.
  */
 const SETTINGS = { jit: 'off' };
-
-/** `SETTINGS` as command-line options of a new session (the startup parameter `options`). */
-export const SESSION_OPTIONS: string = Object.entries(SETTINGS)
-  .map(([name, value]) => `-c ${name}=${value}`)
-  .join(' ');
-
-/** `SETTINGS` as statements that hold until the transaction ends. */
-export const LOCAL_SETTINGS: string = writeSettings('set local', SETTINGS);
 
 /**
  * Parameters of a new session: name, UTC, ISO dates, settings, limits. A pooler in transaction mode refuses settings

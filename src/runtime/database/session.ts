@@ -22,6 +22,8 @@ export interface SessionOptions {
   readonly prepare: boolean;
   readonly connectDeadlineMs: number;
   readonly clock: Clock;
+  /** Called with the payload of each notification of a channel that the session listens to. */
+  readonly onNotify?: (payload: string) => void;
 }
 
 export type RowMode = 'objects' | 'arrays';
@@ -71,6 +73,7 @@ export class Session {
       connect_timeout: 0,
       connection: sessionParameters(options),
       onnotice: () => undefined,
+      onnotify: (_channel: string, payload: string) => options.onNotify?.(payload),
       onclose: () => this.end(new DatabaseUnavailable('lost', 'the connection to the database was lost')),
       socket: (addresses: Addresses) => this.#openSocket(addresses),
     };

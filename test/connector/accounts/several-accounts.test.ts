@@ -144,11 +144,8 @@ describe('an account that is added', () => {
     const other = await world.start();
     const { id } = await added();
     const message = arrive();
-    expect(running.queues.schedules).toContainEqual({ key: id, everyMs: 45_000, jitter: 0.1 });
-    expect(other.queues.schedules.map(({ key }) => key)).not.toContain(id);
-    await world.clock.advance(10_000);
-    await other.queues.scheduled(id);
-    await other.queues.run('reconcile', { accountId: id });
+    expect(running.notifier.notified).toContainEqual({ topic: 'poll', key: id, delayMs: 0 });
+    await other.poll(id);
     expect((await running.ask('GET', `/v1/messages/${message.id}`)).body['firstSeenBy']).toBe('poll');
     await other.stop();
   });
@@ -159,11 +156,11 @@ describe('an account that is added', () => {
     expect((await rotate({})).body['error']).toBe('account_required');
     expect((await rotate({ accountId: 'none' })).status).toBe(404);
     const before = world.secret;
-    running.queues.wakes = [];
+    running.notifier.notified = [];
     expect((await rotate({ accountId: id })).status).toBe(200);
     expect(world.secret).toBe(before);
     // A poll follows, which repairs what nobody could verify meanwhile.
-    expect(running.queues.wakes).toMatchObject([{ data: { accountId: id } }]);
+    expect(running.notifier.notified).toEqual([{ topic: 'poll', key: id, delayMs: 1_000 }]);
   });
 });
 
@@ -185,7 +182,7 @@ describe('the address of an added service', () => {
     // It was on the internet when it was added, and its name has come to lead to this machine.
     await world.database.query(`update connector.accounts set network = 'public' where id = $1`, [id]);
     const asked = second.requests.length;
-    await running.queues.run('reconcile', { accountId: id });
+    await running.poll(id);
     const { accounts } = syncStatus.parse((await running.ask('GET', `/v1/sync?accountId=${id}`)).body);
     expect(accounts[0]?.lastPoll?.error).toBe('connect');
     expect(second.requests).toHaveLength(asked);
@@ -243,9 +240,8 @@ describe('an account that is removed', () => {
     expect((await remove(account.id)).body).toEqual({ ok: true });
     expect(await listed()).toHaveLength(1);
     expect((await remove(account.id)).status).toBe(404);
-    expect(running.queues.schedules.map(({ key }) => key)).not.toContain(account.id);
     const asked = second.requests.length;
-    await running.queues.run('reconcile', { accountId: account.id });
+    await running.poll(account.id);
     expect(second.requests).toHaveLength(asked);
     await world.clock.advance(3_000);
     const secret = second.webhook?.secret ?? '';
@@ -277,7 +273,7 @@ describe('an account that is removed', () => {
     second.onRequest = async ({ path }) => {
       if (path === '/messages') await remove(id);
     };
-    await running.queues.run('reconcile', { accountId: id });
+    await running.poll(id);
     expect((await running.ask('GET', '/v1/messages/too-late')).status).toBe(404);
     expect(await listed()).toHaveLength(1);
   });

@@ -123,8 +123,7 @@ describe('a changed API key', () => {
     expect(await isReady(waiting)).toBe(false);
     expect(await stored()).toMatchObject({ key: 'key-1', version: 2 });
     expect(log.text()).toMatch(/SERVICE_BASE_URL or SERVICE_API_KEY changed.*answers 503 down; trying again/);
-    waiting.queues.wakes = [];
-    await waiting.queues.run('reconcile', { accountId: 'default' });
+    await waiting.poll();
     expect(keysSeen()).toEqual(new Set(['Bearer key-1', 'Bearer key-2']));
     const calls = world.service.requests.filter(({ headers }) => headers.authorization === 'Bearer key-2');
     expect(new Set(calls.map(({ path }) => path))).toEqual(new Set(['/connections']));
@@ -196,13 +195,13 @@ describe('the credential that is stored', () => {
 
   it('that the service refuses does not keep a process from taking webhooks', async () => {
     world.service.apiKeys.clear();
-    await running.queues.run('reconcile', { accountId: 'default' });
+    await running.poll();
     expect(await isReady(await world.start())).toBe(true);
   });
 
   it('is tried again at a start after the service had refused it, and goes on if it is good by now', async () => {
     world.service.apiKeys.clear();
-    await running.queues.run('reconcile', { accountId: 'default' });
+    await running.poll();
     expect((await running.ask('GET', '/v1/accounts')).body['accounts']).toMatchObject([
       { state: 'credential_refused' },
     ]);
@@ -229,7 +228,7 @@ describe('processes with the old and the new key of a rotation', () => {
   it('use the older one again when the service refuses the newer one', async () => {
     const newer = await world.start(named('key-2'));
     world.service.apiKeys.delete('key-2');
-    await newer.queues.run('reconcile', { accountId: 'default' });
+    await newer.poll();
     await minutesPass(20_000);
     await expect.poll(stored).toMatchObject({ key: 'key-1', version: 4 });
     expect((await newer.ask('POST', '/v1/sync', { body: {} })).status).toBe(200);

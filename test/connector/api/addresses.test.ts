@@ -152,7 +152,7 @@ describe('every answer', () => {
 describe('probes and figures', () => {
   it('are looked up once a second, however many ask', async () => {
     await world.clock.advance(1_000);
-    const looks = vi.spyOn(running.queues, 'ping');
+    const looks = vi.spyOn(running.notifier, 'ping');
     const askAll = () => Promise.all(Array.from({ length: 50 }, () => running.ask('GET', '/readyz')));
     await askAll();
     await askAll();
@@ -175,13 +175,13 @@ describe('probes and figures', () => {
   it('say of readiness yes or no and nothing more', async () => {
     await world.clock.advance(1_000);
     expect((await running.ask('GET', '/readyz', { token: null })).body).toEqual({ ok: true });
-    running.queues.failing = true;
+    running.notifier.failing = true;
     await world.clock.advance(1_000);
     expect(await running.ask('GET', '/readyz', { token: null })).toMatchObject({
       status: 503,
       body: { ok: false },
     });
-    running.queues.failing = false;
+    running.notifier.failing = false;
   });
 });
 

@@ -389,10 +389,10 @@ describe('the document', () => {
 describe('probes', () => {
   it('tell that something is not at hand, and not what', async () => {
     expect(healthAnswer.strict().parse((await get('/readyz')).body)).toEqual({ ok: true });
-    running.queues.failing = true;
+    running.notifier.failing = true;
     await world.clock.advance(1_000);
     const answer = await get('/readyz');
-    running.queues.failing = false;
+    running.notifier.failing = false;
     expect(answer).toMatchObject({ status: 503, body: { ok: false } });
     expect(Object.keys(answer.body)).toEqual(['ok']);
     expect((await get('/healthz')).body).toEqual({ ok: true });

@@ -40,7 +40,7 @@ describe('a logout', () => {
     expect((await post('logout')).body).toEqual({ ok: true });
     expect(await mirrored()).toMatchObject({ status: 'disconnected', health: 'needs_reconnect' });
     expect(await changes()).toEqual([expect.objectContaining({ status: 'disconnected' })]);
-    expect(running.queues.wakes.map(({ data }) => data['reason'])).toContain('event');
+    expect(running.notifier.notified).toContainEqual({ topic: 'poll', key: 'default', delayMs: 1_000 });
   });
 
   it('whose answer is lost is asked for again', async () => {

@@ -65,7 +65,6 @@ describe('a system that is well', () => {
       'rights',
       'connections',
       'sealing',
-      'queues',
       'account',
       'connector',
       'service',

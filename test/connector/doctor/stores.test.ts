@@ -123,8 +123,7 @@ describe('a database', () => {
     await run(`drop owned by ${role}`);
   });
 
-  it('whose queues are missing, and that has connections left and no account', async () => {
-    expect(await ask('queues', database.url)).toMatch(/^problem: The schema queue is missing/);
+  it('that has connections left and no account', async () => {
     expect(await ask('connections', database.url)).toMatch(/^ok/);
     expect(await ask('account', database.url)).toMatch(/^warning: There is no account/);
   });

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { readDeadLetters } from '../../../src/connector/handover/dead-letters.ts';
-import type { Handover } from '../../../src/connector/handover/handover.ts';
 import { readHandover } from '../../../src/connector/state/figures.ts';
+import type { Worker } from '../../../src/connector/work/worker.ts';
 import { dyingDatabase, type Moment } from '../../support/dying-database.ts';
 import { newId } from '../support/event-fixtures.ts';
 import { HandoverBench } from './handover-bench.ts';
@@ -19,7 +19,7 @@ afterAll(() => bench.close());
 const LATER_MS = 5 * 60_000;
 
 /** Lets a process do everything there is, however often it has to wait. Gives up with the process. */
-async function finish(process: Handover): Promise<void> {
+async function finish(process: Worker): Promise<void> {
   await process.start();
   await process.settle();
   for (let looks = 0; looks < 20 && (await readHandover(bench.database))?.waiting !== 0; looks += 1) {

@@ -1,19 +1,16 @@
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import { createFeed, type Feed } from '../../../src/connector/feed/feed.ts';
 import type { ChangeHandlers, HandlerContext } from '../../../src/connector/handover/handlers.ts';
-import {
-  createHandover,
-  type Handover,
-  type HandoverOptions,
-} from '../../../src/connector/handover/handover.ts';
+import { createHandover, type HandoverOptions } from '../../../src/connector/handover/handover.ts';
 import { createHandoverMetrics } from '../../../src/connector/handover/handover-metrics.ts';
 import { createPresence, type Presence } from '../../../src/connector/leases/presence.ts';
+import type { Worker } from '../../../src/connector/work/worker.ts';
 import type { Change } from '../../../src/contract/connector/changes.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
 import { createMetrics } from '../../../src/runtime/metrics/metrics.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { ACCOUNT, newId, openConnectorDatabase, received, silentLogger } from '../support/event-fixtures.ts';
-import { ManualQueues } from '../support/manual-queues.ts';
+import { ManualNotifier } from '../support/manual-notifier.ts';
 
 /** A call of the handler, as a test looks at it. */
 export interface Call {
@@ -28,14 +25,14 @@ export interface Call {
 export type Answer = (call: Call, context: HandlerContext) => void | Promise<void>;
 
 /** A process that hands over, with a life of its own. */
-export interface HandingProcess extends Handover {
+export interface HandingProcess extends Worker {
   readonly presence: Presence;
 }
 
 /** A database with a feed, a clock that stands still, and a handler whose answers a test scripts. */
 export class HandoverBench {
   readonly clock = new ManualClock();
-  readonly queues = new ManualQueues();
+  readonly notifier = new ManualNotifier();
   readonly metrics = createMetrics();
   /** Every call of a handler, in order. */
   calls: Call[] = [];
@@ -83,7 +80,7 @@ export class HandoverBench {
     const presence = createPresence({ database, clock: this.clock, logger: silentLogger, works: true });
     const handover = createHandover({
       database: this.database,
-      queues: this.queues,
+      notifier: this.notifier,
       clock: this.clock,
       logger: silentLogger,
       presence,
@@ -151,8 +148,8 @@ export class HandoverBench {
     await this.database.query('UPDATE connector.handover SET cursor = f.last_seq FROM connector.feed f');
     this.answer = () => undefined;
     this.calls = [];
-    this.queues.wakes = [];
-    this.queues.failing = false;
+    this.notifier.notified = [];
+    this.notifier.failing = false;
   }
 
   async close(): Promise<void> {

@@ -90,7 +90,7 @@ const stateOf = async () => {
   const { accounts } = connectorAccountList.parse((await running.ask('GET', '/v1/accounts')).body);
   return accounts.find(({ id }) => id === accountId)?.state;
 };
-const poll = () => running.queues.run('reconcile', { accountId });
+const poll = () => running.poll(accountId);
 /** The access token ends, by the service's clock. */
 const expireToken = () => test.call('POST', '/clock/advance', { ms: 16 * MINUTE });
 const faultTokenEndpoint = (type: string) =>

@@ -61,8 +61,8 @@ describe('the webhook that grants share', () => {
     expect(owner('to-nobody')).toBe(`unclaimed:${account?.subscriptionId}`);
     expect((await ask('GET', '/v1/messages/to-nobody')).status).toBe(200);
     // Any account of the app may list it, so all of them are polled.
-    const woken = () => grants.other.queues.wakes.map(({ data }) => data['accountId']);
-    await vi.waitFor(() => expect(woken()).toEqual(expect.arrayContaining([a, b])), 10_000);
+    const notified = () => grants.other.notifier.notified.map(({ key }) => key);
+    await vi.waitFor(() => expect(notified()).toEqual(expect.arrayContaining([a, b])), 10_000);
 
     grants.world.service.connections = [];
     grants.world.service.addConnection('of-nobody');
@@ -75,7 +75,7 @@ describe('the webhook that grants share', () => {
   it("keeps an event of another subscription's connection, and merges nothing", async () => {
     const id = await connect();
     grants.world.service.addConnection('of-the-key');
-    await grants.running.queues.run('reconcile', { accountId: 'default' });
+    await grants.running.poll();
     const to = `${path}${(await accountOf(id))?.subscriptionId}`;
     const event = received('of-the-key', 'from-elsewhere');
     expect((await grants.other.deliver(event, APP_SECRET, grants.world.clock.now(), to)).status).toBe(200);

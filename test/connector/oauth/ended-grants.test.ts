@@ -36,7 +36,7 @@ describe('a grant that has ended', () => {
     grants.world.service.requests = [];
     await grants.running.connector.settle();
     grants.world.clock.jump(16 * MINUTE);
-    await grants.running.queues.run('reconcile', { accountId: id });
+    await grants.running.poll(id);
     expect(await outboundOf(String(outboundId))).toBe('queued');
     expect(
       grants.world.service.requests.filter(({ headers }) => headers.authorization !== 'Bearer key-1'),

@@ -58,7 +58,7 @@ export function useGrants(options: Pick<Partial<ConnectorOptions>, 'logger'> = {
 
   beforeAll(async () => {
     parts = await openParts(options);
-    await runPolls(parts);
+    await parts.running.runPolls();
   });
   afterAll(async () => {
     await parts?.world.close();
@@ -79,7 +79,7 @@ export function useGrants(options: Pick<Partial<ConnectorOptions>, 'logger'> = {
       if (kind === 'oauth') await grants.ask('DELETE', `/v1/accounts/${id}`);
     }
     await running.connector.settle();
-    await runPolls(open());
+    await running.runPolls();
   });
 
   const grants: GrantWorld = {
@@ -121,13 +121,13 @@ export function useGrants(options: Pick<Partial<ConnectorOptions>, 'logger'> = {
       const known = new Set((await grants.listed()).map(({ id }) => id));
       const { authorizationUrl } = await grants.begin(body);
       expect((await grants.comeBack(grants.auth.approve(authorizationUrl))).status).toBe(200);
-      await runPolls(open());
+      await open().running.runPolls();
       const added = (await grants.listed()).find(({ id, kind }) => kind === 'oauth' && !known.has(id));
       return added?.id ?? String((body as { accountId?: string } | undefined)?.accountId);
     },
     sync: (accountId) => grants.ask('POST', '/v1/sync', { body: { accountId } }),
     async poll(accountId) {
-      await open().running.queues.run('reconcile', { accountId });
+      await open().running.poll(accountId);
       const { body } = await grants.ask('GET', `/v1/sync?accountId=${accountId}`);
       const [account] = syncStatus.parse(body).accounts;
       return account?.lastPoll?.error ?? null;
@@ -147,13 +147,4 @@ async function openParts(options: Partial<ConnectorOptions>): Promise<Parts> {
   const running = await world.start({ oauth, ...options });
   const other = await world.start({ oauth, role: 'web', ...options });
   return { world, auth, running, other };
-}
-
-/**
- * Polls what either process has asked for. The account of the API key sees the same connections; whoever lists one
- * first has it.
- */
-async function runPolls({ running, other }: Parts): Promise<void> {
-  running.queues.wakes.push(...other.queues.wakes.splice(0));
-  await running.runPolls();
 }

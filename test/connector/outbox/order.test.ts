@@ -387,9 +387,9 @@ describe('what a lane takes next', () => {
     expect(await readNext(counting, 'lane2', now)).toMatchObject({ id: 'long2', nextAttemptAt: now + 5_000 });
     expect(await readNext(counting, 'no-lane', now)).toBeNull();
     expect(counting.takeCount()).toBeLessThan(FEW);
-    expect((await readDueLanes(counting, now)).toSorted()).toEqual(['lane0', 'lane1']);
+    expect((await readDueLanes(counting, now, 10)).toSorted()).toEqual(['lane0', 'lane1']);
     expect(counting.takeCount()).toBeLessThan(2 * FEW);
-    const later = await readDueLanes(bench.database, now + 5_000);
+    const later = await readDueLanes(bench.database, now + 5_000, 10);
     expect(later.toSorted()).toEqual(['lane0', 'lane1', 'lane2']);
   });
 });

@@ -18,7 +18,7 @@ import type { Database } from '../../../src/runtime/database/database.ts';
 import { createMetrics } from '../../../src/runtime/metrics/metrics.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { ACCOUNT, openConnectorDatabase, silentLogger } from '../support/event-fixtures.ts';
-import { ManualQueues } from '../support/manual-queues.ts';
+import { ManualNotifier } from '../support/manual-notifier.ts';
 
 /** What the service does with a send: an answer, or something thrown. */
 export type Answer = (body: SendMessageRequest, signal: AbortSignal) => ReadSend | Promise<ReadSend>;
@@ -49,7 +49,7 @@ export interface SendingProcess extends Outbox {
 /** A database with connections, a clock that stands still, and a service whose answers a test scripts. */
 export class OutboxBench {
   readonly clock = new ManualClock();
-  readonly queues = new ManualQueues();
+  readonly notifier = new ManualNotifier();
   /** Every body that reached the service, in order. */
   readonly calls: SendMessageRequest[] = [];
   /** What `GET /messages` shows. */
@@ -110,12 +110,11 @@ export class OutboxBench {
     const outbox = createOutbox({
       database: this.database,
       presence,
-      queues: this.queues,
+      notifier: this.notifier,
       clock: this.clock,
       logger: silentLogger,
       metrics: createOutboxMetrics(createMetrics()),
       random: () => 0,
-      sends: true,
       clientFor: async () => client,
       fetchFile: async ({ url }) => {
         const file = this.files.get(url);

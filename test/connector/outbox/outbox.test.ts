@@ -125,20 +125,21 @@ describe('a lane', () => {
     const outbox = await bench.running();
     await bench.queueText(connectionId, '1');
     bench.answer = () => refuse('rate_limited', 429);
-    bench.queues.wakes = [];
-    await bench.queues.run('outbox', { connectionId });
-    expect(bench.queues.wakes).toEqual([{ data: { connectionId }, jobId: connectionId, delayMs: 30_000 }]);
-    await outbox.wake(connectionId);
-    expect(bench.queues.wakes.at(-1)).toMatchObject({ delayMs: 0 });
+    bench.notifier.notified = [];
+    await bench.notifier.deliver('send', connectionId);
+    await outbox.settle();
+    expect(bench.notifier.notified).toEqual([{ topic: 'send', key: connectionId, delayMs: 30_000 }]);
+    outbox.notify(connectionId);
+    expect(bench.notifier.notified.at(-1)).toMatchObject({ key: connectionId, delayMs: 0 });
   });
 
-  it('is found by a sweep when the queue has forgotten it', async () => {
+  it('is found by looking when its notification was lost', async () => {
     const connectionId = await bench.addConnection();
     const outbox = await bench.running();
-    bench.queues.failing = true;
+    bench.notifier.failing = true;
     const id = await bench.queueText(connectionId, '1');
-    await outbox.wake(connectionId);
-    bench.queues.failing = false;
+    outbox.notify(connectionId);
+    bench.notifier.failing = false;
     await bench.clock.advance(5_000);
     await outbox.settle();
     expect(await bench.read(id)).toMatchObject({ state: 'sent', attempts: 1 });
@@ -262,10 +263,14 @@ describe('a service that comes back', () => {
     await last(outbox, 5 * MINUTE);
     await outbox.settle();
     bench.answer = ({ connectionId }) => sentAs(`back-${connectionId}`);
-    bench.queues.wakes = [];
+    bench.notifier.notified = [];
     await bench.queueText(await bench.addConnection(), 'the first that is answered');
     await outbox.settle();
-    const woken = (): unknown => bench.queues.wakes.map(({ jobId }) => jobId).sort();
+    const woken = (): unknown =>
+      bench.notifier.notified
+        .filter(({ delayMs }) => delayMs === 0)
+        .map(({ key }) => key)
+        .sort();
     await expect.poll(woken).toEqual(connections.toSorted());
     await outbox.settle();
     for (const id of ids) expect(await bench.read(id)).toMatchObject({ state: 'sent' });

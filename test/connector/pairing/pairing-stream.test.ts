@@ -116,7 +116,7 @@ describe('the stream of pictures', () => {
       phoneNumber: '447700900123',
       health: 'working',
     });
-    expect(running.queues.wakes.map(({ data }) => data['reason'])).toContain('event');
+    expect(running.notifier.notified).toContainEqual({ topic: 'poll', key: 'default', delayMs: 1_000 });
   });
 
   it('is over at once for a number that is connected already', async () => {

@@ -1,17 +1,23 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createReconciler, type Reconciler } from '../../../src/connector/reconcile/reconciler.ts';
+import {
+  createReconciler,
+  type Reconciler,
+  type ReconcilerOptions,
+} from '../../../src/connector/reconcile/reconciler.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
-import { ManualQueues } from '../support/manual-queues.ts';
+import { ManualNotifier } from '../support/manual-notifier.ts';
 import { ACCOUNT, openPollBench, type PollBench } from '../support/poll-bench.ts';
 
 let bench: PollBench;
-let queues: ManualQueues;
+let notifier: ManualNotifier;
 let reconciler: Reconciler;
+let options: ReconcilerOptions;
 
 beforeEach(async () => {
   bench = await openPollBench();
-  queues = new ManualQueues();
-  reconciler = createReconciler({ ...bench.poller, queues, intervalMs: 45_000 });
+  notifier = new ManualNotifier();
+  options = { ...bench.poller, notifier, intervalMs: 45_000 };
+  reconciler = createReconciler(options);
   bench.service.addConnection('c1');
 });
 afterEach(async () => {
@@ -19,40 +25,90 @@ afterEach(async () => {
   await bench.close();
 });
 
-const run = (reason?: string) =>
-  queues.run('reconcile', { accountId: ACCOUNT, ...(reason === undefined ? {} : { reason }) });
+const readDueIn = async (): Promise<number | null | undefined> => {
+  const [row] = await bench.database.query<{ due: number | null }>(
+    'select due_at as due from connector.poll_states where account_id = $1',
+    [ACCOUNT],
+  );
+  return row === undefined || row.due === null ? row?.due : row.due - bench.clock.now();
+};
+const countPolls = (): number => bench.service.countRequests('/connections');
 
-describe('the schedule', () => {
-  it('has each account once, with jitter, and begins at once', async () => {
+describe('the period', () => {
+  it('begins at once, and each account is due again after it, a little sooner or later', async () => {
     await reconciler.start();
-    expect(queues.schedules).toEqual([{ key: ACCOUNT, everyMs: 45_000, jitter: 0.1 }]);
-    expect(queues.wakes).toMatchObject([{ data: { accountId: ACCOUNT }, delayMs: 0 }]);
+    expect(notifier.notified).toEqual([{ topic: 'poll', key: ACCOUNT, delayMs: 0 }]);
+    await reconciler.settle();
+    expect(countPolls()).toBe(1);
+    expect(await readDueIn()).toBe(40_500);
+    expect(notifier.notified.at(-1)).toEqual({ topic: 'poll', key: ACCOUNT, delayMs: 40_500 });
+    const late = createReconciler({ ...options, random: () => 1 });
+    await bench.clock.advance(40_500);
+    await reconciler.close();
+    await late.start();
+    await late.settle();
+    expect(await readDueIn()).toBe(49_500);
+    await late.close();
   });
 
   it('leaves out accounts that are none of this process', async () => {
-    const other = createReconciler({ ...bench.poller, queues, intervalMs: 45_000, polls: () => false });
+    const other = createReconciler({ ...options, polls: () => false });
     await other.start();
-    expect(queues.schedules).toEqual([]);
-    await run();
+    expect(notifier.notified).toEqual([]);
+    await notifier.deliver('poll', ACCOUNT);
+    await other.settle();
     expect(await other.syncNow(ACCOUNT)).toEqual({ kind: 'idle' });
     expect(bench.service.requests).toEqual([]);
+    await other.close();
   });
 
-  it('polls when its job comes', async () => {
+  it('polls when it is notified, and once for notifications that come twice', async () => {
     await reconciler.start();
     const message = bench.service.addMessage('c1', bench.clock.now());
-    await run();
+    await notifier.deliver('poll', ACCOUNT);
+    await reconciler.settle();
+    await notifier.deliver('poll', ACCOUNT);
+    await reconciler.settle();
     expect(await bench.storedIds()).toEqual([message.id]);
+    expect(countPolls()).toBe(1);
   });
 
-  it('polls soon after an event, once for many', async () => {
-    await reconciler.pollSoon(ACCOUNT);
-    await reconciler.pollSoon(ACCOUNT);
-    expect(queues.wakes.map(({ jobId }) => jobId)).toEqual([`event-${ACCOUNT}`, `event-${ACCOUNT}`]);
-    expect(queues.wakes[0]?.delayMs).toBe(1_000);
+  it('comes round without notifications', async () => {
+    await reconciler.start();
+    await reconciler.settle();
+    notifier.failing = true;
+    await bench.clock.advance(40_500);
+    // A look has a statement of its own, and the next one is set when that has ended.
+    while (countPolls() < 2) await bench.clock.advance(5_000);
   });
 
-  it('looks again when an event came during a poll that may have listed before', async () => {
+  it('is shared by processes: one polls, the others find nothing due', async () => {
+    const other = createReconciler(options);
+    await reconciler.start();
+    await other.start();
+    await Promise.all([reconciler.settle(), other.settle()]);
+    const before = countPolls();
+    await bench.clock.advance(40_500);
+    await Promise.all([reconciler.settle(), other.settle()]);
+    expect(countPolls()).toBe(before + 1);
+    await other.close();
+  });
+
+  it('is cut short by an event: soon, and once for many', async () => {
+    await reconciler.start();
+    await reconciler.settle();
+    await reconciler.pollSoon(ACCOUNT);
+    await bench.clock.advance(400);
+    await reconciler.pollSoon(ACCOUNT);
+    expect(await readDueIn()).toBe(600);
+    expect(notifier.notified.at(-1)).toEqual({ topic: 'poll', key: ACCOUNT, delayMs: 1_000 });
+    await bench.clock.advance(600);
+    await reconciler.settle();
+    expect(countPolls()).toBe(2);
+    expect(await readDueIn()).toBe(40_500);
+  });
+
+  it('begins again when an event came during a poll, which may have listed before', async () => {
     await reconciler.start();
     const gate = Promise.withResolvers<void>();
     const reached = Promise.withResolvers<void>();
@@ -60,30 +116,31 @@ describe('the schedule', () => {
       reached.resolve();
       await gate.promise;
     };
-    const polling = run();
+    const polling = reconciler.settle();
     await reached.promise;
-    queues.wakes = [];
-    await run('event');
-    expect(queues.wakes).toMatchObject([{ jobId: `event-${ACCOUNT}`, delayMs: 3_000 }]);
-    await run();
-    expect(queues.wakes).toHaveLength(1);
+    await bench.clock.advance(10);
+    await reconciler.pollSoon(ACCOUNT);
     gate.resolve();
     await polling;
+    expect(countPolls()).toBe(2);
+    expect(await readDueIn()).toBe(40_500);
   });
 
   /** Each request takes as long as one of a distant service; a cycle goes on while its ten seconds last. */
   const takeTime = () => {
     bench.service.onRequest = () => bench.clock.advance(100);
   };
+  /** Runs that ended with more to read. */
+  const countBehind = (): number => notifier.notified.filter(({ delayMs }) => delayMs === 0).length;
 
   it('reads more than a cycle holds while the service is quick', async () => {
     await reconciler.start();
     bench.service.pageSize = 1;
     for (let index = 0; index < 150; index += 1)
       bench.service.addMessage('c1', bench.clock.now() + index * 60_000);
-    queues.wakes = [];
-    await run();
-    expect(queues.wakes).toEqual([]);
+    notifier.notified = [];
+    await reconciler.settle();
+    expect(countBehind()).toBe(0);
     expect(await bench.storedIds()).toHaveLength(150);
   });
 
@@ -93,13 +150,9 @@ describe('the schedule', () => {
     bench.service.pageSize = 1;
     for (let index = 0; index < 250; index += 1)
       bench.service.addMessage('c1', bench.clock.now() + index * 60_000);
-    queues.wakes = [];
-    await run();
-    expect(queues.wakes).toMatchObject([{ jobId: `continue-${ACCOUNT}`, delayMs: 0 }]);
-    await run('continue');
-    queues.wakes = [];
-    await run('continue');
-    expect(queues.wakes).toEqual([]);
+    notifier.notified = [];
+    await reconciler.settle();
+    expect(countBehind()).toBeGreaterThan(0);
     expect(await bench.storedIds()).toHaveLength(250);
   });
 
@@ -109,44 +162,47 @@ describe('the schedule', () => {
     bench.service.pageSize = 1;
     for (let index = 0; index < 130; index += 1) bench.service.addMessage('c1', bench.clock.now() + index);
     for (let periods = 0; periods < 4; periods += 1) {
-      let cycles = 0;
-      do {
-        queues.wakes = [];
-        await run();
-        cycles += 1;
-      } while (queues.wakes.length > 0 && cycles < 5);
-      expect(cycles).toBeLessThanOrEqual(2);
+      notifier.notified = [];
+      await reconciler.settle();
+      expect(countBehind()).toBeLessThanOrEqual(1);
+      await bench.clock.advance(40_500);
     }
     expect(await bench.storedIds()).toHaveLength(130);
   });
 
-  it('comes back when the service said so, if that is before the next period', async () => {
+  it.each([7, 60])('comes back after the %i s that the service asks for', async (seconds) => {
+    bench.service.fault = () => ({
+      status: 429,
+      body: { error: 'rate_limited' },
+      headers: { 'retry-after': String(seconds) },
+    });
     await reconciler.start();
-    queues.wakes = [];
-    bench.service.fault = () => ({
-      status: 429,
-      body: { error: 'rate_limited' },
-      headers: { 'retry-after': '7' },
-    });
-    await run();
-    expect(queues.wakes).toMatchObject([{ jobId: `retry-${ACCOUNT}`, delayMs: 7_000 }]);
-    queues.wakes = [];
-    bench.service.fault = () => ({
-      status: 429,
-      body: { error: 'rate_limited' },
-      headers: { 'retry-after': '60' },
-    });
-    await bench.clock.advance(7_000);
-    await run();
-    expect(queues.wakes).toEqual([]);
+    await reconciler.settle();
+    expect(await readDueIn()).toBe(seconds * 1_000);
+    bench.service.fault = () => undefined;
+    await reconciler.pollSoon(ACCOUNT);
+    await bench.clock.advance(1_000);
+    await reconciler.settle();
+    expect(countPolls()).toBe(1);
+    expect(await readDueIn()).toBe((seconds - 1) * 1_000);
+    await bench.clock.advance((seconds - 1) * 1_000);
+    await reconciler.settle();
+    expect(countPolls()).toBe(2);
   });
 
-  it('outlives a queue and a database that are away', async () => {
+  it('asks for nothing of an account that is gone', async () => {
+    await reconciler.pollSoon('gone');
+    expect(await bench.database.query(`select from connector.poll_states where account_id = 'gone'`)).toEqual(
+      [],
+    );
+  });
+
+  it('outlives notifications and a database that are away', async () => {
     await reconciler.start();
-    queues.failing = true;
-    await reconciler.pollSoon(ACCOUNT);
+    notifier.failing = true;
     await bench.database.close();
-    await run();
+    await reconciler.pollSoon(ACCOUNT);
+    await notifier.deliver('poll', ACCOUNT);
   });
 });
 
@@ -167,7 +223,7 @@ describe('a poll on demand', () => {
   });
 
   it('is not satisfied with a poll that was under way', async () => {
-    const impatient = createReconciler({ ...bench.poller, clock: systemClock, queues, intervalMs: 45_000 });
+    const impatient = createReconciler({ ...options, clock: systemClock });
     const gate = Promise.withResolvers<void>();
     const reached = Promise.withResolvers<void>();
     bench.service.onRequest = async ({ path }) => {
@@ -203,7 +259,7 @@ describe('a poll on demand', () => {
   });
 
   it('passes over failures that pass', async () => {
-    const real = createReconciler({ ...bench.poller, clock: systemClock, queues, intervalMs: 45_000 });
+    const real = createReconciler({ ...options, clock: systemClock });
     let requests = 0;
     bench.service.fault = () => (++requests <= 1 ? 'reset' : undefined);
     expect(await real.syncNow(ACCOUNT)).toEqual({ kind: 'closed' });

@@ -1,7 +1,7 @@
 /*
  * A worker in a process of its own, to be killed: it hands changes over to a small CRM in the same database,
  * which keeps the effect of a change under its key. It gets what it needs as one JSON argument, says that it is
- * loaded, begins when a line comes in, and writes a line for each call. No queue wakes it: it finds its work as after the loss of every job.
+ * loaded, begins when a line comes in, and writes a line for each call. Nothing notifies it: it finds its work by looking.
  */
 import { once } from 'node:events';
 import { createFeed } from '../../../src/connector/feed/feed.ts';
@@ -14,7 +14,7 @@ import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { openDatabase } from '../../../src/runtime/database/database.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
 import { createMetrics } from '../../../src/runtime/metrics/metrics.ts';
-import type { Queues } from '../../../src/runtime/queue/queues.ts';
+import type { Notifier } from '../../../src/runtime/notifier/notifier.ts';
 
 /** How many effects the careless CRM keeps in memory before it writes them. */
 const KEPT = 20;
@@ -24,12 +24,11 @@ const logger = createLogger({ level: 'silent', name: 'child' });
 const clock = systemClock;
 const database = openDatabase({ url: databaseUrl, name: 'child', poolSize: 6, clock, logger });
 const nothing = (): Promise<void> => Promise.resolve();
-const queues: Queues = {
+const notifier: Notifier = {
   backend: 'postgres',
-  wake: nothing,
-  schedule: nothing,
-  unschedule: nothing,
-  work: () => undefined,
+  hears: true,
+  notify: () => undefined,
+  subscribe: () => undefined,
   ping: nothing,
   close: nothing,
 };
@@ -61,7 +60,7 @@ async function keepForLater(change: Change, context: HandlerContext): Promise<vo
 
 const handover = createHandover({
   database,
-  queues,
+  notifier,
   clock,
   logger,
   presence,
@@ -75,7 +74,7 @@ const handover = createHandover({
       await (careless ? keepForLater : keepEffect)(change, context);
     },
   },
-  sweepEveryMs: 100,
+  lookEveryMs: 100,
 });
 process.stdout.write('loaded\n');
 await once(process.stdin, 'data');

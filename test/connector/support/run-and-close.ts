@@ -1,5 +1,5 @@
 /*
- * A process that starts a whole connector on real queues, waits for a poll, closes it and has to end by
+ * A process that starts a whole connector on real notifier, waits for a poll, closes it and has to end by
  * itself: nothing is left that keeps it alive. It gets all it needs as one JSON argument.
  */
 import { createServer } from 'node:http';
@@ -7,17 +7,17 @@ import { createConnector } from '../../../src/connector/connector.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { openDatabase } from '../../../src/runtime/database/database.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
-import { openQueues } from '../../../src/runtime/queue/open-queues.ts';
+import { openNotifier } from '../../../src/runtime/notifier/open-notifier.ts';
 import { createKeyRing } from '../../../src/runtime/sealing/key-ring.ts';
 
 const { databaseUrl, sealingKey, baseUrl } = JSON.parse(process.argv[2] ?? '{}');
 const logger = createLogger({ level: 'silent', name: 'child' });
 const clock = systemClock;
 const database = openDatabase({ url: databaseUrl, name: 'child', poolSize: 4, clock, logger });
-const queues = await openQueues({ databaseUrl, prefix: 'connector', clock, logger });
+const notifier = await openNotifier({ database, databaseUrl, prefix: 'connector', clock, logger });
 const connector = await createConnector({
   database,
-  queues,
+  notifier,
   clock,
   logger,
   role: 'all',
@@ -36,6 +36,6 @@ await new Promise<void>((resolve) => process.once('SIGTERM', () => resolve()));
 await connector.settle();
 await connector.close();
 await new Promise((resolve) => server.close(resolve));
-await queues.close();
+await notifier.close();
 await database.close();
 process.stdout.write('closed\n');

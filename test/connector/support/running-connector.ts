@@ -1,5 +1,7 @@
 import { createHmac } from 'node:crypto';
+import { FIRST_ACCOUNT_ID } from '../../../src/connector/accounts/account-store.ts';
 import { type Connector, type ConnectorOptions, createConnector } from '../../../src/connector/connector.ts';
+import { POLL } from '../../../src/connector/reconcile/poll-state.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { type Database, openDatabase } from '../../../src/runtime/database/database.ts';
 import { createKeyRing, generateSealingKey } from '../../../src/runtime/sealing/key-ring.ts';
@@ -7,11 +9,14 @@ import { createTestDatabase } from '../../support/database.ts';
 import { listen } from '../../support/listen.ts';
 import { WatchedClock } from '../../support/watched-clock.ts';
 import { silentLogger } from './event-fixtures.ts';
-import { ManualQueues } from './manual-queues.ts';
+import { ManualNotifier } from './manual-notifier.ts';
 import { ScriptedService } from './scripted-service.ts';
 
 export const TOKEN = 'connector-token';
 export const WEBHOOK_URL = 'https://crm.example/webhooks/messaging';
+
+/** A poll that an event asks for comes no later. */
+const SOON_MS = 1_000;
 
 /** An answer of the connector with its body read. */
 export interface Answer {
@@ -24,7 +29,7 @@ export interface Answer {
 /** One connector process in this one, listening on a free port. */
 export interface RunningConnector {
   readonly connector: Connector;
-  readonly queues: ManualQueues;
+  readonly notifier: ManualNotifier;
   readonly url: string;
   /** Asks with the token, unless told otherwise. */
   ask(
@@ -34,8 +39,10 @@ export interface RunningConnector {
   ): Promise<Answer>;
   /** Delivers an event as the service does, signed with this secret. */
   deliver(event: object, secret: string, signedAt?: number, path?: string): Promise<Answer>;
-  /** Does the polls that were asked for, until none is left. */
+  /** Does the polls that were asked for, until nothing is behind. */
   runPolls(): Promise<void>;
+  /** Has this process poll one account. Default: the first. */
+  poll(accountId?: string): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -78,10 +85,10 @@ export class ConnectorWorld {
   /** Starts a connector that polls the service and registers its webhook, unless told otherwise. */
   async start(options: Partial<ConnectorOptions> = {}): Promise<RunningConnector> {
     const database = this.openDatabase();
-    const queues = new ManualQueues();
+    const notifier = new ManualNotifier();
     const connector = await createConnector({
       database,
-      queues,
+      notifier,
       clock: this.clock,
       logger: silentLogger,
       role: 'all',
@@ -97,7 +104,7 @@ export class ConnectorWorld {
     });
     const server = await listen(connector.app, { closesStrangers: true });
     await connector.start();
-    const running = drive(connector, queues, server.url, this.clock);
+    const running = drive(connector, notifier, database, server.url, this.clock);
     let stopping: Promise<void> | undefined;
     const stop = async (): Promise<void> => {
       connector.endStreams();
@@ -122,7 +129,8 @@ export class ConnectorWorld {
 
 function drive(
   connector: Connector,
-  queues: ManualQueues,
+  notifier: ManualNotifier,
+  database: Database,
   url: string,
   clock: WatchedClock,
 ): Omit<RunningConnector, 'stop'> {
@@ -133,7 +141,7 @@ function drive(
   };
   return {
     connector,
-    queues,
+    notifier,
     url,
     async ask(method, path, { body, token = TOKEN, raw, headers } = {}) {
       const content = raw ?? (body === undefined ? undefined : JSON.stringify(body));
@@ -157,9 +165,16 @@ function drive(
       return await read(await fetch(`${url}${path}`, { method: 'POST', headers, body }));
     },
     async runPolls() {
-      for (let wake = queues.wakes.shift(); wake !== undefined; wake = queues.wakes.shift()) {
-        await queues.run('reconcile', wake.data);
-      }
+      const soon = await database.query<{ id: string }>(
+        'update connector.poll_states set due_at = 0 where due_at <= $1 returning account_id as id',
+        [clock.now() + SOON_MS],
+      );
+      for (const { id } of soon) await notifier.deliver(POLL, id);
+      await connector.settle();
+    },
+    async poll(accountId = FIRST_ACCOUNT_ID) {
+      await database.query('update connector.poll_states set due_at = 0 where account_id = $1', [accountId]);
+      await notifier.deliver(POLL, accountId);
       await connector.settle();
     },
   };

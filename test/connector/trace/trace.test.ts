@@ -62,6 +62,8 @@ describe('the trace of a message', () => {
       status: 'read',
       text: 'Hi',
     });
+    // A poll that is under way is waited for, on a clock that stands still.
+    await running.connector.settle();
     await running.ask('POST', '/v1/sync');
     await deliverStatus(id, 'read');
   });

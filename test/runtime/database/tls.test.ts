@@ -5,7 +5,6 @@ import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { type Database, openDatabase } from '../../../src/runtime/database/database.ts';
 import { tlsOf, withoutSslmode } from '../../../src/runtime/database/tls.ts';
 import { createLogger, type Logger } from '../../../src/runtime/logger/logger.ts';
-import { openQueues } from '../../../src/runtime/queue/open-queues.ts';
 import { startFaultProxyFor } from '../../support/fault-proxy.ts';
 import { startOwnPostgres } from '../../support/own-postgres.ts';
 import { withSql } from '../../support/read-connector.ts';
@@ -45,39 +44,21 @@ describe('a Postgres with a certificate that nobody vouches for', () => {
     return () => server.stop();
   });
 
-  /** Opens the queues, which have a driver of their own, and asks what their sessions are. */
-  async function openQueuesAt(address: string): Promise<unknown> {
-    const queues = await openQueues({ databaseUrl: address, prefix: 'tls', clock: systemClock, logger });
-    onTestFinished(() => queues.close());
-    await queues.ping();
-    return await withSql(
-      url,
-      (sql) =>
-        sql`select distinct s.ssl from pg_stat_ssl s join pg_stat_activity a using (pid)
-             where a.application_name = 'messaging-connector queue'`,
-    );
-  }
-
   it.each([
     ['', false],
     ['?sslmode=disable', false],
     ['?sslmode=prefer', true],
     ['?sslmode=require', true],
-  ])('is used with %j by every driver: encrypted %j', async (mode, ssl) => {
+  ])('is used with %j: encrypted %j', async (mode, ssl) => {
     expect(await open(`${url}${mode}`).query(PROTECTED)).toEqual([{ ssl }]);
-    expect(await openQueuesAt(`${url}${mode}`)).toEqual([{ ssl }]);
   });
 
-  it.each(['verify-ca', 'verify-full', 'verify-everything'])(
-    'is refused by every driver with sslmode=%s',
-    async (mode) => {
-      const strict = `${url}?sslmode=${mode}`;
-      const refusal = open(strict).ping();
-      await expect(refusal).rejects.toMatchObject({ reason: 'rejected_session', permanent: true });
-      await expect(refusal).rejects.toThrow(/NODE_EXTRA_CA_CERTS.*sslmode=verify-full, require or disable/);
-      await expect(openQueuesAt(strict)).rejects.toThrow(/DATABASE_URL/);
-    },
-  );
+  it.each(['verify-ca', 'verify-full', 'verify-everything'])('is refused with sslmode=%s', async (mode) => {
+    const strict = `${url}?sslmode=${mode}`;
+    const refusal = open(strict).ping();
+    await expect(refusal).rejects.toMatchObject({ reason: 'rejected_session', permanent: true });
+    await expect(refusal).rejects.toThrow(/NODE_EXTRA_CA_CERTS.*sslmode=verify-full, require or disable/);
+  });
 
   it.each([
     ['require', false],

@@ -1,9 +1,9 @@
 import type { StoreFacts } from '../facts.ts';
 import { type Check, ok, problem, warning } from '../finding.ts';
 
-/** Of one process, at most: its pool, and what the queues on Postgres take beside it. */
-const PER_PROCESS = 10;
-const PER_PROCESS_WITH_QUEUES = 18;
+/** Of one process, at most: its two pools, and where Postgres carries notifications, what listens to them. */
+const PER_PROCESS = 14;
+const PER_PROCESS_LISTENING = 15;
 const IDLE_MS = 60_000;
 
 interface Connections {
@@ -22,14 +22,14 @@ export const databaseConnections: Check<StoreFacts> = {
       `select current_setting('max_connections')::integer
                 - current_setting('superuser_reserved_connections')::integer as allowed,
               count(*) filter (where backend_type = 'client backend') as used,
-              count(*) filter (where application_name like 'connector-%' or application_name like 'messaging-connector%') as ours,
+              count(*) filter (where application_name like 'connector-%') as ours,
               count(*) filter (where datname = current_database() and state like 'idle in transaction%'
                                  and extract(epoch from state_change) * 1000 < $1::bigint) as "idleInTransaction"
          from pg_stat_activity`,
       [clock.now() - IDLE_MS],
     );
     if (row === undefined) return ok('Nothing to tell.');
-    const each = settings.redisUrl === undefined ? PER_PROCESS_WITH_QUEUES : PER_PROCESS;
+    const each = settings.redisUrl === undefined ? PER_PROCESS_LISTENING : PER_PROCESS;
     const evidence = [
       `${row.used} of ${row.allowed} connections are in use, ${row.ours} of them by connectors; a process takes up to ${each}.`,
     ];

@@ -54,7 +54,7 @@ export const polls: Check<AccountFacts> = {
           `One is due every ${span(settings.reconcileIntervalMs)}; the last good one was ${ago(state.lastGoodAt, now)}.`,
         ],
         advice: [
-          'Start a connector with CONNECTOR_ROLE all or worker. If one runs, look for errors of its queues in its log, and at Redis.',
+          'Start a connector with CONNECTOR_ROLE all or worker. If one runs, look for errors in its log.',
         ],
       });
     }

@@ -1,4 +1,4 @@
-import { inspectRedis, type RedisState } from '../../../runtime/queue/inspect-redis.ts';
+import { inspectRedis, type RedisState } from '../../../runtime/notifier/inspect-redis.ts';
 import { explainUnreachable } from '../explain-unreachable.ts';
 import type { Facts } from '../facts.ts';
 import { type Check, type Finding, notChecked, ok, problem, warning } from '../finding.ts';
@@ -11,10 +11,10 @@ const FULL = 0.8;
 /** Redis answers, is new enough, and evicts nothing. A wiped one costs a delay, an evicting one loses wake-ups. */
 export const redisStore: Check<Facts> = {
   id: 'redis',
-  title: 'Redis of the queues',
+  title: 'Redis',
   async look({ settings, clock }) {
     if (settings.redisUrl === undefined)
-      return notChecked('REDIS_URL is not set: the queues are on Postgres.');
+      return notChecked('REDIS_URL is not set: Postgres carries notifications.');
     const inspected = await inspectRedis(settings.redisUrl, clock);
     if (inspected.kind === 'unreachable') return explainSilence(inspected.hosts, inspected.error);
     const findings = inspected.servers.map(judgeServer);
@@ -58,9 +58,9 @@ function judgeServer(server: RedisState): Finding {
     });
   }
   if (isOlder(version, OLDEST)) {
-    return problem(`Redis ${version} is too old for the queues: 5.0 is needed.`, {
+    return problem(`Redis ${version} is too old: 5.0 is needed.`, {
       evidence,
-      advice: ['Upgrade Redis, or remove REDIS_URL: the same queues then are on Postgres.'],
+      advice: ['Upgrade Redis, or remove REDIS_URL: Postgres then carries notifications.'],
     });
   }
   if (maxBytes > 0 && usedBytes > FULL * maxBytes) {

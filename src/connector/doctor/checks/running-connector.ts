@@ -68,7 +68,7 @@ function judgeUnready(origin: string): Finding {
   return problem('The connector runs, but is not ready.', {
     evidence: [`GET ${origin}/readyz answers 503.`],
     advice: [
-      'It does not reach its database or its queues, the service has not taken its settings, or the webhook was never registered. See what is said here about each of them; its log says which it is.',
+      'It does not reach its database or Redis, the service has not taken its settings, or the webhook was never registered. See what is said here about each of them; its log says which it is.',
     ],
   });
 }

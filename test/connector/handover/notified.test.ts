@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
-import { openQueues } from '../../../src/runtime/queue/open-queues.ts';
+import { openNotifier } from '../../../src/runtime/notifier/open-notifier.ts';
 import { newId, silentLogger } from '../support/event-fixtures.ts';
 import { HandoverBench } from './handover-bench.ts';
 
-const NO_SWEEP_MS = 3_600_000;
+const NO_LOOK_MS = 3_600_000;
 
 let bench: HandoverBench;
 beforeAll(async () => {
@@ -12,14 +12,15 @@ beforeAll(async () => {
 });
 afterAll(() => bench.close());
 
-it('a connection is woken by a real queue, when it has a change and when that is due again', async () => {
-  const queues = await openQueues({
+it('a connection is notified for real when it has a change and when that is due again', async () => {
+  const notifier = await openNotifier({
+    database: bench.database,
     databaseUrl: bench.databaseUrl,
     prefix: 'connector',
     clock: systemClock,
     logger: silentLogger,
   });
-  const handover = bench.process({}, { queues, clock: systemClock, sweepEveryMs: NO_SWEEP_MS });
+  const handover = bench.process({}, { notifier, clock: systemClock, lookEveryMs: NO_LOOK_MS });
   await handover.start();
   const connection = newId();
   const over = Promise.withResolvers<void>();
@@ -35,5 +36,5 @@ it('a connection is woken by a real queue, when it has a change and when that is
     ['Hello', 1],
     ['Hello', 2],
   ]);
-  await queues.close();
+  await notifier.close();
 });

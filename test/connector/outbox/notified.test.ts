@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ServiceRefusal } from '../../../src/connector/service-client/service-errors.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
-import { openQueues } from '../../../src/runtime/queue/open-queues.ts';
+import { openNotifier } from '../../../src/runtime/notifier/open-notifier.ts';
 import { silentLogger } from '../support/event-fixtures.ts';
 import { OutboxBench, sentAs } from './outbox-bench.ts';
 
-const NO_SWEEP_MS = 3_600_000;
+const NO_LOOK_MS = 3_600_000;
 
 let bench: OutboxBench;
 beforeAll(async () => {
@@ -13,17 +13,18 @@ beforeAll(async () => {
 });
 afterAll(() => bench.close());
 
-it('a lane is woken by a real queue, now and when its next attempt is due', async () => {
-  const queues = await openQueues({
+it('a lane is notified for real, now and when its next attempt is due', async () => {
+  const notifier = await openNotifier({
+    database: bench.database,
     databaseUrl: bench.databaseUrl,
     prefix: 'connector',
     clock: systemClock,
     logger: silentLogger,
   });
   const outbox = bench.process({
-    queues,
+    notifier,
     clock: systemClock,
-    sweepEveryMs: NO_SWEEP_MS,
+    lookEveryMs: NO_LOOK_MS,
   });
   await outbox.start();
   const connectionId = await bench.addConnection();
@@ -36,9 +37,9 @@ it('a lane is woken by a real queue, now and when its next attempt is due', asyn
     return sentAs('woken');
   };
   const id = await bench.queueText(connectionId, 'Hello');
-  await outbox.wake(connectionId);
+  outbox.notify(connectionId);
   await over.promise;
   await outbox.close();
   expect(await bench.read(id)).toMatchObject({ state: 'sent', attempts: 2, messageId: 'woken' });
-  await queues.close();
+  await notifier.close();
 });

@@ -1,0 +1,1 @@
+ALTER TABLE "connector"."poll_states" ADD COLUMN "due_at" bigint;

@@ -1,0 +1,114 @@
+import type { Clock } from '../clock/clock.ts';
+import { prefersPrepared } from './database-url.ts';
+import { DatabaseUnavailable } from './errors.ts';
+import { Session } from './session.ts';
+
+export interface ListenerOptions {
+  readonly url: string;
+  /** `application_name` of its connection. */
+  readonly name: string;
+  /** A name that needs no quotes. */
+  readonly channel: string;
+  readonly clock: Clock;
+  /** Called with the payload of each notification. Must not throw. */
+  readonly onPayload: (payload: string) => void;
+  /** Called with each failure to hear. The listener goes on by itself. */
+  readonly onError: (error: unknown) => void;
+}
+
+export interface Listener {
+  close(): Promise<void>;
+}
+
+const CONNECT_DEADLINE_MS = 5_000;
+const PROBE_EVERY_MS = 10_000;
+const PROBE_MS = 3_000;
+const FIRST_RETRY_MS = 100;
+const LONGEST_RETRY_MS = 5_000;
+
+/** Whether a session lasts as long as its connection, as LISTEN needs it: not behind a pooler in transaction mode. */
+export function canListen(url: string): boolean {
+  return prefersPrepared(url);
+}
+
+/**
+ * Hears the notifications of a channel on a connection of its own, and connects again when that is lost or silent. What
+ * is sent in between goes unheard.
+ */
+export function startListener(options: ListenerOptions): Listener {
+  const { url, name, channel, clock, onPayload, onError } = options;
+  const closing = new AbortController();
+
+  /** Resolves when the connection has ended, or with the wish to close. */
+  async function hear(onHeard: () => void): Promise<void> {
+    const settings = {
+      url,
+      name,
+      prepare: true,
+      deadlineMs: PROBE_MS,
+      connectDeadlineMs: CONNECT_DEADLINE_MS,
+      clock,
+    };
+    const session = await Session.open({ ...settings, onNotify: onPayload }, closing.signal);
+    try {
+      await session.run(`listen ${channel}`, []);
+      onHeard();
+      while (session.alive && !closing.signal.aborted) {
+        await untilProbe(session, clock, closing.signal);
+        if (session.alive && !closing.signal.aborted) await probe(session, clock);
+      }
+    } finally {
+      await session.close();
+    }
+  }
+
+  async function hearForEver(): Promise<void> {
+    let delayMs = FIRST_RETRY_MS;
+    const onHeard = (): void => {
+      delayMs = FIRST_RETRY_MS;
+    };
+    while (!closing.signal.aborted) {
+      await hear(onHeard).catch((error: unknown) => {
+        if (!closing.signal.aborted) onError(error);
+      });
+      await clock.sleep(delayMs, closing.signal).catch(() => undefined);
+      delayMs = Math.min(2 * delayMs, LONGEST_RETRY_MS);
+    }
+  }
+
+  const hearing = hearForEver();
+  return {
+    async close() {
+      closing.abort();
+      await hearing;
+    },
+  };
+}
+
+/** Resolves when it is time for a probe, when the session ends or when the listener closes. */
+function untilProbe(session: Session, clock: Clock, closing: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      cancel();
+      unlisten();
+      closing.removeEventListener('abort', done);
+      resolve();
+    };
+    const cancel = clock.after(PROBE_EVERY_MS, done);
+    closing.addEventListener('abort', done, { once: true });
+    let unlisten = (): void => undefined;
+    unlisten = session.onEnd(done);
+  });
+}
+
+/** Ends a session that does not answer. Throws then. */
+async function probe(session: Session, clock: Clock): Promise<void> {
+  const cancel = clock.after(PROBE_MS, () =>
+    session.end(new DatabaseUnavailable('lost', 'the connection for notifications did not answer a probe')),
+  );
+  try {
+    await session.run('select 1', [], { decisive: false });
+  } finally {
+    cancel();
+  }
+}

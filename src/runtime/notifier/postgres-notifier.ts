@@ -1,0 +1,98 @@
+import type { Clock } from '../clock/clock.ts';
+import type { Queryable } from '../database/database.ts';
+import { canListen, type Listener, startListener } from '../database/listener.ts';
+import { LocalDelivery } from './local-delivery.ts';
+import type { Notifier } from './notifier.ts';
+
+export interface PostgresNotifierOptions {
+  readonly database: Queryable;
+  readonly databaseUrl: string;
+  /** A name that needs no quotes: the channel. */
+  readonly prefix: string;
+  readonly clock: Clock;
+  readonly onError: (error: unknown) => void;
+}
+
+/** Notifications of one statement. */
+const MOST_AT_ONCE = 500;
+const DEADLINE_MS = 5_000;
+const SEND = 'select pg_notify($1, n) from unnest($2::text[]) n';
+
+/**
+ * Notifies by NOTIFY. A process that subscribes to a topic is told by itself, without the database, so the others hear
+ * only of what they alone can do: a request that one process takes and another has to work on.
+ */
+export function createPostgresNotifier(options: PostgresNotifierOptions): Notifier {
+  const { database, databaseUrl, prefix, clock, onError } = options;
+  const hears = canListen(databaseUrl);
+  const local = new LocalDelivery(clock);
+  const pending = new Set<string>();
+  let listener: Listener | undefined;
+  let sending: Promise<void> | undefined;
+  let closed = false;
+
+  function deliver(topic: string, key: string): void {
+    if (local.has(topic)) return void local.deliver(topic, key);
+    pending.add(JSON.stringify([topic, key]));
+    sending ??= sendAll()
+      .catch(onError)
+      .finally(() => {
+        sending = undefined;
+      });
+  }
+
+  /** What the database does not take is found by whoever looks. */
+  async function sendAll(): Promise<void> {
+    // Calls of the same moment share a statement.
+    await Promise.resolve();
+    while (pending.size > 0) {
+      const batch = [...pending].slice(0, MOST_AT_ONCE);
+      for (const payload of batch) pending.delete(payload);
+      await database.query(SEND, [prefix, batch], { deadlineMs: DEADLINE_MS });
+    }
+  }
+
+  function onPayload(payload: string): void {
+    const [topic, key] = readPayload(payload);
+    if (topic !== undefined && key !== undefined) void local.deliver(topic, key);
+  }
+
+  return {
+    backend: 'postgres',
+    hears,
+    notify(topic, key, delayMs = 0) {
+      if (closed) return;
+      if (delayMs <= 0) deliver(topic, key);
+      else local.after(delayMs, topic, key, () => deliver(topic, key));
+    },
+    subscribe(topic, onNotified) {
+      local.subscribe(topic, onNotified);
+      if (!hears || closed) return;
+      listener ??= startListener({
+        url: databaseUrl,
+        name: `${prefix}-notifier`,
+        channel: prefix,
+        clock,
+        onPayload,
+        onError,
+      });
+    },
+    // Whoever asks asks the database by itself, and there is nothing else.
+    ping: () => Promise.resolve(),
+    async close() {
+      closed = true;
+      local.close();
+      await Promise.all([listener?.close(), sending]);
+    },
+  };
+}
+
+/** Others may notify on the channel, too. */
+function readPayload(payload: string): readonly (string | undefined)[] {
+  try {
+    const read: unknown = JSON.parse(payload);
+    return Array.isArray(read) ? read.map((part) => (typeof part === 'string' ? part : undefined)) : [];
+  } catch {
+    return [];
+  }
+}

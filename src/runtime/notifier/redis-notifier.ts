@@ -1,0 +1,162 @@
+import { Queue, Worker } from 'bullmq';
+import type { Cluster, Redis } from 'ioredis';
+import type { Clock } from '../clock/clock.ts';
+import { DeadlinePassed, within } from '../clock/deadline.ts';
+import { ConfigurationError } from '../config/configuration-error.ts';
+import { LocalDelivery } from './local-delivery.ts';
+import { type Notifier, NotifierUnavailable } from './notifier.ts';
+import { connectRedis, readRedisNodes, requireNoEviction } from './redis-connection.ts';
+
+export interface RedisNotifierOptions {
+  readonly redisUrl: string;
+  /** Goes before the name of every queue: deployments that share a Redis have different ones. */
+  readonly prefix: string;
+  readonly clock: Clock;
+  readonly onError: (error: unknown) => void;
+}
+
+const START_DEADLINE_MS = 10_000;
+const PING_DEADLINE_MS = 5_000;
+const CLOSE_DEADLINE_MS = 2_000;
+/** Keys that a process has been given and has not begun with: the others are free for other processes. */
+const HELD_AT_A_TIME = 4;
+const QUEUE_NAME = /^[a-z0-9-]{1,80}$/;
+
+/** Nothing is kept of a job that is over: what is due stands in the database. */
+const FORGET = { removeOnComplete: true, removeOnFail: true } as const;
+/** A job whose process fell silent goes to another one within some ten seconds. */
+const WORKER = {
+  concurrency: HELD_AT_A_TIME,
+  lockDuration: 5_000,
+  stalledInterval: 2_500,
+  maxStalledCount: 3,
+  runRetryDelay: 1_000,
+  drainDelay: 5,
+} as const;
+
+interface Job {
+  readonly key: string;
+}
+
+/**
+ * Notifies by jobs of BullMQ: each key goes to one process that has room for it, and a key that is to come later waits in
+ * Redis, so that it comes in time even if the process that asked is gone. While Redis is away a process that subscribes
+ * to a topic tells itself.
+ * @throws {NotifierUnavailable} when Redis does not answer within ten seconds.
+ * @throws {ConfigurationError} when `redisUrl` is wrong, or when that Redis may evict keys.
+ */
+export async function openRedisNotifier(options: RedisNotifierOptions): Promise<Notifier> {
+  const { prefix, clock, onError } = options;
+  const redis = readRedisNodes(options.redisUrl);
+  // Callers must not wait for a Redis that is down; workers have nothing else to do.
+  const producer = connectRedis(redis, 'fail fast').on('error', onError);
+  const consumer = connectRedis(redis, 'keep trying').on('error', onError);
+  const local = new LocalDelivery(clock);
+  const queues = new Map<string, Queue<Job>>();
+  const workers: Worker<Job>[] = [];
+  let closing: Promise<void> | undefined;
+
+  async function answer<T>(ms: number, what: string, work: Promise<T>): Promise<T> {
+    try {
+      return await within(clock, ms, work);
+    } catch (cause) {
+      if (cause instanceof ConfigurationError) throw cause;
+      const problem = cause instanceof DeadlinePassed ? `no answer in ${ms} ms` : 'it failed';
+      throw new NotifierUnavailable(`${what}: ${problem}`, { cause });
+    }
+  }
+
+  /** All keys of a queue must lie in one slot of a cluster: what stands in braces chooses it. */
+  function place(topic: string): { readonly name: string; readonly prefix: string } {
+    const name = `${prefix}-${topic}`;
+    if (!QUEUE_NAME.test(name)) throw new TypeError(`A topic is made of a-z, 0-9 and -, not '${topic}'.`);
+    return { name, prefix: `{${name}}` };
+  }
+
+  function queueOf(topic: string): Queue<Job> {
+    const known = queues.get(topic);
+    if (known !== undefined) return known;
+    const { name, prefix: keys } = place(topic);
+    const queue = new Queue<Job>(name, {
+      connection: producer,
+      prefix: keys,
+      streams: { events: { maxLen: 100 } },
+    });
+    queue.on('error', onError);
+    queues.set(topic, queue);
+    return queue;
+  }
+
+  async function add(topic: string, key: string, delayMs: number): Promise<void> {
+    if (producer.status !== 'ready') throw new NotifierUnavailable('Redis is not connected');
+    const deduplication = { id: escapeColons(key), keepLastIfActive: true, reschedule: true };
+    await queueOf(topic).add('notify', { key }, { ...FORGET, delay: Math.round(delayMs), deduplication });
+  }
+
+  function deliver(topic: string, key: string, delayMs: number): void {
+    if (delayMs <= 0) void local.deliver(topic, key);
+    else local.after(delayMs, topic, key, () => void local.deliver(topic, key));
+  }
+
+  async function closeAll(): Promise<void> {
+    local.close();
+    const parts = [...workers, ...queues.values()].map((part) => part.close());
+    await answer(CLOSE_DEADLINE_MS, 'closing the queues', Promise.all(parts)).catch(onError);
+    producer.disconnect();
+    consumer.disconnect();
+  }
+
+  const prepare = async (): Promise<void> => {
+    await Promise.all([untilReady(producer), untilReady(consumer)]);
+    await requireNoEviction(producer, redis);
+  };
+  try {
+    await answer(START_DEADLINE_MS, `Redis at ${redis.hosts} (REDIS_URL)`, prepare());
+  } catch (error) {
+    await closeAll();
+    throw error;
+  }
+
+  return {
+    backend: 'redis',
+    hears: true,
+    notify(topic, key, delayMs = 0) {
+      if (closing !== undefined) return;
+      add(topic, key, Math.max(0, delayMs)).catch((error: unknown) => {
+        onError(error);
+        if (closing === undefined) deliver(topic, key, delayMs);
+      });
+    },
+    subscribe(topic, onNotified) {
+      if (closing !== undefined) return;
+      local.subscribe(topic, onNotified);
+      const { name, prefix: keys } = place(topic);
+      const begin = async (job: { readonly data: Job }): Promise<void> => local.deliver(topic, job.data.key);
+      const worker = new Worker<Job>(name, begin, { ...WORKER, connection: consumer, prefix: keys });
+      workers.push(worker.on('error', onError));
+    },
+    async ping() {
+      await answer(PING_DEADLINE_MS, `Redis at ${redis.hosts} (REDIS_URL)`, ping(producer));
+    },
+    close() {
+      closing ??= closeAll();
+      return closing;
+    },
+  };
+}
+
+/** BullMQ separates its keys by colons, so none may stand in a name. */
+function escapeColons(text: string): string {
+  return text.replaceAll('%', '%25').replaceAll(':', '%3A');
+}
+
+async function ping(connection: Redis | Cluster): Promise<void> {
+  await connection.ping();
+}
+
+function untilReady(connection: Redis | Cluster): Promise<void> {
+  return new Promise((resolve) => {
+    if (connection.status === 'ready') resolve();
+    else connection.once('ready', () => resolve());
+  });
+}

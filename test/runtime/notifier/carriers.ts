@@ -1,0 +1,107 @@
+import { randomBytes } from 'node:crypto';
+import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
+import { openDatabase } from '../../../src/runtime/database/database.ts';
+import { createLogger, type Logger } from '../../../src/runtime/logger/logger.ts';
+import type { Notifier } from '../../../src/runtime/notifier/notifier.ts';
+import { openNotifier } from '../../../src/runtime/notifier/open-notifier.ts';
+import { createTestDatabase } from '../../support/database.ts';
+import { type FaultProxy, startFaultProxy } from '../../support/fault-proxy.ts';
+import { REDIS_MISSING, startTestRedis } from '../../support/redis.ts';
+
+const GIVEN = process.env['TEST_REDIS_URL'] || undefined;
+const silent = createLogger({ level: 'silent', name: 'test' });
+
+/** What carries notifications, behind a proxy that can maltreat it. */
+export interface Carrier {
+  readonly proxy: FaultProxy;
+  /** Opens a notifier as another process of the same deployment would. */
+  open(logger?: Logger): Promise<Notifier>;
+  close(): Promise<void>;
+}
+
+export interface CarrierKind {
+  readonly name: string;
+  readonly backend: Notifier['backend'];
+  /** Why it cannot be tested here. */
+  readonly missing: string | undefined;
+  start(): Promise<Carrier>;
+}
+
+async function behindProxy(
+  target: string,
+  openAt: (url: string, logger: Logger, onClose: (close: () => Promise<void>) => void) => Promise<Notifier>,
+): Promise<Carrier> {
+  const { hostname, port } = new URL(target);
+  const proxy = await startFaultProxy({ host: hostname, port: Number(port) });
+  const closes: (() => Promise<void>)[] = [];
+  return {
+    proxy,
+    async open(logger = silent) {
+      const notifier = await openAt(proxy.route(target), logger, (close) => closes.push(close));
+      closes.push(() => notifier.close());
+      return notifier;
+    },
+    async close() {
+      for (const close of closes.reverse()) await close();
+      await proxy.close();
+    },
+  };
+}
+
+async function startPostgres(): Promise<Carrier> {
+  const test = await createTestDatabase();
+  const carrier = await behindProxy(test.url, async (databaseUrl, logger, onClose) => {
+    const database = openDatabase({
+      url: databaseUrl,
+      name: 'test',
+      poolSize: 2,
+      clock: systemClock,
+      logger: silent,
+    });
+    onClose(() => database.close());
+    return await openNotifier({ database, databaseUrl, prefix: 'test', clock: systemClock, logger });
+  });
+  return {
+    ...carrier,
+    async close() {
+      await carrier.close();
+      await test.drop();
+    },
+  };
+}
+
+async function startRedis(): Promise<Carrier> {
+  const server = GIVEN === undefined ? await startTestRedis() : undefined;
+  const test = await createTestDatabase();
+  const database = openDatabase({
+    url: test.url,
+    name: 'test',
+    poolSize: 2,
+    clock: systemClock,
+    logger: silent,
+  });
+  const prefix = `test-${randomBytes(4).toString('hex')}`;
+  const carrier = await behindProxy(server?.url ?? GIVEN ?? '', (redisUrl, logger) =>
+    openNotifier({ database, databaseUrl: test.url, redisUrl, prefix, clock: systemClock, logger }),
+  );
+  return {
+    ...carrier,
+    async close() {
+      await carrier.close();
+      await server?.stop();
+      await database.close();
+      await test.drop();
+    },
+  };
+}
+
+/** Everything that carries notifications. The whole suite runs on each. */
+export const CARRIERS: readonly CarrierKind[] = [
+  { name: 'Postgres', backend: 'postgres', missing: undefined, start: startPostgres },
+  {
+    name: 'Redis',
+    backend: 'redis',
+    missing: GIVEN === undefined ? REDIS_MISSING : undefined,
+    start: startRedis,
+  },
+];

@@ -1,0 +1,210 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
+import { openDatabase } from '../../../src/runtime/database/database.ts';
+import { createLogger } from '../../../src/runtime/logger/logger.ts';
+import { openNotifier } from '../../../src/runtime/notifier/open-notifier.ts';
+import { createTestDatabase } from '../../support/database.ts';
+import { PGBOUNCER, startPgbouncer } from '../../support/pgbouncer.ts';
+import { CARRIERS, type Carrier } from './carriers.ts';
+
+/** Notes the keys of a subscription, in the order in which they came. */
+class Heard {
+  readonly keys: string[] = [];
+  readonly times: number[] = [];
+  /** What a process does before it has begun to look. */
+  beginning: Promise<void> = Promise.resolve();
+
+  readonly on = async (key: string): Promise<void> => {
+    this.keys.push(key);
+    this.times.push(systemClock.elapsed());
+    await this.beginning;
+  };
+}
+
+for (const kind of CARRIERS) {
+  const title = `notifications by ${kind.name}${kind.missing === undefined ? '' : ` (skipped: ${kind.missing})`}`;
+  describe.skipIf(kind.missing !== undefined)(title, () => {
+    let carrier: Carrier;
+    const open = async (): Promise<Carrier> => {
+      carrier = await kind.start();
+      return carrier;
+    };
+    afterEach(() => carrier.close());
+
+    it('reach another process', async () => {
+      const { open: opened } = await open();
+      const [sender, receiver] = [await opened(), await opened()];
+      const heard = new Heard();
+      receiver.subscribe('work', heard.on);
+      // Whoever has just subscribed may not hear yet.
+      await expect
+        .poll(() => {
+          sender.notify('work', 'a:b%c');
+          return heard.keys;
+        })
+        .toContain('a:b%c');
+      expect(sender.backend).toBe(kind.backend);
+      expect(new Set(heard.keys)).toEqual(new Set(['a:b%c']));
+    });
+
+    it('reach the process that sends them, when it subscribes to the topic', async () => {
+      const notifier = await (await open()).open();
+      const heard = new Heard();
+      notifier.subscribe('work', heard.on);
+      notifier.notify('work', 'mine');
+      notifier.notify('other', 'not mine');
+      await expect.poll(() => heard.keys).toEqual(['mine']);
+    });
+
+    it('come later when asked to, and once for calls before then', async () => {
+      const notifier = await (await open()).open();
+      const heard = new Heard();
+      notifier.subscribe('work', heard.on);
+      const from = systemClock.elapsed();
+      notifier.notify('work', 'later', 400);
+      notifier.notify('work', 'later', 400);
+      notifier.notify('work', 'now');
+      await expect.poll(() => heard.keys).toEqual(['now', 'later']);
+      expect((heard.times[1] ?? 0) - from).toBeGreaterThanOrEqual(399);
+    });
+
+    it('come again for a key that was begun with', async () => {
+      const notifier = await (await open()).open();
+      const heard = new Heard();
+      notifier.subscribe('work', heard.on);
+      for (let times = 1; times <= 3; times += 1) {
+        notifier.notify('work', 'again');
+        await expect.poll(() => heard.keys.length).toBe(times);
+      }
+    });
+
+    it('never throw, and reach this process while nothing carries them further', async () => {
+      const { open: opened, proxy } = await open();
+      const notifier = await opened();
+      const heard = new Heard();
+      notifier.subscribe('work', heard.on);
+      await proxy.refuse();
+      proxy.cut();
+      notifier.notify('other', 'lost');
+      notifier.notify('work', 'still heard');
+      await expect.poll(() => heard.keys).toEqual(['still heard']);
+    });
+
+    it('reach other processes again after an outage', async () => {
+      const { open: opened, proxy } = await open();
+      const [sender, receiver] = [await opened(), await opened()];
+      const heard = new Heard();
+      receiver.subscribe('work', heard.on);
+      await proxy.refuse();
+      proxy.cut();
+      await proxy.accept();
+      await expect
+        .poll(() => {
+          sender.notify('work', 'back');
+          return heard.keys.length;
+        })
+        .toBeGreaterThan(0);
+    });
+
+    it('end within bounds while the network is frozen', async () => {
+      const { open: opened, proxy } = await open();
+      const notifier = await opened();
+      notifier.subscribe('work', new Heard().on);
+      await notifier.ping();
+      proxy.freeze();
+      notifier.notify('other', 'x');
+      await notifier.close();
+      proxy.thaw();
+    });
+
+    it('are heard no more after the end', async () => {
+      const { open: opened } = await open();
+      const [sender, receiver] = [await opened(), await opened()];
+      const heard = new Heard();
+      receiver.subscribe('work', heard.on);
+      await receiver.close();
+      sender.notify('work', 'late');
+      receiver.notify('work', 'late');
+      await sender.ping();
+      expect(heard.keys).toEqual([]);
+    });
+
+    it('fail in few lines of the log', async () => {
+      const lines: string[] = [];
+      const logger = createLogger({
+        level: 'trace',
+        name: 'test',
+        destination: { write: (line) => lines.push(line) },
+      });
+      const { open: opened, proxy } = await open();
+      const notifier = await opened(logger);
+      notifier.subscribe('work', new Heard().on);
+      await notifier.ping();
+      await proxy.refuse();
+      proxy.cut();
+      for (let index = 0; index < 20; index += 1) notifier.notify('other', String(index));
+      await expect.poll(() => lines.length).toBeGreaterThan(0);
+      expect(lines.length).toBeLessThan(4);
+    });
+  });
+}
+
+describe.skipIf(PGBOUNCER === undefined)(
+  'behind a pooler in transaction mode (skipped where there is none)',
+  () => {
+    it('a process tells itself, hears nobody, and says so', async () => {
+      const test = await createTestDatabase();
+      const pooler = await startPgbouncer(PGBOUNCER ?? '', test.url, 2);
+      const databaseUrl = `${pooler.url}?prepare=false`;
+      const logger = createLogger({ level: 'silent', name: 'test' });
+      const database = openDatabase({ url: databaseUrl, name: 'test', clock: systemClock, logger });
+      const open = () => openNotifier({ database, databaseUrl, prefix: 'test', clock: systemClock, logger });
+      const [mine, other] = [await open(), await open()];
+      const heard = new Heard();
+      mine.subscribe('work', heard.on);
+      other.notify('work', 'from another');
+      await other.close();
+      mine.notify('work', 'my own');
+      await expect.poll(() => heard.keys).toEqual(['my own']);
+      expect(mine.hears).toBe(false);
+      const listeners = await database.query(
+        `select from pg_stat_activity where query ilike 'listen %' and datname = current_database()`,
+      );
+      expect(listeners).toEqual([]);
+      await mine.close();
+      await database.close();
+      await pooler.stop();
+      await test.drop();
+    });
+  },
+);
+
+describe('the channel in Postgres', () => {
+  it('may carry what others send: it is passed over', async () => {
+    const test = await createTestDatabase();
+    const logger = createLogger({ level: 'silent', name: 'test' });
+    const database = openDatabase({ url: test.url, name: 'test', clock: systemClock, logger });
+    const notifier = await openNotifier({
+      database,
+      databaseUrl: test.url,
+      prefix: 'test',
+      clock: systemClock,
+      logger,
+    });
+    const heard = new Heard();
+    notifier.subscribe('work', heard.on);
+    const send = (payload: string) => database.query('select pg_notify($1, $2)', ['test', payload]);
+    await expect
+      .poll(async () => {
+        for (const payload of ['', 'text', '{}', '[1]', '["work"]', '["work",1]', '["other","x"]', 'null'])
+          await send(payload);
+        await send('["work","good"]');
+        return heard.keys;
+      })
+      .toContain('good');
+    expect(new Set(heard.keys)).toEqual(new Set(['good']));
+    await notifier.close();
+    await database.close();
+    await test.drop();
+  });
+});

@@ -1,0 +1,167 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { Redis } from 'ioredis';
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
+import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
+import type { Notifier } from '../../../src/runtime/notifier/notifier.ts';
+import { readRedisNodes } from '../../../src/runtime/notifier/redis-connection.ts';
+import { openRedisNotifier } from '../../../src/runtime/notifier/redis-notifier.ts';
+import { REDIS_MISSING, startTestRedis, type TestRedis } from '../../support/redis.ts';
+
+const servers: TestRedis[] = [];
+
+async function start(settings: readonly string[] = [], port?: number): Promise<TestRedis> {
+  const server = await startTestRedis(settings, port);
+  servers.push(server);
+  return server;
+}
+
+async function open(redisUrl: string): Promise<Notifier> {
+  const notifier = await openRedisNotifier({
+    redisUrl,
+    prefix: 'redis',
+    clock: systemClock,
+    onError: () => undefined,
+  });
+  onTestFinished(() => notifier.close());
+  return notifier;
+}
+
+afterEach(async () => {
+  await Promise.all(servers.splice(0).map((server) => server.stop()));
+});
+
+describe('the address of Redis', () => {
+  it('is read with user, password, database and TLS', () => {
+    expect(readRedisNodes('rediss://user:p%40ss@cache.example/3')).toEqual({
+      nodes: [{ host: 'cache.example', port: 6_379 }],
+      hosts: 'cache.example:6379',
+      db: 3,
+      username: 'user',
+      password: 'p@ss',
+      tls: true,
+    });
+  });
+
+  it('may name several nodes of a cluster', () => {
+    expect(readRedisNodes('redis://:secret@a:7000, redis://b:7001,redis://[::1]:7002')).toMatchObject({
+      nodes: [
+        { host: 'a', port: 7_000 },
+        { host: 'b', port: 7_001 },
+        { host: '::1', port: 7_002 },
+      ],
+      password: 'secret',
+      tls: false,
+    });
+  });
+
+  it.each(['', 'localhost:6379', 'http://a', 'redis://a,nonsense:cAnaRy', 'redis://'])(
+    'is refused when it is %j',
+    (url) => {
+      expect(() => readRedisNodes(url)).toThrow('REDIS_URL');
+      expect(() => readRedisNodes(url)).not.toThrow('cAnaRy');
+    },
+  );
+});
+
+describe.skipIf(REDIS_MISSING !== undefined)(
+  `Redis${REDIS_MISSING === undefined ? '' : ` (skipped: ${REDIS_MISSING})`}`,
+  () => {
+    it.each(['allkeys-lru', 'volatile-ttl'])('is refused when it may evict keys (%s)', async (policy) => {
+      const server = await start(['--maxmemory-policy', policy]);
+      await expect(open(server.url)).rejects.toMatchObject({
+        name: 'ConfigurationError',
+        message: expect.stringMatching(
+          new RegExp(`maxmemory-policy is ${policy}.*CONFIG SET maxmemory-policy noeviction`),
+        ),
+      });
+    });
+
+    it('may ask for a password', async () => {
+      const server = await start(['--requirepass', 'right-cAnaRy']);
+      await (await open(server.url.replace('//', '//:right-cAnaRy@'))).ping();
+    });
+
+    it('has its name in the error when it cannot be reached, and its password has not', async () => {
+      const server = await start();
+      await server.stop();
+      servers.length = 0;
+      const opening = open(server.url.replace('//', '//:cAnaRy@'));
+      await expect(opening).rejects.toMatchObject({
+        name: 'NotifierUnavailable',
+        message: `Redis at 127.0.0.1:${server.port} (REDIS_URL): no answer in 10000 ms`,
+      });
+    });
+
+    it('gives a key to a process that has room, and keeps a later one though the process that asked is gone', async () => {
+      const server = await start();
+      const [busy, idle, asker] = [await open(server.url), await open(server.url), await open(server.url)];
+      const never = new Promise<void>(() => undefined);
+      const heard: string[] = [];
+      busy.subscribe('work', () => never);
+      for (let index = 0; index < 4; index += 1) asker.notify('work', `held-${index}`);
+      const held = new Redis(server.url);
+      onTestFinished(() => held.disconnect());
+      await expect.poll(() => held.llen('{redis-work}:redis-work:active')).toBe(4);
+      idle.subscribe('work', async (key) => void heard.push(key));
+      asker.notify('work', 'now');
+      asker.notify('work', 'later', 300);
+      await expect.poll(() => held.zcard('{redis-work}:redis-work:delayed')).toBe(1);
+      await asker.close();
+      await expect.poll(() => heard).toEqual(['now', 'later']);
+    });
+
+    it('may be killed and come back empty', async () => {
+      const server = await start();
+      const [sender, receiver] = [await open(server.url), await open(server.url)];
+      const heard: string[] = [];
+      receiver.subscribe('work', async (key) => void heard.push(key));
+      sender.notify('work', 'before');
+      await expect.poll(() => heard).toEqual(['before']);
+      await server.stop();
+      servers.push(await startTestRedis([], server.port));
+      await expect
+        .poll(() => {
+          sender.notify('work', 'after');
+          return heard;
+        })
+        .toContain('after');
+    });
+
+    it('keeps nothing of what is over', async () => {
+      const server = await start();
+      const notifier = await open(server.url);
+      const heard: string[] = [];
+      notifier.subscribe('work', async (key) => void heard.push(key));
+      for (let index = 0; index < 20; index += 1) notifier.notify('work', `k${index}`);
+      await expect.poll(() => heard.length).toBe(20);
+      const admin = new Redis(server.url);
+      onTestFinished(() => admin.disconnect());
+      const jobs = async () =>
+        (await admin.keys('{redis-work}:redis-work:*')).filter((key) => /:\d+$/.test(key));
+      await expect.poll(jobs).toEqual([]);
+    });
+
+    it('may be a cluster', async () => {
+      const nodes = await Promise.all([1, 2, 3].map(() => start(['--cluster-enabled', 'yes'])));
+      const addresses = nodes.map(({ port }) => `127.0.0.1:${port}`);
+      await promisify(execFile)('redis-cli', ['--cluster', 'create', ...addresses, '--cluster-yes']);
+      await Promise.all(nodes.map(({ url }) => clusterIsUp(url)));
+      const notifier = await open(nodes.map(({ url }) => url).join(','));
+      const heard: string[] = [];
+      // Each topic has a slot of its own, so that ten of them are spread over the nodes.
+      for (let topic = 0; topic < 10; topic += 1) {
+        notifier.subscribe(`work${topic}`, async (key) => void heard.push(`${topic} ${key}`));
+        notifier.notify(`work${topic}`, 'key');
+      }
+      await expect.poll(() => new Set(heard).size).toBe(10);
+      await notifier.ping();
+    });
+  },
+);
+
+async function clusterIsUp(url: string): Promise<void> {
+  const connection = new Redis(url);
+  await expect.poll(() => connection.cluster('INFO'), { timeout: 20_000 }).toContain('cluster_state:ok');
+  connection.disconnect();
+}
