@@ -88,7 +88,10 @@ export function createWorker(options: WorkerOptions, duty: Duty): Worker {
   const running = new Map<string, Running>();
   let started = false;
   let failing = false;
+  /** The last look found as many keys as it asked for, so there may be others. */
+  let moreDue = false;
   let cancelLook = (): void => undefined;
+  let unsubscribe = (): void => undefined;
   let looking: Promise<void> = Promise.resolve();
 
   /** The run of a key in this process: one at a time. */
@@ -99,12 +102,13 @@ export function createWorker(options: WorkerOptions, duty: Duty): Worker {
       return current;
     }
     const begun = Promise.withResolvers<void>();
-    const ended = turns
-      .run(async () => {
-        begun.resolve();
-        return await runToEnd(key, entry);
-      })
-      .finally(() => running.delete(key));
+    const ended = turns.run(async () => {
+      begun.resolve();
+      const end = await runToEnd(key, entry);
+      // A process that stops no longer hears, so this goes to the others.
+      if (end === 'more' || (end === 'stopped' && stopping.signal.aborted)) notifier.notify(kind, key);
+      return end;
+    });
     const entry: Running = { again: false, begun: begun.promise, ended };
     running.set(key, entry);
     return entry;
@@ -112,38 +116,50 @@ export function createWorker(options: WorkerOptions, duty: Duty): Worker {
 
   /** Runs until nothing of the key is due. What came while its lease was held met a lease that was taken. */
   async function runToEnd(key: string, entry: Running): Promise<RunEnd | 'busy'> {
-    for (;;) {
-      if (stopping.signal.aborted) return 'stopped';
-      entry.again = false;
-      const held = await presence.hold(`${kind}:${key}`, (lease, lost) =>
-        duty.run({ key, lease, lost, stopping: stopping.signal, givingUp: givingUp.signal }),
-      );
-      if (!held.held) return 'busy';
-      if (held.value === 'more') notifier.notify(kind, key);
-      if (held.value !== 'idle') return held.value;
-      const dueAt = await duty.readDueAt(key);
-      const now = clock.now();
-      if (dueAt !== null && dueAt > now) notifier.notify(kind, key, dueAt - now);
-      if (!entry.again && (dueAt === null || dueAt > now)) return 'idle';
+    try {
+      for (;;) {
+        if (stopping.signal.aborted) return 'stopped';
+        entry.again = false;
+        const held = await presence.hold(`${kind}:${key}`, (lease, lost) =>
+          duty.run({ key, lease, lost, stopping: stopping.signal, givingUp: givingUp.signal }),
+        );
+        if (!held.held) return 'busy';
+        if (held.value !== 'idle') return held.value;
+        const dueAt = await duty.readDueAt(key);
+        const now = clock.now();
+        if (dueAt !== null && dueAt > now) notifier.notify(kind, key, dueAt - now);
+        if (!entry.again && (dueAt === null || dueAt > now)) return 'idle';
+      }
+    } finally {
+      // In the moment of the decision: whoever notifies from now on begins a new run.
+      running.delete(key);
     }
   }
 
   /** Resolves when the run has begun. */
   async function begin(key: string): Promise<void> {
     const entry = run(key);
-    entry.ended.catch((err: unknown) => {
-      if (!stopping.signal.aborted)
-        logger.error({ err, kind, key }, 'work failed; the next look takes it up again');
-    });
+    entry.ended.then(
+      (end) => {
+        if (moreDue && end !== 'stopped' && running.size <= concurrency / 2) lookNow();
+      },
+      (err: unknown) => {
+        if (!stopping.signal.aborted)
+          logger.error({ err, kind, key }, 'work failed; the next look takes it up again');
+      },
+    );
     await entry.begun;
   }
 
   async function look(): Promise<void> {
+    moreDue = false;
     const free = concurrency - running.size;
-    if (free <= 0) return;
+    if (free <= 0 || stopping.signal.aborted) return;
     try {
+      const due = await duty.readDue(clock.now(), free);
       // Not by notifications: it may be those that do not work.
-      for (const key of await duty.readDue(clock.now(), free)) if (!running.has(key)) void begin(key);
+      for (const key of due) if (!running.has(key)) void begin(key);
+      moreDue = due.length >= free;
       failing = false;
     } catch (err) {
       if (!failing) logger.warn({ err, kind }, 'what is due could not be read; trying again');
@@ -151,20 +167,28 @@ export function createWorker(options: WorkerOptions, duty: Duty): Worker {
     }
   }
 
+  /** Looks once more after the look that is under way. */
+  function lookNow(): void {
+    moreDue = false;
+    looking = looking.then(look);
+  }
+
   function lookLater(): void {
     if (stopping.signal.aborted) return;
     cancelLook = clock.after(lookEveryMs, () => {
-      looking = look().finally(lookLater);
+      lookNow();
+      void looking.then(lookLater);
     });
   }
 
   return {
     async start() {
       started = true;
-      notifier.subscribe(kind, begin);
+      unsubscribe = notifier.subscribe(kind, begin);
       presence.onLeft(kind, (key) => void begin(key));
-      presence.onReturn(() => void look());
-      await look();
+      presence.onReturn(lookNow);
+      lookNow();
+      await looking;
       lookLater();
     },
     notify: (key, delayMs) => notifier.notify(kind, key, delayMs),
@@ -179,6 +203,7 @@ export function createWorker(options: WorkerOptions, duty: Duty): Worker {
       }
     },
     async close() {
+      unsubscribe();
       stopping.abort();
       cancelLook();
       const cancel = clock.after(GRACE_MS, () => givingUp.abort(new Error('the process stops')), {

@@ -12,8 +12,10 @@ export class LocalDelivery {
     this.#clock = clock;
   }
 
-  subscribe(topic: string, onNotified: OnNotified): void {
+  /** Returns the function that ends the subscription. */
+  subscribe(topic: string, onNotified: OnNotified): () => void {
     this.#subscribers.set(topic, onNotified);
+    return () => this.#subscribers.delete(topic);
   }
 
   has(topic: string): boolean {

@@ -17,9 +17,9 @@ export interface Notifier {
   /**
    * Has `onNotified` called with each key of `topic`. It resolves when this process has begun to look, and must not
    * reject. Redis then picks the process, and no key goes to one that has not begun with the last; Postgres calls every
-   * process that hears.
+   * process that hears. The function that is returned ends the subscription: keys then go to the other subscribers.
    */
-  subscribe(topic: string, onNotified: (key: string) => Promise<void>): void;
+  subscribe(topic: string, onNotified: (key: string) => Promise<void>): () => void;
 
   /** Resolves when notifications can be sent. Rejects with `NotifierUnavailable` after a few seconds. */
   ping(): Promise<void>;

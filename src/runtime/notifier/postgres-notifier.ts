@@ -66,16 +66,9 @@ export function createPostgresNotifier(options: PostgresNotifierOptions): Notifi
       else local.after(delayMs, topic, key, () => deliver(topic, key));
     },
     subscribe(topic, onNotified) {
-      local.subscribe(topic, onNotified);
-      if (!hears || closed) return;
-      listener ??= startListener({
-        url: databaseUrl,
-        name: `${prefix}-notifier`,
-        channel: prefix,
-        clock,
-        onPayload,
-        onError,
-      });
+      const listening = { url: databaseUrl, name: `${prefix}-notifier`, channel: prefix };
+      if (hears && !closed) listener ??= startListener({ ...listening, clock, onPayload, onError });
+      return local.subscribe(topic, onNotified);
     },
     // Whoever asks asks the database by itself, and there is nothing else.
     ping: () => Promise.resolve(),

@@ -1,4 +1,4 @@
-import { Queue, Worker } from 'bullmq';
+import { type Job as BullJob, Queue, WaitingError, Worker } from 'bullmq';
 import type { Cluster, Redis } from 'ioredis';
 import type { Clock } from '../clock/clock.ts';
 import { DeadlinePassed, within } from '../clock/deadline.ts';
@@ -128,12 +128,21 @@ export async function openRedisNotifier(options: RedisNotifierOptions): Promise<
       });
     },
     subscribe(topic, onNotified) {
-      if (closing !== undefined) return;
-      local.subscribe(topic, onNotified);
+      if (closing !== undefined) return () => undefined;
+      const unsubscribe = local.subscribe(topic, onNotified);
       const { name, prefix: keys } = place(topic);
-      const begin = async (job: { readonly data: Job }): Promise<void> => local.deliver(topic, job.data.key);
+      const begin = async (job: BullJob<Job>, token?: string): Promise<void> => {
+        if (local.has(topic)) return await local.deliver(topic, job.data.key);
+        // Taken in the moment in which the subscription ended: another process shall have it.
+        await job.moveToWait(token);
+        throw new WaitingError();
+      };
       const worker = new Worker<Job>(name, begin, { ...WORKER, connection: consumer, prefix: keys });
       workers.push(worker.on('error', onError));
+      return () => {
+        unsubscribe();
+        worker.close().catch(onError);
+      };
     },
     async ping() {
       await answer(PING_DEADLINE_MS, `Redis at ${redis.hosts} (REDIS_URL)`, ping(producer));

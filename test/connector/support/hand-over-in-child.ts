@@ -28,7 +28,7 @@ const notifier: Notifier = {
   backend: 'postgres',
   hears: true,
   notify: () => undefined,
-  subscribe: () => undefined,
+  subscribe: () => () => undefined,
   ping: nothing,
   close: nothing,
 };

@@ -19,8 +19,9 @@ export class ManualNotifier implements Notifier {
     if (!this.failing) this.notified.push({ topic, key, delayMs });
   }
 
-  subscribe(topic: string, onNotified: (key: string) => Promise<void>): void {
+  subscribe(topic: string, onNotified: (key: string) => Promise<void>): () => void {
     this.#subscribers.set(topic, onNotified);
+    return () => undefined;
   }
 
   /** Resolves when the process that subscribed last has begun to look. */

@@ -117,6 +117,22 @@ for (const kind of CARRIERS) {
       proxy.thaw();
     });
 
+    it('go to the other subscribers once a subscription has ended', async () => {
+      const { open: opened } = await open();
+      const [leaves, stays] = [await opened(), await opened()];
+      const [left, heard] = [new Heard(), new Heard()];
+      const unsubscribe = leaves.subscribe('work', left.on);
+      stays.subscribe('work', heard.on);
+      unsubscribe();
+      await expect
+        .poll(() => {
+          leaves.notify('work', 'handed on');
+          return heard.keys.length;
+        })
+        .toBeGreaterThan(2);
+      expect(left.keys).toEqual([]);
+    });
+
     it('are heard no more after the end', async () => {
       const { open: opened } = await open();
       const [sender, receiver] = [await opened(), await opened()];

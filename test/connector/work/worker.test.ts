@@ -1,0 +1,121 @@
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { createPresence } from '../../../src/connector/leases/presence.ts';
+import { createWorker, type Duty, type RunEnd, type Worker } from '../../../src/connector/work/worker.ts';
+import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
+import type { Notifier } from '../../../src/runtime/notifier/notifier.ts';
+import { openNotifier } from '../../../src/runtime/notifier/open-notifier.ts';
+import { openConnectorDatabase, silentLogger } from '../support/event-fixtures.ts';
+
+/** So late that a test ends before it. */
+const NO_LOOK_MS = 3_600_000;
+
+let opened: Awaited<ReturnType<typeof openConnectorDatabase>>;
+let closes: (() => Promise<void>)[] = [];
+
+beforeAll(async () => {
+  opened = await openConnectorDatabase(8);
+});
+afterEach(async () => {
+  for (const close of closes.reverse()) await close();
+  closes = [];
+});
+afterAll(() => opened.close());
+
+/** Work that stands in memory: how many steps each key has left. */
+class Steps {
+  readonly left = new Map<string, number>();
+  readonly ran: string[] = [];
+  /** How a step ends when others are left. */
+  end: RunEnd = 'more';
+  /** Awaited in each step. */
+  during: (stopping: AbortSignal) => Promise<void> = () => Promise.resolve();
+
+  duty(name: string, concurrency: number): Duty {
+    return {
+      kind: 'test',
+      concurrency,
+      readDue: async (_now, limit) =>
+        [...this.left].flatMap(([key, left]) => (left > 0 ? [key] : [])).slice(0, limit),
+      readDueAt: async (key) => ((this.left.get(key) ?? 0) > 0 ? 0 : null),
+      run: async ({ key, stopping }) => {
+        await this.during(stopping);
+        if (stopping.aborted) return 'stopped';
+        this.ran.push(`${name} ${key}`);
+        const left = (this.left.get(key) ?? 0) - 1;
+        this.left.set(key, left);
+        return left > 0 ? this.end : 'idle';
+      },
+    };
+  }
+}
+
+async function openTestNotifier(): Promise<Notifier> {
+  const { database, url: databaseUrl } = opened;
+  const options = { database, databaseUrl, clock: systemClock, logger: silentLogger };
+  const notifier = await openNotifier({ ...options, prefix: 'connector' });
+  closes.push(() => notifier.close());
+  return notifier;
+}
+
+async function startProcess(steps: Steps, name = 'one', concurrency = 4): Promise<Worker> {
+  const { database } = opened;
+  const options = { database, clock: systemClock, logger: silentLogger };
+  const notifier = await openTestNotifier();
+  const presence = createPresence({ ...options, works: true });
+  const worker = createWorker(
+    { ...options, presence, notifier, lookEveryMs: NO_LOOK_MS },
+    steps.duty(name, concurrency),
+  );
+  await presence.start();
+  await worker.start();
+  closes.push(
+    () => presence.stop(),
+    () => worker.close(),
+  );
+  return worker;
+}
+
+it('more due keys than a process works on at a time need no further look', async () => {
+  const steps = new Steps();
+  for (let key = 1; key <= 30; key += 1) steps.left.set(`k${key}`, 1);
+  await startProcess(steps);
+  await expect.poll(() => steps.ran.length).toBe(30);
+  expect(new Set(steps.ran).size).toBe(30);
+});
+
+it('a key whose run ends with more to do is run again without a look', async () => {
+  const steps = new Steps();
+  const worker = await startProcess(steps);
+  steps.left.set('long', 5);
+  worker.notify('long');
+  await expect.poll(() => steps.left.get('long')).toBe(0);
+});
+
+it('what a process that stops leaves is begun by another without a look', async () => {
+  const steps = new Steps();
+  const stops = await startProcess(steps, 'stops');
+  await startProcess(steps, 'stays');
+  // Until it hears, nothing can be left to it.
+  const web = await openTestNotifier();
+  await expect
+    .poll(() => {
+      steps.left.set('first', 1);
+      web.notify('test', 'first');
+      return steps.ran;
+    })
+    .toContain('stays first');
+  const begun = Promise.withResolvers<void>();
+  steps.during = (stopping) => {
+    begun.resolve();
+    return new Promise((resolve) => {
+      if (stopping.aborted) resolve();
+      else stopping.addEventListener('abort', () => resolve(), { once: true });
+    });
+  };
+  steps.left.set('left', 1);
+  stops.notify('left');
+  await begun.promise;
+  steps.during = () => Promise.resolve();
+  await stops.close();
+  await expect.poll(() => steps.ran).toContain('stays left');
+});
