@@ -49,7 +49,7 @@ export const PROJECTS = {
     'test/runtime/clock/system-clock.test.ts',
     'test/runtime/database/{database,pgbouncer,tls}.test.ts',
     'test/runtime/database/embedded/*.test.ts',
-    'test/runtime/{lifecycle,node-version,queue}/*.test.ts',
+    'test/runtime/{lifecycle,node-version,notifier}/*.test.ts',
   ],
   /** Kills, loses and restarts for minutes, in real time. */
   campaign: ['test/campaign/**/*.test.ts'],
