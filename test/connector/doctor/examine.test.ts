@@ -438,8 +438,11 @@ describe('what the receiver refused', () => {
     const forged = { event: 'message.received', connection_id: 'c1', message: { id: 'forged' } };
     expect(await system.deliver(forged, { secret: 'guessed' })).toBe(401);
     for (const signedAt of [9_999_999_999_999, 1_000_000_000_000]) {
-      for (let count = 0; count < 1_150; count += 1) {
-        expect(await system.deliver(forged, { secret: 'guessed', signedAt })).toBe(401);
+      for (let count = 0; count < 1_150; count += 50) {
+        const deliveries = Array.from({ length: 50 }, () =>
+          system.deliver(forged, { secret: 'guessed', signedAt }),
+        );
+        expect(new Set(await Promise.all(deliveries))).toEqual(new Set([401]));
       }
     }
     await pollAndJudge();

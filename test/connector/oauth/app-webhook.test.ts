@@ -178,7 +178,7 @@ describe('the doctor', () => {
     grants.world.service.events = [];
     grants.world.service.fault = ({ path }) =>
       path === '/webhook' ? { status: 403, body: { error: 'insufficient_scope' } } : undefined;
-    const narrow = finding(await examineAccount(id), 'scopes');
+    const narrow = finding(await examineAccount(id, { namesAppWebhookSecret: true }), 'scopes');
     expect(narrow?.says).toContain('lacks messaging.events');
     expect(narrow?.advice[0]).toContain('/v1/accounts/oauth');
     grants.world.service.fault = () => undefined;
