@@ -432,7 +432,9 @@ async function pollAndJudge(): Promise<void> {
 }
 
 describe('what the receiver refused', () => {
-  it("is nobody's problem while nothing that was due is missing: one forged request, or many absurd ones", async () => {
+  it("is nobody's problem while nothing that was due is missing: one forged request, or many absurd ones", {
+    timeout: 240_000,
+  }, async () => {
     await deliverGood();
     system.clock.shift(MINUTE_MS);
     const forged = { event: 'message.received', connection_id: 'c1', message: { id: 'forged' } };
