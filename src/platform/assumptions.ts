@@ -249,7 +249,7 @@ export const ASSUMPTIONS = {
     "A connection keeps its number: with another one its messages would be a stranger's.",
   ),
   sameNumberTwice: assume(
-    'refused as it pairs in a workspace that has it, allowed in another and by the hand of an admin',
+    'refused in a workspace that has it, as it pairs and by the hand of an admin; allowed in another',
     "Two connections of a number would show each message twice; other customers are nobody's business.",
   ),
   labelDefault: assume(

@@ -6,7 +6,7 @@ import { PlatformError } from './platform-error.ts';
 
 /** One check and what it said. */
 export interface CheckStep {
-  readonly check: Check | OauthCheck;
+  readonly check: Check | OauthCheck | 'fault';
   readonly passed: boolean;
   /** The reason, as a phrase; names no secret. */
   readonly why?: string;

@@ -96,11 +96,16 @@ function createRoutes(options: SandboxAppOptions): express.Router {
 export function createSandboxApp(options: SandboxAppOptions): express.Express {
   const app = createJsonApp();
   app.set('query parser', 'simple');
-  app.use(localOnly(options.allowedHosts), demandJson);
+  const ownUrl = (): string => new URL(options.serverUrl()).origin;
+  app.use(localOnly(ownUrl, options.allowedHosts), demandJson);
   app.use('/connector', proxyConnector(options.connector ?? (() => null)));
   app.use(SANDBOX_PREFIX, readJson, createRoutes(options));
   app.use(() => {
-    throw new SandboxError('not_found');
+    throw new SandboxError(
+      'not_found',
+      `There is no such address. The calls of the sandbox are below ${options.serverUrl()} (openapi.json there lists them), ` +
+        `those of the service below ${options.serviceUrl()}, those of an attached connector below ${ownUrl()}/connector.`,
+    );
   });
   app.use(refuseMalformed, refuseWith(options.logger));
   return app;

@@ -28,6 +28,9 @@ function framing({ 'transfer-encoding': encoding }: IncomingHttpHeaders): Record
   return encoding === undefined ? {} : { 'transfer-encoding': 'chunked' };
 }
 
+const NONE_ATTACHED =
+  'No connector is attached: `npm run platform` runs none. `npm start` runs one; a connector of your own has an address of its own.';
+
 /**
  * Hands a request on to the attached connector and adds the token of its API, so that whoever may use the
  * sandbox needs neither the token nor CORS. Streams in both directions; a client that leaves ends the call.
@@ -37,7 +40,7 @@ function framing({ 'transfer-encoding': encoding }: IncomingHttpHeaders): Record
 export function proxyConnector(connector: () => { url: string; token: string } | null): RequestHandler {
   return (request, response, next) => {
     const target = connector();
-    if (target === null) throw new SandboxError('not_found');
+    if (target === null) throw new SandboxError('not_found', NONE_ATTACHED);
     const { hostname, port } = new URL(target.url);
     const call = callConnector({
       host: hostname.replace(/^\[|\]$/g, ''),

@@ -16,28 +16,50 @@ export class SandboxError extends Error {
   }
 }
 
+/** Of the fields that are not known. */
+const MOST_NAMED = 5;
+
 /** A refusal as it is answered. */
 export interface Refusal {
   readonly status: number;
   readonly body: SandboxErrorBody;
 }
 
-/** The refusal of an input that its schema did not take. Names the first offending field, repeats no value. */
-export function refuseInput(error: z.ZodError): SandboxError {
-  const [issue] = error.issues;
-  if (issue === undefined) return new SandboxError('invalid_request');
-  const unknown = issue.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : [];
-  const field = [...issue.path, ...unknown].join('.');
-  if (field === '') return new SandboxError('invalid_request', `The body ${issue.message}.`);
-  const why = unknown.length > 0 ? 'there is no such field' : issue.message;
-  return new SandboxError('invalid_request', `'${field}': ${why}.`, field);
+/** The refusal of an input that has fields which are not known. */
+export function refuseUnknown(fields: readonly string[]): SandboxError {
+  return new SandboxError('invalid_request', noSuchFields(fields), fields[0]);
 }
 
+function noSuchFields(fields: readonly string[]): string {
+  const named = fields.slice(0, MOST_NAMED).map((field) => `'${field}'`);
+  return `${named.join(', ')}: there is no such field.`;
+}
+
+/**
+ * The refusal of an input that its schema did not take. Names the first offending field, and all that are not known: a
+ * name that is mistyped is missing, too. Repeats no value.
+ */
+export function refuseInput({ issues }: z.ZodError): SandboxError {
+  const unknown = issues.flatMap((issue) =>
+    issue.code === 'unrecognized_keys' ? issue.keys.map((key) => [...issue.path, key].join('.')) : [],
+  );
+  const wrong = issues.find(({ code }) => code !== 'unrecognized_keys');
+  if (wrong === undefined) return refuseUnknown(unknown);
+  const also = unknown.length === 0 ? '' : ` ${noSuchFields(unknown)}`;
+  const field = wrong.path.join('.');
+  if (field === '')
+    return new SandboxError('invalid_request', `The body ${wrong.message}.${also}`, unknown[0]);
+  return new SandboxError('invalid_request', `'${field}': ${wrong.message}.${also}`, field);
+}
+
+const NO_SUCH_ID = 'Nothing has this id, or not any more: a reset makes new ones.';
+
 function refusePlatform(error: PlatformError): Refusal {
-  const { code, field, hint } = error;
+  const { code, field, hint, why } = error;
   const { meaning, statuses } = ERRORS[code];
-  // Here nobody asks with a credential.
-  const message = code === 'not_found' ? SANDBOX_ERRORS.not_found.meaning : (hint ?? meaning);
+  // Here nobody asks with a credential, and nothing need be hidden.
+  const reason = why === undefined ? meaning : `${meaning} Here ${why}.`;
+  const message = code === 'not_found' ? NO_SUCH_ID : (hint ?? reason);
   return {
     status: statuses[0],
     body: {

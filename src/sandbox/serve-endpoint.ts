@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import { inputWords } from '../contract/input-words.ts';
 import { SANDBOX_ENDPOINTS, type SandboxEndpointName } from '../contract/sandbox/endpoints.ts';
 import { sqlState } from '../runtime/database/errors.ts';
-import { refuseInput, SandboxError } from './sandbox-error.ts';
+import { refuseInput, refuseUnknown, SandboxError } from './sandbox-error.ts';
 
 type Table = typeof SANDBOX_ENDPOINTS;
 
@@ -55,6 +55,12 @@ function read(schema: z.ZodType | undefined, value: unknown): unknown {
   return result.data;
 }
 
+/** Refuses the fields of a body that nobody reads. */
+function refuseFields(body: unknown): void {
+  const fields = typeof body === 'object' && body !== null ? Object.keys(body) : [];
+  if (fields.length > 0) throw refuseUnknown(fields);
+}
+
 /** The SQLSTATE of a text with a NUL. */
 const UNSTORABLE = '22021';
 
@@ -83,6 +89,7 @@ export function serveEndpoint<Name extends SandboxEndpointName>(
   return async (request, response) => {
     const { body } = endpoint;
     const isAbsent = body?.required === false && request.body === undefined;
+    if (body === undefined) refuseFields(request.body);
     const call = {
       param: (key: string) => String(request.params[key] ?? ''),
       query: read(endpoint.query, request.query),

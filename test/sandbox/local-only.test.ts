@@ -33,7 +33,16 @@ describe('the control API is for this machine alone', () => {
     'evil.example.com/localhost',
   ])('refuses the host %s', async (host) => {
     const { status, body } = await test.call('GET', '/info', undefined, { host });
-    expect({ status, error: body.error }).toEqual({ status: 403, error: 'foreign_origin' });
+    expect({ status, ...body }).toEqual({
+      status: 403,
+      error: 'foreign_origin',
+      message: `\`Host: ${host}\` is not this machine. Ask http://127.0.0.1:${test.port}, or localhost with the same port.`,
+    });
+  });
+
+  it('names the beginning of a host that is very long', async () => {
+    const { body } = await test.call('GET', '/info', undefined, { host: `${'a'.repeat(5_000)}.example` });
+    expect(body.message).toMatch(/^`Host: a{100}…` is not this machine\. /);
   });
 
   it('answers to a page of its own', async () => {
@@ -55,6 +64,7 @@ describe('the control API is for this machine alone', () => {
     ] as const) {
       const { status, body } = await test.call(method, path, undefined, { origin });
       expect({ status, error: body.error }).toEqual({ status: 403, error: 'foreign_origin' });
+      expect(body.message).toContain(`\`Origin: ${origin}\` is not this machine.`);
     }
   });
 
@@ -94,9 +104,80 @@ describe('the control API answers', () => {
 
   afterAll(() => test.close());
 
-  it('404 for an address that is none', async () => {
-    const { status, body } = await test.call('GET', '/nothing');
-    expect({ status, error: body.error }).toEqual({ status: 404, error: 'not_found' });
+  it.each(['/sandbox/v1/nothing', '/api/v1/connections', '/v1/messages', '/'])(
+    '404 for %s, with the addresses that there are',
+    async (path) => {
+      const answer = await fetch(`http://127.0.0.1:${test.port}${path}`);
+      expect([answer.status, await answer.json()]).toEqual([
+        404,
+        {
+          error: 'not_found',
+          message:
+            `There is no such address. The calls of the sandbox are below http://127.0.0.1:${test.port}/sandbox/v1 ` +
+            `(openapi.json there lists them), those of the service below ${test.service.origin}/api/v1, ` +
+            `those of an attached connector below http://127.0.0.1:${test.port}/connector.`,
+        },
+      ]);
+    },
+  );
+
+  it('404 below /connector while none is attached, and says so', async () => {
+    const answer = await fetch(`http://127.0.0.1:${test.port}/connector/v1/messages`);
+    expect(answer.status).toBe(404);
+    expect(await answer.json()).toMatchObject({
+      error: 'not_found',
+      message: expect.stringMatching(/^No connector is attached: `npm run platform` runs none\./),
+    });
+  });
+
+  it.each([
+    ['/workspaces', { kind: 'standalone', slot: 3 }, 'slot', "'slot': there is no such field."],
+    ['/workspaces', { kinds: 'standalone' }, 'kind', "'kind': is missing. 'kinds': there is no such field."],
+    ['/workspaces', { kind: 'standalone', a: 1, b: 2 }, 'a', "'a', 'b': there is no such field."],
+    ['/reset', { hard: true }, 'hard', "'hard': there is no such field."],
+    [
+      '/contacts/447700900201/messages',
+      { connection: 'c', txt: 'x' },
+      'connectionId',
+      "'connectionId': is missing. 'connection', 'txt': there is no such field.",
+    ],
+  ])('400 for POST %s %j, with the fields that are not known', async (path, sent, field, message) => {
+    const { status, body } = await test.call('POST', path, sent);
+    expect({ status, body }).toEqual({ status: 400, body: { error: 'invalid_request', field, message } });
+  });
+
+  it('400 for an unknown field deep in a rule, beside the one that is missing for it', async () => {
+    const rule = { id: 'a', match: { surface: 'api' }, action: { type: 'status', status: 429 } };
+    const { body } = await test.call('PUT', '/faults', { rules: [rule] });
+    expect(body).toEqual({
+      error: 'invalid_request',
+      field: 'rules.0.action.code',
+      message: "'rules.0.action.code': is missing. 'rules.0.action.status': there is no such field.",
+    });
+  });
+
+  it('409 for a number that another connection of the workspace has, whoever of 4 asks at once; 201 in another one', async () => {
+    const { workspaceId } = test.sandbox.seed;
+    const number = { provider: 'qr', phoneNumber: '447700900177' };
+    const add = (id: string) => test.call('POST', `/workspaces/${id}/connections`, number);
+    const answers = await Promise.all([workspaceId, workspaceId, workspaceId, workspaceId].map(add));
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([201, 409, 409, 409]);
+    expect(answers.find(({ status }) => status === 409)?.body).toEqual({
+      error: 'wrong_state',
+      message: 'Another connection of the workspace has this number.',
+    });
+    const { body } = await test.call('POST', '/workspaces', { kind: 'crm_portal' });
+    expect((await add(body.workspace.id)).status).toBe(201);
+  });
+
+  it('400 for the webhook of an app that is refused, and why', async () => {
+    const app = { name: 'CRM', redirectUris: ['http://127.0.0.1/cb'], scopes: ['messaging.read'] };
+    const { body } = await test.call('POST', '/oauth-apps', { ...app, webhookUrl: 'https://localhost/' });
+    expect(body).toEqual({
+      error: 'invalid_webhook',
+      message:
+        'The webhook URL is not HTTPS on a public host, or none is set yet. Here the host is localhost.',
+    });
   });
 
   it('405 with the methods that there are', async () => {

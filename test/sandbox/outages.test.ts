@@ -10,9 +10,11 @@ describe('phones and outages over the control API', () => {
   });
   afterAll(() => bed.close());
 
+  let added = 0;
   async function addConnection(provider: 'qr' | 'cloud_api' = 'qr') {
     const { workspaceId } = bed.sandbox.seed;
-    const body = { provider, phoneNumber: '447700900199' };
+    added += 1;
+    const body = { provider, phoneNumber: `44770090019${added}` };
     const answer = await bed.call('POST', `/workspaces/${workspaceId}/connections`, body);
     return answer.body.connection.id as string;
   }

@@ -122,9 +122,19 @@ describe('tool calls in the sandbox', () => {
     await fault({ type: 'status', code: 503, retryAfter: 2 });
     const { status, headers } = await post(origin, token, request('tools/list').body);
     expect([status, headers.get('retry-after')]).toEqual([503, '2']);
+    const { workspaceId } = test.sandbox.seed;
+    const why = (what: string) => ({ check: 'fault', passed: false, why: `the rule "f" ${what}` });
+    expect(await lastCall()).toMatchObject({
+      status: 503,
+      code: 'temporarily_unavailable',
+      workspaceId,
+      credential: grantId,
+      trace: [{ check: 'credential', passed: true }, why('answered 503; nothing was done')],
+    });
     await fault({ type: 'reset' });
     await expect(send({ to })).rejects.toThrow('fetch failed');
-    expect(await lastCall()).toMatchObject({ status: null });
+    const reset = why('reset the connection; nothing was done');
+    expect(await lastCall()).toMatchObject({ status: null, workspaceId, trace: [{}, reset] });
   });
 
   it('that send for long are led through their time by the control API', async () => {

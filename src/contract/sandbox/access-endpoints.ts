@@ -55,7 +55,7 @@ export const ACCESS_ENDPOINTS = {
       'Adds a paired connection, as a portal admin or embedded signup would. Its number has no warm-up unless told.',
     body: { schema: connections.addConnectionRequest, required: true },
     answers: [{ status: 201, description: 'Added.', schema: connections.addedConnection }],
-    errors: onExisting,
+    errors: [...onExisting, 'wrong_state'],
   },
   setLicence: {
     method: 'PUT',

@@ -86,13 +86,13 @@ export const faultAction = z.discriminatedUnion('type', [
   }),
   z.strictObject({
     type: z.literal('status').describe('Calls: answered with this status; nothing is done.'),
-    code: z.int().min(200).max(599).describe('The HTTP status.'),
+    code: z.int().min(400).max(599).describe('The HTTP status of a refusal or a failure.'),
     error: z
       .string()
       .min(1)
       .max(128)
       .optional()
-      .describe('The `error` of the body; absent: one that fits the status.'),
+      .describe('The `error` of the body; absent: the one that the address has for the status.'),
     retryAfter: z.int().min(0).max(86_400).optional().describe('`Retry-After` in seconds; absent: none.'),
   }),
   z.strictObject({

@@ -5,7 +5,7 @@ import type { ChangeState } from '../state-change.ts';
 import { applyTransition } from './apply-transition.ts';
 import { ensureDefault } from './default-connection.ts';
 import { insertConnection } from './insert-connection.ts';
-import { noteKnownNumber, startWarmup } from './pairing/paired-numbers.ts';
+import { isTaken, noteKnownNumber, startWarmup } from './pairing/paired-numbers.ts';
 import { type Connection, readConnection } from './read-connections.ts';
 import { lockWorkspace } from './workspaces.ts';
 
@@ -22,9 +22,17 @@ export interface PairedConnection {
   readonly warmup?: boolean;
 }
 
+/** Another connection of the workspace has the number. */
+export class NumberTaken extends Error {
+  override readonly name = 'NumberTaken';
+}
+
 /** Connections, as people outside the API make them. */
 export interface Connections {
-  /** The first of a workspace becomes its default. Throws `not_found` for an unknown workspace. */
+  /**
+   * The first of a workspace becomes its default. Throws `not_found` for an unknown workspace, `NumberTaken` for a number
+   * that it has already.
+   */
   createPaired(workspaceId: string, input: PairedConnection): Promise<{ id: string }>;
   /** A connection, whosever it is. Throws `not_found`. */
   read(id: string): Promise<Connection>;
@@ -36,6 +44,7 @@ export function createConnections(changeState: ChangeState): Connections {
     createPaired: (workspaceId, { provider, phoneNumber, label = phoneNumber, ...more }) =>
       changeState(async (change) => {
         await lockWorkspace(change.tx, workspaceId);
+        if (await isTaken(change, { workspaceId }, phoneNumber)) throw new NumberTaken();
         const id = await insertConnection(change, { workspaceId, provider, label });
         await networkSessions.open(change, id);
         await applyTransition(change, id, 'paired', { phoneNumber });

@@ -2,6 +2,7 @@ import type { Request, Response } from 'express';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { CredentialSources } from '../credentials/find-granted.ts';
+import { resolveToolCredential } from '../credentials/resolve-credential.ts';
 import { documentAnswer, writeOauthAnswer } from '../oauth/oauth-answer.ts';
 import { answerOauthFault } from '../oauth/oauth-faults.ts';
 import { PlatformError } from '../platform-error.ts';
@@ -107,9 +108,16 @@ export function createToolServer(options: Options): ToolServer {
     const status = findFault(faults, 'status');
     const resets = findFault(faults, 'reset') !== undefined;
     const lost = resets || findFault(faults, 'lost_answer') !== undefined;
+    if (resets || status !== undefined) {
+      // The record of a call that nobody handles still says whose it is.
+      const sent = request.headersDistinct['authorization'];
+      await report.trace.run(() => resolveToolCredential(options, sent).catch(() => null));
+    }
     if (!resets && status !== undefined) {
+      const answer = answerOauthFault(status);
+      report.code = answer.madeUp ?? null;
       report.write(status.code);
-      writeOauthAnswer(response, answerOauthFault(status));
+      writeOauthAnswer(response, answer);
       return;
     }
     if (!resets) await report.trace.run(() => answerCall(request, response, report, { lost, onStanding }));

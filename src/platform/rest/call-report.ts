@@ -1,8 +1,9 @@
 import type { Request } from 'express';
 import type { ToolName } from '../../contract/service/tools.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
-import { createDecisionTrace, type DecisionTrace } from '../decision-trace.ts';
+import { type CheckStep, createDecisionTrace, type DecisionTrace } from '../decision-trace.ts';
 import type { DomainClock } from '../time/domain-clock.ts';
+import { findFault } from './answer-fault.ts';
 import type { ApiFault } from './api-faults.ts';
 import { type OnCall, recordedPath } from './call-record.ts';
 
@@ -21,6 +22,22 @@ interface Options {
   readonly systemClock: Clock;
   readonly faults: readonly ApiFault[];
   readonly onCall: OnCall | undefined;
+}
+
+/** What faults did to the call itself, as the last steps of its trace; those that only held it are named beside it. */
+function faultSteps(faults: readonly ApiFault[]): CheckStep[] {
+  const isReset = findFault(faults, 'reset') !== undefined;
+  const did = (fault: ApiFault): string | undefined => {
+    if (fault.type === 'reset') return 'reset the connection; nothing was done';
+    if (fault.type === 'lost_answer' && !isReset) return 'reset the connection in place of the answer';
+    if (fault.type === 'status' && !isReset) return `answered ${fault.code}; nothing was done`;
+    return undefined;
+  };
+  return faults.flatMap((fault) => {
+    const what = did(fault);
+    const { type, name = type } = fault;
+    return what === undefined ? [] : [{ check: 'fault', passed: false, why: `the rule "${name}" ${what}` }];
+  });
 }
 
 /** Begins the record of a request. */
@@ -49,7 +66,7 @@ export function openCallReport(
         status,
         code: report.code,
         ms: systemClock.elapsed() - began,
-        trace: trace.steps,
+        trace: [...trace.steps, ...faultSteps(faults)],
         faults: faults.map(({ type, name = type }) => name),
       });
     },

@@ -37,6 +37,7 @@ export interface EndpointRow {
   readonly scope: Scope;
   readonly query?: { readonly shape: object };
   readonly body?: object;
+  readonly errors: readonly ErrorCode[];
 }
 
 /** An endpoint as the gate sees it. */

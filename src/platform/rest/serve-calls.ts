@@ -86,6 +86,13 @@ export function createCallServer(options: Options): CallServer {
     }
   };
 
+  /** The workspace of the credential that came with a request; null where it is of none. */
+  const workspaceOf = (request: Request): Promise<string | null> =>
+    resolveCredential({ database, tokens }, request.headersDistinct['authorization']).then(
+      (credential) => credential.workspaceId,
+      () => null,
+    );
+
   /** The answer to a call, or null where a fault resets the connection in place of handling it. */
   const decide = async (
     request: Request,
@@ -94,21 +101,22 @@ export function createCallServer(options: Options): CallServer {
   ): Promise<Answer | null> => {
     const delay = findFault(faults, 'delay');
     if (delay !== undefined) await systemClock.sleep(delay.ms, stopping.signal);
-    if (findFault(faults, 'reset') !== undefined) return null;
     const status = findFault(faults, 'status');
-    if (status !== undefined) return answerFault(status);
+    const isReset = findFault(faults, 'reset') !== undefined;
+    // The record of a call that nobody handles still says whose it is.
+    if (isReset || status !== undefined) await trace.run(() => workspaceOf(request));
+    if (isReset) return null;
+    if (status !== undefined) {
+      const found = match(request.method, request.path);
+      return answerFault(status, found.kind === 'endpoint' ? found.endpoint.row.errors : []);
+    }
     return trace.run(() => answerCall(request, faults, trace));
   };
 
   /** One call from fault to answer, and its record. */
   const serve = async (request: Request, response: Response): Promise<void> => {
     const { method, path } = request;
-    const workspaceId = (): Promise<string | null> =>
-      resolveCredential({ database, tokens }, request.headersDistinct['authorization']).then(
-        (credential) => credential.workspaceId,
-        () => null,
-      );
-    const faults = await port.decide({ method, path, workspaceId });
+    const faults = await port.decide({ method, path, workspaceId: () => workspaceOf(request) });
     const report = openCallReport(request, { clock, systemClock, faults, onCall });
     const { trace } = report;
     const answer = await decide(request, faults, trace).catch((error: unknown) => failed(error, trace));

@@ -117,8 +117,8 @@ export function createWebhookConfiguration(options: WebhookConfigurationOptions)
       return { url: set?.url ?? null, events: [...EVENT_TYPES], secretSet: set !== undefined };
     },
     async put(subscriptionId, url) {
-      const parsed = parseWebhookUrl(url) ?? refuse('the URL is not HTTPS on a public host');
-      await checkAddress(parsed);
+      const parsed = parseWebhookUrl(url);
+      await checkAddress(typeof parsed === 'string' ? refuse(parsed) : parsed);
       return inTurn(subscriptionId, async () => {
         const secret = issue(subscriptionId, 'put');
         await store(subscriptionId, { url, secret });

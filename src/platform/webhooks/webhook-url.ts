@@ -55,17 +55,33 @@ function isWrittenPlainly(written: string, hostname: string): boolean {
   );
 }
 
+/** Why a host cannot be that of a webhook, by its form alone; null: it may be. */
+function whyNotPublic(host: string): string | null {
+  if (isIP(host) !== 0) return isPublicAddress(host) ? null : 'the host is a private address';
+  if (isPublicName(host)) return null;
+  if (host === 'localhost' || host.endsWith('.localhost')) return 'the host is localhost';
+  return host.includes('.') ? 'the host has a name of a private network' : 'the name of the host has no dot';
+}
+
 /**
  * Reads the address of a webhook: HTTPS, no credentials, a public address or the name of what may be a
- * public host, plainly written; any port but 0. Null when it is not. Implements `Rules per endpoint, 12-14`.
+ * public host, plainly written; any port but 0. Why it is not, as a phrase, when it is not. Implements
+ * `Rules per endpoint, 12-14`.
  */
-export function parseWebhookUrl(text: string): URL | null {
-  if (text.length > ASSUMPTIONS.webhookAddress.value.characters || !URL.canParse(text)) return null;
-  const authority = PLAIN_HTTPS.exec(text)?.[1] ?? '';
-  const written = HOST_AND_PORT.exec(authority)?.[1];
+export function parseWebhookUrl(text: string): URL | string {
+  const { characters } = ASSUMPTIONS.webhookAddress.value;
+  if (text.length > characters) return `it has more than ${characters} characters`;
+  if (!URL.canParse(text)) return 'it is not a URL';
   const url = new URL(text);
-  if (written === undefined || url.port === '0' || !isWrittenPlainly(written, url.hostname)) return null;
+  if (url.protocol !== 'https:') return 'it is not https';
+  const authority = PLAIN_HTTPS.exec(text)?.[1];
+  if (authority === undefined) return 'it is not written as a URL is: blanks, backslashes or slashes';
+  if (authority.includes('@')) return 'it holds a user name or password';
+  const written = HOST_AND_PORT.exec(authority)?.[1];
+  if (written === undefined || url.port === '0') return 'the host or the port is malformed';
+  // First: how an address is written matters less than where it leads.
   const host = hostOf(url);
-  const reachable = isIP(host) === 0 ? isPublicName(host) : isPublicAddress(host);
-  return reachable ? url : null;
+  const why = whyNotPublic(host);
+  if (why !== null) return why;
+  return isWrittenPlainly(written, url.hostname) ? url : 'the host is not written plainly';
 }

@@ -1,6 +1,9 @@
+import { NumberTaken } from '../../platform/connections/connections.ts';
 import type { Platform } from '../../platform/platform.ts';
+import { SandboxError } from '../sandbox-error.ts';
 import type { Handlers } from '../serve-endpoint.ts';
 import { givenFields } from './given-fields.ts';
+import { NUMBER_TAKEN } from './pairing-endpoints.ts';
 import { toIso } from './times.ts';
 
 function copyOf<Item>(list: readonly Item[] | null): Item[] | null {
@@ -38,7 +41,11 @@ export function accessEndpoints({ workspaces, apiKeys, connections, licences }: 
     },
 
     async addConnection({ param, body }) {
-      const { id } = await connections.createPaired(param('id'), givenFields(body));
+      const { id } = await connections
+        .createPaired(param('id'), givenFields(body))
+        .catch((error: unknown) => {
+          throw error instanceof NumberTaken ? new SandboxError('wrong_state', NUMBER_TAKEN) : error;
+        });
       return { connection: { id } };
     },
 

@@ -6,6 +6,9 @@ import type { Handlers } from '../serve-endpoint.ts';
 
 const done = { ok: true } as const;
 
+/** A number is one connection of a workspace, whoever adds it. */
+export const NUMBER_TAKEN = 'Another connection of the workspace has this number.';
+
 /** What the phone shows its owner; a `field` makes it a fault of the input. */
 const REFUSALS: Readonly<
   Record<Exclude<PairingOutcome, 'paired' | 'expired'>, { readonly why: string; readonly field?: string }>
@@ -14,7 +17,7 @@ const REFUSALS: Readonly<
   other_connection: { why: "'qr': the picture is of another connection.", field: 'qr' },
   no_account: { why: "'phoneNumber': that number has no account on the network.", field: 'phoneNumber' },
   no_number: { why: "'phoneNumber': name one, all invented ones are taken.", field: 'phoneNumber' },
-  number_taken: { why: 'Another connection of the workspace has this number.' },
+  number_taken: { why: NUMBER_TAKEN },
   wrong_number: { why: 'The connection belongs to another number, and keeps it.' },
 };
 

@@ -1,15 +1,19 @@
 import type { FaultRuleRequest } from '../../contract/sandbox/faults.ts';
 import { SERVICE_ENDPOINTS } from '../../contract/service/endpoints.ts';
+import type { ErrorCode } from '../../contract/service/errors.ts';
 import type { Connection } from '../../platform/connections/read-connections.ts';
 import { RESOURCE_METADATA_PATHS, TOOLS_PATH } from '../../platform/mcp/resource-metadata.ts';
 import { DISCOVERY_PATH, OAUTH_PATHS } from '../../platform/oauth/addresses.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { PlatformError } from '../../platform/platform-error.ts';
+import { usualError } from '../../platform/rest/answer-fault.ts';
 import { SandboxError } from '../sandbox-error.ts';
 
 interface Address {
   readonly path: string;
   readonly method?: string;
+  /** Absent: it has an error for each status. */
+  readonly errors?: readonly ErrorCode[];
 }
 
 const ADDRESSES: Readonly<Record<'api' | 'oauth', readonly Address[]>> = {
@@ -51,6 +55,18 @@ function whyNoCall({ match, action }: FaultRuleRequest): [string, string] | null
   if (fitting.length === 0) {
     const methods = new Set(atPath.map((address) => address.method));
     return ['match.method', `no call can have it: this path takes ${[...methods].join(', ')}`];
+  }
+  if (action.type === 'status' && action.error === undefined) {
+    const { code } = action;
+    const without = fitting.find(
+      ({ errors }) => errors !== undefined && usualError(code, errors) === undefined,
+    );
+    if (without !== undefined) {
+      return [
+        'action.error',
+        `is missing: ${without.method} ${without.path} has no error of its own for ${code}`,
+      ];
+    }
   }
   const { method: sends, path: toMessages } = SERVICE_ENDPOINTS.sendMessage;
   const isSend = fitting.some((address) => address.method === sends && address.path === toMessages);

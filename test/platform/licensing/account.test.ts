@@ -18,10 +18,12 @@ describe('GET /account', () => {
     return { id, key };
   }
 
+  let paired = 0;
   async function pair(workspaceId: string, addon?: boolean): Promise<string> {
+    paired += 1;
     const { id } = await service.platform.connections.createPaired(workspaceId, {
       provider: 'qr',
-      phoneNumber: '4915112345678',
+      phoneNumber: `4915112340${paired}`,
       ...(addon === undefined ? {} : { addon }),
     });
     return id;

@@ -11,10 +11,12 @@ describe('licences', () => {
   });
   afterAll(() => service.close());
 
+  let paired = 0;
   async function pair(workspaceId: string, provider: 'qr' | 'cloud_api' = 'qr'): Promise<string> {
+    paired += 1;
     const { id } = await service.platform.connections.createPaired(workspaceId, {
       provider,
-      phoneNumber: '4915112345678',
+      phoneNumber: `4915112340${paired}`,
     });
     return id;
   }

@@ -52,6 +52,7 @@ describe('faults of the API', () => {
     [{ code: 429 }, { error: 'warmup_limited' }, null],
     [{ code: 401 }, { error: 'invalid_key' }, null],
     [{ code: 503 }, { error: 'internal_error' }, null],
+    [{ code: 409 }, { error: 'in_progress' }, null],
   ])('a status answers in place of handling the call: %j', async (fault, body, retryAfter) => {
     faults = [{ type: 'status', ...fault }];
     const answer = await send();
@@ -61,6 +62,24 @@ describe('faults of the API', () => {
       retryAfter,
     ]);
     expect(await service.platform.contacts.received(to)).toEqual([]);
+  });
+
+  test.each([
+    ['GET', '/messages', 429, 'rate_limited'],
+    ['POST', '/connections/{id}/pairing-code', 429, 'rate_limited'],
+    ['POST', '/connections/{id}/pairing-code', 409, 'already_connected'],
+    ['POST', '/connections/{id}/pairing-code', 502, 'pairing_code_unavailable'],
+    ['POST', '/connections', 409, 'idempotency_in_progress'],
+    ['GET', '/account', 502, 'internal_error'],
+    ['GET', '/account', 403, 'ip_not_allowed'],
+    ['GET', '/account', 404, 'not_found'],
+  ] as const)('a status has a code that fits %s %s: %i is %s', async (method, path, code, error) => {
+    faults = [{ type: 'status', code }];
+    const answer = await service.call(method, path.replace('{id}', seeded.connectionId), {
+      key: seeded.key,
+      faulted: true,
+    });
+    expect([answer.status, answer.body]).toEqual([code, { error }]);
   });
 
   test('a reset ends the connection and nothing happens', async () => {

@@ -134,6 +134,16 @@ describe('the record of a call', () => {
     ]);
   });
 
+  it.each([
+    ['http://crm.example.com/', 'it is not https'],
+    ['https://localhost:3000/', 'the host is localhost'],
+    ['https://192.168.0.7/', 'the host is a private address'],
+  ])('says why a webhook at %s is refused, which the answer does not', async (url, why) => {
+    const answer = await service.call('PUT', '/webhook', { key: seeded.key, body: { url } });
+    expect([answer.status, answer.body]).toEqual([400, { error: 'invalid_webhook' }]);
+    expect(traced().at(-1)).toBe(`!shape: ${why}`);
+  });
+
   it('tells apart what one answer hides', async () => {
     const other = await seedWorkspace(service, { phoneNumber: '4915187654321' });
     const whyFor = async (connectionId: string) => {
@@ -212,17 +222,38 @@ describe('the record of a call', () => {
     expect(logged).toEqual([]);
   });
 
-  it('of a fault that answers has its name and no check', async () => {
+  it('of a fault that answers has whose call it was, and says that the fault did it', async () => {
     faults = [{ type: 'status', code: 401, name: 'no-key' }];
-    const answer = await service.call('GET', '/webhook', { key: seeded.key, faulted: true });
+    const { id, key } = await keyWith({});
+    const answer = await service.call('GET', '/webhook', { key, faulted: true });
     expect(answer.headers.get('www-authenticate')).toBe('Bearer error="invalid_token"');
-    expect(only()).toMatchObject({ status: 401, code: 'invalid_key', trace: [], faults: ['no-key'] });
+    expect(only()).toMatchObject({
+      credentialId: id,
+      workspaceId: seeded.workspaceId,
+      status: 401,
+      code: 'invalid_key',
+      faults: ['no-key'],
+    });
+    expect(traced()).toEqual(['credential', '!fault: the rule "no-key" answered 401; nothing was done']);
+  });
+
+  it('of a fault has no credential where none is good', async () => {
+    faults = [{ type: 'status', code: 503, name: 'away' }];
+    await service.call('GET', '/webhook', { key: 'msk_nobody', faulted: true });
+    expect(only()).toMatchObject({ credentialId: null, workspaceId: null });
+    expect(traced()).toEqual(['!fault: the rule "away" answered 503; nothing was done']);
   });
 
   it('of a reset connection has no status', async () => {
     faults = [{ type: 'reset', name: 'cut' }];
     await expect(service.call('GET', '/webhook', { key: seeded.key })).rejects.toThrow('fetch failed');
-    expect(only()).toMatchObject({ status: null, code: null, trace: [], faults: ['cut'] });
+    expect(only()).toMatchObject({
+      workspaceId: seeded.workspaceId,
+      status: null,
+      code: null,
+      faults: ['cut'],
+    });
+    expect(traced()).toEqual(['credential', '!fault: the rule "cut" reset the connection; nothing was done']);
   });
 
   it('of a lost answer has what the call came to, and no status', async () => {
@@ -231,7 +262,10 @@ describe('the record of a call', () => {
       'fetch failed',
     );
     expect(only()).toMatchObject({ status: null, code: 'invalid_webhook', faults: ['lost_answer'] });
-    expect(traced().at(-1)).toBe('!state: no webhook is set');
+    expect(traced().slice(-2)).toEqual([
+      '!state: no webhook is set',
+      '!fault: the rule "lost_answer" reset the connection in place of the answer',
+    ]);
   });
 
   it('cuts a very long path', async () => {

@@ -119,7 +119,13 @@ describe('calls to the service, as the control API shows them', () => {
     await test.service.call('GET', '/webhook', { key });
     await test.call('DELETE', '/faults');
     const [untouched, touched] = (await list()).entries;
-    expect(touched).toMatchObject({ status: 429, faults: ['busy'], trace: [] });
+    const fault = { check: 'fault', passed: false, why: 'the rule "busy" answered 429; nothing was done' };
+    expect(touched).toMatchObject({
+      status: 429,
+      faults: ['busy'],
+      trace: [{ check: 'credential', passed: true }, fault],
+    });
+    expect(await paths(`?workspaceId=${touched.workspaceId}&code=rate_limited`)).toEqual(['/account']);
     expect(untouched).not.toHaveProperty('faults');
   });
 

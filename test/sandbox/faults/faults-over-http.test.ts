@@ -309,6 +309,21 @@ describe('rules that are none', () => {
       'rules.0.action.type',
     ],
     [
+      'a status that is no failure',
+      only({ surface: 'api' }, { type: 'status', code: 200 }),
+      'rules.0.action.code',
+    ],
+    [
+      'a status that leads elsewhere',
+      only({ surface: 'oauth' }, { type: 'status', code: 302 }),
+      'rules.0.action.code',
+    ],
+    [
+      'a status for which not every address has a code',
+      only({ surface: 'api', path: '/messages' }, { type: 'status', code: 409 }),
+      'rules.0.action.error',
+    ],
+    [
       'an unknown connection',
       only({ surface: 'webhook', connectionId: 'cnobody' }),
       'rules.0.match.connectionId',

@@ -38,15 +38,16 @@ export async function startWarmup(
   );
 }
 
-/** Whether another connection of the workspace has this number, paired or logged out. */
+/** Whether a connection of the workspace, other than `id`, has this number, paired or logged out. */
 export async function isTaken(
   { tx }: StateChange,
-  { id, workspaceId }: { readonly id: string; readonly workspaceId: string },
+  { id, workspaceId }: { readonly id?: string; readonly workspaceId: string },
   phoneNumber: string,
 ): Promise<boolean> {
   const others = await tx.query(
-    'SELECT 1 FROM platform.connections WHERE workspace_id = $1 AND phone_number = $2 AND id <> $3 LIMIT 1',
-    [workspaceId, phoneNumber, id],
+    `SELECT 1 FROM platform.connections
+     WHERE workspace_id = $1 AND phone_number = $2 AND id IS DISTINCT FROM $3 LIMIT 1`,
+    [workspaceId, phoneNumber, id ?? null],
   );
   return others.length > 0;
 }
