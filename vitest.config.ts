@@ -24,10 +24,10 @@ export default defineConfig({
     isolate: false,
     globalSetup: ['test/support/global-setup.ts'],
     sequence: { sequencer: LongFirst },
-    // Many tests wait for processes and sockets, so two share even a small machine well.
-    maxWorkers: Math.max(2, availableParallelism() - 1),
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    // Many tests wait for processes and sockets, so three share even a small machine well.
+    maxWorkers: Math.max(3, availableParallelism() - 1),
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
     // A busy machine is slow, not wrong: what is waited for may take its time.
     expect: { poll: { timeout: 20_000, interval: 20 } },
     reporters: process.env['CI']

@@ -1,5 +1,3 @@
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { webhookEvent } from '../../src/contract/service/events.ts';
 import { PlatformAlreadyRuns } from '../../src/platform/db/process-lease.ts';
@@ -73,22 +71,19 @@ describe('platform', () => {
   });
 
   test(
-    'the legacy alias serves the identical API',
-    proves('versioning.legacy', 'versioning.prefix', 'endpoints.base'),
+    'serves version 1 below `/api/v1`, and nothing beside it',
+    proves('versioning.prefix', 'endpoints.base'),
     async () => {
-      const { key } = await seedWorkspace(service);
-      const alias = createServer(service.platform.app);
-      await new Promise<void>((resolve) => alias.listen(0, '127.0.0.1', resolve));
-      try {
-        const { port } = alias.address() as AddressInfo;
-        const answer = await fetch(`http://127.0.0.1:${port}/api/v1/connections`, {
-          headers: { authorization: `Bearer ${key}` },
-        });
-        const { status, body } = await service.call('GET', '/connections', { key });
-        expect([answer.status, await answer.json()]).toEqual([status, body]);
-      } finally {
-        alias.closeAllConnections();
-        await new Promise((resolve) => alias.close(resolve));
+      const { key, connectionId } = await seedWorkspace(service);
+      const ask = (path: string) =>
+        fetch(`${service.origin}${path}`, { headers: { authorization: `Bearer ${key}` } });
+      const answer = await ask('/api/v1/connections');
+      expect([answer.status, await answer.json()]).toMatchObject([
+        200,
+        { connections: [{ id: connectionId, label: 'Front desk' }] },
+      ]);
+      for (const path of ['/connections', '/api/connections', '/api/v2/connections']) {
+        expect([path, (await ask(path)).status]).toEqual([path, 404]);
       }
     },
   );

@@ -1,12 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { COMPILED_CODE } from './compiled-code.ts';
 
 /** A connector at one address that is killed again and again, each life later in time than the one before. */
 export interface ConnectorLives {
   /** Kills the life that is there, wherever it stands, and begins the next one, `aheadMs` ahead of the wall clock. */
   next(aheadMs: number): Promise<void>;
+  /** Puts the present life ahead by so many more. */
+  pass(ms: number): void;
   /** Resolves when the present life serves. */
   serving(): Promise<void>;
   readonly kills: number;
@@ -31,7 +32,6 @@ export function startConnectorLives(options: object): ConnectorLives {
   function prepare(): Life {
     const child = spawn(process.execPath, [SCRIPT, JSON.stringify(options)], {
       stdio: ['pipe', 'pipe', 'inherit'],
-      env: { ...process.env, NODE_COMPILE_CACHE: COMPILED_CODE },
     });
     child.stdin.on('error', () => undefined);
     all.add(child);
@@ -66,6 +66,7 @@ export function startConnectorLives(options: object): ConnectorLives {
       present.child.stdin?.write(`${aheadMs}\n`);
       prepared = prepare();
     },
+    pass: (ms) => void present?.child.stdin?.write(`${ms}\n`),
     serving: () => present?.serves ?? Promise.reject(new Error('none has begun')),
     async stop() {
       const ends = [...all].map((child) => once(child, 'exit'));

@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { COMPILED_CODE } from './compiled-code.ts';
 import { ROOT } from './root.ts';
 
 export interface ConnectorProcessOptions {
@@ -42,7 +41,7 @@ export function prepareConnector(options: ConnectorProcessOptions): ConnectorPro
     env: {
       PATH: process.env['PATH'],
       NODE_ENV: 'test',
-      NODE_COMPILE_CACHE: COMPILED_CODE,
+      NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
       DATABASE_URL: options.databaseUrl,
       CONNECTOR_PORT: String(options.port),
       CONNECTOR_API_TOKEN: options.apiToken,

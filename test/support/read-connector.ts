@@ -33,15 +33,17 @@ export async function readStoredState(databaseUrl: string): Promise<StoredState>
 
 const LOOK_EVERY_MS = 100;
 
-/** Resolves when at most `left` sends are still to be done. */
-export async function untilSent(databaseUrl: string, left = 0): Promise<void> {
+/** How many sends are still to be done. */
+export async function countOpenSends(sql: postgres.Sql): Promise<number> {
+  const [row] = await sql<{ open: number }[]>`
+    select count(*)::int4 as open from connector.outbound where state in ('queued', 'sending')`;
+  return row?.open ?? 0;
+}
+
+/** Resolves when every send is done. */
+export async function untilSent(databaseUrl: string): Promise<void> {
   await withSql(databaseUrl, async (sql) => {
-    for (;;) {
-      const [row] = await sql<{ open: number }[]>`
-        select count(*)::int4 as open from connector.outbound where state in ('queued', 'sending')`;
-      if (row !== undefined && row.open <= left) return;
-      await systemClock.sleep(LOOK_EVERY_MS);
-    }
+    while ((await countOpenSends(sql)) > 0) await systemClock.sleep(LOOK_EVERY_MS);
   });
 }
 
