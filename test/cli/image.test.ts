@@ -51,7 +51,8 @@ describe('the image of the Dockerfile', () => {
     for (const file of files) cpSync(join(ROOT, file), join(folder, file));
     // Without what cleans the cache of the machine that builds.
     const [install = ''] = instructions('RUN').map((line) => line.split(' && ')[0]);
-    const { code, stderr } = await spawnCommand('sh', ['-c', String(install)], { cwd: folder }).ended;
+    const { code, stderr } = await spawnCommand('sh', ['-c', `${install} --prefer-offline`], { cwd: folder })
+      .ended;
     if (code !== 0) throw new Error(stderr);
   }, INSTALL_MS);
 

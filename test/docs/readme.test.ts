@@ -81,7 +81,10 @@ describe('README.md', () => {
       ran.push({ line, answer });
       // A reader takes a moment; a script would be quicker than the webhook.
       const isLost = ran.findLast(({ line: earlier }) => earlier.includes('/faults'))?.line.includes('PUT');
-      if (line.includes('/contacts/') && isLost !== true) await client.arrival(answer.messageId);
+      if (line.includes('/contacts/') && isLost !== true) {
+        await client.arrival(answer.messageId);
+        await untilDelivered(client, answer.messageId);
+      }
     }
   }
 
@@ -101,13 +104,18 @@ describe('README.md', () => {
     });
     const messageId = await connector.write(await connector.qrConnection(), 'To the CRM');
     expect(await connector.arrival(messageId)).toMatchObject({ text: 'To the CRM' });
-    const deliveries = await connector.deliveries();
-    expect(deliveries).toContainEqual(expect.objectContaining({ messageId, outcome: 'delivered' }));
+    await untilDelivered(connector, messageId);
 
     command.signal('SIGTERM');
     const { stdout } = await command.ended;
     expect(stdout).toContain('"msg":"stopping"');
     expect(stdout).not.toContain('"level":"error"');
+  }
+
+  /** The service notes an answer of the connector a moment after it was given. */
+  async function untilDelivered(from: LoopClient, messageId: string): Promise<void> {
+    const delivered = expect.objectContaining({ messageId, outcome: 'delivered' });
+    await expect.poll(() => from.deliveries()).toContainEqual(delivered);
   }
 
   /** A workspace of its own with a number, a key and a tunnel, and what the README says to set. */
