@@ -5,7 +5,6 @@ import { describePlatform, describeReset } from './describe-loop.ts';
 import { readLocalSecrets } from './local-secrets.ts';
 import { portsFrom } from './ports.ts';
 import { runCommand } from './run-command.ts';
-import { runService } from './run-service.ts';
 import { serveUntilStopped } from './serve-until-stopped.ts';
 import { howToStartAnother, openServerDatabase } from './server-database.ts';
 import { startOptions } from './start-options.ts';
@@ -43,6 +42,8 @@ await runCommand(COMMAND, async ({ options, env, clock, print, warnOfTypo, typos
     tellsStop: options['json'] !== true,
     shutdownMs: SHUTDOWN_MS,
   } as const;
+  // Only here: loading it takes most of a start, and `--help` and a wrong word have no use for it.
+  const { runService } = await import('./run-service.ts');
   await serveUntilStopped(serving, async ({ logger, lifecycle }) => {
     const dataDir = String(options['data-dir'] ?? '.data');
     const databaseUrl = settings.platformDatabaseUrl ?? settings.databaseUrl;

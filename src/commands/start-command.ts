@@ -5,7 +5,6 @@ import { CONNECTOR_SHUTDOWN_MS } from './connector-shutdown.ts';
 import { describeLoop, describeReset, explainNumbers } from './describe-loop.ts';
 import { loadHandlers } from './load-handlers.ts';
 import { readLocalSecrets } from './local-secrets.ts';
-import { startLoop } from './loop.ts';
 import { portsFrom } from './ports.ts';
 import { runCommand } from './run-command.ts';
 import { serveUntilStopped } from './serve-until-stopped.ts';
@@ -54,6 +53,8 @@ await runCommand(COMMAND, async ({ options, env, clock, print, warnOfTypo, typos
     // The connector in it takes as long as one alone.
     shutdownMs: CONNECTOR_SHUTDOWN_MS,
   } as const;
+  // Only here: loading it takes most of a start, and `--help` and a wrong word have no use for it.
+  const { startLoop } = await import('./loop.ts');
   await serveUntilStopped(serving, async ({ logger, lifecycle }) => {
     const beganAt = clock.elapsed();
     const handlers = await loadHandlers(handlersModule, env);
