@@ -2,23 +2,16 @@ import type { Clock } from '../runtime/clock/clock.ts';
 import type { Database } from '../runtime/database/database.ts';
 import type { Logger } from '../runtime/logger/logger.ts';
 import type { HostLookup } from '../runtime/public-network/host-lookup.ts';
+import type { ApiFaults } from './calls/api-faults.ts';
+import type { OnCall } from './calls/call-record.ts';
+import type { BaseUrls } from './kernel/base-urls.ts';
 import type { PortalSessions } from './oauth/portal-session.ts';
-import type { ApiFaults } from './rest/api-faults.ts';
-import type { OnCall } from './rest/call-record.ts';
 import type { StoredTimer } from './time/timers.ts';
 import type { WebhookSecrets } from './webhooks/configuration.ts';
 import type { DeliveryRecord } from './webhooks/delivery-record.ts';
 import type { RecordedEvent } from './webhooks/ledger.ts';
 import type { TunnelHosts } from './webhooks/tunnel-hosts.ts';
 import type { WebhookFaults } from './webhooks/webhook-faults.ts';
-
-/** Where the service is reached; read on each use, since a free port is known only after listening. */
-export interface BaseUrls {
-  /** `{base_url}`, with `/api/v1`. */
-  readonly api: string;
-  readonly legacyApi: string;
-  readonly auth: string;
-}
 
 /** What the sandbox hands over. Each is absent in a service that nobody plays with. */
 export interface PlatformPorts {

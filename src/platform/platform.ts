@@ -1,13 +1,14 @@
 import type express from 'express';
-import { ASSUMPTIONS } from './assumptions.ts';
+import { createApp } from './app.ts';
+import { noApiFaults } from './calls/api-faults.ts';
 import { composeCore } from './compose-core.ts';
 import { type Connections, createConnections } from './connections/connections.ts';
 import { createOutages, type Outages } from './connections/health/outages.ts';
 import { createOwnerPhones, type OwnerPhones } from './connections/pairing/owner-phones.ts';
-import { createWorkspaces, type Workspaces } from './connections/workspaces.ts';
 import { type ApiKeys, createApiKeys } from './credentials/api-keys.ts';
 import { clearTables } from './db/clear-tables.ts';
 import { takeProcessLease } from './db/process-lease.ts';
+import { ASSUMPTIONS } from './kernel/assumptions.ts';
 import { createLicences, type Licences } from './licensing/licences.ts';
 import { startTools } from './mcp/start-tools.ts';
 import { createMediaAddress } from './media/media-address.ts';
@@ -19,8 +20,6 @@ import type { SendTiming } from './messages/send-timing.ts';
 import { type Contacts, createContacts } from './network/contacts.ts';
 import { type Oauth, startOauth } from './oauth/start-oauth.ts';
 import type { PlatformOptions } from './platform-options.ts';
-import { noApiFaults } from './rest/api-faults.ts';
-import { createApp } from './rest/app.ts';
 import { NEUTRAL_PICTURE_PATH } from './rest/neutral-picture.ts';
 import { createRoutes } from './rest/routes.ts';
 import { createCallServer } from './rest/serve-calls.ts';
@@ -32,6 +31,7 @@ import { createVirtualWait } from './time/virtual-wait.ts';
 import type { WebhookConfiguration } from './webhooks/configuration.ts';
 import type { Delivery } from './webhooks/delivery.ts';
 import { createLedger, type Ledger } from './webhooks/ledger.ts';
+import { createWorkspaces, type Workspaces } from './workspaces/workspaces.ts';
 
 export type { PlatformOptions, PlatformPorts } from './platform-options.ts';
 

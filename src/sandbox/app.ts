@@ -4,10 +4,10 @@ import { SANDBOX_ENDPOINTS, type SandboxEndpointName } from '../contract/sandbox
 import { createJsonApp } from '../runtime/http-server/json-app.ts';
 import type { Logger } from '../runtime/logger/logger.ts';
 import { proxyConnector } from './connector-proxy.ts';
-import { localOnly } from './local-only.ts';
-import { demandJson, readJson, refuseMalformed } from './read-json.ts';
-import { SandboxError, toRefusal } from './sandbox-error.ts';
-import { type Handlers, type StreamHandlers, serveEndpoint } from './serve-endpoint.ts';
+import { localOnly } from './control/local-only.ts';
+import { demandJson, readJson, refuseMalformed } from './control/read-json.ts';
+import { SandboxError, toRefusal } from './control/sandbox-error.ts';
+import { type Handlers, type StreamHandlers, serveEndpoint } from './control/serve-endpoint.ts';
 
 /** Path prefix of the control API. */
 export const SANDBOX_PREFIX = '/sandbox/v1';

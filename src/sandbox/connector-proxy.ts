@@ -1,6 +1,6 @@
 import { request as callConnector, type IncomingHttpHeaders } from 'node:http';
 import type { RequestHandler } from 'express';
-import { SandboxError } from './sandbox-error.ts';
+import { SandboxError } from './control/sandbox-error.ts';
 
 /** Headers that belong to one hop; the next one makes its own. */
 const HOP_HEADERS = [

@@ -5,7 +5,7 @@ import { changedByTimer } from './events/changed-lists.ts';
 import { createEventHub, type EventHub } from './events/event-hub.ts';
 import { createFaultBoard, type FaultBoard } from './faults/fault-board.ts';
 import { portalSessions } from './portal-sessions.ts';
-import { createTunnelBoard, type TunnelBoard } from './tunnel-board.ts';
+import { createTunnelBoard, type TunnelBoard } from './tunnels/tunnel-board.ts';
 
 /** What the service is started with, so that the sandbox can play with it. */
 export interface SandboxPorts {

@@ -114,23 +114,37 @@ export function findCycle(imports: readonly Import[]): string[] | undefined {
   return undefined;
 }
 
-/**
- * The pairs of folders that import each other, each with one import in either direction. A folder is one of the second
- * level, such as `src/connector/inbox`, with all that it holds.
- */
-export function findMutualFolders(imports: readonly Import[]): string[] {
-  const first = new Map<string, Import>();
-  for (const found of imports) {
-    if (found.target === undefined) continue;
-    const way = [found.from, found.target].map((path) => path.split('/', 3).join('/')).join(' → ');
-    if (!first.has(way)) first.set(way, found);
-  }
-  return [...first].flatMap(([way, there]) => {
-    const [from = '', to = ''] = way.split(' → ');
-    const back = first.get(`${to} → ${from}`);
-    if (from >= to || back === undefined) return [];
-    return [`${from} ⇄ ${to}: ${there.from} → ${there.target}, ${back.from} → ${back.target}`];
+/** The folder of a file inside of its part of `src`; files that lie in the part itself are a folder, too. */
+function insideOf(path: string): string | undefined {
+  const [src, part, ...rest] = path.split('/');
+  if (src !== 'src' || part === undefined || rest.length === 0) return undefined;
+  return rest.length === 1 ? part : `${part}/${rest[0]}`;
+}
+
+/** Imports between the folders of one part of `src`, as if each folder were a file. */
+function betweenFolders(imports: readonly Import[]): Import[] {
+  return imports.flatMap((found) => {
+    const from = insideOf(found.from);
+    const target = insideOf(found.target ?? '');
+    const isInside =
+      from !== undefined && target !== undefined && folderOf(found.from) === folderOf(found.target ?? '');
+    return isInside && from !== target ? [{ ...found, from, target }] : [];
   });
+}
+
+/** Folders of one part that import each other, as `a ⇄ b`. */
+export function findMutualFolders(imports: readonly Import[]): string[] {
+  const arrows = new Set(betweenFolders(imports).map(({ from, target }) => `${from} ${target}`));
+  return [...arrows]
+    .map((arrow) => arrow.split(' ') as [string, string])
+    .filter(([from, to]) => from < to && arrows.has(`${to} ${from}`))
+    .map(([from, to]) => `${from} ⇄ ${to}`)
+    .sort();
+}
+
+/** The first circle of folders inside of one part, of any length; undefined where there is none. */
+export function findFolderCycle(imports: readonly Import[]): string[] | undefined {
+  return findCycle(betweenFolders(imports));
 }
 
 /** The files that importing `start` can ever load, directly or through others, dynamic imports included. */

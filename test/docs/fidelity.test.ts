@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ASSUMPTIONS } from '../../src/platform/assumptions.ts';
+import { ASSUMPTIONS } from '../../src/platform/kernel/assumptions.ts';
 import { buildFidelityPage, FIDELITY_PAGE } from '../requirements/fidelity-page.ts';
 import { REQUIREMENTS } from '../requirements.ts';
 import { readProjectFile } from '../support/markdown.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { isIdentifier, newIdentifier } from '../../src/platform/identifiers.ts';
+import { isIdentifier, newIdentifier } from '../../src/platform/kernel/identifiers.ts';
 
 describe('identifiers', () => {
   test('are 25 characters, begin with c, and none comes twice', () => {

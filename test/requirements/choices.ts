@@ -3,7 +3,7 @@ import { section } from './requirement.ts';
 /** Heading of what is not in the specification: our readings where it says two things, or nothing. */
 export const CHOICES_HEADING = 'Our choice';
 
-/** How we read the specification where it leaves room. Values stand in `src/platform/assumptions.ts`. */
+/** How we read the specification where it leaves room. Values stand in `src/platform/kernel/assumptions.ts`. */
 export const CHOICES = section(CHOICES_HEADING, {
   'choice.limit.refused':
     'A `limit` outside 1 to 100, or no integer, is 400 `invalid_request` with `field: "limit"`.',

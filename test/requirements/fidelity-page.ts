@@ -1,4 +1,4 @@
-import { ASSUMPTIONS } from '../../src/platform/assumptions.ts';
+import { ASSUMPTIONS } from '../../src/platform/kernel/assumptions.ts';
 import { REQUIREMENTS } from '../requirements.ts';
 import { CHOICES_HEADING } from './choices.ts';
 import type { Requirement } from './requirement.ts';
@@ -68,7 +68,7 @@ export function buildFidelityPage(): string {
   const missing = SAID.filter(({ kind }) => kind === 'not_modelled');
   return `${[
     '# Fidelity',
-    '<!-- Written by `npm run docs` from test/requirements and src/platform/assumptions.ts. -->',
+    '<!-- Written by `npm run docs` from test/requirements and src/platform/kernel/assumptions.ts. -->',
     `The specification breaks down into ${SAID.length} rules. Tests prove ${SAID.length - missing.length} of them; ${missing.length} are not modelled. \`npm run proven -- --table\` lists the rules with the tests of your last run that prove them.`,
     'HTTP, Postgres, credentials, licences, signed deliveries and scannable QR codes are real. The phone network behind them is simulated. The specification was the only source: nothing here has been compared with the real service.',
     '## Not modelled',
@@ -81,7 +81,7 @@ export function buildFidelityPage(): string {
     '### Behaviour',
     rules(CHOSEN),
     '### Values',
-    'Each value is defined once, in [assumptions.ts](../src/platform/assumptions.ts).',
+    'Each value is defined once, in [assumptions.ts](../src/platform/kernel/assumptions.ts).',
     values(),
   ].join('\n\n')}\n`;
 }

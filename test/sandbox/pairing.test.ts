@@ -2,7 +2,7 @@ import { PNG } from 'pngjs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { connectionDetailAnswer, createdConnectionAnswer } from '../../src/contract/service/connections.ts';
 import { drawPicture } from '../../src/platform/connections/pairing/draw-picture.ts';
-import { scanPicture } from '../../src/sandbox/phone-camera.ts';
+import { scanPicture } from '../../src/sandbox/endpoints/phone-camera.ts';
 import { startTestSandbox, type TestSandbox } from './fixture.ts';
 
 const HEAD = 'data:image/png;base64,';

@@ -1,7 +1,6 @@
-import { emitsEvents } from '../messages/message-events.ts';
-import { PlatformError } from '../platform-error.ts';
-import type { StateChange } from '../state-change.ts';
-import { connectionTold } from './connection-events.ts';
+import { PlatformError } from '../kernel/platform-error.ts';
+import type { StateChange } from '../time/state-change.ts';
+import { connectionTold, emitsEvents } from './connection-events.ts';
 import { type Connection, readConnection } from './read-connections.ts';
 import { type Standing, type Trigger, takeStep } from './transitions.ts';
 

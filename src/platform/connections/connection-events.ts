@@ -1,8 +1,20 @@
 import type { EventConnection, WebhookEvent } from '../../contract/service/events.ts';
+import { toDateTime } from '../time/domain-clock.ts';
 import type { NewEvent } from '../webhooks/ledger.ts';
-import { detailStatus, toDateTime } from './connection-view.ts';
+import { detailStatus } from './connection-view.ts';
 import type { Connection } from './read-connections.ts';
 import type { ConnectionEvent } from './transitions.ts';
+
+/**
+ * Whether events of a connection go out at a virtual time. Implements `Events`: `qr` alone, none while the
+ * licence is expired.
+ */
+export function emitsEvents(
+  { provider, licence }: Pick<Connection, 'provider' | 'licence'>,
+  at: number,
+): boolean {
+  return provider === 'qr' && licence.expiresAt !== null && licence.expiresAt > at;
+}
 
 /**
  * The event that tells how a connection stands now. `reason` is advisory and belongs to a break; `at` is

@@ -1,11 +1,7 @@
 import type { ConnectionDetail, ConnectionListItem } from '../../contract/service/connections.ts';
-import { ASSUMPTIONS } from '../assumptions.ts';
+import { ASSUMPTIONS } from '../kernel/assumptions.ts';
+import { toDateTime } from '../time/domain-clock.ts';
 import type { Connection } from './read-connections.ts';
-
-/** Virtual epoch ms as every date-time of the REST interface is written. */
-export function toDateTime(ms: number): string {
-  return new Date(ms).toISOString();
-}
 
 function listStatus(connection: Connection): string {
   return connection.state === 'live' ? ASSUMPTIONS.liveStatusInList.value : connection.state;

@@ -1,13 +1,13 @@
 import type { Provider } from '../../contract/service/statuses.ts';
 import { attachSlot } from '../licensing/attach-slot.ts';
 import { networkSessions } from '../network/sessions.ts';
-import type { ChangeState } from '../state-change.ts';
+import type { ChangeState } from '../time/state-change.ts';
+import { lockWorkspace } from '../workspaces/workspaces.ts';
 import { applyTransition } from './apply-transition.ts';
 import { ensureDefault } from './default-connection.ts';
 import { insertConnection } from './insert-connection.ts';
 import { isTaken, noteKnownNumber, startWarmup } from './pairing/paired-numbers.ts';
 import { type Connection, readConnection } from './read-connections.ts';
-import { lockWorkspace } from './workspaces.ts';
 
 /** A connection made outside the API, by embedded signup or a portal admin: already paired and live. */
 export interface PairedConnection {

@@ -1,11 +1,11 @@
 import type { Credential } from '../credentials/credential.ts';
 import { extendReach } from '../credentials/extend-reach.ts';
-import type { ChangeState, StateChange } from '../state-change.ts';
+import type { ChangeState, StateChange } from '../time/state-change.ts';
+import { lockWorkspace } from '../workspaces/workspaces.ts';
 import { type CreateKey, keepCreateKey, takeCreateKey } from './create-keys.ts';
 import { insertConnection } from './insert-connection.ts';
 import { type PairingSession, readPairing } from './pairing/pairing-sessions.ts';
 import { type Connection, findReachable, readConnection } from './read-connections.ts';
-import { lockWorkspace } from './workspaces.ts';
 
 /** What a create asks for. */
 export interface CreateRequest {

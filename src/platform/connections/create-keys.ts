@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { LIMITS } from '../../contract/service/limits.ts';
-import { PlatformError } from '../platform-error.ts';
-import type { StateChange } from '../state-change.ts';
+import { PlatformError } from '../kernel/platform-error.ts';
+import type { StateChange } from '../time/state-change.ts';
 
 /** An idempotency key of a create, with the hash of the canonical body that came with it. */
 export interface CreateKey {

@@ -1,4 +1,4 @@
-import type { StateChange } from '../state-change.ts';
+import type { StateChange } from '../time/state-change.ts';
 
 /**
  * Makes the oldest paired connection of a workspace its default, where it has none: the first that paired, and

@@ -1,6 +1,6 @@
 import type { Credential } from '../credentials/credential.ts';
 import { returnSlot } from '../licensing/return-slot.ts';
-import type { ChangeState } from '../state-change.ts';
+import type { ChangeState } from '../time/state-change.ts';
 import { ensureDefault } from './default-connection.ts';
 import { lockReachable } from './lock-connection.ts';
 import { purgeMessages } from './purge-messages.ts';

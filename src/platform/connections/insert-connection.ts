@@ -1,7 +1,7 @@
 import type { Provider } from '../../contract/service/statuses.ts';
-import { ASSUMPTIONS } from '../assumptions.ts';
-import { newIdentifier } from '../identifiers.ts';
-import type { StateChange } from '../state-change.ts';
+import { ASSUMPTIONS } from '../kernel/assumptions.ts';
+import { newIdentifier } from '../kernel/identifiers.ts';
+import type { StateChange } from '../time/state-change.ts';
 import { beginPairing } from './pairing/pairing-sessions.ts';
 import { takeStep } from './transitions.ts';
 

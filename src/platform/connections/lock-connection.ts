@@ -1,7 +1,7 @@
 import type { Credential } from '../credentials/credential.ts';
-import type { StateChange } from '../state-change.ts';
+import type { StateChange } from '../time/state-change.ts';
+import { lockWorkspace } from '../workspaces/workspaces.ts';
 import { type Connection, findReachable, readConnection } from './read-connections.ts';
-import { lockWorkspace } from './workspaces.ts';
 
 /** Takes the locks in their one order; what was read before them may be gone. */
 async function takeLocks({ tx }: StateChange, { id, workspaceId }: Connection): Promise<void> {

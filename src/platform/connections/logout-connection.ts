@@ -1,6 +1,6 @@
 import type { Credential } from '../credentials/credential.ts';
 import { networkSessions } from '../network/sessions.ts';
-import type { ChangeState } from '../state-change.ts';
+import type { ChangeState } from '../time/state-change.ts';
 import { applyTransition } from './apply-transition.ts';
 import { lockReachable } from './lock-connection.ts';
 import { beginPairing } from './pairing/pairing-sessions.ts';

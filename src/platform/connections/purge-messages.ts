@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { StateChange } from '../state-change.ts';
+import type { StateChange } from '../time/state-change.ts';
 import type { TimerHandler } from '../time/timer-runner.ts';
 
 /** Removed in one transaction; the bytes of files weigh more than any number of texts. */

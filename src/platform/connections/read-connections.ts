@@ -1,11 +1,11 @@
 import type { Provider, Tier, WorkspaceKind } from '../../contract/service/statuses.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
-import { ASSUMPTIONS } from '../assumptions.ts';
 import { type Credential, reaches } from '../credentials/credential.ts';
-import { passed } from '../decision-trace.ts';
-import { isIdentifier } from '../identifiers.ts';
+import { ASSUMPTIONS } from '../kernel/assumptions.ts';
+import { passed } from '../kernel/decision-trace.ts';
+import { isIdentifier } from '../kernel/identifiers.ts';
+import { PlatformError } from '../kernel/platform-error.ts';
 import { type Licence, type LicenceState, licenceState } from '../licensing/licence-state.ts';
-import { PlatformError } from '../platform-error.ts';
 import type { SessionState } from './transitions.ts';
 
 /** A connection with its licence as it stands at the time of the read. */

@@ -1,8 +1,8 @@
-import { ASSUMPTIONS } from '../assumptions.ts';
 import type { Credential } from '../credentials/credential.ts';
-import { passed } from '../decision-trace.ts';
+import { ASSUMPTIONS } from '../kernel/assumptions.ts';
+import { passed } from '../kernel/decision-trace.ts';
 import { lockSession, type NetworkSession, networkSessions } from '../network/sessions.ts';
-import type { ChangeState, StateChange } from '../state-change.ts';
+import type { ChangeState, StateChange } from '../time/state-change.ts';
 import { applyTransition } from './apply-transition.ts';
 import { lockReachable } from './lock-connection.ts';
 import { beginPairing } from './pairing/pairing-sessions.ts';

@@ -1,5 +1,5 @@
 import { findEntry, isAddressRange } from '../../runtime/addresses/address-ranges.ts';
-import { PlatformError } from '../platform-error.ts';
+import { PlatformError } from '../kernel/platform-error.ts';
 
 /** Throws `invalid_request` when an entry is neither an address nor a CIDR range. */
 export function checkAllowlist(entries: readonly string[] | null): void {

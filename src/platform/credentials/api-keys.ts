@@ -1,8 +1,8 @@
 import { SCOPES, type Scope } from '../../contract/service/scopes.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
-import { newIdentifier } from '../identifiers.ts';
-import { PlatformError } from '../platform-error.ts';
-import type { ChangeState } from '../state-change.ts';
+import { newIdentifier } from '../kernel/identifiers.ts';
+import { PlatformError } from '../kernel/platform-error.ts';
+import type { ChangeState } from '../time/state-change.ts';
 import { type AddressDecision, checkAllowlist, decideAddress } from './address-allowlist.ts';
 import { hashKey, newApiKey } from './hash-key.ts';
 

@@ -2,12 +2,37 @@ import { errors } from 'jose';
 import type { Scope } from '../../contract/service/scopes.ts';
 import type { WorkspaceKind } from '../../contract/service/statuses.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
-import { recognized } from '../decision-trace.ts';
-import type { AccessTokens, TokenClaims } from '../oauth/access-tokens.ts';
-import type { Resources } from '../oauth/addresses.ts';
-import { EXISTING_CONNECTIONS } from '../oauth/grants.ts';
-import { PlatformError } from '../platform-error.ts';
+import { recognized } from '../kernel/decision-trace.ts';
+import { PlatformError } from '../kernel/platform-error.ts';
 import type { Credential } from './credential.ts';
+
+/** What an access token says. It is a proof of a grant, and the grant is the truth. */
+export interface TokenClaims {
+  readonly grantId: string;
+  readonly appId: string;
+  readonly scopes: readonly Scope[];
+}
+
+/** What a token can be for. */
+export type Resource = 'api' | 'tools';
+
+/** Whom a token must be for: one resource of this server, or any of them. */
+export type Audience = Resource | 'any';
+
+/** Tells good access tokens from all other texts. */
+export interface TokenVerifier {
+  /**
+   * What a token says that this server signed, that is not expired, and that is for the audience. Throws for
+   * every other text; the reason is for the trace, not for the client.
+   */
+  verify(token: string, audience: Audience): Promise<TokenClaims>;
+}
+
+/** The granted connections that exist, in the order of the grant; for a grant `g`. */
+export const EXISTING_CONNECTIONS = `ARRAY(
+  SELECT c.id FROM unnest(g.connection_ids) WITH ORDINALITY AS granted (id, place)
+  JOIN platform.connections c ON c.id = granted.id AND c.workspace_id = g.workspace_id
+  ORDER BY granted.place)`;
 
 interface Row {
   app_id: string;
@@ -23,7 +48,7 @@ interface Row {
 /** Where credentials are looked up. */
 export interface CredentialSources {
   readonly database: Queryable;
-  readonly tokens: AccessTokens;
+  readonly tokens: TokenVerifier;
 }
 
 function refuse(why: string): never {
@@ -45,7 +70,7 @@ function explain(error: unknown): string {
 export async function findGranted(
   { database, tokens }: CredentialSources,
   token: string,
-  resource: keyof Resources,
+  resource: Resource,
 ): Promise<Credential> {
   const claims: TokenClaims = await tokens
     .verify(token, resource)

@@ -1,8 +1,8 @@
 import type { Scope } from '../../contract/service/scopes.ts';
 import type { WorkspaceKind } from '../../contract/service/statuses.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
-import { passed, recognized } from '../decision-trace.ts';
-import { PlatformError } from '../platform-error.ts';
+import { passed, recognized } from '../kernel/decision-trace.ts';
+import { PlatformError } from '../kernel/platform-error.ts';
 import type { Credential } from './credential.ts';
 import { type CredentialSources, findGranted } from './find-granted.ts';
 import { hashKey } from './hash-key.ts';

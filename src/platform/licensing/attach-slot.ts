@@ -1,9 +1,9 @@
 import { LIMITS } from '../../contract/service/limits.ts';
 import type { WorkspaceKind } from '../../contract/service/statuses.ts';
-import { ASSUMPTIONS } from '../assumptions.ts';
-import { lockWorkspace } from '../connections/workspaces.ts';
-import { newIdentifier } from '../identifiers.ts';
-import type { StateChange } from '../state-change.ts';
+import { ASSUMPTIONS } from '../kernel/assumptions.ts';
+import { newIdentifier } from '../kernel/identifiers.ts';
+import type { StateChange } from '../time/state-change.ts';
+import { lockWorkspace } from '../workspaces/workspaces.ts';
 import type { Licence } from './licence-state.ts';
 
 /** Who needs a licence: a connection whose number pairs now. */

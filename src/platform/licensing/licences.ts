@@ -1,9 +1,9 @@
 import type { LicenseStatus, WorkspaceKind } from '../../contract/service/statuses.ts';
-import { ASSUMPTIONS } from '../assumptions.ts';
-import { lockWorkspace } from '../connections/workspaces.ts';
-import { newIdentifier } from '../identifiers.ts';
-import { PlatformError } from '../platform-error.ts';
-import type { ChangeState, StateChange } from '../state-change.ts';
+import { ASSUMPTIONS } from '../kernel/assumptions.ts';
+import { newIdentifier } from '../kernel/identifiers.ts';
+import { PlatformError } from '../kernel/platform-error.ts';
+import type { ChangeState, StateChange } from '../time/state-change.ts';
+import { lockWorkspace } from '../workspaces/workspaces.ts';
 import { type Licence, type LicenceState, licenceState } from './licence-state.ts';
 
 /** What billing sets. `expiresAt` is virtual epoch ms. */

@@ -1,8 +1,8 @@
 import type { Account } from '../../contract/service/account.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
-import { ASSUMPTIONS } from '../assumptions.ts';
-import { toDateTime } from '../connections/connection-view.ts';
 import type { Credential } from '../credentials/credential.ts';
+import { ASSUMPTIONS } from '../kernel/assumptions.ts';
+import { toDateTime } from '../time/domain-clock.ts';
 
 interface SlotRow {
   /** Slots that the workspace has by its plan; null in a portal workspace, which has add-ons alone. */

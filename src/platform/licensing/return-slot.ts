@@ -1,4 +1,4 @@
-import type { StateChange } from '../state-change.ts';
+import type { StateChange } from '../time/state-change.ts';
 
 /**
  * Puts the slot of a connection back into its workspace's pool, with the time that it has left. A connection

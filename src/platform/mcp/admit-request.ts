@@ -1,12 +1,12 @@
 import type { Request } from 'express';
 import { isToolName, SERVICE_TOOLS, type ToolName } from '../../contract/service/tools.ts';
-import { ASSUMPTIONS } from '../assumptions.ts';
+import { checkAddress, checkScope } from '../calls/check-caller.ts';
+import { readJsonBody } from '../calls/read-body.ts';
 import type { Credential } from '../credentials/credential.ts';
 import type { CredentialSources } from '../credentials/find-granted.ts';
 import { resolveToolCredential } from '../credentials/resolve-credential.ts';
-import { PlatformError } from '../platform-error.ts';
-import { checkAddress, checkScope } from '../rest/gate.ts';
-import { readJsonBody } from '../rest/read-body.ts';
+import { ASSUMPTIONS } from '../kernel/assumptions.ts';
+import { PlatformError } from '../kernel/platform-error.ts';
 
 /** A message as it came in, from a caller who may send one. */
 export interface AdmittedRequest {

@@ -1,4 +1,4 @@
-import { ASSUMPTIONS } from '../assumptions.ts';
+import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 import type { VirtualWait } from '../time/virtual-wait.ts';
 import type { ToolCall } from './tool.ts';
 

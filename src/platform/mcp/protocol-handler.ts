@@ -8,7 +8,7 @@ import {
 } from '@modelcontextprotocol/server';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { Credential } from '../credentials/credential.ts';
-import { PlatformError } from '../platform-error.ts';
+import { PlatformError } from '../kernel/platform-error.ts';
 import { listedSchemas } from './listed-schemas.ts';
 import { adviseRefusal } from './refusal-advice.ts';
 import type { Tool, ToolCall } from './tool.ts';

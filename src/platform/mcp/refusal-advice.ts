@@ -1,5 +1,5 @@
 import type { ErrorCode } from '../../contract/service/errors.ts';
-import type { PlatformError } from '../platform-error.ts';
+import type { PlatformError } from '../kernel/platform-error.ts';
 
 const ASK_OWNER = 'Do not retry. Tell the user';
 const NOT_BY_TOOLS = 'No tool of this server should meet this. Do not retry; tell the user.';

@@ -1,6 +1,6 @@
-import { ASSUMPTIONS } from '../assumptions.ts';
+import { ASSUMPTIONS } from '../kernel/assumptions.ts';
+import type { BaseUrls } from '../kernel/base-urls.ts';
 import { issuerOf, resourcesOf } from '../oauth/addresses.ts';
-import type { BaseUrls } from '../platform-options.ts';
 
 /** Path of the tool server below `{auth_url}`. Implements `Tool server`. */
 export const TOOLS_PATH = '/api/mcp';

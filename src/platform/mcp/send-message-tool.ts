@@ -1,7 +1,7 @@
 import type { SendMessageAnswer } from '../../contract/service/messages.ts';
 import { SERVICE_TOOLS, type SendMessageOutput } from '../../contract/service/tools.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
-import { ASSUMPTIONS } from '../assumptions.ts';
+import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 import { giveKey } from '../messages/given-keys.ts';
 import type { Sender } from '../messages/send-messages.ts';
 import { textSend } from '../messages/text-send.ts';

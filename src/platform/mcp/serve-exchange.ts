@@ -1,8 +1,8 @@
 import { type NodeServerResponseLike, toNodeHandler } from '@modelcontextprotocol/node';
 import type { AuthInfo } from '@modelcontextprotocol/server';
 import type { Request } from 'express';
-import { PlatformError } from '../platform-error.ts';
-import type { CallReport } from '../rest/call-report.ts';
+import type { CallReport } from '../calls/call-report.ts';
+import { PlatformError } from '../kernel/platform-error.ts';
 import type { AdmittedRequest } from './admit-request.ts';
 import type { ProtocolHandler } from './protocol-handler.ts';
 import { TOOLS_PATH } from './resource-metadata.ts';

@@ -1,7 +1,7 @@
 import { HEADERS } from '../../contract/service/headers.ts';
-import { ASSUMPTIONS } from '../assumptions.ts';
-import type { BaseUrls } from '../platform-options.ts';
-import { type Answer, answerOf } from '../rest/answer.ts';
+import { type Answer, answerOf } from '../calls/answer.ts';
+import { ASSUMPTIONS } from '../kernel/assumptions.ts';
+import type { BaseUrls } from '../kernel/base-urls.ts';
 import { ScopeMissing, UnreadableMessage } from './admit-request.ts';
 import { resourceMetadataUrl } from './resource-metadata.ts';
 

@@ -1,8 +1,8 @@
 import type { z } from 'zod';
 import type { ToolName } from '../../contract/service/tools.ts';
+import { readShape } from '../calls/read-shape.ts';
 import type { Credential } from '../credentials/credential.ts';
-import { passed } from '../decision-trace.ts';
-import { readShape } from '../rest/endpoint.ts';
+import { passed } from '../kernel/decision-trace.ts';
 
 /** What a client may expect of a call before it makes it. */
 interface ToolAnnotations {

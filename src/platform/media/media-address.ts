@@ -1,4 +1,4 @@
-import type { BaseUrls } from '../platform-options.ts';
+import type { BaseUrls } from '../kernel/base-urls.ts';
 
 /** Where files are served, beside the API and without a credential. */
 export const MEDIA_PATH = '/media';

@@ -2,7 +2,7 @@ import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import { createTurns } from '../../runtime/turns/turns.ts';
-import { ASSUMPTIONS } from '../assumptions.ts';
+import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 import type { DomainClock } from '../time/domain-clock.ts';
 import type { MediaFile } from './media-file.ts';
 import { CHUNK_BYTES, type MediaUpload, openUpload } from './media-upload.ts';

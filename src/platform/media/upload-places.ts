@@ -1,6 +1,6 @@
 import type { Clock } from '../../runtime/clock/clock.ts';
-import { ASSUMPTIONS } from '../assumptions.ts';
-import { PlatformError } from '../platform-error.ts';
+import { ASSUMPTIONS } from '../kernel/assumptions.ts';
+import { PlatformError } from '../kernel/platform-error.ts';
 
 /** Room for the files that come in at once; each holds about a piece of its file in memory. */
 export interface UploadPlaces {

@@ -1,10 +1,11 @@
 import type { MessageStatus } from '../../contract/service/statuses.ts';
-import { ASSUMPTIONS } from '../assumptions.ts';
+import { emitsEvents } from '../connections/connection-events.ts';
 import { readConnections } from '../connections/read-connections.ts';
+import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 import type { Receipt } from '../network/network.ts';
-import type { StateChange } from '../state-change.ts';
+import type { StateChange } from '../time/state-change.ts';
 import type { NewEvent } from '../webhooks/ledger.ts';
-import { emitsEvents, messageStatusTold } from './message-events.ts';
+import { messageStatusTold } from './message-events.ts';
 import { applyReceipt, type Standing } from './receipt-ladder.ts';
 
 interface MessageRow extends Standing {

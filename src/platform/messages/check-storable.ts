@@ -1,6 +1,6 @@
 import type { MediaObject } from '../../contract/service/messages.ts';
-import { ASSUMPTIONS } from '../assumptions.ts';
-import { PlatformError } from '../platform-error.ts';
+import { ASSUMPTIONS } from '../kernel/assumptions.ts';
+import { PlatformError } from '../kernel/platform-error.ts';
 
 /** Type and subtype, and parameters such as `codecs=opus`. */
 const MIMETYPE = /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+(?:\s*;\s*[\w-]+=(?:[\w!#$&^.+-]+|"[\w !#$&^.,+-]*"))*$/;

@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { Queryable } from '../../runtime/database/database.ts';
-import { ASSUMPTIONS } from '../assumptions.ts';
 import type { Credential } from '../credentials/credential.ts';
+import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 import type { MessageSend } from './send-messages.ts';
 
 const FORGOTTEN_AT_ONCE = 100;

@@ -1,10 +1,10 @@
 import type { ListMessagesAnswer, ListMessagesQuery, Message } from '../../contract/service/messages.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
-import { toDateTime } from '../connections/connection-view.ts';
 import { readVisible } from '../connections/read-connections.ts';
 import type { Credential } from '../credentials/credential.ts';
 import type { MediaAddress } from '../media/media-address.ts';
 import { oldestServed } from '../media/media-store.ts';
+import { toDateTime } from '../time/domain-clock.ts';
 import type { PageCursors } from './page-cursor.ts';
 import { type MessageRow, readPage } from './read-page.ts';
 

@@ -1,9 +1,9 @@
 import type { Queryable } from '../../runtime/database/database.ts';
 import { findReachable, requireLicence } from '../connections/read-connections.ts';
 import type { Credential } from '../credentials/credential.ts';
-import { isIdentifier } from '../identifiers.ts';
-import { PlatformError } from '../platform-error.ts';
-import type { ChangeState } from '../state-change.ts';
+import { isIdentifier } from '../kernel/identifiers.ts';
+import { PlatformError } from '../kernel/platform-error.ts';
+import type { ChangeState } from '../time/state-change.ts';
 import { RECEIPT_BITS } from './receipt-ladder.ts';
 
 /** What to mark as read. `messageId` wins over `phone`; one of them is given. */

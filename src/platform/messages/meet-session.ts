@@ -1,10 +1,10 @@
-import { ASSUMPTIONS } from '../assumptions.ts';
 import { lockHealth } from '../connections/health/lock-health.ts';
 import type { Connection } from '../connections/read-connections.ts';
-import { passed } from '../decision-trace.ts';
+import { ASSUMPTIONS } from '../kernel/assumptions.ts';
+import { passed } from '../kernel/decision-trace.ts';
+import { PlatformError } from '../kernel/platform-error.ts';
 import { type NetworkSession, networkSessions } from '../network/sessions.ts';
-import { PlatformError } from '../platform-error.ts';
-import type { StateChange } from '../state-change.ts';
+import type { StateChange } from '../time/state-change.ts';
 
 /** A session as a send finds it: it works, or the send waits until it has healed itself, or has not. */
 export type SessionMet = 'works' | 'heals' | 'ages';

@@ -2,17 +2,6 @@ import type { MessageStatus } from '../../contract/service/statuses.ts';
 import type { Connection } from '../connections/read-connections.ts';
 import type { NewEvent } from '../webhooks/ledger.ts';
 
-/**
- * Whether events of a connection go out at a virtual time. Implements `Events`: `qr` alone, none while the
- * licence is expired.
- */
-export function emitsEvents(
-  { provider, licence }: Pick<Connection, 'provider' | 'licence'>,
-  at: number,
-): boolean {
-  return provider === 'qr' && licence.expiresAt !== null && licence.expiresAt > at;
-}
-
 interface Received {
   readonly id: string;
   readonly waMessageId: string | null;

@@ -1,12 +1,12 @@
 import type { MessageStatus } from '../../contract/service/statuses.ts';
-import { newIdentifier } from '../identifiers.ts';
+import { newIdentifier } from '../kernel/identifiers.ts';
+import { PlatformError } from '../kernel/platform-error.ts';
 import type { MediaAddress } from '../media/media-address.ts';
 import type { MediaFile } from '../media/media-file.ts';
 import { keepFile, type MediaStore } from '../media/media-store.ts';
 import { passInbound } from '../network/hold-reports.ts';
 import type { NetworkReports } from '../network/network.ts';
-import { PlatformError } from '../platform-error.ts';
-import type { ChangeState, StateChange } from '../state-change.ts';
+import type { ChangeState, StateChange } from '../time/state-change.ts';
 import { applyReceipts } from './apply-receipts.ts';
 import { type IncomingMessage, receiveMessages, storableText } from './receive-messages.ts';
 

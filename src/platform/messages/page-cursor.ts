@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { PlatformError } from '../platform-error.ts';
+import { PlatformError } from '../kernel/platform-error.ts';
 
 const POSITION_BYTES = 8;
 const SEAL_BYTES = 16;

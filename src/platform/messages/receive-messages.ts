@@ -1,13 +1,14 @@
-import { ASSUMPTIONS } from '../assumptions.ts';
+import { emitsEvents } from '../connections/connection-events.ts';
 import { type Connection, readConnection } from '../connections/read-connections.ts';
-import { stampCreation } from '../connections/workspaces.ts';
-import { newIdentifier } from '../identifiers.ts';
+import { ASSUMPTIONS } from '../kernel/assumptions.ts';
+import { newIdentifier } from '../kernel/identifiers.ts';
+import { PlatformError } from '../kernel/platform-error.ts';
 import type { MediaAddress } from '../media/media-address.ts';
 import type { MediaReference } from '../media/media-file.ts';
 import { newNetworkId } from '../network/network-id.ts';
-import { PlatformError } from '../platform-error.ts';
-import type { StateChange } from '../state-change.ts';
-import { emitsEvents, messageReceived } from './message-events.ts';
+import type { StateChange } from '../time/state-change.ts';
+import { stampCreation } from '../workspaces/workspaces.ts';
+import { messageReceived } from './message-events.ts';
 import { RECEIPT_BITS } from './receipt-ladder.ts';
 
 /** A message that a person writes to a connection. */

@@ -1,8 +1,8 @@
 import { LIMITS } from '../../contract/service/limits.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
-import { ASSUMPTIONS } from '../assumptions.ts';
 import type { Connection } from '../connections/read-connections.ts';
-import { PlatformError } from '../platform-error.ts';
+import { ASSUMPTIONS } from '../kernel/assumptions.ts';
+import { PlatformError } from '../kernel/platform-error.ts';
 import type { DomainClock } from '../time/domain-clock.ts';
 
 const HOUR_MS = 3_600_000;

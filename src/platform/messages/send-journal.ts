@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { SendMessageAnswer } from '../../contract/service/messages.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
-import { ASSUMPTIONS } from '../assumptions.ts';
+import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 import type { MediaFile, MediaReference } from '../media/media-file.ts';
 
 /** A send under way, written down before the network hears of it. */

@@ -1,5 +1,5 @@
 import type { Provider } from '../../contract/service/statuses.ts';
-import { ASSUMPTIONS } from '../assumptions.ts';
+import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 
 /**
  * How long a send of this text takes, in whole ms before scaling. A `qr` send is typed by hand, as it were: longer

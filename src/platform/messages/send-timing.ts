@@ -1,4 +1,4 @@
-import { PlatformError } from '../platform-error.ts';
+import { PlatformError } from '../kernel/platform-error.ts';
 
 /** The pace of sends. */
 export interface SendTiming {

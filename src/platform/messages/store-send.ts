@@ -1,9 +1,10 @@
 import type { SendMessageAnswer } from '../../contract/service/messages.ts';
+import { emitsEvents } from '../connections/connection-events.ts';
 import { readConnection } from '../connections/read-connections.ts';
-import { stampCreation } from '../connections/workspaces.ts';
 import type { Accepted, PhoneNetwork } from '../network/network.ts';
-import type { StateChange } from '../state-change.ts';
-import { emitsEvents, messageStatusTold } from './message-events.ts';
+import type { StateChange } from '../time/state-change.ts';
+import { stampCreation } from '../workspaces/workspaces.ts';
+import { messageStatusTold } from './message-events.ts';
 import { RECEIPT_BITS } from './receipt-ladder.ts';
 import { answerSend, type JournalEntry, sentAnswer } from './send-journal.ts';
 

@@ -1,6 +1,6 @@
 import type { Queryable } from '../../runtime/database/database.ts';
-import { ASSUMPTIONS } from '../assumptions.ts';
-import type { ChangeState } from '../state-change.ts';
+import { ASSUMPTIONS } from '../kernel/assumptions.ts';
+import type { ChangeState } from '../time/state-change.ts';
 
 /** How a person on the network behaves. Times count from the send, in virtual ms; null means never. */
 export interface ContactBehaviour {

@@ -1,4 +1,4 @@
-import type { StateChange } from '../state-change.ts';
+import type { StateChange } from '../time/state-change.ts';
 import type { InboundMessage, Receipt } from './network.ts';
 
 /** A report that could not reach the service, as it will be told later. */

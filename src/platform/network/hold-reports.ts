@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { lockWorkspace } from '../connections/workspaces.ts';
-import type { StateChange } from '../state-change.ts';
+import type { StateChange } from '../time/state-change.ts';
 import type { TimerHandler } from '../time/timer-runner.ts';
+import { lockWorkspace } from '../workspaces/workspaces.ts';
 import { holdReports, takeHeld } from './held-reports.ts';
 import type { InboundMessage, NetworkReports, Receipt } from './network.ts';
 import { lockSession } from './sessions.ts';

@@ -1,6 +1,6 @@
 import type { MessageStatus } from '../../contract/service/statuses.ts';
 import type { MediaFile, MediaReference } from '../media/media-file.ts';
-import type { StateChange } from '../state-change.ts';
+import type { StateChange } from '../time/state-change.ts';
 
 /** A message on its way to a phone. */
 export interface OutboundMessage {

@@ -1,5 +1,5 @@
 import type { MessageStatus } from '../../contract/service/statuses.ts';
-import { ASSUMPTIONS } from '../assumptions.ts';
+import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 import type { ContactBehaviour } from './contacts.ts';
 
 /** A receipt to come: it happens at `at` and reaches the service at `reportedAt`. */

@@ -1,7 +1,7 @@
 import type { OutageCause } from '../../contract/sandbox/connections.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
-import { ASSUMPTIONS } from '../assumptions.ts';
-import type { StateChange } from '../state-change.ts';
+import { ASSUMPTIONS } from '../kernel/assumptions.ts';
+import type { StateChange } from '../time/state-change.ts';
 
 /** How a connection's session really stands, whatever the service shows. */
 export interface NetworkSession {

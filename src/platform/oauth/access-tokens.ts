@@ -1,19 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { type JWTPayload, jwtVerify, SignJWT } from 'jose';
 import { LIMITS } from '../../contract/service/limits.ts';
-import { SCOPES, type Scope } from '../../contract/service/scopes.ts';
-import type { BaseUrls } from '../platform-options.ts';
+import { SCOPES } from '../../contract/service/scopes.ts';
+import type { TokenClaims, TokenVerifier } from '../credentials/find-granted.ts';
+import type { BaseUrls } from '../kernel/base-urls.ts';
 import type { DomainClock } from '../time/domain-clock.ts';
-import { issuerOf, type Resources, resourcesOf } from './addresses.ts';
+import { issuerOf, resourcesOf } from './addresses.ts';
 import { SIGNING_ALGORITHM } from './signing-key.ts';
 import type { SigningKeys } from './signing-keys.ts';
-
-/** What an access token says. It is a proof of a grant, and the grant is the truth. */
-export interface TokenClaims {
-  readonly grantId: string;
-  readonly appId: string;
-  readonly scopes: readonly Scope[];
-}
 
 /** What goes into one. */
 export interface TokenSubject extends TokenClaims {
@@ -23,18 +17,10 @@ export interface TokenSubject extends TokenClaims {
 }
 
 /** Access tokens as JWTs (RFC 9068). */
-export interface AccessTokens {
+export interface AccessTokens extends TokenVerifier {
   /** Good for 15 minutes of virtual time. */
   issue(subject: TokenSubject): Promise<string>;
-  /**
-   * What a token says that this server signed, that is not expired, and that is for the audience. Throws for
-   * every other text; the reason is for the trace, not for the client.
-   */
-  verify(token: string, audience: Audience): Promise<TokenClaims>;
 }
-
-/** Whom a token must be for: one resource of this server, or any of them. */
-export type Audience = keyof Resources | 'any';
 
 interface Options {
   readonly keys: SigningKeys;

@@ -1,5 +1,5 @@
-import { ASSUMPTIONS } from '../assumptions.ts';
-import type { BaseUrls } from '../platform-options.ts';
+import { ASSUMPTIONS } from '../kernel/assumptions.ts';
+import type { BaseUrls } from '../kernel/base-urls.ts';
 
 /** Where the metadata of RFC 8414 stands. Implements `OAuth 2.0: discovery`. */
 export const DISCOVERY_PATH = '/.well-known/oauth-authorization-server';

@@ -1,8 +1,8 @@
 import type { Scope } from '../../contract/service/scopes.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
-import { isIdentifier, newIdentifier } from '../identifiers.ts';
-import { PlatformError } from '../platform-error.ts';
-import type { ChangeState } from '../state-change.ts';
+import { isIdentifier, newIdentifier } from '../kernel/identifiers.ts';
+import { PlatformError } from '../kernel/platform-error.ts';
+import type { ChangeState } from '../time/state-change.ts';
 import type { WebhookConfiguration } from '../webhooks/configuration.ts';
 import { hashOauthSecret, newOauthSecret } from './oauth-secrets.ts';
 import { isRedirectUri } from './redirect-uri.ts';

@@ -1,7 +1,7 @@
 import type { Logger } from '../../runtime/logger/logger.ts';
-import { ASSUMPTIONS } from '../assumptions.ts';
-import type { ChangeState } from '../state-change.ts';
+import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 import type { DomainClock } from '../time/domain-clock.ts';
+import type { ChangeState } from '../time/state-change.ts';
 
 interface Options {
   readonly changeState: ChangeState;

@@ -1,7 +1,8 @@
 import type { Scope } from '../../contract/service/scopes.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
-import { PlatformError } from '../platform-error.ts';
-import type { ChangeState } from '../state-change.ts';
+import { EXISTING_CONNECTIONS } from '../credentials/find-granted.ts';
+import { PlatformError } from '../kernel/platform-error.ts';
+import type { ChangeState } from '../time/state-change.ts';
 import { revokeGrant } from './find-grant.ts';
 
 /** A grant and its family of refresh tokens, without any token. */
@@ -51,12 +52,6 @@ interface Row {
   position: number;
   created_at: number;
 }
-
-/** The granted connections that exist, in the order of the grant; for a grant `g`. */
-export const EXISTING_CONNECTIONS = `ARRAY(
-  SELECT c.id FROM unnest(g.connection_ids) WITH ORDINALITY AS granted (id, place)
-  JOIN platform.connections c ON c.id = granted.id AND c.workspace_id = g.workspace_id
-  ORDER BY granted.place)`;
 
 const SELECT = `SELECT g.id, g.app_id, g.workspace_id, g.scopes, ${EXISTING_CONNECTIONS} AS connection_ids,
   g.refreshes, g.expires_at, g.revoked_at, g.position, g.created_at FROM platform.oauth_grants g`;

@@ -1,5 +1,5 @@
 import { SCOPES } from '../../contract/service/scopes.ts';
-import type { BaseUrls } from '../platform-options.ts';
+import type { BaseUrls } from '../kernel/base-urls.ts';
 import { issuerOf, OAUTH_PATHS } from './addresses.ts';
 
 /**

@@ -1,4 +1,5 @@
-import type { OauthCheck } from './oauth-checks.ts';
+import type { OauthCheck } from '../kernel/checks.ts';
+import { Refusal } from '../kernel/platform-error.ts';
 
 /** The error codes of RFC 6749 (4.1.2.1 and 5.2) and RFC 8707 (2) that this server answers. */
 export type OauthErrorCode =
@@ -29,7 +30,7 @@ const CHECK_OF_CODE: Readonly<Record<OauthErrorCode, OauthCheck | null>> = {
  * A refusal by the rules of OAuth. `description` is a sentence for developers, in the characters that RFC 6749
  * allows there; it repeats nothing that was sent. Anything else that is thrown is a failure of ours.
  */
-export class OauthError extends Error {
+export class OauthError extends Refusal {
   override readonly name = 'OauthError';
   readonly code: OauthErrorCode;
   readonly description: string;
@@ -41,10 +42,14 @@ export class OauthError extends Error {
     this.description = description;
     this.check = check;
   }
+
+  override get reason(): string {
+    return this.description;
+  }
 }
 
 /** A refusal that a person reads here, since nobody knows where to send it. `message` is a sentence for them. */
-export class PageRefusal extends Error {
+export class PageRefusal extends Refusal {
   override readonly name = 'PageRefusal';
   readonly code = 'invalid_request';
   readonly check: OauthCheck;
@@ -52,5 +57,9 @@ export class PageRefusal extends Error {
   constructor(check: OauthCheck, message: string) {
     super(message);
     this.check = check;
+  }
+
+  override get reason(): string {
+    return this.message;
   }
 }

@@ -1,4 +1,4 @@
-import type { ApiFault } from '../rest/api-faults.ts';
+import type { ApiFault } from '../calls/api-faults.ts';
 import { jsonAnswer, type OauthAnswer } from './oauth-answer.ts';
 
 type StatusFault = Extract<ApiFault, { readonly type: 'status' }>;

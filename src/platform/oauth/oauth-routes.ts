@@ -1,8 +1,8 @@
 import type { Request } from 'express';
 import type { Database } from '../../runtime/database/database.ts';
-import type { BaseUrls } from '../platform-options.ts';
-import type { ChangeState } from '../state-change.ts';
+import type { BaseUrls } from '../kernel/base-urls.ts';
 import type { DomainClock } from '../time/domain-clock.ts';
+import type { ChangeState } from '../time/state-change.ts';
 import type { AccessTokens } from './access-tokens.ts';
 import { DISCOVERY_PATH, issuerOf, OAUTH_PATHS, resourcesOf } from './addresses.ts';
 import { type AuthorizeContext, authorize } from './authorize/authorize.ts';

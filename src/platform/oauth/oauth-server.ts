@@ -1,12 +1,12 @@
 import type { Request, Response } from 'express';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
-import type { DecisionTrace } from '../decision-trace.ts';
-import { findFault } from '../rest/answer-fault.ts';
-import type { ApiFault, ApiFaults } from '../rest/api-faults.ts';
-import type { OnCall } from '../rest/call-record.ts';
-import { openCallReport } from '../rest/call-report.ts';
-import { createOpenCalls } from '../rest/open-calls.ts';
+import { findFault } from '../calls/answer-fault.ts';
+import type { ApiFault, ApiFaults } from '../calls/api-faults.ts';
+import type { OnCall } from '../calls/call-record.ts';
+import { openCallReport } from '../calls/call-report.ts';
+import { createOpenCalls } from '../calls/open-calls.ts';
+import type { DecisionTrace } from '../kernel/decision-trace.ts';
 import type { DomainClock } from '../time/domain-clock.ts';
 import { answerOfFailure, type OauthAnswer, refusalAnswer, writeOauthAnswer } from './oauth-answer.ts';
 import { OauthError } from './oauth-error.ts';

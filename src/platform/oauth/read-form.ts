@@ -1,7 +1,7 @@
 import type { Request } from 'express';
-import { passed } from '../decision-trace.ts';
-import { PlatformError } from '../platform-error.ts';
-import { readBytes, requirePlain } from '../rest/read-body.ts';
+import { readBytes, requirePlain } from '../calls/read-body.ts';
+import { passed } from '../kernel/decision-trace.ts';
+import { PlatformError } from '../kernel/platform-error.ts';
 import { OauthError } from './oauth-error.ts';
 import { type Parameters, readParameters } from './parameters.ts';
 

@@ -1,4 +1,4 @@
-import { passed } from '../decision-trace.ts';
+import { passed } from '../kernel/decision-trace.ts';
 import { OauthError } from './oauth-error.ts';
 import type { Parameters } from './parameters.ts';
 

@@ -1,5 +1,5 @@
 import { SCOPES, type Scope } from '../../contract/service/scopes.ts';
-import { passed } from '../decision-trace.ts';
+import { passed } from '../kernel/decision-trace.ts';
 import { OauthError } from './oauth-error.ts';
 import type { Parameters } from './parameters.ts';
 

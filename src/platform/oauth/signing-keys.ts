@@ -1,8 +1,8 @@
 import { LIMITS } from '../../contract/service/limits.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
-import { ASSUMPTIONS } from '../assumptions.ts';
-import type { ChangeState } from '../state-change.ts';
+import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 import type { DomainClock } from '../time/domain-clock.ts';
+import type { ChangeState } from '../time/state-change.ts';
 import { makeSigningKey, readSigningKey, type SigningKey, type StoredKey } from './signing-key.ts';
 
 /**

@@ -1,11 +1,11 @@
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
-import type { BaseUrls } from '../platform-options.ts';
-import { type ApiFaults, noApiFaults } from '../rest/api-faults.ts';
-import type { OnCall } from '../rest/call-record.ts';
-import type { ChangeState } from '../state-change.ts';
+import { type ApiFaults, noApiFaults } from '../calls/api-faults.ts';
+import type { OnCall } from '../calls/call-record.ts';
+import type { BaseUrls } from '../kernel/base-urls.ts';
 import type { DomainClock } from '../time/domain-clock.ts';
+import type { ChangeState } from '../time/state-change.ts';
 import type { WebhookConfiguration } from '../webhooks/configuration.ts';
 import { type AccessTokens, createAccessTokens } from './access-tokens.ts';
 import { createOauthApps, type OauthApps } from './apps.ts';

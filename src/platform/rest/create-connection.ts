@@ -5,17 +5,18 @@ import {
 } from '../../contract/service/connections.ts';
 import { SERVICE_ENDPOINTS } from '../../contract/service/endpoints.ts';
 import { HEADERS } from '../../contract/service/headers.ts';
+import type { Answer } from '../calls/answer.ts';
+import { readShape } from '../calls/read-shape.ts';
 import { hashCanonical } from '../connections/canonical-json.ts';
 import { detailStatus } from '../connections/connection-view.ts';
 import { type CreateRequest, createConnection } from '../connections/create-connection.ts';
 import { showPicture } from '../connections/pairing/pairing-sessions.ts';
 import type { Credential } from '../credentials/credential.ts';
+import { PlatformError } from '../kernel/platform-error.ts';
 import { checkStorable } from '../messages/check-storable.ts';
-import { PlatformError } from '../platform-error.ts';
-import type { ChangeState } from '../state-change.ts';
 import type { DomainClock } from '../time/domain-clock.ts';
-import type { Answer } from './answer.ts';
-import { defineEndpoint, type Endpoint, type RawInput, readShape } from './endpoint.ts';
+import type { ChangeState } from '../time/state-change.ts';
+import { defineEndpoint, type Endpoint, type RawInput } from './endpoint.ts';
 import { readIdempotencyKey } from './idempotency-key.ts';
 
 interface Dependencies {

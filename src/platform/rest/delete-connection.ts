@@ -1,7 +1,7 @@
 import type { Acknowledgement } from '../../contract/service/connections.ts';
 import { SERVICE_ENDPOINTS } from '../../contract/service/endpoints.ts';
 import { deleteConnection } from '../connections/delete-connection.ts';
-import type { ChangeState } from '../state-change.ts';
+import type { ChangeState } from '../time/state-change.ts';
 import { readConnectionId } from './connection-path.ts';
 import { defineEndpoint, type Endpoint, ok } from './endpoint.ts';
 

@@ -1,14 +1,10 @@
 import type { IncomingMessage } from 'node:http';
-import type { z } from 'zod';
-import { inputWords } from '../../contract/input-words.ts';
 import type { ErrorCode } from '../../contract/service/errors.ts';
-import { describeRefusal } from '../../contract/service/request-refusal.ts';
 import type { Scope } from '../../contract/service/scopes.ts';
 import type { WorkspaceKind } from '../../contract/service/statuses.ts';
+import type { Answer } from '../calls/answer.ts';
+import type { ApiFault } from '../calls/api-faults.ts';
 import type { Credential } from '../credentials/credential.ts';
-import { PlatformError } from '../platform-error.ts';
-import type { Answer } from './answer.ts';
-import type { ApiFault } from './api-faults.ts';
 
 /** What a request says, before anyone believes it. */
 export interface RawInput {
@@ -70,18 +66,6 @@ export function defineEndpoint<Input>({ read, handle, ...rest }: EndpointParts<I
 
 /** For endpoints that read nothing from the request. */
 export function readNothing(): void {}
-
-/** The value in the schema's shape. Throws the contract's refusal, which names the field. */
-export function readShape<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
-  const read = schema.safeParse(value, { error: inputWords });
-  if (read.success) return read.data;
-  const { error, field, hint } = describeRefusal(read.error);
-  const code: ErrorCode = error;
-  throw new PlatformError(code, {
-    ...(field === undefined ? {} : { field }),
-    ...(hint === undefined ? {} : { hint }),
-  });
-}
 
 /** A 200. */
 export function ok(body: object): Answer {

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { HEADERS } from '../../contract/service/headers.ts';
 import { LIMITS } from '../../contract/service/limits.ts';
-import { PlatformError } from '../platform-error.ts';
+import { PlatformError } from '../kernel/platform-error.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 

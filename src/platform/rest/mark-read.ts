@@ -1,10 +1,11 @@
 import { SERVICE_ENDPOINTS } from '../../contract/service/endpoints.ts';
 import { readReceiptRequest } from '../../contract/service/messages.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
+import { readShape } from '../calls/read-shape.ts';
 import { markRead, type ReadReceipt } from '../messages/mark-read.ts';
-import type { ChangeState } from '../state-change.ts';
 import type { DomainClock } from '../time/domain-clock.ts';
-import { defineEndpoint, type Endpoint, ok, type RawInput, readShape } from './endpoint.ts';
+import type { ChangeState } from '../time/state-change.ts';
+import { defineEndpoint, type Endpoint, ok, type RawInput } from './endpoint.ts';
 
 interface Dependencies {
   readonly database: Queryable;

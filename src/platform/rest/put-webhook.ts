@@ -1,8 +1,9 @@
 import { SERVICE_ENDPOINTS } from '../../contract/service/endpoints.ts';
 import { putWebhookRequest } from '../../contract/service/webhook.ts';
+import { readShape } from '../calls/read-shape.ts';
 import { coveredEvents } from '../credentials/credential.ts';
 import type { WebhookConfiguration } from '../webhooks/configuration.ts';
-import { defineEndpoint, type Endpoint, ok, readShape } from './endpoint.ts';
+import { defineEndpoint, type Endpoint, ok } from './endpoint.ts';
 
 /** `PUT /webhook`. */
 export function putWebhookEndpoint(webhooks: WebhookConfiguration): Endpoint {

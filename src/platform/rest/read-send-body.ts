@@ -1,14 +1,14 @@
 import type { IncomingMessage } from 'node:http';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { declaresMore } from '../../runtime/http-server/declares-more.ts';
-import { ASSUMPTIONS } from '../assumptions.ts';
-import { newIdentifier } from '../identifiers.ts';
+import { endedEarly, parseJson, requirePlain } from '../calls/read-body.ts';
+import { ASSUMPTIONS } from '../kernel/assumptions.ts';
+import { newIdentifier } from '../kernel/identifiers.ts';
+import { PlatformError } from '../kernel/platform-error.ts';
 import type { StoredBytes } from '../media/media-file.ts';
 import type { MediaStore } from '../media/media-store.ts';
 import type { MediaUpload } from '../media/media-upload.ts';
 import { JsonSplitter } from '../media/split-json.ts';
-import { PlatformError } from '../platform-error.ts';
-import { endedEarly, parseJson, requirePlain } from './read-body.ts';
 
 /** How much of a body that is too large is read to its end: a client that still writes would miss the answer. */
 const DISCARDED_BYTES = 2 * ASSUMPTIONS.bodyBytes.value.send;

@@ -1,10 +1,11 @@
 import { type PairingCodeAnswer, pairingCodeRequest } from '../../contract/service/connections.ts';
 import { SERVICE_ENDPOINTS } from '../../contract/service/endpoints.ts';
+import { readShape } from '../calls/read-shape.ts';
 import { requestCode } from '../connections/pairing/request-code.ts';
 import type { PhoneNetwork } from '../network/network.ts';
-import type { ChangeState } from '../state-change.ts';
+import type { ChangeState } from '../time/state-change.ts';
 import { readConnectionId } from './connection-path.ts';
-import { defineEndpoint, type Endpoint, ok, readShape } from './endpoint.ts';
+import { defineEndpoint, type Endpoint, ok } from './endpoint.ts';
 
 interface Dependencies {
   readonly changeState: ChangeState;

@@ -1,13 +1,14 @@
 import { SERVICE_ENDPOINTS } from '../../contract/service/endpoints.ts';
 import { type MediaObject, sendMessageRequest } from '../../contract/service/messages.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
+import { readShape } from '../calls/read-shape.ts';
+import { PlatformError } from '../kernel/platform-error.ts';
 import type { MediaFile } from '../media/media-file.ts';
 import type { MediaStore } from '../media/media-store.ts';
 import { checkStorableMedia } from '../messages/check-storable.ts';
 import type { MessageSend, Sender } from '../messages/send-messages.ts';
 import { textSend } from '../messages/text-send.ts';
-import { PlatformError } from '../platform-error.ts';
-import { defineEndpoint, type Endpoint, ok, type RawInput, readShape } from './endpoint.ts';
+import { defineEndpoint, type Endpoint, ok, type RawInput } from './endpoint.ts';
 import { readSendBody, type SendBody } from './read-send-body.ts';
 
 /** Data that the schema takes, and data that it refuses: they stand in for a file that is stored already. */

@@ -1,25 +1,22 @@
 import type { Request, Response } from 'express';
 import type { Clock } from '../../runtime/clock/clock.ts';
-import type { Queryable } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
+import { type Answer, answerOf, writeAnswer } from '../calls/answer.ts';
+import { answerFault, findFault } from '../calls/answer-fault.ts';
+import type { ApiFault, ApiFaults } from '../calls/api-faults.ts';
+import type { OnCall } from '../calls/call-record.ts';
+import { openCallReport } from '../calls/call-report.ts';
+import { createOpenCalls } from '../calls/open-calls.ts';
+import type { CredentialSources } from '../credentials/find-granted.ts';
 import { resolveCredential } from '../credentials/resolve-credential.ts';
-import type { DecisionTrace } from '../decision-trace.ts';
-import type { AccessTokens } from '../oauth/access-tokens.ts';
-import { PlatformError } from '../platform-error.ts';
+import type { DecisionTrace } from '../kernel/decision-trace.ts';
+import { PlatformError } from '../kernel/platform-error.ts';
 import type { DomainClock } from '../time/domain-clock.ts';
-import { type Answer, answerOf, writeAnswer } from './answer.ts';
-import { answerFault, findFault } from './answer-fault.ts';
-import type { ApiFault, ApiFaults } from './api-faults.ts';
-import type { OnCall } from './call-record.ts';
-import { openCallReport } from './call-report.ts';
 import type { Endpoint } from './endpoint.ts';
 import { passGate } from './gate.ts';
 import { createRouteMatcher } from './match-route.ts';
-import { createOpenCalls } from './open-calls.ts';
 
-interface Options {
-  readonly database: Queryable;
-  readonly tokens: AccessTokens;
+interface Options extends CredentialSources {
   readonly clock: DomainClock;
   readonly systemClock: Clock;
   readonly logger: Logger;

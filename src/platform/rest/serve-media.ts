@@ -3,13 +3,13 @@ import { pipeline } from 'node:stream/promises';
 import type { Request, RequestHandler, Response } from 'express';
 import { INERT } from '../../runtime/http-server/safe-headers.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
-import { isIdentifier } from '../identifiers.ts';
+import { answerOf, refusal, writeAnswer } from '../calls/answer.ts';
+import { isIdentifier } from '../kernel/identifiers.ts';
+import { PlatformError } from '../kernel/platform-error.ts';
 import { attachmentHeader } from '../media/attachment-name.ts';
 import { readRange } from '../media/byte-range.ts';
 import type { MediaFile } from '../media/media-file.ts';
 import type { MediaStore } from '../media/media-store.ts';
-import { PlatformError } from '../platform-error.ts';
-import { answerOf, refusal, writeAnswer } from './answer.ts';
 
 /** Nothing of a file may run, be framed or be kept, wherever it is opened. */
 const SAFETY = {

@@ -2,9 +2,9 @@ import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { isConnectionFailure } from '../../runtime/database/errors.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
-import type { CommitChange, StateChange } from '../state-change.ts';
 import type { MovableClock } from './domain-clock.ts';
 import { saveClock } from './service-state.ts';
+import type { CommitChange, StateChange } from './state-change.ts';
 import { deleteTimers, readTimers, type StoredTimer } from './timers.ts';
 import type { WriteGate } from './write-gate.ts';
 

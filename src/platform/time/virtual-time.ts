@@ -1,5 +1,5 @@
 import type { Queryable } from '../../runtime/database/database.ts';
-import { PlatformError } from '../platform-error.ts';
+import { PlatformError } from '../kernel/platform-error.ts';
 import { type DomainClock, LATEST_TIME, type MovableClock } from './domain-clock.ts';
 import { saveClock } from './service-state.ts';
 import type { TimerRunner } from './timer-runner.ts';

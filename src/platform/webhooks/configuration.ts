@@ -5,10 +5,10 @@ import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import { type HostLookup, lookupHost, lookupWithin } from '../../runtime/public-network/host-lookup.ts';
 import { isPublicAddress } from '../../runtime/public-network/public-address.ts';
-import { ASSUMPTIONS } from '../assumptions.ts';
-import type { Check } from '../checks.ts';
-import { passed } from '../decision-trace.ts';
-import { PlatformError } from '../platform-error.ts';
+import { ASSUMPTIONS } from '../kernel/assumptions.ts';
+import type { Check } from '../kernel/checks.ts';
+import { passed } from '../kernel/decision-trace.ts';
+import { PlatformError } from '../kernel/platform-error.ts';
 import type { TunnelHosts } from './tunnel-hosts.ts';
 import { hostOf, parseWebhookUrl } from './webhook-url.ts';
 

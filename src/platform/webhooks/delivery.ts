@@ -4,7 +4,7 @@ import type { Database } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { Sockets } from '../../runtime/public-network/connect-public.ts';
 import { type HostLookup, lookupHost } from '../../runtime/public-network/host-lookup.ts';
-import { ASSUMPTIONS } from '../assumptions.ts';
+import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 import type { LaneLimits } from './account-lane.ts';
 import { AccountLanes } from './account-lanes.ts';
 import { clearWebhookTables } from './clear-tables.ts';

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import type { Clock } from '../../runtime/clock/clock.ts';
-import { ASSUMPTIONS } from '../assumptions.ts';
+import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 
 const LARGEST_ANSWER_BYTES = ASSUMPTIONS.webhookAnswerBytes.value;
 

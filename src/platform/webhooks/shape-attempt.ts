@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { HEADERS } from '../../contract/service/headers.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
-import { ASSUMPTIONS } from '../assumptions.ts';
+import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 import { signEvent } from './sign-event.ts';
 import type { WebhookFault } from './webhook-faults.ts';
 

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { isPublicAddress } from '../../runtime/public-network/public-address.ts';
-import { ASSUMPTIONS } from '../assumptions.ts';
+import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 
 const LONGEST_NAME = 253;
 /** Only what stays as it is when a URL parser reads it: no control characters, blanks or backslashes. */

@@ -1,8 +1,8 @@
 import type { ApiCall } from '../../contract/sandbox/calls.ts';
-import type { CallRecord, OnCall } from '../../platform/rest/call-record.ts';
-import { toIso } from '../endpoints/times.ts';
-import { matchesPath } from '../match-path.ts';
-import { pageOf } from '../page-cursor.ts';
+import type { CallRecord, OnCall } from '../../platform/calls/call-record.ts';
+import { matchesPath } from '../control/match-path.ts';
+import { pageOf } from '../control/page-cursor.ts';
+import { toIso } from '../control/times.ts';
 
 /** About a kilobyte each. They explain what just happened, so they need not outlive the process. */
 const MOST_CALLS = 5_000;

@@ -1,10 +1,10 @@
 import { NumberTaken } from '../../platform/connections/connections.ts';
 import type { Platform } from '../../platform/platform.ts';
-import { SandboxError } from '../sandbox-error.ts';
-import type { Handlers } from '../serve-endpoint.ts';
+import { SandboxError } from '../control/sandbox-error.ts';
+import type { Handlers } from '../control/serve-endpoint.ts';
+import { toIso } from '../control/times.ts';
 import { givenFields } from './given-fields.ts';
 import { NUMBER_TAKEN } from './pairing-endpoints.ts';
-import { toIso } from './times.ts';
 
 function copyOf<Item>(list: readonly Item[] | null): Item[] | null {
   return list === null ? null : [...list];

@@ -1,6 +1,6 @@
 import type { CallBoard } from '../calls/call-board.ts';
-import { readCursor } from '../page-cursor.ts';
-import type { Handlers } from '../serve-endpoint.ts';
+import { readCursor } from '../control/page-cursor.ts';
+import type { Handlers } from '../control/serve-endpoint.ts';
 import { givenFields } from './given-fields.ts';
 
 /** Calls to the service, and why they were answered so. */

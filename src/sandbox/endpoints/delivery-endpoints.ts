@@ -3,11 +3,11 @@ import { messageStatus } from '../../contract/service/statuses.ts';
 import type { Platform } from '../../platform/platform.ts';
 import type { DeliveryRecord } from '../../platform/webhooks/delivery-record.ts';
 import type { LedgerEntry } from '../../platform/webhooks/ledger.ts';
-import { pageOf, readCursor } from '../page-cursor.ts';
-import { SandboxError } from '../sandbox-error.ts';
-import type { Handlers } from '../serve-endpoint.ts';
+import { pageOf, readCursor } from '../control/page-cursor.ts';
+import { SandboxError } from '../control/sandbox-error.ts';
+import type { Handlers } from '../control/serve-endpoint.ts';
+import { toIso } from '../control/times.ts';
 import { givenFields } from './given-fields.ts';
-import { toIso } from './times.ts';
 
 /** A failed attempt to a name that leads nowhere can be helped here: by a tunnel. */
 function explainError(error: string, url: string | null): string {

@@ -1,7 +1,7 @@
 import type { Platform } from '../../platform/platform.ts';
+import type { Handlers } from '../control/serve-endpoint.ts';
 import { checkRules } from '../faults/check-rules.ts';
 import type { FaultBoard } from '../faults/fault-board.ts';
-import type { Handlers } from '../serve-endpoint.ts';
 
 /** The rules of what goes wrong. */
 export function faultEndpoints(platform: Platform, board: FaultBoard) {

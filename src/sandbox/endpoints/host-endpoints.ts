@@ -1,6 +1,6 @@
-import { SandboxError } from '../sandbox-error.ts';
-import type { Handlers } from '../serve-endpoint.ts';
-import type { TunnelBoard } from '../tunnel-board.ts';
+import { SandboxError } from '../control/sandbox-error.ts';
+import type { Handlers } from '../control/serve-endpoint.ts';
+import type { TunnelBoard } from '../tunnels/tunnel-board.ts';
 
 /** Tunnels: public hosts that lead to targets of ours. `changed` is awaited after each change. */
 export function hostEndpoints(hosts: TunnelBoard, changed: () => Promise<void>) {

@@ -1,6 +1,6 @@
 import type { Platform } from '../../platform/platform.ts';
-import { SandboxError } from '../sandbox-error.ts';
-import type { Handlers } from '../serve-endpoint.ts';
+import { SandboxError } from '../control/sandbox-error.ts';
+import type { Handlers } from '../control/serve-endpoint.ts';
 import { givenFields } from './given-fields.ts';
 
 const done = { ok: true } as const;

@@ -1,8 +1,8 @@
 import type { PairingOutcome } from '../../platform/connections/pairing/owner-phones.ts';
 import type { Platform } from '../../platform/platform.ts';
-import { scanPicture } from '../phone-camera.ts';
-import { SandboxError } from '../sandbox-error.ts';
-import type { Handlers } from '../serve-endpoint.ts';
+import { SandboxError } from '../control/sandbox-error.ts';
+import type { Handlers } from '../control/serve-endpoint.ts';
+import { scanPicture } from './phone-camera.ts';
 
 const done = { ok: true } as const;
 

@@ -1,11 +1,11 @@
 import { phoneDigits } from '../../contract/service/fields.ts';
 import type { PhoneMessage } from '../../platform/network/contacts.ts';
 import type { Platform } from '../../platform/platform.ts';
-import { pageOf, readCursor } from '../page-cursor.ts';
-import { SandboxError } from '../sandbox-error.ts';
-import type { Handlers } from '../serve-endpoint.ts';
+import { pageOf, readCursor } from '../control/page-cursor.ts';
+import { SandboxError } from '../control/sandbox-error.ts';
+import type { Handlers } from '../control/serve-endpoint.ts';
+import { toIso } from '../control/times.ts';
 import { givenFields } from './given-fields.ts';
-import { toIso } from './times.ts';
 
 function readPhone(phone: string): string {
   const read = phoneDigits.safeParse(phone);

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { sendMessageAnswer } from '../../../src/contract/service/messages.ts';
-import { newIdentifier } from '../../../src/platform/identifiers.ts';
+import { newIdentifier } from '../../../src/platform/kernel/identifiers.ts';
 import { answerSend, claimSend, type SendClaim } from '../../../src/platform/messages/send-journal.ts';
 import { seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';

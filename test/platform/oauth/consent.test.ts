@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { ASSUMPTIONS } from '../../../src/platform/assumptions.ts';
+import { ASSUMPTIONS } from '../../../src/platform/kernel/assumptions.ts';
 import { proves } from '../../support/proves.ts';
 import {
   encode,

@@ -1,7 +1,7 @@
 import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createClearUp } from '../../../src/platform/oauth/clear-up.ts';
-import type { ChangeState } from '../../../src/platform/state-change.ts';
+import type { ChangeState } from '../../../src/platform/time/state-change.ts';
 import { silentLogger } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
 import { type OauthWorld, PATHS, startOauthWorld, type TestApp } from './oauth-fixture.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { sendMessageAnswer } from '../../../src/contract/service/messages.ts';
-import type { ApiFault } from '../../../src/platform/rest/api-faults.ts';
+import type { ApiFault } from '../../../src/platform/calls/api-faults.ts';
 import { readExactly, seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
 import { WatchedClock } from '../../support/watched-clock.ts';
 

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { ApiFault } from '../../../src/platform/rest/api-faults.ts';
-import type { CallRecord } from '../../../src/platform/rest/call-record.ts';
+import type { ApiFault } from '../../../src/platform/calls/api-faults.ts';
+import type { CallRecord } from '../../../src/platform/calls/call-record.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
 import { seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
 

@@ -1,6 +1,6 @@
 import type { Provider } from '../../../contract/service/statuses.ts';
 import { lockSession, type NetworkSession } from '../../network/sessions.ts';
-import type { StateChange } from '../../state-change.ts';
+import type { StateChange } from '../../time/state-change.ts';
 import type { SessionState } from '../transitions.ts';
 
 /** What the service shows of a connection, and what the network knows. */

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import type { OutageCause } from '../../../contract/sandbox/connections.ts';
 import { LIMITS } from '../../../contract/service/limits.ts';
-import { ASSUMPTIONS } from '../../assumptions.ts';
+import { ASSUMPTIONS } from '../../kernel/assumptions.ts';
 import { networkSessions } from '../../network/sessions.ts';
-import type { StateChange } from '../../state-change.ts';
+import type { StateChange } from '../../time/state-change.ts';
 import type { TimerHandler } from '../../time/timer-runner.ts';
 import type { NewTimer } from '../../time/timers.ts';
 import { applyTransition } from '../apply-transition.ts';

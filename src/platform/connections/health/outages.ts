@@ -1,9 +1,9 @@
 import type { OutageCause } from '../../../contract/sandbox/connections.ts';
-import { ASSUMPTIONS } from '../../assumptions.ts';
-import { newIdentifier } from '../../identifiers.ts';
+import { ASSUMPTIONS } from '../../kernel/assumptions.ts';
+import { newIdentifier } from '../../kernel/identifiers.ts';
+import { PlatformError } from '../../kernel/platform-error.ts';
 import { breakSession, networkSessions, writePhone } from '../../network/sessions.ts';
-import { PlatformError } from '../../platform-error.ts';
-import type { ChangeState, StateChange } from '../../state-change.ts';
+import type { ChangeState, StateChange } from '../../time/state-change.ts';
 import { applyTransition } from '../apply-transition.ts';
 import { type Health, lockHealth } from './lock-health.ts';
 import { planDiscovery } from './outage-timers.ts';

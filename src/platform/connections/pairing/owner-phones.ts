@@ -1,7 +1,7 @@
 import { attachSlot } from '../../licensing/attach-slot.ts';
 import type { PhoneNetwork } from '../../network/network.ts';
 import { networkSessions } from '../../network/sessions.ts';
-import type { ChangeState, StateChange } from '../../state-change.ts';
+import type { ChangeState, StateChange } from '../../time/state-change.ts';
 import { applyTransition } from '../apply-transition.ts';
 import { ensureDefault } from '../default-connection.ts';
 import { lockConnection } from '../lock-connection.ts';

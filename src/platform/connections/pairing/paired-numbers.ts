@@ -1,6 +1,6 @@
 import { LIMITS } from '../../../contract/service/limits.ts';
 import type { Queryable } from '../../../runtime/database/database.ts';
-import type { StateChange } from '../../state-change.ts';
+import type { StateChange } from '../../time/state-change.ts';
 
 /** Notes that a number with a past works in a workspace: it needs no warm-up. */
 export async function noteKnownNumber(

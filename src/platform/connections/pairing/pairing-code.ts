@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { equalSecrets } from '../../../runtime/sealing/equal-secrets.ts';
-import { ASSUMPTIONS } from '../../assumptions.ts';
+import { ASSUMPTIONS } from '../../kernel/assumptions.ts';
 import type { PairingCode } from './pairing-sessions.ts';
 
 /** Digits and capitals without those that people mistake for one another: 32 of them, 5 bits each. */

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Queryable } from '../../../runtime/database/database.ts';
-import { PlatformError } from '../../platform-error.ts';
-import type { StateChange } from '../../state-change.ts';
+import { PlatformError } from '../../kernel/platform-error.ts';
+import type { StateChange } from '../../time/state-change.ts';
 import { drawPicture } from './draw-picture.ts';
 import { writeTicket } from './pairing-ticket.ts';
 

@@ -1,9 +1,9 @@
 import { LIMITS } from '../../../contract/service/limits.ts';
 import type { Credential } from '../../credentials/credential.ts';
-import { passed } from '../../decision-trace.ts';
+import { passed } from '../../kernel/decision-trace.ts';
+import { PlatformError } from '../../kernel/platform-error.ts';
 import type { PhoneNetwork } from '../../network/network.ts';
-import { PlatformError } from '../../platform-error.ts';
-import type { ChangeState } from '../../state-change.ts';
+import type { ChangeState } from '../../time/state-change.ts';
 import { lockReachable } from '../lock-connection.ts';
 import { newPairingCode, shownCode } from './pairing-code.ts';
 import { readPairing, writeCode } from './pairing-sessions.ts';

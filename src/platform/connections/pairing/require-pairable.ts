@@ -1,5 +1,5 @@
-import { passed } from '../../decision-trace.ts';
-import { PlatformError } from '../../platform-error.ts';
+import { passed } from '../../kernel/decision-trace.ts';
+import { PlatformError } from '../../kernel/platform-error.ts';
 import type { Connection } from '../read-connections.ts';
 
 /** Throws `not_supported_for_provider` for a number of the business platform, which never scans nor pairs. */

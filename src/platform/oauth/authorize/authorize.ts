@@ -1,6 +1,6 @@
 import type { Queryable } from '../../../runtime/database/database.ts';
-import { passed } from '../../decision-trace.ts';
-import type { ChangeState } from '../../state-change.ts';
+import { passed } from '../../kernel/decision-trace.ts';
+import type { ChangeState } from '../../time/state-change.ts';
 import { codeAnswer, type OauthAnswer, type Return, returnedRefusal } from '../oauth-answer.ts';
 import { OauthError } from '../oauth-error.ts';
 import { readParameters } from '../parameters.ts';

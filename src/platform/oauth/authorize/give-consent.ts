@@ -1,8 +1,8 @@
 import type { Scope } from '../../../contract/service/scopes.ts';
 import type { Queryable } from '../../../runtime/database/database.ts';
-import { ASSUMPTIONS } from '../../assumptions.ts';
-import { newIdentifier } from '../../identifiers.ts';
-import type { StateChange } from '../../state-change.ts';
+import { ASSUMPTIONS } from '../../kernel/assumptions.ts';
+import { newIdentifier } from '../../kernel/identifiers.ts';
+import type { StateChange } from '../../time/state-change.ts';
 import { OauthError } from '../oauth-error.ts';
 import { hashOauthSecret, newOauthSecret } from '../oauth-secrets.ts';
 import type { AuthorizationRequest } from './read-request.ts';

@@ -1,5 +1,5 @@
 import type { Queryable } from '../../../runtime/database/database.ts';
-import { passed, recognized } from '../../decision-trace.ts';
+import { passed, recognized } from '../../kernel/decision-trace.ts';
 import { type App, findApp } from '../apps.ts';
 import { PageRefusal } from '../oauth-error.ts';
 import type { Parameters } from '../parameters.ts';

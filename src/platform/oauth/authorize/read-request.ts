@@ -1,7 +1,7 @@
 import type { Scope } from '../../../contract/service/scopes.ts';
-import { ASSUMPTIONS } from '../../assumptions.ts';
-import { passed } from '../../decision-trace.ts';
-import { isIdentifier } from '../../identifiers.ts';
+import { ASSUMPTIONS } from '../../kernel/assumptions.ts';
+import { passed } from '../../kernel/decision-trace.ts';
+import { isIdentifier } from '../../kernel/identifiers.ts';
 import { OauthError } from '../oauth-error.ts';
 import { type Parameters, requireParameter } from '../parameters.ts';
 import { readResource } from '../resource-parameter.ts';

@@ -1,7 +1,7 @@
 import { LIMITS } from '../../../contract/service/limits.ts';
 import { SCOPE_MEANINGS, type Scope } from '../../../contract/service/scopes.ts';
 import { html, type Markup, shownNumber } from '../../../runtime/page/page.ts';
-import { ASSUMPTIONS } from '../../assumptions.ts';
+import { ASSUMPTIONS } from '../../kernel/assumptions.ts';
 import type { readGrantable } from '../authorize/give-consent.ts';
 import type { OauthAnswer } from '../oauth-answer.ts';
 import type { Ticks } from './consent-store.ts';

@@ -1,9 +1,9 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { Scope } from '../../../contract/service/scopes.ts';
 import type { Queryable } from '../../../runtime/database/database.ts';
-import { ASSUMPTIONS } from '../../assumptions.ts';
-import { isIdentifier, newIdentifier } from '../../identifiers.ts';
-import type { ChangeState, StateChange } from '../../state-change.ts';
+import { ASSUMPTIONS } from '../../kernel/assumptions.ts';
+import { isIdentifier, newIdentifier } from '../../kernel/identifiers.ts';
+import type { ChangeState, StateChange } from '../../time/state-change.ts';
 import type { AuthorizationRequest } from '../authorize/read-request.ts';
 import { hashOauthSecret, newOauthSecret } from '../oauth-secrets.ts';
 import { userCodeOf } from './user-code.ts';

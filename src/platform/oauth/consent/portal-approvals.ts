@@ -1,8 +1,8 @@
 import type { Queryable } from '../../../runtime/database/database.ts';
-import { ASSUMPTIONS } from '../../assumptions.ts';
-import { lockWorkspace } from '../../connections/workspaces.ts';
-import { PlatformError } from '../../platform-error.ts';
-import type { ChangeState, StateChange } from '../../state-change.ts';
+import { ASSUMPTIONS } from '../../kernel/assumptions.ts';
+import { PlatformError } from '../../kernel/platform-error.ts';
+import type { ChangeState, StateChange } from '../../time/state-change.ts';
+import { lockWorkspace } from '../../workspaces/workspaces.ts';
 import { hashOauthSecret } from '../oauth-secrets.ts';
 import { normalizeUserCode, userCodeOf } from './user-code.ts';
 

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { ASSUMPTIONS } from '../../assumptions.ts';
+import { ASSUMPTIONS } from '../../kernel/assumptions.ts';
 
 const { letters, length } = ASSUMPTIONS.oauthUserCode.value;
 const HALF = length / 2;

@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { Request } from 'express';
 import type { Queryable } from '../../../runtime/database/database.ts';
-import { passed, recognized } from '../../decision-trace.ts';
+import { passed, recognized } from '../../kernel/decision-trace.ts';
 import { type App, findApp } from '../apps.ts';
 import { OauthError } from '../oauth-error.ts';
 import { hashOauthSecret } from '../oauth-secrets.ts';

@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Queryable } from '../../../runtime/database/database.ts';
-import { passed } from '../../decision-trace.ts';
+import { passed } from '../../kernel/decision-trace.ts';
 import type { App } from '../apps.ts';
 import { GRANT_COLUMNS, type GrantRow, resourcesOfGrant, toGrant } from '../find-grant.ts';
 import { OauthError } from '../oauth-error.ts';

@@ -1,4 +1,4 @@
-import { passed } from '../../decision-trace.ts';
+import { passed } from '../../kernel/decision-trace.ts';
 import type { App } from '../apps.ts';
 import { OauthError } from '../oauth-error.ts';
 import { type Parameters, requireParameter } from '../parameters.ts';

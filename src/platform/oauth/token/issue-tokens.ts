@@ -1,7 +1,7 @@
 import { LIMITS } from '../../../contract/service/limits.ts';
 import type { Scope } from '../../../contract/service/scopes.ts';
-import { ASSUMPTIONS } from '../../assumptions.ts';
-import type { StateChange } from '../../state-change.ts';
+import { ASSUMPTIONS } from '../../kernel/assumptions.ts';
+import type { StateChange } from '../../time/state-change.ts';
 import type { AccessTokens } from '../access-tokens.ts';
 import type { Grant } from '../find-grant.ts';
 import { hashOauthSecret, newOauthSecret } from '../oauth-secrets.ts';

@@ -1,4 +1,4 @@
-import { passed } from '../../decision-trace.ts';
+import { passed } from '../../kernel/decision-trace.ts';
 import type { App } from '../apps.ts';
 import { refuseGrant, revokeGrant } from '../find-grant.ts';
 import { hashOauthSecret } from '../oauth-secrets.ts';

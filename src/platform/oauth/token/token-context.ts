@@ -1,5 +1,5 @@
 import type { Queryable } from '../../../runtime/database/database.ts';
-import type { ChangeState } from '../../state-change.ts';
+import type { ChangeState } from '../../time/state-change.ts';
 import type { AccessTokens } from '../access-tokens.ts';
 
 /** What the token and revocation endpoints stand on. */

@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../contract/service/errors.ts';
+import type { ErrorCode } from '../../contract/service/errors.ts';
 
 /**
  * The checks of a call, in the one order that all endpoints keep. `route` precedes them and `network` follows:
@@ -19,6 +19,23 @@ export const CHECKS = [
   'network',
 ] as const;
 export type Check = (typeof CHECKS)[number];
+
+/** The checks of OAuth requests, for the trace of a call. Each endpoint has some of them, in its own order. */
+export type OauthCheck =
+  | 'method'
+  | 'form'
+  | 'client'
+  | 'redirect_uri'
+  | 'parameters'
+  | 'challenge'
+  | 'scope'
+  | 'resource'
+  | 'connections'
+  | 'grant_type'
+  | 'grant'
+  | 'verifier'
+  | 'page'
+  | 'consent';
 
 /** Which check refuses with a code, where whoever throws names no other; null: no check, the service failed. */
 export const CHECK_OF_CODE: Readonly<Record<ErrorCode, Check | null>> = {

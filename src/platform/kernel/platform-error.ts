@@ -1,5 +1,13 @@
-import type { ErrorCode } from '../contract/service/errors.ts';
-import { CHECK_OF_CODE, type Check } from './checks.ts';
+import type { ErrorCode } from '../../contract/service/errors.ts';
+import { CHECK_OF_CODE, type Check, type OauthCheck } from './checks.ts';
+
+/** What is thrown where a check stops a call. */
+export abstract class Refusal extends Error {
+  /** Null when no check refused: the service failed. */
+  abstract readonly check: Check | OauthCheck | null;
+  /** The reason as a phrase, for the trace of the call. Never on the wire; names no secret. */
+  abstract readonly reason: string;
+}
 
 interface Details {
   /** The offending input key; with `invalid_request`. */
@@ -18,7 +26,7 @@ interface Details {
  * A refusal that a client may see. Domain code throws it, `rest/` turns it into a status and a body through
  * the contract's table of errors. Anything else that is thrown answers 500 `internal_error`.
  */
-export class PlatformError extends Error {
+export class PlatformError extends Refusal {
   override readonly name = 'PlatformError';
   readonly code: ErrorCode;
   readonly field: string | undefined;
@@ -36,5 +44,9 @@ export class PlatformError extends Error {
     this.retryAfterSeconds = details.retryAfterSeconds;
     this.check = details.check ?? CHECK_OF_CODE[code];
     this.why = details.why;
+  }
+
+  override get reason(): string {
+    return this.why ?? (this.field === undefined ? this.code : `${this.field}: ${this.hint ?? this.code}`);
   }
 }

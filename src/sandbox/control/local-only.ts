@@ -1,5 +1,5 @@
 import type { Request, RequestHandler } from 'express';
-import { hostNameOf, isLoopbackHost } from '../runtime/http-server/loopback.ts';
+import { hostNameOf, isLoopbackHost } from '../../runtime/http-server/loopback.ts';
 import { SandboxError } from './sandbox-error.ts';
 
 const LONGEST_NAMED = 100;

@@ -1,6 +1,6 @@
 import { ERROR_CODES, ERRORS, type ErrorCode, isErrorCode } from '../../contract/service/errors.ts';
 import { HEADERS } from '../../contract/service/headers.ts';
-import { PlatformError } from '../platform-error.ts';
+import { PlatformError } from '../kernel/platform-error.ts';
 import { type Answer, refusal } from './answer.ts';
 import type { ApiFault } from './api-faults.ts';
 

@@ -1,8 +1,8 @@
 import type { RequestHandler } from 'express';
 import { findEntry } from '../../runtime/addresses/address-ranges.ts';
 import { hostNameOf, isLoopbackHost } from '../../runtime/http-server/loopback.ts';
-import { ASSUMPTIONS } from '../assumptions.ts';
-import { PlatformError } from '../platform-error.ts';
+import { ASSUMPTIONS } from '../kernel/assumptions.ts';
+import { PlatformError } from '../kernel/platform-error.ts';
 import { refusal, writeAnswer } from './answer.ts';
 
 interface Options {

@@ -1,12 +1,12 @@
-import type { SandboxEndpointName } from '../../contract/sandbox/endpoints.ts';
-import type { Platform } from '../../platform/platform.ts';
-import type { Clock } from '../../runtime/clock/clock.ts';
-import type { Logger } from '../../runtime/logger/logger.ts';
-import { presentEntry } from '../endpoints/delivery-endpoints.ts';
-import type { SandboxPorts } from '../sandbox-ports.ts';
-import { changedByCall, changedByEndpoint } from './changed-lists.ts';
-import { clockEvent, createEventStreams, type EventStreams } from './event-streams.ts';
-import { LedgerTail } from './ledger-tail.ts';
+import type { SandboxEndpointName } from '../contract/sandbox/endpoints.ts';
+import type { Platform } from '../platform/platform.ts';
+import type { Clock } from '../runtime/clock/clock.ts';
+import type { Logger } from '../runtime/logger/logger.ts';
+import { presentEntry } from './endpoints/delivery-endpoints.ts';
+import { changedByCall, changedByEndpoint } from './events/changed-lists.ts';
+import { clockEvent, createEventStreams, type EventStreams } from './events/event-streams.ts';
+import { LedgerTail } from './events/ledger-tail.ts';
+import type { SandboxPorts } from './sandbox-ports.ts';
 
 export interface FollowServiceOptions {
   readonly platform: Platform;

@@ -1,9 +1,9 @@
 import { isIP } from 'node:net';
-import type { TunnelHosts } from '../platform/webhooks/tunnel-hosts.ts';
-import { isPublicName } from '../platform/webhooks/webhook-url.ts';
-import { findEntry, isAddressRange } from '../runtime/addresses/address-ranges.ts';
-import { isLoopbackHost } from '../runtime/http-server/loopback.ts';
-import { SandboxError } from './sandbox-error.ts';
+import type { TunnelHosts } from '../../platform/webhooks/tunnel-hosts.ts';
+import { isPublicName } from '../../platform/webhooks/webhook-url.ts';
+import { findEntry, isAddressRange } from '../../runtime/addresses/address-ranges.ts';
+import { isLoopbackHost } from '../../runtime/http-server/loopback.ts';
+import { SandboxError } from '../control/sandbox-error.ts';
 
 /** Public hosts that lead to this machine, or to another target that was allowed. */
 export interface TunnelBoard extends TunnelHosts {

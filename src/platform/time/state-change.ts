@@ -1,8 +1,8 @@
-import type { Database, Queryable } from '../runtime/database/database.ts';
-import { mayHaveCommitted } from '../runtime/database/errors.ts';
-import type { DomainClock } from './time/domain-clock.ts';
-import { insertTimers, type NewTimer } from './time/timers.ts';
-import type { NewEvent, RecordedEvent } from './webhooks/ledger.ts';
+import type { Database, Queryable } from '../../runtime/database/database.ts';
+import { mayHaveCommitted } from '../../runtime/database/errors.ts';
+import type { NewEvent, RecordedEvent } from '../webhooks/ledger.ts';
+import type { DomainClock } from './domain-clock.ts';
+import { insertTimers, type NewTimer } from './timers.ts';
 
 /** One change of the service's state: a transaction with the events and timers that belong to it. */
 export interface StateChange {

@@ -1,4 +1,4 @@
-import type { CheckStep } from '../decision-trace.ts';
+import type { CheckStep } from '../kernel/decision-trace.ts';
 
 /** One call to the API or to the authorization server as it was answered, and why. Holds no credential, only its id. */
 export interface CallRecord {

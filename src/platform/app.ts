@@ -1,15 +1,15 @@
 import type { Express, RequestHandler } from 'express';
-import { findEntry } from '../../runtime/addresses/address-ranges.ts';
-import { createJsonApp } from '../../runtime/http-server/json-app.ts';
-import { shareWithPages } from '../mcp/browser-rules.ts';
-import type { ToolServer } from '../mcp/tool-server.ts';
-import { MEDIA_PATH } from '../media/media-address.ts';
-import type { OauthServer } from '../oauth/oauth-server.ts';
-import { PlatformError } from '../platform-error.ts';
-import { refusal, writeAnswer } from './answer.ts';
-import { NEUTRAL_PICTURE, NEUTRAL_PICTURE_PATH } from './neutral-picture.ts';
-import { ownHostsOnly } from './own-hosts.ts';
-import type { CallServer } from './serve-calls.ts';
+import { findEntry } from '../runtime/addresses/address-ranges.ts';
+import { createJsonApp } from '../runtime/http-server/json-app.ts';
+import { refusal, writeAnswer } from './calls/answer.ts';
+import { ownHostsOnly } from './calls/own-hosts.ts';
+import { PlatformError } from './kernel/platform-error.ts';
+import { shareWithPages } from './mcp/browser-rules.ts';
+import type { ToolServer } from './mcp/tool-server.ts';
+import { MEDIA_PATH } from './media/media-address.ts';
+import type { OauthServer } from './oauth/oauth-server.ts';
+import { NEUTRAL_PICTURE, NEUTRAL_PICTURE_PATH } from './rest/neutral-picture.ts';
+import type { CallServer } from './rest/serve-calls.ts';
 
 /** Path prefix of the REST interface. Implements `Versioning`. */
 export const API_PREFIX = '/api/v1';

@@ -1,7 +1,11 @@
 import type { z } from 'zod';
-import { SANDBOX_ERRORS, type SandboxErrorBody, type SandboxErrorCode } from '../contract/sandbox/errors.ts';
-import { ERRORS } from '../contract/service/errors.ts';
-import { PlatformError } from '../platform/platform-error.ts';
+import {
+  SANDBOX_ERRORS,
+  type SandboxErrorBody,
+  type SandboxErrorCode,
+} from '../../contract/sandbox/errors.ts';
+import { ERRORS } from '../../contract/service/errors.ts';
+import { PlatformError } from '../../platform/kernel/platform-error.ts';
 
 /** A refusal of the control API. `message` is a sentence for people that names the field, if there is one. */
 export class SandboxError extends Error {

@@ -1,9 +1,9 @@
 import type { WorkspaceKind } from '../../contract/service/statuses.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
-import { ASSUMPTIONS } from '../assumptions.ts';
-import { newIdentifier } from '../identifiers.ts';
-import { PlatformError } from '../platform-error.ts';
-import type { ChangeState, StateChange } from '../state-change.ts';
+import { ASSUMPTIONS } from '../kernel/assumptions.ts';
+import { newIdentifier } from '../kernel/identifiers.ts';
+import { PlatformError } from '../kernel/platform-error.ts';
+import type { ChangeState, StateChange } from '../time/state-change.ts';
 
 /** What a workspace is. */
 export interface Workspace {

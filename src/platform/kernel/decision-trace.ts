@@ -1,8 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { Check } from './checks.ts';
-import type { OauthCheck } from './oauth/oauth-checks.ts';
-import { OauthError, PageRefusal } from './oauth/oauth-error.ts';
-import { PlatformError } from './platform-error.ts';
+import type { Check, OauthCheck } from './checks.ts';
+import { Refusal } from './platform-error.ts';
 
 /** One check and what it said. */
 export interface CheckStep {
@@ -58,17 +56,6 @@ export function recognized(credentialId: string, workspaceId: string | null = nu
   if (trace !== undefined && !trace.sealed) Object.assign(trace, { credentialId, workspaceId });
 }
 
-/** The check that an error stands for; null: no check refused, the service failed. */
-function refusedBy(error: unknown): { check: CheckStep['check']; why: string } | null {
-  if (error instanceof OauthError) {
-    return error.check === null ? null : { check: error.check, why: error.description };
-  }
-  if (error instanceof PageRefusal) return { check: error.check, why: error.message };
-  if (!(error instanceof PlatformError) || error.check === null) return null;
-  const { check, why, code, field, hint } = error;
-  return { check, why: why ?? (field === undefined ? code : `${field}: ${hint ?? code}`) };
-}
-
 export function createDecisionTrace(): DecisionTrace {
   const trace: OpenTrace = { steps: [], credentialId: null, workspaceId: null, sealed: false };
   return {
@@ -85,12 +72,11 @@ export function createDecisionTrace(): DecisionTrace {
     refuse(error) {
       if (trace.sealed) return;
       trace.sealed = true;
-      const refused = refusedBy(error);
-      if (refused === null) return;
-      const { check, why } = refused;
+      if (!(error instanceof Refusal) || error.check === null) return;
+      const { check, reason } = error;
       // A check may pass in one part and refuse in a later one.
       trace.steps = trace.steps.filter((step) => step.check !== check);
-      trace.steps.push(stepOf(check, false, why));
+      trace.steps.push(stepOf(check, false, reason));
     },
     seal() {
       trace.sealed = true;

@@ -1,7 +1,7 @@
 import type { Request } from 'express';
 import type { ToolName } from '../../contract/service/tools.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
-import { type CheckStep, createDecisionTrace, type DecisionTrace } from '../decision-trace.ts';
+import { type CheckStep, createDecisionTrace, type DecisionTrace } from '../kernel/decision-trace.ts';
 import type { DomainClock } from '../time/domain-clock.ts';
 import { findFault } from './answer-fault.ts';
 import type { ApiFault } from './api-faults.ts';

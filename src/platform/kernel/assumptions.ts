@@ -1,5 +1,5 @@
-import type { OutageCause } from '../contract/sandbox/connections.ts';
-import type { DISCONNECT_REASONS, MessageStatus, Tier } from '../contract/service/statuses.ts';
+import type { OutageCause } from '../../contract/sandbox/connections.ts';
+import type { DISCONNECT_REASONS, MessageStatus, Tier } from '../../contract/service/statuses.ts';
 
 /** A value that the specification does not show, and why it is this one. */
 interface Assumption<T> {

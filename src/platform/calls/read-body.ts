@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import getRawBody from 'raw-body';
 import { boundJson, DenseBody } from '../../runtime/http-server/bound-json.ts';
-import { ASSUMPTIONS } from '../assumptions.ts';
-import { PlatformError } from '../platform-error.ts';
+import { ASSUMPTIONS } from '../kernel/assumptions.ts';
+import { PlatformError } from '../kernel/platform-error.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 

@@ -1,8 +1,8 @@
 import type { RequestHandler } from 'express';
 import type { z } from 'zod';
-import { inputWords } from '../contract/input-words.ts';
-import { SANDBOX_ENDPOINTS, type SandboxEndpointName } from '../contract/sandbox/endpoints.ts';
-import { sqlState } from '../runtime/database/errors.ts';
+import { inputWords } from '../../contract/input-words.ts';
+import { SANDBOX_ENDPOINTS, type SandboxEndpointName } from '../../contract/sandbox/endpoints.ts';
+import { sqlState } from '../../runtime/database/errors.ts';
 import { refuseInput, refuseUnknown, SandboxError } from './sandbox-error.ts';
 
 type Table = typeof SANDBOX_ENDPOINTS;

@@ -2,8 +2,8 @@ import type { Response } from 'express';
 import { ERRORS, type ErrorBody, type ErrorCode } from '../../contract/service/errors.ts';
 import { HEADERS } from '../../contract/service/headers.ts';
 import type { Scope } from '../../contract/service/scopes.ts';
-import { ASSUMPTIONS } from '../assumptions.ts';
-import { PlatformError } from '../platform-error.ts';
+import { ASSUMPTIONS } from '../kernel/assumptions.ts';
+import { PlatformError } from '../kernel/platform-error.ts';
 
 /** What an endpoint answers. */
 export interface Answer {

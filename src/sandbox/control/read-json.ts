@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import express, { type ErrorRequestHandler, type RequestHandler } from 'express';
-import { boundJson, DenseBody } from '../runtime/http-server/bound-json.ts';
+import { boundJson, DenseBody } from '../../runtime/http-server/bound-json.ts';
 import { SandboxError } from './sandbox-error.ts';
 
 /** A little more than the largest media object of a message. */

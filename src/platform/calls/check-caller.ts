@@ -1,0 +1,33 @@
+import type { Request } from 'express';
+import type { Scope } from '../../contract/service/scopes.ts';
+import { decideAddress } from '../credentials/address-allowlist.ts';
+import type { Credential } from '../credentials/credential.ts';
+import { passed } from '../kernel/decision-trace.ts';
+import { PlatformError } from '../kernel/platform-error.ts';
+
+/** What a credential is called in the trace. */
+function nameOf({ kind }: Credential): string {
+  return kind === 'api_key' ? 'key' : 'token';
+}
+
+/** Throws `ip_not_allowed` for a caller whose address is on none of the entries of the key. Implements `API keys`. */
+export function checkAddress(credential: Credential, { ip }: Pick<Request, 'ip'>): void {
+  const { ipAllowlist } = credential;
+  const { allowed, entry } = decideAddress(ipAllowlist, ip);
+  if (!allowed) {
+    const why = `${ip ?? 'an unknown address'} is on none of the ${ipAllowlist?.length} entries of the key`;
+    throw new PlatformError('ip_not_allowed', { why });
+  }
+  passed('address', entry === null ? `the ${nameOf(credential)} has no allowlist` : `let in by ${entry}`);
+}
+
+/** Throws `insufficient_scope`. `subject` is what asks for the scope, in words for the trace. Implements `Scopes`. */
+export function checkScope(credential: Credential, scope: Scope, subject: string): void {
+  const { scopes } = credential;
+  const name = nameOf(credential);
+  if (!scopes.includes(scope)) {
+    const why = `the ${subject} asks for ${scope}, the ${name} has ${scopes.join(', ') || 'no scope'}`;
+    throw new PlatformError('insufficient_scope', { why });
+  }
+  passed('scope', `the ${name} has ${scope}`);
+}
