@@ -2,20 +2,20 @@ import type { z } from 'zod';
 
 export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** A header of a request or an answer, for documents. */
+/** A header of a request or a response, for the OpenAPI documents. */
 export interface HeaderDefinition {
   readonly name: string;
   readonly description: string;
   readonly required?: boolean;
 }
 
-/** A successful answer of an endpoint. */
+/** A successful response of an endpoint. */
 export interface AnswerDefinition {
   readonly status: number;
   readonly description: string;
-  /** Shape of the body; of the `data` of one event when the answer is a stream. Absent: no JSON body. */
+  /** Schema of the body or, for a stream, of the `data` of one event. Absent if there is no JSON body. */
   readonly schema?: z.ZodType;
-  /** `application/json` unless told. */
+  /** Defaults to `application/json`. */
   readonly contentType?:
     | 'application/json'
     | 'text/event-stream'
@@ -38,21 +38,21 @@ export interface BodyDefinition {
   readonly required: boolean;
 }
 
-/** One endpoint as data: what goes in, what comes out, and which errors it can answer. */
+/** One endpoint as data: its input, its responses and its errors. */
 export interface EndpointDefinition<Code extends string = string> {
   readonly method: HttpMethod;
   /** Relative to the base address, with `{name}` for parameters. */
   readonly path: string;
   readonly summary: string;
-  /** What else its caller must know, in Markdown; absent: the summary says it all. */
+  /** Further information for callers, in Markdown; absent if the summary is sufficient. */
   readonly description?: string;
-  /** A body that is right, for documents. */
+  /** A valid body, for the OpenAPI documents. */
   readonly example?: unknown;
   readonly query?: z.ZodObject;
   readonly requestHeaders?: readonly HeaderDefinition[];
   readonly body?: BodyDefinition;
   readonly answers: readonly AnswerDefinition[];
   readonly errors: readonly Code[];
-  /** False for the few endpoints that take no credential; true unless told. */
+  /** False for the few endpoints that take no credential; defaults to true. */
   readonly credential?: boolean;
 }

@@ -1,4 +1,4 @@
-/** The wire of both APIs as data: what a client of the service, or of the connector, sends and reads. */
+/** The wire format of both APIs as data: the requests and responses of the service and of the connector. */
 export * from './connector/accounts.ts';
 export * from './connector/changes.ts';
 export * from './connector/connections.ts';

@@ -3,7 +3,7 @@ import type { z } from 'zod';
 const KINDS: ReadonlyMap<string, string> = new Map([
   ['string', 'a string'],
   ['number', 'a number'],
-  ['int', 'a whole number'],
+  ['int', 'an integer'],
   ['boolean', 'true or false'],
   ['object', 'an object'],
   ['record', 'an object'],
@@ -14,7 +14,7 @@ const KINDS: ReadonlyMap<string, string> = new Map([
 const FORMATS: ReadonlyMap<string, string> = new Map([
   ['url', 'a URL'],
   ['datetime', 'an ISO 8601 date-time with an offset, for example 2026-01-31T12:00:00Z'],
-  ['base64', 'base64, with its padding'],
+  ['base64', 'base64 with padding'],
   ['uuid', 'a UUID'],
 ]);
 
@@ -45,9 +45,9 @@ function missing(input: unknown, key: string | undefined): boolean {
 }
 
 /**
- * What is wrong with an input, in words that follow the name of its field: `is missing`, `is empty`, `must be a string`.
- * For every API, so that the same mistake reads the same; where a schema has words of its own, those are taken. Never
- * repeats what was sent.
+ * Describes what is wrong with an input, in words that follow the name of the field: `is missing`, `is
+ * empty`, `must be a string`. All APIs use it, so the same mistake is always described in the same words; a
+ * message set in a schema takes precedence. Never repeats the input.
  */
 export const inputWords: z.core.$ZodErrorMap = (issue) => {
   switch (issue.code) {
@@ -63,7 +63,7 @@ export const inputWords: z.core.$ZodErrorMap = (issue) => {
       return missing(issue.input, undefined) ? 'is missing' : listed(issue.values);
     case 'invalid_union':
       if (missing(issue.input, issue.discriminator)) return 'is missing';
-      return Array.isArray(issue.options) ? listed(issue.options) : 'has none of the shapes that are taken';
+      return Array.isArray(issue.options) ? listed(issue.options) : 'matches none of the accepted shapes';
     case 'invalid_format': {
       if (issue.format === 'starts_with') return `must start with \`${issue['prefix']}\``;
       const kind = FORMATS.get(issue.format);
@@ -72,10 +72,10 @@ export const inputWords: z.core.$ZodErrorMap = (issue) => {
     case 'not_multiple_of':
       return `must be a multiple of ${issue.divisor}`;
     case 'unrecognized_keys':
-      return 'has a field that is not known';
+      return 'has an unknown field';
     case 'invalid_key':
     case 'invalid_element':
-      return 'has an entry that is not taken';
+      return 'has an invalid entry';
     default:
       return undefined;
   }

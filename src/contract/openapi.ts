@@ -32,10 +32,10 @@ import { HEADERS } from './service/headers.ts';
 import * as serviceMessages from './service/messages.ts';
 import * as serviceWebhook from './service/webhook.ts';
 
-/** Where a document's API is reached, and which of its operations exist. */
+/** The address of an API, and the operations that its document lists. */
 export interface OpenApiOptions<Name extends string> {
   readonly serverUrl: string;
-  /** Lists these operations alone; all of the table unless told. */
+  /** Lists only these operations; defaults to all. */
   readonly only?: readonly Name[];
 }
 
@@ -66,7 +66,7 @@ export function buildServiceOpenApi(options: OpenApiOptions<ServiceEndpointName>
         scheme: 'bearer',
         bearerFormat: 'JWT',
         description:
-          'An OAuth 2.0 access token, good for 15 minutes; the authorization server describes itself at `/.well-known/oauth-authorization-server`.',
+          'An OAuth 2.0 access token, valid for 15 minutes. The metadata of the authorization server is at `/.well-known/oauth-authorization-server`.',
       },
     },
     security: (endpoint) => {
@@ -77,13 +77,14 @@ export function buildServiceOpenApi(options: OpenApiOptions<ServiceEndpointName>
   });
 }
 
-/** The connector's own API, its webhook receiver included. */
+/** The connector's own API, including its webhook receiver. */
 export function buildConnectorOpenApi(options: OpenApiOptions<ConnectorEndpointName>): OpenApiDocument {
   return buildDocument({
     info: {
       title: 'Messaging connector',
       version: '1',
-      description: 'What a CRM reads and writes: messages, connections, changes in order, and their state.',
+      description:
+        'The API for a CRM: messages, connections, ordered changes, and the state of synchronization.',
     },
     serverUrl: options.serverUrl,
     endpoints: pick<EndpointDefinition>(CONNECTOR_ENDPOINTS, options.only),
@@ -108,7 +109,7 @@ export function buildConnectorOpenApi(options: OpenApiOptions<ConnectorEndpointN
         type: 'http',
         scheme: 'bearer',
         description:
-          'A token of the connector, from `CONNECTOR_API_TOKEN` (all rights) or `CONNECTOR_API_TOKENS`. Each operation names the right that it needs.',
+          'A token of the connector, from `CONNECTOR_API_TOKEN` (all rights) or `CONNECTOR_API_TOKENS`. Each operation lists the right that it requires.',
       },
     },
     security: (endpoint) => {
@@ -124,7 +125,8 @@ export function buildSandboxOpenApi(options: OpenApiOptions<SandboxEndpointName>
     info: {
       title: 'Messaging sandbox',
       version: '1',
-      description: 'Moves what no client of the service could: people, phones, time and faults. Local only.',
+      description:
+        'Controls what no client of the service can: people, phones, time and faults. Local use only.',
     },
     serverUrl: options.serverUrl,
     endpoints: pick<EndpointDefinition>(SANDBOX_ENDPOINTS, options.only),
@@ -164,17 +166,21 @@ function singleStatus(
 }
 
 function serviceError(code: string): serviceErrors.ErrorDefinition {
-  if (!serviceErrors.isErrorCode(code)) throw new Error(`no table knows the error ${code}`);
+  if (!serviceErrors.isErrorCode(code)) throw new Error(`no table defines the error ${code}`);
   return serviceErrors.ERRORS[code];
 }
 
 function describeWebhooks(book: SchemaBook): Record<string, OpenApiPath> {
   const parameters = headerParameters([
-    { name: HEADERS.timestamp, description: 'Epoch milliseconds of this delivery.', required: true },
+    {
+      name: HEADERS.timestamp,
+      description: 'When the delivery was signed, in epoch milliseconds.',
+      required: true,
+    },
     {
       name: HEADERS.signature,
       description:
-        '`sha256=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>`, keyed with the signing secret.',
+        '`sha256=` followed by the hex HMAC-SHA256 of `<timestamp>.<raw body>`, keyed with the signing secret.',
       required: true,
     },
   ]);
@@ -183,12 +189,14 @@ function describeWebhooks(book: SchemaBook): Record<string, OpenApiPath> {
       const name = schema.shape.event.value;
       const operation = {
         operationId: `on.${name}`,
-        summary: `Delivers \`${name}\`; tried 3 times.`,
+        summary: `Delivers \`${name}\`; up to 3 attempts.`,
         description:
-          'Sent for `qr` connections only, to the one webhook of the account. Verify the signature over the raw bytes, refuse timestamps more than 5 minutes old, and dedupe on the id of the message. Answer with any 2xx within 10 seconds; after three failed attempts (at once, after 500 ms, after 1 s) the event is dropped, so poll `GET /messages` as well.',
+          'Sent for `qr` connections only, to the one webhook of the account. Verify the signature over the raw bytes, reject timestamps more than 5 minutes old, and deduplicate on the message id. Respond with any 2xx within 10 seconds. After three failed attempts (immediately, after 500 ms, after 1 s) the event is dropped, so poll `GET /messages` as well.',
         parameters,
         requestBody: { required: true, content: { 'application/json': { schema: book.use(schema) } } },
-        responses: { '2XX': { description: 'Taken. Any other answer, redirects included, is a failure.' } },
+        responses: {
+          '2XX': { description: 'Accepted. Any other response, redirects included, counts as a failure.' },
+        },
         security: [],
       };
       return [name, { post: operation }];

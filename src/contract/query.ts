@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 const decimal = /^-?\d{1,15}$/;
 
-/** Bounds of a whole number in a query string. */
+/** Bounds of an integer in a query string. */
 export interface QueryIntegerBounds {
   readonly min: number;
   readonly max: number;
@@ -10,8 +10,8 @@ export interface QueryIntegerBounds {
 }
 
 /**
- * A whole number in a query string: decimal digits only, so that `1e2`, `0x10` and ` 5` are refused rather
- * than guessed. Absent reads as the default.
+ * An integer in a query string: decimal digits only, so that `1e2`, `0x10` and ` 5` are rejected instead of
+ * guessed. An absent value becomes the default.
  */
 export function queryInteger(bounds: QueryIntegerBounds) {
   return z
@@ -22,7 +22,7 @@ export function queryInteger(bounds: QueryIntegerBounds) {
     .default(bounds.default);
 }
 
-/** A whole number in a query string without an upper bound of its own; absent stays absent. */
+/** An integer in a query string without an upper bound; an absent value stays absent. */
 export function optionalQueryInteger(bounds: { readonly min: number }) {
   return z
     .string()

@@ -8,85 +8,98 @@ export const ACCOUNT_KINDS = ['api_key', 'oauth'] as const;
 const accountKind = z
   .enum(ACCOUNT_KINDS)
   .describe(
-    '`api_key`: an API key of the service. `oauth`: the grant of a customer of the OAuth app that the connector is.',
+    "`api_key`: an API key of the service. `oauth`: a grant that a customer gave to this connector's OAuth app.",
   );
 export type AccountKind = z.infer<typeof accountKind>;
 
-/** Whether the service is called for an account. */
+/** Whether the connector calls the service for an account, and why not. */
 export const ACCOUNT_STATES = ['active', 'webhook_only', 'credential_refused', 'reauth_required'] as const;
 const accountState = z
   .enum(ACCOUNT_STATES)
   .describe(
-    '`active`: in use. `webhook_only`: there is no credential, so it only receives webhooks. `credential_refused`: the service refuses the API key; polls and sends wait for another one. `reauth_required`: the grant has ended; they wait for a new consent.',
+    '`active`: in use. `webhook_only`: the account has no credential, so it only receives webhooks. `credential_refused`: the service rejects the API key; polls and sends wait for a new key. `reauth_required`: the grant has ended; polls and sends wait for a new consent.',
   );
 export type AccountState = z.infer<typeof accountState>;
 
-/** The CRM's own id of an account. Several accounts may share one. */
+/** The CRM's own id for an account. Several accounts may share one. */
 const accountReference = z
   .string()
   .max(120)
-  .regex(/^[\w.:@/%-]+$/, 'must be letters, digits and . : @ / % _ -');
+  .regex(/^[\w.:@/%-]+$/, 'may contain only letters, digits and . : @ / % _ -');
 
-/** What the service's `GET /account` told last. */
+/** The most recent answer of the service's `GET /account`. */
 const accountQuota = z.object({
-  readAt: dateTime.describe('When the service told these figures.'),
+  readAt: dateTime.describe('When the service returned these figures.'),
   slots: account.shape.slots,
   connections: account.shape.connections,
 });
 
-/** A valid licence that ends within seven days. */
+/** A valid license that expires within seven days. */
 const endingLicense = z.object({
-  connectionId: identifier.describe('The connection that loses its licence.'),
-  licenseExpires: dateTime.describe('End of the licence, as the service told it last.'),
+  connectionId: identifier.describe('The connection whose license expires.'),
+  licenseExpires: dateTime.describe('When the license expires, as the service last reported it.'),
 });
 
-/** A grant that has ended. Polls and sends of its account wait. */
+/** A grant that has ended. Polls and sends of its account wait for a new consent. */
 const reauth = z.object({
-  since: dateTime.describe('When the connector learned that the grant had ended.'),
-  reason: z.string().describe('Code of the authorization server, such as `invalid_grant`.'),
+  since: dateTime.describe('When the connector detected that the grant had ended.'),
+  reason: z.string().describe('Error code from the authorization server, such as `invalid_grant`.'),
   startAt: z
     .string()
-    .describe('Where `{"accountId": …}` is posted to: the answer has the address for the customer.'),
+    .describe('URL to post `{"accountId": …}` to. The response contains the URL for the customer.'),
 });
 
-/** A credential of a service that this connector integrates. The credential itself is never shown. */
+/** A credential for a service that this connector integrates. The credential itself is never returned. */
 export const connectorAccount = z.object({
   id: accountId.describe(
-    'Given by the connector. The account that the environment names keeps its id when its API key changes.',
+    'Id of the account, assigned by the connector. The account configured in the environment keeps its id when its API key changes.',
   ),
   kind: accountKind,
   label: z
     .string()
     .nullable()
-    .describe("The CRM's own name of it, from `POST /v1/accounts/oauth`; null: none was given."),
+    .describe("The CRM's own name for the account, from `POST /v1/accounts/oauth`; null if none was given."),
   reference: z
     .string()
     .nullable()
-    .describe("The CRM's own id of it, as its consent was started with; null: none was given."),
-  baseUrl: z.string().nullable().describe('`{base_url}` of the service; null when it is never called.'),
+    .describe(
+      "The CRM's own id for the account, given when its consent was started; null if none was given.",
+    ),
+  baseUrl: z
+    .string()
+    .nullable()
+    .describe('`{base_url}` of the service; null if the service is never called.'),
   state: accountState,
-  reauth: reauth.nullable().describe('Why and since when the customer must consent again; null: need not.'),
+  reauth: reauth
+    .nullable()
+    .describe('Why and since when the customer must consent again; null if no new consent is needed.'),
   subscriptionId: identifier.describe(
-    'Id of its webhook subscription, as in `webhookPath`. All grants of an OAuth app share one.',
+    'Id of its webhook subscription, as in `webhookPath`. All grants of an OAuth app share one subscription.',
   ),
-  webhookPath: z.string().describe('Path of its webhook at this connector.'),
+  webhookPath: z.string().describe('Path of its webhook on this connector.'),
   webhookUrl: z
     .string()
     .nullable()
-    .describe('Registered at the service by this connector; null: none, as for every grant of an OAuth app.'),
+    .describe(
+      'The URL that this connector registered with the service; null if it registered none, as for every grant of an OAuth app.',
+    ),
   webhookRegisteredAt: dateTime
     .nullable()
-    .describe('When `webhookUrl` was registered; null when `webhookUrl` is.'),
+    .describe('When `webhookUrl` was registered; null if `webhookUrl` is null.'),
   secretInDoubt: z
     .boolean()
-    .describe('Its signing secret is being replaced, and nobody knows yet which holds.'),
+    .describe(
+      'True while the signing secret is being replaced and the connector does not yet know which secret is valid.',
+    ),
   quota: accountQuota
     .nullable()
-    .describe("The figures of the service's `GET /account`, read every few minutes; null until then."),
+    .describe(
+      "The figures of the service's `GET /account`, refreshed every few minutes; null until the first refresh.",
+    ),
   endingLicenses: z
     .array(endingLicense)
-    .describe('Valid licences that end within seven days, the soonest first, 100 at most.'),
-  createdAt: dateTime.describe('When it was added to the connector.'),
+    .describe('Valid licenses that expire within seven days, soonest first; at most 100.'),
+  createdAt: dateTime.describe('When the account was added to the connector.'),
 });
 export type ConnectorAccount = z.infer<typeof connectorAccount>;
 
@@ -104,91 +117,101 @@ export const addAccountRequest = z.strictObject({
   baseUrl: z
     .url({ protocol: /^https?$/ })
     .max(2048)
-    .regex(/^[^@?#]*$/, 'must hold no credentials, query or fragment')
+    .regex(/^[^@?#]*$/, 'must not contain credentials, a query or a fragment')
     .describe(
-      '`{base_url}` of the service, with `/api/v1`. https, unless it is on this machine. At the host of `SERVICE_BASE_URL` or one that `CONNECTOR_SERVICE_HOSTS` names; where neither is set, at a public address.',
+      '`{base_url}` of the service, including `/api/v1`. It must use https unless the service is on this machine. The host must be that of `SERVICE_BASE_URL` or one listed in `CONNECTOR_SERVICE_HOSTS`; if neither is set, it must be a public address.',
     ),
   apiKey: z
     .string()
     .max(4096)
-    .regex(/^[\x21-\x7e]+$/, 'must be printable ASCII characters without spaces')
-    .describe('An API key of the service. It is tried first, kept sealed, and never shown again.'),
+    .regex(/^[\x21-\x7e]+$/, 'must contain only printable ASCII characters and no spaces')
+    .describe(
+      'An API key of the service. It is tested before it is stored, encrypted at rest, and never returned.',
+    ),
 });
 export type AddAccountRequest = z.infer<typeof addAccountRequest>;
 
-/** An id as it may stand in a list that blanks separate. */
+/** An id that may appear in a space-separated list. */
 const listedId = z
   .string()
   .max(255)
-  .regex(/^[\x21-\x7e]+$/, 'must be printable ASCII characters without spaces');
+  .regex(/^[\x21-\x7e]+$/, 'must contain only printable ASCII characters and no spaces');
 
-/** Body of `POST /v1/accounts/oauth`; absent fields leave the choice to the consent page. */
+/** Body of `POST /v1/accounts/oauth`. For absent fields, the customer chooses on the consent page. */
 export const startGrantRequest = z.strictObject({
   accountId: accountId
     .optional()
-    .describe('An account that gets a new grant in place of its own; absent: a new account.'),
+    .describe('The account whose grant is to be replaced. If absent, a new account is created.'),
   label: z
     .string()
     .min(1)
     .max(200)
     .optional()
-    .describe("The CRM's own name of the account. The customer sees it on the page that asks to go on."),
+    .describe(
+      "The CRM's own name for the account. The customer sees it on the page that asks for confirmation.",
+    ),
   reference: accountReference
     .optional()
     .describe(
-      "The CRM's own id of the account: an id, since it stands in the audit trail. `GET /v1/accounts?reference=` finds the account by it. Absent in a renewal: it stays.",
+      "The CRM's own id for the account. It appears in the audit log, so do not use personal data. `GET /v1/accounts?reference=` finds the account by it. If absent in a renewal, the reference stays unchanged.",
     ),
   scopes: z
     .array(scope.describe('`messaging.read`, `messaging.send`, `messaging.events` or `messaging.manage`.'))
     .min(1)
     .optional()
-    .describe('The scopes to ask for; absent: the customer chooses among all. Fewer may be granted.'),
+    .describe('The scopes to request. If absent, the customer may choose any. The customer may grant fewer.'),
   connectionIds: z
     .array(listedId)
     .min(1)
     .max(500)
     .optional()
-    .describe('The connections to ask for; absent: the customer chooses among all of the workspace.'),
+    .describe(
+      'The connections to request. If absent, the customer chooses among all connections of the workspace.',
+    ),
   returnUrl: z
     .url({ protocol: /^https?$/ })
     .max(2048)
-    .regex(/^https?:\/\/[^/?#@]+([/?][^#]*)?$/i, 'must hold no credentials and no fragment')
+    .regex(/^https?:\/\/[^/?#@]+([/?][^#]*)?$/i, 'must not contain credentials or a fragment')
     .optional()
     .describe(
-      "Where the customer's browser goes afterwards, with `outcome` (`connected`, or why not) in its query, which anybody could write there: `GET /v1/accounts?reference=` is what to believe. Absent: it stays on a page of the connector.",
+      "Where the customer's browser is sent afterwards. Its query gets `outcome`: `connected`, or the reason for the failure. Anybody can forge that parameter, so check the result with `GET /v1/accounts?reference=`. If absent, the browser stays on a page of the connector.",
     ),
 });
 export type StartGrantRequest = z.infer<typeof startGrantRequest>;
 
-/** Answer of `POST /v1/accounts/oauth`: where the customer's browser goes. */
+/** Response of `POST /v1/accounts/oauth`: where to send the customer's browser. */
 export const startedGrant = z.object({
   authorizationUrl: z
     .url()
     .describe(
-      "A page of this connector, for the customer's browser alone. The browser that goes on from there is the only one that can finish the consent. Treat it as a secret until then.",
+      "A page of this connector for the customer's browser. Only the browser that continues from there can finish the consent. Keep the URL secret until then.",
     ),
-  expiresAt: dateTime.describe('The consent must be finished before.'),
-  accountId: accountId.nullable().describe('The account that gets the grant; null: a new one.'),
+  expiresAt: dateTime.describe('The consent must be finished before this time.'),
+  accountId: accountId
+    .nullable()
+    .describe('The account that receives the grant; null if a new account is created.'),
 });
 export type StartedGrant = z.infer<typeof startedGrant>;
 
-/** Body of `POST /v1/webhook/rotate`; `compromised` ends the old secret at once. */
+/** Body of `POST /v1/webhook/rotate`; `compromised` invalidates the old secret at once. */
 export const rotateSecretRequest = z.strictObject({
   compromised: z
     .boolean()
     .optional()
     .describe(
-      'True: somebody else knows the old secret, so it ends at once and deliveries under way are refused. Absent or false: it holds for them still.',
+      'True if somebody else knows the old secret: it becomes invalid at once, and deliveries in flight are rejected. If absent or false, deliveries in flight are still accepted.',
     ),
   accountId: chosenAccount,
 });
 export type RotateSecretRequest = z.infer<typeof rotateSecretRequest>;
 
-/** Answer of `POST /v1/webhook/rotate`. */
+/** Response of `POST /v1/webhook/rotate`. */
 export const rotatedSecret = z.object({
-  rotatedAt: dateTime.describe('When the new secret came into use.'),
+  rotatedAt: dateTime.describe('When the new secret took effect.'),
   previousAcceptedUntil: dateTime
     .nullable()
-    .describe('Until then deliveries that the old secret signed before are taken; null: none are.'),
+    .describe(
+      'Until this time, deliveries signed with the old secret before the rotation are accepted; null if none are.',
+    ),
 });
 export type RotatedSecret = z.infer<typeof rotatedSecret>;

@@ -13,14 +13,15 @@ import { pairingEvent } from './pairing.ts';
 
 const callErrors = [...API_ERRORS, ...SERVICE_CALL_ERRORS, 'invalid_request', 'not_found'] as const;
 
-/** The mirror of the connections, and what the CRM does with them. */
+/** The mirror of the service's connections, and what the CRM can do with them. */
 export const CONNECTION_ENDPOINTS = {
   listConnections: {
     method: 'GET',
     path: '/v1/connections',
     right: 'read',
     summary: 'Lists the mirrored connections.',
-    description: 'By id, those included that the service hides (`visible` false). Deleted ones are left out.',
+    description:
+      'Ordered by id. Connections that the service hides (`visible` false) are included; deleted ones are not.',
     query: connections.listConnectorConnectionsQuery,
     answers: [{ status: 200, description: 'A page.', schema: connections.connectorConnectionList }],
     errors: [...API_ERRORS, 'invalid_request'],
@@ -29,9 +30,9 @@ export const CONNECTION_ENDPOINTS = {
     method: 'GET',
     path: '/v1/connections/{id}',
     right: 'read',
-    summary: 'Reads one mirrored connection.',
+    summary: 'Returns one mirrored connection.',
     description:
-      'As the connector knows it from lists, details and events. A deleted one is shown with `deletedAt`.',
+      'The connection as known from lists, details and events. A deleted connection is returned with `deletedAt`.',
     answers: [{ status: 200, description: 'The connection.', schema: connections.connectorConnection }],
     errors: [...API_ERRORS, 'not_found'],
   },
@@ -41,7 +42,7 @@ export const CONNECTION_ENDPOINTS = {
     right: 'write',
     summary: 'Maps a connection to a customer record of the CRM.',
     description:
-      'The mapping is yours: no poll and no event touches it. Messages of the connection show it as `customerRef`.',
+      'The mapping belongs to the CRM: no poll or event changes it. Messages of the connection return it as `customerRef`.',
     body: { schema: connections.mapCustomerRequest, required: true },
     answers: [{ status: 200, description: 'Mapped.', schema: connections.connectorConnection }],
     errors: [...API_ERRORS, ...BODY_ERRORS, 'not_found'],
@@ -51,14 +52,14 @@ export const CONNECTION_ENDPOINTS = {
     path: '/v1/connections',
     right: 'write',
     summary:
-      'Creates a connection at the service. Lost answers are asked for again, and no second one is made.',
+      'Creates a connection at the service. If a response is lost, the connector retries without creating a second connection.',
     description:
-      '`qr` connections of standalone workspaces only. Send an `Idempotency-Key`, so that a repeat after a lost answer is the same request. Then open `GET /v1/connections/{id}/pairing` and have its owner scan the picture: slot and trial begin when a number pairs.',
+      'For `qr` connections of standalone workspaces only. Send an `Idempotency-Key` so that a retry after a lost response is recognized. Then open `GET /v1/connections/{id}/pairing` and have the owner scan the QR code. The slot and the trial start when a number pairs.',
     requestHeaders: [
       {
         name: HEADERS.idempotencyKey,
         description:
-          "The CRM's own key, at most 255 characters: the same request again answers the same connection.",
+          "The CRM's own key, at most 255 characters. Repeating the request with the same key returns the same connection.",
       },
     ],
     body: { schema: connections.createConnectorConnectionRequest, required: false },
@@ -66,7 +67,7 @@ export const CONNECTION_ENDPOINTS = {
       { status: 201, description: 'Created.', schema: connections.createdConnectorConnection },
       {
         status: 200,
-        description: 'Created before, by the same key.',
+        description: 'Already created with the same key.',
         schema: connections.createdConnectorConnection,
         headers: [{ name: HEADERS.idempotencyReplayed, description: '`true`.', required: true }],
       },
@@ -87,8 +88,8 @@ export const CONNECTION_ENDPOINTS = {
     method: 'DELETE',
     path: '/v1/connections/{id}',
     right: 'write',
-    summary: 'Deletes a connection at the service, for good. A repeat is fine.',
-    description: 'Its slot goes back to the pool with its remaining time. Its messages stay here.',
+    summary: 'Permanently deletes a connection at the service. The call is idempotent.',
+    description: 'The slot returns to the pool with its remaining time. The messages stay in the connector.',
     query: accountQuery,
     answers: [{ status: 200, description: 'Deleted.', schema: acknowledgement }],
     errors: callErrors,
@@ -98,7 +99,7 @@ export const CONNECTION_ENDPOINTS = {
     path: '/v1/connections/{id}/restart',
     right: 'write',
     summary: 'Restarts the session of a connection.',
-    description: 'For one that is disconnected. It may have to be paired again: open the stream of pictures.',
+    description: 'For a disconnected connection. It may have to be paired again: open its pairing stream.',
     query: accountQuery,
     answers: [{ status: 200, description: 'Restarted.', schema: restartAnswer }],
     errors: [...callErrors, 'not_supported_for_provider'],
@@ -107,8 +108,8 @@ export const CONNECTION_ENDPOINTS = {
     method: 'POST',
     path: '/v1/connections/{id}/logout',
     right: 'write',
-    summary: 'Logs the session of a connection out.',
-    description: 'The connection is kept. To come back, restart it and pair it again.',
+    summary: 'Logs out the session of a connection.',
+    description: 'The connection itself is kept. To use it again, restart it and pair it.',
     query: accountQuery,
     answers: [{ status: 200, description: 'Logged out.', schema: acknowledgement }],
     errors: [...callErrors, 'not_supported_for_provider'],
@@ -117,15 +118,15 @@ export const CONNECTION_ENDPOINTS = {
     method: 'GET',
     path: '/v1/connections/{id}/pairing',
     right: 'write',
-    summary: 'Streams each fresh pairing picture until the connection is connected.',
+    summary: 'Streams each new QR code until the connection is connected.',
     description:
-      'The service is asked every 3 to 5 s while somebody looks. Show each picture in place of the one before.',
+      'The connector polls the service every 3 to 5 s while a client is listening. Replace the QR code on screen with each new one.',
     query: accountQuery,
     answers: [
       {
         status: 200,
         description:
-          'Server-sent events, told apart by `type`. Comments are heartbeats. Close it after `connected` and `ended`: an `EventSource` would come back.',
+          'Server-sent events, discriminated by `type`. Comments are heartbeats. Close the stream after `connected` or `ended`, because an `EventSource` would reconnect.',
         contentType: 'text/event-stream',
         schema: pairingEvent,
       },
@@ -136,9 +137,9 @@ export const CONNECTION_ENDPOINTS = {
     method: 'POST',
     path: '/v1/connections/{id}/pairing-code',
     right: 'write',
-    summary: 'Asks for a code that the owner types in place of scanning.',
+    summary: 'Requests a code that the owner types instead of scanning the QR code.',
     description:
-      'An alternative to the picture, for a phone that cannot scan. At most 5 codes in 15 minutes; a code that the service declines leaves the picture.',
+      'An alternative for a phone that cannot scan. At most 5 codes per 15 minutes. If the service declines a code, the QR code still works.',
     query: accountQuery,
     body: { schema: connections.connectorPairingCodeRequest, required: true },
     answers: [{ status: 200, description: 'A new code.', schema: connections.connectorPairingCode }],
@@ -156,9 +157,9 @@ export const CONNECTION_ENDPOINTS = {
     path: '/v1/read-receipts',
     right: 'write',
     summary: 'Marks messages as read.',
-    description: 'Tells the sender that its messages were read. A repeat changes nothing.',
+    description: 'Informs the sender that the messages were read. The call is idempotent.',
     body: { schema: connections.connectorReadReceiptRequest, required: true },
-    answers: [{ status: 200, description: 'Marked.', schema: readReceiptAnswer }],
+    answers: [{ status: 200, description: 'Marked as read.', schema: readReceiptAnswer }],
     errors: [...callErrors, 'payload_too_large', 'addon_required', 'license_inactive'],
   },
 } as const satisfies Readonly<Record<string, ConnectorEndpoint>>;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { dateTime, identifier, phoneDigits } from '../service/fields.ts';
 import { accountId, chosenAccount, connectionId, listOf, ofAccount, pageQuery } from './lists.ts';
 
-/** The one word that a dashboard needs of a connection. */
+/** The state of a connection in one word, for a dashboard. */
 export const CONNECTION_HEALTH = [
   'working',
   'connecting',
@@ -16,16 +16,16 @@ export const CONNECTION_HEALTH = [
 const connectionHealth = z
   .enum(CONNECTION_HEALTH)
   .describe(
-    'The one word for a dashboard, made of the fields below. `deleted`: the service knows it no longer. `hidden`: the service lists it no longer, see `visible`. `unlicensed`: it is listed with a licence that does not hold. `connecting`: a session is being paired. `needs_reconnect`: its owner must pair it again. `working`: it sends and receives. `disconnected`: its session is down. `unknown`: no status is known, or one that has no name here.',
+    'The state in one word, for a dashboard, derived from the fields below. `deleted`: the connection no longer exists at the service. `hidden`: the service no longer lists it; see `visible`. `unlicensed`: it is listed without a valid license. `connecting`: a session is being paired. `needs_reconnect`: its owner must pair it again. `working`: it sends and receives. `disconnected`: its session is down. `unknown`: its status is missing or not recognized.',
   );
 export type ConnectionHealth = z.infer<typeof connectionHealth>;
 
 const licenseNotice = z.enum(['ends_soon', 'end_passed']);
 export type LicenseNotice = z.infer<typeof licenseNotice>;
 
-/** The mirror of a connection of the service. Null: no source has told it. */
+/** The mirror of a connection of the service. A field is null if no source has reported it. */
 export const connectorConnection = z.object({
-  id: identifier.describe('Stable id, as the service gave it.'),
+  id: identifier.describe('Stable id, assigned by the service.'),
   accountId,
   phoneNumber: z
     .string()
@@ -36,64 +36,66 @@ export const connectorConnection = z.object({
     .string()
     .nullable()
     .describe(
-      '`qr`: a paired number. `cloud_api`: a number of the business platform; it is never paired and has no webhooks, so all it brings is polled.',
+      '`qr`: a paired number. `cloud_api`: a number of the business platform; it never pairs and sends no webhooks, so its messages are only found by polling.',
     ),
-  tier: z.string().nullable().describe('Tier of the licence, such as `basic` or `pro`. Take any value.'),
+  tier: z.string().nullable().describe('Tier of the license, such as `basic` or `pro`. Accept any value.'),
   status: z
     .string()
     .nullable()
     .describe(
-      'As the service calls it: `connecting`, `disconnected`, and for a live one `open` or `connected`. Take any value, or go by `health`.',
+      'Status as reported by the service: `connecting`, `disconnected`, or `open` or `connected` for a live connection. Accept any value, or use `health` instead.',
     ),
   health: connectionHealth,
   needsReconnect: z
     .boolean()
     .nullable()
     .describe(
-      'Whether its owner must pair it again. It follows events, lists and details, whichever came last.',
+      'Whether the owner must pair the connection again, according to the most recent event, list or detail.',
     ),
   reason: z
     .string()
     .nullable()
-    .describe('Advisory, from the last disconnect, such as `AUTH_LOST`; null while it is connected.'),
+    .describe('Advisory reason of the last disconnect, such as `AUTH_LOST`; null while connected.'),
   isDefault: z.boolean().nullable().describe('Whether it is the default connection of its workspace.'),
-  profilePicUrl: z.string().nullable().describe('Address of its profile picture.'),
+  profilePicUrl: z.string().nullable().describe('URL of its profile picture.'),
   licenseValid: z
     .boolean()
     .nullable()
     .describe(
-      'Whether the licence or add-on holds, as the service listed it last. Null: nobody says, since it was never listed or is hidden (`visible` false). Never judged by a date.',
+      "Whether the license or add-on is valid, according to the service's last list. Null if the connection was never listed or is hidden (`visible` false). It is never derived from a date.",
     ),
   licenseStatus: z
     .string()
     .nullable()
     .describe(
-      'What the service called the licence last: `trial`, `active`, `expired` or `none`; take any value. A hidden connection keeps the last word, so `trial` beside `visible: false` is a trial that has ended.',
+      'License status last reported by the service: `trial`, `active`, `expired` or `none`; accept any value. A hidden connection keeps its last value, so `trial` with `visible: false` is a trial that has ended.',
     ),
   licenseExpires: dateTime
     .nullable()
-    .describe('End of the licence, as the service told it last; null: none was told.'),
+    .describe('When the license expires, as last reported by the service; null if never reported.'),
   licenseNotice: licenseNotice
     .nullable()
     .describe(
-      'What the date of the licence says. `ends_soon`: it ends within three days. `end_passed`: its end has passed, and the service has listed no connections since, so only the service knows whether it holds. Null: nothing to say, or hidden.',
+      'What the expiry date implies. `ends_soon`: the license expires within three days. `end_passed`: the expiry date has passed and the service has not listed its connections since, so only the service knows whether the license is valid. Null if neither applies or the connection is hidden.',
     ),
   visible: z
     .boolean()
     .describe(
-      'Whether the last list of the service held it; true until the first list. False: its licence or add-on has ended, the credential reaches it no longer, or its account was removed here. It neither sends nor receives then; what it missed is read when it is listed again.',
+      "Whether the service's last list contained the connection; true until the first list. False if its license or add-on has ended, the credential can no longer access it, or its account was removed from the connector. A hidden connection does not send or receive; missed messages are read when it is listed again.",
     ),
   lastContactAt: dateTime
     .nullable()
-    .describe('When its newest stored message was created, in either direction; null: it has none.'),
+    .describe('When its newest stored message, incoming or outgoing, was created; null if it has none.'),
   customerRef: z
     .string()
     .nullable()
-    .describe('The customer record that `PUT /v1/connections/{id}/customer` mapped it to; null: none.'),
+    .describe('The customer record assigned with `PUT /v1/connections/{id}/customer`; null if none.'),
   deletedAt: dateTime
     .nullable()
-    .describe('When it was deleted, or the service said that it knows none such; null: it exists.'),
-  updatedAt: dateTime.describe('When one of its fields last changed here.'),
+    .describe(
+      'When the connection was deleted, or when the service reported that it does not exist; null if it exists.',
+    ),
+  updatedAt: dateTime.describe('When the connector last changed one of its fields.'),
 });
 export type ConnectorConnection = z.infer<typeof connectorConnection>;
 
@@ -107,14 +109,14 @@ export type ListConnectorConnectionsQuery = z.infer<typeof listConnectorConnecti
 export const connectorConnectionList = listOf('connections', connectorConnection);
 export type ConnectorConnectionList = z.infer<typeof connectorConnectionList>;
 
-/** Body of `PUT /v1/connections/{id}/customer`; null takes the mapping away. */
+/** Body of `PUT /v1/connections/{id}/customer`; null removes the mapping. */
 export const mapCustomerRequest = z.strictObject({
   customerRef: z
     .string()
     .min(1)
     .max(255)
     .nullable()
-    .describe("The CRM's own id of the customer; null: none."),
+    .describe("The CRM's own id for the customer; null for none."),
 });
 export type MapCustomerRequest = z.infer<typeof mapCustomerRequest>;
 
@@ -124,51 +126,53 @@ export const createConnectorConnectionRequest = z.strictObject({
     .string()
     .max(255)
     .optional()
-    .describe('Name of the connection. Absent: its number, once one has paired.'),
+    .describe('Label of the connection. If absent, its number is used once one has paired.'),
   accountId: chosenAccount,
 });
 export type CreateConnectorConnectionRequest = z.infer<typeof createConnectorConnectionRequest>;
 
-/** Answer of `POST /v1/connections`. */
+/** Response of `POST /v1/connections`. */
 export const createdConnectorConnection = z.object({
   connection: z
     .object({
-      id: identifier.describe('Stable id, given by the service.'),
-      status: z
-        .string()
-        .nullable()
-        .describe('`connecting`, until a number has paired; null when it is not known.'),
+      id: identifier.describe('Stable id, assigned by the service.'),
+      status: z.string().nullable().describe('`connecting` until a number has paired; null if unknown.'),
       qr: z
         .string()
         .nullable()
         .describe(
-          'Data URI of a PNG, stale within some 20 s: open `GET /v1/connections/{id}/pairing` for fresh ones. Null when the service gave none.',
+          'PNG as a data URI, stale within about 20 s: open `GET /v1/connections/{id}/pairing` for fresh ones. Null if the service returned none.',
         ),
     })
     .describe('The new connection. It has no number until its owner pairs one.'),
   slotsAvailable: z
     .int()
     .nullable()
-    .describe('Free slots before it was created; null when they could not be read.'),
+    .describe('Free slots before the connection was created; null if they could not be read.'),
   warning: z
     .string()
     .nullable()
     .describe(
-      'A sentence for people when the slots are used up, so that it will have no active licence; else null.',
+      'A message for people if all slots are used and the connection will have no active license; otherwise null.',
     ),
 });
 export type CreatedConnectorConnection = z.infer<typeof createdConnectorConnection>;
 
-/** Body of `POST /v1/connections/{id}/pairing-code`. Passed on as it is: the service checks the number. */
+/**
+ * Body of `POST /v1/connections/{id}/pairing-code`. It is passed on unchanged: the service validates the
+ * number.
+ */
 export const connectorPairingCodeRequest = z.strictObject({
   phoneNumber: z
     .string()
     .max(255)
-    .describe("The owner's number: international digits, no `+`. The service refuses anything else."),
+    .describe("The owner's number: international digits, no `+`. The service rejects anything else."),
 });
 
-/** Answer of `POST /v1/connections/{id}/pairing-code`. */
-export const connectorPairingCode = z.object({ code: z.string().describe('Shown to the owner as it is.') });
+/** Response of `POST /v1/connections/{id}/pairing-code`. */
+export const connectorPairingCode = z.object({
+  code: z.string().describe('Show it to the owner exactly as returned.'),
+});
 
 /** Body of `POST /v1/read-receipts`. */
 export const connectorReadReceiptRequest = z
@@ -177,14 +181,16 @@ export const connectorReadReceiptRequest = z
     phone: phoneDigits
       .optional()
       .describe(
-        'Whose messages were read: international digits, no `+`. A `qr` connection marks the whole chat.',
+        'The contact whose messages were read: international digits, no `+`. On a `qr` connection the whole chat is marked.',
       ),
     messageId: z
       .string()
       .min(1)
       .max(255)
       .optional()
-      .describe('Id of an incoming message; wins over `phone`. One of the two is required.'),
+      .describe(
+        'Id of an incoming message; takes precedence over `phone`. At least one of the two is required.',
+      ),
   })
   .refine((body) => body.phone !== undefined || body.messageId !== undefined, {
     message: 'needs `phone` or `messageId`',

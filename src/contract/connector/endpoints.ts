@@ -3,7 +3,7 @@ import { MESSAGE_ENDPOINTS } from './message-endpoints.ts';
 import { SYNC_ENDPOINTS } from './sync-endpoints.ts';
 import { WEBHOOK_ENDPOINTS } from './webhook-endpoints.ts';
 
-/** All endpoints of the connector, by operation name. Paths are relative to its own address. */
+/** All endpoints of the connector, by operation name. Paths are relative to the connector's address. */
 export const CONNECTOR_ENDPOINTS = {
   ...WEBHOOK_ENDPOINTS,
   ...SYNC_ENDPOINTS,

@@ -3,7 +3,7 @@ import * as messages from './messages.ts';
 import { listOutboundQuery, outbound, outboundList } from './outbound.ts';
 import { messageTrace, messageTraceQuery } from './trace.ts';
 
-/** Stored messages and sends under way. */
+/** Stored messages, and sends. */
 export const MESSAGE_ENDPOINTS = {
   listMessages: {
     method: 'GET',
@@ -11,7 +11,7 @@ export const MESSAGE_ENDPOINTS = {
     right: 'read',
     summary: 'Lists stored messages, newest first.',
     description:
-      'By `createdAt`, from all connections unless told. Incoming and outgoing ones, those included that were not sent by this connector.',
+      'Sorted by `createdAt`, across all connections unless filtered. Includes incoming and outgoing messages, and messages that this connector did not send.',
     query: messages.listConnectorMessagesQuery,
     answers: [{ status: 200, description: 'A page.', schema: messages.connectorMessageList }],
     errors: [...API_ERRORS, 'invalid_request'],
@@ -20,8 +20,8 @@ export const MESSAGE_ENDPOINTS = {
     method: 'GET',
     path: '/v1/messages/{id}',
     right: 'read',
-    summary: 'Reads one stored message.',
-    description: 'By the id that the service gave it.',
+    summary: 'Returns one stored message.',
+    description: 'Looked up by the id that the service assigned.',
     answers: [{ status: 200, description: 'The message.', schema: messages.connectorMessage }],
     errors: [...API_ERRORS, 'not_found'],
   },
@@ -29,9 +29,9 @@ export const MESSAGE_ENDPOINTS = {
     method: 'GET',
     path: '/v1/messages/{id}/media',
     right: 'read',
-    summary: 'Fetches the file of a message, as an attachment.',
+    summary: 'Downloads the file of a message as an attachment.',
     description:
-      'Fetched from the service when it is asked for, without a redirect, up to 16 MB and for two minutes; nothing is kept. The type is made harmless for browsers.',
+      'Fetched from the service on request, without following redirects, up to 16 MB and for at most two minutes. Nothing is stored. The content type is replaced by one that browsers do not execute.',
     answers: [{ status: 200, description: 'The bytes.', contentType: 'application/octet-stream' }],
     errors: [...API_ERRORS, 'not_found', 'no_media', 'media_gone', 'media_refused', 'service_unreachable'],
   },
@@ -39,9 +39,9 @@ export const MESSAGE_ENDPOINTS = {
     method: 'GET',
     path: '/v1/messages/{id}/trace',
     right: 'read',
-    summary: 'Tells every delivery, poll and send that touched a message, and what each changed.',
+    summary: 'Lists every delivery, poll and send that touched a message, and what each changed.',
     description:
-      'For a person who asks why a message looks as it does, or came late. What is older than the kept days of the inbox (`INBOX_RETENTION_DAYS`) is not in it.',
+      'Explains why a message looks as it does or arrived late. It covers only the days that the inbox is kept (`INBOX_RETENTION_DAYS`).',
     query: messageTraceQuery,
     answers: [{ status: 200, description: 'The trace, oldest first.', schema: messageTrace }],
     errors: [...API_ERRORS, 'invalid_request', 'not_found'],
@@ -50,11 +50,13 @@ export const MESSAGE_ENDPOINTS = {
     method: 'POST',
     path: '/v1/messages',
     right: 'write',
-    summary: 'Queues a send. The same reference again is the same send.',
+    summary: 'Queues a send. Repeating the same reference refers to the same send.',
     description:
-      'Answers once the send is committed, before the service is called. A connection sends one by one, in the order of the requests. What becomes of it is in the feed (`outbound.updated`) and at `GET /v1/outbound/{id}`.',
+      'Returns once the send is committed, before the service is called. Each connection sends one message at a time, in the order of the requests. Follow the outcome in the feed (`outbound.updated`) or with `GET /v1/outbound/{id}`.',
     body: { schema: messages.queueMessageRequest, required: true },
-    answers: [{ status: 202, description: 'Queued, or queued before.', schema: messages.queuedMessage }],
+    answers: [
+      { status: 202, description: 'Queued now or by an earlier request.', schema: messages.queuedMessage },
+    ],
     errors: [...API_ERRORS, ...BODY_ERRORS, 'not_found', 'reference_reused'],
   },
   listOutbound: {
@@ -62,8 +64,7 @@ export const MESSAGE_ENDPOINTS = {
     path: '/v1/outbound',
     right: 'read',
     summary: 'Lists sends, newest first.',
-    description:
-      'Those that wait, that are under way and that are over. One that is over is forgotten after 90 days.',
+    description: 'Queued, running and finished sends. A finished send is deleted after 90 days.',
     query: listOutboundQuery,
     answers: [{ status: 200, description: 'A page.', schema: outboundList }],
     errors: [...API_ERRORS, 'invalid_request'],
@@ -72,8 +73,8 @@ export const MESSAGE_ENDPOINTS = {
     method: 'GET',
     path: '/v1/outbound/{id}',
     right: 'read',
-    summary: 'Reads one send.',
-    description: '`state` says what is certain of it.',
+    summary: 'Returns one send.',
+    description: '`state` describes what is known for certain.',
     answers: [{ status: 200, description: 'The send.', schema: outbound }],
     errors: [...API_ERRORS, 'not_found'],
   },
@@ -82,7 +83,7 @@ export const MESSAGE_ENDPOINTS = {
     path: '/v1/outbound/{id}',
     right: 'write',
     summary: 'Cancels a send that is still queued.',
-    description: '409 once an attempt has begun whose outcome is not certain.',
+    description: 'Returns 409 once an attempt with an uncertain outcome has started.',
     answers: [{ status: 200, description: 'Cancelled.', schema: outbound }],
     errors: [...API_ERRORS, 'not_found', 'not_cancellable'],
   },
@@ -90,9 +91,9 @@ export const MESSAGE_ENDPOINTS = {
     method: 'POST',
     path: '/v1/outbound/{id}/retry',
     right: 'operate',
-    summary: 'Tries an unknown or rejected send again, on the word of an operator.',
+    summary: 'Retries an unknown or rejected send at the request of an operator.',
     description:
-      'An `unknown` one may have gone out: look at the messages first. A text is repeated with the same key within 23 hours of its first attempt, so it goes out once; a file, or a later repeat, may arrive twice.',
+      'An `unknown` send may have gone out: check the messages first. A text is retried with the same key within 23 hours of its first attempt, so it is sent only once. A file, or a later retry, may be delivered twice.',
     answers: [{ status: 202, description: 'Queued again.', schema: outbound }],
     errors: [...API_ERRORS, 'not_found', 'not_retryable'],
   },

@@ -4,51 +4,56 @@ import { sendMessageRequest } from '../service/messages.ts';
 import { direction, messageStatus } from '../service/statuses.ts';
 import { listOf, ofAccount, ofConnection, pageQuery } from './lists.ts';
 
-/** Which source made a message known first. */
+/** The source that first reported a message. */
 export const FIRST_SEEN_BY = ['webhook', 'poll', 'send'] as const;
 export const firstSeenBy = z
   .enum(FIRST_SEEN_BY)
   .describe(
-    'Which source made it known first: `webhook`, a delivery; `poll`, so its webhook was late, lost or never sent; `send`, the answer to a send of this connector. It never changes.',
+    'The source that first reported the message. `webhook`: a delivery. `poll`: polling, so the webhook was late, lost or never sent. `send`: the response to a send of this connector. It never changes.',
   );
 export type FirstSeenBy = z.infer<typeof firstSeenBy>;
 
-/** A message as the connector keeps it. One that is known by its status alone has no peer and no text. */
+/** A message as the connector stores it. A message known only by its status has no peer and no text. */
 export const connectorMessage = z.object({
-  id: identifier.describe('As the service gave it: the id to join and dedupe on.'),
-  connectionId: identifier.describe('The connection that it came or went by.'),
-  direction: direction.describe('`incoming`: a contact wrote it. `outgoing`: it was sent by the connection.'),
+  id: identifier.describe('Assigned by the service. Use this id to join and deduplicate.'),
+  connectionId: identifier.describe('The connection that received or sent it.'),
+  direction: direction.describe('`incoming`: written by a contact. `outgoing`: sent by the connection.'),
   peer: z
     .string()
     .nullable()
     .describe(
-      'The other party: international digits, no `+`. Null when no source has named it: lists of the service do not, so a message that polling brought has none.',
+      "The other party: international digits, no `+`. Null if no source has named it. The service's message list does not name it, so a message first seen by polling has none.",
     ),
   text: z
     .string()
     .nullable()
-    .describe('The text, or the caption of the file; null: it has none, or it is known by its status alone.'),
+    .describe(
+      'The text, or the caption of the file; null if there is none or the message is known only by its status.',
+    ),
   mediaUrl: z
     .string()
     .nullable()
     .describe(
-      'Where the service keeps the file; null: it has none, or it cannot be fetched. Fetch it by `GET /v1/messages/{id}/media`.',
+      'Where the service stores the file; null if there is none or it cannot be fetched. Download it with `GET /v1/messages/{id}/media`.',
     ),
-  mediaType: z.string().nullable().describe('MIME type of the file, as its sender named it; null for text.'),
+  mediaType: z.string().nullable().describe('MIME type of the file as given by its sender; null for a text.'),
   status: messageStatus
     .nullable()
     .describe(
-      'How far an outgoing message got: `sent`, `delivered`, `read` or `failed`. It rises only, and `failed` stays. Null for an incoming one.',
+      'Status of an outgoing message: `sent`, `delivered`, `read` or `failed`. It never moves backwards, and `failed` is final. Null for an incoming message.',
     ),
-  errorMessage: z.string().nullable().describe('Why it failed, in words of the service; null unless it did.'),
+  errorMessage: z
+    .string()
+    .nullable()
+    .describe('Why the message failed, as worded by the service; null if it did not fail.'),
   createdAt: dateTime.describe(
-    "The service's time of it. Until a poll has shown the message it is the time of its first event.",
+    'When the message was created, according to the service. Until a poll has returned the message, this is the time of its first event.',
   ),
   firstSeenBy,
   customerRef: z
     .string()
     .nullable()
-    .describe('The customer record that its connection is mapped to now; null: none.'),
+    .describe('The customer record that its connection is currently mapped to; null if none.'),
 });
 export type ConnectorMessage = z.infer<typeof connectorMessage>;
 
@@ -58,10 +63,12 @@ export const listConnectorMessagesQuery = z.strictObject({
   connectionId: ofConnection,
   peer: z
     .string()
-    .regex(/^\d{1,64}$/, 'must be digits, without +')
+    .regex(/^\d{1,64}$/, 'must contain only digits, without +')
     .optional()
-    .describe('Only messages with this other party: digits, no `+`. Those without a known one are left out.'),
-  direction: direction.optional().describe('Only `incoming` or only `outgoing` messages. Absent: both.'),
+    .describe(
+      'Only messages with this other party: digits, no `+`. Messages without a known other party are omitted.',
+    ),
+  direction: direction.optional().describe('Only `incoming` or only `outgoing` messages. If absent, both.'),
   ...pageQuery,
 });
 export type ListConnectorMessagesQuery = z.infer<typeof listConnectorMessagesQuery>;
@@ -70,7 +77,10 @@ export type ListConnectorMessagesQuery = z.infer<typeof listConnectorMessagesQue
 export const connectorMessageList = listOf('messages', connectorMessage);
 export type ConnectorMessageList = z.infer<typeof connectorMessageList>;
 
-/** Body of `POST /v1/messages`: the service's send, with the CRM's own id in place of an idempotency key. */
+/**
+ * Body of `POST /v1/messages`: the service's send request, with the CRM's own id instead of an idempotency
+ * key.
+ */
 export const queueMessageRequest = z
   .strictObject({
     connectionId: sendMessageRequest.shape.connectionId,
@@ -82,18 +92,18 @@ export const queueMessageRequest = z
       .min(1)
       .max(255)
       .describe(
-        'The id of this send in the CRM, unique within the account. The same request again is the same send, until 90 days after its end; another one with this id is refused.',
+        "The CRM's own id for this send, unique within the account. Repeating the request refers to the same send until 90 days after it has finished; a different request with the same reference is rejected.",
       ),
   })
   .refine((body) => (body.text === undefined) !== (body.media === undefined), {
-    message: 'needs exactly one of `text` and `media`',
+    message: 'must have exactly one of `text` and `media`',
     path: ['text'],
   })
   .meta({ oneOf: [{ required: ['text'] }, { required: ['media'] }] });
 export type QueueMessageRequest = z.infer<typeof queueMessageRequest>;
 
-/** Answer of `POST /v1/messages`. */
+/** Response of `POST /v1/messages`. */
 export const queuedMessage = z.object({
-  outboundId: identifier.describe('Id of the send: `GET /v1/outbound/{id}` says what became of it.'),
+  outboundId: identifier.describe('Id of the send; follow it with `GET /v1/outbound/{id}`.'),
 });
 export type QueuedMessage = z.infer<typeof queuedMessage>;

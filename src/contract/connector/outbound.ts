@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { dateTime, identifier } from '../service/fields.ts';
 import { accountId, listOf, ofAccount, ofConnection, pageQuery } from './lists.ts';
 
-/** What is certain of a send. */
+/** What is known for certain about a send. */
 export const OUTBOUND_STATES = [
   'queued',
   'sending',
@@ -15,41 +15,43 @@ export const OUTBOUND_STATES = [
 export const outboundState = z
   .enum(OUTBOUND_STATES)
   .describe(
-    'What is certain of it. `queued`: it waits for its first or next attempt. `sending`: an attempt is under way, or the outcome of a lost one is looked up. The others are final: `sent`: the service took it. `rejected`: it was refused, and nothing went out. `unknown`: it may have gone out; only an operator repeats it. `delivered_not_stored`: it went out, and the service kept no record. `cancelled`: by the CRM, while it was queued.',
+    'What is known for certain. `queued`: waiting for its first or next attempt. `sending`: an attempt is running, or the outcome of a lost one is being looked up. The other states are final. `sent`: the service accepted it. `rejected`: the service rejected it, and nothing was sent. `unknown`: it may have been sent; only an operator can retry it. `delivered_not_stored`: it was delivered, but the service kept no record. `cancelled`: the CRM cancelled it while it was queued.',
   );
 export type OutboundState = z.infer<typeof outboundState>;
 
-/** A send of the CRM, on its way to the service. The bytes of a file are not shown again. */
+/** A send of the CRM. The bytes of a file are not returned. */
 export const outbound = z.object({
-  id: identifier.describe('Given by the connector, as `outboundId`.'),
+  id: identifier.describe(
+    'Id of the send, assigned by the connector; returned as `outboundId` when it was queued.',
+  ),
   accountId,
   connectionId: identifier.describe('The connection that sends it.'),
   to: z.string().describe('The recipient: international digits, no `+`.'),
-  text: z.string().nullable().describe('The text; null when a file is sent.'),
+  text: z.string().nullable().describe('The text; null if a file is sent.'),
   media: z
     .object({
-      filename: z.string().describe('Name of the file.'),
+      filename: z.string().describe('File name.'),
       mimetype: z.string().describe('MIME type of the file.'),
-      caption: z.string().nullable().describe('The text beside the file; null: none.'),
+      caption: z.string().nullable().describe('The caption of the file; null if none.'),
     })
     .nullable()
-    .describe('The file, without its bytes; null when a text is sent.'),
-  reference: z.string().describe('The id of this send in the CRM.'),
+    .describe('The file, without its bytes; null if a text is sent.'),
+  reference: z.string().describe("The CRM's own id for this send."),
   state: outboundState,
   messageId: identifier
     .nullable()
-    .describe('The message that it became, as in `GET /v1/messages/{id}`; null until that is known.'),
-  attempts: z.int().min(0).describe('How many calls to the service have begun.'),
+    .describe('The resulting message, as in `GET /v1/messages/{id}`; null until it is known.'),
+  attempts: z.int().min(0).describe('Number of attempts that have started.'),
   lastError: z
     .string()
     .nullable()
     .describe(
-      'Code of the last refusal or failure, such as `warmup_limited`. It stays when a later attempt succeeds; null: none failed.',
+      'Error code of the last failed attempt, such as `warmup_limited`. It remains when a later attempt succeeds; null if no attempt failed.',
     ),
   nextAttemptAt: dateTime
     .nullable()
     .describe(
-      'While it is `queued`: it is not tried before. Earlier sends of its connection come first. Else null.',
+      'While the send is `queued`: the earliest time of its next attempt, after earlier sends of its connection. Otherwise null.',
     ),
   createdAt: dateTime.describe('When it was queued.'),
   updatedAt: dateTime.describe('When its state last changed.'),
@@ -62,7 +64,7 @@ export const listOutboundQuery = z.strictObject({
   state: outboundState
     .optional()
     .describe(
-      `Only sends in this state: ${OUTBOUND_STATES.map((state) => `\`${state}\``).join(', ')}. Absent: all.`,
+      `Only sends in this state: ${OUTBOUND_STATES.map((state) => `\`${state}\``).join(', ')}. If absent, sends in all states.`,
     ),
   connectionId: ofConnection,
   ...pageQuery,

@@ -1,9 +1,9 @@
 /**
- * What a token of the connector may do:
+ * What a token of the connector is allowed to do:
  * - `read`: read messages, connections, changes and state.
- * - `write`: what a CRM does in its daily work: send, mark as read, create, pair and delete connections,
- *   start consents. A web tier that links customers needs no more.
- * - `operate`: what an operator does: API keys of accounts, removal of accounts, rotation, polling now, dead letters, repeated sends.
+ * - `write`: the daily work of a CRM: send, mark as read, create, pair and delete connections,
+ *   start consents. A web tier that only links customers needs no other right.
+ * - `operate`: the work of an operator: API keys of accounts, removal of accounts, rotation, polling on request, dead letters, retried sends.
  * - `metrics`: read `GET /metrics`.
  */
 export const RIGHTS = ['read', 'write', 'operate', 'metrics'] as const;

@@ -18,15 +18,14 @@ import {
 import { ofAccount, pageQuery } from './lists.ts';
 import { syncRequest, syncStatus } from './sync.ts';
 
-/** Accounts, the change feed and the state of synchronisation. */
+/** Accounts, the change feed and the state of synchronization. */
 export const SYNC_ENDPOINTS = {
   listAccounts: {
     method: 'GET',
     path: '/v1/accounts',
     right: 'read',
     summary: 'Lists the accounts.',
-    description:
-      'The oldest first, with the slots and the licences that end soon. A credential is never shown.',
+    description: 'Oldest first, with slots and licenses that expire soon. A credential is never returned.',
     query: listAccountsQuery,
     answers: [{ status: 200, description: 'A page.', schema: connectorAccountList }],
     errors: [...API_ERRORS, 'invalid_request'],
@@ -35,9 +34,9 @@ export const SYNC_ENDPOINTS = {
     method: 'POST',
     path: '/v1/accounts',
     right: 'operate',
-    summary: 'Adds an account by its API key.',
+    summary: 'Adds an account with an API key.',
     description:
-      'The key is tried at the service first; one that is refused adds nothing. Then the webhook of the account is registered, if `WEBHOOK_PUBLIC_URL` is set, and it is polled.',
+      'The key is tested at the service first; if the service rejects it, no account is added. Then the connector registers the webhook of the account (if `WEBHOOK_PUBLIC_URL` is set) and starts polling it.',
     body: { schema: addAccountRequest, required: true },
     answers: [{ status: 201, description: 'Added.', schema: connectorAccount }],
     errors: [
@@ -51,9 +50,9 @@ export const SYNC_ENDPOINTS = {
     method: 'POST',
     path: '/v1/accounts/oauth',
     right: 'write',
-    summary: 'Starts an OAuth grant: answers where the customer goes.',
+    summary: 'Starts an OAuth grant and returns the URL for the customer.',
     description:
-      'Send the browser of the customer to `authorizationUrl`. With `accountId` the customer consents again, and the account keeps its id, messages and connections. Nothing changes before the customer consents, so the right `write` is enough.',
+      "Send the customer's browser to `authorizationUrl`. With `accountId`, the customer renews the consent of that account, which keeps its id, messages and connections. Nothing changes before the customer consents, so the right `write` is sufficient.",
     body: { schema: startGrantRequest, required: false },
     answers: [{ status: 201, description: 'Where to send the browser.', schema: startedGrant }],
     errors: [
@@ -68,40 +67,47 @@ export const SYNC_ENDPOINTS = {
   openGrant: {
     method: 'GET',
     path: '/oauth/start/{token}',
-    summary: 'Asks the customer whether to go on to the service; guarded by the token of its address.',
+    summary: 'Asks the customer to continue to the service; protected by the token in the URL.',
     description:
-      'Changes nothing, so programs that look at links may ask for it. The page has a cookie and a form, which posts to the same address. The browser that has the consent already is sent on with 303.',
+      'Changes nothing, so link scanners may request it. The page sets a cookie and contains a form that posts to the same URL. A browser that has already continued is redirected with 303.',
     credential: false,
     answers: [
       {
         status: 200,
-        description: 'A page that says to which account numbers will be connected, with a form that goes on.',
+        description:
+          'A page that names the account the numbers will be connected to, with a form to continue.',
         contentType: 'text/html',
         schema: z.string(),
         headers: [
           {
             name: 'Set-Cookie',
             description:
-              'The cookie of this consent: `__Host-`, `Secure`, `HttpOnly`, `SameSite=Lax`, until the consent ends. Without `Secure` and prefix where `CONNECTOR_PUBLIC_URL` is plain http on this machine.',
+              'The cookie of this consent: `__Host-`, `Secure`, `HttpOnly`, `SameSite=Lax`, valid until the consent ends. Without `Secure` and the prefix if `CONNECTOR_PUBLIC_URL` is plain http on this machine.',
           },
         ],
       },
     ],
-    // Refusals are pages, too; their status says as much as a browser needs.
+    // Errors are pages, too; their status is all that a browser needs.
     errors: [],
   },
   goOnWithGrant: {
     method: 'POST',
     path: '/oauth/start/{token}',
-    summary: 'Gives the grant to the browser that posts the form, and sends it to the service.',
+    summary: 'Binds the consent to the browser that posts the form and sends it to the service.',
     description:
-      'Needs the cookie of the page. Another browser cannot take the grant over: it gets 403 and a page that says so.',
+      'Requires the cookie of the page. Another browser cannot take over the consent: it gets a 403 page that explains why.',
     credential: false,
     answers: [
       {
         status: 303,
-        description: 'On to the authorization server.',
-        headers: [{ name: 'Location', description: 'Its address, with `state` and PKCE.', required: true }],
+        description: 'Redirect to the authorization server.',
+        headers: [
+          {
+            name: 'Location',
+            description: 'URL of the authorization server, with `state` and PKCE.',
+            required: true,
+          },
+        ],
       },
     ],
     errors: [],
@@ -109,25 +115,27 @@ export const SYNC_ENDPOINTS = {
   finishGrant: {
     method: 'GET',
     path: '/oauth/callback',
-    summary: 'Finishes an OAuth grant; guarded by `state` and the cookie of the consent.',
-    description:
-      'The authorization server leads the browser here; nothing else calls it. Refusals are pages, too.',
+    summary: 'Finishes an OAuth grant; protected by `state` and the cookie of the consent.',
+    description: 'Only the authorization server redirects to this URL. Errors are pages, too.',
     credential: false,
     query: z.object({
-      state: z.string().describe('The value that began the consent. It is good once.'),
-      code: z.string().optional().describe('The authorization code, when the customer allowed it.'),
-      error: z.string().optional().describe('The code of the refusal otherwise, such as `access_denied`.'),
-      iss: z.string().optional().describe('The authorization server that answers; another one is refused.'),
+      state: z.string().describe('The value that started the consent. It can be used once.'),
+      code: z.string().optional().describe('The authorization code, if the customer allowed access.'),
+      error: z.string().optional().describe('Otherwise the error code, such as `access_denied`.'),
+      iss: z
+        .string()
+        .optional()
+        .describe('The authorization server that issued the response; any other is rejected.'),
     }),
     answers: [
       {
         status: 200,
-        description: 'A page that says it is done, or that leads on to the `returnUrl` of the consent.',
+        description: 'A page that reports success, or that redirects to the `returnUrl` of the consent.',
         contentType: 'text/html',
         schema: z.string(),
       },
     ],
-    // Refusals are pages, too; their status says as much as a browser needs.
+    // Errors are pages, too; their status is all that a browser needs.
     errors: [],
   },
   removeAccount: {
@@ -136,7 +144,7 @@ export const SYNC_ENDPOINTS = {
     right: 'operate',
     summary: 'Removes an account and its credential.',
     description:
-      'Its messages, connections and changes stay; its connections are hidden (`visible` false) until an account lists them again. An account that the environment names is refused.',
+      'Its messages, connections and changes are kept; its connections are hidden (`visible` false) until another account lists them. An account configured in the environment cannot be removed here.',
     answers: [{ status: 200, description: 'Removed.', schema: acknowledgement }],
     errors: [...API_ERRORS, 'not_found', 'account_configured'],
   },
@@ -146,7 +154,7 @@ export const SYNC_ENDPOINTS = {
     right: 'read',
     summary: 'Lists what changed, in order and without gaps.',
     description:
-      'Read with the last `seq` as `after`: nothing is skipped, and nothing comes twice. Keep `feedId`, too: with another one, read from the start.',
+      'Pass the last `seq` that you processed as `after`: no change is skipped or repeated. Store `feedId`, too; if it changes, read from the start.',
     query: listChangesQuery,
     answers: [{ status: 200, description: 'A page.', schema: changeList }],
     errors: [...API_ERRORS, 'invalid_request', 'beyond_feed'],
@@ -155,12 +163,15 @@ export const SYNC_ENDPOINTS = {
     method: 'GET',
     path: '/v1/changes/stream',
     right: 'read',
-    summary: 'Streams changes as they come; each event has its `seq` as id.',
+    summary: 'Streams changes as they happen; the id of each event is its `seq`.',
     description:
-      'The same feed as `GET /v1/changes`. `Last-Event-ID` wins over `after`, so an `EventSource` resumes by itself. A process takes 200 streams at a time.',
+      'The same feed as `GET /v1/changes`. `Last-Event-ID` takes precedence over `after`, so an `EventSource` resumes by itself. Each process serves at most 200 streams.',
     query: streamChangesQuery,
     requestHeaders: [
-      { name: 'Last-Event-ID', description: 'The last `seq` that was taken; the stream resumes after it.' },
+      {
+        name: 'Last-Event-ID',
+        description: 'The last `seq` that you processed; the stream resumes after it.',
+      },
     ],
     answers: [
       {
@@ -171,7 +182,7 @@ export const SYNC_ENDPOINTS = {
         headers: [
           {
             name: 'Feed-Id',
-            description: 'Names the feed, as `feedId` of `GET /v1/changes`.',
+            description: 'Id of the feed, as `feedId` of `GET /v1/changes`.',
             required: true,
           },
         ],
@@ -183,22 +194,24 @@ export const SYNC_ENDPOINTS = {
     method: 'GET',
     path: '/v1/sync',
     right: 'read',
-    summary: 'Says how far each account and connection is in step with the service.',
+    summary: 'Returns how far each account and connection is in sync with the service.',
     description:
-      'Read `coveredUntil` to know how far back nothing is missing, and `webhookHealth` to know whether webhooks arrive.',
+      'Check `coveredUntil` to see until when nothing is missing, and `webhookHealth` to see whether webhooks arrive.',
     query: z.strictObject({ accountId: ofAccount }),
-    answers: [{ status: 200, description: 'The state.', schema: syncStatus }],
+    answers: [{ status: 200, description: 'The state of synchronization.', schema: syncStatus }],
     errors: [...API_ERRORS, 'invalid_request', 'not_found'],
   },
   syncNow: {
     method: 'POST',
     path: '/v1/sync',
     right: 'operate',
-    summary: 'Polls now and answers when the poll has closed the gap.',
+    summary: 'Polls now and returns when the connector has caught up.',
     description:
-      'For a person who waits, or after an outage: polls come every 30 to 60 s by themselves. 504 means that polling goes on.',
+      'Use it after an outage, or when a person is waiting: polls run every 30 to 60 s by themselves. 504 means that polling continues.',
     body: { schema: syncRequest, required: false },
-    answers: [{ status: 200, description: 'The state afterwards.', schema: syncStatus }],
+    answers: [
+      { status: 200, description: 'The state of synchronization after the poll.', schema: syncStatus },
+    ],
     errors: [
       ...API_ERRORS,
       ...BODY_ERRORS,
@@ -211,9 +224,9 @@ export const SYNC_ENDPOINTS = {
     method: 'GET',
     path: '/v1/dead-letters',
     right: 'read',
-    summary: 'Lists changes that the handler of the CRM could not take.',
+    summary: "Lists changes that the CRM's handler failed to process.",
     description:
-      'A change is set aside after the calls that the handler allows, 12 unless told, so that it does not hold its connection for ever. Newest first.',
+      'Newest first. A change is set aside after the maximum number of attempts, 12 by default, so that it does not block its connection for ever.',
     query: z.strictObject(pageQuery),
     answers: [{ status: 200, description: 'A page.', schema: deadLetterList }],
     errors: [...API_ERRORS, 'invalid_request'],
@@ -222,18 +235,18 @@ export const SYNC_ENDPOINTS = {
     method: 'POST',
     path: '/v1/dead-letters/{id}/replay',
     right: 'operate',
-    summary: 'Hands the change over once more.',
+    summary: 'Dispatches the change to the handler again.',
     description:
-      'It comes with the same key, before everything that still waits on its connection. One more failure sets it aside again.',
-    answers: [{ status: 202, description: 'Will be handed over.', schema: acknowledgement }],
+      'It has the same key and is dispatched before all waiting changes of its connection. If it fails once more, it is set aside again.',
+    answers: [{ status: 202, description: 'Scheduled for dispatch.', schema: acknowledgement }],
     errors: [...API_ERRORS, 'not_found'],
   },
   removeDeadLetter: {
     method: 'DELETE',
     path: '/v1/dead-letters/{id}',
     right: 'operate',
-    summary: 'Gives the change up.',
-    description: 'The handler is not called with it again. The change itself stays in the feed.',
+    summary: 'Discards a dead letter.',
+    description: 'The handler is not called with the change again. The change itself stays in the feed.',
     answers: [{ status: 200, description: 'Removed.', schema: acknowledgement }],
     errors: [...API_ERRORS, 'not_found'],
   },

@@ -4,50 +4,53 @@ import { accountId, ofAccount } from './lists.ts';
 
 const count = z.int().min(0);
 
-/** What polling brought that no webhook had brought 40 s later. */
+/** What polling found that no webhook had delivered 40 s later. */
 const repaired = z
   .object({
     messages: count.describe('Incoming messages.'),
     statuses: count.describe('Statuses of outgoing messages.'),
   })
   .describe(
-    'What polling brought and no webhook had brought 40 s later, since the connector began. `qr` connections only.',
+    'What polling found that no webhook had delivered 40 s later, counted since the connector was set up. `qr` connections only.',
   );
 
 export const WEBHOOK_HEALTH = ['healthy', 'lossy', 'silent', 'unknown'] as const;
 const webhookHealth = z.enum(WEBHOOK_HEALTH);
 const HEALTH_WORDS =
-  '`healthy`: webhooks come, and polling repaired nothing within 24 h. `lossy`: polling had to repair something within 24 h. `silent`: the same, and no webhook ever came. `unknown`: there is nothing to judge by.';
+  '`healthy`: webhooks arrive, and polling repaired nothing within 24 h. `lossy`: polling repaired something within 24 h. `silent`: polling repaired something within 24 h, and no webhook has ever arrived. `unknown`: not enough data.';
 export type WebhookHealth = z.infer<typeof webhookHealth>;
 
 const openStatus = z.object({
   messageId: identifier.describe('The message.'),
   connectionId: identifier.describe('The connection that sent it.'),
-  createdAt: dateTime.describe("The service's time of the message."),
+  createdAt: dateTime.describe('When the message was created, according to the service.'),
 });
 const OPEN_STATUS =
-  'The oldest message of the last seven days whose status may still rise: the service is asked for it again and again. Null: none.';
+  'The oldest message of the last seven days whose status can still advance; the connector keeps asking the service for it. Null if there is none.';
 const COVERED =
-  'A time of the service. Every message created before it has been seen by polling, so nothing older is missing here. Null: no poll has read to the end yet. It rises with the polls, and falls only when a clock was wrong and everything is read again.';
+  "A time of the service's clock. Polling has seen every message created before it, so nothing older is missing. Null until the first complete poll. It advances with the polls and moves back only if a clock was wrong and everything is read again.";
 
 const lastPoll = z.object({
-  startedAt: dateTime.describe('When it began, by the clock of the connector.'),
-  ok: z.boolean().describe('Whether it went well; false as long as the same failure goes on.'),
-  error: z.string().nullable().describe('Code of the failure, such as `service_unreachable`; null: none.'),
+  startedAt: dateTime.describe("When the poll started, by the connector's clock."),
+  ok: z.boolean().describe('Whether the poll succeeded; false while the same failure persists.'),
+  error: z
+    .string()
+    .nullable()
+    .describe('Error code of the failure, such as `service_unreachable`; null if it succeeded.'),
   notBefore: dateTime
     .nullable()
     .describe(
-      'The next poll waits until then, since the service asked for it or fails. Null: polls come as usual.',
+      'The earliest time of the next poll, because the service asked to wait or keeps failing. Null if polls run as usual.',
     ),
 });
 
-/** How far one connection is in step with the service. */
+/** How far one connection is in sync with the service. */
 export const connectionSync = z.object({
   connectionId: identifier.describe('The connection.'),
   coveredUntil: dateTime
     .nullable()
     .describe(
-      `${COVERED} Behind that of the account while the connection is hidden, or what it missed is being read.`,
+      `${COVERED} Earlier than that of the account while the connection is hidden or missed messages are being read.`,
     ),
   oldestOpenStatus: openStatus.nullable().describe(OPEN_STATUS),
   repaired,
@@ -60,39 +63,41 @@ export const connectionSync = z.object({
 });
 export type ConnectionSync = z.infer<typeof connectionSync>;
 
-/** How far one account is in step with the service. */
+/** How far one account is in sync with the service. */
 export const accountSync = z.object({
   accountId,
-  reauthRequired: z.boolean().describe('Its grant has ended: polls wait until the customer consents again.'),
+  reauthRequired: z.boolean().describe('The grant has ended: polls wait until the customer consents again.'),
   coveredUntil: dateTime.nullable().describe(COVERED),
   openGaps: count.describe(
-    'Stretches of time that a poll has not read yet, since a walk was cut short or a connection came back. 0 after a whole poll.',
+    'Time ranges that polling has not read yet because a poll was interrupted or a connection reappeared. 0 after a complete poll.',
   ),
   oldestOpenStatus: openStatus.nullable().describe(OPEN_STATUS),
-  unresolvedStatuses: count.describe('Open for more than seven days; no longer swept.'),
-  lastPoll: lastPoll.nullable().describe('The poll that began last; null: none has.'),
-  lastGoodPollAt: dateTime.nullable().describe('When a poll last ended well; null: none has.'),
+  unresolvedStatuses: count.describe(
+    'Messages whose status has been open for more than seven days and is no longer checked.',
+  ),
+  lastPoll: lastPoll.nullable().describe('The most recent poll; null if there was none.'),
+  lastGoodPollAt: dateTime.nullable().describe('When a poll last succeeded; null if none has.'),
   repaired,
-  statusConflicts: count.describe('Messages of the last seven days that were told both read and failed.'),
-  webhookHealth: webhookHealth.describe(`The worst of its connections. ${HEALTH_WORDS}`),
-  lastWebhookAt: dateTime.nullable().describe('The latest of its connections; null: none came.'),
+  statusConflicts: count.describe('Messages of the last seven days that were reported both read and failed.'),
+  webhookHealth: webhookHealth.describe(`The worst value of its connections. ${HEALTH_WORDS}`),
+  lastWebhookAt: dateTime.nullable().describe('The latest value of its connections; null if none.'),
   connections: z.array(connectionSync).describe('All connections of the account, by id.'),
 });
 export type AccountSync = z.infer<typeof accountSync>;
 
-/** Answer of `GET /v1/sync`, and of `POST /v1/sync` once the gap is closed. */
+/** Response of `GET /v1/sync`, and of `POST /v1/sync` once the connector has caught up. */
 export const syncStatus = z.object({
-  accounts: z.array(accountSync).describe('Each account that was asked for.'),
+  accounts: z.array(accountSync).describe('Each requested account.'),
 });
 export type SyncStatus = z.infer<typeof syncStatus>;
 
-/** Body of `POST /v1/sync`; without an account all of them are polled. */
+/** Body of `POST /v1/sync`. Without an account, all accounts are polled. */
 export const syncRequest = z.strictObject({
-  accountId: ofAccount.describe('The account to poll. Absent: all of them.'),
+  accountId: ofAccount.describe('The account to poll. If absent, all accounts.'),
 });
 export type SyncRequest = z.infer<typeof syncRequest>;
 
-/** Answer of `/healthz` and `/readyz`. Strangers may ask, so it says no more. */
+/** Response of `/healthz` and `/readyz`. It is public, so it contains nothing else. */
 export const healthAnswer = z.object({
   ok: z.boolean().describe('True with 200, false with 503.'),
 });

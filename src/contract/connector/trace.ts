@@ -20,98 +20,113 @@ export type TraceReason = z.infer<typeof traceReason>;
 
 /** How a delivery came in. */
 const traceDelivery = z.object({
-  subscriptionId: z.string().describe('The webhook subscription that it came by.'),
-  accountId: accountId.describe('Whose subscription it came by.'),
+  subscriptionId: z.string().describe('The webhook subscription that received the delivery.'),
+  accountId: accountId.describe('The owner of that subscription.'),
   signedAt: dateTime.describe('The signed timestamp header.'),
-  skewMs: z.int().describe('From the timestamp to the receipt, on our clock; negative: signed ahead of it.'),
-  secretVersion: z.int().nullable().describe('Which secret of the subscription fits the signature.'),
+  skewMs: z
+    .int()
+    .describe(
+      "Time between the timestamp and the receipt, by the connector's clock; negative if the timestamp is in the future.",
+    ),
+  secretVersion: z.int().nullable().describe('Which secret of the subscription matches the signature.'),
   duplicate: z
     .int()
     .nullable()
-    .describe('1 for the first delivery of this event and status, 2 for its first copy; null: not counted.'),
+    .describe(
+      '1 for the first delivery of this event and status, 2 for its first copy; null if not counted.',
+    ),
 });
 
-/** How a send of the CRM stood at that time. */
+/** The state of a send at that time. */
 const traceSend = z.object({
   outboundId: identifier.describe('Id of the send.'),
-  reference: z.string().nullable().describe("The CRM's own id of the send; null when the send is forgotten."),
-  attempts: z.int().min(0).describe('How many calls to the service had begun.'),
-  errorCode: z.string().nullable().describe('Code of the last refusal or failure until then.'),
+  reference: z
+    .string()
+    .nullable()
+    .describe("The CRM's own id for the send; null if the send has been deleted."),
+  attempts: z.int().min(0).describe('Number of attempts that had started.'),
+  errorCode: z.string().nullable().describe('Error code of the last failed attempt until then.'),
   idempotencyKey: z
     .string()
     .nullable()
-    .describe('The key of the attempts; null when it is not known any more.'),
+    .describe('The idempotency key of the attempts; null if no longer known.'),
 });
 
-/** One thing that touched a message, in the order in which it happened. */
+/** One thing that touched a message; entries are in the order in which they happened. */
 export const traceEntry = z.object({
   at: dateTime.describe(
-    'When the delivery was received, or the change was written, by the clock of the connector.',
+    "When the delivery was received or the change was written, by the connector's clock.",
   ),
   source: z
     .enum(['webhook', 'poll', 'send', 'replay'])
     .describe(
-      '`webhook`: a delivery. `poll`: a list of the service. `send`: a step of a send, or its answer. `replay`: the kept deliveries, merged once more by an operator.',
+      '`webhook`: a delivery. `poll`: a list of the service. `send`: a step or the response of a send. `replay`: an operator merged the stored deliveries again.',
     ),
-  connectionId: identifier.nullable().describe('The connection that it named; null: none.'),
+  connectionId: identifier.nullable().describe('The connection that it named; null if none.'),
   event: z.string().nullable().describe('Event type of a delivery; null for anything else.'),
   status: messageStatus
     .nullable()
-    .describe('The status that it told or brought: `sent`, `delivered`, `read` or `failed`; null: none.'),
+    .describe('The status that it reported: `sent`, `delivered`, `read` or `failed`; null if none.'),
   outcome: z
     .string()
     .describe(
-      'Of a delivery `merged`, `unchanged`, `foreign`, `unknown_event`, `misfit` or `unmergeable`; of a send its state; else `merged`.',
+      'For a delivery: `merged`, `unchanged`, `foreign`, `unknown_event`, `misfit` or `unmergeable`. For a send: its state. Otherwise `merged`.',
     ),
   changed: z
     .array(z.enum(['created', 'status', 'fields']))
     .describe(
-      'What it changed; empty: nothing. `created`: it made the message known. `status`: it raised the status. `fields`: it filled in what was missing.',
+      'What it changed; empty if nothing. `created`: it made the message known. `status`: it advanced the status. `fields`: it filled in missing fields.',
     ),
   reason: traceReason
     .nullable()
     .describe(
-      'Why a delivery changed nothing; null when it changed something. `already_known`: an earlier copy, a poll or the answer of a send had told it. `status_not_higher`: the status was higher already; it never falls. `status_final`: it was `failed`, or was `read` and cannot become `failed`. `other_account`: it came by the subscription of another account. `unknown_event`: its type means nothing here; it is kept. `does_not_fit`: its fields do not fit its type; it is kept. `not_storable`: the database refused it; it is kept as it came. `unexplained`: nothing that is kept says why.',
+      'Why a delivery changed nothing; null if it changed something. `already_known`: an earlier copy, a poll or the response of a send had reported it. `status_not_higher`: the status was already higher; it never moves backwards. `status_final`: the status was `failed`, or was `read` and cannot become `failed`. `other_account`: it arrived on the subscription of another account. `unknown_event`: its event type is unknown; it was stored. `does_not_fit`: its fields do not match its type; it was stored. `not_storable`: the database rejected it; it was stored as received. `unexplained`: the stored data does not explain it.',
     ),
-  explanation: z.string().describe('The same in a sentence for people.'),
-  seqs: z.array(z.int().min(1)).describe('The changes of the feed that it caused.'),
+  explanation: z.string().describe('The same reason in one sentence for people.'),
+  seqs: z.array(z.int().min(1)).describe('The changes that it caused in the feed.'),
   walk: z
     .string()
     .nullable()
     .describe(
-      'Of a poll: `coverage`, `visibility`, `end` (behind what was the last message), or `sweep:` and the age that was swept.',
+      'For a poll: `coverage`, `visibility`, `end` (older than the last known message), or `sweep:` followed by the age that was checked.',
     ),
-  delivery: traceDelivery.nullable().describe('How a delivery came in; null for anything else.'),
-  send: traceSend.nullable().describe('How the send stood then; null for anything but a step of one.'),
+  delivery: traceDelivery.nullable().describe('How a delivery arrived; null for anything else.'),
+  send: traceSend
+    .nullable()
+    .describe('The state of the send at that time; null for anything but a step of a send.'),
 });
 export type TraceEntry = z.infer<typeof traceEntry>;
 
-/** The message as it stands. */
+/** The current state of the message. */
 const tracedMessage = z.object({
-  connectionId: identifier.describe('The connection that it came or went by.'),
+  connectionId: identifier.describe('The connection that received or sent it.'),
   accountId,
   direction: direction.describe('`incoming` or `outgoing`.'),
   status: messageStatus
     .nullable()
     .describe('`sent`, `delivered`, `read` or `failed`; null for an incoming message.'),
-  statusConflict: z.boolean().describe('Both `read` and `failed` were told; the first one stands.'),
+  statusConflict: z.boolean().describe('Both `read` and `failed` were reported; the first one counts.'),
   firstSeenBy,
-  firstSeenAt: dateTime.describe('When it became known here, by the clock of the connector.'),
-  createdAt: dateTime.describe("The service's time of it."),
+  firstSeenAt: dateTime.describe("When it first became known to the connector, by the connector's clock."),
+  createdAt: dateTime.describe('When the message was created, according to the service.'),
 });
 export type TracedMessage = z.infer<typeof tracedMessage>;
 
-/** Answer of `GET /v1/messages/{id}/trace`. */
+/** Response of `GET /v1/messages/{id}/trace`. */
 export const messageTrace = listOf('entries', traceEntry).extend({
-  messageId: identifier.describe('The message that was asked for.'),
-  message: tracedMessage.nullable().describe('Null: deliveries name it, but none of them was merged.'),
+  messageId: identifier.describe('The requested message.'),
+  message: tracedMessage
+    .nullable()
+    .describe('Null if deliveries name the message but none of them was merged.'),
   inbox: z
     .object({
-      keptSince: dateTime.nullable().describe('Older deliveries were dropped; null: none ever was kept.'),
-      complete: z.boolean().describe('The message is no older than the kept days.'),
-      note: z.string().nullable().describe('What the kept days do not explain.'),
+      keptSince: dateTime
+        .nullable()
+        .describe('Older deliveries have been deleted; null if none were ever stored.'),
+      complete: z.boolean().describe('True if the message is not older than the stored deliveries.'),
+      note: z.string().nullable().describe('What the stored deliveries do not explain.'),
     })
-    .describe('What the kept days of the raw inbox can tell.'),
+    .describe('What the stored deliveries cover.'),
 });
 export type MessageTrace = z.infer<typeof messageTrace>;
 

@@ -26,17 +26,17 @@ const receiverErrors = [
 ] as const;
 
 const received = [
-  { status: 200, description: 'Committed, or known already.', schema: acknowledgement },
+  { status: 200, description: 'Committed now, or a copy of a known event.', schema: acknowledgement },
 ] as const;
 
-/** The webhook receiver, the rotation of its secret, and what operators and probes read. */
+/** The webhook receiver, the rotation of its secret, and the endpoints for operators and probes. */
 export const WEBHOOK_ENDPOINTS = {
   receiveWebhook: {
     method: 'POST',
     path: '/webhooks/messaging',
-    summary: 'Takes a delivery of the first subscription.',
+    summary: 'Receives a delivery of the first subscription.',
     description:
-      'The service calls it. 2xx only once the event is committed; a copy of a known event is 200, too. The signature is checked over the raw bytes, before they are parsed.',
+      'Called by the service. It returns 2xx only after the event is committed, also for a copy of a known event. The signature is verified over the raw bytes before they are parsed.',
     credential: false,
     requestHeaders: signatureHeaders,
     body: { schema: webhookEvent, required: true },
@@ -46,9 +46,9 @@ export const WEBHOOK_ENDPOINTS = {
   receiveSubscriptionWebhook: {
     method: 'POST',
     path: '/webhooks/messaging/{subscriptionId}',
-    summary: 'Takes a delivery of one subscription.',
+    summary: 'Receives a delivery of one subscription.',
     description:
-      'As `/webhooks/messaging`, for each further account, and for an OAuth app: the path is `webhookPath` of the account.',
+      'Like `/webhooks/messaging`, for each further account and for an OAuth app. The path is `webhookPath` of the account.',
     credential: false,
     requestHeaders: signatureHeaders,
     body: { schema: webhookEvent, required: true },
@@ -59,9 +59,9 @@ export const WEBHOOK_ENDPOINTS = {
     method: 'POST',
     path: '/v1/webhook/rotate',
     right: 'operate',
-    summary: 'Rotates the signing secret with no event lost.',
+    summary: 'Rotates the signing secret without losing events.',
     description:
-      'The service forgets the old secret at once; the connector takes deliveries that were signed with it for 35 s more, unless `compromised` is told.',
+      'The service invalidates the old secret at once. The connector accepts deliveries that were signed with it for another 35 s, unless `compromised` is true.',
     body: { schema: rotateSecretRequest, required: false },
     answers: [{ status: 200, description: 'Rotated.', schema: rotatedSecret }],
     errors: [
@@ -76,23 +76,23 @@ export const WEBHOOK_ENDPOINTS = {
   healthz: {
     method: 'GET',
     path: '/healthz',
-    summary: 'Says that the process runs.',
+    summary: 'Reports whether the process is running.',
     description:
-      'Liveness: true as long as the process answers. It asks neither the database nor the service.',
+      'Liveness: true as long as the process responds. It does not check the database or the service.',
     credential: false,
-    answers: [{ status: 200, description: 'It runs.', schema: healthAnswer }],
+    answers: [{ status: 200, description: 'The process is running.', schema: healthAnswer }],
     errors: [],
   },
   readyz: {
     method: 'GET',
     path: '/readyz',
-    summary: 'Says whether database and queue are at hand.',
+    summary: 'Reports whether the process is ready to serve.',
     description:
-      'Readiness, for a load balancer: database, queue, and the first registration of the webhook. Looked up once a second at most, and without a token.',
+      'Readiness, for a load balancer: database, queue, and the first registration of the webhook. Checked at most once a second; needs no token.',
     credential: false,
     answers: [
       { status: 200, description: 'Ready.', schema: healthAnswer },
-      { status: 503, description: 'Not ready; the log says why.', schema: healthAnswer },
+      { status: 503, description: 'Not ready; the log states why.', schema: healthAnswer },
     ],
     errors: [],
   },
@@ -100,9 +100,9 @@ export const WEBHOOK_ENDPOINTS = {
     method: 'GET',
     path: '/metrics',
     right: 'metrics',
-    summary: 'Figures in the text format of Prometheus.',
-    description: 'By a token with the right `metrics`. Rendered once a second at most.',
-    answers: [{ status: 200, description: 'The figures.', contentType: 'text/plain', schema: z.string() }],
+    summary: 'Metrics in the Prometheus text format.',
+    description: 'Needs a token with the right `metrics`. Rendered at most once a second.',
+    answers: [{ status: 200, description: 'The metrics.', contentType: 'text/plain', schema: z.string() }],
     errors: ['unauthorized', 'missing_right'],
   },
 } as const satisfies Readonly<Record<string, ConnectorEndpoint>>;

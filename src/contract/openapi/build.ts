@@ -4,22 +4,22 @@ import type { OpenApiDocument, OpenApiOperation, OpenApiPath, OpenApiSecuritySch
 import { describeOperation } from './operation.ts';
 import { namedSchemas, openSchemaBook, type SchemaBook } from './schemas.ts';
 
-/** What a document is made of. */
+/** The input of an OpenAPI document. */
 export interface DocumentSource {
   readonly info: OpenApiDocument['info'];
   readonly serverUrl: string;
   readonly endpoints: readonly (readonly [name: string, endpoint: EndpointDefinition])[];
-  /** Modules whose exported schemas get a name in the document. */
+  /** Modules whose exported schemas become named components. */
   readonly modules: readonly object[];
   readonly errorBody: z.ZodType;
   readonly error: (code: string) => { readonly statuses: readonly number[]; readonly meaning: string };
   readonly securitySchemes: Readonly<Record<string, OpenApiSecurityScheme>>;
-  /** What an endpoint demands of its caller. */
+  /** The security requirement of an endpoint. */
   readonly security: (endpoint: EndpointDefinition) => OpenApiOperation['security'];
   readonly webhooks?: (book: SchemaBook) => Readonly<Record<string, OpenApiPath>>;
 }
 
-/** Builds a document. Throws when two endpoints share method and path. */
+/** Builds a document. Throws if two endpoints share a method and path. */
 export function buildDocument(source: DocumentSource): OpenApiDocument {
   const book = openSchemaBook(namedSchemas(...source.modules));
   const paths: Record<string, Record<string, OpenApiOperation>> = {};

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 
-/** A JSON Schema of draft 2020-12, which is what OpenAPI 3.1 takes. */
+/** A JSON Schema (draft 2020-12), as used by OpenAPI 3.1. */
 export type JsonSchema = z.core.JSONSchema.BaseSchema;
 
 export interface OpenApiParameter {
@@ -52,7 +52,7 @@ export interface OpenApiSecurityScheme {
   readonly description: string;
 }
 
-/** An OpenAPI 3.1 document, as far as this project uses the format. */
+/** The subset of an OpenAPI 3.1 document that this project uses. */
 export interface OpenApiDocument {
   readonly openapi: '3.1.0';
   readonly jsonSchemaDialect: 'https://json-schema.org/draft/2020-12/schema';

@@ -10,13 +10,13 @@ import type {
 } from './document.ts';
 import type { SchemaBook } from './schemas.ts';
 
-/** What one API has in common over its operations. */
+/** What all operations of one API share. */
 export interface OperationStyle {
   readonly book: SchemaBook;
   readonly errorBody: z.ZodType;
   /** Statuses and meaning of an error code. */
   readonly error: (code: string) => { readonly statuses: readonly number[]; readonly meaning: string };
-  /** What an endpoint with a credential demands. */
+  /** The security requirement of an endpoint that takes a credential. */
   readonly security: OpenApiOperation['security'];
 }
 
@@ -52,7 +52,7 @@ export function describeOperation(
   };
 }
 
-/** Headers of a request as parameters. */
+/** Request headers as parameters. */
 export function headerParameters(headers: readonly HeaderDefinition[]): OpenApiParameter[] {
   return headers.map((header) => ({
     name: header.name,
@@ -63,29 +63,29 @@ export function headerParameters(headers: readonly HeaderDefinition[]): OpenApiP
   }));
 }
 
-/** What a parameter names, by the segment of the path that it follows. */
+/** Descriptions of path parameters, by the path segment before them. */
 const NAMED_BY: Readonly<Record<string, string>> = {
   accounts: 'Id of the account.',
   'api-keys': 'Id of the API key.',
   connections: 'Id of the connection.',
-  contacts: 'Number of the person: international digits, no `+`.',
+  contacts: 'Phone number of the person: international digits, no `+`.',
   'dead-letters': 'Id of the dead letter.',
   deliveries: 'Id of the delivery.',
   grants: 'Id of the grant.',
-  hosts: 'Name of a public host, as in a webhook URL.',
-  messages: 'Id of the message, as the service gave it.',
+  hosts: 'A public host name, as in a webhook URL.',
+  messages: 'Id of the message, assigned by the service.',
   messaging: 'Id of the webhook subscription.',
   'oauth-apps': 'Client id of the OAuth app.',
   outbound: 'Id of the send.',
-  start: 'Token of the start address, as `POST /v1/accounts/oauth` answered it.',
+  start: 'Token of the start URL, as returned by `POST /v1/accounts/oauth`.',
   workspaces: 'Id of the workspace.',
 };
 
-/** Throws for a path whose parameter nobody has described. */
+/** Throws for a path parameter without a description. */
 function describePathParameters(path: string): OpenApiParameter[] {
   return [...path.matchAll(/([^/]+)\/\{(\w+)\}/g)].map(([, segment = '', name = '']) => {
     const description = NAMED_BY[segment];
-    if (description === undefined) throw new Error(`nothing describes {${name}} in ${path}`);
+    if (description === undefined) throw new Error(`no description for {${name}} in ${path}`);
     return { name, in: 'path', required: true, description, schema: { type: 'string' } };
   });
 }
@@ -128,7 +128,7 @@ function describeContent(
     return answer.contentType === undefined ? undefined : { [contentType]: {} };
   const schema = book.use(answer.schema);
   if (contentType !== 'text/event-stream') return { [contentType]: { schema } };
-  // A stream is text; `contentSchema` says what the data of each event parses to.
+  // A stream is text; `contentSchema` describes the parsed data of each event.
   return {
     [contentType]: {
       schema: { type: 'string', contentMediaType: 'application/json', contentSchema: schema },
@@ -155,7 +155,7 @@ function describeErrors(codes: readonly string[], style: OperationStyle): Record
   const body = style.book.use(style.errorBody);
   return Object.fromEntries(
     [...byStatus].map(([status, codesOfStatus]) => {
-      const error = { enum: codesOfStatus, description: 'The codes that this status carries here.' };
+      const error = { enum: codesOfStatus, description: 'The codes that this status can have here.' };
       const schema: JsonSchema = { allOf: [body, { properties: { error } }] };
       const headers = errorHeaders(status);
       const response: OpenApiResponse = {
@@ -171,7 +171,7 @@ function describeErrors(codes: readonly string[], style: OperationStyle): Record
 function errorHeaders(status: number): Record<string, OpenApiHeader> | undefined {
   if (status === 401) {
     return describeHeaders([
-      { name: 'WWW-Authenticate', description: '`Bearer`, with an error parameter where one fits.' },
+      { name: 'WWW-Authenticate', description: '`Bearer`, with an `error` parameter where one applies.' },
     ]);
   }
   if (status === 409 || status === 429 || status === 503) {

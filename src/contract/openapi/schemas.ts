@@ -3,13 +3,13 @@ import type { JsonSchema } from './document.ts';
 
 const componentPrefix = '#/components/schemas/';
 
-/** Turns zod schemas into JSON Schemas of one document: named ones by reference, others in place. */
+/** Converts zod schemas to the JSON Schemas of one document: named schemas by reference, others inline. */
 export interface SchemaBook {
-  /** The schema for use in an operation. */
+  /** Returns the schema for use in an operation. */
   use(schema: z.ZodType): JsonSchema;
-  /** The fields of an object, each with whether it must be given. */
+  /** Returns the fields of an object and whether each is required. */
   fields(schema: z.ZodObject): readonly { name: string; required: boolean; schema: JsonSchema }[];
-  /** Every named schema that was used, directly or through another. */
+  /** Returns every named schema that was used, directly or indirectly. */
   components(): Record<string, JsonSchema>;
 }
 
@@ -22,7 +22,7 @@ export function namedSchemas(...modules: readonly object[]): Map<string, z.ZodTy
   return named;
 }
 
-/** Opens a book over the schemas that deserve a name. */
+/** Opens a book over the schemas that are to be named components. */
 export function openSchemaBook(named: ReadonlyMap<string, z.ZodType>): SchemaBook {
   const used = new Set<z.ZodType>();
   const names = new Map([...named].map(([name, schema]) => [schema, name]));
@@ -67,7 +67,7 @@ function convertAll(
   return new Map([...ids].map(([schema, id]) => [schema, withoutHead(schemas[id] ?? {})]));
 }
 
-/** Only a strict object refuses unknown fields; the pattern of a date-time says nothing that its format does not. */
+/** Only a strict object rejects unknown fields; the pattern of a date-time adds nothing to its format. */
 function relax(zodSchema: z.core.$ZodTypes, jsonSchema: JsonSchema): void {
   const { def } = zodSchema._zod;
   if (def.type === 'object' && def.catchall === undefined) delete jsonSchema.additionalProperties;

@@ -269,7 +269,7 @@ describe('a refusal', () => {
       ['read_messaging_messages', JSON.parse('{"__proto__":null}'), /must be among `connectionId`/],
       ['send_messaging_message', JSON.parse('{"constructor":1}'), /^invalid_request: /],
       ['read_messaging_messages', { limit: 0 }, /`limit` must be at least 1\. /],
-      ['read_messaging_messages', { limit: 1.5 }, /`limit` must be a whole number\. /],
+      ['read_messaging_messages', { limit: 1.5 }, /`limit` must be an integer\. /],
       ['read_messaging_messages', { limit: '5' }, /`limit` must be a number\. /],
       ['read_messaging_messages', { cursor: 'forged' }, /`cursor` /],
       ['send_messaging_message', { media: {} }, /^invalid_request: /],
