@@ -7,7 +7,7 @@ import { READ_ERRORS, type SandboxEndpoint, WRITE_ERRORS } from './sandbox-endpo
 
 const onExisting = [...WRITE_ERRORS, 'not_found'] as const;
 
-/** Workspaces, credentials, licences and consents: what portals and billing do. */
+/** Workspaces, credentials, licenses and consents: what portals and billing do. */
 export const ACCESS_ENDPOINTS = {
   createWorkspace: {
     method: 'POST',
@@ -20,39 +20,41 @@ export const ACCESS_ENDPOINTS = {
   createApiKey: {
     method: 'POST',
     path: '/workspaces/{id}/api-keys',
-    summary: 'Creates an API key; what is not limited is allowed.',
+    summary: 'Creates an API key. A limit that is left out does not apply.',
     body: { schema: access.createApiKeyRequest, required: false },
-    answers: [{ status: 201, description: 'Created; shown only here.', schema: access.createdApiKey }],
+    answers: [
+      { status: 201, description: 'Created. The key is returned only here.', schema: access.createdApiKey },
+    ],
     errors: onExisting,
   },
   changeApiKey: {
     method: 'PATCH',
     path: '/api-keys/{id}',
-    summary: 'Narrows or widens a key, from the next call on.',
+    summary: 'Narrows or widens a key; takes effect on the next call.',
     body: { schema: access.changeApiKeyRequest, required: true },
-    answers: [{ status: 200, description: 'As it stands now.', schema: access.apiKeyAccess }],
+    answers: [{ status: 200, description: 'The current access of the key.', schema: access.apiKeyAccess }],
     errors: onExisting,
   },
   revokeApiKey: {
     method: 'DELETE',
     path: '/api-keys/{id}',
-    summary: 'Revokes a key, from the next call on.',
+    summary: 'Revokes a key; takes effect on the next call.',
     answers: [{ status: 200, description: 'Revoked.', schema: acknowledgement }],
     errors: [...READ_ERRORS, 'not_found'],
   },
   tryAddress: {
     method: 'POST',
     path: '/api-keys/{id}/try',
-    summary: 'Says whether an address would be let in, and by which entry.',
+    summary: 'Reports whether the key could be used from an address, and which allowlist entry matches.',
     body: { schema: access.tryAddressRequest, required: true },
-    answers: [{ status: 200, description: 'The answer.', schema: access.triedAddress }],
+    answers: [{ status: 200, description: 'The result.', schema: access.triedAddress }],
     errors: onExisting,
   },
   addConnection: {
     method: 'POST',
     path: '/workspaces/{id}/connections',
     summary:
-      'Adds a paired connection, as a portal admin or embedded signup would. Its number has no warm-up unless told.',
+      'Adds a paired connection, as a portal admin or embedded signup would. Its number has no warm-up by default.',
     body: { schema: connections.addConnectionRequest, required: true },
     answers: [{ status: 201, description: 'Added.', schema: connections.addedConnection }],
     errors: [...onExisting, 'wrong_state'],
@@ -60,15 +62,15 @@ export const ACCESS_ENDPOINTS = {
   setLicence: {
     method: 'PUT',
     path: '/connections/{id}/licence',
-    summary: 'Sets the licence of a connection.',
+    summary: 'Sets the license of a connection.',
     body: { schema: connections.setLicenceRequest, required: true },
-    answers: [{ status: 200, description: 'As it stands now.', schema: connections.licence }],
+    answers: [{ status: 200, description: 'The current license.', schema: connections.licence }],
     errors: onExisting,
   },
   createUserCode: {
     method: 'POST',
     path: '/workspaces/{id}/user-codes',
-    summary: 'Enters a user code as a portal admin would: approves the consent whose page shows it.',
+    summary: 'Enters a user code as a portal admin would, which approves the consent whose page shows it.',
     body: { schema: access.enterUserCodeRequest, required: false },
     answers: [{ status: 201, description: 'The code that was entered.', schema: access.createdUserCode }],
     errors: [...onExisting, 'wrong_state', 'rate_limited'],
@@ -78,15 +80,23 @@ export const ACCESS_ENDPOINTS = {
     path: '/oauth-apps',
     summary: 'Registers an OAuth app.',
     body: { schema: access.createOauthAppRequest, required: true },
-    answers: [{ status: 201, description: 'Registered; shown only here.', schema: access.createdOauthApp }],
+    answers: [
+      {
+        status: 201,
+        description: 'Registered. The secrets are returned only here.',
+        schema: access.createdOauthApp,
+      },
+    ],
     errors: [...onExisting, 'invalid_webhook'],
   },
   setAppWebhook: {
     method: 'PUT',
     path: '/oauth-apps/{id}/webhook',
-    summary: 'Sets the webhook of an OAuth app, which issues a new secret.',
+    summary: 'Sets the webhook of an OAuth app and issues a new secret.',
     body: { schema: access.setAppWebhookRequest, required: true },
-    answers: [{ status: 200, description: 'Set; the secret is shown only here.', schema: access.appWebhook }],
+    answers: [
+      { status: 200, description: 'Set. The secret is returned only here.', schema: access.appWebhook },
+    ],
     errors: [...onExisting, 'invalid_webhook'],
   },
   listOauthApps: {
@@ -100,7 +110,7 @@ export const ACCESS_ENDPOINTS = {
   listGrants: {
     method: 'GET',
     path: '/grants',
-    summary: 'Lists grants and their refresh families.',
+    summary: 'Lists grants with the state of their refresh tokens.',
     query: z.strictObject(sandboxPageQuery),
     answers: [{ status: 200, description: 'A page.', schema: access.grantList }],
     errors: [...READ_ERRORS, 'invalid_request'],
@@ -108,15 +118,15 @@ export const ACCESS_ENDPOINTS = {
   narrowGrant: {
     method: 'PATCH',
     path: '/grants/{id}',
-    summary: 'Narrows a grant, from the next call on.',
+    summary: 'Narrows a grant; takes effect on the next call.',
     body: { schema: access.narrowGrantRequest, required: true },
-    answers: [{ status: 200, description: 'As it stands now.', schema: access.grant }],
+    answers: [{ status: 200, description: 'The current grant.', schema: access.grant }],
     errors: onExisting,
   },
   revokeGrant: {
     method: 'DELETE',
     path: '/grants/{id}',
-    summary: 'Revokes a grant, from the next call on.',
+    summary: 'Revokes a grant; takes effect on the next call.',
     answers: [{ status: 200, description: 'Revoked.', schema: acknowledgement }],
     errors: [...READ_ERRORS, 'not_found'],
   },

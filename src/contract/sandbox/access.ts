@@ -9,54 +9,64 @@ const id = z.string().min(1).max(255);
 /** Body of `POST /workspaces`. */
 export const createWorkspaceRequest = z.strictObject({
   kind: workspaceKind.describe(
-    'Who creates its connections: a developer by API, or the admin of a CRM portal.',
+    'Who creates its connections: `standalone`, a developer through the API; `crm_portal`, the admin of a CRM portal.',
   ),
-  slots: z.int().min(0).max(100_000).optional().describe('How many numbers can be licensed; 10 unless told.'),
+  slots: z.int().min(0).max(100_000).optional().describe('How many numbers can be licensed; defaults to 10.'),
 });
 export type CreateWorkspaceRequest = z.infer<typeof createWorkspaceRequest>;
 
 export const createdWorkspace = z.object({
   workspace: z
-    .object({ id: id.describe('Id of the workspace.'), kind: workspaceKind.describe('As it was given.') })
-    .describe('What was created.'),
+    .object({
+      id: id.describe('Id of the workspace.'),
+      kind: workspaceKind.describe('The kind that was requested.'),
+    })
+    .describe('The created workspace.'),
 });
 export type CreatedWorkspace = z.infer<typeof createdWorkspace>;
 
-const scopes = z.array(scope).describe('What it may do.');
+const scopes = z.array(scope).describe('What the credential is allowed to do.');
 const addresses = z.array(z.string().min(1).max(64)).describe('IPv4 or IPv6 addresses, or CIDR ranges.');
-const connectionIds = z.array(id).describe('The connections that it reaches.');
+const connectionIds = z.array(id).describe('The connections that the credential can access.');
 
-/** Body of `POST /workspaces/{id}/api-keys`; what is absent is not limited. */
+/** Body of `POST /workspaces/{id}/api-keys`. A limit that is left out does not apply. */
 export const createApiKeyRequest = z.strictObject({
-  scopes: scopes.optional().describe('What the key may do; absent: everything.'),
+  scopes: scopes.optional().describe('What the key is allowed to do; if absent, everything.'),
   ipAllowlist: addresses
     .optional()
-    .describe('From where it may be used: IPv4 or IPv6 addresses, or CIDR ranges; absent: from anywhere.'),
-  connectionIds: connectionIds.optional().describe('The connections that it reaches; absent: all.'),
+    .describe(
+      'Where the key can be used from: IPv4 or IPv6 addresses, or CIDR ranges. If absent, from anywhere.',
+    ),
+  connectionIds: connectionIds
+    .optional()
+    .describe('The connections that the key can access; if absent, all.'),
 });
 export type CreateApiKeyRequest = z.infer<typeof createApiKeyRequest>;
 
-/** The key is shown only here. */
+/** The key is returned only here. */
 export const createdApiKey = z.object({
-  id: id.describe('Id of the key, for changing and revoking it.'),
-  key: z.string().describe('The key; shown only here.'),
+  id: id.describe('Id of the key, for changing or revoking it.'),
+  key: z.string().describe('The key; returned only here.'),
 });
 export type CreatedApiKey = z.infer<typeof createdApiKey>;
 
-/** Body of `PATCH /api-keys/{id}`; what is absent stays, null takes a limit away. */
+/** Body of `PATCH /api-keys/{id}`. Absent fields stay unchanged; null removes a limit. */
 export const changeApiKeyRequest = z.strictObject({
-  scopes: scopes.optional().describe('What the key may do from now on.'),
-  ipAllowlist: addresses.nullable().optional().describe('From where it may be used; null: from anywhere.'),
-  connectionIds: connectionIds.nullable().optional().describe('The connections that it reaches; null: all.'),
+  scopes: scopes.optional().describe('What the key is allowed to do from now on.'),
+  ipAllowlist: addresses.nullable().optional().describe('Where the key can be used from; null for anywhere.'),
+  connectionIds: connectionIds
+    .nullable()
+    .optional()
+    .describe('The connections that the key can access; null for all.'),
 });
 export type ChangeApiKeyRequest = z.infer<typeof changeApiKeyRequest>;
 
-/** What a key may do; null: no limit. */
+/** What a key is allowed to do; null for no limit. */
 export const apiKeyAccess = z.object({
   id: id.describe('Id of the key.'),
   scopes,
-  ipAllowlist: addresses.nullable().describe('From where it may be used; null: from anywhere.'),
-  connectionIds: connectionIds.nullable().describe('The connections that it reaches; null: all.'),
+  ipAllowlist: addresses.nullable().describe('Where the key can be used from; null for anywhere.'),
+  connectionIds: connectionIds.nullable().describe('The connections that the key can access; null for all.'),
 });
 export type ApiKeyAccess = z.infer<typeof apiKeyAccess>;
 
@@ -66,68 +76,77 @@ export const tryAddressRequest = z.strictObject({
 });
 export type TryAddressRequest = z.infer<typeof tryAddressRequest>;
 
-/** Whether the address would be let in, and by which entry; null: the key has no allowlist, or none fits. */
+/**
+ * Whether the key could be used from the address, and the matching entry; null if the key has no allowlist or
+ * no entry matches.
+ */
 export const triedAddress = z.object({
-  allowed: z.boolean().describe('Whether a call from there would be let in.'),
-  entry: z.string().nullable().describe('The entry of the allowlist that fits; null: none, or no allowlist.'),
+  allowed: z.boolean().describe('Whether a call from this address would be accepted.'),
+  entry: z
+    .string()
+    .nullable()
+    .describe('The matching entry of the allowlist; null if none matches or there is no allowlist.'),
 });
 export type TriedAddress = z.infer<typeof triedAddress>;
 
 /** Body of `POST /oauth-apps`. */
 export const createOauthAppRequest = z.strictObject({
-  name: z.string().min(1).max(255).describe('What people read on the consent page.'),
+  name: z.string().min(1).max(255).describe('The name shown on the consent page.'),
   redirectUris: z
     .array(z.url().max(2048))
     .min(1)
-    .describe('Where a consent may lead back to: HTTPS, HTTP on loopback, or a private-use scheme.'),
-  scopes: scopes.min(1).describe('The scopes that it may ask for.'),
+    .describe('Where a consent may redirect to: HTTPS, HTTP on a loopback address, or a private-use scheme.'),
+  scopes: scopes.min(1).describe('The scopes that the app may request.'),
   webhookUrl: z
     .string()
     .min(1)
     .max(2048)
     .optional()
-    .describe("The app's webhook, HTTPS on a public host; absent: none."),
+    .describe("The app's webhook, an HTTPS URL on a public host; if absent, none."),
   ownerWorkspaceId: id
     .optional()
-    .describe('The workspace of its developer, whose consent may be automatic; absent: none.'),
+    .describe("The workspace of the app's developer, whose consent may be automatic; if absent, none."),
   legacySubscription: z
     .boolean()
     .optional()
-    .describe('True: a subscription of before the cut-over, which receives `message.received` only.'),
+    .describe('True for a subscription from before the cut-over, which receives only `message.received`.'),
 });
 export type CreateOauthAppRequest = z.infer<typeof createOauthAppRequest>;
 
-/** The secrets are shown only here. */
+/** The secrets are returned only here. */
 export const createdOauthApp = z.object({
   clientId: id.describe('The `client_id` of the app.'),
-  clientSecret: z.string().describe('The `client_secret`; shown only here.'),
-  webhookSecret: z.string().nullable().describe('Signs what is sent to `webhookUrl`; null without one.'),
+  clientSecret: z.string().describe('The `client_secret`; returned only here.'),
+  webhookSecret: z
+    .string()
+    .nullable()
+    .describe('The secret that signs deliveries to `webhookUrl`; null without a webhook.'),
 });
 export type CreatedOauthApp = z.infer<typeof createdOauthApp>;
 
 /** Body of `PUT /oauth-apps/{id}/webhook`. */
 export const setAppWebhookRequest = z.strictObject({
-  url: z.string().min(1).max(2048).describe('HTTPS on a publicly reachable host.'),
+  url: z.string().min(1).max(2048).describe('An HTTPS URL on a publicly reachable host.'),
 });
 export type SetAppWebhookRequest = z.infer<typeof setAppWebhookRequest>;
 
-/** The webhook of an app; the secret is shown only here. */
+/** The webhook of an app; the secret is returned only here. */
 export const appWebhook = z.object({
-  webhookUrl: z.string().describe('As it was given.'),
-  webhookSecret: z.string().describe('Signs what is sent there; shown only here.'),
+  webhookUrl: z.string().describe('The URL that was set.'),
+  webhookSecret: z.string().describe('The secret that signs deliveries to this URL; returned only here.'),
 });
 export type AppWebhook = z.infer<typeof appWebhook>;
 
-/** An app as listed, without its secret. */
+/** An OAuth app in a list, without its secrets. */
 export const oauthApp = z.object({
   clientId: id.describe('The `client_id` of the app.'),
-  name: z.string().describe('What people read on the consent page.'),
-  redirectUris: z.array(z.string()).describe('Where a consent may lead back to.'),
-  scopes: scopes.describe('The scopes that it may ask for.'),
-  webhookUrl: z.string().nullable().describe("The app's webhook; null: none."),
-  ownerWorkspaceId: z.string().nullable().describe('The workspace of its developer; null: none.'),
-  legacySubscription: z.boolean().describe('True: it receives `message.received` only.'),
-  createdAt: dateTime.describe('Virtual time.'),
+  name: z.string().describe('The name shown on the consent page.'),
+  redirectUris: z.array(z.string()).describe('Where a consent may redirect to.'),
+  scopes: scopes.describe('The scopes that the app may request.'),
+  webhookUrl: z.string().nullable().describe("The app's webhook; null if none."),
+  ownerWorkspaceId: z.string().nullable().describe("The workspace of the app's developer; null if none."),
+  legacySubscription: z.boolean().describe('True if the app receives only `message.received`.'),
+  createdAt: dateTime.describe('When the app was registered, in virtual time.'),
 });
 export type OauthApp = z.infer<typeof oauthApp>;
 export const oauthAppList = entriesOf(oauthApp);
@@ -139,36 +158,36 @@ export const enterUserCodeRequest = z.strictObject({
     .min(1)
     .max(32)
     .optional()
-    .describe('As the page shows it; absent: of the one page that waits.'),
+    .describe('The code that the page shows. It may be omitted if only one page is waiting.'),
 });
 export type EnterUserCodeRequest = z.infer<typeof enterUserCodeRequest>;
 
-/** The code that the admin of a portal approved a consent with. */
+/** The user code with which the portal admin approved a consent. */
 export const createdUserCode = z.object({
   userCode: z.string().describe('The code that was entered.'),
 });
 export type CreatedUserCode = z.infer<typeof createdUserCode>;
 
-/** A grant and its family of refresh tokens, without any token. */
+/** A grant and the state of its refresh tokens, without any token. */
 export const grant = z.object({
   id: id.describe('Id of the grant.'),
   clientId: id.describe('The `client_id` of the app.'),
   workspaceId: id.describe('The workspace whose owner or admin consented.'),
   scopes,
   connectionIds,
-  createdAt: dateTime.describe('Virtual time.'),
-  revokedAt: dateTime.nullable().describe('When it ended, virtual time; null: it has not.'),
+  createdAt: dateTime.describe('When the grant was created, in virtual time.'),
+  revokedAt: dateTime.nullable().describe('When the grant ended, in virtual time; null while it is valid.'),
   refreshes: z.int().min(0).describe('How often its tokens were refreshed.'),
   expiresAt: dateTime
     .nullable()
-    .describe('When its newest refresh token expires, virtual time; null: none was issued.'),
+    .describe('When its newest refresh token expires, in virtual time; null if none was issued.'),
 });
 export type Grant = z.infer<typeof grant>;
 export const grantList = entriesOf(grant);
 
-/** Body of `PATCH /grants/{id}`: what is left of it. More than it has needs another consent. */
+/** Body of `PATCH /grants/{id}`: what the grant is reduced to. Extending a grant requires another consent. */
 export const narrowGrantRequest = z.strictObject({
-  scopes: scopes.min(1).optional().describe('The scopes that are left of it.'),
-  connectionIds: connectionIds.min(1).optional().describe('The connections that are left of it.'),
+  scopes: scopes.min(1).optional().describe('The scopes that the grant keeps.'),
+  connectionIds: connectionIds.min(1).optional().describe('The connections that the grant keeps.'),
 });
 export type NarrowGrantRequest = z.infer<typeof narrowGrantRequest>;

@@ -4,37 +4,41 @@ import { delivery, ledgerEntry } from './deliveries.ts';
 import { pathPattern } from './faults.ts';
 import { entriesOf, sandboxPageQuery } from './lists.ts';
 
-/** One check of the gate and what it said. */
+/** One check of a call and its result. */
 export const gateStep = z.object({
-  check: z.string().describe('Which check, for example `scope`.'),
-  passed: z.boolean().describe('Whether it let the call through.'),
-  why: z.string().optional().describe('The reason, where there is one to tell.'),
+  check: z.string().describe('Name of the check, for example `scope`.'),
+  passed: z.boolean().describe('Whether the call passed the check.'),
+  why: z.string().optional().describe('The reason, if there is one.'),
 });
 export type GateStep = z.infer<typeof gateStep>;
 
 /**
- * A call to the service, with the reason for its answer. Of a credential the id alone is shown; queries and
- * bodies, where codes and tokens are, are not.
+ * A call to the service and the reason for its response. Only the id of the credential is shown. Queries and
+ * bodies, which contain codes and tokens, are not shown.
  */
 export const apiCall = z.object({
-  id: z.string().describe('Position of the call.'),
-  at: dateTime.describe('When it came in, virtual time.'),
+  id: z.string().describe('Position of the call in the list.'),
+  at: dateTime.describe('When the call arrived, in virtual time.'),
   method: z.string().describe('The HTTP method.'),
-  path: z.string().describe('Below `{base_url}`; for OAuth and tools, below `{auth_url}`.'),
+  path: z.string().describe('Relative to `{base_url}` or, for OAuth and tools, to `{auth_url}`.'),
   tool: z.string().optional().describe('The tool that was called.'),
   credential: z
     .string()
     .nullable()
-    .describe('Id of the API key, the grant or, at `/oauth/*`, the client; null: none was recognized.'),
+    .describe('Id of the API key, the grant or, at `/oauth/*`, the client; null if none was recognized.'),
   workspaceId: z
     .string()
     .nullable()
-    .describe('The workspace of the credential; null: none was recognized, or it is an OAuth client.'),
-  status: z.int().nullable().describe('Null: the connection was reset.'),
-  code: z.string().nullable().describe('The error code of a refusal.'),
-  ms: z.number().min(0).describe('From the call to its answer, wall clock.'),
-  trace: z.array(gateStep).describe('The checks that ran, in their order; a refusal is the last.'),
-  faults: z.array(z.string()).optional().describe('Ids of the fault rules that touched the call.'),
+    .describe(
+      'The workspace of the credential; null if none was recognized or the credential is an OAuth client.',
+    ),
+  status: z.int().nullable().describe('The HTTP status; null if the connection was reset.'),
+  code: z.string().nullable().describe('The error code of a rejected call.'),
+  ms: z.number().min(0).describe('Time from the call to its response, by the wall clock.'),
+  trace: z
+    .array(gateStep)
+    .describe('The checks that ran, in order. If the call was rejected, the last one rejected it.'),
+  faults: z.array(z.string()).optional().describe('Ids of the fault rules that affected the call.'),
 });
 export type ApiCall = z.infer<typeof apiCall>;
 
@@ -44,7 +48,7 @@ export type ApiCallList = z.infer<typeof apiCallList>;
 
 /** Query of `GET /calls`. */
 export const listCallsQuery = z.strictObject({
-  code: z.string().min(1).max(128).optional().describe('Only calls refused with this code.'),
+  code: z.string().min(1).max(128).optional().describe('Only calls rejected with this code.'),
   path: pathPattern.max(2048).optional().describe('Only calls to this path; may end in `*`.'),
   workspaceId: z
     .string()
@@ -56,7 +60,7 @@ export const listCallsQuery = z.strictObject({
 });
 export type ListCallsQuery = z.infer<typeof listCallsQuery>;
 
-/** What an event may name as changed. */
+/** The lists that a `changed` event can name. */
 export const CHANGED_LISTS = [
   'everything',
   'workspaces',
@@ -77,30 +81,30 @@ const changedList = z.enum(CHANGED_LISTS);
 export type ChangedList = z.infer<typeof changedList>;
 
 /**
- * Data of one event of `GET /events`. The stream begins with `clock`; all that happens after it is told. A
- * reader too slow for single entries gets `changed` in their place.
+ * Data of one event of `GET /events`. The stream starts with `clock` and then reports everything that
+ * happens. A reader too slow for single entries gets `changed` instead.
  */
 export const sandboxEvent = z.discriminatedUnion('type', [
   z.object({
-    type: z.literal('ledger').describe('An event was meant to be delivered.'),
-    entry: ledgerEntry.describe('As in `GET /ledger`.'),
+    type: z.literal('ledger').describe('The service meant to deliver an event.'),
+    entry: ledgerEntry.describe('The entry, as in `GET /ledger`.'),
   }),
   z.object({
-    type: z.literal('delivery').describe('A delivery began, or changed.'),
-    entry: delivery.describe('As in `GET /deliveries`.'),
+    type: z.literal('delivery').describe('A delivery started or changed.'),
+    entry: delivery.describe('The delivery, as in `GET /deliveries`.'),
   }),
   z.object({
     type: z.literal('call').describe('The service was called.'),
-    entry: apiCall.describe('As in `GET /calls`.'),
+    entry: apiCall.describe('The call, as in `GET /calls`.'),
   }),
   z.object({
-    type: z.literal('clock').describe('Virtual time was moved, stopped or started.'),
-    now: dateTime.describe('Virtual time.'),
-    frozen: z.boolean().describe('True: time stands.'),
+    type: z.literal('clock').describe('Virtual time was advanced, frozen or resumed.'),
+    now: dateTime.describe('The current virtual time.'),
+    frozen: z.boolean().describe('Whether virtual time is frozen.'),
   }),
   z.object({
     type: z.literal('changed').describe('A list changed.'),
-    what: changedList.describe('What to read again.'),
+    what: changedList.describe('The list to read again.'),
   }),
 ]);
 export type SandboxEvent = z.infer<typeof sandboxEvent>;

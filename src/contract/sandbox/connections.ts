@@ -4,67 +4,75 @@ import { LICENSE_STATUSES, messageStatus, provider } from '../service/statuses.t
 
 const id = z.string().min(1).max(255);
 
-/** Body of `POST /workspaces/{id}/connections`: one made outside the API, paired already. */
+/** Body of `POST /workspaces/{id}/connections`: a connection created outside the API, already paired. */
 export const addConnectionRequest = z
   .strictObject({
     provider: provider.describe('`qr` or `cloud_api`.'),
     phoneNumber: phoneDigits.describe(
-      'International digits, no `+`. A number may be added twice: a contact writes to the connection that is named.',
+      'International digits, no `+`. Several connections may have the same number, because a contact addresses a connection by id.',
     ),
-    label: z.string().max(255).optional().describe('Name of the connection; the number unless told.'),
+    label: z.string().max(255).optional().describe('Label of the connection; defaults to the number.'),
     addon: z
       .boolean()
       .optional()
-      .describe('False: a connection of a portal workspace without its add-on. True unless told.'),
+      .describe('False creates a connection of a portal workspace without its add-on. Defaults to true.'),
     warmup: z
       .boolean()
       .optional()
       .describe(
-        'True: a new `qr` number with 72 hours of hourly caps, as one that was paired by QR code. False unless told.',
+        'True gives a `qr` number 72 hours of hourly caps, as after pairing by QR code. Defaults to false.',
       ),
   })
   .refine((body) => body.warmup !== true || body.provider === 'qr', {
-    message: 'is for `qr` connections; a `cloud_api` number has no warm-up',
+    message: 'applies to `qr` connections only; a `cloud_api` number has no warm-up',
     path: ['warmup'],
   });
 export type AddConnectionRequest = z.infer<typeof addConnectionRequest>;
 
 export const addedConnection = z.object({
-  connection: z.object({ id: id.describe('Id of the connection.') }).describe('What was added.'),
+  connection: z.object({ id: id.describe('Id of the connection.') }).describe('The added connection.'),
 });
 export type AddedConnection = z.infer<typeof addedConnection>;
 
 const licenseStatus = z.enum(LICENSE_STATUSES);
 
-/** Body of `PUT /connections/{id}/licence`; an end in the past lapses the licence by itself. */
+/** Body of `PUT /connections/{id}/licence`. An expiry in the past makes the license lapse by itself. */
 export const setLicenceRequest = z.strictObject({
-  status: licenseStatus.optional().describe('The status to set; absent: as it follows from the end.'),
-  expiresAt: dateTime.optional().describe('The end, virtual time. In the past: the licence has lapsed.'),
+  status: licenseStatus
+    .optional()
+    .describe('The license status to set; if absent, it follows from the expiry.'),
+  expiresAt: dateTime
+    .optional()
+    .describe('When the license expires, in virtual time. If this is in the past, the license has lapsed.'),
 });
 export type SetLicenceRequest = z.infer<typeof setLicenceRequest>;
 
 export const licence = z.object({
-  status: licenseStatus.describe('As the service shows it.'),
-  expiresAt: dateTime.nullable().describe('The end, virtual time; null: there has been none.'),
+  status: licenseStatus.describe('The license status, as the service returns it.'),
+  expiresAt: dateTime
+    .nullable()
+    .describe('When the license expires, in virtual time; null if there never was one.'),
 });
 export type Licence = z.infer<typeof licence>;
 
-/** Body of `POST /connections/{id}/scan`; the picture is really decoded. */
+/** Body of `POST /connections/{id}/scan`. The image is actually decoded. */
 export const scanRequest = z.strictObject({
   qr: z
     .string()
-    .startsWith('data:image/png;base64,', 'must be a PNG as a data URI, as the service shows it')
+    .startsWith('data:image/png;base64,', 'must be a PNG as a data URI, as returned by the service')
     .max(1_048_576)
-    .describe('The picture as the service shows it, a data URI. It is really decoded.'),
+    .describe('The QR code as returned by the service, a data URI. It is actually decoded.'),
   phoneNumber: phoneDigits
     .optional()
-    .describe("The owner's number; absent: the one that the connection has, or an invented one."),
+    .describe(
+      "The owner's number. If absent, the number that the connection already has, or a generated one.",
+    ),
 });
 export type ScanRequest = z.infer<typeof scanRequest>;
 
 /** Body of `POST /connections/{id}/enter-code`. */
 export const enterCodeRequest = z.strictObject({
-  code: z.string().min(1).max(64).describe('The pairing code as the service gave it.'),
+  code: z.string().min(1).max(64).describe('The pairing code as returned by the service.'),
 });
 export type EnterCodeRequest = z.infer<typeof enterCodeRequest>;
 
@@ -78,39 +86,42 @@ export const OUTAGE_CAUSES = [
 const outageCause = z.enum(OUTAGE_CAUSES);
 export type OutageCause = z.infer<typeof outageCause>;
 
-/** Body of `POST /connections/{id}/outage`; `heals`: the automatic heal, tried first, succeeds. */
+/** Body of `POST /connections/{id}/outage`. With `heals`, the automatic heal is tried first and succeeds. */
 export const outageRequest = z.strictObject({
-  cause: outageCause.describe('What happens to the session; it decides the `reason` of the event.'),
+  cause: outageCause.describe('What happens to the session; it determines the `reason` of the event.'),
   heals: z
     .boolean()
     .optional()
-    .describe('True: the automatic heal, where the cause has one, succeeds. False unless told.'),
+    .describe('True makes the automatic heal succeed, if the cause has one. Defaults to false.'),
 });
 export type OutageRequest = z.infer<typeof outageRequest>;
 
-/** Body of `POST /connections/{id}/phone`; what is absent stays. */
+/** Body of `POST /connections/{id}/phone`. Absent fields stay unchanged. */
 export const ownerPhoneRequest = z.strictObject({
-  on: z.boolean().optional().describe('False switches the phone off, which is an outage; true ends it.'),
+  on: z
+    .boolean()
+    .optional()
+    .describe('False switches the phone off, which is an outage; true switches it on and ends the outage.'),
   blocked: z
     .array(phoneDigits)
     .optional()
-    .describe('The numbers that the owner blocks, in place of the list before.'),
+    .describe('The numbers that the owner blocks; replaces the previous list.'),
 });
 export type OwnerPhoneRequest = z.infer<typeof ownerPhoneRequest>;
 
 export const ownerPhone = z.object({
-  on: z.boolean().describe('Whether the phone is on.'),
+  on: z.boolean().describe('Whether the phone is switched on.'),
   blocked: z.array(z.string()).describe('The numbers that the owner blocks.'),
 });
 export type OwnerPhone = z.infer<typeof ownerPhone>;
 
 /** Body of `POST /messages/{id}/status`. */
-export const moveStatusRequest = z.strictObject({ status: messageStatus.describe('The status to move to.') });
+export const moveStatusRequest = z.strictObject({ status: messageStatus.describe('The status to set.') });
 export type MoveStatusRequest = z.infer<typeof moveStatusRequest>;
 
-/** `changed` is false when the move told nothing new. */
+/** `changed` is false if the message had already been reported with this status. */
 export const movedStatus = z.object({
-  changed: z.boolean().describe('False: the message had been told of this status already.'),
-  status: messageStatus.describe('The status of the message now.'),
+  changed: z.boolean().describe('False if the message had already been reported with this status.'),
+  status: messageStatus.describe('The current status of the message.'),
 });
 export type MovedStatus = z.infer<typeof movedStatus>;

@@ -11,19 +11,25 @@ const delayMs = (what: string) =>
     .min(0)
     .max(longestMs)
     .nullable()
-    .describe(`Milliseconds of virtual time from the send ${what}; null: never.`);
+    .describe(`Milliseconds of virtual time from the send ${what}; null for never.`);
 
-/** How a person on the network behaves. */
+/** The behavior of a person on the network. */
 export const contact = z.object({
-  onNetwork: z.boolean().describe('False: the number has no account, and a send to it is refused.'),
+  onNetwork: z
+    .boolean()
+    .describe('False if the number has no account on the network, so that sends to it are rejected.'),
   deliverAfterMs: delayMs('until the message is delivered'),
   readAfterMs: delayMs('until it is read'),
   failAfterMs: delayMs('until it fails'),
-  autoReply: z.string().min(1).nullable().describe('What the person answers to each message; null: nothing.'),
+  autoReply: z
+    .string()
+    .min(1)
+    .nullable()
+    .describe('What the person replies to each message; null for no reply.'),
 });
 export type Contact = z.infer<typeof contact>;
 
-/** Body of `PUT /contacts/{phone}`; what is absent stays. */
+/** Body of `PUT /contacts/{phone}`. Absent fields stay unchanged. */
 export const putContactRequest = z.strictObject(contact.shape).partial();
 export type PutContactRequest = z.infer<typeof putContactRequest>;
 
@@ -31,37 +37,39 @@ export type PutContactRequest = z.infer<typeof putContactRequest>;
 export const contactWritesRequest = z
   .strictObject({
     connectionId: id.describe('The connection that the person writes to.'),
-    text: sendMessageRequest.shape.text.describe('What the person writes.'),
+    text: sendMessageRequest.shape.text.describe('The text that the person sends.'),
     media: z.strictObject(mediaObject.shape).optional().describe('The file that the person sends.'),
   })
   .refine((body) => (body.text === undefined) !== (body.media === undefined), {
-    message: 'needs exactly one of `text` and `media`',
+    message: 'must have exactly one of `text` and `media`',
     path: ['text'],
   })
   .meta({ oneOf: [{ required: ['text'] }, { required: ['media'] }] });
 export type ContactWritesRequest = z.infer<typeof contactWritesRequest>;
 
-export const contactWrote = z.object({ messageId: id.describe('Its id in `GET /messages` of the service.') });
+export const contactWrote = z.object({
+  messageId: id.describe("Id of the message in the service's `GET /messages`."),
+});
 export type ContactWrote = z.infer<typeof contactWrote>;
 
-/** A file as a phone got it. */
+/** A file as a phone received it. */
 const receivedMedia = z.object({
-  filename: z.string().describe('As it was sent.'),
-  mimetype: z.string().describe('As it was sent.'),
-  caption: z.string().nullable().optional().describe('As it was sent.'),
-  bytes: z.int().min(0).describe('Size of the file.'),
-  sha256: z.string().describe('Hex digest of the file, to compare with what was sent.'),
-  voiceNote: z.boolean().optional().describe('The phone plays it as a voice note.'),
+  filename: z.string().describe('The file name, as sent.'),
+  mimetype: z.string().describe('The MIME type, as sent.'),
+  caption: z.string().nullable().optional().describe('The caption, as sent.'),
+  bytes: z.int().min(0).describe('Size of the file in bytes.'),
+  sha256: z.string().describe('SHA-256 of the file in hex, to compare with what was sent.'),
+  voiceNote: z.boolean().optional().describe('Whether the phone plays it as a voice note.'),
 });
 
-/** What a phone really received. */
+/** A message that a phone actually received. */
 export const phoneMessage = z.object({
-  messageId: id.describe('The `messageId` that the send was answered with.'),
+  messageId: id.describe('The `messageId` that the send returned.'),
   connectionId: id.describe('The connection that sent it.'),
   from: z.string().describe('Number of the connection.'),
   text: z.string().nullable().describe('The text, or the caption of the file.'),
-  media: receivedMedia.optional().describe('The file, for a message with one.'),
-  at: dateTime.describe('Virtual time.'),
+  media: receivedMedia.optional().describe('The file, if the message has one.'),
+  at: dateTime.describe('When the phone received it, in virtual time.'),
 });
 export type PhoneMessage = z.infer<typeof phoneMessage>;
 

@@ -7,18 +7,21 @@ import { entriesOf, SANDBOX_PAGE, sandboxPageQuery } from './lists.ts';
 
 const id = z.string().min(1).max(255);
 
-/** What became of a delivery. */
+/** The outcome of a delivery. */
 export const DELIVERY_OUTCOMES = ['pending', 'delivered', 'dropped'] as const;
 export const deliveryOutcome = z.enum(DELIVERY_OUTCOMES);
 export type DeliveryOutcome = z.infer<typeof deliveryOutcome>;
 
-/** One request of a delivery. `status` or `error`, unless it is still open. */
+/** One request of a delivery. It has a `status` or an `error` once it has finished. */
 export const deliveryAttempt = z.object({
-  at: dateTime.describe('Wall clock.'),
-  ms: z.number().min(0).describe('How long it took.'),
-  status: z.int().optional().describe("Status of the receiver's answer."),
-  error: z.string().optional().describe('Why there was no answer, or why it does not count; and what to do.'),
-  faults: z.array(z.string()).optional().describe('Ids of the rules that touched it.'),
+  at: dateTime.describe('When the request started, by the wall clock.'),
+  ms: z.number().min(0).describe('How long the request took.'),
+  status: z.int().optional().describe("HTTP status of the receiver's response."),
+  error: z
+    .string()
+    .optional()
+    .describe('Why there was no response, or why it does not count, and what to do.'),
+  faults: z.array(z.string()).optional().describe('Ids of the fault rules that affected the attempt.'),
 });
 export type DeliveryAttempt = z.infer<typeof deliveryAttempt>;
 
@@ -27,27 +30,29 @@ export const delivery = z.object({
   id: id.describe('Id of the delivery.'),
   event: eventType.describe('Type of the event.'),
   workspaceId: id.describe('The workspace of its connection.'),
-  connectionId: id.describe('The connection that it is about.'),
-  messageId: id.nullable().describe('The message that it is about; null for events of connections.'),
+  connectionId: id.describe('The connection that the event concerns.'),
+  messageId: id.nullable().describe('The message that the event concerns; null for connection events.'),
   subscription: z
     .object({
       kind: z
         .enum(['workspace', 'app'])
-        .describe('Whether the webhook is set by an API key or for an OAuth app.'),
+        .describe('Whether the webhook belongs to a workspace or to an OAuth app.'),
       id: id.describe('Id of the workspace, or client id of the app.'),
     })
-    .describe('Whose webhook it is for: of a workspace, or of an OAuth app by its client id.'),
-  url: z.string().nullable().describe('Null when no webhook was set.'),
-  outcome: deliveryOutcome.describe('`pending` while attempts are to come.'),
+    .describe('The owner of the webhook: a workspace, or an OAuth app by its client id.'),
+  url: z.string().nullable().describe('The webhook URL; null if none was set.'),
+  outcome: deliveryOutcome.describe(
+    '`pending` until the delivery has succeeded or its last attempt has failed.',
+  ),
   reason: z
     .enum(['no_webhook', 'backlog_full', 'interrupted'])
     .optional()
-    .describe('Why an event was dropped without its attempts.'),
-  held: z.literal(true).optional().describe('The next attempt waits for a release; absent: nothing does.'),
-  createdAt: dateTime.describe('Wall clock.'),
+    .describe('Why an event was dropped before all attempts were made.'),
+  held: z.literal(true).optional().describe('Present if the next attempt is held until it is released.'),
+  createdAt: dateTime.describe('When the delivery was created, by the wall clock.'),
   headers: z
     .record(z.string(), z.string())
-    .describe('As sent with each untouched attempt; empty before the first one.'),
+    .describe('The headers of each unmodified attempt; empty before the first attempt.'),
   body: z.string().describe('The raw body.'),
   attempts: z.array(deliveryAttempt).describe('Every request that was made, oldest first.'),
 });
@@ -60,76 +65,82 @@ export type DeliveryList = z.infer<typeof deliveryList>;
 /** Query of `GET /deliveries`. */
 export const listDeliveriesQuery = z.strictObject({
   event: eventType.optional().describe('Only events of this type.'),
-  workspaceId: id.optional().describe('Only those of this workspace.'),
-  connectionId: id.optional().describe('Only those of this connection.'),
-  outcome: deliveryOutcome.optional().describe('Only those with this outcome.'),
+  workspaceId: id.optional().describe('Only events of this workspace.'),
+  connectionId: id.optional().describe('Only events of this connection.'),
+  outcome: deliveryOutcome.optional().describe('Only deliveries with this outcome.'),
   ...sandboxPageQuery,
 });
 export type ListDeliveriesQuery = z.infer<typeof listDeliveriesQuery>;
 
-/** Body of `POST /deliveries/{id}/resend`. The same bytes and signature unless told otherwise. */
+/** Body of `POST /deliveries/{id}/resend`. By default the same bytes and signature are sent again. */
 export const resendRequest = z.strictObject({
-  resign: z.boolean().optional().describe('Signs afresh: the old signature is stale after 5 minutes.'),
+  resign: z
+    .boolean()
+    .optional()
+    .describe('True signs the body again: the old signature is stale after 5 minutes.'),
   times: z
     .int()
     .min(1)
     .max(1000)
     .optional()
-    .describe('How often to send it, one after the other; once unless told.'),
+    .describe('How many times to send it, one after the other; defaults to 1.'),
   tamper: z
     .enum(['body', 'signature', 'timestamp'])
     .optional()
-    .describe('What to alter after signing, so that the receiver must refuse it.'),
+    .describe('What to alter after signing, so that the receiver must reject it.'),
 });
 export type ResendRequest = z.infer<typeof resendRequest>;
 
 /** An event that the service meant to deliver, whether or not it arrived. */
 export const ledgerEntry = z.object({
-  seq: z.int().min(1).describe('Its number, without gaps.'),
-  at: dateTime.describe('Virtual time.'),
+  seq: z.int().min(1).describe('Number of the entry; the numbers have no gaps.'),
+  at: dateTime.describe('When the event was created, in virtual time.'),
   event: eventType.describe('Type of the event.'),
-  connectionId: id.describe('The connection that it is about.'),
-  messageId: id.nullable().describe('The message that it is about; null for events of connections.'),
-  status: messageStatus.optional().describe('The status that a `message.status` tells.'),
+  connectionId: id.describe('The connection that the event concerns.'),
+  messageId: id.nullable().describe('The message that the event concerns; null for connection events.'),
+  status: messageStatus.optional().describe('The status reported by a `message.status`.'),
   payload: z.record(z.string(), z.unknown()).describe('The parsed body.'),
 });
 export type LedgerEntry = z.infer<typeof ledgerEntry>;
 
-/** In the order of `seq`, oldest first unless `order` says otherwise. */
+/** Ordered by `seq`, oldest first unless `order` is `newest`. */
 export const ledger = entriesOf(ledgerEntry);
 export type Ledger = z.infer<typeof ledger>;
 
-/** Query of `GET /ledger`. `nextCursor` is the `after` of the next page, or its `before` when the newest come first. */
+/**
+ * Query of `GET /ledger`. Pass `nextCursor` as `after` to get the next page or, with the newest first, as
+ * `before`.
+ */
 export const readLedgerQuery = z.strictObject({
   after: optionalQueryInteger({ min: 0 }).describe(
-    'Only entries with a larger `seq`: the last one that was read.',
+    'Only entries with a larger `seq`: pass the last one that you read.',
   ),
   before: optionalQueryInteger({ min: 0 }).describe('Only entries with a smaller `seq`.'),
   order: z
     .enum(['oldest', 'newest'])
     .default('oldest')
-    .describe('Which end the page begins with: `oldest`, unless told, or `newest`.'),
-  limit: queryInteger(SANDBOX_PAGE).describe('How many entries to list.'),
+    .describe('Which entries come first: `oldest` (default) or `newest`.'),
+  limit: queryInteger(SANDBOX_PAGE).describe('Maximum number of entries to list.'),
 });
 export type ReadLedgerQuery = z.infer<typeof readLedgerQuery>;
 
-/** Body of `PUT /hosts/{host}`: where deliveries to `https://{host}/…` really go. */
+/** Body of `PUT /hosts/{host}`: where deliveries to `https://{host}/…` are actually sent. */
 export const putHostRequest = z.strictObject({
   target: z
     .url({ protocol: /^https?$/ })
     .max(2048)
     .describe(
-      'Where the requests really go, for example `http://127.0.0.1:4020`. Only this machine, unless the service was started with `PLATFORM_TUNNEL_TARGETS`.',
+      'Where the requests are actually sent, for example `http://127.0.0.1:4020`. Only addresses of this machine, unless the service was started with `PLATFORM_TUNNEL_TARGETS`.',
     ),
 });
 export type PutHostRequest = z.infer<typeof putHostRequest>;
 
 export const tunnelHost = z.object({
   host: z.string().describe('A public host name, as in the webhook URL.'),
-  target: z.string().describe('Where deliveries to it really go.'),
+  target: z.string().describe('Where deliveries to the host are actually sent.'),
 });
 export type TunnelHost = z.infer<typeof tunnelHost>;
 
-/** Answer of `GET /hosts`. */
+/** Response of `GET /hosts`. */
 export const tunnelHostList = entriesOf(tunnelHost);
 export type TunnelHostList = z.infer<typeof tunnelHostList>;

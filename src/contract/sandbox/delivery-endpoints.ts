@@ -5,7 +5,7 @@ import { READ_ERRORS, type SandboxEndpoint, WRITE_ERRORS } from './sandbox-endpo
 
 const onExisting = [...WRITE_ERRORS, 'not_found'] as const;
 
-/** What the service sent, meant to send and was asked. */
+/** What the service delivered, what it meant to deliver, and the calls that it received. */
 export const DELIVERY_ENDPOINTS = {
   listDeliveries: {
     method: 'GET',
@@ -18,7 +18,7 @@ export const DELIVERY_ENDPOINTS = {
   resendDelivery: {
     method: 'POST',
     path: '/deliveries/{id}/resend',
-    summary: 'Sends the same bytes again.',
+    summary: 'Resends a delivery, by default with the same bytes.',
     body: { schema: deliveries.resendRequest, required: false },
     answers: [
       { status: 200, description: 'The delivery with its new attempts.', schema: deliveries.delivery },
@@ -29,21 +29,22 @@ export const DELIVERY_ENDPOINTS = {
     method: 'POST',
     path: '/deliveries/{id}/hold',
     summary:
-      'Holds a pending delivery before its next attempt. One under way goes to its end. What has begun keeps its bytes and signature, which grow old; what has not is signed when it is released.',
+      'Holds a pending delivery before its next attempt. An attempt in flight is completed. A delivery that has started keeps its bytes and signature, which become stale; one that has not started is signed when it is released.',
     answers: [{ status: 200, description: 'The delivery.', schema: deliveries.delivery }],
     errors: [...onExisting, 'wrong_state'],
   },
   releaseDelivery: {
     method: 'POST',
     path: '/deliveries/{id}/release',
-    summary: 'Lets a held delivery go on: at once, unless the delay before its next attempt is not over.',
+    summary:
+      'Releases a held delivery: it continues at once, or when the delay before its next attempt is over.',
     answers: [{ status: 200, description: 'The delivery.', schema: deliveries.delivery }],
     errors: [...onExisting, 'wrong_state'],
   },
   readLedger: {
     method: 'GET',
     path: '/ledger',
-    summary: 'Lists every event that was meant to be delivered, in order.',
+    summary: 'Lists every event that the service meant to deliver, in order.',
     query: deliveries.readLedgerQuery,
     answers: [{ status: 200, description: 'A page.', schema: deliveries.ledger }],
     errors: [...READ_ERRORS, 'invalid_request'],
@@ -51,14 +52,14 @@ export const DELIVERY_ENDPOINTS = {
   listHosts: {
     method: 'GET',
     path: '/hosts',
-    summary: 'Lists the tunnels that are open.',
-    answers: [{ status: 200, description: 'All of them.', schema: deliveries.tunnelHostList }],
+    summary: 'Lists the open tunnels.',
+    answers: [{ status: 200, description: 'All open tunnels.', schema: deliveries.tunnelHostList }],
     errors: READ_ERRORS,
   },
   putHost: {
     method: 'PUT',
     path: '/hosts/{host}',
-    summary: 'Opens a tunnel: deliveries to this public host go to the target.',
+    summary: 'Opens a tunnel: deliveries to this public host are sent to the target.',
     body: { schema: deliveries.putHostRequest, required: true },
     answers: [{ status: 200, description: 'The tunnel.', schema: deliveries.tunnelHost }],
     errors: WRITE_ERRORS,
@@ -73,7 +74,7 @@ export const DELIVERY_ENDPOINTS = {
   listCalls: {
     method: 'GET',
     path: '/calls',
-    summary: 'Lists calls to the service and why they were answered so, newest first.',
+    summary: 'Lists calls to the service with the reason for each response, newest first.',
     query: listCallsQuery,
     answers: [{ status: 200, description: 'A page.', schema: apiCallList }],
     errors: [...READ_ERRORS, 'invalid_request'],
@@ -81,11 +82,11 @@ export const DELIVERY_ENDPOINTS = {
   streamEvents: {
     method: 'GET',
     path: '/events',
-    summary: 'Streams all of it as it happens.',
+    summary: 'Streams ledger entries, deliveries, calls and clock changes as they happen.',
     answers: [
       {
         status: 200,
-        description: 'Server-sent events.',
+        description: 'Server-sent events, discriminated by `type`.',
         contentType: 'text/event-stream',
         schema: sandboxEvent,
       },

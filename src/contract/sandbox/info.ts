@@ -1,23 +1,23 @@
 import { z } from 'zod';
 import { dateTime } from '../service/fields.ts';
 
-/** Answer of `GET /info` and of a reset, and the one line of `npm start -- --json`. */
+/** Response of `GET /info` and of a reset; also the one line that `npm start -- --json` prints. */
 export const sandboxInfo = z.object({
-  baseUrl: z.url().describe('`{base_url}`, with `/api/v1`.'),
+  baseUrl: z.url().describe('`{base_url}`, including `/api/v1`.'),
   legacyBaseUrl: z.url().describe('`{legacy_base_url}`: the same API at its permanent alias.'),
   authUrl: z.url().describe('`{auth_url}`: the host of the OAuth endpoints and of the tool server.'),
   mcpUrl: z.url().describe('The tool server.'),
-  sandboxUrl: z.url().describe('This listener; the control API is below `/sandbox/v1`.'),
-  connectorUrl: z.url().nullable().describe('The attached connector; null when there is none.'),
+  sandboxUrl: z.url().describe('This server; the control API is under `/sandbox/v1`.'),
+  connectorUrl: z.url().nullable().describe('The attached connector; null if none.'),
   connectorToken: z
     .string()
     .nullable()
     .describe(
-      'Bearer token of the attached connector; null when there is none. Whoever can reach this address from this machine can read it.',
+      'Bearer token of the attached connector; null if none. Every process on this machine that can reach this address can read it.',
     ),
-  workspaceId: z.string().describe('The workspace that the sandbox begins with.'),
-  apiKey: z.string().describe('A key of that workspace with every scope.'),
-  webhookUrl: z.string().nullable().describe('What the attached connector registers.'),
-  now: dateTime.describe('Virtual time.'),
+  workspaceId: z.string().describe('The workspace that the sandbox starts with.'),
+  apiKey: z.string().describe('An API key of that workspace with all scopes.'),
+  webhookUrl: z.string().nullable().describe('The webhook URL that the attached connector registers.'),
+  now: dateTime.describe('The current virtual time.'),
 });
 export type SandboxInfo = z.infer<typeof sandboxInfo>;

@@ -7,12 +7,12 @@ import { READ_ERRORS, type SandboxEndpoint, WRITE_ERRORS } from './sandbox-endpo
 
 const onConnection = [...WRITE_ERRORS, 'not_found'] as const;
 
-/** People and phones: owners of connections, and those who write to them. */
+/** People and phones: the owners of connections, and the contacts who write to them. */
 export const PEOPLE_ENDPOINTS = {
   scan: {
     method: 'POST',
     path: '/connections/{id}/scan',
-    summary: 'The phone of the owner scans the picture.',
+    summary: "Scans the QR code with the owner's phone.",
     body: { schema: connections.scanRequest, required: true },
     answers: [{ status: 200, description: 'Paired.', schema: acknowledgement }],
     errors: [...onConnection, 'qr_expired', 'wrong_state', 'already_connected', 'not_supported_for_provider'],
@@ -20,7 +20,7 @@ export const PEOPLE_ENDPOINTS = {
   enterCode: {
     method: 'POST',
     path: '/connections/{id}/enter-code',
-    summary: 'The owner types the pairing code.',
+    summary: "Types the pairing code into the owner's phone.",
     body: { schema: connections.enterCodeRequest, required: true },
     answers: [{ status: 200, description: 'Paired.', schema: acknowledgement }],
     errors: [
@@ -37,45 +37,51 @@ export const PEOPLE_ENDPOINTS = {
     summary: 'Breaks a connection.',
     body: { schema: connections.outageRequest, required: true },
     answers: [
-      { status: 200, description: 'Broken; the service finds out in time.', schema: acknowledgement },
+      {
+        status: 200,
+        description: 'The session is broken; the service detects it after a while.',
+        schema: acknowledgement,
+      },
     ],
     errors: [...onConnection, 'wrong_state', 'not_supported_for_provider'],
   },
   recover: {
     method: 'POST',
     path: '/connections/{id}/recover',
-    summary: 'The session works again.',
-    answers: [{ status: 200, description: 'Works.', schema: acknowledgement }],
+    summary: 'Makes the session work again.',
+    answers: [{ status: 200, description: 'The session works again.', schema: acknowledgement }],
     errors: [...onConnection, 'wrong_state', 'not_supported_for_provider'],
   },
   setOwnerPhone: {
     method: 'POST',
     path: '/connections/{id}/phone',
-    summary: 'Switches the phone of the owner on or off, and blocks contacts.',
+    summary: "Switches the owner's phone on or off, and blocks contacts.",
     body: { schema: connections.ownerPhoneRequest, required: true },
-    answers: [{ status: 200, description: 'As it stands now.', schema: connections.ownerPhone }],
+    answers: [
+      { status: 200, description: 'The current state of the phone.', schema: connections.ownerPhone },
+    ],
     errors: [...onConnection, 'not_supported_for_provider'],
   },
   putContact: {
     method: 'PUT',
     path: '/contacts/{phone}',
-    summary: 'Sets how a person on the network behaves.',
+    summary: 'Sets the behavior of a person on the network.',
     body: { schema: contacts.putContactRequest, required: true },
-    answers: [{ status: 200, description: 'As it stands now.', schema: contacts.contact }],
+    answers: [{ status: 200, description: 'The current behavior.', schema: contacts.contact }],
     errors: WRITE_ERRORS,
   },
   contactWrites: {
     method: 'POST',
     path: '/contacts/{phone}/messages',
-    summary: 'The person writes to a connection.',
+    summary: 'Sends a message from the person to a connection.',
     body: { schema: contacts.contactWritesRequest, required: true },
-    answers: [{ status: 201, description: 'Written.', schema: contacts.contactWrote }],
+    answers: [{ status: 201, description: 'Sent.', schema: contacts.contactWrote }],
     errors: [...onConnection, 'wrong_state', 'send_failed'],
   },
   listContactMessages: {
     method: 'GET',
     path: '/contacts/{phone}/messages',
-    summary: 'Lists what that phone really received, oldest first.',
+    summary: 'Lists what that phone actually received, oldest first.',
     query: z.strictObject(sandboxPageQuery),
     answers: [{ status: 200, description: 'A page.', schema: contacts.phoneMessageList }],
     errors: [...READ_ERRORS, 'invalid_request'],
@@ -83,9 +89,9 @@ export const PEOPLE_ENDPOINTS = {
   moveStatus: {
     method: 'POST',
     path: '/messages/{id}/status',
-    summary: 'Moves one outgoing message by hand.',
+    summary: 'Sets the status of one outgoing message by hand.',
     body: { schema: connections.moveStatusRequest, required: true },
-    answers: [{ status: 200, description: 'As it stands now.', schema: connections.movedStatus }],
+    answers: [{ status: 200, description: 'The current status.', schema: connections.movedStatus }],
     errors: onConnection,
   },
 } as const satisfies Readonly<Record<string, SandboxEndpoint>>;

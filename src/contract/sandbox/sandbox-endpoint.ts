@@ -2,13 +2,16 @@ import type { EndpointDefinition } from '../endpoint.ts';
 import type { ErrorCode } from '../service/errors.ts';
 import type { SandboxErrorCode } from './errors.ts';
 
-/** An endpoint of the control API. What the simulated service refuses keeps the service's code. */
+/**
+ * An endpoint of the control API. If the simulated service rejects something, the error keeps the service's
+ * code.
+ */
 export type SandboxEndpoint = EndpointDefinition<SandboxErrorCode | ErrorCode>;
 
-/** What every endpoint can answer. */
+/** Errors that every endpoint can return. */
 export const READ_ERRORS = ['foreign_origin', 'internal_error'] as const;
 
-/** What every endpoint that writes can answer. */
+/** Errors that every endpoint that writes can return. */
 export const WRITE_ERRORS = [
   ...READ_ERRORS,
   'invalid_request',

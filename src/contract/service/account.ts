@@ -3,22 +3,22 @@ import { dateTime } from './fields.ts';
 
 const count = z.int().min(0);
 
-/** Answer of `GET /account`. Implements `Account`. */
+/** Response of `GET /account`. Implements `Account`. */
 export const account = z.object({
   slots: z
     .object({
       total: count.describe('Capacity of the workspace: how many numbers can be licensed.'),
-      used: count.describe('Slots that a number has taken.'),
-      available: count.describe('What `POST /connections` can still use with an active licence.'),
-      nextExpiry: dateTime.nullable().describe('Renew before this date; null while no number has paired.'),
+      used: count.describe('Slots claimed by a number.'),
+      available: count.describe('Slots that `POST /connections` can still use with an active license.'),
+      nextExpiry: dateTime.nullable().describe('Renew before this date; null if no number has paired.'),
     })
-    .describe('A slot is capacity, not a number: it attaches when a number pairs.'),
+    .describe('A slot is capacity, not a number: it is claimed when a number pairs.'),
   connections: z
     .object({
-      total: count.describe('Connections that the credential reaches, unpaired ones included.'),
-      connected: count.describe('Those whose session is live.'),
-      needsReconnect: count.describe('Numbers waiting for a fresh QR scan.'),
+      total: count.describe('Connections that the credential can access, including unpaired ones.'),
+      connected: count.describe('Connections with a live session.'),
+      needsReconnect: count.describe('Numbers waiting for a new QR scan.'),
     })
-    .describe('How many connections there are, and in which state.'),
+    .describe('The number of connections, in total and by state.'),
 });
 export type Account = z.infer<typeof account>;

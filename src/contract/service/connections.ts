@@ -3,21 +3,21 @@ import { dateTime, identifier, phoneDigits, qrDataUri } from './fields.ts';
 import { provider } from './statuses.ts';
 
 const phoneNumber = phoneDigits.describe('International digits, no `+`.');
-const label = z.string().describe('Name given by the owner.');
-const licenseStatus = z.string().describe('For example `active`. Clients take any value.');
-const licenseExpires = dateTime.nullable().describe('End of the licence; null when there has been none.');
+const label = z.string().describe('Label set by the owner.');
+const licenseStatus = z.string().describe('License status, for example `active`. Accept any value.');
+const licenseExpires = dateTime.nullable().describe('When the license expires; null if there never was one.');
 
 /** Element of `connections` in `GET /connections`. Implements `Connection list item`. */
 export const connectionListItem = z.object({
   id: identifier.describe('Stable cuid, assigned by the service.'),
   phoneNumber,
   label,
-  status: z.string().describe('`open` when live. Clients take any value.'),
+  status: z.string().describe('`open` when the session is live. Accept any value.'),
   isDefault: z.boolean().describe('True for the default connection of the workspace.'),
   provider: provider.describe('`qr`: a paired number. `cloud_api`: a number of the business platform.'),
-  tier: z.string().describe('For example `basic`. Clients take any value.'),
-  profilePicUrl: z.url().describe('The profile picture; a neutral one without one.'),
-  licenseValid: z.boolean().describe('Whether the licence or add-on is active.'),
+  tier: z.string().describe('Tier of the license, for example `basic`. Accept any value.'),
+  profilePicUrl: z.url().describe('URL of the profile picture, or of a neutral one.'),
+  licenseValid: z.boolean().describe('Whether the license or add-on is active.'),
   licenseStatus,
   licenseExpires,
   phone: phoneNumber.meta({ deprecated: true, description: 'Alias of `phoneNumber`.' }),
@@ -25,49 +25,55 @@ export const connectionListItem = z.object({
 });
 export type ConnectionListItem = z.infer<typeof connectionListItem>;
 
-const unpairedPhoneNumber = phoneNumber.nullable().describe('Digits only; null until a number paired.');
+const unpairedPhoneNumber = phoneNumber.nullable().describe('Digits only; null until a number has paired.');
 
 /** `connection` in `GET /connections/{id}`. Implements `Connection detail`. */
 export const connectionDetail = z.object({
   id: identifier.describe('Stable cuid, assigned by the service.'),
-  status: z.string().describe('`connecting`, `connected` or `disconnected`. Clients take any value.'),
+  status: z.string().describe('`connecting`, `connected` or `disconnected`. Accept any value.'),
   phoneNumber: unpairedPhoneNumber,
   label,
   provider: provider.describe('`qr` or `cloud_api`.'),
   licenseStatus,
   licenseExpires,
-  qr: qrDataUri.optional().describe('A new pairing picture on every read; absent once connected.'),
+  qr: qrDataUri
+    .optional()
+    .describe(
+      'PNG as a data URI, with a new pairing code on every read; absent while the connection is live.',
+    ),
   phone: unpairedPhoneNumber.meta({ deprecated: true, description: 'Alias of `phoneNumber`.' }),
   license_status: licenseStatus.meta({ deprecated: true, description: 'Alias of `licenseStatus`.' }),
   license_expires: licenseExpires.meta({ deprecated: true, description: 'Alias of `licenseExpires`.' }),
 });
 export type ConnectionDetail = z.infer<typeof connectionDetail>;
 
-/** `connection` in the answer of `POST /connections`. Implements `Created connection`. */
+/** `connection` in the response of `POST /connections`. Implements `Created connection`. */
 export const createdConnection = z.object({
   id: identifier.describe('Stable cuid, assigned by the service.'),
   status: z.string().describe('`connecting`.'),
-  qr: qrDataUri.describe('Stale within seconds; poll the detail for the next one.'),
+  qr: qrDataUri.describe('PNG as a data URI, stale within seconds; poll the detail for the next one.'),
 });
 export type CreatedConnection = z.infer<typeof createdConnection>;
 
-/** The same in the answer to a repeated request: nothing is left to scan once the number has paired. */
-export const replayedConnection = createdConnection.partial({ qr: true }).describe('As it stands now.');
+/**
+ * The same in the response to a repeated request: once the number has paired, there is nothing left to scan.
+ */
+export const replayedConnection = createdConnection.partial({ qr: true }).describe('The current status.');
 
-/** Body of `POST /connections`; the body as a whole is optional. Implements `Create request body`. */
+/** Body of `POST /connections`; the body is optional. Implements `Create request body`. */
 export const createConnectionRequest = z.object({
   label: z
     .string()
     .max(255)
     .optional()
-    .describe('Name of the connection; the number, once it has paired, unless told.'),
+    .describe('Label of the connection; defaults to its number once one has paired.'),
 });
 export type CreateConnectionRequest = z.infer<typeof createConnectionRequest>;
 
 export const connectionListAnswer = z.object({
   connections: z
     .array(connectionListItem)
-    .describe('Those with an active licence that the credential reaches.'),
+    .describe('Connections with an active license that the credential can access.'),
 });
 export type ConnectionListAnswer = z.infer<typeof connectionListAnswer>;
 
@@ -88,22 +94,22 @@ export type ReplayedConnectionAnswer = z.infer<typeof replayedConnectionAnswer>;
 export const acknowledgement = z.object({ ok: z.literal(true).describe('Done.') });
 export type Acknowledgement = z.infer<typeof acknowledgement>;
 
-/** Answer of a restart. `recreated` says whether the session was built anew. */
+/** Response of a restart. `recreated` reports whether the session was rebuilt. */
 export const restartAnswer = z.object({
   ok: z.boolean().describe('Whether the session was restarted.'),
-  recreated: z.boolean().describe('Whether the session was built anew.'),
+  recreated: z.boolean().describe('Whether the session was rebuilt.'),
 });
 export type RestartAnswer = z.infer<typeof restartAnswer>;
 
-/** Body of a pairing-code request. Never cleaned up: a plus sign or a space is refused. */
+/** Body of a pairing-code request. It is never cleaned up: a plus sign or a space is rejected. */
 export const pairingCodeRequest = z.object({
   phoneNumber: phoneDigits.describe(
-    'E.164 digits only, no leading `+`. Anything else is refused, never cleaned up.',
+    'E.164 digits only, no leading `+`. Anything else is rejected, never cleaned up.',
   ),
 });
 export type PairingCodeRequest = z.infer<typeof pairingCodeRequest>;
 
-/** A pairing code: two groups of four characters, joined by a hyphen. */
+/** A pairing code: two groups of four characters joined by a hyphen. */
 export const pairingCodeAnswer = z.object({
   code: z
     .string()

@@ -14,7 +14,7 @@ export interface ServiceEndpoint extends EndpointDefinition<ErrorCode> {
   readonly scope: Scope;
 }
 
-/** What every endpoint can answer, before it looks at the request. */
+/** Errors that every endpoint can return before it processes the request. */
 export const COMMON_ERRORS = [
   'invalid_key',
   'invalid_token',
@@ -28,7 +28,7 @@ const licence = ['addon_required', 'license_inactive'] as const satisfies readon
 
 const idempotencyKeyHeader = {
   name: HEADERS.idempotencyKey,
-  description: 'Opaque, at most 255 characters, good for 24 hours. Blank counts as absent.',
+  description: 'Opaque, at most 255 characters, valid for 24 hours. A blank key is treated as absent.',
 };
 const replayedHeader = { name: HEADERS.idempotencyReplayed, description: '`true`.', required: true };
 
@@ -39,10 +39,16 @@ export const SERVICE_ENDPOINTS = {
     method: 'GET',
     path: '/connections',
     scope: 'messaging.read',
-    summary: 'Lists the connections with an active licence.',
+    summary: 'Lists the connections with an active license.',
     description:
-      'Connections whose licence or add-on is active and that the credential reaches. One whose licence has lapsed is not listed.',
-    answers: [{ status: 200, description: 'Possibly empty.', schema: connections.connectionListAnswer }],
+      'Connections whose license or add-on is active and that the credential can access. A connection whose license has lapsed is not listed.',
+    answers: [
+      {
+        status: 200,
+        description: 'The connections; the list may be empty.',
+        schema: connections.connectionListAnswer,
+      },
+    ],
     errors: [...COMMON_ERRORS],
   },
   createConnection: {
@@ -52,7 +58,7 @@ export const SERVICE_ENDPOINTS = {
     scope: 'messaging.manage',
     summary: 'Creates a `qr` connection and starts pairing.',
     description:
-      'Standalone workspaces only. The connection has no number until its owner scans the picture or types a pairing code; slot and trial are taken then. The picture is stale within about 20 seconds: poll `GET /connections/{id}` every 3 to 5 seconds and show each new one until `status` is `connected`. Look at `GET /account` first: beyond the slots a connection has no active licence. With an `Idempotency-Key` a repeat with the same body answers the same connection for 24 hours.',
+      'Standalone workspaces only. The connection has no number until its owner scans the QR code or types a pairing code; the slot and the trial are claimed then. The QR code is stale within about 20 seconds: poll `GET /connections/{id}` every 3 to 5 seconds and show each new one until `status` is `connected`. Check `GET /account` first: a connection created beyond the available slots has no active license. With an `Idempotency-Key`, repeating the request with the same body returns the same connection for 24 hours.',
     example: { label: 'Front desk' },
     requestHeaders: [idempotencyKeyHeader],
     body: { schema: connections.createConnectionRequest, required: false },
@@ -81,9 +87,9 @@ export const SERVICE_ENDPOINTS = {
     method: 'GET',
     path: '/connections/{id}',
     scope: 'messaging.manage',
-    summary: 'Reads one connection, with a new pairing picture on every call.',
+    summary: 'Returns one connection, with a new QR code on every call.',
     description:
-      'Poll it every 3 to 5 seconds while a connection pairs, and show each new `qr` until `status` is `connected`.',
+      'Poll it every 3 to 5 seconds while the connection is pairing, and show each new `qr` until `status` is `connected`.',
     answers: [{ status: 200, description: 'The connection.', schema: connections.connectionDetailAnswer }],
     errors: [...COMMON_ERRORS, 'not_found'],
   },
@@ -92,8 +98,9 @@ export const SERVICE_ENDPOINTS = {
     method: 'DELETE',
     path: '/connections/{id}',
     scope: 'messaging.manage',
-    summary: 'Deletes a connection for good.',
-    description: 'Permanent. The slot goes back to the pool with its remaining time, and the id is retired.',
+    summary: 'Permanently deletes a connection.',
+    description:
+      'This cannot be undone. The slot returns to the pool with its remaining time, and the id is retired.',
     answers: [{ status: 200, description: 'Deleted.', schema: connections.acknowledgement }],
     errors: [...COMMON_ERRORS, 'not_found'],
   },
@@ -104,7 +111,7 @@ export const SERVICE_ENDPOINTS = {
     scope: 'messaging.manage',
     summary: 'Restarts the session and keeps the record.',
     description:
-      'Afterwards poll the connection: where `status` is `connecting` its owner has to scan a new picture.',
+      'Poll the connection afterwards: if `status` is `connecting`, its owner must scan a new QR code.',
     answers: [{ status: 200, description: 'Restarted.', schema: connections.restartAnswer }],
     errors: [...COMMON_ERRORS, 'not_found'],
   },
@@ -113,9 +120,9 @@ export const SERVICE_ENDPOINTS = {
     method: 'POST',
     path: '/connections/{id}/logout',
     scope: 'messaging.manage',
-    summary: 'Logs the session out, clears its credentials and keeps the record.',
+    summary: 'Logs out the session, clears its credentials and keeps the record.',
     description:
-      'To come back, restart the connection and have its owner scan a new picture. For `qr` connections.',
+      'To use the connection again, restart it and have its owner scan a new QR code. `qr` connections only.',
     answers: [{ status: 200, description: 'Logged out.', schema: connections.acknowledgement }],
     errors: [...COMMON_ERRORS, 'not_found', 'not_supported_for_provider'],
   },
@@ -124,9 +131,9 @@ export const SERVICE_ENDPOINTS = {
     method: 'POST',
     path: '/connections/{id}/pairing-code',
     scope: 'messaging.manage',
-    summary: 'Asks for a code that the owner types in place of scanning.',
+    summary: 'Requests a code that the owner types instead of scanning the QR code.',
     description:
-      'For owners who cannot scan. `qr` connections only, at most 5 times in 15 minutes for each; every call gives a new code. Success shows as `status` `connected`. A 502 is an ordinary outcome: go on with the picture.',
+      'For owners who cannot scan. `qr` connections only, at most 5 times per connection in 15 minutes; every call returns a new code. On success, `status` becomes `connected`. A 502 is an ordinary outcome: fall back to the QR code.',
     example: { phoneNumber: '447700900123' },
     body: { schema: connections.pairingCodeRequest, required: true },
     answers: [{ status: 200, description: 'A new code.', schema: connections.pairingCodeAnswer }],
@@ -146,9 +153,9 @@ export const SERVICE_ENDPOINTS = {
     method: 'GET',
     path: '/account',
     scope: 'messaging.read',
-    summary: 'Reads slots and connection counts.',
+    summary: 'Returns slots and connection counts.',
     description:
-      'How many numbers can still be licensed, when the next licence ends, and how many connections wait for a scan.',
+      'How many numbers can still be licensed, when the next license expires, and how many connections are waiting for a scan.',
     answers: [{ status: 200, description: 'The account.', schema: account }],
     errors: [...COMMON_ERRORS],
   },
@@ -159,7 +166,7 @@ export const SERVICE_ENDPOINTS = {
     scope: 'messaging.read',
     summary: 'Lists messages, newest first.',
     description:
-      'The recent messages of all connections that the credential reaches, or of one. To go on, give `nextCursor` as `cursor`. Poll it every 30 to 60 seconds, since webhooks can be lost.',
+      'The recent messages of all connections that the credential can access, or of one connection. Pass `nextCursor` as `cursor` to get the next page. Poll every 30 to 60 seconds, because webhooks can be lost.',
     query: messages.listMessagesQuery,
     answers: [{ status: 200, description: 'A page.', schema: messages.listMessagesAnswer }],
     errors: [...COMMON_ERRORS, 'invalid_request'],
@@ -169,9 +176,9 @@ export const SERVICE_ENDPOINTS = {
     method: 'POST',
     path: '/messages',
     scope: 'messaging.send',
-    summary: 'Sends a text or a file.',
+    summary: 'Sends a text or a media file.',
     description:
-      'A `qr` send takes 1 to 7 seconds, up to about 20 for long texts and up to 2.5 minutes while a session heals: wait 180 seconds at least. Give an `idempotencyKey` and repeat with the same one after a lost answer. Where `persisted` is false the message was delivered but not stored; do not send it again.',
+      'A `qr` send takes 1 to 7 seconds, up to about 20 for long texts and up to 2.5 minutes while a session heals: use a timeout of at least 180 seconds. Set an `idempotencyKey`, and retry with the same key if the response is lost. If `persisted` is false, the message was delivered but not stored; do not send it again.',
     example: {
       connectionId: 'c8k2v5m1x9q4w7z3n6b0t2r5',
       to: '447700900201',
@@ -201,10 +208,10 @@ export const SERVICE_ENDPOINTS = {
     scope: 'messaging.send',
     summary: 'Sends a read receipt.',
     description:
-      'Needs `connectionId` and at least one of `phone` and `messageId`. `qr` connections mark the whole chat, `cloud_api` connections one message: with a `phone` only, the newest from that number. May be repeated.',
+      'Requires `connectionId` and at least one of `phone` and `messageId`. A `qr` connection marks the whole chat; a `cloud_api` connection marks one message, with only `phone` the newest from that number. The call is idempotent.',
     example: { connectionId: 'c8k2v5m1x9q4w7z3n6b0t2r5', phone: '447700900201' },
     body: { schema: messages.readReceiptRequest, required: true },
-    answers: [{ status: 200, description: 'Marked.', schema: messages.readReceiptAnswer }],
+    answers: [{ status: 200, description: 'Marked as read.', schema: messages.readReceiptAnswer }],
     errors: [...COMMON_ERRORS, ...withBody, ...licence, 'not_found'],
   },
   getWebhook: {
@@ -212,9 +219,9 @@ export const SERVICE_ENDPOINTS = {
     method: 'GET',
     path: '/webhook',
     scope: 'messaging.events',
-    summary: 'Reads the webhook configuration, without the secret.',
+    summary: 'Returns the webhook configuration, without the secret.',
     description:
-      'The secret is shown only by `PUT /webhook` and `POST /webhook/rotate`. Before the first `PUT`, `url` is null.',
+      'The secret is returned only by `PUT /webhook` and `POST /webhook/rotate`. Before the first `PUT`, `url` is null.',
     answers: [{ status: 200, description: 'The configuration.', schema: webhook.webhookAnswer }],
     errors: [...COMMON_ERRORS],
   },
@@ -223,9 +230,9 @@ export const SERVICE_ENDPOINTS = {
     method: 'PUT',
     path: '/webhook',
     scope: 'messaging.events',
-    summary: 'Sets the one webhook URL and issues a new secret.',
+    summary: 'Sets the webhook URL and issues a new secret.',
     description:
-      'There is one webhook for each account; setting it again moves it and issues a new secret. The URL must be HTTPS on a publicly reachable host.',
+      'Each account has exactly one webhook. Setting it again moves it and issues a new secret. The URL must be HTTPS on a publicly reachable host.',
     example: { url: 'https://crm.example/webhooks/messaging' },
     body: { schema: webhook.putWebhookRequest, required: true },
     answers: [{ status: 200, description: 'The configuration.', schema: webhook.putWebhookAnswer }],
@@ -236,8 +243,8 @@ export const SERVICE_ENDPOINTS = {
     method: 'POST',
     path: '/webhook/rotate',
     scope: 'messaging.events',
-    summary: 'Issues a new secret; the old one is void at once.',
-    description: 'There is no overlap: everything from now on is signed with the new secret.',
+    summary: 'Issues a new secret and invalidates the old one at once.',
+    description: 'There is no overlap: every delivery from now on is signed with the new secret.',
     answers: [{ status: 200, description: 'The new secret.', schema: webhook.rotateWebhookAnswer }],
     errors: [...COMMON_ERRORS, 'invalid_webhook'],
   },

@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 /** One row of the error table. */
 export interface ErrorDefinition {
-  /** HTTP statuses that carry this code. */
+  /** HTTP statuses that can carry this code. */
   readonly statuses: readonly number[];
   /** One sentence for people. */
   readonly meaning: string;
@@ -10,29 +10,29 @@ export interface ErrorDefinition {
 
 /**
  * Every code in `{ error: <code> }`. Implements `Errors`. The codes from `invalid_token` on are our choice
- * for generic answers that the specification leaves open.
+ * for generic responses that the specification leaves open.
  * What a send does after each of them is in `patterns/send-policy`.
  */
 export const ERRORS = {
   invalid_request: {
     statuses: [400],
-    meaning: 'The input is wrong; `field` names the offending key, `hint` may say more.',
+    meaning: 'The input is invalid; `field` names the key, and `hint` may explain the error.',
   },
   invalid_phone_number: {
     statuses: [400],
-    meaning: '`phoneNumber` is not international digits without a plus sign.',
+    meaning: '`phoneNumber` must contain only international digits, without a plus sign.',
   },
   invalid_webhook: {
     statuses: [400],
-    meaning: 'The webhook URL is not HTTPS on a public host, or none is set yet.',
+    meaning: 'The webhook URL is not an HTTPS URL on a public host, or no webhook is set yet.',
   },
   text_or_media: {
     statuses: [400],
-    meaning: 'A send carries exactly one of `text` and `media`.',
+    meaning: 'A send must have exactly one of `text` and `media`.',
   },
   idempotency_key_reuse: {
     statuses: [400],
-    meaning: 'The idempotency key was used with another body in the last 24 hours.',
+    meaning: 'The idempotency key was used with a different body in the last 24 hours.',
   },
   idempotency_key_invalid: {
     statuses: [400],
@@ -40,7 +40,7 @@ export const ERRORS = {
   },
   invalid_key: {
     statuses: [401],
-    meaning: 'The API key is absent, unknown or revoked.',
+    meaning: 'The API key is missing, unknown or revoked.',
   },
   addon_required: {
     statuses: [402],
@@ -48,23 +48,23 @@ export const ERRORS = {
   },
   license_inactive: {
     statuses: [402],
-    meaning: 'The licence of the connection has lapsed.',
+    meaning: 'The license of the connection has lapsed.',
   },
   ip_not_allowed: {
     statuses: [403],
-    meaning: 'The caller address is not on the allowlist of the key, or cannot be determined.',
+    meaning: "The caller's address is not on the key's allowlist, or cannot be determined.",
   },
   insufficient_scope: {
     statuses: [403],
-    meaning: 'The credential lacks the scope of this endpoint.',
+    meaning: 'The credential lacks the scope that this endpoint requires.',
   },
   forbidden_portal_kind: {
     statuses: [403],
-    meaning: 'Connections of a portal workspace are created by its admin, not through the API.',
+    meaning: 'In a portal workspace, connections are created by the admin, not through the API.',
   },
   invalid_grant: {
     statuses: [403],
-    meaning: 'The grant of this credential covers no connection any more.',
+    meaning: 'The grant of this credential no longer covers any connection.',
   },
   already_connected: {
     statuses: [409],
@@ -72,7 +72,7 @@ export const ERRORS = {
   },
   not_supported_for_provider: {
     statuses: [409],
-    meaning: 'Only `qr` connections can do this.',
+    meaning: 'Only `qr` connections support this operation.',
   },
   idempotency_in_progress: {
     statuses: [409],
@@ -88,7 +88,7 @@ export const ERRORS = {
   },
   warmup_limited: {
     statuses: [429],
-    meaning: 'The hourly cap of a new number is reached; wait minutes.',
+    meaning: 'The hourly cap of a new number has been reached; wait several minutes.',
   },
   rate_limited: {
     statuses: [429],
@@ -108,15 +108,15 @@ export const ERRORS = {
   },
   not_found: {
     statuses: [404],
-    meaning: 'No such address, or nothing with this id that the credential may see.',
+    meaning: 'The path does not exist, or the credential can access no object with this id.',
   },
   method_not_allowed: {
     statuses: [405],
-    meaning: 'The address does not take this method; `Allow` lists those it takes.',
+    meaning: 'The path does not support this method; `Allow` lists the methods that it supports.',
   },
   payload_too_large: {
     statuses: [413],
-    meaning: 'The body is larger than the service takes.',
+    meaning: 'The body is larger than the service accepts.',
   },
   internal_error: {
     statuses: [500],
@@ -124,22 +124,22 @@ export const ERRORS = {
   },
 } as const satisfies Readonly<Record<string, ErrorDefinition>>;
 
-/** A code of the table; a union, so that `switch` narrows. */
+/** A code of the table, as a union so that `switch` narrows it. */
 export type ErrorCode = keyof typeof ERRORS;
 
 /** All codes, in the order of the table. */
 export const ERROR_CODES = Object.keys(ERRORS) as [ErrorCode, ...ErrorCode[]];
 
-/** True for a code of the table; an answer may carry a newer one. */
+/** True for a code of the table. A response may carry a newer one. */
 export function isErrorCode(value: unknown): value is ErrorCode {
   return typeof value === 'string' && Object.hasOwn(ERRORS, value);
 }
 
-/** The body of every refusal, as the service writes it. Implements `Error body`. */
+/** The body of every error as the service writes it. Implements `Error body`. */
 export const errorBody = z.object({
   error: z.enum(ERROR_CODES).describe('Machine-readable code; clients branch on it, not only on the status.'),
-  field: z.string().optional().describe('Offending input key; with `invalid_request`.'),
-  hint: z.string().optional().describe('Advice for people; with `invalid_request`.'),
+  field: z.string().optional().describe('The invalid input key; only with `invalid_request`.'),
+  hint: z.string().optional().describe('Advice for people; only with `invalid_request`.'),
 });
 export type ErrorBody = z.infer<typeof errorBody>;
 
@@ -149,14 +149,16 @@ const readableErrorBody = z.object({
   hint: z.string().max(2048).optional().catch(undefined),
 });
 
-/** A refusal as a client reads it: the code may be one that this table does not know. */
+/** An error body as a client reads it: the code may be one that the table does not contain. */
 export interface ReadErrorBody {
   readonly error: string;
   readonly field?: string | undefined;
   readonly hint?: string | undefined;
 }
 
-/** Reads the body of a refusal; null when it is none (an HTML page of a proxy, say). Never throws. */
+/**
+ * Reads an error body; null if the value is not one (for example, the HTML page of a proxy). Never throws.
+ */
 export function readErrorBody(value: unknown): ReadErrorBody | null {
   const read = readableErrorBody.safeParse(value);
   return read.success ? read.data : null;

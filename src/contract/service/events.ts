@@ -12,9 +12,9 @@ export const EVENT_TYPES = [
 export const eventType = z.enum(EVENT_TYPES);
 export type EventType = z.infer<typeof eventType>;
 
-const connectionId = identifier.describe('The connection that the event is about.');
-const timestamp = epochMs.describe('When it happened, epoch milliseconds.');
-const waId = z.string().nullable().describe('Network id, for debugging only.');
+const connectionId = identifier.describe('The connection that the event concerns.');
+const timestamp = epochMs.describe('When it happened, in epoch milliseconds.');
+const waId = z.string().nullable().describe('Id assigned by the network, for debugging only.');
 
 /** A message arrived. Implements `message.received`. */
 export const messageReceivedEvent = z.object({
@@ -22,15 +22,15 @@ export const messageReceivedEvent = z.object({
   connection_id: connectionId,
   message: z
     .object({
-      id: identifier.describe('Same value as `id` in `GET /messages`; dedupe and join on it.'),
+      id: identifier.describe('Equals `id` in `GET /messages`; use it to join and deduplicate.'),
       wa_id: waId,
       from: phoneDigits.describe('International digits, no `+`.'),
-      text: z.string().nullable().describe('Null for media alone.'),
+      text: z.string().nullable().describe('The text; null for a media-only message.'),
       media_url: z
         .string()
         .nullable()
-        .describe('Null for text, or when the file cannot be fetched publicly.'),
-      media_type: z.string().nullable().describe('MIME type of the file; null for text.'),
+        .describe('URL of the file; null for a text, or if the file is not publicly available.'),
+      media_type: z.string().nullable().describe('MIME type of the file; null for a text.'),
       timestamp,
     })
     .describe('The message that arrived.'),
@@ -46,7 +46,7 @@ export const messageStatusEvent = z.object({
       id: identifier.describe('The `messageId` that the send returned.'),
       wa_id: waId,
       status: messageStatus.describe(
-        '`sent`, `delivered`, `read` or `failed`. Apply it only if it ranks higher than the stored one; `failed` is final, and does not follow `read`.',
+        '`sent`, `delivered`, `read` or `failed`. Apply it only if its rank is higher than the stored one; `failed` is final and does not follow `read`.',
       ),
       timestamp,
     })
@@ -57,38 +57,38 @@ export type MessageStatusEvent = z.infer<typeof messageStatusEvent>;
 const eventConnection = z.object({
   id: connectionId,
   phone_number: phoneDigits.describe('International digits, no `+`.'),
-  label: z.string().describe('Name given by the owner.'),
+  label: z.string().describe('Label set by the owner.'),
   status: z.string().describe('`disconnected`, or `connected`.'),
-  needs_reconnect: z.boolean().describe('The field that a user interface follows.'),
-  license_status: z.string().describe('For example `active`. Clients take any value.'),
-  license_expires: dateTime.nullable().describe('End of the licence; null when there has been none.'),
-  reason: z.string().nullable().describe('Advisory; new values may appear.'),
+  needs_reconnect: z.boolean().describe('Base the user interface on this field.'),
+  license_status: z.string().describe('License status, for example `active`. Accept any value.'),
+  license_expires: dateTime.nullable().describe('When the license expires; null if there never was one.'),
+  reason: z.string().nullable().describe('Advisory reason; new values may appear.'),
 });
 /** `connection` inside the two connection events. */
 export type EventConnection = z.infer<typeof eventConnection>;
 
-/** A connection stopped working and needs pairing again. Implements `connection.disconnected`. */
+/** A connection stopped working and must be paired again. Implements `connection.disconnected`. */
 export const connectionDisconnectedEvent = z.object({
   event: z.literal('connection.disconnected').describe('Type of the event.'),
   connection_id: connectionId,
-  connection: eventConnection.describe('The connection as it is now.'),
+  connection: eventConnection.describe('The current state of the connection.'),
   timestamp,
 });
 export type ConnectionDisconnectedEvent = z.infer<typeof connectionDisconnectedEvent>;
 
 /**
- * A connection that was reported broken works again. The specification does not show this payload; our
- * choice is the shape of `connection.disconnected`, with `reason` null.
+ * A connection that was reported broken works again. The specification does not show this payload; we chose
+ * the shape of `connection.disconnected`, with `reason` null.
  */
 export const connectionConnectedEvent = z.object({
   event: z.literal('connection.connected').describe('Type of the event.'),
   connection_id: connectionId,
-  connection: eventConnection.describe('The connection as it is now.'),
+  connection: eventConnection.describe('The current state of the connection.'),
   timestamp,
 });
 export type ConnectionConnectedEvent = z.infer<typeof connectionConnectedEvent>;
 
-/** Any event, exactly as the service writes it. To read what came in, use `parseWebhookEvent`. */
+/** Any event, exactly as the service writes it. To read a received event, use `parseWebhookEvent`. */
 export const webhookEvent = z.discriminatedUnion('event', [
   messageReceivedEvent,
   messageStatusEvent,

@@ -4,14 +4,14 @@ const hour = 60 * minute;
 const day = 24 * hour;
 
 /**
- * Every figure of the service that a program on either side has to know.
- * Names ending in `Ms` are milliseconds, in `Seconds` seconds; all others are counts.
- * Implements `Limits` and the figures of `Delivery and signature` and `Rules per endpoint`.
+ * Every figure of the service that a program on either side needs. Names ending in `Ms` are milliseconds,
+ * names ending in `Seconds` are seconds, and all others are counts. Implements `Limits` and the figures of
+ * `Delivery and signature` and `Rules per endpoint`.
  */
 export const LIMITS = {
-  /** Longest text of a send, in Unicode code points. */
+  /** Maximum length of the text of a send, in Unicode code points. */
   textCharacters: 4096,
-  /** Largest `media.data` of a send, in characters of base64. */
+  /** Maximum length of `media.data` in a send, in characters of base64. */
   mediaBase64Characters: 16 * 1024 * 1024,
   pageSizeMin: 1,
   pageSizeMax: 100,
@@ -20,7 +20,7 @@ export const LIMITS = {
   idempotencyKeyLifetimeMs: 24 * hour,
   /** `Retry-After` of 409 `idempotency_in_progress`. */
   idempotencyInProgressRetryAfterSeconds: 1,
-  /** Wait of a client that got 409 `in_progress` without a `Retry-After`. */
+  /** How long a client waits after 409 `in_progress` without a `Retry-After`. */
   sendInProgressBackoffMs: 5 * second,
   pairingCodesPerWindow: 5,
   pairingCodeWindowMs: 15 * minute,
@@ -28,10 +28,10 @@ export const LIMITS = {
   qrPollMinMs: 3 * second,
   qrPollMaxMs: 5 * second,
   webhookAttempts: 3,
-  /** Wait before each attempt of one event; the later ones count from the end of the attempt before. */
+  /** Wait before each attempt of one event, counted from the end of the previous attempt. */
   webhookAttemptDelaysMs: [0, 500, 1_000],
   webhookAttemptTimeoutMs: 10 * second,
-  /** How far a signature's timestamp may lie from the receiver's clock, on either side. */
+  /** How far the timestamp of a signature may differ from the receiver's clock, in either direction. */
   signatureFreshnessMs: 5 * minute,
   sendClientTimeoutMs: 180 * second,
   sendHumanizedMinMs: 1 * second,

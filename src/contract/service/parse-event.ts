@@ -3,12 +3,13 @@ import { TIMESTAMP_MAX_MS } from './fields.ts';
 import { messageStatus } from './statuses.ts';
 
 /*
- * Reading is more patient than writing: what a consumer can do without may be absent or null, and unknown
- * fields are dropped, however deep. What is kept has bounded lengths, and timestamps that `Date` and a
- * Postgres `timestamptz` take. Schemas are built once: this is the hot path of the receiver.
+ * Reading is more tolerant than writing: a field that a consumer can do without may be absent or null, and
+ * unknown fields are dropped at every depth. The values that are kept have bounded lengths, and their
+ * timestamps fit both `Date` and a Postgres `timestamptz`. The schemas are built once: this is the hot path
+ * of the receiver.
  */
 
-/** Printable ASCII: an id is a key, and a store may not change or refuse it. */
+/** Printable ASCII: an id is used as a key, and a store must neither change nor reject it. */
 const id = z
   .string()
   .max(255)
@@ -60,7 +61,7 @@ const parsedConnectionDisconnected = z.object({
 });
 export type ParsedConnectionDisconnected = z.infer<typeof parsedConnectionDisconnected>;
 
-/** The payload is not specified beyond what all events share, so nothing else is demanded of it. */
+/** The payload is not specified beyond what all events share, so nothing else is required of it. */
 const parsedConnectionConnected = z.object({
   event: z.literal('connection.connected'),
   connection_id: id,
@@ -69,7 +70,7 @@ const parsedConnectionConnected = z.object({
 });
 export type ParsedConnectionConnected = z.infer<typeof parsedConnectionConnected>;
 
-/** An event as a receiver reads it: every field is there, null where the sender left it out. */
+/** An event as a receiver reads it: every field is present, and null if the sender omitted it. */
 export type ParsedEvent =
   | ParsedMessageReceived
   | ParsedMessageStatus
@@ -84,11 +85,11 @@ const parsers: ReadonlyMap<string, z.ZodType<ParsedEvent>> = new Map<string, z.Z
 ]);
 
 /**
- * What the body of a delivery is:
- * - `known`: one of the four events, with fields that fit.
+ * The content of a delivery:
+ * - `known`: one of the four events, with valid fields.
  * - `unknown`: another event type; clients ignore it.
- * - `misfit`: a known type whose fields do not fit; `reason` names the first one and holds no value of it.
- * - `not_an_event`: no JSON object with a string `event`.
+ * - `misfit`: a known type with invalid fields; `reason` names the first one and contains no value of it.
+ * - `not_an_event`: not a JSON object with a string `event`.
  */
 export type ParsedWebhookBody =
   | { readonly kind: 'known'; readonly event: ParsedEvent }
@@ -100,8 +101,8 @@ const typeMaxLength = 128;
 
 /**
  * Reads the parsed JSON of a webhook delivery. Never throws, copies only known fields (so a hostile
- * `__proto__` or deep nesting goes no further), and takes time linear in the known fields.
- * Implements `Events` and `Versioning`: unknown fields and unknown event types are ignored.
+ * `__proto__` or deep nesting has no effect), and takes time linear in the known fields. Implements `Events`
+ * and `Versioning`: unknown fields and unknown event types are ignored.
  */
 export function parseWebhookEvent(value: unknown): ParsedWebhookBody {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return { kind: 'not_an_event' };
@@ -116,6 +117,6 @@ export function parseWebhookEvent(value: unknown): ParsedWebhookBody {
 
 function firstReason(error: z.ZodError): string {
   const issue = error.issues[0];
-  if (issue === undefined) return 'does not fit';
+  if (issue === undefined) return 'is invalid';
   return `${issue.path.join('.') || 'body'}: ${issue.message}`;
 }

@@ -4,9 +4,10 @@ import { dateTime } from './fields.ts';
 import { direction } from './statuses.ts';
 
 /*
- * Answers as a client reads them. The schemas beside this file say what the service writes; here only what a
- * client cannot do without is demanded. Any other field may be missing, null or of another type, and then
- * reads as null. Unknown fields are dropped. So an additive change, or one odd record, stops no client.
+ * Responses as a client reads them. The schemas next to this file define what the service writes; the schemas
+ * here require only what a client cannot do without. Any other field may be missing, null or of another type,
+ * and is then read as null. Unknown fields are dropped. An additive change or one unusual record therefore
+ * breaks no client.
  */
 
 const id = z
@@ -33,7 +34,7 @@ const readableListItem = z.object({
   licenseStatus: word,
   licenseExpires: instant,
 });
-/** A list item in which everything but the id may be null. */
+/** A list item in which every field except the id may be null. */
 export type ReadConnectionListItem = z.infer<typeof readableListItem>;
 
 const readableDetail = z.object({
@@ -46,7 +47,7 @@ const readableDetail = z.object({
   licenseExpires: instant,
   qr: orNull(z.string()),
 });
-/** A detail in which everything but the id may be null; `qr` is null when the service sent none. */
+/** A detail in which every field except the id may be null; `qr` is null if the service sent none. */
 export type ReadConnectionDetail = z.infer<typeof readableDetail>;
 
 const readableMessage = z.object({
@@ -61,10 +62,10 @@ const readableMessage = z.object({
   errorMessage: line,
   createdAt: dateTime,
 });
-/** A message whose id, connection, direction and creation are certain; the rest may be null. */
+/** A message whose id, connection, direction and creation time are present; every other field may be null. */
 export type ReadMessage = z.infer<typeof readableMessage>;
 
-/** Items that could be read, and one reason for each that could not. */
+/** The items that could be read, and one reason for each that could not. */
 export interface ReadItems<T> {
   readonly items: readonly T[];
   readonly misfits: readonly string[];
@@ -113,19 +114,23 @@ function readEach<T>(values: readonly unknown[], schema: z.ZodType<T>): ReadItem
   return { items, misfits };
 }
 
-/** Reads the answer of `GET /connections`, item by item. Throws a `ZodError` when it is no such list. */
+/**
+ * Reads the response of `GET /connections`, item by item. Throws a `ZodError` if the value is not such a
+ * list.
+ */
 export function readConnectionList(value: unknown): ReadItems<ReadConnectionListItem> {
   return readEach(connectionEnvelope.parse(value).connections, readableListItem);
 }
 
-/** Reads the answer of `GET /connections/{id}`. Throws a `ZodError` when it has no connection with an id. */
+/** Reads the response of `GET /connections/{id}`. Throws a `ZodError` if it has no connection with an id. */
 export function readConnectionDetail(value: unknown): ReadConnectionDetail {
   return detailEnvelope.parse(value).connection;
 }
 
 /**
- * Reads a page of `GET /messages`, item by item: one record that cannot be read never hides its neighbours.
- * A page without a next cursor is the last one, whatever `hasMore` says. Throws a `ZodError` when it is no page.
+ * Reads a page of `GET /messages`, item by item: a record that cannot be read does not hide the others. A
+ * page without a next cursor is the last one, regardless of `hasMore`. Throws a `ZodError` if the value is
+ * not a page.
  */
 export function readMessagePage(value: unknown): ReadMessagePage {
   const page = messageEnvelope.parse(value);
@@ -133,12 +138,12 @@ export function readMessagePage(value: unknown): ReadMessagePage {
   return { ...readEach(page.messages, readableMessage), nextCursor: page.nextCursor, hasMore };
 }
 
-/** Answer of a send as a client reads it. */
+/** The response of a send as a client reads it. */
 export type ReadSend = z.infer<typeof readableSend>;
 
 /**
- * Reads the answer of `POST /messages`. Without a `messageId` it is the degraded case, whatever `persisted`
- * says. Throws a `ZodError` when `messageId` is missing altogether.
+ * Reads the response of `POST /messages`. Without a `messageId` it is the degraded case, regardless of
+ * `persisted`. Throws a `ZodError` if the key `messageId` is missing.
  */
 export function readSend(value: unknown): ReadSend {
   const send = readableSend.parse(value);
@@ -148,37 +153,43 @@ export function readSend(value: unknown): ReadSend {
 /** A connection that was just created, or that an earlier request with the same key created. */
 export type ReadCreatedConnection = z.infer<typeof readableCreated>['connection'];
 
-/** Reads the answer of `POST /connections`. Throws a `ZodError` when it has no connection with an id. */
+/** Reads the response of `POST /connections`. Throws a `ZodError` if it has no connection with an id. */
 export function readCreatedConnection(value: unknown): ReadCreatedConnection {
   return readableCreated.parse(value).connection;
 }
 
-/** Reads the answer of a restart: whether the session was built anew. Throws a `ZodError` when it is no object. */
+/**
+ * Reads the response of a restart: whether the session was rebuilt. Throws a `ZodError` if the value is not
+ * an object.
+ */
 export function readRestart(value: unknown): z.infer<typeof readableRestart> {
   return readableRestart.parse(value);
 }
 
-/** Reads a pairing code, to be shown as it is. Throws a `ZodError` without one. */
+/** Reads a pairing code, to be shown exactly as returned. Throws a `ZodError` if there is none. */
 export function readPairingCode(value: unknown): string {
   return readableCode.parse(value).code;
 }
 
-/** Reads how many messages a read receipt marked. Throws a `ZodError` when it is no object. */
+/** Reads how many messages a read receipt marked. Throws a `ZodError` if the value is not an object. */
 export function readReadReceipt(value: unknown): number {
   return readableReceipt.parse(value).marked;
 }
 
-/** Reads the answer of `GET /webhook`. Throws a `ZodError` when `secretSet` is missing. */
+/** Reads the response of `GET /webhook`. Throws a `ZodError` if `secretSet` is missing. */
 export function readWebhook(value: unknown): z.infer<typeof readableWebhook> {
   return readableWebhook.parse(value);
 }
 
-/** Reads the secret from the answer of `PUT /webhook` or of a rotation. Throws a `ZodError` without one. */
+/**
+ * Reads the secret from the response of `PUT /webhook` or of a rotation. Throws a `ZodError` if there is
+ * none.
+ */
 export function readSecret(value: unknown): string {
   return readableSecret.parse(value).secret;
 }
 
-/** Reads the answer of `GET /account`. Throws a `ZodError` when a count is missing. */
+/** Reads the response of `GET /account`. Throws a `ZodError` if a count is missing. */
 export function readAccount(value: unknown): z.infer<typeof account> {
   return account.parse(value);
 }

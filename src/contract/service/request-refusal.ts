@@ -2,15 +2,15 @@ import type { z } from 'zod';
 import type { ErrorBody, ErrorCode } from './errors.ts';
 import { TEXT_OR_MEDIA } from './messages.ts';
 
-/** Request fields whose every fault has a code of its own. */
+/** Request fields whose errors have their own code. */
 const fieldCodes: ReadonlyMap<string, ErrorCode> = new Map<string, ErrorCode>([
   ['phoneNumber', 'invalid_phone_number'],
 ]);
 
 /**
- * The error body for a request that its schema refused: the code, and with `invalid_request` the first
- * offending key (`media.data` for a nested one, `body` for the body as a whole) and what it must be.
- * Never repeats what was sent. Implements `Error body`.
+ * Returns the error body for a request that its schema rejected: the code and, with `invalid_request`, the
+ * first invalid key (`media.data` for a nested one, `body` for the body as a whole) and what it must be.
+ * Never repeats the input. Implements `Error body`.
  */
 export function describeRefusal(error: z.ZodError): ErrorBody {
   const issue = error.issues[0];

@@ -7,7 +7,7 @@ export const SCOPES = ['messaging.read', 'messaging.send', 'messaging.events', '
 export const scope = z.enum(SCOPES);
 export type Scope = z.infer<typeof scope>;
 
-/** What each scope allows, in words for people. */
+/** What each scope allows, for people. */
 export const SCOPE_MEANINGS: Readonly<Record<Scope, string>> = {
   'messaging.read': 'List connections, read messages and the account.',
   'messaging.send': 'Send messages and read receipts.',

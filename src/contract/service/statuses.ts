@@ -1,16 +1,16 @@
 import { z } from 'zod';
 
 /**
- * Connection statuses that are known. `open` is a live connection in the list, `connected` the same in the
- * detail. The service does not promise that there are no others, so readers take any string.
+ * Known connection statuses. A live connection is `open` in the list and `connected` in the detail. The
+ * service does not promise that there are no others, so readers accept any string.
  */
 export const CONNECTION_STATUSES = ['connecting', 'open', 'connected', 'disconnected'] as const;
 
-/** Licence statuses that are known; readers take any string. */
+/** Known license statuses; readers accept any string. */
 export const LICENSE_STATUSES = ['trial', 'active', 'expired', 'none'] as const;
 export type LicenseStatus = (typeof LICENSE_STATUSES)[number];
 
-/** Tiers that are known; readers take any string. */
+/** Known tiers; readers accept any string. */
 export const TIERS = ['basic', 'pro'] as const;
 export type Tier = (typeof TIERS)[number];
 
@@ -28,17 +28,17 @@ export const DIRECTIONS = ['incoming', 'outgoing'] as const;
 export const direction = z.enum(DIRECTIONS);
 export type Direction = z.infer<typeof direction>;
 
-/** The status ladder of a message. Implements `Message status ladder`. */
+/** The statuses of a message. Implements `Message status ladder`. */
 export const MESSAGE_STATUSES = ['sent', 'delivered', 'read', 'failed'] as const;
 export const messageStatus = z.enum(MESSAGE_STATUSES);
 export type MessageStatus = z.infer<typeof messageStatus>;
 
-/** Rank on the ladder. `failed` has none: it is terminal, and does not follow `read`. */
+/** Rank of a status. `failed` has none: it is terminal and does not follow `read`. */
 export const MESSAGE_STATUS_RANKS: Readonly<Record<Exclude<MessageStatus, 'failed'>, number>> = {
   sent: 1,
   delivered: 2,
   read: 3,
 };
 
-/** Reasons seen in `connection.disconnected`. Advisory: new ones may appear. */
+/** Known reasons in `connection.disconnected`. They are advisory: new ones may appear. */
 export const DISCONNECT_REASONS = ['AUTH_LOST', 'NEEDS_RECONNECT', 'HEAL_GIVEUP'] as const;
