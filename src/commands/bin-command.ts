@@ -14,7 +14,7 @@ const WRONG_USE = 2;
 function usage(): string {
   const width = Math.max(...Object.keys(COMMANDS).map((name) => name.length));
   const rows = Object.entries(COMMANDS).map(([name, summary]) => `  ${name.padEnd(width)}  ${summary}`);
-  return `messaging-connector <command> [options]\n\n${rows.join('\n')}\n\nEach command answers --help.\n`;
+  return `messaging-connector <command> [options]\n\n${rows.join('\n')}\n\nRun a command with --help for its options.\n`;
 }
 
 async function main(word: string | undefined): Promise<void> {
@@ -28,7 +28,7 @@ async function main(word: string | undefined): Promise<void> {
       `${word === undefined ? 'A command is missing' : `There is no command "${word}"`}.\n\n${usage()}`,
     );
   }
-  // The command reads its own words from the third one on.
+  // The command parses the command line from the third word on.
   process.argv.splice(2, 1);
   await RUN[word as CommandName]();
 }

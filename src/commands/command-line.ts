@@ -6,30 +6,30 @@ import { invoke, RUNS_SOURCES } from './invocation.ts';
 /** An option of a command: `--name` or `--name VALUE`. */
 interface OptionDefinition {
   readonly type: 'boolean' | 'string';
-  /** What stands for the value in the help text. */
+  /** The placeholder for the value in the help text. */
   readonly value?: string;
   readonly description: string;
 }
 
-/** What a command is called, says of itself, and takes. */
+/** Name, summary and options of a command. */
 export interface CommandDefinition {
-  /** Its word, as in `COMMANDS`, and the words that always follow it. */
+  /** Its name, as in `COMMANDS`, and the words that always follow it. */
   readonly name: string;
   readonly summary: string;
   readonly options: Readonly<Record<string, OptionDefinition>>;
 }
 
-/** The options given on a command line, by their long names. */
+/** The options given on the command line, by their long names. */
 export type CommandOptions = Readonly<Record<string, string | boolean | undefined>>;
 
-/** A command line that cannot be followed; `message` says which word is wrong. */
+/** An invalid command line; `message` names the invalid word. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
 const COMMON: Readonly<Record<string, OptionDefinition>> = {
-  help: { type: 'boolean', description: 'print this text and end' },
-  version: { type: 'boolean', description: 'print the version and end' },
+  help: { type: 'boolean', description: 'print this help and exit' },
+  version: { type: 'boolean', description: 'print the version and exit' },
 };
 
 /** The version of this package. */
@@ -51,15 +51,15 @@ export function helpText(command: CommandDefinition): string {
 }
 
 /**
- * `npm start --port-base 4200`: npm takes an option that has no `--` before it for one of its own, hands on what is left,
- * and says nothing. It leaves a trace in the environment.
- * @throws UsageError naming the line that works.
+ * `npm start --port-base 4200`: npm treats an option without a preceding `--` as its own, passes on the rest,
+ * and prints nothing. The option leaves a trace in the environment.
+ * @throws UsageError with the command line that works.
  */
 function refuseSwallowed(command: CommandDefinition, words: readonly string[], env: Environment): void {
   if (!RUNS_SOURCES) return;
   const traced = (name: string): string | undefined => env[`npm_config_${name.replaceAll('-', '_')}`];
   const swallowed = Object.entries(command.options).filter(
-    // Those without a dash, json say, are options of npm's own.
+    // Options without a dash, such as json, also exist in npm.
     ([name]) => name.includes('-') && traced(name) !== undefined && !words.includes(`--${name}`),
   );
   if (swallowed.length === 0) return;
@@ -70,13 +70,13 @@ function refuseSwallowed(command: CommandDefinition, words: readonly string[], e
   });
   const names = swallowed.map(([name]) => `--${name}`).join(', ');
   throw new UsageError(
-    `npm has taken ${names} for an option of its own. Put -- before it: ${invoke(command.name, line.join(' '))}`,
+    `npm treated ${names} as its own option. Put -- before it: ${invoke(command.name, line.join(' '))}`,
   );
 }
 
 /**
- * Reads the words of a command line.
- * @returns the options given; `null` when `--help` or `--version` was answered.
+ * Parses the command line.
+ * @returns the options given; `null` if `--help` or `--version` was printed.
  * @throws UsageError for an unknown word, or an option without its value.
  */
 export function readCommandLine(
@@ -102,10 +102,10 @@ export function readCommandLine(
   return null;
 }
 
-/** A port base: `N` moves the listeners to N, N+10, N+11, N+20; 0 takes free ports. */
+/** A port base: with `N`, the servers listen on N, N+10, N+11 and N+20; with 0, on free ports. */
 export function readPortBase(value: string | boolean | undefined): number | undefined {
   if (value === undefined) return undefined;
   const base = typeof value === 'string' && /^\d{1,5}$/.test(value) ? Number(value) : Number.NaN;
   if (base === 0 || (base >= 1024 && base <= 65_515)) return base;
-  throw new UsageError(`--port-base takes 0 or a number from 1024 to 65515, not "${String(value)}".`);
+  throw new UsageError(`--port-base must be 0 or a number from 1024 to 65515, not "${String(value)}".`);
 }

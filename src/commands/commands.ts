@@ -1,11 +1,11 @@
-/** The commands, each with one line of what it does. `src/cli/<name>.ts` runs it. */
+/** The commands with a one-line summary. `src/cli/<name>.ts` runs them. */
 export const COMMANDS = {
   start: 'runs the whole loop: simulated network, service, sandbox and connector.',
-  connector: 'runs the connector alone, against the service that the settings name.',
-  platform: 'runs the service with its sandbox, for a connector of your own.',
-  doctor: 'says what is wrong with a connector, how it knows, and what to do.',
-  replay: 'merges the kept deliveries once more and shows how the stored messages differ.',
-  conformance: 'grades an implementation of the service, over the wire alone.',
+  connector: 'runs only the connector, against the service in the settings.',
+  platform: 'runs the service with its sandbox, for a separate connector.',
+  doctor: "names the causes of a connector's problems, with evidence and the fix.",
+  replay: 'merges the stored deliveries again and shows how the stored messages differ.',
+  conformance: 'checks an implementation of the service over its public API.',
 } as const;
 
 export type CommandName = keyof typeof COMMANDS;

@@ -13,13 +13,15 @@ import { type ConformanceOptions, readConformanceOptions, SERVICE_COMMAND } from
 
 const EXIT = { conforms: 0, violates: 1, interrupted: 130 } as const;
 const NOT_GRADED = 2;
-/** npm passes on the Ctrl-C that the terminal has sent to every process: one key, two signals. */
+/**
+ * npm forwards the Ctrl-C that the terminal has already sent to every process: one key press, two signals.
+ */
 const ECHO_MS = 200;
 
 const print = (text: string): void => void process.stdout.write(text);
 const complain = (text: string): void => void process.stderr.write(text);
 
-/** Aborts on the first Ctrl-C, so that a report is written; the second one ends the process at once. */
+/** Aborts on the first Ctrl-C, so that a report is written; the second one exits at once. */
 function abortOnSignals(): AbortSignal {
   const over = new AbortController();
   const began = { at: 0 };
@@ -29,14 +31,14 @@ function abortOnSignals(): AbortSignal {
       if (over.signal.aborted && now - began.at > ECHO_MS) process.exit(EXIT.interrupted);
       if (over.signal.aborted) return;
       began.at = now;
-      complain('\nending: removing what was made, then the report\n');
+      complain('\nstopping: removing what was created, then writing the report\n');
       over.abort();
     });
   }
   return over.signal;
 }
 
-/** Fails now for a file that cannot be written, not after the run. */
+/** Fails now for a file that cannot be written, instead of after the run. */
 function demandWritable(path: string | undefined): void {
   if (path === undefined) return;
   try {
@@ -48,7 +50,7 @@ function demandWritable(path: string | undefined): void {
 
 async function gradeService(options: ConformanceOptions): Promise<Report> {
   const { listen, inputs, only, timeoutMs, paceMs } = options;
-  if (selectChecks(only).length === 0) throw new UsageError('--only selects no check.');
+  if (selectChecks(only).length === 0) throw new UsageError('--only matches no check.');
   const clock = systemClock;
   const progress = options.json ? complain : print;
   if (inputs.profile === 'full') progress(`${announce(inputs)}\n`);
@@ -64,7 +66,7 @@ async function gradeService(options: ConformanceOptions): Promise<Report> {
       paceMs,
       signal: abortOnSignals(),
       onResult: (result) => {
-        // What an option would unlock is told once, at the end.
+        // Checks that need further options are listed once, at the end.
         if (result.unlock === undefined) progress(`${progressLine(result)}\n`);
       },
     });
@@ -73,14 +75,14 @@ async function gradeService(options: ConformanceOptions): Promise<Report> {
   }
 }
 
-/** What the run will change, told before it does. */
+/** Prints what the run will change before it starts. */
 function announce({ recipient, webhookUrl }: ServiceInputs): string {
   const sends =
     recipient === undefined
-      ? 'sends nothing, since no --recipient is named'
+      ? 'sends nothing, because no --recipient is given'
       : `sends about ten messages to ${recipient}`;
   const webhook = webhookUrl === undefined ? '' : '; replaces the webhook of the account';
-  return `full: creates about ten connections and deletes each of them again; ${sends}${webhook}. Ctrl-C removes what was made.`;
+  return `full: creates about ten connections and deletes each of them again; ${sends}${webhook}. Ctrl-C removes what was created.`;
 }
 
 function refuseListener(error: unknown): never {
@@ -89,7 +91,7 @@ function refuseListener(error: unknown): never {
 
 async function main(words: readonly string[]): Promise<number> {
   const [suite, ...rest] = words[0] === '--help' ? ['service', '--help'] : words;
-  if (suite !== 'service') throw new UsageError('The first word is the suite: service. See --help.');
+  if (suite !== 'service') throw new UsageError('The first word must be the suite: service. See --help.');
   const given = readCommandLine(SERVICE_COMMAND, rest, print);
   if (given === null) return EXIT.conforms;
   const options = readConformanceOptions(given, readEnvironment(process.cwd(), process.env));
@@ -107,6 +109,6 @@ try {
 } catch (error) {
   complain(`${error instanceof Error ? error.message : String(error)}\n`);
   if (!(error instanceof UsageError) && !(error instanceof UnreachableError))
-    complain('Nothing was graded.\n');
+    complain('Nothing was checked.\n');
   process.exitCode = NOT_GRADED;
 }

@@ -4,7 +4,7 @@ import { keepsSecrets } from '../runtime/public-network/keeps-secrets.ts';
 import { type CommandOptions, UsageError } from './command-line.ts';
 import { COMMANDS } from './commands.ts';
 
-/** What `npm run conformance -- service` says of itself and takes. */
+/** Name, summary and options of `npm run conformance -- service`. */
 export const SERVICE_COMMAND = {
   name: 'conformance service',
   summary: COMMANDS.conformance,
@@ -12,16 +12,20 @@ export const SERVICE_COMMAND = {
     'base-url': {
       type: 'string',
       value: 'URL',
-      description: 'address of the API with its /api/v1 (default: SERVICE_BASE_URL)',
+      description: 'address of the API, including /api/v1 (default: SERVICE_BASE_URL)',
     },
     'api-key': { type: 'string', value: 'KEY', description: 'API key (default: SERVICE_API_KEY)' },
     profile: {
       type: 'string',
       value: 'NAME',
       description:
-        'read-only (default): reads and refusals alone; full: also creates about ten connections and deletes them, and sends to --recipient where one is named',
+        'read-only (default): only reads and rejected requests; full: also creates and deletes about ten connections, and sends to --recipient if given',
     },
-    recipient: { type: 'string', value: 'DIGITS', description: 'the one phone that full may write to' },
+    recipient: {
+      type: 'string',
+      value: 'DIGITS',
+      description: 'the only phone number that full may write to',
+    },
     connection: { type: 'string', value: 'ID', description: 'send from this connection' },
     'absent-recipient': {
       type: 'string',
@@ -31,49 +35,57 @@ export const SERVICE_COMMAND = {
     'pairing-phone': {
       type: 'string',
       value: 'DIGITS',
-      description: 'the phone that pairing codes are asked for',
+      description: 'the phone number to request pairing codes for',
     },
-    'second-api-key': { type: 'string', value: 'KEY', description: 'key of another workspace: isolation' },
+    'second-api-key': {
+      type: 'string',
+      value: 'KEY',
+      description: 'key of another workspace, to check isolation',
+    },
     'narrow-api-key': { type: 'string', value: 'KEY', description: 'key with fewer scopes' },
     'narrow-scopes': {
       type: 'string',
       value: 'LIST',
-      description: 'the scopes that it has, with commas between',
+      description: 'the scopes of that key, separated by commas',
     },
     'barred-api-key': {
       type: 'string',
       value: 'KEY',
-      description: 'key whose address list leaves this machine out',
+      description: 'key whose address allowlist excludes this machine',
     },
     'portal-api-key': { type: 'string', value: 'KEY', description: 'key of a portal-owned workspace' },
     'lapsed-connection': {
       type: 'string',
       value: 'ID',
-      description: 'a connection whose licence or add-on has lapsed',
+      description: 'a connection whose license or add-on has lapsed',
     },
-    'legacy-base-url': { type: 'string', value: 'URL', description: 'legacy address: identical answers' },
+    'legacy-base-url': {
+      type: 'string',
+      value: 'URL',
+      description: 'legacy address, to check for identical responses',
+    },
     'webhook-url': {
       type: 'string',
       value: 'URL',
-      description: 'public HTTPS address that leads to --webhook-listen; replaces the webhook',
+      description: 'public HTTPS URL that leads to --webhook-listen; replaces the webhook',
     },
-    'webhook-listen': { type: 'string', value: '[HOST:]PORT', description: 'where deliveries come in here' },
+    'webhook-listen': { type: 'string', value: '[HOST:]PORT', description: 'where to listen for deliveries' },
     'await-reply': {
       type: 'string',
       value: 'SECONDS',
-      description: 'wait for the recipient to write back',
+      description: 'wait for the recipient to reply',
     },
-    patient: { type: 'boolean', description: 'also what takes half a minute' },
+    patient: { type: 'boolean', description: 'also run checks that take half a minute' },
     only: {
       type: 'string',
       value: 'LIST',
-      description: 'only checks whose ids begin so, with commas between',
+      description: 'only run checks whose ids start with one of these, separated by commas',
     },
-    timeout: { type: 'string', value: 'SECONDS', description: 'longest time for a check (default 30)' },
+    timeout: { type: 'string', value: 'SECONDS', description: 'timeout of a check in seconds (default 30)' },
     pace: {
       type: 'string',
       value: 'MS',
-      description: 'shortest time between two requests (default 50)',
+      description: 'minimum time between two requests in milliseconds (default 50)',
     },
     json: { type: 'boolean', description: 'print the report as JSON; progress goes to standard error' },
     junit: { type: 'string', value: 'FILE', description: 'write the report as JUnit XML' },
@@ -81,7 +93,7 @@ export const SERVICE_COMMAND = {
   },
 } as const;
 
-/** What the command was told. */
+/** The parsed options of the command. */
 export interface ConformanceOptions {
   readonly inputs: ServiceInputs;
   readonly listen: { readonly host: string; readonly port: number } | undefined;
@@ -93,7 +105,7 @@ export interface ConformanceOptions {
   readonly html: string | undefined;
 }
 
-/** @throws UsageError for what cannot be followed; it repeats no key */
+/** @throws UsageError for an invalid option; the message contains no key */
 export function readConformanceOptions(options: CommandOptions, env: Environment): ConformanceOptions {
   const word = (name: string): string | undefined => {
     const value = options[name];
@@ -101,16 +113,16 @@ export function readConformanceOptions(options: CommandOptions, env: Environment
   };
   const needed = (name: string, fallback: string | undefined): string => {
     const value = word(name) ?? fallback;
-    if (value === undefined || value === '') throw new UsageError(`--${name} is needed. See --help.`);
+    if (value === undefined || value === '') throw new UsageError(`--${name} is required. See --help.`);
     return value;
   };
   const profile = word('profile') ?? 'read-only';
-  if (!isProfile(profile)) throw new UsageError(`--profile takes ${PROFILES.join(' or ')}.`);
+  if (!isProfile(profile)) throw new UsageError(`--profile must be ${PROFILES.join(' or ')}.`);
   const awaitReply = word('await-reply');
   const webhookUrl = word('webhook-url');
   const listen = word('webhook-listen');
   if ((webhookUrl === undefined) !== (listen === undefined)) {
-    throw new UsageError('--webhook-url and --webhook-listen come together.');
+    throw new UsageError('--webhook-url and --webhook-listen must be used together.');
   }
   const inputs = dropAbsent({
     secondApiKey: word('second-api-key'),
@@ -131,7 +143,9 @@ export function readConformanceOptions(options: CommandOptions, env: Environment
   const baseUrl = readUrl('base-url', needed('base-url', env['SERVICE_BASE_URL']), ['http:', 'https:']);
   for (const address of [baseUrl, inputs.legacyBaseUrl]) {
     if (address === undefined || keepsSecrets(address)) continue;
-    throw new UsageError(`${address} is plain http to another machine, which shows the API key; use https.`);
+    throw new UsageError(
+      `${address} is plain http to another machine, which exposes the API key; use https.`,
+    );
   }
   return {
     inputs: {
@@ -171,23 +185,24 @@ function readUrl(name: string, value: string | undefined, protocols: readonly st
   if (value === undefined) return undefined;
   const url = URL.canParse(value) ? new URL(value) : undefined;
   if (url === undefined || !protocols.includes(url.protocol) || url.username !== '' || url.password !== '') {
-    throw new UsageError(`--${name} takes an address that begins with ${protocols.join('// or ')}//.`);
+    throw new UsageError(`--${name} must be an address that starts with ${protocols.join('// or ')}//.`);
   }
   return value.replace(/\/+$/, '');
 }
 
 function readDigits(name: string, value: string | undefined): string | undefined {
   if (value === undefined || /^[1-9]\d{4,14}$/.test(value)) return value;
-  throw new UsageError(`--${name} takes international digits, without +.`);
+  throw new UsageError(`--${name} must be international digits, without +.`);
 }
 
 function readNumber(name: string, value: string): number {
   if (/^\d{1,6}$/.test(value)) return Number(value);
-  throw new UsageError(`--${name} takes a whole number.`);
+  throw new UsageError(`--${name} must be an integer.`);
 }
 
 function readListen(value: string): { readonly host: string; readonly port: number } {
   const [, host = '127.0.0.1', port = ''] = /^(?:(.+):)?(\d{1,5})$/.exec(value) ?? [];
-  if (port === '' || Number(port) > 65_535) throw new UsageError('--webhook-listen takes PORT or HOST:PORT.');
+  if (port === '' || Number(port) > 65_535)
+    throw new UsageError('--webhook-listen must be PORT or HOST:PORT.');
   return { host, port: Number(port) };
 }

@@ -13,13 +13,13 @@ const COMMAND = {
     'data-dir': {
       type: 'string',
       value: 'DIR',
-      description: 'where a Postgres of its own keeps its data (default .data)',
+      description: 'folder for the data of the embedded Postgres (default .data)',
     },
     processes: {
       type: 'string',
       value: 'N',
       description:
-        'run N processes on the one port; SIGHUP replaces them one by one, a crashed one is replaced',
+        'run N processes on one port; SIGHUP replaces them one by one, and a crashed process is replaced',
     },
   },
 } as const;
@@ -29,7 +29,7 @@ await runCommand(COMMAND, async (context) => {
   try {
     await runProcess(context, supervised);
   } catch (error) {
-    // Its log says why it stops a roll-out.
+    // Its log explains why it stops a roll-out.
     if (error instanceof ConfigurationError) await supervised?.cannotServe(tell(error));
     throw error;
   }
@@ -42,13 +42,13 @@ function tell({ problems }: ConfigurationError): string {
 async function runProcess(context: CommandContext, supervised: Supervised | undefined): Promise<void> {
   const { options, env, warnOfTypo } = context;
   const processes = readProcesses(options['processes']);
-  // The supervisor has told it already.
+  // The supervisor has already reported it.
   const settings = connectorOptions(env, supervised === undefined ? warnOfTypo : () => undefined);
   if (processes !== undefined && supervised === undefined) {
     await superviseConnector(context, settings, processes);
     return;
   }
-  // Only here: a supervisor serves nothing, and has no use for what it takes to serve.
+  // Imported only here: a supervisor serves nothing and does not need the server code.
   const { serveConnector } = await import('./serve-connector.ts');
   await serveConnector(context, settings, supervised);
 }

@@ -8,7 +8,7 @@ import { readOauthApp } from './oauth-options.ts';
 import type { RunConnectorOptions } from './run-connector.ts';
 import { connectorSettings } from './settings.ts';
 
-/** What `npm run connector` reads from its environment. */
+/** The settings of `npm run connector`. */
 export type ConnectorOptions = Omit<
   RunConnectorOptions,
   'databaseUrl' | 'handlers' | 'clock' | 'logger' | 'onListening'
@@ -20,8 +20,8 @@ export type ConnectorOptions = Omit<
 };
 
 /**
- * Reads the connector's settings, and refuses combinations that cannot work.
- * @throws ConfigurationError naming each setting that is wrong or missing.
+ * Reads the connector's settings, and rejects combinations that cannot work.
+ * @throws ConfigurationError naming each setting that is invalid or missing.
  */
 export function connectorOptions(
   env: Environment,
@@ -41,23 +41,23 @@ export function connectorOptions(
   const missing = (setting: string, problem: string): void => {
     problems.push({ setting, problem });
   };
-  // A worker serves no API, only its metrics.
+  // A worker serves only its metrics, no API.
   if (token === undefined && (role !== 'worker' || tokens.length === 0)) {
     missing(
       'CONNECTOR_API_TOKEN',
-      `found nothing; set it to a long random secret. ${definition.CONNECTOR_API_TOKEN.make}`,
+      `is not set; set it to a long random secret. ${definition.CONNECTOR_API_TOKEN.make}`,
     );
   }
   if (tokens.some((other) => equalSecrets(other.token.reveal(), token?.reveal() ?? ''))) {
     missing(
       'CONNECTOR_API_TOKENS',
-      'holds the token of CONNECTOR_API_TOKEN, which has all rights; make another.',
+      'contains the token of CONNECTOR_API_TOKEN, which has all rights; generate another one.',
     );
   }
   if (keys === undefined) {
     missing(
       'CONNECTOR_SEALING_KEYS',
-      `found nothing; set it to 32 random bytes as base64url. ${definition.CONNECTOR_SEALING_KEYS.make}`,
+      `is not set; set it to 32 random bytes as base64url. ${definition.CONNECTOR_SEALING_KEYS.make}`,
     );
   }
   const oauth = readOauthApp(settings);
@@ -66,19 +66,16 @@ export function connectorOptions(
   if (baseUrl !== undefined && apiKey === undefined && !namesApp) {
     missing(
       'SERVICE_API_KEY',
-      'found nothing, but SERVICE_BASE_URL is set; without an OAuth app both are needed to call the service.',
+      'is not set, but SERVICE_BASE_URL is; without an OAuth app, both are needed to call the service.',
     );
   }
   if (baseUrl === undefined && apiKey !== undefined) {
-    missing(
-      'SERVICE_BASE_URL',
-      'found nothing, but SERVICE_API_KEY is set; both are needed to call the service.',
-    );
+    missing('SERVICE_BASE_URL', 'is not set, but SERVICE_API_KEY is; both are needed to call the service.');
   }
   if (settings.WEBHOOK_PUBLIC_URL !== undefined && baseUrl === undefined) {
     missing(
       'WEBHOOK_PUBLIC_URL',
-      'is told to nobody without SERVICE_BASE_URL and a credential, SERVICE_API_KEY or an OAuth app; set them, or remove it.',
+      'has no effect without SERVICE_BASE_URL and a credential (SERVICE_API_KEY or an OAuth app); set them, or remove it.',
     );
   }
   if (keys === undefined || problems.length > 0) throw new ConfigurationError(problems);
@@ -104,7 +101,7 @@ export function connectorOptions(
   };
 }
 
-/** What the lines of a process that no supervisor started are told apart by: its role, its machine and its number there. */
+/** Identifies the log lines of a process without a supervisor: its role, its machine and its pid. */
 export function nameProcess(role: ConnectorOptions['role']): string {
   return ['connector', ...(role === 'all' ? [] : [role]), hostname(), process.pid].join('-');
 }

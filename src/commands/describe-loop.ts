@@ -4,7 +4,7 @@ import { account } from '../contract/service/account.ts';
 import { invoke } from './invocation.ts';
 import type { LocalSecrets } from './local-secrets.ts';
 
-/** Where the service is reached, and by which key: a line for each. */
+/** The addresses and the API key of the service, one per line. */
 export function describeService(info: SandboxInfo): string {
   return `service     ${info.baseUrl}
 legacy      ${info.legacyBaseUrl}
@@ -14,7 +14,10 @@ ${info.connectorUrl === null ? '' : `connector   ${info.connectorUrl}\n`}API key
 `;
 }
 
-/** What `npm start` prints last: addresses, and what an application needs to call them, to be pasted into its `.env`. */
+/**
+ * The last output of `npm start`: addresses, and what an application needs to call them, to be pasted into
+ * its `.env`.
+ */
 export function describeLoop(info: SandboxInfo): string {
   return `
 ${describeService(info)}
@@ -26,10 +29,10 @@ CONNECTOR_API_TOKEN=${info.connectorToken}
 `;
 }
 
-/** The public host of a connector that somebody starts by hand. It leads nowhere until a tunnel is opened. */
+/** The public host of a connector that is started by hand. It is unreachable until a tunnel is opened. */
 const OWN_HOST = 'my-connector.example.com';
 
-/** What `npm run platform` prints last: addresses, and all that a connector beside it needs. */
+/** The last output of `npm run platform`: addresses, and everything that a separate connector needs. */
 export function describePlatform(
   info: SandboxInfo,
   secrets: LocalSecrets,
@@ -60,14 +63,14 @@ export function describeReset({ apiKey }: SandboxInfo): string {
 const DEADLINE_MS = 10_000;
 const listed = z.object({ connections: z.array(z.object({ provider: z.string(), status: z.string() })) });
 
-/** The call that brings a sandbox back to its beginning. */
+/** The call that resets a sandbox to its initial state. */
 function resetCall({ sandboxUrl }: SandboxInfo): string {
   return `curl -X POST ${sandboxUrl}/sandbox/v1/reset -H 'content-type: application/json' -d '{}'`;
 }
 
 /**
- * Why none of the sandbox's numbers takes a message that a webhook would tell of, and what to do; null when one does.
- * The list of the service hides numbers without a licence, its account counts them.
+ * Why no number of the sandbox can receive a message by webhook, and what to do; null if one can. The
+ * service's list hides numbers without a license, but its account counts them.
  */
 export async function explainNumbers(info: SandboxInfo): Promise<string | null> {
   const ask = async (path: string): Promise<unknown> => {
@@ -83,9 +86,9 @@ export async function explainNumbers(info: SandboxInfo): Promise<string | null> 
     total === 0
       ? 'all were deleted'
       : qr.length > 0
-        ? 'those with a QR session wait to be paired again'
+        ? 'those with a QR session must be paired again'
         : connected > licensed.length
-          ? 'their licences have ended'
-          : 'none with a QR session is left';
-  return `none takes a message: ${why}. To begin anew: ${resetCall(info)}`;
+          ? 'their licenses have expired'
+          : 'none has a QR session';
+  return `none can receive a message: ${why}. To start over: ${resetCall(info)}`;
 }

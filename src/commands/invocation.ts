@@ -1,9 +1,9 @@
-/** The sources run from the repository; the package holds what they were compiled to. */
+/** In the repository the sources run; in the package, the code compiled from them. */
 export const RUNS_SOURCES = import.meta.filename.endsWith('.ts');
 
 /**
- * How a person runs a command of this project: through npm's scripts in the repository, through the package's
- * program where it is installed. `words` follow the command.
+ * The command line for a command of this project: an npm script in the repository, the program where the
+ * package is installed. `words` follow the command.
  */
 export function invoke(command: string, words = ''): string {
   if (!RUNS_SOURCES) return `npx --no-install messaging-connector ${command} ${words}`.trimEnd();

@@ -10,17 +10,18 @@ import { allSettings } from './settings.ts';
 const LONGEST_MESSAGE = 500;
 
 /**
- * Loads the module that `CONNECTOR_HANDLERS` names, an absolute path; undefined for none. What counts is its
- * default export where that is an object, otherwise what it exports by name. What `env` holds beyond our settings, such
- * as the module's own lines of `.env`, is put into `process.env` first, where the process has no such variable.
- * @throws ConfigurationError when there is no such module, when it throws, or when it has no `onChange`.
+ * Loads the module that `CONNECTOR_HANDLERS` names, an absolute path; undefined if it is not set. The
+ * handlers are its default export if that is an object, otherwise its named exports. Variables in `env` that
+ * are not our settings, such as the module's own lines of `.env`, are first copied to `process.env` unless
+ * the process has them already.
+ * @throws ConfigurationError if there is no such module, if it throws, or if it has no `onChange`.
  */
 export async function loadHandlers(
   path: string | undefined,
   env: Environment,
 ): Promise<ChangeHandlers | undefined> {
   if (path === undefined) return undefined;
-  if (statSync(path, { throwIfNoEntry: false })?.isFile() !== true) throw wrong(`found no module at ${path}`);
+  if (statSync(path, { throwIfNoEntry: false })?.isFile() !== true) throw wrong(`no module at ${path}`);
   shareVariables(env);
   const exported = await importModule(path);
   const { default: whole } = exported;
@@ -29,7 +30,7 @@ export async function loadHandlers(
   return checked.handlers;
 }
 
-/** Our own settings stay out: a module, and what it starts, has no use for our secrets. */
+/** Our own settings are not copied: neither the module nor its child processes need our secrets. */
 function shareVariables(env: Environment): void {
   const ours = new Set(variablesOf(allSettings(env)));
   for (const [name, value] of Object.entries(env)) {
@@ -45,9 +46,9 @@ async function importModule(path: string): Promise<{ readonly default?: unknown 
   }
 }
 
-/** For the terminal of whoever wrote the module: in full, and with the line. */
+/** For the terminal of the author of the module: the full error with its line. */
 function describe(thrown: unknown): string {
-  const place = findPlace(thrown) ?? (thrown instanceof SyntaxError ? 'node --check tells where' : null);
+  const place = findPlace(thrown) ?? (thrown instanceof SyntaxError ? 'run node --check to see where' : null);
   return `${String(thrown).slice(0, LONGEST_MESSAGE)}${place === null ? '' : ` (${place})`}`;
 }
 

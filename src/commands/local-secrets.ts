@@ -3,16 +3,15 @@ import { chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'n
 import { dirname } from 'node:path';
 import { generateSealingKey } from '../runtime/sealing/key-ring.ts';
 
-/** Secrets of a connector on this machine, made once and found again at each start. */
+/** Secrets of a connector on this machine, generated once and reused at each start. */
 export interface LocalSecrets {
   readonly connectorToken: string;
   readonly sealingKey: string;
 }
 
 /**
- * Reads the secrets in a file, or makes them.
- * The file is readable by its owner alone.
- * @throws Error naming the file when it is there but is not what this function wrote.
+ * Reads the secrets from a file, or generates them. Only its owner can read the file.
+ * @throws Error naming the file if it exists but was not written by this function.
  */
 export function readLocalSecrets(file: string): LocalSecrets {
   const stored = readIfPresent(file);
@@ -40,12 +39,12 @@ function parse(text: string, file: string): LocalSecrets {
   try {
     value = JSON.parse(text) as Partial<LocalSecrets>;
   } catch {
-    // Reported below, together with a file that is JSON but incomplete.
+    // Reported below, together with a file that is valid JSON but incomplete.
   }
   const { connectorToken, sealingKey } = value;
   if (typeof connectorToken === 'string' && typeof sealingKey === 'string')
     return { connectorToken, sealingKey };
   throw new Error(
-    `${file} is damaged. It holds the key that opens the stored secrets. Restore it, or delete the folder it lies in to start afresh.`,
+    `${file} is damaged. It contains the key that decrypts the stored secrets. Restore it, or delete its folder to start over.`,
   );
 }

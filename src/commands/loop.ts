@@ -14,7 +14,7 @@ import { runService } from './run-service.ts';
 import { checkLoop, type LeftOut, type SelfCheck } from './self-check.ts';
 import { migrateSchema } from './server-database.ts';
 
-/** Its tunnel stays after the check, so that a late attempt asks no name server. */
+/** Its tunnel stays open after the check, so that a late attempt needs no DNS lookup. */
 const SELF_CHECK_HOST = 'self-check.example.com';
 
 export interface LoopOptions {
@@ -28,17 +28,17 @@ export interface LoopOptions {
   readonly trustedProxies?: readonly string[] | undefined;
   readonly webhookSecret?: string | undefined;
   readonly tunnelTargets?: readonly string[] | undefined;
-  /** The pace of sends: 1 is real, 0 none. */
+  /** Scale of the send latency: 1 is real, 0 is none. */
   readonly sendScale: number;
   readonly reconcileIntervalMs: number;
   readonly inboxRetentionDays: number;
   /** The CRM's own code, called with each change. */
   readonly handlers?: ChangeHandlers | undefined;
-  /** How another start gets data of its own, for the message when this data is in use. */
+  /** How to start with other data, for the message printed when this data is in use. */
   readonly ownData?: string | undefined;
-  /** Called after each reset: the key is another one then. */
+  /** Called after each reset, which creates a new key. */
   readonly onReset?: ((info: SandboxInfo) => void) | undefined;
-  /** Called when another process took the service's database over; this one must end. */
+  /** Called when another process has taken over the service's database; this process must exit. */
   readonly onTakenOver: () => void;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -51,7 +51,7 @@ export interface Loop {
   readonly emptied: boolean;
   /** Sends two messages round, past the connector's own feed and handlers. @throws SelfCheckFailed */
   check(): Promise<SelfCheck | LeftOut>;
-  /** Resolves when nothing is under way in either half. */
+  /** Resolves when both halves are idle. */
   settle(): Promise<void>;
   close(): Promise<void>;
 }
@@ -85,7 +85,7 @@ export async function startLoop(options: LoopOptions): Promise<Loop> {
     },
   });
 
-  /** The key is read at each start: a reset of the sandbox makes another one. */
+  /** Read at each start, because a reset of the sandbox creates another key. */
   async function start(port: number): Promise<RunningConnector> {
     const { baseUrl, apiKey, workspaceId } = service.sandbox.info();
     const oauth = await oauthApp(port);
@@ -126,12 +126,12 @@ export async function startLoop(options: LoopOptions): Promise<Loop> {
     return true;
   }
 
-  /** On a port that is free by chance the connector is no OAuth app: its redirect URI must be known before. */
+  /** On a random free port the connector has no OAuth app: the redirect URI must be known in advance. */
   async function oauthApp(port: number): Promise<OauthApp | undefined> {
     if (options.ports.connector === 0) return undefined;
     const { baseUrl, authUrl } = service.sandbox.info();
     const publicUrl = `http://127.0.0.1:${port}`;
-    // The host of its webhook leads here already when the address is checked.
+    // The tunnel of its webhook host is open before the address is checked.
     service.attach(publicUrl);
     const { clientId, clientSecret, webhookSecret } = await service.sandbox.connectorApp({
       redirectUri: callbackUrl({ publicUrl }),

@@ -2,7 +2,7 @@ import type { OauthApp } from '../connector/oauth/oauth-app.ts';
 import type { ConfigurationProblem } from '../runtime/config/configuration-error.ts';
 import type { Secret } from '../runtime/config/secret.ts';
 
-/** What the settings say of the OAuth app. */
+/** The settings of the OAuth app. */
 export interface OauthSettings {
   readonly SERVICE_BASE_URL: string | undefined;
   readonly SERVICE_AUTH_URL: string | undefined;
@@ -20,7 +20,7 @@ const NAMES = [
   'CONNECTOR_PUBLIC_URL',
 ] as const satisfies readonly (keyof OauthSettings)[];
 
-/** The OAuth app that the settings name; undefined when they name none. Each problem names its setting. */
+/** Reads the OAuth app from the settings; undefined if none is configured. Each problem names its setting. */
 export function readOauthApp(settings: OauthSettings): {
   readonly app: OauthApp | undefined;
   readonly problems: readonly ConfigurationProblem[];
@@ -29,13 +29,13 @@ export function readOauthApp(settings: OauthSettings): {
   const { SERVICE_CLIENT_WEBHOOK_SECRET: webhookSecret } = settings;
   if (given.length === 0) {
     if (webhookSecret === undefined) return { app: undefined, problems: [] };
-    const problem = `is the secret of an OAuth app's webhook, but no app is named; set ${NAMES.join(', ')} and SERVICE_BASE_URL, or remove it.`;
+    const problem = `is the secret of an OAuth app's webhook, but no app is configured; set ${NAMES.join(', ')} and SERVICE_BASE_URL, or remove it.`;
     return { app: undefined, problems: [{ setting: 'SERVICE_CLIENT_WEBHOOK_SECRET', problem }] };
   }
   const problems: ConfigurationProblem[] = [];
   const missing: readonly (keyof OauthSettings)[] = [...NAMES, 'SERVICE_BASE_URL'];
   for (const setting of missing.filter((name) => settings[name] === undefined)) {
-    const problem = `found nothing, but ${given.join(' and ')} ${given.length === 1 ? 'is' : 'are'} set; an OAuth app needs ${NAMES.join(', ')} and SERVICE_BASE_URL.`;
+    const problem = `is not set, but ${given.join(' and ')} ${given.length === 1 ? 'is' : 'are'} set; an OAuth app needs ${NAMES.join(', ')} and SERVICE_BASE_URL.`;
     problems.push({ setting, problem });
   }
   const {

@@ -9,10 +9,10 @@ import { serveUntilStopped } from './serve-until-stopped.ts';
 import { howToStartAnother, openServerDatabase } from './server-database.ts';
 import { startOptions } from './start-options.ts';
 
-/** It takes a fraction of a second; a machine that is short of processors must not turn that into a failure. */
+/** It takes a fraction of a second, but must not fail on a machine with little CPU time. */
 const SHUTDOWN_MS = 5_000;
 const REAL_PACE = 1;
-/** Suggested where the service's own ports are free ones. */
+/** Suggested if the service's own ports are free ones. */
 const DEFAULT_CONNECTOR_PORT = portsFrom().connector;
 
 const COMMAND = {
@@ -23,9 +23,9 @@ const COMMAND = {
     'port-base': {
       type: 'string',
       value: 'N',
-      description: 'listen on N, N+10 and N+11 (default 4000); 0 takes free ports',
+      description: 'listen on N, N+10 and N+11 (default 4000); 0 uses free ports',
     },
-    'data-dir': { type: 'string', value: 'DIR', description: 'where data is kept (default .data)' },
+    'data-dir': { type: 'string', value: 'DIR', description: 'folder for data (default .data)' },
   },
 } as const;
 

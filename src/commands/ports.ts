@@ -1,4 +1,4 @@
-/** The ports of the service's three listeners. */
+/** The ports of the service's three servers. */
 export interface ServicePorts {
   readonly sandbox: number;
   readonly platform: number;
@@ -12,7 +12,7 @@ export interface LoopPorts extends ServicePorts {
 
 const DEFAULT_BASE = 4_000;
 
-/** Ports from a base: N, N+10, N+11 and N+20; with 0 each listener takes a free one. */
+/** Ports from a base: N, N+10, N+11 and N+20; with 0, each server uses a free port. */
 export function portsFrom(base: number = DEFAULT_BASE): LoopPorts {
   if (base === 0) return { sandbox: 0, platform: 0, legacy: 0, connector: 0 };
   return { sandbox: base, platform: base + 10, legacy: base + 11, connector: base + 20 };

@@ -6,22 +6,26 @@ import { readEnvironment } from '../runtime/config/read-environment.ts';
 import type { Environment } from '../runtime/config/read-settings.ts';
 import { type CommandDefinition, type CommandOptions, readCommandLine, UsageError } from './command-line.ts';
 
-/** What every command starts with. */
+/** The context that every command gets. */
 export interface CommandContext {
   readonly options: CommandOptions;
   readonly env: Environment;
   readonly clock: Clock;
   /** Writes to standard output. */
   print(text: string): void;
-  /** Notes a variable that is nearly spelled like a setting. */
+  /** Records a variable whose name resembles a setting. */
   warnOfTypo(found: string, meant: string): void;
-  /** What was noted and not told yet. What serves logs it; what else is left is told at the end, on standard error. */
+  /**
+   * The variables recorded and not reported yet. A command that serves logs them; the rest is printed on
+   * standard error at the end.
+   */
   readonly typos: NearName[];
 }
 
 /**
- * Runs a command. What stops it is told on standard error in one paragraph, so that the log of what serves is JSON alone: exit code 2 for a wrong command
- * line or setting, 1 for everything else.
+ * Runs a command. An error that stops it is printed on standard error in one paragraph, so that the log of a
+ * server contains only JSON. The exit code is 2 for an invalid command line or setting, and 1 for everything
+ * else.
  */
 export async function runCommand(
   command: CommandDefinition,

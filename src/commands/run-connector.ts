@@ -20,65 +20,70 @@ export interface RunConnectorOptions {
   readonly role: 'all' | 'web' | 'worker';
   /** The bearer token with all rights. */
   readonly apiToken?: string | undefined;
-  /** Further bearer tokens. */
+  /** Additional bearer tokens. */
   readonly apiTokens?: readonly ApiToken[] | undefined;
   readonly sealingKeys: readonly string[];
   readonly service?: { readonly baseUrl: string; readonly apiKey: string } | undefined;
   /** Hosts at which added accounts may have their service, besides that of the settings. */
   readonly serviceHosts?: readonly string[] | undefined;
-  /** The OAuth app that the connector is. */
+  /** The connector's OAuth app. */
   readonly oauth?: OauthApp | undefined;
   readonly webhookPublicUrl?: string | undefined;
   readonly webhookSecret?: string | undefined;
-  /** Addresses and CIDR ranges of proxies in front, whose `X-Forwarded-For` is believed. */
+  /** Addresses and CIDR ranges of reverse proxies whose `X-Forwarded-For` is trusted. */
   readonly trustedProxies?: readonly string[] | undefined;
   readonly reconcileIntervalMs: number;
   readonly inboxRetentionDays: number;
   /** The CRM's own code, called with each change. */
   readonly handlers?: ChangeHandlers | undefined;
-  /** What moves the port, for the message when it is taken. Default: `CONNECTOR_PORT`. */
+  /** What sets the port, for the message printed when the port is in use. Default: `CONNECTOR_PORT`. */
   readonly portSetting?: string | undefined;
-  /** Called once the receiver can be reached, before it is registered with the service. */
+  /** Called when the receiver is reachable, before it is registered with the service. */
   readonly onListening?: (url: string) => void;
   /**
-   * How long requests that are open at the end may take. Default: short, since senders are refused meanwhile; more
-   * where another process listens on the same port.
+   * How long requests that are open at shutdown may take. Short by default, because senders are rejected
+   * meanwhile; longer if another process listens on the same port.
    */
   readonly drainMs?: number | undefined;
-  /** Other processes serve on the same port: this one listens only once the service has taken its settings. */
+  /**
+   * Other processes serve the same port: this one listens only after the service has accepted its settings.
+   */
   readonly sharesPort?: boolean | undefined;
-  /** What is measured, and what `GET /metrics` shows. Default: metrics of this connector's own. */
+  /** The metrics shown by `GET /metrics`. Default: metrics of this connector only. */
   readonly metrics?: Metrics | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-/** Two commits at a time, a look at the secrets, and one to spare. */
+/** Two commits at a time, one check of the secrets, and one in reserve. */
 const RECEIVER_CONNECTIONS = 4;
 
-/** A sender needs one connection for each delivery that is under way; whoever needs more is a proxy to be named. */
+/**
+ * A sender needs one connection per delivery in flight; a client that needs more is a proxy that should be
+ * configured.
+ */
 const HTTP_LIMITS: Partial<HttpLimits> = {
   headersTimeoutMs: 5_000,
   checkIntervalMs: 1_000,
   maxPerAddress: 1_024,
 };
 
-/** A connector that listens and works. */
+/** A running connector. */
 export interface RunningConnector {
   readonly url: string;
   /** See `Connector.untilReady`. */
   untilReady(): Promise<boolean>;
-  /** Resolves when nothing that came in is unfinished. */
+  /** Resolves when everything received has been processed. */
   settle(): Promise<void>;
-  /** Answers what was asked, then ends. No webhook that was accepted is lost. */
+  /** Answers open requests, then stops. No accepted webhook is lost. */
   close(): Promise<void>;
 }
 
 /**
- * Starts one connector process's work: migrations, database, Redis, listener, then polling by role.
- * It may not be ready when this resolves: see `untilReady`.
- * @throws what its parts throw, a `ConfigurationError` when the service refuses what the settings name; everything
- * that was opened is closed again.
+ * Starts the work of one connector process: migrations, database, Redis and server, then polling, depending
+ * on its role. The process may not be ready yet when this resolves: see `untilReady`.
+ * @throws what its parts throw, and a `ConfigurationError` if the service rejects a setting; everything that
+ * was opened is closed again.
  */
 export async function runConnector(options: RunConnectorOptions): Promise<RunningConnector> {
   const { databaseUrl, clock, logger } = options;
@@ -156,7 +161,7 @@ export async function runConnector(options: RunConnectorOptions): Promise<Runnin
   }
 }
 
-/** The names by which a listener on a loopback address is asked. A proxy may ask for any. */
+/** The names that requests to a loopback address may use. A proxy may use any name. */
 function hostsOf({ host, trustedProxies, webhookPublicUrl, oauth }: RunConnectorOptions): {
   hosts?: readonly string[];
 } {

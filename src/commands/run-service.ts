@@ -13,33 +13,36 @@ import { type StoredValue, storeValue } from '../sandbox/state-store.ts';
 import type { ServicePorts } from './ports.ts';
 import { migrateSchema } from './server-database.ts';
 
-/** The public host under which the service reaches the attached connector. It leads nowhere else. */
+/**
+ * The public host under which the service reaches the attached connector. It exists only inside the
+ * simulation.
+ */
 const CONNECTOR_HOST = 'connector.example.com';
 
 /**
- * A file of 16 MB may take its time on a slow line, and clients wait as long for a send. Where many come in at once,
- * a process that gets little processor reads the headers of the others late.
+ * A file of 16 MB takes time on a slow line, and clients wait as long for a send. If many arrive at once, a
+ * process with little CPU time reads the headers of the others late.
  */
 const API_LIMITS = { headersTimeoutMs: 30_000, requestTimeoutMs: LIMITS.sendClientTimeoutMs };
 
 export interface RunServiceOptions {
   readonly databaseUrl: string;
   readonly ports: ServicePorts;
-  /** The pace of sends: 1 is real, 0 none. */
+  /** Scale of the send latency: 1 is real, 0 is none. */
   readonly sendScale: number;
-  /** Proxies whose `X-Forwarded-For` is believed. */
+  /** Proxies whose `X-Forwarded-For` is trusted. */
   readonly trustedProxies?: readonly string[] | undefined;
-  /** Given to the connector's subscription in place of a random one. */
+  /** The secret of the connector's subscription; generated if absent. */
   readonly webhookSecret?: string | undefined;
-  /** Addresses, CIDR ranges and host names besides this machine that tunnels may lead to. */
+  /** Addresses, CIDR ranges and host names that tunnels may target, besides this machine. */
   readonly tunnelTargets?: readonly string[] | undefined;
-  /** Absent: no connector is attached. */
+  /** If absent, no connector is attached. */
   readonly connector?: AttachedConnector | undefined;
-  /** How another start gets data of its own, for the message when this data is in use. */
+  /** How to start with other data, for the message printed when this data is in use. */
   readonly ownData?: string | undefined;
-  /** Called after each reset: the key is another one then. */
+  /** Called after each reset, which creates a new key. */
   readonly onReset?: ((info: SandboxInfo) => void) | undefined;
-  /** Called when another process took the database over; this one must end. */
+  /** Called when another process has taken over the database; this process must exit. */
   readonly onTakenOver: () => void;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -55,17 +58,17 @@ export interface RunningService {
   readonly connectorData: StoredValue<z.infer<typeof connectorData>>;
   /** Where webhooks of the attached connector are sent to. */
   readonly webhookUrl: string;
-  /** Attaches a connector that listens at `url`: the tunnel leads to it. */
+  /** Attaches a connector that listens at `url`, and opens a tunnel to it. */
   attach(url: string): void;
-  /** Has a public host lead to `url`, as long as the service runs. */
+  /** Opens a tunnel from a public host to `url`, for as long as the service runs. */
   tunnel(host: string, url: string): void;
-  /** Runs all that is due on both clocks until no request is open. */
+  /** Runs everything that is due on both clocks until no request is in flight. */
   settle(): Promise<void>;
   close(): Promise<void>;
 }
 
 /**
- * Starts the service with its REST API on two listeners and its sandbox on a third.
+ * Starts the service with its REST API on two servers and its sandbox on a third.
  * @throws what its parts throw; everything that was opened is closed again.
  */
 export async function runService(options: RunServiceOptions): Promise<RunningService> {
@@ -165,7 +168,7 @@ export async function runService(options: RunServiceOptions): Promise<RunningSer
 
 const SECOND_START_MS = 2_000;
 
-/** Whoever starts twice on the same data mostly wants to know where the first one is. */
+/** Somebody who starts twice on the same data usually wants to know where the first process is. */
 async function explainSecondStart(
   error: PlatformAlreadyRuns,
   sandboxUrl: string | null,
@@ -180,7 +183,7 @@ async function explainSecondStart(
     return error;
   }
   return new Error(
-    `It runs already on this data, as process ${error.pid}: ${sandboxUrl}/sandbox/v1/info has its addresses and its key.\n` +
-      `Use that one, or stop it. To run another one beside it, give it data and ports of its own: ${ownData}`,
+    `A process is already running on this data (pid ${error.pid}): ${sandboxUrl}/sandbox/v1/info returns its addresses and its key.\n` +
+      `Use that process, or stop it. To run a second one, give it its own data and ports: ${ownData}`,
   );
 }

@@ -6,7 +6,7 @@ import type { Logger } from '../runtime/logger/logger.ts';
 import { generateSealingKey } from '../runtime/sealing/key-ring.ts';
 import { type RunConnectorOptions, runConnector } from './run-connector.ts';
 
-/** How long each way through the loop took, in milliseconds. */
+/** How long each path through the loop took, in milliseconds. */
 export interface SelfCheck {
   /** Contact → service → signed webhook → connector → feed. */
   readonly webhookMs: number;
@@ -14,7 +14,7 @@ export interface SelfCheck {
   readonly repairMs: number;
 }
 
-/** The loop does not carry a message; the message says where it was lost. */
+/** A message was not carried through the loop; the error message says where it was lost. */
 export class SelfCheckFailed extends Error {
   override readonly name = 'SelfCheckFailed';
 }
@@ -22,7 +22,7 @@ export class SelfCheckFailed extends Error {
 const CONTACT = '447700900299';
 const DEADLINE_MS = 10_000;
 const RULE = 'self-check';
-/** The polls of the start run at the same time, and one of them may be quicker than a webhook. */
+/** The first polls run at the same time, and one of them may be faster than a webhook. */
 const WEBHOOK_ATTEMPTS = 3;
 const POLL_MS = 45_000;
 
@@ -35,7 +35,7 @@ const created = z.object({
 });
 const faults = z.object({ rules: z.array(z.object({ id: z.string() }).loose()) });
 
-/** Calls one JSON API. @throws SelfCheckFailed for any answer but a 2xx. */
+/** Calls a JSON API. @throws SelfCheckFailed for any response other than a 2xx. */
 async function call<Shape extends z.ZodType>(
   url: string,
   shape: Shape,
@@ -52,11 +52,11 @@ async function call<Shape extends z.ZodType>(
   });
   const text = await response.text();
   if (!response.ok)
-    throw new SelfCheckFailed(`${init.method ?? 'GET'} ${url} answered ${response.status}: ${text}`);
+    throw new SelfCheckFailed(`${init.method ?? 'GET'} ${url} returned ${response.status}: ${text}`);
   return shape.parse(JSON.parse(text));
 }
 
-/** Where the messages of a check go: a number, and the connector that its events reach. */
+/** The target of the messages of a check: a number, and the connector that receives its events. */
 export interface CheckedLoop {
   readonly sandboxUrl: string;
   readonly connectionId: string;
@@ -64,14 +64,14 @@ export interface CheckedLoop {
   readonly connectorToken: string;
 }
 
-/** Reads the feed until a message appears in it; answers which lane brought it. */
+/** Reads the feed until a message appears in it; returns the source that reported it. */
 async function awaitInFeed(loop: CheckedLoop, after: string, messageId: string): Promise<string | undefined> {
   const response = await fetch(`${loop.connectorUrl}/v1/changes/stream`, {
     headers: { authorization: `Bearer ${loop.connectorToken}`, 'last-event-id': after },
     signal: AbortSignal.timeout(DEADLINE_MS),
   });
   if (!response.ok || response.body === null) {
-    throw new SelfCheckFailed(`the feed answered ${response.status}`);
+    throw new SelfCheckFailed(`the feed returned ${response.status}`);
   }
   let pending = '';
   for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
@@ -85,7 +85,7 @@ async function awaitInFeed(loop: CheckedLoop, after: string, messageId: string):
       }
     }
   }
-  throw new SelfCheckFailed('the feed ended before the message appeared in it');
+  throw new SelfCheckFailed('the feed ended before the message appeared');
 }
 
 interface Lane {
@@ -94,17 +94,17 @@ interface Lane {
   readonly repair?: () => Promise<unknown>;
 }
 
-/** Sends messages until one has come by its lane; answers how long that one took. */
+/** Sends messages until one has arrived through the expected source; returns how long it took. */
 async function timeLane(loop: CheckedLoop, lane: Lane, clock: Clock): Promise<number> {
   for (let attempt = 1; ; attempt++) {
     const { seenBy, ms } = await sendThrough(loop, lane, clock);
     if (seenBy === lane.name) return ms;
     if (attempt < lane.attempts) continue;
-    throw new SelfCheckFailed(`a message came by ${seenBy}, but should have come by ${lane.name}`);
+    throw new SelfCheckFailed(`a message arrived by ${seenBy} instead of ${lane.name}`);
   }
 }
 
-/** Has a contact write, and waits until the feed shows it. */
+/** Lets a contact write a message, and waits until the feed contains it. */
 async function sendThrough(
   loop: CheckedLoop,
   lane: Lane,
@@ -122,14 +122,14 @@ async function sendThrough(
     lane.repair?.(),
   ]).catch((error: unknown) => {
     const why = error instanceof Error ? error.message : String(error);
-    throw new SelfCheckFailed(`a message did not come through the ${lane.name} lane: ${why}`);
+    throw new SelfCheckFailed(`a message did not arrive by ${lane.name}: ${why}`);
   });
   return { seenBy, ms: Math.round(clock.elapsed() - beganAt) };
 }
 
 /**
- * Sends two messages around a loop: one by its webhook, one whose webhook is dropped on purpose and which
- * polling has to repair. For a loop that has just started: it ends with no fault armed.
+ * Sends two messages through a loop: one by its webhook, and one whose webhook is dropped on purpose, so that
+ * polling must repair it. For a loop that has just started: no faults are active afterwards.
  * @throws SelfCheckFailed
  */
 export async function timeLanes(loop: CheckedLoop, clock: Clock): Promise<SelfCheck> {
@@ -158,31 +158,31 @@ export async function timeLanes(loop: CheckedLoop, clock: Clock): Promise<SelfCh
   }
 }
 
-/** What a check of a running service needs. */
+/** The requirements for checking a running service. */
 export interface CheckLoopOptions {
   readonly sandboxUrl: string;
   readonly baseUrl: string;
-  /** A number of the check's own, and the key that reaches it. */
+  /** A number used only by the check, and the key that can access it. */
   readonly number: { readonly connectionId: string; readonly apiKey: string };
-  /** Where the events of that key go. */
+  /** Where the events of that key are delivered. */
   readonly webhookUrl: string;
-  /** Called with where the events are to be taken from then on. */
+  /** Called with the URL that must receive the events from now on. */
   readonly tunnel: (url: string) => void;
-  /** On its server the check makes a database for itself, and removes it. */
+  /** The server on which the check creates its own database, and drops it afterwards. */
   readonly databaseUrl: string;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-/** Why a check could not be made: nothing is said of the loop. */
+/** Why a check could not run; this says nothing about the loop. */
 export interface LeftOut {
   readonly leftOut: string;
 }
 
 /**
- * Checks the running service with a connector that lives as long as the check, on a database of its own: the feed, the
- * metrics and the handlers of the connector beside it see nothing of it.
- * @throws SelfCheckFailed when a message does not come round.
+ * Checks the running service with a temporary connector on its own database: the feed, metrics and handlers
+ * of the attached connector are not affected.
+ * @throws SelfCheckFailed if a message is lost.
  */
 export async function checkLoop(options: CheckLoopOptions): Promise<SelfCheck | LeftOut> {
   const { clock, logger, sandboxUrl, number } = options;
@@ -197,12 +197,12 @@ export async function checkLoop(options: CheckLoopOptions): Promise<SelfCheck | 
   const drop = (): Promise<unknown> => server.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
   try {
     try {
-      // One that was left behind by a process that was killed.
+      // A database left behind by a killed process.
       await drop();
       await server.query(`CREATE DATABASE ${name} TEMPLATE template0`);
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
-      return { leftOut: `it needs a database of its own for a moment, and could not make one: ${why}` };
+      return { leftOut: `it needs a temporary database and could not create one: ${why}` };
     }
     const databaseUrl = new URL(options.databaseUrl);
     databaseUrl.pathname = `/${name}`;

@@ -9,10 +9,10 @@ import { runConnector } from './run-connector.ts';
 import { serveUntilStopped } from './serve-until-stopped.ts';
 import { openServerDatabase } from './server-database.ts';
 
-/** Of a process that leaves its port to others. */
+/** For a process that shares its port with others. */
 const DRAIN_MS = 4_000;
 
-/** Runs one connector process until it is asked to end: alone, or as one of a supervisor's. */
+/** Runs one connector process until it is told to stop, either on its own or under a supervisor. */
 export async function serveConnector(
   { options, env, typos, clock, print }: CommandContext,
   { databaseUrl, logLevel, handlersModule, ...settings }: ConnectorOptions,
@@ -29,10 +29,10 @@ export async function serveConnector(
   } as const;
   await serveUntilStopped(serving, async ({ logger, lifecycle }) => {
     supervised?.onDrain(() => {
-      logger.info({ pid: process.pid }, 'stopping, as the supervisor asks');
+      logger.info({ pid: process.pid }, 'stopping at the request of the supervisor');
       void lifecycle.exit();
     });
-    // First of all: what is wrong with it is quickly told, and needs nothing else.
+    // First, because an error here is found quickly and needs nothing else.
     const handlers = await loadHandlers(handlersModule, env);
     const store = await openServerDatabase({
       url: databaseUrl,
@@ -58,7 +58,7 @@ export async function serveConnector(
   });
 }
 
-/** What is different for a process that shares its port. */
+/** What differs for a process that shares its port. */
 function besideOthers(supervised: Supervised, clock: Clock) {
   const labels = { process: String(supervised.number) };
   const own = createMetrics({ processMetrics: true, labels });

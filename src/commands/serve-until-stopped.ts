@@ -5,9 +5,9 @@ import { createLogger, type Logger, type LoggerOptions } from '../runtime/logger
 
 export interface ServeOptions extends LoggerOptions {
   readonly clock: Clock;
-  /** The longest that the shutdown may take. */
+  /** Maximum duration of the shutdown. */
   readonly shutdownMs: number;
-  /** Variables that are nearly spelled like a setting; each is logged, and taken from the list. */
+  /** Variables whose names resemble a setting; each is logged and removed from the list. */
   readonly typos: NearName[];
   /** A person watches: standard error says when the end begins, and when it is reached. */
   readonly tellsStop?: boolean | undefined;
@@ -28,12 +28,12 @@ const TOLD_STOP = {
 /** What a command has in hand while it serves. */
 export interface Serving {
   readonly logger: Logger;
-  /** What is started registers here how it is closed. */
+  /** Registers how to close what was started. */
   readonly lifecycle: Lifecycle;
 }
 
 /**
- * Starts what a command serves, and lets it serve until a signal ends the process.
+ * Starts what a command serves, and keeps it running until a signal stops it.
  * @throws what `start` throws; everything that it had registered is closed then.
  */
 export async function serveUntilStopped(

@@ -7,18 +7,18 @@ import { migrateDatabase } from '../runtime/database/migrate.ts';
 import type { Logger } from '../runtime/logger/logger.ts';
 import { invoke } from './invocation.ts';
 
-/** Where a command keeps its data. */
+/** The database server that a command uses. */
 export interface ServerDatabase {
   readonly url: string;
-  /** What a person should know of it: the folder of an embedded server, and why it lies there. */
+  /** A note for people: the folder of an embedded server, and why it is there. */
   readonly note: string;
-  /** Leaves an embedded server; the last one to leave stops it. */
+  /** Leaves an embedded server; the last process to leave stops it. */
   close(): Promise<void>;
 }
 
 const MIGRATIONS = new URL('../../drizzle/', import.meta.url);
 
-/** The server of `url`, or a real Postgres under `dataDir` when there is none. */
+/** The server of `url`, or a real Postgres in `dataDir` if there is none. */
 export async function openServerDatabase(options: {
   readonly url: Secret | undefined;
   readonly dataDir: string;
@@ -30,12 +30,12 @@ export async function openServerDatabase(options: {
     return { url: url.reveal(), note: 'Postgres of DATABASE_URL', close: () => Promise.resolve() };
   }
   const server = await startEmbeddedPostgres({ dataDir, clock, logger });
-  const state = server.joined ? 'joined the one that runs' : 'started';
-  const note = `Postgres of its own, ${state}; ${server.note ?? `data in ${server.location}`}`;
+  const state = server.joined ? 'joined the running server' : 'started';
+  const note = `embedded Postgres, ${state}; ${server.note ?? `data in ${server.location}`}`;
   return { url: server.url, note, close: () => server.stop() };
 }
 
-/** The command line that starts a service beside one that runs. `url` is the database that this one was given. */
+/** The command line that starts a service next to a running one. `url` is the database of the running one. */
 export function howToStartAnother(command: 'start' | 'platform', url: Secret | undefined): string {
   const words = invoke(
     command,
@@ -44,7 +44,7 @@ export function howToStartAnother(command: 'start' | 'platform', url: Secret | u
   return url === undefined ? words : `PLATFORM_DATABASE_URL=postgres://… ${words}`;
 }
 
-/** Brings one half's Postgres schema to the newest migration. */
+/** Migrates one half's Postgres schema to the newest version. */
 export async function migrateSchema(
   schema: 'connector' | 'platform',
   options: { readonly url: string; readonly clock: Clock; readonly logger: Logger },

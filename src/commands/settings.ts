@@ -10,9 +10,9 @@ import { findKeyProblem, MAKE_SEALING_KEY } from '../runtime/sealing/key-ring.ts
 
 const TOKEN = /^[\x21-\x7e]+$/;
 const LEAST_TOKEN = 24;
-/** The service chooses some of them; its own have more. */
+/** The service chooses some of the secrets; its own are longer. */
 const LEAST_WEBHOOK_SECRET = 16;
-const MAKE_TOKEN = `Make one with: node -p "require('node:crypto').randomBytes(24).toString('base64url')"`;
+const MAKE_TOKEN = `Generate one with: node -p "require('node:crypto').randomBytes(24).toString('base64url')"`;
 const POSTGRES = ['postgres:', 'postgresql:'];
 const HTTPS = ['https:'];
 
@@ -27,7 +27,7 @@ function isHost(text: string): boolean {
 }
 
 const logLevel = setting.oneOf({
-  description: 'How much is logged',
+  description: 'Log level',
   values: LOG_LEVELS,
   default: 'info',
 });
@@ -35,15 +35,15 @@ const logLevel = setting.oneOf({
 const databaseUrl = setting.secretUrl({
   description: 'Postgres of the connector (15 or newer)',
   protocols: POSTGRES,
-  unset: 'a real Postgres, shipped by an npm package, with its data in .data/postgres',
+  unset: 'a real Postgres from an npm package, with its data in .data/postgres',
   example: 'postgres://user:password@127.0.0.1:5432/messaging',
 });
 
 const webhookSecret = setting.secret({
   description:
-    'Signing secret of webhooks that were registered by hand; with it and a database alone the connector receives webhooks without ever calling the service',
+    'Signing secret of a webhook that was registered by hand; with only this and a database, the connector receives webhooks without ever calling the service',
   least: LEAST_WEBHOOK_SECRET,
-  unset: 'the connector registers its webhook itself and keeps the secret sealed in its database',
+  unset: 'the connector registers its webhook itself and stores the sealed secret in its database',
 });
 
 /** A token of `CONNECTOR_API_TOKENS`. */
@@ -53,17 +53,19 @@ export interface NamedToken {
   readonly token: Secret;
 }
 
-/** Reads `name:rights:token`. One name may stand at several tokens, so that one is replaced by the next. */
+/** Parses `name:rights:token`. Several tokens may have the same name, so that one can replace another. */
 function readToken(item: string, before: readonly NamedToken[]): setting.ReadEntry<NamedToken> {
   const [, name = '', words = '', token = ''] = /^([\w.-]{1,64}):([a-z+]*):(.*)$/.exec(item) ?? [];
   if (name === '') return { problem: 'an entry that is not name:rights:token' };
   if (name === ALL_RIGHTS_NAME) return { problem: `the name ${ALL_RIGHTS_NAME}, which is taken` };
   const rights = RIGHTS.filter((right) => words.split('+').includes(right));
   if (rights.length !== words.split('+').length) {
-    return { problem: `rights of "${name}" that are not ${RIGHTS.join(', ')} joined by +, each once` };
+    return {
+      problem: `rights of "${name}" that are not ${RIGHTS.join(', ')} joined by +, each at most once`,
+    };
   }
   if (!TOKEN.test(token))
-    return { problem: `a token of "${name}" that is not of printable ASCII characters` };
+    return { problem: `a token of "${name}" that contains characters other than printable ASCII` };
   const weakness = findWeakness(token, LEAST_TOKEN);
   if (weakness !== undefined) return { problem: `a token of "${name}" of ${weakness}` };
   if (before.some((other) => equalSecrets(other.token.reveal(), token))) {
@@ -81,7 +83,7 @@ function readSealingKeyEntry(item: string, before: readonly Secret[]): setting.R
 
 function trustedProxies(server: string) {
   return setting.list({
-    description: `Proxies in front of ${server} whose X-Forwarded-For is believed; the address of a caller is the rightmost one that is none of them`,
+    description: `Reverse proxies in front of ${server} whose X-Forwarded-For is trusted; the caller's address is the rightmost one that is not listed here`,
     accepts: isAddressRange,
     allowed: 'one or more IPv4 or IPv6 addresses or CIDR ranges, separated by commas',
     unset: 'X-Forwarded-For is ignored',
@@ -89,12 +91,12 @@ function trustedProxies(server: string) {
   });
 }
 
-/** Where polling may be set to; tests of a whole process need it faster (`NODE_ENV=test`). */
+/** Allowed range of the polling interval; tests of a whole process need a shorter one (`NODE_ENV=test`). */
 function reconcileRange(env: Environment): { min: number; max: number } {
   return env['NODE_ENV'] === 'test' ? { min: 100, max: 3_600_000 } : { min: 30_000, max: 60_000 };
 }
 
-/** The settings of `npm run connector`. The environment matters for the range of the polling interval alone. */
+/** The settings of `npm run connector`. The environment only affects the range of the polling interval. */
 export function connectorSettings(env: Environment) {
   return {
     DATABASE_URL: databaseUrl,
@@ -102,12 +104,15 @@ export function connectorSettings(env: Environment) {
       description: 'Redis for wake-ups and shared schedules, or several nodes of a Redis Cluster',
       protocols: ['redis:', 'rediss:'],
       many: true,
-      unset: 'Postgres does the same',
+      unset: 'Postgres is used instead',
       example: 'redis://127.0.0.1:6379',
     }),
-    CONNECTOR_HOST: setting.string({ description: 'Address the connector listens on', default: '127.0.0.1' }),
+    CONNECTOR_HOST: setting.string({
+      description: 'Address that the connector listens on',
+      default: '127.0.0.1',
+    }),
     CONNECTOR_PORT: setting.integer({
-      description: 'Port the connector listens on; 0 takes a free one',
+      description: 'Port that the connector listens on; 0 selects a free port',
       min: 0,
       max: 65_535,
       default: 4_020,
@@ -118,29 +123,29 @@ export function connectorSettings(env: Environment) {
       allowed: 'a secret of printable ASCII characters without spaces',
       least: LEAST_TOKEN,
       make: MAKE_TOKEN,
-      unset: 'the connector refuses to start; npm start makes one',
+      unset: 'the connector does not start; npm start generates one',
     }),
     CONNECTOR_API_TOKENS: setting.secretEntries<NamedToken>({
       description:
-        'Further tokens, each with a name for the audit trail and its rights: read, write (send, pair, manage connections, start consents), operate (accounts, rotation, dead letters, polling now), metrics. Several are valid at once, so a token is replaced without a gap',
+        'Additional tokens, each with a name for the audit log and its rights: read, write (send, pair, manage connections, start consents), operate (accounts, rotation, dead letters, polling on request), metrics. Several may be valid at the same time, so a token can be replaced without interruption',
       read: readToken,
-      allowed: `one or more of name:rights:token, separated by commas; rights are ${RIGHTS.join(', ')}, joined by +; a token has at least ${LEAST_TOKEN} printable ASCII characters without spaces and commas`,
+      allowed: `one or more of name:rights:token, separated by commas; rights are ${RIGHTS.join(', ')}, joined by +; a token has at least ${LEAST_TOKEN} printable ASCII characters without spaces or commas`,
       make: MAKE_TOKEN,
-      unset: 'the one token has all rights',
+      unset: 'CONNECTOR_API_TOKEN is the only token',
     }),
     CONNECTOR_ROLE: setting.oneOf({
       description:
-        'What this process does: web (webhooks and API), worker (polling, sends, hand-over to the CRM) or all',
+        'What this process does: web (webhooks and API), worker (polling, sends, dispatch to the CRM) or all',
       values: ['all', 'web', 'worker'],
       default: 'all',
     }),
     CONNECTOR_SEALING_KEYS: setting.secretEntries({
       description:
-        'Key ring that seals tokens and signing secrets in the database; the first key seals, all of them open',
+        'Key ring that encrypts tokens and signing secrets in the database; the first key encrypts, all keys decrypt',
       read: readSealingKeyEntry,
-      make: `Make one with: ${MAKE_SEALING_KEY}`,
+      make: `Generate one with: ${MAKE_SEALING_KEY}`,
       allowed: 'one or more keys of 32 random bytes as base64url, separated by commas',
-      unset: 'the connector refuses to start; npm start makes one',
+      unset: 'the connector does not start; npm start generates one',
     }),
     SERVICE_BASE_URL: setting.confidentialUrl({
       description: 'Base address of the service of the first account and of the OAuth app, including /api/v1',
@@ -155,48 +160,48 @@ export function connectorSettings(env: Environment) {
     }),
     CONNECTOR_SERVICE_HOSTS: setting.list({
       description:
-        'Hosts, with their port if it is not the usual one, at which accounts that the API adds may have their service',
+        'Hosts (with the port unless it is the default) at which accounts added through the API may have their service',
       accepts: isHost,
       allowed: 'one or more hosts, separated by commas',
       unset:
-        'the host of SERVICE_BASE_URL alone; where that is this machine, this machine; without SERVICE_BASE_URL any host at public addresses',
+        'only the host of SERVICE_BASE_URL, or only this machine if that is on this machine; without SERVICE_BASE_URL, any host with a public address',
       example: 'service.example,eu.service.example',
     }),
     WEBHOOK_PUBLIC_URL: setting.url({
       description:
-        'Public address of the webhook receiver; when set, the connector registers it with the service, by each API key',
+        'Public URL of the webhook receiver; if set, the connector registers it with the service for each API key',
       protocols: HTTPS,
       unset: 'nothing is registered; npm start uses its own tunnel',
       example: 'https://crm.example/webhooks/messaging',
     }),
     WEBHOOK_SECRET: webhookSecret,
     RECONCILE_INTERVAL_MS: setting.duration({
-      description: 'Polling period, spread by jitter',
+      description: 'Polling interval, varied by random jitter',
       ...reconcileRange(env),
       default: 45_000,
     }),
     CONNECTOR_HANDLERS: setting.path({
       description: 'Module whose onChange is called with each change',
-      unset: 'changes are read from the feed alone',
+      unset: 'changes are only available in the feed',
       example: './handlers.ts',
     }),
     CONNECTOR_PUBLIC_URL: setting.confidentialUrl({
       description:
-        'Public address of the connector; the redirect URI of the OAuth app is this and /oauth/callback',
-      unset: 'OAuth grants cannot be started; npm start uses an app of its own',
+        'Public URL of the connector; the redirect URI of the OAuth app is this URL followed by /oauth/callback',
+      unset: 'OAuth grants cannot be started; npm start uses its own app',
       example: 'https://crm.example',
     }),
     CONNECTOR_RETURN_HOSTS: setting.list({
       description:
-        'Hosts, with their port if it is not the usual one, to which the returnUrl of a consent may lead',
+        'Hosts (with the port unless it is the default) that the returnUrl of a consent may point to',
       accepts: isHost,
       allowed: 'one or more hosts, separated by commas',
-      unset: 'the host of CONNECTOR_PUBLIC_URL alone; where that is this machine, this machine',
+      unset: 'only the host of CONNECTOR_PUBLIC_URL, or only this machine if that is on this machine',
       example: 'crm.example,app.crm.example',
     }),
     SERVICE_AUTH_URL: setting.confidentialUrl({
       description: 'Address of the OAuth endpoints of the service',
-      unset: 'OAuth grants cannot be started; npm start uses an app of its own',
+      unset: 'OAuth grants cannot be started; npm start uses its own app',
       example: 'https://auth.service.example',
     }),
     SERVICE_CLIENT_ID: setting.string({
@@ -209,9 +214,9 @@ export function connectorSettings(env: Environment) {
     }),
     SERVICE_CLIENT_WEBHOOK_SECRET: setting.secret({
       description:
-        "Signing secret of the OAuth app's webhook, from where the app is registered with the webhook address that the connector logs at start",
+        "Signing secret of the OAuth app's webhook. It is issued where the app is registered with the webhook URL that the connector logs at start",
       least: LEAST_WEBHOOK_SECRET,
-      unset: 'polling alone brings the events of OAuth accounts; npm start uses that of its own app',
+      unset: 'events of OAuth accounts are only found by polling; npm start uses the secret of its own app',
     }),
     CONNECTOR_TRUSTED_PROXIES: trustedProxies('the connector'),
     INBOX_RETENTION_DAYS: setting.integer({
@@ -238,10 +243,10 @@ export function platformSettings() {
     PLATFORM_TRUSTED_PROXIES: trustedProxies('the platform'),
     PLATFORM_TUNNEL_TARGETS: setting.list({
       description:
-        'Where tunnels of the sandbox (PUT /sandbox/v1/hosts/{host}) may lead besides this machine, a receiver in another container for example',
+        'Targets that tunnels of the sandbox (PUT /sandbox/v1/hosts/{host}) may have besides this machine, for example a receiver in another container',
       accepts: isTunnelTarget,
       allowed: 'one or more IPv4 or IPv6 addresses, CIDR ranges or host names, separated by commas',
-      unset: 'tunnels lead to this machine only',
+      unset: 'tunnels may only target this machine',
       example: '172.16.0.0/12,crm',
     }),
     WEBHOOK_SECRET: webhookSecret,
@@ -249,7 +254,7 @@ export function platformSettings() {
   };
 }
 
-/** Every setting there is: those of `npm start`, and the order of `.env.example`. */
+/** All settings: those of `npm start`, and the order of `.env.example`. */
 export function allSettings(env: Environment) {
   const { DATABASE_URL, ...connector } = connectorSettings(env);
   const { WEBHOOK_SECRET: _secret, LOG_LEVEL: _level, DATABASE_URL: _url, ...platform } = platformSettings();

@@ -11,7 +11,7 @@ import { serveUntilStopped } from './serve-until-stopped.ts';
 import { howToStartAnother, openServerDatabase } from './server-database.ts';
 import { startOptions } from './start-options.ts';
 
-/** A send takes a fraction of a second, so that nobody waits for a simulation. */
+/** Sends take a fraction of a second, so that nobody waits for the simulation. */
 const SEND_SCALE = 0.02;
 
 const COMMAND = {
@@ -22,13 +22,12 @@ const COMMAND = {
     'port-base': {
       type: 'string',
       value: 'N',
-      description:
-        'listen on N, N+10, N+11 and N+20 (default 4000); 0 takes free ports, without an OAuth app',
+      description: 'listen on N, N+10, N+11 and N+20 (default 4000); 0 uses free ports, without an OAuth app',
     },
     'data-dir': {
       type: 'string',
       value: 'DIR',
-      description: 'where data and secrets are kept (default .data)',
+      description: 'folder for data and secrets (default .data)',
     },
   },
 } as const;
@@ -85,13 +84,13 @@ await runCommand(COMMAND, async ({ options, env, clock, print, warnOfTypo, typos
     const check = await lifecycle.whenStarted('self-check', loop.check(), () => undefined);
     say(
       'leftOut' in check
-        ? `self-check  left out: ${check.leftOut}`
+        ? `self-check  skipped: ${check.leftOut}`
         : `self-check  by webhook: ${check.webhookMs} ms · webhook dropped, repaired by polling: ${check.repairMs} ms`,
     );
     const trouble = await explainNumbers(loop.info());
     if (trouble !== null) say(`numbers     ${trouble}`);
     say(
-      `ready       in ${((clock.elapsed() - beganAt) / 1000).toFixed(1)} s; Ctrl-C ends it, the data stays`,
+      `ready       in ${((clock.elapsed() - beganAt) / 1000).toFixed(1)} s; Ctrl-C stops it, the data is kept`,
     );
     if (handlersModule !== undefined)
       say(`handlers    onChange of ${handlersModule} is called with each change`);

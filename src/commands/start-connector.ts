@@ -12,7 +12,7 @@ import { loadHandlers } from './load-handlers.ts';
 import { runConnector } from './run-connector.ts';
 import { openServerDatabase } from './server-database.ts';
 
-/** Where log lines go: pino and `console` fit. A line holds allow-listed fields and no secret. */
+/** The target of log lines, such as pino or `console`. Lines contain allow-listed fields and no secrets. */
 export interface ConnectorLogger {
   debug(fields: object, message: string): void;
   info(fields: object, message: string): void;
@@ -22,33 +22,37 @@ export interface ConnectorLogger {
 
 export interface StartConnectorOptions {
   /**
-   * The settings, by the names of `.env.example`. Default: the variables of the process and, below them, the
-   * file `.env` in the working directory.
+   * The settings, by the names of `.env.example`. Default: the environment variables and, with lower
+   * priority, the file `.env` in the working directory.
    */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined;
   /**
-   * Called with each change, in the roles `all` and `worker`. In its place `CONNECTOR_HANDLERS` may name a
+   * Called with each change, in the roles `all` and `worker`. Alternatively, `CONNECTOR_HANDLERS` names a
    * module.
    */
   readonly handlers?: ChangeHandlers | undefined;
-  /** Default: JSON lines on standard output. `LOG_LEVEL` says how much in either case. */
+  /** Default: JSON lines on standard output. `LOG_LEVEL` sets the level in either case. */
   readonly logger?: ConnectorLogger | undefined;
-  /** Where a Postgres of its own keeps its data when `DATABASE_URL` is not set. Default `.data`. */
+  /** Folder for the data of the embedded Postgres if `DATABASE_URL` is not set. Default `.data`. */
   readonly dataDir?: string | undefined;
 }
 
 /** A connector that runs inside this process. */
 export interface StartedConnector {
-  /** Where it listens: `/webhooks/messaging`, `/v1`, `/healthz`, `/readyz`, `/metrics`. */
+  /** The address that it listens on: `/webhooks/messaging`, `/v1`, `/healthz`, `/readyz`, `/metrics`. */
   readonly url: string;
-  /** Answers what was asked, finishes what was begun, ends. Call it on SIGTERM. Further calls join the first. */
+  /**
+   * Answers open requests, finishes running work, and stops. Call it on SIGTERM. Further calls join the
+   * first.
+   */
   stop(): Promise<void>;
 }
 
 /**
- * Starts a connector inside this process, as the command `connector` does, and brings its database to the
- * newest migration. Takes no signals and never ends the process: that is for the program around it.
- * @throws ConfigurationError naming every setting that is wrong or missing; otherwise what prevented the start. What was opened is closed again.
+ * Starts a connector inside this process, as the command `connector` does, and migrates its database to the
+ * newest version. It handles no signals and never exits the process: that is left to the surrounding program.
+ * @throws ConfigurationError naming every setting that is invalid or missing; otherwise the error that
+ * prevented the start. What was opened is closed again.
  */
 export async function startConnector(options: StartConnectorOptions = {}): Promise<StartedConnector> {
   const { dataDir = '.data' } = options;
@@ -66,7 +70,7 @@ export async function startConnector(options: StartConnectorOptions = {}): Promi
   for (const typo of typos) logger.warn(describeTypo(typo));
   if (handlers !== undefined && settings.role === 'web') {
     logger.info(
-      'the handlers are not called by this process: CONNECTOR_ROLE is web, and a worker calls them',
+      'the handlers are not called by this process: CONNECTOR_ROLE is web, so a worker must call them',
     );
   }
   try {
@@ -77,7 +81,7 @@ export async function startConnector(options: StartConnectorOptions = {}): Promi
     connector.untilReady().then(
       (isReady) => isReady && logger.info({ url: connector.url, role: settings.role }, 'connector ready'),
       (err: unknown) =>
-        logger.error({ err }, 'the connector does not become ready; correct the setting and start again'),
+        logger.error({ err }, 'the connector is not ready; correct the setting and start again'),
     );
     return { url: connector.url, stop: () => lifecycle.close() };
   } catch (error) {
@@ -86,13 +90,13 @@ export async function startConnector(options: StartConnectorOptions = {}): Promi
   }
 }
 
-/** Two of them would share the changes in a way that nobody meant. */
+/** Two sets of handlers would share the changes in an unintended way. */
 function refuseSecondHandlers(env: Environment): void {
   if (!env['CONNECTOR_HANDLERS']) return;
   throw new ConfigurationError([
     {
       setting: 'CONNECTOR_HANDLERS',
-      problem: 'names a module, but handlers were given in code as well; remove one of the two.',
+      problem: 'names a module, but handlers were also passed in code; remove one of the two.',
     },
   ]);
 }
@@ -106,7 +110,7 @@ const METHOD = {
   fatal: 'error',
 } as const;
 
-/** The lines of our own logger, whose fields are allow-listed, taken apart for another one. */
+/** Parses the lines of our own logger, whose fields are allow-listed, for another logger. */
 function passOnTo(logger: ConnectorLogger): { write(line: string): void } {
   return {
     write(line) {

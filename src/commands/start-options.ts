@@ -4,12 +4,12 @@ import type { Secret } from '../runtime/config/secret.ts';
 import type { LogLevel } from '../runtime/logger/logger.ts';
 import { allSettings } from './settings.ts';
 
-/** What `npm start` and `npm run platform` read from their environment. */
+/** The settings of `npm start` and `npm run platform`. */
 export interface StartOptions {
   readonly databaseUrl: Secret | undefined;
   readonly platformDatabaseUrl: Secret | undefined;
   readonly trustedProxies: readonly string[] | undefined;
-  /** Besides this machine. */
+  /** In addition to this machine. */
   readonly tunnelTargets: readonly string[] | undefined;
   readonly redisUrl: string | undefined;
   readonly webhookSecret: string | undefined;
@@ -23,9 +23,10 @@ export interface StartOptions {
 const LOOPBACK = ['localhost', '127.0.0.1', '[::1]', '::1', ''];
 
 /**
- * Reads the settings of the loop. Without `LOG_LEVEL` only warnings are logged: a person reads this output.
- * @throws ConfigurationError for a wrong setting, and for a database on another machine that was not named
- * for the simulator in particular.
+ * Reads the settings of the loop. Without `LOG_LEVEL` only warnings are logged, because a person reads this
+ * output.
+ * @throws ConfigurationError for an invalid setting, and for a database on another machine that was not
+ * explicitly configured for the simulator.
  */
 export function startOptions(env: Environment, warn: (found: string, meant: string) => void): StartOptions {
   const settings = readSettings(allSettings(env), env, warn);
@@ -35,8 +36,8 @@ export function startOptions(env: Environment, warn: (found: string, meant: stri
       {
         setting: 'DATABASE_URL',
         problem:
-          'names a Postgres on another machine; a simulator has no business in a production database. ' +
-          'Unset it, or set PLATFORM_DATABASE_URL to where the simulated service may keep its data.',
+          'names a Postgres on another machine, and a simulator must not use a production database. ' +
+          'Unset it, or set PLATFORM_DATABASE_URL to the database for the simulated service.',
       },
     ]);
   }

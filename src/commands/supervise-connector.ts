@@ -8,26 +8,26 @@ import type { CommandContext } from './run-command.ts';
 import { serveUntilStopped } from './serve-until-stopped.ts';
 
 const MOST_PROCESSES = 64;
-/** A process that is short of processor may miss its own deadline by a little. */
+/** A process with little CPU time may exceed its own deadline slightly. */
 const DRAIN_MS = CONNECTOR_SHUTDOWN_MS + 5_000;
 const SHUTDOWN_MS = DRAIN_MS + 5_000;
-/** The program, as a source or as what it was compiled to. */
+/** The program, as source or compiled. */
 const SCRIPT = join(import.meta.dirname, `../cli/connector${extname(import.meta.filename)}`);
 
 /**
- * How many processes `--processes` asks for; undefined without it.
+ * The number of processes that `--processes` requests; undefined without it.
  * @throws UsageError
  */
 export function readProcesses(value: string | boolean | undefined): number | undefined {
   if (value === undefined) return undefined;
   const count = typeof value === 'string' && /^\d{1,2}$/.test(value) ? Number(value) : 0;
   if (count >= 1 && count <= MOST_PROCESSES) return count;
-  throw new UsageError(`--processes takes a number from 1 to ${MOST_PROCESSES}, not "${String(value)}".`);
+  throw new UsageError(`--processes must be a number from 1 to ${MOST_PROCESSES}, not "${String(value)}".`);
 }
 
 /**
- * Runs several connector processes on one port until a signal ends them. SIGHUP replaces them one by one; each new
- * one reads its settings afresh. One that crashes is replaced.
+ * Runs several connector processes on one port until a signal stops them. SIGHUP replaces them one by one;
+ * each new process reads its settings again. A process that crashes is replaced.
  */
 export async function superviseConnector(
   { options, clock, print, typos }: CommandContext,
@@ -41,7 +41,7 @@ export async function superviseConnector(
     const { launch } = processes;
     const supervisor = createSupervisor({ count, launch, drainMs: DRAIN_MS, clock, logger });
     lifecycle.onClose('processes', async () => {
-      if (!(await supervisor.stop())) throw new Error('a process did not end as it should');
+      if (!(await supervisor.stop())) throw new Error('a process did not exit as expected');
     });
     process.on('SIGHUP', () => void supervisor.roll());
     await supervisor.start();

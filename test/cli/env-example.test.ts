@@ -152,7 +152,7 @@ describe('sealing keys', () => {
     ['one twice', `${key},${key}`, 'the same key twice (entry 2)'],
   ])('are refused: %s; and the message says how to make one', (_what, value, problem) => {
     expect(() => read(value)).toThrow(`CONNECTOR_SEALING_KEYS: found ${problem}`);
-    expect(() => read(value)).toThrow("Make one with: node -p \"require('node:crypto').randomBytes(32)");
+    expect(() => read(value)).toThrow("Generate one with: node -p \"require('node:crypto').randomBytes(32)");
     expect(() => read(value)).not.toThrow(key);
   });
 });

@@ -104,7 +104,7 @@ describe('the module of CONNECTOR_HANDLERS', () => {
     const { code, stdout, stderr } = await spawnCli('connector', [], env).ended;
     expect(stderr).toContain('CONNECTOR_HANDLERS: ');
     expect(stderr).toContain(
-      "broken.mjs could not be loaded: SyntaxError: Unexpected token '{' (node --check tells where)",
+      "broken.mjs could not be loaded: SyntaxError: Unexpected token '{' (run node --check to see where)",
     );
     expect(stdout).not.toContain('ready');
     expect(code).toBe(2);

@@ -69,7 +69,7 @@ describe('the self-check', () => {
   it('fails when no webhook arrives, however often it is tried', async () => {
     lanes = ['poll', 'poll', 'poll', 'poll', 'poll', 'poll'];
     await expect(timeLanes(loop, new ManualClock())).rejects.toThrow(
-      'a message came by poll, but should have come by webhook',
+      'a message arrived by poll instead of webhook',
     );
   });
 
@@ -107,7 +107,7 @@ it('a self-check whose role may create no database is left out, and says why', a
   });
   expect(result).toEqual({
     leftOut:
-      'it needs a database of its own for a moment, and could not make one: permission denied to create database',
+      'it needs a temporary database and could not create one: permission denied to create database',
   });
   await asAdmin(async (sql) => void (await sql.unsafe(`drop role ${role}`)));
   await database.drop();

@@ -100,7 +100,7 @@ describe('npm start, for a person', () => {
     expect(code).toBe(1);
     expect(stdout).not.toContain('ready');
     expect(stderr).toContain(
-      `It runs already on this data, as process ${command.pid}: http://127.0.0.1:${base}/sandbox/v1/info has its addresses`,
+      `A process is already running on this data (pid ${command.pid}): http://127.0.0.1:${base}/sandbox/v1/info returns its addresses`,
     );
     expect(stderr).toContain('PLATFORM_DATABASE_URL=postgres://… npm start -- --port-base 4200');
   });
@@ -181,7 +181,7 @@ describe('npm start, twice on the same data', () => {
       const third = await start().ended;
       expect(third.code).toBe(1);
       expect(third.stdout).toBe('');
-      expect(third.stderr).toContain(`It runs already on this data, as process ${second.pid}`);
+      expect(third.stderr).toContain(`A process is already running on this data (pid ${second.pid})`);
       expect(third.stderr).toContain(`${after.sandboxUrl}/sandbox/v1/info`);
       expect(third.stderr).toContain('npm start -- --data-dir .data-2 --port-base 4200');
       await callJson(`${after.baseUrl}/connections`, { token: after.apiKey });

@@ -242,7 +242,7 @@ describe('a supervisor', () => {
   });
 
   it.each(['0', '65', '-1', '2.5', 'two', ''])('refuses %j processes', (value) => {
-    expect(() => readProcesses(value)).toThrow('--processes takes a number from 1 to 64');
+    expect(() => readProcesses(value)).toThrow('--processes must be a number from 1 to 64');
   });
 
   it('takes 1 to 64 processes', () => {

@@ -97,8 +97,8 @@ describe('npm run conformance', () => {
     expect(ended.map(({ stderr }) => stderr)).toEqual([
       'http://127.0.0.1:9/api/v1 cannot be graded: no answer: bad port.\n',
       `${origin}: no service here (GET /connections was answered 404 not_found); does --base-url end in /api/v1?\n`,
-      '--only selects no check.\n',
-      'The first word is the suite: service. See --help.\n',
+      '--only matches no check.\n',
+      'The first word must be the suite: service. See --help.\n',
       `${folder} cannot be written: EISDIR.\n`,
     ]);
   });
@@ -110,7 +110,7 @@ describe('npm run conformance', () => {
       grade(...only, '--recipient', '447700900201').ended,
     ]);
     expect(plain.stdout).toContain(
-      'full: creates about ten connections and deletes each of them again; sends nothing, since no --recipient is named.',
+      'full: creates about ten connections and deletes each of them again; sends nothing, because no --recipient is given.',
     );
     expect(sending.stdout).toContain('sends about ten messages to 447700900201. Ctrl-C');
     expect(plain.stdout).not.toContain('\u001b[');

@@ -304,6 +304,6 @@ describe('other tokens than at the last start', () => {
       // Whoever alters the list is seen.
       await world.database.query("update connector.loaded_tokens set sealed_tokens = 'altered'");
       await startOnce({ apiTokens: [writer], keyRing: createKeyRing([fresh]) }, world);
-      expect(told()).toEqual([['what the last start named cannot be read']]);
+      expect(told()).toEqual([['the tokens of the previous start cannot be read']]);
     }));
 });

@@ -22,13 +22,13 @@ export interface AccountOperations {
   readonly database: Database;
   readonly clock: Clock;
   readonly accounts: Accounts;
-  /** The environment names this account. */
+  /** Id of the account configured in the environment. */
   readonly isConfigured: (accountId: string) => boolean;
-  /** Where services of added accounts may be; null: at any public address. */
+  /** Hosts at which services of added accounts may be; null allows any public address. */
   readonly serviceHosts: NamedHosts | null;
 }
 
-/** `GET /v1/accounts`, the oldest first. Credentials are never shown. */
+/** `GET /v1/accounts`, oldest first. Credentials are never returned. */
 export function listAccounts({ database, clock }: AccountOperations): Operation<'listAccounts'> {
   return async ({ query }) => {
     const after = decodeCursor(ACCOUNT_KEY, query.cursor);
@@ -44,8 +44,8 @@ export function listAccounts({ database, clock }: AccountOperations): Operation<
 }
 
 /**
- * `POST /v1/accounts`: kept once the service has taken the key. Of what else may be at the address, the answers say
- * nothing: whoever has the token must not learn from here what listens where.
+ * `POST /v1/accounts`: the account is stored once the service has accepted the key. The response says nothing
+ * about what else may listen at the address, so that the token cannot be used to probe a network.
  */
 export function addAccount(options: AccountOperations): Operation<'addAccount'> {
   const { database, clock, accounts, serviceHosts } = options;
@@ -53,22 +53,22 @@ export function addAccount(options: AccountOperations): Operation<'addAccount'> 
     if (!keepsSecrets(body.baseUrl)) {
       throw invalid(
         'baseUrl',
-        'plain http shows the key on its way; use https. Only this machine may use http.',
+        'plain http would expose the key in transit; use https. Only an address of this machine may use http.',
       );
     }
     if (serviceHosts !== null && !isNamedHost(body.baseUrl, serviceHosts)) {
       throw invalid(
         'baseUrl',
-        'its host must be that of SERVICE_BASE_URL, or one that CONNECTOR_SERVICE_HOSTS names.',
+        'the host must be that of SERVICE_BASE_URL, or one listed in CONNECTOR_SERVICE_HOSTS.',
       );
     }
     const added = { ...body, publicOnly: serviceHosts === null };
     const id = await accounts.add(added).catch((error: unknown) => {
       if (error instanceof AccountExists)
-        throw new ApiError('account_exists', `The key belongs to the account ${error.accountId}.`);
+        throw new ApiError('account_exists', `The key already belongs to account ${error.accountId}.`);
       const isService = error instanceof ServiceRefusal && isErrorCode(error.code);
       if (error instanceof ServiceError && !isService)
-        throw new ApiError('service_unreachable', 'No service answers at this address.');
+        throw new ApiError('service_unreachable', 'There is no service at this address.');
       throw describeServiceFailure(error);
     });
     const row = await readAccountRow(database, id, clock.now());
@@ -77,25 +77,31 @@ export function addAccount(options: AccountOperations): Operation<'addAccount'> 
   };
 }
 
-/** `DELETE /v1/accounts/{id}`. Its messages stay. */
+/** `DELETE /v1/accounts/{id}`. Its messages are kept. */
 export function removeAccount({ accounts, isConfigured }: AccountOperations): Operation<'removeAccount'> {
   return async ({ id }) => {
     if (isConfigured(id)) {
-      throw new ApiError('account_configured', 'The environment names this account; remove it there.');
+      throw new ApiError(
+        'account_configured',
+        'This account is configured in the environment; remove it there.',
+      );
     }
     if (!(await accounts.remove(id))) throw notFound('account');
     return { ok: true };
   };
 }
 
-/** `POST /v1/webhook/rotate`: answers once the new secret is in place. Refused for a grant: its webhook is the app's. */
+/**
+ * `POST /v1/webhook/rotate`: responds once the new secret is in place. Rejected for a grant, because its
+ * webhook belongs to the app.
+ */
 export function rotateSecret({ database, accounts }: AccountOperations): Operation<'rotateSecret'> {
   return async ({ body }) => {
     const { id, kind } = await chooseAccount(database, body?.accountId);
     if (kind === 'oauth') {
       throw new ApiError(
         'webhook_of_app',
-        'Rotate it where the OAuth app is registered, then set SERVICE_CLIENT_WEBHOOK_SECRET and restart one process after another.',
+        'Rotate it where the OAuth app is registered, then set SERVICE_CLIENT_WEBHOOK_SECRET and restart the processes one by one.',
       );
     }
     const replaced = await accounts.rotate(id, body?.compromised === true).catch((error: unknown) => {
@@ -104,7 +110,7 @@ export function rotateSecret({ database, accounts }: AccountOperations): Operati
     if (replaced === null) {
       throw new ApiError(
         'rotation_in_progress',
-        'The secret is being registered or rotated right now.',
+        'The secret is already being registered or rotated.',
         RETRY_AFTER_MS,
       );
     }
@@ -116,7 +122,11 @@ export function rotateSecret({ database, accounts }: AccountOperations): Operati
 function describeRotationFailure(error: unknown): unknown {
   if (error instanceof UnknownCredential) return invalid('accountId', error.message);
   if (error instanceof LeaseLost) {
-    return new ApiError('unavailable', 'Another process took over and rotates again.', RETRY_AFTER_MS);
+    return new ApiError(
+      'unavailable',
+      'Another process has taken over and is rotating the secret.',
+      RETRY_AFTER_MS,
+    );
   }
   return describeServiceFailure(error);
 }

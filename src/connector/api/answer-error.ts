@@ -7,7 +7,10 @@ import { ApiError, invalid, tooLarge } from './api-error.ts';
 
 const RETRY_AFTER_MS = 1_000;
 
-/** Turns what an operation threw into an answer. Only what is our own fault is logged, and tells nothing. */
+/**
+ * Turns what an operation threw into a response. Only internal errors are logged, and their response contains
+ * no details.
+ */
 export function answerError(logger: Logger) {
   return (error: unknown, request: Request, response: Response, next: NextFunction): void => {
     if (response.headersSent) {
@@ -41,7 +44,7 @@ function meaning(code: ConnectorErrorCode): string {
   return CONNECTOR_ERRORS[code].meaning;
 }
 
-/** The marks that express and its body parser leave on the errors of a request. */
+/** The properties that express and its body parser set on request errors. */
 function readHttpError(error: unknown): { status: number | undefined; type: string | undefined } {
   if (!(error instanceof Error)) return { status: undefined, type: undefined };
   const status: unknown = Reflect.get(error, 'status');

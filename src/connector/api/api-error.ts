@@ -1,14 +1,14 @@
 import { CONNECTOR_ERRORS, type ConnectorErrorCode } from '../../contract/connector/errors.ts';
 import { ERRORS, type ErrorCode } from '../../contract/service/errors.ts';
 
-/** The connector's own codes, and those of the service that it passes on. */
+/** The connector's own codes, and the service's codes that it passes on. */
 export type ApiErrorCode = ConnectorErrorCode | ErrorCode;
 
-/** A refusal of the connector's API: a code for programs, a sentence for people that names the field. */
+/** An error of the connector's API: a code for programs, and a message for people that names the field. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly code: ApiErrorCode;
-  /** When trying again makes sense, in milliseconds from now. */
+  /** How long to wait before a retry, in milliseconds. */
   readonly retryAfterMs: number | undefined;
 
   constructor(code: ApiErrorCode, message: string, retryAfterMs?: number) {
@@ -22,22 +22,22 @@ export class ApiError extends Error {
   }
 }
 
-/** Where both tables have a code, the connector's is meant. */
+/** If both tables have a code, the connector's entry is used. */
 function isConnectorCode(code: ApiErrorCode): code is ConnectorErrorCode {
   return Object.hasOwn(CONNECTOR_ERRORS, code);
 }
 
-/** Nothing with this id. */
+/** No object with this id. */
 export function notFound(what: string): ApiError {
   return new ApiError('not_found', `No ${what} with this id.`);
 }
 
-/** The body is beyond what the address takes. */
+/** The body is larger than the path accepts. */
 export function tooLarge(): ApiError {
-  return new ApiError('payload_too_large', 'The body is larger than this address takes.');
+  return new ApiError('payload_too_large', 'The body is larger than this path accepts.');
 }
 
-/** The input is wrong in this field. */
+/** The input is invalid in this field. */
 export function invalid(field: string, problem: string): ApiError {
   return new ApiError('invalid_request', `${field}: ${problem}.`);
 }

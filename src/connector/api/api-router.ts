@@ -16,19 +16,22 @@ import { readId, readInput } from './read-input.ts';
 import { callerOf, type TokenGuard } from './token-guard.ts';
 
 const LARGEST_BODY_BYTES = 64 * 1024;
-/** Levels of a body; no schema has more than a few. */
+/** Maximum depth of a body; no schema has more than a few levels. */
 const DEEPEST_BODY = 32;
-/** Where a body may be larger: a file in base64, and what stands around it. */
+/** Where a body may be larger: a file in base64 and the fields around it. */
 const LARGER_BODY_BYTES: Partial<Record<ConnectorEndpointName, number>> = {
   queueMessage: LIMITS.mediaBase64Characters + LARGEST_BODY_BYTES,
 };
 
-/** Files of the largest size that a process takes at a time. Each needs some 140 MB while it is stored. */
+/**
+ * How many files of the largest size a process accepts at the same time. Each needs some 140 MB while it is
+ * stored.
+ */
 const FILES_AT_ONCE = 2;
 
-/** From the whole request to its answer, whatever it waits for. */
+/** Time from the complete request to its response, whatever it waits for. */
 const ANSWER_MS = 8_000;
-/** Calls of the service have time-outs of their own, and some are repeated. */
+/** Calls to the service have their own timeouts, and some are retried. */
 const SERVICE_CALLS_MS = 150_000;
 const LONGER_ANSWER_MS: Partial<Record<ConnectorEndpointName, number>> = {
   addAccount: SERVICE_CALLS_MS,
@@ -44,7 +47,7 @@ const LONGER_ANSWER_MS: Partial<Record<ConnectorEndpointName, number>> = {
   syncNow: SERVICE_CALLS_MS,
 };
 
-/** What the audit trail says of operations that change who may do what, or that give something up. */
+/** Audit entries for operations that change permissions or discard something. */
 const AUDITED: Partial<Record<ConnectorEndpointName, AuditEvent>> = {
   addAccount: 'account.added',
   removeAccount: 'account.removed',
@@ -55,7 +58,9 @@ const AUDITED: Partial<Record<ConnectorEndpointName, AuditEvent>> = {
   removeDeadLetter: 'dead_letter.given_up',
 };
 
-/** The operation of any endpoint, seen from the router: what it gets was read by the endpoint's own schemas. */
+/**
+ * The operation of any endpoint as the router sees it: its input was validated by the endpoint's own schemas.
+ */
 type AnyOperation = (call: AnyCall, who: string | undefined) => Promise<unknown>;
 
 interface AnyCall {
@@ -66,8 +71,9 @@ interface AnyCall {
 }
 
 /**
- * Routes each operation by the contract's endpoint of the same name: method, path, schemas of query and body.
- * The caller needs the right that the endpoint names. What an operation throws goes to the error handler behind.
+ * Routes each operation by the contract's endpoint of the same name: method, path, and schemas of query and
+ * body. The caller needs the right that the endpoint names. Errors thrown by an operation go to the error
+ * handler.
  */
 export function routeOperations(
   operations: Operations,
@@ -96,7 +102,7 @@ function parseBody(name: ConnectorEndpointName) {
   const bound = { plainBytes: LARGEST_BODY_BYTES, depth: DEEPEST_BODY };
   const verify = (_request: unknown, _response: unknown, bytes: Uint8Array): void => boundJson(bytes, bound);
   const parse = json({ limit, inflate: false, type: () => true, verify });
-  // The parser would read such a body to its end before it refuses it.
+  // The parser would read such a body to its end before rejecting it.
   const refuseLarger = (request: Request, _response: Response, next: NextFunction): void => {
     if (declaresMore(request, limit)) throw tooLarge();
     next();
@@ -106,7 +112,7 @@ function parseBody(name: ConnectorEndpointName) {
   return [refuseLarger, boundFiles(room), parse];
 }
 
-/** The answer is there by the deadline, or 503 is; what was begun may still take effect. */
+/** Returns the response by the deadline, or else 503; work that has started may still take effect. */
 function handlerOf(
   endpoint: EndpointDefinition,
   operation: AnyOperation,
@@ -149,15 +155,15 @@ function readText(value: unknown, key: string): string | undefined {
 
 function readBody({ body }: EndpointDefinition, request: Request): unknown {
   if (body === undefined) return undefined;
-  // The parser leaves undefined when there was no body.
+  // The parser leaves undefined if there is no body.
   if (request.body === undefined && !body.required) return undefined;
   return readInput(body.schema, request.body, 'body');
 }
 
-/** Paths and methods that exist: for `405` and for the document. */
+/** The existing paths and methods: for `405` and for the OpenAPI document. */
 export interface RouteTable {
   readonly names: readonly ConnectorEndpointName[];
-  /** `GET` of these is routed elsewhere. */
+  /** `GET` of these paths is routed elsewhere. */
   readonly extraPaths: readonly string[];
 }
 
@@ -169,7 +175,7 @@ export function serveOpenApi(names: readonly ConnectorEndpointName[]) {
   };
 }
 
-/** Behind all routes: a path that exists takes other methods, anything else does not exist. */
+/** After all routes: an existing path supports other methods; anything else does not exist. */
 export function refuseUnrouted(table: RouteTable) {
   const routes = table.names.map((name) => {
     const { path, method }: EndpointDefinition = CONNECTOR_ENDPOINTS[name];
@@ -179,14 +185,14 @@ export function refuseUnrouted(table: RouteTable) {
   return (request: Request, response: Response, _next: NextFunction): void => {
     const methods = routes.filter(({ pattern }) => pattern.test(request.path)).map(({ method }) => method);
     if (methods.length === 0) {
-      response.status(404).json({ error: 'not_found', message: 'No such address.' });
+      response.status(404).json({ error: 'not_found', message: 'This path does not exist.' });
       return;
     }
     const allowed = methods.includes('GET') ? ['HEAD', ...methods] : methods;
     response.setHeader('Allow', [...new Set(allowed)].sort().join(', '));
     response
       .status(405)
-      .json({ error: 'method_not_allowed', message: `This address does not take ${request.method}.` });
+      .json({ error: 'method_not_allowed', message: `This path does not support ${request.method}.` });
   };
 }
 

@@ -2,21 +2,21 @@ import type { NextFunction, Request, Response } from 'express';
 import { ApiError } from './api-error.ts';
 
 const RETRY_AFTER_MS = 1_000;
-const FULL = 'Too many files are being taken at once; try again after `Retry-After`.';
+const FULL = 'Too many files are being uploaded at once; retry after `Retry-After`.';
 
 export interface FileBound {
-  /** Bodies up to this size pass uncounted. */
+  /** Bodies up to this size are not counted. */
   readonly freeBytes: number;
-  /** The largest body that the address takes. One that does not tell its size counts as much. */
+  /** The largest body that the path accepts. A body of unknown size counts as one of this size. */
   readonly largestBytes: number;
-  /** Bytes of counted bodies that are in memory at a time. */
+  /** Bytes of counted bodies that may be in memory at the same time. */
   readonly mostBytes: number;
 }
 
 /**
- * Bounds what large bodies take of a process's memory: a body is held until its request is answered, as bytes, as
- * text and decoded. One for which there is no room is refused before anything of it is kept; what follows of it is
- * read and dropped, so that the answer arrives.
+ * Limits the memory of a process that large bodies use: a body is held until its request has been answered,
+ * as bytes, as text and decoded. A body for which there is no room is rejected before any of it is stored;
+ * the rest is read and discarded, so that the response arrives.
  */
 export function boundFiles({ freeBytes, largestBytes, mostBytes }: FileBound) {
   let held = 0;
@@ -36,7 +36,7 @@ export function boundFiles({ freeBytes, largestBytes, mostBytes }: FileBound) {
   };
 }
 
-/** The size that the request tells; null when it comes in chunks. */
+/** The size that the request declares; null if it is chunked. */
 function readSize(request: Request): number | null {
   const told = request.headers['content-length'];
   if (told !== undefined) return Number(told);

@@ -13,26 +13,26 @@ import { readInput } from './read-input.ts';
 export interface ChangesRouterOptions {
   readonly feed: Feed;
   readonly clock: Clock;
-  /** Lets only those pass who may use this endpoint. */
+  /** Passes only requests that are allowed to use this endpoint. */
   readonly allow: (endpoint: 'listChanges' | 'streamChanges') => RequestHandler;
 }
 
 export interface ChangesRouter {
   /** Serves `GET /v1/changes` and `GET /v1/changes/stream`. */
   readonly router: Router;
-  /** Ends the open streams and those still to come, so that a server can drain. */
+  /** Ends the open streams and rejects new ones, so that a server can drain. */
   endStreams(): void;
 }
 
-/** Streams of a process that are open at a time: each holds a socket and reads the feed. */
+/** Maximum number of open streams per process: each holds a socket and reads the feed. */
 const MOST_STREAMS = 200;
-/** From the request to its answer, or to the begin of its stream. */
+/** From the request to its response, or to the start of its stream. */
 const ANSWER_MS = 8_000;
 const RETRY_AFTER_MS = 5_000;
-const TOO_MANY = `There are ${MOST_STREAMS} streams of changes already; try again after \`Retry-After\`.`;
+const TOO_MANY = `The maximum of ${MOST_STREAMS} change streams is open; retry after \`Retry-After\`.`;
 const LAST_EVENT_ID = /^\d{1,15}$/;
 
-/** The feed over HTTP. Errors of the database go to the error handler behind it. */
+/** The feed over HTTP. Database errors go to the error handler. */
 export function createChangesRouter({ feed, clock, allow }: ChangesRouterOptions): ChangesRouter {
   const ending = new AbortController();
   let streams = 0;
@@ -45,7 +45,7 @@ export function createChangesRouter({ feed, clock, allow }: ChangesRouterOptions
     const { after, limit, accountId, connectionId } = query;
     const { page, feedId, lastSeq } = await inTime(async () => ({
       page: after === 'latest' ? null : await feed.pageAfter(after ?? 0, limit, { accountId, connectionId }),
-      // Read behind the page, so that it is never below what the page holds.
+      // Read after the page, so that it is never below the end of the page.
       ...(await feed.position()),
     }));
     if (after !== 'latest' && refuseBeyond(response, after ?? 0, { feedId, lastSeq })) return;
@@ -69,7 +69,7 @@ export function createChangesRouter({ feed, clock, allow }: ChangesRouterOptions
       return;
     }
     const from = resumed === undefined ? (query.after ?? 0) : Number(resumed);
-    // A stream without its body would never end.
+    // A stream without a body would never end.
     if (request.method === 'HEAD') {
       response.type('text/event-stream').end();
       return;
@@ -92,8 +92,8 @@ export function createChangesRouter({ feed, clock, allow }: ChangesRouterOptions
 }
 
 /**
- * Refuses a position that this feed has not reached: a reader would wait there, and skip changes later. True: it was
- * refused and answered.
+ * Rejects a position that this feed has not reached: the reader would wait there, and skip changes later.
+ * True if the request was rejected and answered.
  */
 function refuseBeyond(
   response: Response,
@@ -101,14 +101,14 @@ function refuseBeyond(
   { feedId, lastSeq }: { readonly feedId: string; readonly lastSeq: number },
 ): boolean {
   if (after <= lastSeq) return false;
-  const message = `This feed ends at ${lastSeq}: ${after} came from another database, or from before a restore. Read it from the start.`;
+  const message = `This feed ends at ${lastSeq}: ${after} belongs to another database, or to a time before a restore. Read the feed from the start.`;
   response
     .status(CONNECTOR_ERRORS.beyond_feed.status)
     .json({ error: 'beyond_feed', message, feedId, lastSeq });
   return true;
 }
 
-/** The query as its schema reads it; undefined when it was refused and answered. */
+/** The validated query; undefined if it was rejected and answered. */
 function readQuery<Schema extends z.ZodType>(
   schema: Schema,
   request: Request,

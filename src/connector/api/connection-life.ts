@@ -12,21 +12,21 @@ import { findTarget, type ServiceTarget, type ServiceTargetOptions } from './ser
 export interface ConnectionLifeOptions extends ServiceTargetOptions {
   readonly clock: Clock;
   readonly presence: Presence;
-  /** Gives calls up: the process stops. */
+  /** Aborts calls when the process stops. */
   readonly closing: AbortSignal;
-  /** Told when a change was written. */
+  /** Called when a change was written. */
   readonly onChanged: () => void;
-  /** Has an account polled soon. */
+  /** Schedules a poll of an account. */
   readonly pollSoon: (accountId: string) => Promise<void>;
 }
 
 const SESSION_REFUSALS: PassedCodes = {
-  not_supported_for_provider: 'A number of the business platform has no session of its own.',
+  not_supported_for_provider: 'A number of the business platform has no session.',
 };
 
 /**
- * `POST /v1/connections/{id}/restart`. After a lost answer the session is restarted once more, which brings it to
- * the same state.
+ * `POST /v1/connections/{id}/restart`. After a lost response the session is restarted again, which has the
+ * same result.
  */
 export function restartConnection(options: ConnectionLifeOptions): Operation<'restartConnection'> {
   return async ({ id, query }) => {
@@ -39,7 +39,10 @@ export function restartConnection(options: ConnectionLifeOptions): Operation<'re
   };
 }
 
-/** `POST /v1/connections/{id}/logout`. A second logout changes nothing, so a lost answer is asked for again. */
+/**
+ * `POST /v1/connections/{id}/logout`. A second logout changes nothing, so it is retried after a lost
+ * response.
+ */
 export function logoutConnection(options: ConnectionLifeOptions): Operation<'logoutConnection'> {
   return async ({ id, query }) => {
     const target = await findTarget(options, id, query.accountId);
@@ -50,8 +53,8 @@ export function logoutConnection(options: ConnectionLifeOptions): Operation<'log
 }
 
 /**
- * `DELETE /v1/connections/{id}`. After a lost answer the service says that it knows no such connection: then it
- * is deleted. So a repeat is fine, also one of the CRM.
+ * `DELETE /v1/connections/{id}`. If the response was lost, the retry finds that the connection no longer
+ * exists, which counts as deleted. The call is therefore idempotent, also for the CRM.
  */
 export function deleteConnection(options: ConnectionLifeOptions): Operation<'deleteConnection'> {
   return async ({ id, query }) => {
@@ -74,19 +77,19 @@ export function deleteConnection(options: ConnectionLifeOptions): Operation<'del
 }
 
 const CODE_REFUSALS: PassedCodes = {
-  invalid_phone_number: 'phoneNumber: must be international digits alone, without a plus sign.',
-  already_connected: 'The session is live: there is nothing to pair.',
+  invalid_phone_number: 'phoneNumber: must be international digits only, without a plus sign.',
+  already_connected: 'The session is live; there is nothing to pair.',
   not_supported_for_provider: 'A number of the business platform never pairs.',
 };
 
-/** `POST /v1/connections/{id}/pairing-code`. Never repeated by itself: each call counts against a cap. */
+/** `POST /v1/connections/{id}/pairing-code`. Never retried automatically: each call counts towards a cap. */
 export function requestPairingCode(options: ConnectionLifeOptions): Operation<'requestPairingCode'> {
   return async ({ id, query, body }) => {
     const target = await findTarget(options, id, query.accountId);
     const fallback = `/v1/connections/${encodeURIComponent(id)}/pairing`;
     const passed: PassedCodes = {
       ...CODE_REFUSALS,
-      pairing_code_unavailable: `No code is to be had now; pair by picture: GET ${fallback}.`,
+      pairing_code_unavailable: `No pairing code is available now; use the QR code instead: GET ${fallback}.`,
     };
     try {
       return { code: await target.client.requestPairingCode(id, body.phoneNumber, options.closing) };
@@ -97,12 +100,12 @@ export function requestPairingCode(options: ConnectionLifeOptions): Operation<'r
   };
 }
 
-/** True when the service itself says that there is no such thing; a proxy's 404 has no code. */
+/** True if the service itself returned the 404; the 404 of a proxy has no code. */
 export function isGone(error: unknown): boolean {
   return error instanceof ServiceRefusal && error.status === 404 && error.code !== 'http_404';
 }
 
-/** Notes in the mirror that the service knows a connection no longer. */
+/** Records in the mirror that the connection no longer exists at the service. */
 export async function noteDeleted(
   options: Pick<ConnectionLifeOptions, 'database' | 'clock' | 'onChanged'>,
   accountId: string,
@@ -127,8 +130,8 @@ async function callAbout<T>(
 }
 
 /**
- * Brings the mirror in step with the service after a call. What was asked for is done by now, so a service that
- * does not say more is no failure.
+ * Updates the mirror after a call to the service. The operation itself has succeeded by now, so a missing
+ * detail is not a failure.
  */
 export async function follow(
   options: ConnectionLifeOptions,
@@ -136,7 +139,7 @@ export async function follow(
   connectionId: string,
 ): Promise<void> {
   const { database, clock, closing, onChanged, pollSoon } = options;
-  // Before the detail is asked for: what an event tells meanwhile is newer.
+  // Taken before the detail is requested: an event that arrives meanwhile is newer.
   const row = await readMirrorRow(database, connectionId);
   const owner = { accountId, version: row?.version ?? null };
   try {

@@ -32,7 +32,7 @@ interface ConnectionRow {
   readonly updatedAt: number;
 }
 
-// The last contact is derived: a message never writes to the row of its connection.
+// The last contact is computed: a message never writes to the row of its connection.
 const SELECT = `
   select c.connection_id as id, c.account_id as "accountId", c.phone_number as "phoneNumber", c.label, c.provider,
          c.tier, c.status, c.needs_reconnect as "needsReconnect", c.reason, c.is_default as "isDefault",
@@ -47,7 +47,7 @@ const SELECT = `
              where m.connection_id = c.connection_id and m.direction = 'outgoing')) as "lastContactAt"
     from connector.connections c`;
 
-/** `GET /v1/connections`, by id. Deleted ones are left out: messages still lead to them. */
+/** `GET /v1/connections`, by id. Deleted connections are omitted, although messages still refer to them. */
 export function listConnections(database: Database): Operation<'listConnections'> {
   return async ({ query }) => {
     const [after] = decodeCursor(CONNECTION_KEY, query.cursor) ?? [null];
@@ -70,11 +70,11 @@ export function getConnection(database: Database): Operation<'getConnection'> {
 export interface MapCustomerOptions {
   readonly database: Database;
   readonly clock: Clock;
-  /** Told when a change was written. */
+  /** Called when a change was written. */
   readonly onChanged: () => void;
 }
 
-/** `PUT /v1/connections/{id}/customer`. The CRM's own mapping: no poll and no event touches it. */
+/** `PUT /v1/connections/{id}/customer`. The mapping belongs to the CRM: no poll or event changes it. */
 export function mapCustomer({ database, clock, onChanged }: MapCustomerOptions): Operation<'mapCustomer'> {
   return async ({ id, body }) => {
     await database.query(

@@ -52,12 +52,12 @@ import type { TokenGuard } from './token-guard.ts';
 import { getMessageTrace } from './trace.ts';
 
 const FOREIGN_HOST =
-  'Host: leads here by no name that is known; name the proxy in front in CONNECTOR_TRUSTED_PROXIES, or ask 127.0.0.1.';
+  'Host: the connector is not known under this name; list the reverse proxy in CONNECTOR_TRUSTED_PROXIES, or use 127.0.0.1.';
 const OPENAPI_PATH = '/v1/openapi.json';
 const PROBES = ['healthz', 'readyz', 'metrics'] as const;
-/** Pages for browsers, where the connector is an OAuth app. */
+/** Pages for browsers, if OAuth is configured. */
 const CONSENT_ROUTES = ['openGrant', 'goOnWithGrant', 'finishGrant'] as const;
-/** Routed apart: deliveries, streams and files are no JSON. */
+/** Routed separately, because deliveries, streams and files are not JSON. */
 const ROUTED_ELSEWHERE = [
   'receiveWebhook',
   'receiveSubscriptionWebhook',
@@ -74,9 +74,9 @@ export interface ProbeParts {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly guard: TokenGuard;
-  /** Whether settings and registration stand in the way of deliveries. */
+  /** Whether settings and webhook registration allow deliveries. */
   readonly isReady: () => Promise<boolean>;
-  /** Public names that lead here, besides those of this machine; undefined: any name does. */
+  /** Public host names of the connector, in addition to those of this machine; undefined allows any name. */
   readonly hosts?: readonly string[] | undefined;
 }
 
@@ -89,18 +89,18 @@ export interface WebParts extends ProbeParts {
   readonly outbox: Outbox;
   readonly handover: Pick<Worker, 'notify'>;
   readonly accounts: Accounts;
-  /** Null: this connector is no OAuth app. */
+  /** Null if OAuth is not configured. */
   readonly oauth: Pick<Oauth, 'app' | 'consents'> | null;
   readonly presence: Presence;
   readonly watches: PairingWatches;
   readonly openFile: OpenFile;
-  /** A client of the service for an account; null when this process may not use its credential. */
+  /** A client of the service for an account; null if this process must not use its credential. */
   readonly clientOf: (account: Account) => ServiceClient | null;
-  /** Gives calls up: the process stops. */
+  /** Aborts calls when the process stops. */
   readonly closing: AbortSignal;
-  /** The environment names this account. */
+  /** Id of the account configured in the environment. */
   readonly isConfigured: (accountId: string) => boolean;
-  /** Where services of added accounts may be; null: at any public address. */
+  /** Hosts at which services of added accounts may be; null allows any public address. */
   readonly serviceHosts: NamedHosts | null;
 }
 
@@ -119,7 +119,7 @@ export function createWebApp(parts: WebParts): RequestListener {
   ] as const;
   const app = bareApp(parts.hosts);
   routeProbes(app, parts);
-  // Nobody learns without a token which addresses there are. The rights are checked by the routes themselves.
+  // Without a token, nobody can find out which paths exist. The routes themselves check the rights.
   app.use('/v1', guard.authenticate);
   app.get(OPENAPI_PATH, guard.authenticate, serveOpenApi(names));
   if (parts.oauth !== null) app.use(routeConsents({ ...parts.oauth, logger, audit }));
@@ -129,12 +129,12 @@ export function createWebApp(parts: WebParts): RequestListener {
   app.use(routeOperations(operations, { guard, audit, clock }));
   app.use(refuseUnrouted({ names, extraPaths: [OPENAPI_PATH] }));
   app.use(answerError(parts.logger));
-  // Deliveries come first, so that nothing reads their bodies before the signature is checked; and not by way of
-  // express, which would look through its routes for each of them.
+  // Deliveries come first, so that nothing reads their bodies before the signature is verified. They bypass
+  // express, which would search its routes for each of them.
   return (request, response) => parts.receiver.router(request, response, () => app(request, response));
 }
 
-/** The app of a process that only works in the background: probes, nothing else. */
+/** The app of a process that only runs background work: probes and nothing else. */
 export function createWorkerApp(parts: ProbeParts): Express {
   const app = bareApp(parts.hosts);
   routeProbes(app, parts);
@@ -191,8 +191,9 @@ function bareApp(hosts: readonly string[] | undefined): Express {
 }
 
 /**
- * On a loopback address requests come for the names of this machine, or for those that lead to it in public. Another
- * name is that of a web page which was made to lead here (DNS rebinding), or of a proxy that nobody has named.
+ * On a loopback address, requests must use a name of this machine or a public name of the connector. Any
+ * other name belongs to a web page that was made to resolve to this machine (DNS rebinding), or to a proxy
+ * that is not configured.
  */
 function refuseForeignHosts(hosts: readonly string[]) {
   return (request: Request, _response: Response, next: NextFunction): void => {

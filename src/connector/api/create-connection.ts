@@ -19,15 +19,15 @@ const REFUSALS: PassedCodes = {
   forbidden_portal_kind:
     'This workspace belongs to a CRM portal: its admin creates connections in the product, not through the API.',
   invalid_grant:
-    'The grant of this account covers no connection any more: have its owner consent again, or use an API key.',
+    'The grant of this account no longer covers any connection: have its owner consent again, or use an API key.',
 };
 
-/** Of the figures that only inform; the creation does not wait longer for them. */
+/** Timeout for the figures: they only inform, so the creation does not wait longer for them. */
 const FIGURES_WITHIN_MS = 5_000;
 
 /**
- * `POST /v1/connections`: one connection for one request, whatever is lost on the way. The CRM's own
- * `Idempotency-Key` makes a repeat of its request the same request.
+ * `POST /v1/connections`: one connection per request, whatever is lost on the way. With the CRM's own
+ * `Idempotency-Key`, a repeated request counts as the same request.
  */
 export function createConnection(options: ConnectionLifeOptions): Operation<'createConnection'> {
   const { database, clock } = options;
@@ -39,7 +39,10 @@ export function createConnection(options: ConnectionLifeOptions): Operation<'cre
     const request = { accountId: account.id, requestKey, label };
     const creation = await placeCreation(database, request, clock.now());
     if (creation.label !== label) {
-      throw new ApiError('idempotency_key_reused', 'The Idempotency-Key was used before, with another body.');
+      throw new ApiError(
+        'idempotency_key_reused',
+        'The Idempotency-Key was already used with a different body.',
+      );
     }
     if (creation.connectionId !== null) {
       return await answerKnown(options, client, creation, creation.connectionId);
@@ -53,11 +56,11 @@ export function createConnection(options: ConnectionLifeOptions): Operation<'cre
   };
 }
 
-/** Blank counts as absent, as at the service. */
+/** A blank key is treated as absent, as by the service. */
 function readKey(header: string | undefined): string | null {
   const key = header?.trim() ?? '';
   if (key.length > LIMITS.idempotencyKeyCharacters) {
-    throw invalid(HEADERS.idempotencyKey, `must have ${LIMITS.idempotencyKeyCharacters} characters at most`);
+    throw invalid(HEADERS.idempotencyKey, `must have at most ${LIMITS.idempotencyKeyCharacters} characters`);
   }
   return key === '' ? null : key;
 }
@@ -82,14 +85,14 @@ async function create(
     case 'in_progress':
       throw new ApiError(
         'idempotency_in_progress',
-        'The service is still at it. Ask again with the same Idempotency-Key; see Retry-After.',
+        'The service is still processing the request. Retry with the same Idempotency-Key; see Retry-After.',
         outcome.retryAfterMs,
       );
     case 'unknown':
       throw new ApiError(
         'creation_unknown',
-        'An answer was lost more than 23 hours ago, so another attempt could make a second connection. Look at ' +
-          'the list of connections, and use another Idempotency-Key if it is not there.',
+        'A response was lost more than 23 hours ago, so another attempt could create a second connection. Check ' +
+          'the list of connections, and use a new Idempotency-Key if the connection is not there.',
       );
   }
 }
@@ -97,12 +100,12 @@ async function create(
 function describeDoubt({ code }: ServiceError): ApiError {
   return new ApiError(
     'service_unreachable',
-    `The service does not answer (${code}), so it is not known yet whether the connection was created. The ` +
-      'connector finds out and tells it in the feed; the same Idempotency-Key asks for the same connection.',
+    `The service does not respond (${code}), so it is not known yet whether the connection was created. The ` +
+      'connector finds out and reports it in the feed; retry with the same Idempotency-Key to get the same connection.',
   );
 }
 
-/** What slots are free, read before. It only informs: without it the creation goes on. */
+/** The free slots, read beforehand. They only inform: the creation continues without them. */
 async function readSlots(
   { database, clock, closing }: ConnectionLifeOptions,
   client: ServiceClient,
@@ -125,12 +128,12 @@ async function readSlots(
 function describeSlots(available: number | null): Omit<CreatedConnectorConnection, 'connection'> {
   const warning =
     available === 0
-      ? 'All slots are used: the connection has no active licence, and cannot send, until a slot is bought or freed.'
+      ? 'All slots are used: the connection has no active license and cannot send until a slot is bought or freed.'
       : null;
   return { slotsAvailable: available, warning };
 }
 
-/** The connection that an earlier attempt created, as it stands now. */
+/** The connection that an earlier attempt created, in its current state. */
 async function answerKnown(
   { database, closing }: ConnectionLifeOptions,
   client: ServiceClient,
@@ -138,9 +141,10 @@ async function answerKnown(
   connectionId: string,
 ): Promise<OtherAnswer<CreatedConnectorConnection>> {
   const connection = await client.getConnection(connectionId, closing).catch(async (error: unknown) => {
-    if (isGone(error)) throw new ApiError('not_found', 'The connection of this Idempotency-Key was deleted.');
+    if (isGone(error))
+      throw new ApiError('not_found', 'The connection created with this Idempotency-Key was deleted.');
     if (!(error instanceof ServiceError)) throw error;
-    // It is there, whether or not the service answers now; a picture can wait.
+    // The connection exists whether or not the service responds now; the QR code can wait.
     const row = await readMirrorRow(database, connectionId);
     return { id: connectionId, status: row?.status ?? null, qr: null };
   });

@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { invalid } from './api-error.ts';
 
 /**
- * Cursors are the sort key of the last element of a page, encoded so that nobody builds on them. They name a
- * place, not a right: every page is filtered anew.
+ * A cursor is the sort key of the last element of a page, encoded so that clients treat it as opaque. It
+ * marks a position and grants nothing: every page is filtered anew.
  */
 export function encodeCursor(key: readonly (string | number)[]): string {
   return Buffer.from(JSON.stringify(key)).toString('base64url');
@@ -16,12 +16,12 @@ export const OUTBOUND_KEY = z.tuple([z.int(), z.string().max(255)]);
 export const ACCOUNT_KEY = z.tuple([z.int(), z.string().max(255)]);
 export const DEAD_LETTER_KEY = z.tuple([z.int()]);
 
-/** Reads a cursor of ours; null when there is none. Throws an `ApiError` for anything else. */
+/** Decodes one of our cursors; null if there is none. Throws an `ApiError` for anything else. */
 export function decodeCursor<Key>(schema: z.ZodType<Key>, cursor: string | undefined): Key | null {
   if (cursor === undefined) return null;
   const key = schema.safeParse(parseJson(Buffer.from(cursor, 'base64url').toString('utf8')));
   if (!key.success || Buffer.from(JSON.stringify(key.data)).toString('base64url') !== cursor) {
-    throw invalid('cursor', 'is none that this list gave');
+    throw invalid('cursor', 'is not a cursor of this list');
   }
   return key.data;
 }
@@ -34,7 +34,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** One page out of rows of which one more was asked for than fits. */
+/** Builds one page from rows that were queried with one more than the limit. */
 export function cutPage<Row>(
   rows: readonly Row[],
   limit: number,

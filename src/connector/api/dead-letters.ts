@@ -4,7 +4,7 @@ import { notFound } from './api-error.ts';
 import { cutPage, DEAD_LETTER_KEY, decodeCursor } from './cursors.ts';
 import type { Operation } from './operations.ts';
 
-/** `GET /v1/dead-letters`: the newest change first. */
+/** `GET /v1/dead-letters`, newest change first. */
 export function listDeadLetters(database: Database): Operation<'listDeadLetters'> {
   return async ({ query }) => {
     const [before] = decodeCursor(DEAD_LETTER_KEY, query.cursor) ?? [null];
@@ -14,7 +14,7 @@ export function listDeadLetters(database: Database): Operation<'listDeadLetters'
   };
 }
 
-/** `POST /v1/dead-letters/{id}/replay`: the handler gets the change once more, with the same key. */
+/** `POST /v1/dead-letters/{id}/replay`: dispatches the change to the handler again, with the same key. */
 export function replayLetter(options: {
   readonly database: Database;
   readonly notify: (connectionId: string) => void;

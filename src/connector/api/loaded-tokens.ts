@@ -8,10 +8,10 @@ import type { Audit } from '../audit.ts';
 import type { ApiToken } from './token-guard.ts';
 
 const ID = 'api';
-/** The place of the sealed list. */
+/** Key of the sealed list. */
 const CONTEXT = `loaded_tokens:${ID}`;
-/** What is told when the list does not open: its key is gone, or somebody altered it. */
-const UNREADABLE = 'what the last start named cannot be read';
+/** The audit entry for a list that cannot be opened: its sealing key is gone, or the list was altered. */
+const UNREADABLE = 'the tokens of the previous start cannot be read';
 
 const loadedToken = z.object({ name: z.string(), rights: z.string(), digest: z.string() });
 type LoadedToken = z.infer<typeof loadedToken>;
@@ -21,12 +21,12 @@ export interface LoadedTokensOptions {
   readonly keyRing: KeyRing;
   readonly audit: Audit;
   readonly clock: Clock;
-  /** A worker serves no API and may know fewer tokens. */
+  /** A worker serves no API and may be configured with fewer tokens. */
   readonly role: 'all' | 'web' | 'worker';
 }
 
 /**
- * Tells in the audit trail which tokens this process knows by name and rights, and what has changed of them since the
+ * Records in the audit log which tokens this process has, by name and rights, and what has changed since the
  * last start.
  */
 export async function noteTokens(options: LoadedTokensOptions, tokens: readonly ApiToken[]): Promise<void> {
@@ -36,11 +36,12 @@ export async function noteTokens(options: LoadedTokensOptions, tokens: readonly 
 }
 
 /**
- * Tells which names and rights were added, removed or changed since the last start of a process
- * that serves the API, and keeps what is named now. Of several processes that start with the same tokens the first one
- * tells it. What is kept is sealed and holds the SHA-256 of each token, so neither a token nor anything to try guesses
- * on lies in the database. The first start of all has nothing to compare with and tells nothing. A list that does not
- * open is told and replaced: nothing else needs it. Throws what the database throws.
+ * Records which names and rights were added, removed or changed since the last start of a process that serves
+ * the API, and stores the current ones. If several processes start with the same tokens, the first one
+ * records it. The stored list is sealed and contains the SHA-256 of each token, so the database holds neither
+ * a token nor anything to test guesses against. The very first start has nothing to compare with and records
+ * nothing. A list that cannot be opened is recorded and replaced: nothing else needs it. Throws what the
+ * database throws.
  */
 async function tellChangedTokens(
   { database, keyRing, audit, clock }: LoadedTokensOptions,
@@ -86,7 +87,10 @@ async function openTokens(keyRing: KeyRing, sealed: string): Promise<LoadedToken
   }
 }
 
-/** What became of each name: `added`, `removed`, `replaced` (another token), or its name or rights now and before. */
+/**
+ * The changes by name: `added`, `removed`, `replaced` (a different token), or the new and the old name or
+ * rights.
+ */
 function compareTokens(before: readonly LoadedToken[], now: readonly LoadedToken[]): string[] {
   const gone = before.filter(({ digest }) => !now.some((each) => equalSecrets(each.digest, digest)));
   const changes: string[] = [];

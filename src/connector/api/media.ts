@@ -7,7 +7,7 @@ import { FileUnavailable, type OpenFile } from '../media/open-file.ts';
 import { ApiError, notFound } from './api-error.ts';
 import { readId } from './read-input.ts';
 
-/** Each holds two sockets and some buffers. */
+/** Each download holds two sockets and some buffers. */
 const MOST_AT_ONCE = 32;
 const RETRY_AFTER_MS = 2_000;
 
@@ -15,10 +15,10 @@ export interface MediaOptions {
   readonly database: Database;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Lets only those pass who may read files. */
+  /** Passes only requests that are allowed to read files. */
   readonly allow: RequestHandler;
   readonly openFile: OpenFile;
-  /** Gives fetches up: the process stops. */
+  /** Aborts downloads when the process stops. */
   readonly closing: AbortSignal;
 }
 
@@ -33,8 +33,14 @@ export function routeMedia({ database, clock, logger, allow, openFile, closing }
     mostAtOnce: MOST_AT_ONCE,
     find: (request) => findFile(database, request),
     refusals: {
-      tooMany: () => new ApiError('unavailable', 'Too many files are being fetched.', RETRY_AFTER_MS),
-      late: () => new ApiError('unavailable', 'The file did not begin to come within 10 s.', RETRY_AFTER_MS),
+      tooMany: () =>
+        new ApiError(
+          'unavailable',
+          'Too many files are being downloaded; retry after `Retry-After`.',
+          RETRY_AFTER_MS,
+        ),
+      late: () =>
+        new ApiError('unavailable', 'The file did not start to arrive within 10 s.', RETRY_AFTER_MS),
       unavailable: describeUnavailable,
     },
   });
@@ -51,7 +57,8 @@ async function findFile(database: Database, request: Request): Promise<MessageFi
   if (message === undefined) throw notFound('message');
   const { mediaUrl, mediaType, accountId } = message;
   if (mediaUrl !== null) return { id, accountId, mediaUrl, mediaType };
-  const why = mediaType === null ? 'The message has no file.' : 'The service gives no address for this file.';
+  const why =
+    mediaType === null ? 'The message has no file.' : 'The service returned no address for this file.';
   throw new ApiError('no_media', why);
 }
 

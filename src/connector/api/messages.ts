@@ -29,7 +29,7 @@ const COLUMNS = `m.id, m.connection_id as "connectionId", m.direction, m.peer, m
   m.media_type as "mediaType", m.status, m.error_message as "errorMessage", m.created_at as "createdAt",
   m.first_seen_by as "firstSeenBy", c.customer_ref as "customerRef"`;
 
-/** `GET /v1/messages`: newest first. */
+/** `GET /v1/messages`, newest first. */
 export function listMessages(database: Queryable): Operation<'listMessages'> {
   return async ({ query }) => {
     const { text, params } = listStatement(query);
@@ -44,9 +44,9 @@ export function listMessages(database: Queryable): Operation<'listMessages'> {
 }
 
 /**
- * The statement for a page: each connection gives its newest messages from an index of its own, of a conversation or
- * of each direction, and the newest of all are taken from these. What a query does not ask for is not in the text:
- * an index serves no condition that may be absent.
+ * The statement for a page: the newest messages of each connection are read from an index of their own (by
+ * conversation, or by direction), and the newest of all are taken from these. Conditions that the query does
+ * not use are left out: no index serves an optional condition.
  */
 function listStatement(query: ListConnectorMessagesQuery): { text: string; params: unknown[] } {
   const params: unknown[] = [query.limit + 1, query.connectionId ?? null, query.accountId ?? null];

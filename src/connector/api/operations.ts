@@ -12,24 +12,24 @@ type AnswerOf<E> = E extends {
   ? z.infer<Schema>
   : never;
 
-/** A header of the request, where the endpoint takes one. */
+/** A request header, if the endpoint takes one. */
 type HeaderOf<E> = E extends { readonly requestHeaders: readonly unknown[] }
   ? { readonly header: (name: string) => string | undefined }
   : unknown;
-/** Another answer than the first one, where the endpoint has more. */
+/** A response other than the first one of the endpoint, if it has several. */
 type OtherAnswerOf<E> = E extends { readonly answers: readonly [unknown, unknown, ...unknown[]] }
   ? OtherAnswer<AnswerOf<E>>
   : never;
 
-/** A request as its schemas read it. */
+/** A request after validation by its schemas. */
 export type ApiCall<Name extends ConnectorEndpointName> = HeaderOf<Endpoint<Name>> & {
-  /** The `{id}` of the path; empty when it has none. */
+  /** The `{id}` of the path; empty if the path has none. */
   readonly id: string;
   readonly query: QueryOf<Endpoint<Name>>;
   readonly body: BodyOf<Endpoint<Name>>;
 };
 
-/** An answer with another status than the first one of its endpoint, or with headers. */
+/** A response with another status than the first one of its endpoint, or with headers. */
 export class OtherAnswer<Body> {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -42,10 +42,10 @@ export class OtherAnswer<Body> {
   }
 }
 
-/** Carries an operation out. Throws an `ApiError` to refuse. */
+/** Executes an operation. Throws an `ApiError` to reject the request. */
 export type Operation<Name extends ConnectorEndpointName> = (
   call: ApiCall<Name>,
 ) => Promise<AnswerOf<Endpoint<Name>> | OtherAnswerOf<Endpoint<Name>>>;
 
-/** The operations that exist, by the name that the contract gives them. */
+/** All operations, by the name that the contract gives them. */
 export type Operations = { readonly [Name in ConnectorEndpointName]?: Operation<Name> };

@@ -17,31 +17,33 @@ import type { Operation } from './operations.ts';
 export interface OutboundOptions {
   readonly database: Database;
   readonly clock: Clock;
-  /** A lane has something to do. */
+  /** Notifies the worker that a connection has a send to process. */
   readonly notify: (connectionId: string) => void;
-  /** Told when a change was written. */
+  /** Called when a change was written. */
   readonly onChanged: () => void;
 }
 
-/** `POST /v1/messages`: committed before it is queued. The same reference again is the same send. */
+/**
+ * `POST /v1/messages`: committed before it is queued. Repeating the same reference refers to the same send.
+ */
 export function queueMessage(options: OutboundOptions): Operation<'queueMessage'> {
   const { database, clock, notify, onChanged } = options;
   return async ({ body }) => {
     const queued = await queueSend(database, body, clock.now());
     if (queued.kind === 'no_connection') throw notFound('connection');
     if (queued.kind === 'reused') {
-      throw new ApiError('reference_reused', 'The reference was used before, with another body.');
+      throw new ApiError('reference_reused', 'The reference was already used with a different body.');
     }
     if (queued.isNew) {
       onChanged();
-      // Not waited for: the send is committed, and a queue that is away must not keep the CRM.
+      // Not awaited: the send is committed, and an unavailable queue must not delay the CRM.
       notify(body.connectionId);
     }
     return { outboundId: queued.outboundId };
   };
 }
 
-/** `GET /v1/outbound`: newest first. */
+/** `GET /v1/outbound`, newest first. */
 export function listOutbound(database: Queryable): Operation<'listOutbound'> {
   return async ({ query }) => {
     const { text, params } = listStatement(query);
@@ -51,7 +53,10 @@ export function listOutbound(database: Queryable): Operation<'listOutbound'> {
   };
 }
 
-/** What a query does not ask for is not in the text: an index serves no condition that may be absent. */
+/**
+ * Conditions that the query does not use are left out of the statement: no index serves an optional
+ * condition.
+ */
 function listStatement(query: ListOutboundQuery): { text: string; params: unknown[] } {
   const params: unknown[] = [query.limit + 1];
   const take = (value: unknown, type: string): string => `$${params.push(value)}::${type}`;
@@ -90,7 +95,10 @@ emptied AS (
 ${tellOutbound('cancelled', 'api', '$2::bigint')}
 SELECT connection_id AS "connectionId" FROM cancelled`;
 
-/** `DELETE /v1/outbound/{id}`: only while it is queued, and no lost answer says that it may be out already. */
+/**
+ * `DELETE /v1/outbound/{id}`: only while the send is queued and no lost response means that it may have been
+ * sent.
+ */
 export function cancelOutbound(options: OutboundOptions): Operation<'cancelOutbound'> {
   const { database, clock } = options;
   return async ({ id }) => {
@@ -100,8 +108,8 @@ export function cancelOutbound(options: OutboundOptions): Operation<'cancelOutbo
 }
 
 /*
- * A key that the service has forgotten by now protects from nothing, so a late retry gets a fresh one. It goes to
- * the end of its lane: what was queued meanwhile has been waiting longer.
+ * A key that the service has forgotten by now protects nothing, so a late retry gets a new one. The send goes
+ * to the end of its queue: sends queued meanwhile have been waiting longer.
  */
 const RETRY = `
 WITH retried AS (
@@ -116,7 +124,7 @@ WITH retried AS (
 ${tellOutbound('retried', 'api', '$2::bigint')}
 SELECT connection_id AS "connectionId" FROM retried`;
 
-/** `POST /v1/outbound/{id}/retry`: on the word of an operator, who takes it that an `unknown` one may be out. */
+/** `POST /v1/outbound/{id}/retry`, by an operator, who accepts that an `unknown` send may have gone out. */
 export function retryOutbound(options: OutboundOptions): Operation<'retryOutbound'> {
   const { database, clock } = options;
   return async ({ id }) => {
@@ -128,8 +136,8 @@ export function retryOutbound(options: OutboundOptions): Operation<'retryOutboun
 }
 
 const REFUSALS = {
-  not_cancellable: 'Only a send that is queued, and cannot be out already, can be cancelled.',
-  not_retryable: 'Only an unknown or rejected send can be tried again.',
+  not_cancellable: 'Only a queued send that cannot have gone out yet can be cancelled.',
+  not_retryable: 'Only an unknown or rejected send can be retried.',
 } as const;
 
 async function answerMoved(

@@ -12,7 +12,7 @@ const RETRY_AFTER_MS = 5_000;
 
 export interface PairingOptions extends ConnectionLifeOptions {
   readonly watches: PairingWatches;
-  /** Lets only those pass who may see pictures. */
+  /** Passes only requests that are allowed to see QR codes. */
   readonly allow: RequestHandler;
 }
 
@@ -24,8 +24,13 @@ export function routePairing(options: PairingOptions): Router {
     allow: options.allow,
     find: (request) => findWatched(options, request),
     refusals: {
-      tooMany: () => new ApiError('unavailable', 'Too many pairings are looked at.', RETRY_AFTER_MS),
-      late: () => new ApiError('unavailable', 'The service did not answer within 10 s.', RETRY_AFTER_MS),
+      tooMany: () =>
+        new ApiError(
+          'unavailable',
+          'Too many pairing streams are open; retry after `Retry-After`.',
+          RETRY_AFTER_MS,
+        ),
+      late: () => new ApiError('unavailable', 'The service did not respond within 10 s.', RETRY_AFTER_MS),
       first: refuseAtFirst,
     },
   });
@@ -41,13 +46,13 @@ async function findWatched(options: PairingOptions, request: Request): Promise<W
     async onEnd(result) {
       const how = result.next === 'stop' ? result.reason : result.next;
       if (how === 'not_found') await noteDeleted(options, accountId, id);
-      // The others say nothing that the mirror does not know.
+      // All other fields are in the mirror.
       if (how === 'connected' || how === 'disconnected') await follow(options, { accountId, client }, id);
     },
   };
 }
 
-/** What is clear from the first answer of the service is told by the status, before a stream is opened. */
+/** Errors in the first response of the service set the status, before a stream is opened. */
 function refuseAtFirst(event: PairingEvent): ApiError | null {
   if (event.type !== 'ended') return null;
   switch (event.reason) {

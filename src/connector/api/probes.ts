@@ -7,25 +7,25 @@ import type { Database } from '../../runtime/database/database.ts';
 import type { Metrics } from '../../runtime/metrics/metrics.ts';
 import type { Notifier } from '../../runtime/notifier/notifier.ts';
 
-/** A probe that hangs is a no. */
+/** A probe that does not finish in this time has failed. */
 const PROBE_MS = 2_000;
-/** However many ask, there is one look in this time. */
+/** Probes are evaluated at most once in this time, however many requests arrive. */
 const LOOK_MS = 1_000;
 
-/** `GET /healthz`: the process runs. */
+/** `GET /healthz`: the process is running. */
 export function healthz(_request: Request, response: Response): void {
   response.json({ ok: true } satisfies HealthAnswer);
 }
 
 /**
- * `GET /readyz`: database and queue answer, the service takes what the settings name, and the webhook is registered.
- * It asks for no token, so it does not say which of these fails; the log does.
+ * `GET /readyz`: database and queue respond, the service accepts the configured credentials, and the webhook
+ * is registered. It takes no token, so it does not report which of these failed; the log does.
  */
 export function readyz(options: {
   readonly database: Database;
   readonly notifier: Notifier;
   readonly clock: Clock;
-  /** Settings and registration. */
+  /** Settings and webhook registration. */
   readonly isReady: () => Promise<boolean>;
 }) {
   const { database, notifier, clock } = options;

@@ -2,16 +2,16 @@ import type { z } from 'zod';
 import { inputWords } from '../../contract/input-words.ts';
 import { ApiError, invalid } from './api-error.ts';
 
-/** Not `.` and `..`, which are steps of a path. */
+/** Rejects `.` and `..`, which are path segments with a meaning. */
 const ID = /^(?!\.{1,2}$)[\x21-\x7e]{1,255}$/;
 
-/** The id in a path. One that cannot be an id of anything is not found. */
+/** The id in a path. A value that cannot be an id of anything is reported as not found. */
 export function readId(value: unknown): string {
   if (typeof value === 'string' && ID.test(value)) return value;
-  throw new ApiError('not_found', 'Nothing with this id.');
+  throw new ApiError('not_found', 'No object has this id.');
 }
 
-/** The input as its schema reads it. Throws an `ApiError` that names the first wrong field. */
+/** Validates the input with its schema. Throws an `ApiError` that names the first invalid field. */
 export function readInput(schema: z.ZodType, input: unknown, place: 'query' | 'body'): unknown {
   const read = schema.safeParse(input, { error: inputWords });
   if (!read.success) throw invalid(...describeIssue(read.error, place));
@@ -22,16 +22,17 @@ export function readInput(schema: z.ZodType, input: unknown, place: 'query' | 'b
 
 function describeIssue(error: z.ZodError, place: string): [field: string, problem: string] {
   const [issue] = error.issues;
-  if (issue?.code === 'unrecognized_keys') return [issue.keys[0] ?? place, `is not known in this ${place}`];
+  if (issue?.code === 'unrecognized_keys')
+    return [issue.keys[0] ?? place, `is not a known field of this ${place}`];
   const field = issue?.path.join('.') || place;
-  return [field, lowerFirst(issue?.message ?? 'does not fit')];
+  return [field, lowerFirst(issue?.message ?? 'is invalid')];
 }
 
 function lowerFirst(text: string): string {
   return text.charAt(0).toLowerCase() + text.slice(1).replace(/\.$/, '');
 }
 
-/** The path of the first text that the database cannot hold; null when there is none. */
+/** The path of the first text that the database cannot store; null if there is none. */
 function findUnstorable(value: unknown, path: readonly string[]): string | null {
   if (typeof value === 'string') return value.isWellFormed() && !value.includes('\0') ? null : path.join('.');
   if (typeof value !== 'object' || value === null) return null;

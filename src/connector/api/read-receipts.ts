@@ -8,12 +8,12 @@ import { findTarget } from './service-target.ts';
 
 const REFUSALS: PassedCodes = {
   addon_required: 'The connection has no active API add-on.',
-  license_inactive: 'The licence of the connection has lapsed.',
+  license_inactive: 'The license of the connection has lapsed.',
 };
 
 /**
- * `POST /v1/read-receipts`. Marking twice marks once, so a lost answer is asked for again; `marked` then counts
- * what the last call marked, which may be nothing. Implements `Rules per endpoint, 11`.
+ * `POST /v1/read-receipts`. Marking is idempotent, so it is retried after a lost response; `marked` then
+ * counts what the last call marked, which may be nothing. Implements `Rules per endpoint, 11`.
  */
 export function sendReadReceipt(options: ConnectionLifeOptions): Operation<'sendReadReceipt'> {
   return async ({ body }) => {
@@ -30,7 +30,10 @@ export function sendReadReceipt(options: ConnectionLifeOptions): Operation<'send
     } catch (error) {
       // The connection or the message: the service does not say which.
       if (isGone(error))
-        throw new ApiError('not_found', 'No such connection, or no incoming message with this id.');
+        throw new ApiError(
+          'not_found',
+          'The connection does not exist, or has no incoming message with this id.',
+        );
       throw describeServiceFailure(error, REFUSALS);
     }
   };

@@ -7,28 +7,30 @@ import { chooseAccount } from './service-failure.ts';
 
 export interface ServiceTargetOptions {
   readonly database: Database;
-  /** A client of the service for an account; null when this process may not use its credential. */
+  /** A client of the service for an account; null if this process must not use its credential. */
   readonly clientOf: (account: Account) => ServiceClient | null;
 }
 
-/** Whom a call about one connection goes to. */
+/** Where to send a call that concerns one connection. */
 export interface ServiceTarget {
   readonly accountId: string;
   readonly client: ServiceClient;
-  /** What the mirror knew before the call; null: nothing. */
+  /** What the mirror contained before the call; null for nothing. */
   readonly row: MirrorRow | null;
 }
 
-/** The client of an account. Throws an `ApiError` when this process has no credential of it. */
+/** The client of an account. Throws an `ApiError` if this process has no credential for it. */
 export function requireClient({ clientOf }: ServiceTargetOptions, account: Account): ServiceClient {
   const client = clientOf(account);
-  if (client === null) throw invalid('accountId', 'has no credential here, so the service cannot be called');
+  if (client === null)
+    throw invalid('accountId', 'has no credential in this process, so the service cannot be called');
   return client;
 }
 
 /**
- * Finds the account of a connection. One that is not mirrored, such as one that was made elsewhere and has not
- * paired yet, is the account's that is named, or the only one's. Throws an `ApiError`.
+ * Finds the account of a connection. For a connection that is not mirrored, such as one that was created
+ * elsewhere and has not paired yet, it is the account that the request names, or the only account. Throws an
+ * `ApiError`.
  */
 export async function findTarget(
   options: ServiceTargetOptions,

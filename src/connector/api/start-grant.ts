@@ -8,24 +8,24 @@ import { describeServiceFailure } from './service-failure.ts';
 
 export interface StartGrantOptions {
   readonly database: Database;
-  /** Null: this connector is no OAuth app. */
+  /** Null if OAuth is not configured. */
   readonly consents: Consents | null;
 }
 
-/** `POST /v1/accounts/oauth`: an address of the connector for the customer's browser. */
+/** `POST /v1/accounts/oauth`: returns an address of the connector for the customer's browser. */
 export function startGrant({ database, consents }: StartGrantOptions): Operation<'startGrant'> {
   return async ({ body = {} }) => {
     if (consents === null) {
       throw new ApiError(
         'oauth_not_configured',
-        'Set SERVICE_AUTH_URL, SERVICE_CLIENT_ID, SERVICE_CLIENT_SECRET and CONNECTOR_PUBLIC_URL.',
+        'Set SERVICE_AUTH_URL, SERVICE_CLIENT_ID, SERVICE_CLIENT_SECRET and CONNECTOR_PUBLIC_URL to use OAuth.',
       );
     }
     const { accountId = null, returnUrl } = body;
     if (returnUrl !== undefined && !consents.mayReturnTo(returnUrl)) {
       throw invalid(
         'returnUrl',
-        'must be https at a host that CONNECTOR_RETURN_HOSTS names, or at that of CONNECTOR_PUBLIC_URL',
+        'must be https, at a host listed in CONNECTOR_RETURN_HOSTS or at the host of CONNECTOR_PUBLIC_URL',
       );
     }
     const account = accountId === null ? null : await readAccount(database, accountId);

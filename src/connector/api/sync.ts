@@ -23,7 +23,7 @@ export function getSync(options: SyncOptions): Operation<'getSync'> {
   return async ({ query }) => await report(options, query.accountId);
 }
 
-/** `POST /v1/sync`: answers when no gap is left and the changes can be read. */
+/** `POST /v1/sync`: responds when everything has been read and the changes are in the feed. */
 export function syncNow(options: SyncOptions): Operation<'syncNow'> {
   const { database, reconciler, settleFeed } = options;
   return async ({ body }) => {
@@ -49,18 +49,18 @@ function refuseUnclosed(outcome: SyncOutcome): void {
     case 'idle':
       return;
     case 'unfinished':
-      throw new ApiError('sync_unfinished', 'The gap is not closed yet; polling goes on.');
+      throw new ApiError('sync_unfinished', 'Not everything has been read yet; polling continues.');
     case 'rate_limited':
-      throw new ApiError('rate_limited', 'The service asks to wait; see Retry-After.', outcome.retryAfterMs);
+      throw new ApiError('rate_limited', 'The service asked to wait; see Retry-After.', outcome.retryAfterMs);
     case 'stalled':
       throw new ApiError(
         'service_refused',
-        'The service refuses the cursors that it gives, so only the newest messages can be read; polling goes on.',
+        'The service rejects its own cursors, so only the newest messages can be read; polling continues.',
       );
     case 'refused':
       if (outcome.code === 'reauth_required') throw describeServiceFailure(new ReauthRequired());
-      throw new ApiError('service_refused', `The service refuses the poll: ${outcome.code}.`);
+      throw new ApiError('service_refused', `The service rejected the poll: ${outcome.code}.`);
     case 'unreachable':
-      throw new ApiError('service_unreachable', `The service does not answer: ${outcome.code}.`);
+      throw new ApiError('service_unreachable', `The service does not respond: ${outcome.code}.`);
   }
 }

@@ -8,48 +8,55 @@ import { clientAddress, vouchFor } from '../../runtime/http-server/connections.t
 import { digest } from '../../runtime/sealing/digest.ts';
 import type { Audit } from '../audit.ts';
 
-/** A bearer token of the connector's API, and what it may do. Several may be valid at once. */
+/** A bearer token of the connector's API and its rights. Several may be valid at the same time. */
 export interface ApiToken {
-  /** Tells in the audit trail who it was. */
+  /** Name of the token in the audit log. */
   readonly name: string;
   readonly rights: readonly Right[];
   readonly token: string;
 }
 
-/** The name of the token of `CONNECTOR_API_TOKEN`, which has all rights. */
+/** The name of the token in `CONNECTOR_API_TOKEN`, which has all rights. */
 export const ALL_RIGHTS_NAME = 'CONNECTOR_API_TOKEN';
 
 type Handler = (request: Request, response: Response, next: NextFunction) => void;
 
-/** Checks who calls, and what the caller may do. */
+/** Authenticates callers and checks their rights. */
 export interface TokenGuard {
-  /** Lets only the bearers of a token pass; 401 for everybody else. */
+  /** Passes only requests with a valid token; all others get a 401. */
   readonly authenticate: Handler;
-  /** Lets only tokens pass that have the right which the endpoint needs; 403 names the right. */
+  /**
+   * Passes only requests whose token has the right that the endpoint requires; for all others, a 403 names
+   * the right.
+   */
   allow(name: ConnectorEndpointName): Handler;
-  /** Answers what is held back, and holds nothing back any more: the process stops. */
+  /** Sends all delayed responses and delays no more, because the process is stopping. */
   release(): void;
 }
 
 const BEARER = /^Bearer +([^\s]+) *$/i;
-/** Wrong tokens of one address that are answered at once within a minute. */
+/** How many wrong tokens from one address are answered without delay per minute. */
 const FREE_FAILURES = 60;
 const MINUTE_MS = 60_000;
-/** How long the answer to each further one is held back, and how many are held at a time: each keeps a socket. */
+/**
+ * How long each further response is delayed, and how many are delayed at the same time: each of them holds a
+ * socket.
+ */
 const HOLD_MS = 1_500;
 const MOST_HELD = 64;
 const MOST_ADDRESSES = 1_000;
-/** Where the name of the caller is kept. */
+/** Key under which the name of the caller is stored. */
 const CALLER = 'caller';
 
-/** The name of the token that a request came with. */
+/** The name of the token that a request was made with. */
 export function callerOf(response: Response): string | undefined {
   return (response.locals[CALLER] as ApiToken | undefined)?.name;
 }
 
 /**
- * Guards the API by these tokens. A token is compared with all of them in constant time. Wrong tokens are audited, and
- * answered later when one address sends many; a valid token is never held back, whatever its address did before.
+ * Protects the API with these tokens. A token is compared with all of them in constant time. Wrong tokens are
+ * audited, and if one address sends many, their responses are delayed. A valid token is never delayed,
+ * whatever its address did before.
  */
 export function createTokenGuard(options: {
   readonly tokens: readonly ApiToken[];
@@ -62,7 +69,7 @@ export function createTokenGuard(options: {
   const held = new Set<() => void>();
   let released = false;
 
-  /** Looks at every token, so that the time taken does not show which one was near. */
+  /** Compares with every token, so that the time taken does not reveal a near match. */
   function find(given: string): ApiToken | undefined {
     const hashed = hash(given);
     let found: ApiToken | undefined;
@@ -89,7 +96,7 @@ export function createTokenGuard(options: {
     audit.note('token.refused', { what: asked, result, address });
     const answer = (): void => {
       response.setHeader('WWW-Authenticate', 'Bearer');
-      const message = 'Authorization: needs the bearer token of this connector.';
+      const message = 'Authorization: requires a bearer token of this connector.';
       response.status(CONNECTOR_ERRORS.unauthorized.status).json({ error: 'unauthorized', message });
     };
     if (!isGuess || !isOverdone(address) || released || held.size >= MOST_HELD) answer();
@@ -110,7 +117,7 @@ export function createTokenGuard(options: {
     });
   }
 
-  /** The caller's token; undefined when it was refused and answered, or will be. */
+  /** The caller's token; undefined if the request was rejected and its response was sent or is delayed. */
   function identify(request: Request, response: Response, asked: string): ApiToken | undefined {
     const before = response.locals[CALLER] as ApiToken | undefined;
     if (before !== undefined) return before;
@@ -131,7 +138,7 @@ export function createTokenGuard(options: {
       const endpoint = CONNECTOR_ENDPOINTS[name];
       if (!('right' in endpoint)) throw new TypeError(`${name} takes no token`);
       const { right, method, path } = endpoint;
-      // In braces it would be hidden from the log.
+      // In braces, the name would be hidden from the log.
       const asked = `${method} ${path.replaceAll(/\{(\w+)\}/g, ':$1')}`;
       return (request, response, next) => {
         const token = identify(request, response, asked);
@@ -147,7 +154,7 @@ export function createTokenGuard(options: {
           result: right,
           address,
         });
-        const message = `The token "${token.name}" lacks the right "${right}" that ${method} ${path} needs.`;
+        const message = `The token "${token.name}" lacks the right "${right}", which ${method} ${path} requires.`;
         response.status(CONNECTOR_ERRORS.missing_right.status).json({ error: 'missing_right', message });
       };
     },
@@ -158,7 +165,7 @@ export function createTokenGuard(options: {
   };
 }
 
-/** Hashed, so that neither the content nor the length of a token shows in the time taken. */
+/** Hashed, so that the time taken reveals neither the content nor the length of a token. */
 function hash(text: string): Buffer {
   return Buffer.from(digest(text));
 }

@@ -9,7 +9,10 @@ import { createPairingWatches, type PairingWatches } from '../pairing/pairing-wa
 import type { ServiceClient } from '../service-client/service-client.ts';
 import { createCreationFinisher } from './finish-creations.ts';
 
-/** Each holds a socket, and asks for a picture every few seconds if nobody else looks at the same one. */
+/**
+ * Each stream holds a socket, and polls for a QR code every few seconds unless another one watches the same
+ * connection.
+ */
 const MOST_PAIRING_STREAMS = 200;
 
 export interface ConnectionCallsOptions {
@@ -22,20 +25,20 @@ export interface ConnectionCallsOptions {
   readonly grants?: GrantSources | undefined;
   /** Whether this process may use the credential of an account. */
   readonly mayUse: (account: Account) => boolean;
-  /** Whether this process finishes what others began. */
+  /** Whether this process finishes what other processes started. */
   readonly finishes: boolean;
-  /** Told when a change was written. */
+  /** Called when a change was written. */
   readonly onCommitted: () => void;
 }
 
-/** What the calls about connections share in one process. */
+/** What all calls about connections share in one process. */
 export interface ConnectionCalls {
-  /** A client of the service for an account; null when this process may not use its credential. */
+  /** A client of the service for an account; null if this process must not use its credential. */
   readonly clientOf: (account: Account) => ServiceClient | null;
   readonly watches: PairingWatches;
-  /** Aborts when the process stops: gives up what is asked of the service. */
+  /** Aborts calls to the service when the process stops. */
   readonly closing: AbortSignal;
-  /** Begins to finish creations that were left in doubt. */
+  /** Starts finishing creations that were left in doubt. */
   start(): void;
   /** Resolves when no creation is being finished. */
   settle(): Promise<void>;

@@ -19,13 +19,13 @@ export interface CreateOptions {
   readonly clock: Clock;
   readonly presence: Presence;
   readonly client: ServiceClient;
-  /** Gives up: the process stops. */
+  /** Aborts when the process stops. */
   readonly closing: AbortSignal;
 }
 
 /**
- * What became of a creation: `created` now, `known` already by another attempt, `in_progress` at the service for
- * longer than somebody waits, or `unknown`: an answer was lost, and the key has run out.
+ * Outcome of a creation: `created` now, `known` from another attempt, `in_progress` at the service for longer
+ * than a caller waits, or `unknown`: a response was lost, and the key has expired.
  */
 export type CreationOutcome =
   | { readonly kind: 'created'; readonly connection: CreatedConnection }
@@ -33,24 +33,24 @@ export type CreationOutcome =
   | { readonly kind: 'in_progress'; readonly retryAfterMs: number }
   | { readonly kind: 'unknown' };
 
-/** Somebody waits for the answer. */
+/** A caller waits for the response. */
 const DEADLINE_MS = 75_000;
 const LOST_ATTEMPTS = 3;
 const FIRST_PAUSE_MS = 1_200;
 const IN_PROGRESS_PAUSE_MS = 1_000;
-/** Both sides round: a little more than was asked for. */
+/** Rounded on both sides: slightly more than was requested. */
 const MARGIN_MS = 250;
 const LONGEST_IN_PROGRESS_PAUSE_MS = 5_000;
 const MOST_IN_PROGRESS = 10;
-/** What is still in doubt then is attempted again by itself. */
+/** What is still in doubt then is retried in the background. */
 export const AGAIN_AFTER_MS = 60_000;
 
 /**
- * Has the service create the connection of a committed request. Each attempt is committed before its call, and all
- * have the same key: an answer that was lost is asked for again, and no request makes two connections. Throws a
- * `ServiceError` when the service refuses, or does not answer several times in a row. The lease only tells others
- * that somebody is at it: the key makes several at once as good as one.
- * Implements `Rules per endpoint, 2`.
+ * Creates the connection of a committed request at the service. Each attempt is committed before its call,
+ * and all attempts have the same key: a call whose response was lost is retried, and no request creates two
+ * connections. Throws a `ServiceError` if the service rejects the call, or does not respond several times in
+ * a row. The lease only tells other processes that the creation is in progress: thanks to the key, concurrent
+ * attempts do no harm. Implements `Rules per endpoint, 2`.
  */
 export async function createOnce(
   options: CreateOptions,
@@ -73,7 +73,7 @@ export async function createOnce(
   }
 }
 
-/** Attempts it until the service has answered. */
+/** Retries until the service has answered. */
 async function ask(
   options: CreateOptions,
   creation: Creation,
@@ -99,7 +99,7 @@ async function ask(
   }
 }
 
-/** One attempt, and what it ended with. */
+/** One attempt and its outcome. */
 async function attempt(
   options: CreateOptions,
   { id, label }: Creation,
@@ -118,7 +118,7 @@ async function attempt(
   } catch (error) {
     const nextAt = clock.now() + AGAIN_AFTER_MS;
     if (isLostAnswer(error)) await endLost(database, id, error.code, nextAt);
-    // Whatever else is thrown is thrown before the call: its credential could not be opened.
+    // Anything else is thrown before the call: its credential could not be decrypted.
     else await endRefused(database, id, error instanceof ServiceError ? error.code : 'not_asked', nextAt);
     if (error instanceof ServiceError) return error;
     throw error;

@@ -8,15 +8,15 @@ import { toStorableText } from '../db/storable-text.ts';
 import { tellChanges } from '../db/tell-changes.ts';
 import { heldByLiving } from '../leases/lease.ts';
 
-/** The kind of lease under which the service is asked for a creation, by creation. */
+/** The kind of lease for a creation call to the service, by creation. */
 export const CREATION = 'creation';
 
-/** A request to create a connection, as it is kept. */
+/** A stored request to create a connection. */
 export interface Creation {
   readonly id: string;
   readonly accountId: string;
   readonly label: string | null;
-  /** Set: it was created. */
+  /** Set once the connection was created. */
   readonly connectionId: string | null;
   readonly slotsAvailable: number | null;
 }
@@ -24,14 +24,14 @@ export interface Creation {
 const COLUMNS = `id, account_id as "accountId", label, connection_id as "connectionId",
   slots_available as "slotsAvailable"`;
 
-/** The service forgets a key after 24 hours; from an hour before, nothing that is in doubt is repeated. */
+/** The service forgets a key after 24 hours; nothing in doubt is retried in the last hour before that. */
 export const KEY_GOOD_FOR_MS = LIMITS.idempotencyKeyLifetimeMs - 60 * 60_000;
-/** Past the life of the key that it was made under, of the service's and of the CRM's, by a day. */
+/** One day longer than the life of the service's key and of the CRM's key. */
 const KEPT_MS = 2 * LIMITS.idempotencyKeyLifetimeMs;
 
 /**
- * Commits a request, with a fresh idempotency key for the service. A request with the CRM's own key that is kept
- * already is that one: compare its label.
+ * Commits a request, with a new idempotency key for the service. If a request with the CRM's own key already
+ * exists, that one is returned: compare its label.
  */
 export async function placeCreation(
   database: Database,
@@ -52,11 +52,11 @@ export async function placeCreation(
     `select ${COLUMNS} from connector.creations where id = $1 or (account_id = $2 and request_key = $3)`,
     [id, accountId, requestKey],
   );
-  if (creation === undefined) throw new Error('a creation that was just placed is not there');
+  if (creation === undefined) throw new Error('a creation that was just stored does not exist');
   return creation;
 }
 
-/** One creation; null when there is none such. */
+/** One creation; null if it does not exist. */
 export async function readCreation(db: Queryable, id: string): Promise<Creation | null> {
   const [creation] = await db.query<Creation>(`select ${COLUMNS} from connector.creations where id = $1`, [
     id,
@@ -64,7 +64,10 @@ export async function readCreation(db: Queryable, id: string): Promise<Creation 
   return creation ?? null;
 }
 
-/** Creations whose answer was lost, to be attempted again by now and by nobody else; with `all`, also those that wait. */
+/**
+ * Creations whose response was lost, that are due for another attempt and that nobody else is working on;
+ * with `all`, also those that are not due yet.
+ */
 export async function readDueCreations(db: Queryable, now: number, all: boolean): Promise<Creation[]> {
   return await db.query<Creation>(
     `select ${COLUMNS} from connector.creations
@@ -76,10 +79,12 @@ export async function readDueCreations(db: Queryable, now: number, all: boolean)
   );
 }
 
-/** One in doubt is for a person to look at, who has so long. */
+/** How long a creation in doubt is kept for a person to check. */
 const DOUBT_KEPT_MS = 90 * 24 * 60 * 60_000;
 
-/** Forgets creations that ended two days ago, and those in doubt after 90 days. Throws as `query` does. */
+/**
+ * Deletes creations that finished two days ago, and those in doubt after 90 days. Throws what `query` throws.
+ */
 export async function forgetOldCreations(db: Queryable, now: number): Promise<void> {
   await db.query(
     `delete from connector.creations
@@ -90,8 +95,8 @@ export async function forgetOldCreations(db: Queryable, now: number): Promise<vo
 }
 
 /**
- * Commits that an attempt begins, and gives the key to ask the service under. Null when it was created meanwhile,
- * or is in doubt under a key that the service may have forgotten. A key under which nothing can have been created
+ * Commits that an attempt starts, and returns the key for the call. Null if it was created meanwhile, or is
+ * in doubt under a key that the service may have forgotten. A key under which nothing can have been created
  * is replaced once it is old.
  */
 export async function beginAttempt(
@@ -114,7 +119,9 @@ export async function beginAttempt(
   return begun?.key ?? null;
 }
 
-/** Ends an attempt that created nothing. An earlier one may have: then it is attempted again at `nextAt`. */
+/**
+ * Ends an attempt that created nothing. If an earlier attempt may have created it, it is retried at `nextAt`.
+ */
 export async function endRefused(
   database: Database,
   id: string,
@@ -130,7 +137,7 @@ export async function endRefused(
   );
 }
 
-/** Ends an attempt whose answer was lost; it is attempted again at `nextAt`, null: not by itself. */
+/** Ends an attempt whose response was lost. It is retried at `nextAt`; null for no automatic retry. */
 export async function endLost(
   database: Database,
   id: string,
@@ -165,7 +172,9 @@ ${tellChanges({
 })}
 SELECT FROM placed`;
 
-/** Keeps which connection a request created, and mirrors it: the service lists it only once it has paired. */
+/**
+ * Stores which connection a request created, and mirrors it: the service lists it only once it has paired.
+ */
 export async function endCreated(
   database: Database,
   id: string,

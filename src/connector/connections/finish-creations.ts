@@ -14,14 +14,14 @@ export interface FinishCreationsOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly presence: Presence;
-  /** A client of the account; null when this process may not call for it. */
+  /** A client of the account; null if this process must not make calls for it. */
   readonly clientFor: (accountId: string) => Promise<ServiceClient | null>;
-  /** Told when a change was written. */
+  /** Called when a change was written. */
   readonly onCreated: () => void;
 }
 
 export interface CreationFinisher {
-  /** Finishes what earlier lives left in doubt, and looks again from time to time. */
+  /** Finishes creations that earlier processes left in doubt, and checks again from time to time. */
   start(): void;
   /** Resolves when nothing is being finished. */
   settle(): Promise<void>;
@@ -29,8 +29,8 @@ export interface CreationFinisher {
 }
 
 /**
- * Asks once more, with the same key, about creations whose answer was lost: with the process that asked, or with a
- * service that was away for long.
+ * Retries, with the same key, creations whose response was lost because the process died or the service was
+ * away for a long time.
  */
 export function createCreationFinisher(options: FinishCreationsOptions): CreationFinisher {
   const { database, clock, logger, presence } = options;
@@ -47,14 +47,11 @@ export function createCreationFinisher(options: FinishCreationsOptions): Creatio
       if (outcome.kind === 'created') options.onCreated();
       if (outcome.kind !== 'unknown') return;
       await endLost(database, creation.id, 'key_expired', null);
-      logger.warn({ accountId: creation.accountId }, 'whether a connection was created stays unknown');
+      logger.warn({ accountId: creation.accountId }, 'it remains unknown whether a connection was created');
     } catch (err) {
       if (!(err instanceof ServiceError)) throw err;
       if (!closing.signal.aborted) {
-        logger.warn(
-          { err, accountId: creation.accountId },
-          'a creation is still in doubt; trying again later',
-        );
+        logger.warn({ err, accountId: creation.accountId }, 'a creation is still in doubt; retrying later');
       }
     }
   }
@@ -66,12 +63,12 @@ export function createCreationFinisher(options: FinishCreationsOptions): Creatio
     }
   }
 
-  /** One look at a time. */
+  /** One check at a time. */
   function run(all: boolean): void {
     cancel();
     looking = looking
       .then(() => look(all))
-      .catch((err: unknown) => logger.warn({ err }, 'creations in doubt could not be looked at'))
+      .catch((err: unknown) => logger.warn({ err }, 'creations in doubt could not be checked'))
       .then(schedule);
   }
 

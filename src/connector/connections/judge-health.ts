@@ -1,6 +1,6 @@
 import type { ConnectionHealth } from '../../contract/connector/connections.ts';
 
-/** What the health of a connection goes by. */
+/** The fields that determine the health of a connection. */
 export interface HealthFacts {
   readonly visible: boolean;
   /** Epoch ms. */
@@ -11,8 +11,8 @@ export interface HealthFacts {
 }
 
 /**
- * The one word that a dashboard needs of a connection. Licences go by what the service says of them, never by a
- * date and our clock.
+ * The state of a connection in one word, for a dashboard. Licenses are judged by the service's own fields,
+ * never by a date and our clock.
  */
 export function judgeHealth(facts: HealthFacts): ConnectionHealth {
   if (facts.deletedAt !== null) return 'deleted';

@@ -5,7 +5,7 @@ import { changedFields, connectionChange } from '../db/connection-changes.ts';
 import { toStorableText } from '../db/storable-text.ts';
 import { tellChanges } from '../db/tell-changes.ts';
 
-/** What the mirror knows of a connection before a call. Times in epoch milliseconds. */
+/** What the mirror contained for a connection before a call. Times in epoch milliseconds. */
 export interface MirrorRow {
   readonly accountId: string;
   readonly status: string | null;
@@ -13,7 +13,7 @@ export interface MirrorRow {
   readonly deletedAt: number | null;
 }
 
-/** The mirror's row of a connection; null when it has none. */
+/** The mirror's row of a connection; null if it has none. */
 export async function readMirrorRow(db: Queryable, connectionId: string): Promise<MirrorRow | null> {
   const [row] = await db.query<MirrorRow>(
     `select account_id as "accountId", status, version, deleted_at as "deletedAt"
@@ -27,8 +27,8 @@ const TOLD = 'status, needs_reconnect, phone_number, label, provider, license_st
 const EXCLUDED = TOLD.replaceAll(/\w+/g, (column) => `excluded.${column}`);
 
 /*
- * The list calls a live connection `open`, the detail `connected`: the word changes nothing. What the detail does
- * not say is kept.
+ * A live connection is `open` in the list and `connected` in the detail: a difference in the word alone is
+ * not a change. Fields missing in the detail are kept.
  */
 const STORE_DETAIL = `
 WITH seen AS (SELECT c.* FROM connector.connections c WHERE c.connection_id = $1 AND c.account_id = $2),
@@ -64,9 +64,9 @@ ${tellChanges({
 SELECT FROM kept`;
 
 /**
- * Writes what the detail of a connection says into the mirror. `version` is that of the row before the detail was
- * asked for, null when there was none: what an event or a poll told meanwhile is newer, and stays.
- * True when it changed something.
+ * Writes the detail of a connection to the mirror. `version` is that of the row before the detail was
+ * requested, null if there was none: what an event or a poll reported meanwhile is newer and is kept. True if
+ * it changed something.
  */
 export async function storeDetail(
   database: Database,
@@ -109,8 +109,8 @@ ${tellChanges({
 SELECT FROM gone`;
 
 /**
- * Notes that the service knows a connection no longer. The row stays, since messages lead to it; a listing that
- * shows the connection takes it back. True when it was not noted before.
+ * Records that a connection no longer exists at the service. The row is kept, because messages refer to it; a
+ * list that contains the connection restores it. True if this was not recorded before.
  */
 export async function markDeleted(
   database: Database,

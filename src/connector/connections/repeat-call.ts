@@ -3,22 +3,22 @@ import { ServiceError, ServiceUnreachable } from '../service-client/service-erro
 
 const ATTEMPTS = 3;
 const FIRST_PAUSE_MS = 600;
-/** Over all attempts: somebody waits for the answer. */
+/** Total time of all attempts: a caller waits for the response. */
 const DEADLINE_MS = 75_000;
 
-/** True when it is not known whether the service did what it was asked to. */
+/** True if it is unknown whether the service executed the call. */
 export function isLostAnswer(error: unknown): error is ServiceError {
   return error instanceof ServiceError && error.mayHaveActed;
 }
 
-/** True when asking again may help: the answer was lost, or no connection was made. */
+/** True if a retry may help: the response was lost, or no connection was made. */
 export function isPassing(error: unknown): error is ServiceError {
   return isLostAnswer(error) || error instanceof ServiceUnreachable;
 }
 
 /**
- * Makes a call that may be made twice without harm, such as a logout or a deletion, and makes it again when its
- * answer is lost: three attempts, 75 s at the longest. Throws what the last one threw.
+ * Makes an idempotent call, such as a logout or a deletion, and retries it if its response is lost: three
+ * attempts, at most 75 s. Throws what the last attempt threw.
  */
 export async function repeatCall<T>(
   { clock, closing }: { readonly clock: Clock; readonly closing: AbortSignal },
@@ -42,7 +42,7 @@ export async function repeatCall<T>(
   }
 }
 
-/** Sleeps; false when it was given up. */
+/** Sleeps; false if it was aborted. */
 export async function rest(clock: Clock, ms: number, signal: AbortSignal): Promise<boolean> {
   return await clock.sleep(ms, signal).then(
     () => true,

@@ -8,16 +8,16 @@ import type { ChangeFilter } from './read-changes.ts';
 export interface ChangeStreamOptions {
   readonly feed: Pick<Feed, 'subscribe'>;
   readonly clock: Clock;
-  /** The last `seq` that the reader has taken. */
+  /** The last `seq` that the reader has received. */
   readonly after: number;
   readonly filter: ChangeFilter;
-  /** Ends the stream from our side. */
+  /** Ends the stream from the server's side. */
   readonly ending: AbortSignal;
 }
 
 /**
- * Writes changes as server-sent events until the reader goes or the stream is ended. Each event's id is its
- * `seq`. What a slow reader has not taken is not read from the feed, so it costs one handful of memory.
+ * Writes changes as server-sent events until the reader disconnects or the stream is ended. The id of each
+ * event is its `seq`. The feed is not read ahead of a slow reader, so it uses little memory.
  */
 export async function streamChanges(response: ServerResponse, options: ChangeStreamOptions): Promise<void> {
   const { feed, after, filter, clock, ending } = options;

@@ -6,7 +6,7 @@ export class ChangeWindow {
   #changes: Change[] = [];
   #end: number;
 
-  /** Begins empty after `position`; holds up to `capacity` changes. */
+  /** Starts empty after `position`; holds up to `capacity` changes. */
   constructor(position: number, capacity: number) {
     this.#end = position;
     this.#capacity = capacity;
@@ -17,7 +17,7 @@ export class ChangeWindow {
     return this.#end;
   }
 
-  /** Adds the changes that follow `end`, in order and without a gap. The oldest make room. */
+  /** Adds the changes that follow `end`, in order and without gaps. The oldest changes make room. */
   append(changes: readonly Change[]): void {
     const last = changes.at(-1);
     if (last === undefined) return;
@@ -26,7 +26,7 @@ export class ChangeWindow {
     if (this.#changes.length > 2 * this.#capacity) this.#changes = this.#changes.slice(-this.#capacity);
   }
 
-  /** Up to `limit` changes above `after`; undefined when the window does not reach back that far. */
+  /** Up to `limit` changes above `after`; undefined if the window does not reach back that far. */
   after(after: number, limit: number): readonly Change[] | undefined {
     const first = this.#changes[0]?.seq ?? this.#end + 1;
     if (after < first - 1) return undefined;

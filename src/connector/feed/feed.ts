@@ -18,20 +18,25 @@ export interface FeedOptions {
 export interface Feed {
   /** Up to `limit` changes with a `seq` above `after`, in order. */
   changesAfter(after: number, limit: number, filter?: ChangeFilter): Promise<readonly Change[]>;
-  /** The same, and where the next page begins. */
+  /** The same, and where the next page starts. */
   pageAfter(after: number, limit: number, filter?: ChangeFilter): Promise<ChangePage>;
-  /** The name of the feed, and the highest `seq` given so far. */
+  /** The id of the feed, and the highest `seq` assigned so far. */
   position(): Promise<{ readonly feedId: string; readonly lastSeq: number }>;
   /**
-   * Hands over every change above `after`, in order, until `signal` aborts or the feed closes; then it
-   * resolves. Rejects with what `take` throws. A failing database is waited for.
+   * Passes every change above `after` to `take`, in order, until `signal` aborts or the feed closes; then it
+   * resolves. Rejects with what `take` throws. If the database fails, it waits.
    */
   subscribe(after: number, take: TakeChanges, signal: AbortSignal, filter?: ChangeFilter): Promise<void>;
-  /** Tells the highest `seq`, now and then, and soon after it rose. Returns a function that ends it. */
+  /**
+   * Calls back with the highest `seq` from time to time, and soon after it has increased. Returns a function
+   * that stops it.
+   */
   watch(onPosition: (lastSeq: number) => void): () => void;
-  /** Changes were committed by this process: number them soon. Returns at once. */
+  /** This process committed changes: number them soon. Returns at once. */
   nudge(): void;
-  /** Begins looking for what other processes commit, and for what a dead one left without a number. */
+  /**
+   * Starts looking for commits of other processes, and for changes that a dead process left without a number.
+   */
   start(): void;
   /** Resolves when every change that was committed before the call has its number. */
   settle(): Promise<void>;
@@ -39,13 +44,13 @@ export interface Feed {
   close(): Promise<void>;
 }
 
-/** How often it looks for the commits of others while somebody listens, and while nobody does. */
+/** How often it looks for commits of other processes with and without subscribers. */
 const LISTENING_MS = 100;
 const IDLE_MS = 1_000;
 
 /**
- * The change feed of one process. Readers see numbered changes only, and numbers have no gap, so a reader who
- * keeps the last `seq` skips nothing. One look at the database serves all subscribers.
+ * The change feed of one process. Readers see only numbered changes, and the numbers have no gaps, so a
+ * reader that keeps the last `seq` skips nothing. One query serves all subscribers.
  */
 export function createFeed(options: FeedOptions): Feed {
   const { database, clock, logger } = options;
@@ -67,7 +72,7 @@ export function createFeed(options: FeedOptions): Feed {
 
   function noteFailure(err: unknown): void {
     if (!failing && !ending.signal.aborted)
-      logger.warn({ err }, 'the change feed could not be read; trying again');
+      logger.warn({ err }, 'the change feed could not be read; retrying');
     failing = true;
   }
 

@@ -4,7 +4,7 @@ import type { Queryable } from '../../runtime/database/database.ts';
 import { ChangeWindow } from './change-window.ts';
 import { type ChangeFilter, passesFilter, readChanges, readFiltered, readPosition } from './read-changes.ts';
 
-/** Takes changes in order. The next call waits for the promise, so a slow reader holds one batch. */
+/** Receives changes in order. The next call waits for the promise, so a slow reader holds one batch. */
 export type TakeChanges = (changes: readonly Change[]) => void | Promise<void>;
 
 export interface LiveChangesOptions {
@@ -16,7 +16,7 @@ export interface LiveChangesOptions {
 }
 
 export interface LiveChanges {
-  /** Numbers up to `lastSeq` have been given. */
+  /** Numbers up to `lastSeq` have been assigned. */
   advance(lastSeq: number): void;
   /** See `Feed.subscribe`. */
   subscribe(after: number, take: TakeChanges, signal: AbortSignal, filter?: ChangeFilter): Promise<void>;
@@ -26,15 +26,15 @@ export interface LiveChanges {
 }
 
 const PAGE = 500;
-/** Changes that a subscriber is handed at a time. */
+/** Maximum number of changes passed to a subscriber at once. */
 const HANDFUL = 100;
-/** Changes in memory for live readers; who lags further behind reads the database by itself. */
+/** Changes in memory for live readers; a reader that lags further behind reads the database itself. */
 const WINDOW = 2_000;
 const RETRY_MS = 1_000;
 
 interface Handful {
   readonly changes: readonly Change[];
-  /** Where the reader stands afterwards: past what the filter left out, too. */
+  /** The position of the reader afterwards: beyond changes that the filter omitted, too. */
   readonly position: number;
 }
 
@@ -75,7 +75,7 @@ export function createLiveChanges(options: LiveChangesOptions): LiveChanges {
     return window;
   }
 
-  /** What follows `position`; nothing when the reader is level with the feed. */
+  /** The changes after `position`; none if the reader has caught up. */
   async function next(position: number, filter: ChangeFilter): Promise<Handful | undefined> {
     const current = await openWindow();
     const recent = current.after(position, HANDFUL);

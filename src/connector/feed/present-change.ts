@@ -2,7 +2,7 @@ import type { Change, ConnectionChangeData, MessageChangeData } from '../../cont
 import type { MessageStatus } from '../../contract/service/statuses.ts';
 import { presentOutbound, type StoredOutbound } from '../outbox/stored-outbound.ts';
 
-/** A row of `connector.changes` with its number. Times are epoch ms, in `data` too. */
+/** A row of `connector.changes` with its number. Times are epoch ms, also in `data`. */
 export interface StoredChange {
   readonly seq: number;
   readonly type: string;
@@ -27,7 +27,10 @@ export interface StoredChange {
 export const CHANGE_COLUMNS = `type, at, account_id, connection_id, message_id, status, previous_status,
   direction, peer, text, media_url, media_type, error_message, created_at, first_seen_by, data`;
 
-/** Shows a stored change as the contract has it. Throws a TypeError for a type that this version does not know. */
+/**
+ * Converts a stored change to the shape of the contract. Throws a TypeError for a type that this version does
+ * not know.
+ */
 export function presentChange(row: StoredChange): Change {
   const head = {
     seq: row.seq,
@@ -48,12 +51,12 @@ export function presentChange(row: StoredChange): Change {
       return { ...head, type: row.type, data: presentConnection(row) };
     case 'outbound.updated': {
       const ofMessage = row.message_id === null ? {} : { messageId: row.message_id };
-      // Written by the statements of the outbox alone.
+      // Written only by the statements of the outbox.
       const data = presentOutbound(row.data as unknown as StoredOutbound);
       return { ...head, type: row.type, ...ofMessage, data };
     }
     default:
-      throw new TypeError('the feed holds a change of a type that this version does not know');
+      throw new TypeError('the feed contains a change of a type that this version does not know');
   }
 }
 
@@ -73,7 +76,7 @@ function presentMessage(row: StoredChange, id: string): MessageChangeData {
   };
 }
 
-/** `data` as `CONNECTION_DATA` of the merge writes it; what is absent is not known. */
+/** `data` as written by `CONNECTION_DATA` of the merge; an absent field is unknown. */
 function presentConnection({ data, connection_id, account_id, at }: StoredChange): ConnectionChangeData {
   const stored = (data ?? {}) as Partial<Omit<ConnectionChangeData, 'licenseExpires' | 'deletedAt'>> & {
     readonly licenseExpires?: number | null;

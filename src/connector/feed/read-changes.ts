@@ -2,33 +2,33 @@ import type { Change } from '../../contract/connector/changes.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { CHANGE_COLUMNS, presentChange, type StoredChange } from './present-change.ts';
 
-/** Narrows the feed; an absent field takes all. */
+/** Filters the feed; an absent field matches everything. */
 export interface ChangeFilter {
   readonly accountId?: string | undefined;
   readonly connectionId?: string | undefined;
 }
 
 /**
- * Up to `limit` numbered changes with a `seq` above `after`, in order. The inner query keeps the planner at
- * going through the batches in order: it must not take the size of the feed for a reason to read all of it.
+ * Up to `limit` numbered changes with a `seq` above `after`, in order. The inner query makes the planner go
+ * through the batches in order: otherwise the size of the feed could make it read all of it.
  */
 export async function readChanges(database: Queryable, after: number, limit: number): Promise<Change[]> {
   return await readBatches(database, '', '', [after, limit]);
 }
 
-/** Changes of a stretch of the feed that pass a filter. */
+/** The changes of a section of the feed that pass a filter. */
 export interface FilteredChanges {
   readonly changes: readonly Change[];
-  /** Up to here nothing was left out but by the filter. */
+  /** Up to here, only changes that the filter excludes are missing. */
   readonly reached: number;
-  /** The feed goes on behind `reached`. */
+  /** The feed continues after `reached`. */
   readonly hasMore: boolean;
 }
 
-/** Changes that one statement goes through: what it costs does not grow with the feed, however few it finds. */
+/** Number of changes that one statement scans: its cost does not grow with the feed, however few it finds. */
 const STRETCH = 10_000;
 
-/** What passes a filter of the stretch of the feed behind `after`: up to `limit` changes, in order. */
+/** The changes that pass a filter in the section of the feed after `after`: up to `limit`, in order. */
 export async function readFiltered(
   database: Queryable,
   after: number,
@@ -53,18 +53,18 @@ export async function readFiltered(
   return { changes, reached, hasMore: reached < end.last_seq };
 }
 
-/** A page of the feed. `next`: where the following one begins; null when there is no more yet. */
+/** A page of the feed. `next` is where the following page starts; null if there is no more yet. */
 export interface ChangePage {
   readonly changes: readonly Change[];
   readonly next: number | null;
 }
 
-/** Stretches that one page goes through in search of what passes its filter. */
+/** Maximum number of sections that one page scans for changes that pass its filter. */
 const MOST_STRETCHES = 50;
 
 /**
- * Up to `limit` changes behind `after`, in order. A filter that lets little through may end a page early, even an
- * empty one, with `next` behind what was looked at.
+ * Up to `limit` changes after `after`, in order. With a filter that matches few changes, a page may end
+ * early, even empty, with `next` after what was scanned.
  */
 export async function readChangePage(
   database: Queryable,
@@ -112,7 +112,9 @@ async function readBatches(
   return rows.map(presentChange);
 }
 
-/** Where the feed stands: its name, the last number given, and whether committed changes wait for theirs. */
+/**
+ * The state of the feed: its id, the last assigned number, and whether committed changes wait for a number.
+ */
 export async function readPosition(
   database: Queryable,
 ): Promise<{ readonly feedId: string; readonly lastSeq: number; readonly waiting: boolean }> {
@@ -123,7 +125,7 @@ export async function readPosition(
   return { feedId: row?.id ?? '', lastSeq: row?.last_seq ?? 0, waiting: row?.waiting ?? false };
 }
 
-/** True for a change that the filter lets through. */
+/** True for a change that passes the filter. */
 export function passesFilter(change: Change, filter: ChangeFilter): boolean {
   return (
     (filter.accountId === undefined || filter.accountId === change.accountId) &&

@@ -6,22 +6,22 @@ export interface SequencerOptions {
   readonly database: Queryable;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Told the last number given, after each run. */
+  /** Called with the last assigned number after each run. */
   readonly onNumbered: (lastSeq: number) => void;
 }
 
 export interface Sequencer {
   /** Changes were committed: number them soon. Returns at once. */
   nudge(): void;
-  /** Numbers everything that was committed before the call. Throws as `query` does. */
+  /** Numbers everything that was committed before the call. Throws what `query` throws. */
   settle(): Promise<void>;
-  /** Begins no more runs, and waits for the one under way. */
+  /** Starts no more runs, and waits for the current one. */
   close(): Promise<void>;
 }
 
-/** Runs begin no closer than this, so that under load one of them, and its flush, serves many commits. */
+/** Minimum time between runs, so that under load one run, with its flush, serves many commits. */
 const SPACING_MS = 50;
-/** Batches of changes that one statement numbers. */
+/** Number of batches that one statement numbers. */
 const MOST = 1_000;
 
 /** Numbers everything that was committed before the call. Throws as `query` does. */
@@ -38,9 +38,9 @@ export async function numberChanges(db: Queryable, onNumbered?: (lastSeq: number
 }
 
 /**
- * Gives committed changes their numbers. Any number of processes may run one: the row lock in
+ * Assigns numbers to committed changes. Any number of processes may run one: the row lock in
  * `connector.number_changes` lets them work one at a time, each on what was committed before it got the lock.
- * In one process runs never overlap.
+ * Runs of one process never overlap.
  */
 export function createSequencer(options: SequencerOptions): Sequencer {
   const { database, clock, logger } = options;
@@ -67,7 +67,7 @@ export function createSequencer(options: SequencerOptions): Sequencer {
         failing = false;
       },
       (err: unknown) => {
-        if (!failing) logger.warn({ err }, 'changes could not be numbered; trying again');
+        if (!failing) logger.warn({ err }, 'changes could not be numbered; retrying');
         failing = true;
       },
     );

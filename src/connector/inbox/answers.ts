@@ -3,20 +3,20 @@ import { CONNECTOR_ERRORS, type ConnectorErrorCode } from '../../contract/connec
 import { HEADERS } from '../../contract/service/headers.ts';
 
 const TYPE = { 'Content-Type': 'application/json; charset=utf-8' };
-/** Strings: the head and a string leave in one write, a buffer would need two. */
+/** Strings: the head and a string are sent in one write; a buffer would need two. */
 const TAKEN = '{"ok":true}';
 
-/** After this many seconds a delivery that could not be stored may come again. */
+/** The sender may retry a delivery that could not be stored after this many seconds. */
 const RETRY_AFTER_SECONDS = '1';
 
-/** 200: the delivery is committed, or was already. */
+/** 200: the delivery is committed, now or earlier. */
 export function answerTaken(response: ServerResponse): void {
   if (response.headersSent || response.destroyed) return;
   response.writeHead(200, { ...TYPE, 'Content-Length': TAKEN.length });
   response.end(TAKEN);
 }
 
-/** A refusal: the status of the code, `error` for programs and `message` for people. */
+/** An error: the status of the code, `error` for programs and `message` for people. */
 export function answerRefusal(response: ServerResponse, error: ConnectorErrorCode, message: string): void {
   if (response.headersSent || response.destroyed) return;
   const body = JSON.stringify({ error, message });

@@ -4,22 +4,22 @@ import type { RawDelivery } from '../db/batch.ts';
 const UNCLAIMED = 'unclaimed:';
 
 /**
- * Stands in for the account of what arrives at a subscription that several accounts share, until it is known whose
- * connection it is. A row that is made under it belongs to the account that lists the connection first.
+ * Placeholder account for events of a subscription that several accounts share, until the owner of their
+ * connection is known. A row created under it belongs to the first account that lists the connection.
  */
 export function unclaimedAccount(subscriptionId: string): string {
   return `${UNCLAIMED}${subscriptionId}`;
 }
 
-/** The subscription whose accounts may claim it; null when it is an account. */
+/** The subscription whose accounts may claim it; null if it is an account. */
 export function claimingSubscription(accountId: string): string | null {
   return accountId.startsWith(UNCLAIMED) ? accountId.slice(UNCLAIMED.length) : null;
 }
 
 /**
- * An event of a shared subscription belongs to the account of its connection. A connection that nobody knows is the
- * only account's, if there is but one. One that belongs to another subscription's account stays unclaimed, so the
- * event is kept and changes nothing.
+ * An event of a shared subscription belongs to the account of its connection. If the connection is unknown,
+ * it belongs to the only account, if there is exactly one. If the connection belongs to an account of another
+ * subscription, the event stays unclaimed: it is stored and changes nothing.
  */
 const OWNERS = `
   select w.subscription_id as "subscriptionId", w.connection_id as "connectionId",
@@ -32,8 +32,9 @@ const OWNERS = `
       on o.subscription_id = w.subscription_id`;
 
 /**
- * The same deliveries in the same order, those of shared subscriptions with the account of their connection. Costs one
- * query for a batch that has such, and none for any other. Throws what the database throws.
+ * Returns the same deliveries in the same order, those of shared subscriptions with the account of their
+ * connection. Costs one query for a batch that contains such deliveries, and none otherwise. Throws what the
+ * database throws.
  */
 export async function assignAccounts(
   db: Queryable,

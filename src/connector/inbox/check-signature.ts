@@ -12,19 +12,19 @@ const TIMESTAMP = HEADERS.timestamp.toLowerCase();
 const SIGNATURE = HEADERS.signature.toLowerCase();
 
 /**
- * Valid: when it was signed (epoch milliseconds), and with which secret of the subscription. `undecided`: it fits no
- * secret that is known, and whether there is a newer one could not be found out in time.
+ * Valid: when it was signed (epoch milliseconds), and with which secret of the subscription. `undecided`: it
+ * matches no known secret, and whether there is a newer one could not be determined in time.
  */
 export type SignatureCheck =
   | { readonly valid: true; readonly timestamp: number; readonly secretVersion: number | undefined }
   | { readonly valid: false; readonly reason: SignatureRefusal | 'undecided' };
 
 /**
- * Checks a delivery against the secrets of its subscription. When none fits, they are read again: a rotation
- * may just have replaced them. A previous secret is good only for what was signed before the rotation, and
- * only for a while. What was signed with the secret of before while a rotation is under way waits for its
- * outcome, until the deadline. Implements `Delivery and signature`, and of `Rules per endpoint` 12-14 that a rotation
- * voids the old secret at once.
+ * Checks a delivery against the secrets of its subscription. If none matches, they are read again, because a
+ * rotation may just have replaced them. A previous secret is only valid for what was signed before the
+ * rotation, and only for a while. A delivery signed with the previous secret during a rotation waits for its
+ * outcome, until the deadline. Implements `Delivery and signature`, and from `Rules per endpoint` 12-14 that
+ * a rotation invalidates the old secret at once.
  */
 export async function checkSignature(
   request: IncomingMessage,
@@ -45,7 +45,10 @@ export async function checkSignature(
   return newer === 'unknown' ? { valid: false, reason: 'undecided' } : latest;
 }
 
-/** Why no body could make a request right, by its headers alone; undefined: they may be those of a delivery. */
+/**
+ * Why the headers alone make a request invalid, whatever its body; undefined if they may belong to a
+ * delivery.
+ */
 export function checkHeaders(request: IncomingMessage, now: number): SignatureRefusal | undefined {
   const check = checkSignatureHeaders({ ...headersOf(request), now });
   return check.valid ? undefined : check.reason;

@@ -9,25 +9,29 @@ export interface CommitDeliveriesOptions {
   readonly database: Queryable;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** For all of it. A first try gets half of the time, so that there is some for a second one. */
+  /** Total time. The first attempt gets half of it, so that time is left for a second one. */
   readonly deadline: Deadline;
-  /** Told of each commit. */
+  /** Called after each commit. */
   readonly onCommitted?: (result: BatchResult, deliveries: readonly RawDelivery[]) => void;
-  /** Told of each statement that failed. */
+  /** Called for each statement that failed. */
   readonly onFailed?: (kind: 'retried' | 'split' | 'given_up') => void;
 }
 
-/** No id of an event is longer. */
+/** No event id is longer. */
 const LONGEST_ID = 255;
 
-/** SQLSTATE classes that blame the data: cardinality, data, integrity, and a program limit such as a key's size. */
+/**
+ * SQLSTATE classes caused by the data: cardinality, data, integrity, and a program limit such as the size of
+ * a key.
+ */
 const DATA_CLASSES: ReadonlySet<string> = new Set(['21', '22', '23', '54']);
 
 /**
- * Commits deliveries together. What the database refuses because of its data is found by halving and kept in
- * the raw log alone, as `unmergeable`, so that one bad delivery does not fail its neighbours. A failure of the
- * connection is tried once more as a whole; repeating is safe, also after a commit whose answer was lost.
- * Resolves with the deliveries that could not be stored; never rejects.
+ * Commits deliveries together. If the database rejects a batch because of its data, the batch is halved until
+ * the culprit is found; that delivery is only stored in the raw log, as `unmergeable`, so that one bad
+ * delivery does not affect the others. After a connection failure the whole batch is retried once; the retry
+ * is safe even if the first commit succeeded and only its response was lost. Resolves with the deliveries
+ * that could not be stored; never rejects.
  */
 export async function commitDeliveries(
   options: CommitDeliveriesOptions,
@@ -54,7 +58,7 @@ export async function commitDeliveries(
     } else {
       options.logger.error(
         { err: error, event: first.event },
-        'a delivery could not be merged and is kept as it came',
+        'a delivery could not be merged and was stored as received',
       );
       open.push([withoutFacts(first, error)]);
     }
@@ -62,10 +66,11 @@ export async function commitDeliveries(
   return failed;
 }
 
-/** Commits a batch, and tries once more what may pass the second time. Resolves with the last error. */
+/** Commits a batch, and retries it once if the error may be temporary. Resolves with the last error. */
 async function tryTwice(options: CommitDeliveriesOptions, batch: readonly RawDelivery[]): Promise<unknown> {
   const error = await tryOnce(options, batch, options.deadline.leftMs / 2);
-  // Alone, a refused delivery gets a second chance too: a partition attached meanwhile also raises class 23.
+  // A rejected single delivery gets a second attempt too: a partition attached in the meantime also raises
+  // class 23.
   if (error === undefined || (blamesData(error) && batch.length > 1)) return error;
   if (!blamesData(error) && !isConnectionFailure(error)) return error;
   options.onFailed?.('retried');
@@ -89,8 +94,8 @@ async function tryOnce(
 }
 
 /**
- * Whether a batch was refused for what is in it. An error without a SQLSTATE that is not the connection's arose while
- * the parameters were written.
+ * Whether a batch was rejected because of its data. An error without a SQLSTATE that is not a connection
+ * error occurred while the parameters were being encoded.
  */
 export function blamesData(error: unknown): boolean {
   if (isConnectionFailure(error)) return false;
@@ -100,7 +105,7 @@ export function blamesData(error: unknown): boolean {
 
 function withoutFacts(delivery: RawDelivery, error: unknown): RawDelivery {
   const { message, connection, ...raw } = delivery;
-  const reason = `refused by the database: ${sqlState(error) ?? 'a value that cannot be written'}`;
+  const reason = `rejected by the database: ${sqlState(error) ?? 'a value that cannot be encoded'}`;
   const names = {
     connectionId: shortId((message ?? connection)?.connectionId),
     messageId: shortId(message?.messageId),
@@ -108,7 +113,10 @@ function withoutFacts(delivery: RawDelivery, error: unknown): RawDelivery {
   return { ...raw, names, outcome: 'unmergeable', reason };
 }
 
-/** An id that no index refuses; a longer one may be what the database has refused. */
+/**
+ * Limits an id to a length that no index rejects; a longer id may be the reason why the database rejected the
+ * row.
+ */
 function shortId(id: string | undefined): string | null {
   return id === undefined || id.length > LONGEST_ID ? null : id;
 }

@@ -1,13 +1,13 @@
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Deadline } from '../../runtime/clock/deadline.ts';
 
-/** How much may be written at once, and how much may wait. */
+/** Limits on what is written at once, and on what may wait. */
 export interface CommitQueueLimits {
-  /** Commits under way at a time. */
+  /** Number of concurrent commits. */
   readonly inFlight: number;
   /**
-   * A commit begins beside another one only once this many wait, or once one waits this long: two half batches
-   * cost more than a whole one, but one commit that hangs must not hold up the rest.
+   * A commit starts next to another one only if this many deliveries wait, or one has waited this long: two
+   * half batches cost more than a whole one, but a single hanging commit must not block the rest.
    */
   readonly overlapItems: number;
   readonly overlapAfterMs: number;
@@ -18,7 +18,10 @@ export interface CommitQueueLimits {
 }
 
 export interface CommitQueueOptions<Item> {
-  /** Writes a batch by the last deadline of its items. Resolves with those that could not be written, mostly none. */
+  /**
+   * Writes a batch by the last deadline of its items. Resolves with the items that could not be written,
+   * usually none.
+   */
   readonly commit: (batch: readonly Item[], deadline: Deadline) => Promise<ReadonlySet<Item>>;
   readonly limits: CommitQueueLimits;
   readonly clock: Clock;
@@ -26,14 +29,14 @@ export interface CommitQueueOptions<Item> {
 
 export interface CommitQueue<Item> {
   /**
-   * Resolves true once the item is committed, false when it is not: the queue is full or closed, the deadline passed
-   * before its commit began, or the store failed.
+   * Resolves true once the item is committed, and false if it is not: the queue is full or closed, the
+   * deadline passed before its commit began, or the store failed.
    */
   add(item: Item, bytes: number, deadline: Deadline): Promise<boolean>;
   readonly waiting: number;
-  /** Resolves when nothing waits and nothing is under way. */
+  /** Resolves when nothing waits or is being committed. */
   settle(): Promise<void>;
-  /** Takes no more and settles. */
+  /** Accepts no more items and drains the queue. */
   close(): Promise<void>;
 }
 
@@ -46,9 +49,9 @@ interface Entry<Item> {
 }
 
 /**
- * Group commit. An item that finds the queue idle is committed with what else arrives in the same turn of the
- * event loop; what arrives while a commit is under way gathers and shares the next one. So the batch grows with
- * the load, and no timer is needed.
+ * Group commit. An item that arrives at an idle queue is committed with everything else that arrives in the
+ * same turn of the event loop; items that arrive during a commit are collected for the next one. So the batch
+ * size grows with the load, and no timer is needed.
  */
 export function createCommitQueue<Item>(options: CommitQueueOptions<Item>): CommitQueue<Item> {
   const { commit, limits, clock } = options;
@@ -88,7 +91,7 @@ export function createCommitQueue<Item>(options: CommitQueueOptions<Item>): Comm
     }
   }
 
-  /** Once the deliveries that lie in the socket buffers already were read. */
+  /** After the deliveries that are already in the socket buffers have been read. */
   function pumpAfterTurn(): void {
     if (turnAwaited) return;
     turnAwaited = true;
@@ -109,7 +112,7 @@ export function createCommitQueue<Item>(options: CommitQueueOptions<Item>): Comm
     while (mayBegin()) {
       const [late, inTime] = split(takeBatch(), (entry) => entry.deadline.leftMs === 0);
       for (const entry of late) entry.resolve(false);
-      // Of items in the order of their arrival, the last one has the most time left.
+      // Items are in order of arrival, so the last one has the latest deadline.
       const last = inTime.at(-1);
       if (last === undefined) continue;
       underWay += 1;

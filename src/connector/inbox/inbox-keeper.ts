@@ -11,9 +11,11 @@ export interface InboxKeeperOptions {
 }
 
 export interface InboxKeeper {
-  /** Makes the partitions of the coming days and drops old ones, now. Never rejects: a failure is logged. */
+  /**
+   * Creates the partitions of the coming days and drops old ones, now. Never rejects: a failure is logged.
+   */
   keep(): Promise<void>;
-  /** Does so every hour, and a minute after something was in the way. */
+  /** Does the same every hour, and a minute after a failure. */
   start(): void;
   close(): Promise<void>;
 }
@@ -24,8 +26,8 @@ const MINUTE_MS = 60_000;
 const DAYS_AHEAD = 7;
 
 /**
- * Keeps the raw inbox in shape: partitions a week ahead, none past the retention. Every process does it, so
- * none of them matters. Without it rows go to the default partition and nothing is lost.
+ * Maintains the partitions of the raw inbox: one week ahead, none older than the retention. Every process
+ * does it, so none of them is essential. Without it, rows go to the default partition and nothing is lost.
  */
 export function createInboxKeeper(options: InboxKeeperOptions): InboxKeeper {
   const { database, clock, logger } = options;
@@ -41,10 +43,11 @@ export function createInboxKeeper(options: InboxKeeperOptions): InboxKeeper {
       const oldest = clock.now() - options.retentionDays * DAY_MS;
       const { dropped, busy } = await dropInboxPartitions(database, oldest);
       if (dropped > 0) logger.info({ count: dropped }, 'old days of the inbox were dropped');
-      if (busy > 0) logger.info({ count: busy }, 'old days of the inbox are being read; dropping them later');
+      if (busy > 0)
+        logger.info({ count: busy }, 'old days of the inbox are being read and will be dropped later');
       hindered = busy > 0;
     } catch (err) {
-      logger.warn({ err }, 'the partitions of the inbox could not be looked after; trying again in a minute');
+      logger.warn({ err }, 'the partitions of the inbox could not be maintained; retrying in a minute');
     }
   }
 

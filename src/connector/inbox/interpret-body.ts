@@ -11,31 +11,32 @@ import { type ConnectionEventFacts, type MessageFacts, WEBHOOK_SEEN } from '../d
 
 const PRINTABLE = /^[\x21-\x7e]+$/;
 
-/** What a verified body tells. */
+/** The content of a verified body. */
 export type Interpretation =
   | { readonly kind: 'message'; readonly event: string; readonly message: MessageFacts }
   | { readonly kind: 'connection'; readonly event: string; readonly connection: ConnectionEventFacts }
-  /** Kept with its reason, and changes nothing. */
+  /** Stored with its reason; changes nothing. */
   | {
       readonly kind: 'kept';
       readonly event: string;
       readonly outcome: 'unknown_event' | 'misfit';
       readonly reason?: string;
-      /** What it is about, as far as it can be read. */
+      /** What it concerns, as far as it can be read. */
       readonly names?: { readonly connectionId: string | null; readonly messageId: string | null };
     }
   | { readonly kind: 'not_an_event' };
 
-/** Whose delivery it is, and the signed time that stands in where a payload has none. Epoch ms. */
+/** The account of the delivery, and the signed time, which is used if a payload has no time. Epoch ms. */
 export interface DeliveryContext {
   readonly accountId: string;
   readonly signedAt: number;
 }
 
 /**
- * Reads the bytes of a verified delivery. Bytes that are not UTF-8 become U+FFFD and a byte order mark is
- * skipped: the sender gives up after three tries, so what can be understood is kept, and the inbox keeps the
- * bytes themselves. Never throws. Implements `Events`: unknown fields and event types are ignored.
+ * Interprets the bytes of a verified delivery. Bytes that are not UTF-8 become U+FFFD and a byte order mark
+ * is skipped: the sender gives up after three attempts, so everything that can be understood is used, and the
+ * inbox stores the original bytes. Never throws. Implements `Events`: unknown fields and event types are
+ * ignored.
  */
 export function interpretBody(body: Buffer, context: DeliveryContext): Interpretation {
   const json = parseJson(body);
@@ -66,7 +67,7 @@ const named = z.object({
     .catch(null),
 });
 
-/** The ids in a body that is kept for its own sake: a trace finds it by them. */
+/** The ids in a body that is only stored: a trace finds the body by them. */
 function readNames(json: unknown): Pick<Interpretation & { readonly kind: 'kept' }, 'names'> {
   const read = named.safeParse(json);
   if (!read.success) return {};
@@ -136,7 +137,10 @@ function fromStatus({ connection_id, message }: ParsedMessageStatus, context: De
   };
 }
 
-/** The event's name says what an absent field would: the payload of `connection.connected` is not specified. */
+/**
+ * The name of the event stands for an absent field, because the payload of `connection.connected` is not
+ * specified.
+ */
 function fromConnectionEvent(
   event: ParsedConnectionDisconnected | ParsedConnectionConnected,
   context: DeliveryContext,

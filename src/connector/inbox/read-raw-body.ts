@@ -2,20 +2,20 @@ import type { IncomingMessage } from 'node:http';
 import type { Deadline } from '../../runtime/clock/deadline.ts';
 import { discardBody, freeBytes } from '../../runtime/http-server/discard-body.ts';
 
-/** A body as it came in, or why there is none. */
+/** A received body, or the reason why there is none. */
 export type RawBody =
   | { readonly kind: 'read'; readonly bytes: Buffer }
   | { readonly kind: 'too_large' }
   | { readonly kind: 'too_slow' }
   | { readonly kind: 'aborted' };
 
-/** What a piece of a body takes beside its bytes: a sender may make pieces of one byte. */
+/** The memory that a chunk of a body takes besides its bytes: a sender may send chunks of one byte. */
 const PIECE_BYTES = 200;
 
 /**
- * Reads the bytes of a request, whatever its content type and encoding say, and inflates nothing. Beyond `limit`
- * bytes, or when the deadline passes, everything read so far is let go, and what still comes is discarded. `onBytes`
- * hears what each piece takes of the memory as it comes. Never rejects.
+ * Reads the bytes of a request, whatever its content type and encoding say, without decompressing them.
+ * Beyond `limit` bytes, or when the deadline passes, everything read so far is released and the rest is
+ * discarded. `onBytes` is called with the memory that each chunk takes. Never rejects.
  */
 export function readRawBody(
   request: IncomingMessage,
@@ -42,7 +42,7 @@ export function readRawBody(
     };
     const abort = (): void => finish({ kind: 'aborted' });
     request.on('data', take).once('end', end).once('close', abort);
-    // Without a listener a connection that breaks would end the process.
+    // Without a listener, a broken connection would end the process.
     request.on('error', () => undefined);
     deadline.onPass(() => finish({ kind: 'too_slow' }));
   });

@@ -3,16 +3,16 @@ import { type BatchResult, DELIVERY_OUTCOMES, type DeliveryOutcome, type RawDeli
 import { CHANGE } from '../db/change-mask.ts';
 import { REFUSALS, type Refusal } from './refusals.ts';
 
-/** The receiver's figures. */
+/** The receiver's metrics. */
 export interface ReceiverMetrics {
   refused(reason: Refusal): void;
-  /** A valid signature, signed `ms` before our clock; negative: after it. */
+  /** A valid signature, made `ms` before our clock; negative for the future. */
   signedAgo(ms: number): void;
-  /** A delivery was committed and answered so long after its headers were read. */
+  /** A delivery was committed and answered this long after its headers were read. */
   answeredIn(ms: number): void;
   committed(result: BatchResult, deliveries: readonly RawDelivery[]): void;
   commitFailed(kind: 'retried' | 'split' | 'given_up'): void;
-  /** Times one commit; call what it returns when it is over. */
+  /** Times one commit; call the returned function when it is done. */
   commitStarted(): () => void;
 }
 
@@ -20,48 +20,48 @@ const COMMIT_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
 const BATCH_SIZES = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 const SKEW_SECONDS = [-300, -60, -10, -1, 0, 0.1, 0.5, 1, 2, 5, 10, 60, 300];
 
-/** Registers the receiver's metrics. `waiting` is read when metrics are asked for. */
+/** Registers the receiver's metrics. `waiting` is called when the metrics are read. */
 export function createReceiverMetrics(metrics: Metrics, waiting: () => number): ReceiverMetrics {
   const deliveries = metrics.counter(
     'connector_webhook_deliveries_total',
-    'Deliveries that were committed, by what became of them.',
+    'Committed deliveries, by outcome.',
     { name: 'outcome', values: DELIVERY_OUTCOMES },
   );
   const refused = metrics.counter(
     'connector_webhook_refused_total',
-    'Requests to the webhook receiver that were not taken, by reason.',
+    'Rejected requests to the webhook receiver, by reason.',
     { name: 'reason', values: Object.keys(REFUSALS) as Refusal[] },
   );
   const conflicts = metrics.counter(
     'connector_webhook_status_conflicts_total',
-    'Messages that were told to be both read and failed; the first one stands.',
+    'Messages reported both read and failed; the first report counts.',
   );
   const failures = metrics.counter(
     'connector_webhook_commit_failures_total',
-    'Commits that failed: tried once more, split to find the cause, or given up.',
+    'Failed commits: retried once, split to find the cause, or given up.',
     { name: 'kind', values: ['retried', 'split', 'given_up'] },
   );
   const commitSeconds = metrics.histogram(
     'connector_webhook_commit_seconds',
-    'How long a batch took to commit, retries included.',
+    'Duration of the commit of a batch, including retries.',
     COMMIT_SECONDS,
   );
   const answerSeconds = metrics.histogram(
     'connector_webhook_answer_seconds',
-    'From the headers of a delivery to its answer, of those that were taken; the sender gives up after 10 s.',
+    'Time from the headers of an accepted delivery to its response; the sender gives up after 10 s.',
     COMMIT_SECONDS,
   );
   const batchSize = metrics.histogram(
     'connector_webhook_batch_size',
-    'Deliveries that were committed together.',
+    'Number of deliveries committed together.',
     BATCH_SIZES,
   );
   const skew = metrics.histogram(
     'connector_webhook_clock_skew_seconds',
-    'Age of valid signatures on our clock: transit time and the difference between the clocks.',
+    'Age of valid signatures by our clock: transit time plus the difference between the clocks.',
     SKEW_SECONDS,
   );
-  metrics.gauge('connector_webhook_waiting', 'Verified deliveries that wait for a commit.', [], (gauge) =>
+  metrics.gauge('connector_webhook_waiting', 'Verified deliveries waiting for a commit.', [], (gauge) =>
     gauge.set(waiting()),
   );
 

@@ -4,19 +4,19 @@ import type { Logger } from '../../runtime/logger/logger.ts';
 import type { Refusal } from './refusals.ts';
 
 /**
- * What is counted: each refusal by its reason (of a timestamp that is out of the window, the milliseconds are the age
- * that it claims, a day at most; nobody vouches for what was refused), `taken` with the milliseconds to the answer,
- * and `age` with the milliseconds since a valid signature was made.
+ * What is counted: each rejection by its reason (for a timestamp outside the window, the milliseconds are its
+ * claimed age, at most one day, because a rejected request proves nothing), `taken` with the milliseconds to
+ * the response, and `age` with the milliseconds since a valid signature was made.
  */
 export type TallyKind = Refusal | 'taken' | 'age';
 
-/** Counts what the receiver meets, for people who look for a cause afterwards. */
+/** Counts what the receiver handles, for later diagnosis. */
 export interface ReceiverTally {
-  /** `subscriptionId` is empty where none was named or known. Costs no more than adding to a number. */
+  /** `subscriptionId` is empty if none was named or known. Costs no more than an addition. */
   note(subscriptionId: string, kind: TallyKind, ms?: number): void;
-  /** Begins to add to the database what was counted. */
+  /** Starts writing the counts to the database. */
   start(): void;
-  /** Adds what is left. Never rejects. */
+  /** Writes the remaining counts. Never rejects. */
   close(): Promise<void>;
 }
 
@@ -24,7 +24,7 @@ const HOUR_MS = 3_600_000;
 const KEPT_MS = 48 * HOUR_MS;
 const EVERY_MS = 2_000;
 const LONGEST_QUERY_MS = 2_000;
-/** Nobody vouches for the age of a refused request: a sum of millions of them must stay a number. */
+/** The age of a rejected request is not verified: the sum over millions of them must remain a number. */
 const MOST_MS = 24 * HOUR_MS;
 
 interface Tally {
@@ -60,10 +60,10 @@ export function createReceiverTally(options: {
   readonly logger: Logger;
 }): ReceiverTally {
   const { database, clock, logger } = options;
-  /** Of the current hour, by subscription and kind: no key is put together for each delivery. */
+  /** The current hour, by subscription and kind, so that no key is built for each delivery. */
   let current = new Map<string, Map<TallyKind, Tally>>();
   let currentHour = 0;
-  /** Of hours that are over, and what could not be added, by hour, subscription and kind. */
+  /** Finished hours, and counts that could not be written, by hour, subscription and kind. */
   const past = new Map<string, Tally>();
   let cleanedHour = 0;
   let closed = false;
@@ -91,7 +91,7 @@ export function createReceiverTally(options: {
     if (rounded > tally.mostMs) tally.mostMs = rounded;
   }
 
-  /** Everything that was counted, and begins anew. */
+  /** Returns all counts and starts over. */
   function take(): Tally[] {
     const rows = [...past.values(), ...[...current.values()].flatMap((kinds) => [...kinds.values()])];
     past.clear();
@@ -99,7 +99,7 @@ export function createReceiverTally(options: {
     return rows;
   }
 
-  /** Puts rows aside until they can be added; those that nobody would look at any more are dropped. */
+  /** Sets rows aside until they can be written; rows that are too old to be useful are dropped. */
   function keep(rows: readonly Tally[]): void {
     const oldest = clock.now() - KEPT_MS;
     for (const row of rows.filter(({ hour }) => hour >= oldest)) {
@@ -115,9 +115,10 @@ export function createReceiverTally(options: {
     try {
       await addTallies(database, rows);
     } catch (err) {
-      // What was counted in an outage is what somebody will look for. A lost answer makes some of it count twice.
+      // Counts of an outage are the ones that are needed for diagnosis. A lost response makes some of them
+      // count twice.
       keep(rows);
-      logger.debug({ err, count: rows.length }, 'counts of the receiver are added later');
+      logger.debug({ err, count: rows.length }, 'counts of the receiver will be written later');
       return;
     }
     if (!closed) await forgetOld().catch(() => undefined);

@@ -27,18 +27,20 @@ import { readWebhookPath } from './webhook-path.ts';
 
 export interface ReceiverLimits extends CommitQueueLimits {
   readonly bodyBytes: number;
-  /** Bodies in memory whose signature is not known to be good. */
+  /** Bodies in memory whose signature has not been verified. */
   readonly strangersBytes: number;
-  /** For the look at whose connections a shared subscription tells. */
+  /** Used to find the account of a connection on a shared subscription. */
   readonly assignDeadlineMs: number;
-  /** From the headers of a delivery to its answer, whatever it waits for. Its sender gives up after 10 s. */
+  /**
+   * From the headers of a delivery to its response, whatever it waits for. Its sender gives up after 10 s.
+   */
   readonly answerMs: number;
 }
 
 const MIB = 1024 * 1024;
 const OUT_OF_WINDOW: ReadonlySet<Refusal> = new Set(['stale_timestamp', 'future_timestamp']);
 
-/** The limits a receiver has unless told otherwise. */
+/** The default limits of a receiver. */
 export const RECEIVER_LIMITS: ReceiverLimits = {
   bodyBytes: MIB,
   strangersBytes: 32 * MIB,
@@ -53,17 +55,19 @@ export const RECEIVER_LIMITS: ReceiverLimits = {
   waitingBytes: 64 * MIB,
 };
 
-/** What a request counts for before a byte of its body has come, and one whose bytes wait unread. */
+/**
+ * What a request counts for before the first byte of its body, and a request whose bytes are still unread.
+ */
 const REQUEST_BYTES = 4_096;
 const UNREAD_BYTES = 65_536;
 
-/** A request on its way through the checks. */
+/** A request that is being checked. */
 interface Visit {
   readonly deadline: Deadline;
   readonly share: Share;
-  /** Its signature is good. */
+  /** Whether its signature is valid. */
   readonly vouch: () => void;
-  /** What it is refused with when its time ends now. */
+  /** The error that it gets if its deadline passes now. */
   late: Refusal;
 }
 
@@ -73,36 +77,36 @@ export interface ReceiverOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
-  /** Counts what comes, for people who look for a cause afterwards. */
+  /** Counts requests, for later diagnosis. */
   readonly tally?: ReceiverTally;
-  /** Told of wrong signatures. */
+  /** Called for invalid signatures. */
   readonly audit?: Audit;
   readonly limits?: Partial<ReceiverLimits>;
-  /** Told after each commit: the feed's nudge. */
+  /** Called after each commit: notifies the feed. */
   readonly onCommitted?: () => void;
   /**
-   * Told after a commit with connection events: time for a poll of that account. It may be an `unclaimedAccount`: then
-   * any account of its subscription may list the connection.
+   * Called after a commit with connection events: the account should be polled. It may be an
+   * `unclaimedAccount`: then any account of its subscription may list the connection.
    */
   readonly onConnectionEvent?: (accountId: string) => void;
 }
 
 export interface Receiver {
   /**
-   * Serves `POST /webhooks/messaging` and `POST /webhooks/messaging/{subscriptionId}` and passes on everything
-   * else. An express handler that needs nothing of express. Mount it before anything that reads bodies.
+   * Serves `POST /webhooks/messaging` and `POST /webhooks/messaging/{subscriptionId}` and passes everything
+   * else on. An express handler that does not depend on express. Mount it before anything that reads bodies.
    */
   readonly router: (request: IncomingMessage, response: ServerResponse, next: () => void) => void;
-  /** Resolves when every delivery that was read is answered. */
+  /** Resolves when every delivery that was read has been answered. */
   settle(): Promise<void>;
-  /** Takes no more, and settles. */
+  /** Accepts no more requests, and drains. */
   close(): Promise<void>;
 }
 
 /**
- * Makes the webhook receiver. It answers 200 once a delivery is committed, whatever the delivery tells; else
- * 404, 413, 401, 400 in the order of its checks, and 503 when the store cannot take it, by its deadline at the latest.
- * No input makes a 5xx.
+ * Creates the webhook receiver. It returns 200 once a delivery is committed, whatever the delivery contains;
+ * otherwise 404, 413, 401 or 400, in the order of its checks, and 503 if the store does not accept it, at the
+ * latest by its deadline. No input causes another 5xx.
  */
 export function createReceiver(options: ReceiverOptions): Receiver {
   const { database, subscriptions, clock, logger } = options;
@@ -152,7 +156,8 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     metrics.committed(result, deliveries);
     options.onCommitted?.();
     if (options.onConnectionEvent === undefined) return;
-    // A connection that no account has claimed is told of by a message alone, too: a listing will show whose it is.
+    // A connection that no account has claimed is reported even for a message event: a list of the service
+    // will show its account.
     const told = deliveries.filter(
       ({ accountId, message, connection }) =>
         connection !== undefined || (message !== undefined && claimingSubscription(accountId) !== null),
@@ -162,7 +167,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     }
   }
 
-  /** The checks in their order, then the commit. Undefined: it is committed. */
+  /** Runs the checks in order, then the commit. Undefined if the delivery was committed. */
   async function receive(
     request: IncomingMessage,
     path: { readonly subscriptionId?: string },
@@ -171,7 +176,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     const { deadline, share } = visit;
     const known = subscriptions.isKnown(path.subscriptionId, deadline);
     if (known !== true) {
-      // Nobody reads it meanwhile, so what has come already lies in its stream.
+      // Nobody reads the stream meanwhile, so bytes that have arrived are already in it.
       share.grow(UNREAD_BYTES);
       if (!(await known)) return 'unknown_subscription';
     }
@@ -185,7 +190,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     open += 1;
     let isVouchedFor = false;
     try {
-      // Asked again, since a body may take its time and a secret may be replaced meanwhile.
+      // Read again, because a body may take its time and a secret may be replaced meanwhile.
       const subscription = await subscriptions.find(path.subscriptionId, deadline);
       if (subscription === null) return 'unknown_subscription';
       const { subscriptionId, accountId } = subscription;
@@ -230,7 +235,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       return;
     }
     const begun = clock.elapsed();
-    // Where a path was refused as unknown, anybody may have made it up.
+    // If a path was rejected as unknown, anybody may have made it up.
     const idOf = (refusal?: Refusal): string =>
       refusal === 'unknown_subscription' ? '' : (path?.subscriptionId ?? FIRST_SUBSCRIPTION_ID);
     let answered = false;
@@ -264,11 +269,11 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     const share = budget.enter(clientAddress(request), REQUEST_BYTES, crowdOut);
     const vouch = (): void => vouchFor(request, response);
     const visit: Visit = { deadline, share, vouch, late: 'undecided' };
-    // Whatever it waits for: a store that is silent must not decide when the sender hears.
+    // Whatever it waits for: a store that does not respond must not decide when the sender gets an answer.
     deadline.onPass(() => answer(visit.late));
     receive(request, path, visit)
       .then(answer, (err: unknown) => {
-        if (!isConnectionFailure(err)) logger.error({ err }, 'a delivery could not be taken');
+        if (!isConnectionFailure(err)) logger.error({ err }, 'a delivery could not be accepted');
         answer(visit.late);
       })
       .finally(() => {
@@ -296,7 +301,7 @@ function isIn(failed: ReadonlySet<RawDelivery>, delivery: RawDelivery | undefine
   return delivery !== undefined && failed.has(delivery);
 }
 
-/** How long ago a request claims to have been signed, in milliseconds. Nothing vouches for it. */
+/** How long ago a request claims to have been signed, in milliseconds. The claim is not verified. */
 function ageOf(request: IncomingMessage, clock: Clock): number {
   const [timestamp] = request.headersDistinct[HEADERS.timestamp.toLowerCase()] ?? [];
   return clock.now() - Number(timestamp);

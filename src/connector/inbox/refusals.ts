@@ -1,7 +1,7 @@
 import type { ConnectorErrorCode } from '../../contract/connector/errors.ts';
 import type { SignatureRefusal } from '../../patterns/verify-signature.ts';
 
-/** Why a request to the receiver was not taken. */
+/** Why the receiver rejected a request. */
 export type Refusal =
   | 'method'
   | 'unknown_subscription'
@@ -14,30 +14,30 @@ export type Refusal =
   | 'not_an_event'
   | 'unavailable';
 
-/** How each refusal is answered. An aborted request has nobody left to answer. */
+/** The response to each rejection. An aborted request has nobody left to answer. */
 export const REFUSALS: Readonly<
   Record<Refusal, { readonly code: ConnectorErrorCode; readonly message: string }>
 > = {
-  method: { code: 'method_not_allowed', message: 'Deliveries come by POST.' },
-  unknown_subscription: { code: 'not_found', message: 'No subscription has this webhook address.' },
+  method: { code: 'method_not_allowed', message: 'Deliveries must use POST.' },
+  unknown_subscription: { code: 'not_found', message: 'No subscription has this webhook path.' },
   too_large: { code: 'payload_too_large', message: 'The body is larger than 1 MiB.' },
-  aborted: { code: 'invalid_request', message: 'The body did not arrive as a whole.' },
+  aborted: { code: 'invalid_request', message: 'The body was not received completely.' },
   too_slow: { code: 'request_timeout', message: 'The body did not arrive in time.' },
   crowded_out: {
     code: 'unavailable',
-    message: 'There is no memory for this body now; send the delivery again.',
+    message: 'There is not enough memory for this body now; send the delivery again.',
   },
   missing_header: {
     code: 'invalid_signature',
-    message: 'X-Service-Timestamp and X-Service-Signature are both needed.',
+    message: 'X-Service-Timestamp and X-Service-Signature are both required.',
   },
   malformed_timestamp: {
     code: 'invalid_signature',
-    message: 'X-Service-Timestamp must be one value of 13 digits.',
+    message: 'X-Service-Timestamp must be a single value of 13 digits.',
   },
   malformed_signature: {
     code: 'invalid_signature',
-    message: 'X-Service-Signature must be one value: sha256= and 64 hex digits.',
+    message: 'X-Service-Signature must be a single value: sha256= followed by 64 hex digits.',
   },
   stale_timestamp: {
     code: 'invalid_signature',
@@ -45,15 +45,15 @@ export const REFUSALS: Readonly<
   },
   future_timestamp: {
     code: 'invalid_signature',
-    message: 'X-Service-Timestamp is more than five minutes ahead.',
+    message: 'X-Service-Timestamp is more than five minutes in the future.',
   },
   wrong_signature: {
     code: 'invalid_signature',
-    message: 'X-Service-Signature does not fit the body and the secret.',
+    message: 'X-Service-Signature does not match the body and the secret.',
   },
   undecided: {
     code: 'unavailable',
-    message: 'Which secret holds could not be read in time; send the delivery again.',
+    message: 'The valid secret could not be read in time; send the delivery again.',
   },
   not_an_event: { code: 'invalid_request', message: 'The body must be a JSON object with a string `event`.' },
   unavailable: { code: 'unavailable', message: 'The delivery could not be stored; send it again.' },

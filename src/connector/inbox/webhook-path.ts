@@ -1,9 +1,12 @@
 const BASE = '/webhooks/messaging';
 
-/** Which subscription a path names: `{}` the first one, null none that could exist, undefined: no webhook path. */
+/**
+ * The subscription that a path names: `{}` is the first one, null one that cannot exist, undefined a path
+ * that is not a webhook path.
+ */
 export type WebhookPath = { readonly subscriptionId?: string } | null | undefined;
 
-/** Reads the path of a request target, query and all. Never throws. */
+/** Parses the path of a request target, including its query. Never throws. */
 export function readWebhookPath(target: string): WebhookPath {
   const query = target.indexOf('?');
   const path = query === -1 ? target : target.slice(0, query);

@@ -17,16 +17,19 @@ export interface MessageFile {
 export interface MediaRouterOptions {
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Lets only those pass who may read files. */
+  /** Passes only requests that are allowed to read files. */
   readonly allow: RequestHandler;
   readonly openFile: OpenFile;
-  /** How many files are fetched at once in this process. */
+  /** Maximum number of concurrent downloads in this process. */
   readonly mostAtOnce: number;
-  /** Gives fetches up: the process stops. */
+  /** Aborts downloads when the process stops. */
   readonly closing: AbortSignal;
-  /** Finds the message that a request is about. Throws what the error handler behind answers. */
+  /** Finds the message of a request. Throws what the error handler turns into a response. */
   readonly find: (request: Request) => Promise<MessageFile>;
-  /** What to throw when too many are fetched or a file does not begin in time, and what a failed fetch is. */
+  /**
+   * The errors to throw if too many downloads are running or a file does not start in time, and for a failed
+   * download.
+   */
   readonly refusals: {
     readonly tooMany: () => Error;
     readonly late: () => Error;
@@ -78,7 +81,7 @@ async function fetchFor(
     const { mediaUrl: url, accountId } = message;
     file = await begin(openFile({ url, accountId, signal }), deadline);
   } catch (error) {
-    // What is still under way is for nobody.
+    // Nobody waits for what is still being downloaded.
     gone.abort();
     throw error instanceof DeadlinePassed ? refusals.late() : refusals.unavailable(error);
   }
@@ -86,15 +89,19 @@ async function fetchFor(
   try {
     await serveMedia(response, file, message, request.method === 'HEAD');
   } catch (err) {
-    // The reader left, or the answer was cut off: nothing more can be said.
-    if (!gone.signal.aborted) logger.warn({ err, messageId: message.id }, 'a file broke off');
+    // The reader disconnected, or the response was cut off: nothing more can be reported.
+    if (!gone.signal.aborted)
+      logger.warn({ err, messageId: message.id }, 'the transfer of a file was interrupted');
     response.destroy();
   } finally {
     file.close();
   }
 }
 
-/** The file once its first byte is there. Throws a `DeadlinePassed`, or why the file cannot be had. */
+/**
+ * The file once its first byte has arrived. Throws a `DeadlinePassed`, or the reason why the file is not
+ * available.
+ */
 async function begin(opening: Promise<OpenedFile>, deadline: Deadline): Promise<OpenedFile> {
   let file: OpenedFile;
   try {

@@ -5,15 +5,16 @@ import { connectPublic, type Sockets } from '../../runtime/public-network/connec
 import { type HostLookup, lookupHost } from '../../runtime/public-network/host-lookup.ts';
 import type { OwnService } from './own-service.ts';
 
-/** Largest file that is read: 16 MB, and a little more for services that count otherwise. */
+/** Maximum size of a file: 16 MB, and a little more for services that count differently. */
 export const LARGEST_FILE_BYTES = 16 * 1024 * 1024 + 64 * 1024;
 const CONNECT_WITHIN_MS = 10_000;
 const ANSWER_WITHIN_MS = 30_000;
 const LAST_BYTE_WITHIN_MS = 120_000;
 
 /**
- * Why a file was not fetched: `refused` (its address, size or answer is not safe), `gone` (it is no longer there),
- * `unreachable` (no answer, or one that says nothing). No message holds the address: whoever knows it has the file.
+ * Why a file was not fetched: `refused` (its address, size or response is not safe), `gone` (it no longer
+ * exists), `unreachable` (no response, or an inconclusive one). The message never contains the address,
+ * because the address grants access to the file.
  */
 export class FileUnavailable extends Error {
   override readonly name = 'FileUnavailable';
@@ -27,19 +28,22 @@ export class FileUnavailable extends Error {
 
 /** A file that is being read. */
 export interface OpenedFile {
-  /** What the answer calls its type; null: nothing. */
+  /** The content type of the response; null if none. */
   readonly contentType: string | null;
-  /** In bytes, if the answer tells. */
+  /** In bytes, if the response states it. */
   readonly length: number | null;
-  /** The bytes as they come. Throws a `FileUnavailable` when there are too many, or they stop coming. */
+  /** The bytes as they arrive. Throws a `FileUnavailable` if there are too many, or if they stop arriving. */
   readonly bytes: AsyncIterable<Uint8Array>;
-  /** Lets the connection go. Call it in every case. */
+  /** Releases the connection. Must always be called. */
   close(): void;
 }
 
 export interface FileOpenerOptions {
   readonly clock: Clock;
-  /** The service of an account: files of its messages are read there wherever it is, unless it was on the internet. */
+  /**
+   * The service of an account: files of its messages are read there wherever it is, unless it was on the
+   * internet.
+   */
   readonly ownService: (accountId: string) => Promise<OwnService | null>;
   readonly lookup?: HostLookup;
   readonly sockets?: Sockets;
@@ -47,20 +51,20 @@ export interface FileOpenerOptions {
 
 export interface OpenFileRequest {
   readonly url: string;
-  /** The account whose message names it. The services of others are strangers to it. */
+  /** The account of the message. The services of other accounts are not trusted for it. */
   readonly accountId: string;
   readonly signal: AbortSignal;
   /** Only from the service of the account. */
   readonly ownOnly?: boolean;
 }
 
-/** Begins to read a file. Throws a `FileUnavailable`, or what reading the own service throws. */
+/** Starts reading a file. Throws a `FileUnavailable`, or what reading the account's service throws. */
 export type OpenFile = (request: OpenFileRequest) => Promise<OpenedFile>;
 
 /**
- * Fetches files from addresses that others have named: http and https alone, without credentials in the address
- * and with none sent, from public addresses alone, which are checked and pinned at connect. No redirect is
- * followed: what it leads to is another address that somebody named. Bounded in size and time.
+ * Fetches files from addresses provided by others: only http and https, without credentials in the address or
+ * in the request, and only from public addresses, which are checked and pinned when connecting. Redirects are
+ * not followed, because their target is another address provided by others. Limited in size and time.
  */
 export function createFileOpener(options: FileOpenerOptions): OpenFile {
   return async ({ url: text, accountId, signal, ownOnly = false }) => {
@@ -75,7 +79,7 @@ export function createFileOpener(options: FileOpenerOptions): OpenFile {
     const close = (): void => {
       end();
       over.abort();
-      // Whatever is still under way on it was given up.
+      // Whatever is still in flight on it was abandoned.
       client.destroy().catch(() => undefined);
     };
     try {
@@ -92,15 +96,15 @@ export function createFileOpener(options: FileOpenerOptions): OpenFile {
 function readAddress(text: string): URL {
   const url = URL.parse(text);
   if (url === null || (url.protocol !== 'https:' && url.protocol !== 'http:')) {
-    throw new FileUnavailable('refused', 'the address of the file is not one of the web');
+    throw new FileUnavailable('refused', 'the address of the file is not an http or https address');
   }
   if (url.username !== '' || url.password !== '') {
-    throw new FileUnavailable('refused', 'the address of the file holds credentials');
+    throw new FileUnavailable('refused', 'the address of the file contains credentials');
   }
   return url;
 }
 
-/** A client for one request: nothing is kept open to hosts that somebody else named. */
+/** A client for one request: no connections are kept open to hosts provided by others. */
 function openClient({ clock, lookup, sockets }: FileOpenerOptions, url: URL, anywhere: boolean): Client {
   const connect = connectPublic({
     lookup: lookup ?? lookupHost,
@@ -109,7 +113,7 @@ function openClient({ clock, lookup, sockets }: FileOpenerOptions, url: URL, any
     ...(anywhere ? { detour: (target) => target } : {}),
     ...(sockets === undefined ? {} : { sockets }),
   });
-  // Time is kept by our own clock.
+  // Our own clock keeps the time.
   return new Client(url.origin, {
     connect,
     pipelining: 0,
@@ -144,14 +148,14 @@ function readHead({
   headers,
 }: Dispatcher.ResponseData): Pick<OpenedFile, 'contentType' | 'length'> {
   if (statusCode === 404 || statusCode === 410)
-    throw new FileUnavailable('gone', 'the file is no longer there');
+    throw new FileUnavailable('gone', 'the file no longer exists');
   if (statusCode >= 300 && statusCode < 400) {
-    throw new FileUnavailable('refused', 'the address of the file leads to another one');
+    throw new FileUnavailable('refused', 'the address of the file redirects to another one');
   }
-  if (statusCode !== 200) throw new FileUnavailable('unreachable', `the file was answered ${statusCode}`);
+  if (statusCode !== 200) throw new FileUnavailable('unreachable', `the file request returned ${statusCode}`);
   const encoding = single(headers['content-encoding']);
   if (encoding !== null && encoding.toLowerCase() !== 'identity') {
-    throw new FileUnavailable('refused', 'the file came in an encoding that was not asked for');
+    throw new FileUnavailable('refused', 'the file has an encoding that was not requested');
   }
   const told = single(headers['content-length']);
   const length = told === null ? null : Number(told);

@@ -1,4 +1,7 @@
-/** Types that no program runs when it opens them, with the ending of their files. All else is plain bytes. */
+/**
+ * Types that no program executes when it opens them, with their file extensions. Everything else is sent as
+ * plain bytes.
+ */
 const ENDINGS: Readonly<Record<string, string>> = {
   'application/msword': 'doc',
   'application/pdf': 'pdf',
@@ -30,26 +33,29 @@ const PLAIN_BYTES = 'application/octet-stream';
 
 export interface SafeType {
   readonly contentType: string;
-  /** Without a dot. */
+  /** Without the dot. */
   readonly ending: string;
 }
 
 /**
- * The type that a file is given out as: the first that is known to be harmless, else plain bytes. Never HTML, SVG
- * or any other type that a browser runs. Parameters are left out.
+ * The content type of a file: the first of the given types that is known to be harmless, otherwise plain
+ * bytes. Never HTML, SVG or any other type that a browser executes. Parameters are dropped.
  */
 export function safeTypeOf(...told: readonly (string | null)[]): SafeType {
   for (const type of told) {
     const name = type?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
     const ending = Object.hasOwn(ENDINGS, name) ? ENDINGS[name] : undefined;
     if (ending !== undefined) return { contentType: name, ending };
-    // The message's own word counts: another one would only be a guess.
+    // The type in the message takes precedence: any other type would be a guess.
     if (name !== '' && name !== PLAIN_BYTES) break;
   }
   return { contentType: PLAIN_BYTES, ending: 'bin' };
 }
 
-/** A name for the file of a message, from its id alone: what a stranger called it may mean something to a system. */
+/**
+ * A name for the file of a message, built from its id only: a name chosen by a stranger could have a meaning
+ * to a system.
+ */
 export function fileNameOf(messageId: string, { ending }: SafeType): string {
   const id = messageId.replaceAll(/[^A-Za-z0-9_-]/g, '').slice(0, 64);
   return `message-${id}.${ending}`;

@@ -4,7 +4,7 @@ import { INERT } from '../../runtime/http-server/safe-headers.ts';
 import type { OpenedFile } from './open-file.ts';
 import { fileNameOf, safeTypeOf } from './safe-type.ts';
 
-/** Nothing of a file may run, be framed or be kept, wherever it is opened. */
+/** Nothing in a file may be executed, framed or cached, wherever it is opened. */
 const SAFETY = {
   'Content-Security-Policy': `${INERT}; sandbox`,
   'Cross-Origin-Resource-Policy': 'same-origin',
@@ -13,8 +13,8 @@ const SAFETY = {
 } as const;
 
 /**
- * Answers with a file as an attachment. Its bytes go on as they come and no faster than the reader takes them.
- * Rejects when they end before the end: the answer is cut off then, so that nobody takes a part for the whole.
+ * Sends a file as an attachment. Its bytes are passed on as they arrive, at the speed of the reader. Rejects
+ * if they end early: the response is then cut off, so that nobody mistakes a part for the whole.
  */
 export async function serveMedia(
   response: Response,
@@ -23,7 +23,7 @@ export async function serveMedia(
   headOnly: boolean,
 ): Promise<void> {
   const type = safeTypeOf(message.mediaType, file.contentType);
-  // Not by express, which would add a charset to the type.
+  // Not through express, which would add a charset to the type.
   response.setHeader('Content-Type', type.contentType);
   response.set({
     ...SAFETY,

@@ -11,22 +11,26 @@ export interface ConsentPage {
   readonly html: string;
 }
 
-/** The pages that a customer sees of the connector, before the service's own and after them. */
+/** The connector's pages for a customer who consents, before and after the service's own pages. */
 export interface ConsentPages {
-  /** Asks whether to go on to the service. `cookieMissing`: the browser went on without the cookie of this page. */
+  /**
+   * Asks the customer to continue to the service. `cookieMissing`: the browser continued without the cookie
+   * of this page.
+   */
   ask(flow: Pick<Flow, 'label' | 'returnUrl'>, cookieMissing: boolean): ConsentPage;
   /**
-   * Says how a consent ended, and leads on to where the CRM wants its customer. Nothing that came with the request is
-   * on the page. It leads on by itself, and not by a redirect: pages that post a consent may forbid redirects to others.
+   * Reports how a consent ended and leads to the address given by the CRM. The page contains nothing from the
+   * request. It refreshes to that address instead of redirecting, because pages that post a consent may
+   * forbid redirects to other hosts.
    */
   end(finished: Pick<FinishedConsent, 'end' | 'returnUrl'>): ConsentPage;
-  /** When our own store or the way to it fails. */
+  /** When our own database or the way to it fails. */
   readonly unavailable: ConsentPage;
-  /** What is told to those who ask for the head alone. */
+  /** The response to a request for the head only. */
   readonly head: ConsentPage;
 }
 
-/** A text page; `code` is for whoever is asked for help. */
+/** A text page; `code` is for support. */
 interface Text {
   readonly status: number;
   readonly title: string;
@@ -35,10 +39,10 @@ interface Text {
   readonly numbers?: readonly GrantedNumber[];
 }
 
-/** Numbers that are shown one by one. */
+/** Maximum number of numbers that are listed. */
 const MOST_SHOWN = 20;
 
-/** Makes the pages of one app. They name the host at which its customers find them. */
+/** Creates the pages of one app. They name the host at which its customers find them. */
 export function createConsentPages(app: Pick<OauthApp, 'publicUrl' | 'authUrl'>): ConsentPages {
   const ownHost = new URL(app.publicUrl).host;
   const serviceHost = new URL(app.authUrl).host;
@@ -57,7 +61,7 @@ export function createConsentPages(app: Pick<OauthApp, 'publicUrl' | 'authUrl'>)
       title,
       heading: html`${title}`,
       content: html`${listNumbers(numbers)}<p>${says}</p>${
-        // A code may be the service's own word.
+        // A code may come from the service.
         code === undefined ? html`` : html`\n<p class="soft"><code>${code}</code></p>`
       }${
         onward === null
@@ -81,7 +85,8 @@ export function createConsentPages(app: Pick<OauthApp, 'publicUrl' | 'authUrl'>)
 <p>${serviceHost} will ask which numbers you share, and for what.</p>
 <p class="notice">Continue only if you have just asked for this at ${crm} yourself. If somebody sent you this link, close the page: your numbers would be connected to an account of theirs.</p>
 <form method="post"><p class="actions"><button class="main">Continue</button></p></form>`,
-        // A browser holds the redirects behind the form to these, and a service may sign in at further hosts.
+        // A browser applies this list to the redirects after the form, and a service may sign users in at
+        // other hosts.
         formTargets: ["'self'", 'https:', new URL(app.authUrl).origin],
       });
     },
@@ -100,7 +105,7 @@ function listNumbers(numbers: readonly GrantedNumber[]): Markup {
   return html`<ul>${items}${more > 0 ? html`<li class="soft">and ${more} more</li>` : html``}</ul>\n`;
 }
 
-/** The address that the CRM gave, with how it ended. Anybody can write that there, so it says nothing else. */
+/** The address that the CRM gave, with the outcome. Anybody can forge it, so it contains nothing else. */
 function returnTo(returnUrl: string, end: ConsentEnd): string {
   const url = new URL(returnUrl);
   url.searchParams.set('outcome', end.kind === 'failed' ? end.code : end.kind);
@@ -119,7 +124,7 @@ function textOf(end: ConsentEnd): Text {
             : 'These numbers are';
       return {
         status: 200,
-        title: end.again ? 'Connected already' : 'Connected',
+        title: end.again ? 'Already connected' : 'Connected',
         says: `${which} connected. You can close this page.`,
         numbers,
       };
@@ -127,26 +132,26 @@ function textOf(end: ConsentEnd): Text {
     case 'unknown':
       return {
         status: 400,
-        title: 'This link is not known',
-        says: 'Nothing was changed. Start again from where you were sent here.',
+        title: 'Unknown link',
+        says: 'Nothing was changed. Go back to the application that sent you here and start again.',
       };
     case 'expired':
       return {
         status: 410,
-        title: 'This took too long',
-        says: 'Nothing was connected. Start again from where you were sent here.',
+        title: 'The link has expired',
+        says: 'Nothing was connected. Go back to the application that sent you here and start again.',
       };
     case 'used':
       return {
         status: 409,
-        title: 'This link was used before',
-        says: 'If your numbers do not appear as connected within a minute, start again from where you were sent here.',
+        title: 'This link was already used',
+        says: 'If your numbers do not appear as connected within a minute, go back to the application that sent you here and start again.',
       };
     case 'other_browser':
       return {
         status: 403,
-        title: 'This was started in another browser',
-        says: 'Nothing was connected here. If you started it yourself, go back to the browser in which you did, or start again in this one. If somebody sent you this link, close the page: your numbers would have been connected to an account of theirs.',
+        title: 'Started in another browser',
+        says: 'Nothing was connected here. If you started this yourself, go back to the browser that you used, or start again in this one. If somebody sent you this link, close the page: your numbers would have been connected to their account.',
       };
     case 'failed':
       return failureText(end.code);
@@ -158,20 +163,20 @@ function failureText(code: string): Text {
     return {
       status: 400,
       title: 'Not connected',
-      says: 'Access was not given, so nothing was connected. You can start again at any time.',
+      says: 'Access was not granted, so nothing was connected. You can start again at any time.',
       code,
     };
   }
   if (code === OTHER_NUMBERS) {
     return {
       status: 409,
-      title: 'Other numbers were approved',
-      says: 'None of them was connected here before, so nothing was changed. Start again from where you were sent here and approve the same numbers as before; other numbers need a connection of their own.',
+      title: 'Different numbers were approved',
+      says: 'None of these numbers was connected here before, so nothing was changed. Go back to the application that sent you here, start again, and approve the same numbers as before. Other numbers need a separate connection.',
       code,
     };
   }
   const again =
-    'Nothing was connected. Start again from where you were sent here; if it happens again, tell them this code:';
+    'Nothing was connected. Go back to the application that sent you here and start again. If this happens again, report this code:';
   const status = code === 'unavailable' ? 503 : 502;
   return { status, title: 'Something went wrong', says: again, code };
 }

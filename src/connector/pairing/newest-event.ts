@@ -1,9 +1,12 @@
 import type { PairingEvent } from '../../contract/connector/pairing.ts';
 
-/** Holds what a slow viewer has not taken yet: the newest event alone, since a picture outdates the one before. */
+/**
+ * Holds what a slow viewer has not received yet: only the newest event, because a QR code replaces the
+ * previous one.
+ */
 export interface NewestEvent {
   put(event: PairingEvent): void;
-  /** The newest event that was not taken yet; waits for one. Null once `over` is aborted. */
+  /** The newest event that has not been received yet; waits for one. Null once `over` is aborted. */
   take(over: AbortSignal): Promise<PairingEvent | null>;
 }
 

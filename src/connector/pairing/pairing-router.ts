@@ -10,28 +10,31 @@ import type { PairingWatches, WatchedConnection } from './pairing-watches.ts';
 export interface PairingRouterOptions {
   readonly watches: PairingWatches;
   readonly clock: Clock;
-  /** Lets only those pass who may see pictures. */
+  /** Passes only requests that are allowed to see QR codes. */
   readonly allow: RequestHandler;
-  /** Finds the connection that a request is about. Throws what the error handler behind answers. */
+  /** Finds the connection of a request. Throws what the error handler turns into a response. */
   readonly find: (request: Request) => Promise<WatchedConnection>;
-  /** What to throw in place of a stream: there are too many, or its first event is late or says that there is nothing to see. */
+  /**
+   * The errors to throw instead of starting a stream: there are too many, its first event is late, or there
+   * is nothing to see.
+   */
   readonly refusals: {
     readonly tooMany: () => Error;
-    /** The service said nothing in time. */
+    /** The service did not respond in time. */
     readonly late: () => Error;
-    /** Null: the event goes into a stream. */
+    /** Null if the event is sent in the stream. */
     readonly first: (event: PairingEvent) => Error | null;
   };
 }
 
-/** From the request to the begin of the stream, whatever it waits for. */
+/** From the request to the start of the stream, whatever it waits for. */
 const BEGIN_MS = 10_000;
-/** An `EventSource` comes back by itself, and each time the service is asked. */
+/** An `EventSource` reconnects by itself, and each time the service is called. */
 const COME_BACK_LATE = 'retry: 5000\n\n';
 
 /**
- * Serves `GET /v1/connections/{id}/pairing`: pictures as server-sent events until the number is connected. Nothing of a
- * picture is logged: whoever has it can take the number over.
+ * Serves `GET /v1/connections/{id}/pairing`: QR codes as server-sent events until the number is connected. QR
+ * codes are not logged: whoever has one can take over the number.
  */
 export function createPairingRouter(options: PairingRouterOptions): Router {
   const router = strictRouter();
@@ -39,7 +42,7 @@ export function createPairingRouter(options: PairingRouterOptions): Router {
     const deadline = new Deadline(options.clock, BEGIN_MS, { keepAlive: true });
     try {
       const connection = await deadline.within(options.find(request));
-      // A stream without its body would never end.
+      // A stream without a body would never end.
       if (request.method === 'HEAD') response.type('text/event-stream').end();
       else await streamPairing(options, connection, { response, deadline });
     } finally {
@@ -56,7 +59,7 @@ async function streamPairing(
 ): Promise<void> {
   const gone = new AbortController();
   response.once('close', () => gone.abort());
-  // The reader may have gone before.
+  // The reader may already have disconnected.
   if (response.destroyed) return;
   const events = holdNewestEvent();
   const leave = watches.look(connection, (event) => events.put(event));

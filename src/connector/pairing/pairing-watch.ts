@@ -10,37 +10,37 @@ import {
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { ServiceError, ServiceRefusal } from '../service-client/service-errors.ts';
 
-/** Nobody pairs for so long; whoever still looks opens the stream again. */
+/** Nobody has paired for this long; viewers that are still there must open the stream again. */
 const LONGEST_MS = 15 * 60_000;
 
 const WAIT_SENTENCES: Readonly<Record<PairingWait, string>> = {
-  no_picture: 'The service shows no picture now; it is asked again.',
-  service_unreachable: 'The service does not answer; asking again.',
-  rate_limited: 'The service asks to wait; asking again later.',
+  no_picture: 'The service shows no QR code now; retrying.',
+  service_unreachable: 'The service does not respond; retrying.',
+  rate_limited: 'The service asked to wait; retrying later.',
 };
 const END_SENTENCES: Readonly<Record<PairingEnd, string>> = {
   disconnected: 'There is no session to pair: restart the connection, then open this stream again.',
-  not_found: 'The service knows no such connection.',
+  not_found: 'The connection does not exist at the service.',
   not_supported_for_provider: 'A number of the business platform never pairs.',
-  refused: 'The service refuses to show the connection.',
+  refused: 'The service rejected the request for the connection.',
   no_picture:
-    'The service has shown no picture for three minutes: restart the connection, then open this stream again.',
-  expired: 'Nobody has paired for a long time; open this stream again to go on.',
-  closing: 'This process cannot go on; open this stream again.',
+    'The service has shown no QR code for three minutes: restart the connection, then open this stream again.',
+  expired: 'Nobody has paired for a long time; open this stream again to continue.',
+  closing: 'This process is stopping; open this stream again.',
 };
 
 export interface PairingWatchOptions {
   readonly clock: Clock;
   readonly random: () => number;
-  /** Reads the connection at the service. Throws a `ServiceError`. */
+  /** Reads the connection from the service. Throws a `ServiceError`. */
   readonly read: (signal: AbortSignal) => Promise<ReadConnectionDetail>;
-  /** Called before anybody is told that it ended. */
+  /** Called before the viewers receive the end. */
   readonly onEnd: (result: PairingResult) => Promise<void>;
-  /** Takes each event, in order. Nothing follows `connected` and `ended`. */
+  /** Receives each event, in order. Nothing follows `connected` and `ended`. */
   readonly tell: (event: PairingEvent) => void;
 }
 
-/** An event that says that a stream ended. */
+/** The event that reports the end of a stream. */
 export function endedEvent(reason: PairingEnd, code?: string): PairingEvent {
   const why = code === undefined ? '' : ` (${code})`;
   const advice = code !== undefined && isErrorCode(code) ? ` ${ERRORS[code].meaning}` : '';
@@ -48,8 +48,8 @@ export function endedEvent(reason: PairingEnd, code?: string): PairingEvent {
 }
 
 /**
- * Reads a connection again and again for those who look, and tells what there is to see. Resolves after the last
- * event; rejects when `signal` aborts, and with what is no failure of the service.
+ * Polls a connection for its viewers and reports what there is to see. Resolves after the last event; rejects
+ * when `signal` aborts, and with errors that are not failures of the service.
  */
 export async function watchPairing(options: PairingWatchOptions, signal: AbortSignal): Promise<void> {
   const { clock, random, tell } = options;

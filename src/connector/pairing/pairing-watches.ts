@@ -5,33 +5,34 @@ import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import { endedEvent, watchPairing } from './pairing-watch.ts';
 
-/** How one connection is read, and who hears of its end. */
+/** How to read one connection, and what to call when the pairing ends. */
 export interface WatchedConnection {
   readonly id: string;
   readonly read: (signal: AbortSignal) => Promise<ReadConnectionDetail>;
   readonly onEnd: (result: PairingResult) => Promise<void>;
 }
 
-/** Takes each event; what it does not keep is gone. */
+/** Receives each event; an event that it does not keep is lost. */
 export type TakeEvent = (event: PairingEvent) => void;
 
 export interface PairingWatchesOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly random: () => number;
-  /** How many may look at once in this process. */
+  /** Maximum number of concurrent viewers in this process. */
   readonly mostViewers: number;
 }
 
-/** Those who look at connections that pair. */
+/** The viewers of connections that are being paired. */
 export interface PairingWatches {
   /**
-   * Has `take` told of a connection, until the function that this returns is called. All who look at one
-   * connection share one poll, which ends with the last of them. Null: too many look already, or it is closed.
+   * Calls `take` with the events of a connection until the returned function is called. All viewers of one
+   * connection share one poll, which stops with the last of them. Null if there are too many viewers, or it
+   * is closed.
    */
   look(connection: WatchedConnection, take: TakeEvent): (() => void) | null;
   readonly viewers: number;
-  /** Tells everybody that this process stops, and lets nobody look any more. */
+  /** Notifies all viewers that this process is stopping, and accepts no new ones. */
   close(): void;
   /** Resolves when nothing is being read. */
   settle(): Promise<void>;
@@ -40,7 +41,7 @@ export interface PairingWatches {
 interface Watch {
   readonly viewers: Set<TakeEvent>;
   readonly stop: AbortController;
-  /** What whoever comes later is told at once. */
+  /** The event that later viewers receive at once. */
   last: PairingEvent | null;
 }
 
@@ -68,9 +69,9 @@ export function createPairingWatches(options: PairingWatchesOptions): PairingWat
         read,
         tell,
         onEnd: async (result) => {
-          // Whoever comes from here on wants to know how it stands then.
+          // Viewers that join from now on want to know the state from now on.
           forget();
-          // The viewers are told all the same: a poll brings the mirror in step.
+          // The viewers are notified all the same: a poll will update the mirror.
           await onEnd(result).catch((err: unknown) => {
             logger.error({ err, connectionId: connection.id }, 'the end of a pairing could not be stored');
           });

@@ -6,7 +6,7 @@ import { AddressRefused } from '../../runtime/public-network/check-host.ts';
 import { keepsSecrets } from '../../runtime/public-network/keeps-secrets.ts';
 import { ServiceAnswerUnreadable, ServiceRefusal, ServiceUnreachable } from './service-errors.ts';
 
-/** Largest answer that is read: a full page of the longest texts stays far below. */
+/** Maximum size of a response: a full page of the longest texts is far smaller. */
 const LARGEST_ANSWER_BYTES = 8 * 1024 * 1024;
 
 export interface ServiceCall {
@@ -22,17 +22,17 @@ export interface ServiceCall {
 
 export interface ServiceAnswer {
   readonly body: unknown;
-  /** The `Date` of the answer in epoch milliseconds, whole seconds; null when it carries none. */
+  /** The `Date` of the response in epoch milliseconds, whole seconds; null if it has none. */
   readonly date: number | null;
   readonly headers: Headers;
 }
 
 export interface ServiceCallerOptions {
-  /** `{base_url}`, the `/api/v1` prefix included. */
+  /** `{base_url}`, including the `/api/v1` prefix. */
   readonly baseUrl: string;
-  /** The bearer token of the moment. */
+  /** The current bearer token. */
   readonly token: () => string | Promise<string>;
-  /** Another token in place of a refused one. Absent: a refused token is refused. */
+  /** Returns another token after a rejected one. If absent, a rejected token is final. */
   readonly renew?: ((refused: string) => Promise<string>) | undefined;
   /** Opens sockets. Default: the global `fetch`. */
   readonly fetch?: typeof fetch | undefined;
@@ -42,17 +42,16 @@ export interface ServiceCallerOptions {
 export type ServiceCaller = (call: ServiceCall) => Promise<ServiceAnswer>;
 
 /**
- * Makes the one function through which every call goes: one attempt, one deadline over connecting and
- * reading, plain http only on this machine, no redirect followed (it would carry the credential elsewhere), no answer beyond 8 MiB.
- * Where tokens can be renewed, a 401 is followed by one more attempt with a newer one: a 401 is certain, nothing
- * was done. Implements `OAuth 2.0`: on 401, refresh once and retry.
- * The caller throws `ServiceRefusal`, `ServiceUnreachable`, `ServiceAnswerUnreadable`, and what `token` and
- * `renew` throw.
+ * Creates the one function for all calls: one attempt, one deadline for connecting and reading, plain http
+ * only to this machine, no redirects (they would send the credential elsewhere), and no response larger than
+ * 8 MiB. If tokens can be renewed, a 401 is followed by one more attempt with a newer token: a 401 is
+ * certain, nothing was executed. Implements `OAuth 2.0`: on 401, refresh once and retry. Throws
+ * `ServiceRefusal`, `ServiceUnreachable`, `ServiceAnswerUnreadable`, and what `token` and `renew` throw.
  */
 export function createServiceCaller(options: ServiceCallerOptions): ServiceCaller {
   const http = ky.create({
     prefix: options.baseUrl,
-    // The deadline runs on the clock port, and repeating is for the caller to decide.
+    // The deadline uses the clock port, and retries are up to the caller.
     timeout: false,
     retry: 0,
     redirect: 'manual',
@@ -68,7 +67,8 @@ export function createServiceCaller(options: ServiceCallerOptions): ServiceCalle
       if (options.renew === undefined || !isUnauthorized(error)) throw error;
       const newer = await options.renew(token);
       return await attempt(call, newer).catch((second: unknown) => {
-        // Whatever the code says, of an access token it means this one: the account itself is not refused.
+        // Whatever the code says, for an access token it concerns this token only: the account itself is not
+        // rejected.
         throw isUnauthorized(second) ? new ServiceRefusal({ status: 401, code: 'invalid_token' }) : second;
       });
     }
@@ -91,9 +91,9 @@ export function createServiceCaller(options: ServiceCallerOptions): ServiceCalle
   }
 }
 
-/** Certain: no byte of the request went out. */
+/** Certain: no byte of the request was sent. */
 function isNotSent(error: unknown): boolean {
-  // `fetch` and `ky` wrap what was thrown at connect.
+  // `fetch` and `ky` wrap errors that are thrown while connecting.
   for (let cause = error; cause instanceof Error; cause = cause.cause)
     if (cause instanceof AddressRefused) return true;
   return classifyFailure(error).kind === 'not_sent';
@@ -148,7 +148,7 @@ async function readText(response: Response): Promise<string> {
   return text + decoder.decode();
 }
 
-/** The value, or undefined when the text is not JSON. */
+/** The value, or undefined if the text is not JSON. */
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);

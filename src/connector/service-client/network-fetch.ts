@@ -1,4 +1,6 @@
 import { fetchWithin } from '../../runtime/public-network/fetch-within.ts';
 
-/** For the calls of an account that stay on the network on which its service was when the account was added. */
+/**
+ * For calls of an account that must stay on the network that its service was on when the account was added.
+ */
 export const NETWORK_FETCH = { public: fetchWithin('public'), private: fetchWithin('private') } as const;

@@ -1,7 +1,7 @@
 import { readConnectionList, readMessagePage } from '../../contract/service/read-answers.ts';
 import { type MessageStatus, messageStatus } from '../../contract/service/statuses.ts';
 
-/** A message as the poll uses it; `createdAt` in epoch milliseconds. */
+/** A message as polling uses it; `createdAt` in epoch milliseconds. */
 export interface PolledMessage {
   readonly id: string;
   readonly connectionId: string;
@@ -21,11 +21,11 @@ export interface PolledPage {
   readonly items: readonly PolledMessage[];
   readonly nextCursor: string | null;
   readonly hasMore: boolean;
-  /** One reason for each element that could not be read and was left out. */
+  /** One reason for each element that could not be read and was omitted. */
   readonly misfits: readonly string[];
 }
 
-/** A connection as the poll uses it; `licenseExpires` in epoch milliseconds. */
+/** A connection as polling uses it; `licenseExpires` in epoch milliseconds. */
 export interface PolledConnection {
   readonly id: string;
   readonly phoneNumber: string | null;
@@ -42,12 +42,12 @@ export interface PolledConnection {
 
 export interface PolledConnections {
   readonly items: readonly PolledConnection[];
-  /** The `Date` of the answer in epoch milliseconds, whole seconds; null when it carried none. */
+  /** The `Date` of the response in epoch milliseconds, whole seconds; null if it had none. */
   readonly date: number | null;
   readonly misfits: readonly string[];
 }
 
-/** Reads a page of `GET /messages`. Throws a `ZodError` when it is no page. */
+/** Reads a page of `GET /messages`. Throws a `ZodError` if the value is not a page. */
 export function readPolledPage(body: unknown): PolledPage {
   const page = readMessagePage(body);
   const items = page.items.map((item) => ({
@@ -58,7 +58,7 @@ export function readPolledPage(body: unknown): PolledPage {
   return { ...page, items };
 }
 
-/** Reads the answer of `GET /connections`. Throws a `ZodError` when it is no list. */
+/** Reads the response of `GET /connections`. Throws a `ZodError` if the value is not a list. */
 export function readPolledConnections(body: unknown): Omit<PolledConnections, 'date'> {
   const list = readConnectionList(body);
   const items = list.items.map((item) => ({

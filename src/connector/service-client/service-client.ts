@@ -27,7 +27,7 @@ const READ_DEADLINE_MS = 20_000;
 const WRITE_DEADLINE_MS = 15_000;
 /** Restarts and pairing codes wait for the session behind the service. */
 const SESSION_DEADLINE_MS = 60_000;
-/** Of a send. The specification asks for at least 180 s; the rest is for the way there and back. */
+/** Deadline of a send. The specification requires at least 180 s; the rest is for the network. */
 export const SEND_DEADLINE_MS = LIMITS.sendClientTimeoutMs + 20_000;
 
 export interface MessageQuery {
@@ -41,71 +41,73 @@ export interface WebhookRegistration {
   readonly secretSet: boolean;
 }
 
-/** A signing secret that the service has just issued. It is void for every earlier holder. */
+/** A signing secret that the service has just issued. Every earlier secret is invalid. */
 export interface IssuedSecret {
   readonly secret: string;
-  /** The `Date` of the answer in epoch milliseconds, whole seconds; null when the answer carried none. */
+  /** The `Date` of the response in epoch milliseconds, whole seconds; null if it had none. */
   readonly issuedAt: number | null;
 }
 
-/** What creating a connection brought. */
+/** The result of creating a connection. */
 export interface CreatedConnection extends ReadCreatedConnection {
-  /** True when an earlier request with the same idempotency key created it. */
+  /** True if an earlier request with the same idempotency key created it. */
   readonly replayed: boolean;
 }
 
 /**
- * The calls of the service that the connector makes, one method per endpoint. Each makes one attempt and
- * throws a `ServiceError`; waiting and repeating are for the caller, who knows what is at stake.
+ * The calls that the connector makes to the service, one method per endpoint. Each makes one attempt and
+ * throws a `ServiceError`; waits and retries are up to the caller, who knows the consequences.
  */
 export interface ServiceClient {
   /** `GET /connections`. */
   listConnections(signal?: AbortSignal): Promise<PolledConnections>;
-  /** `POST /connections`. Repeat it with the same key: a lost answer may have created one. */
+  /** `POST /connections`. Retry it with the same key: a call whose response was lost may have created one. */
   createConnection(
     body: CreateConnectionRequest,
     idempotencyKey: string,
     signal?: AbortSignal,
   ): Promise<CreatedConnection>;
-  /** `GET /connections/{id}`, with a new pairing picture on every call until it is connected. */
+  /** `GET /connections/{id}`, with a new QR code on every call until it is connected. */
   getConnection(id: string, signal?: AbortSignal): Promise<ReadConnectionDetail>;
-  /** `DELETE /connections/{id}`. For good. */
+  /** `DELETE /connections/{id}`. Permanent. */
   deleteConnection(id: string, signal?: AbortSignal): Promise<void>;
   /** `POST /connections/{id}/restart`. */
   restartConnection(id: string, signal?: AbortSignal): Promise<{ readonly recreated: boolean }>;
   /** `POST /connections/{id}/logout`. */
   logoutConnection(id: string, signal?: AbortSignal): Promise<void>;
-  /** `POST /connections/{id}/pairing-code`. The number goes out as it is: digits only. */
+  /** `POST /connections/{id}/pairing-code`. The number is sent unchanged: digits only. */
   requestPairingCode(id: string, phoneNumber: string, signal?: AbortSignal): Promise<string>;
   /** `GET /account`. */
   readAccount(signal?: AbortSignal): Promise<Account>;
   /** `GET /messages`, newest first. */
   listMessages(query: MessageQuery, signal?: AbortSignal): Promise<PolledPage>;
-  /** `POST /messages`. Takes up to 2.5 minutes when a session heals first; the deadline is `SEND_DEADLINE_MS`. */
+  /**
+   * `POST /messages`. Takes up to 2.5 minutes if a session heals first; the deadline is `SEND_DEADLINE_MS`.
+   */
   sendMessage(body: SendMessageRequest, signal?: AbortSignal): Promise<ReadSend>;
-  /** `POST /messages/read`; answers how many messages it marked. Safe to repeat. */
+  /** `POST /messages/read`; returns how many messages it marked. Idempotent. */
   markRead(body: ReadReceiptRequest, signal?: AbortSignal): Promise<number>;
   /** `GET /webhook`. */
   getWebhook(signal?: AbortSignal): Promise<WebhookRegistration>;
-  /** `PUT /webhook`. Even with the URL that is set already, the secret before it is void at once. */
+  /** `PUT /webhook`. Invalidates the previous secret at once, even if the URL stays the same. */
   putWebhook(url: string, signal?: AbortSignal): Promise<IssuedSecret>;
-  /** `POST /webhook/rotate`. The secret before it is void at once. */
+  /** `POST /webhook/rotate`. Invalidates the previous secret at once. */
   rotateWebhook(signal?: AbortSignal): Promise<IssuedSecret>;
 }
 
 export interface ServiceClientOptions {
-  /** `{base_url}`, the `/api/v1` prefix included. */
+  /** `{base_url}`, including the `/api/v1` prefix. */
   readonly baseUrl: string;
-  /** The bearer token of the moment: an API key, or an access token. */
+  /** The current bearer token: an API key, or an access token. */
   readonly token: () => string | Promise<string>;
-  /** Another token, after a 401. Absent: a refused token is refused. */
+  /** Returns another token after a 401. If absent, a rejected token is final. */
   readonly renew?: ServiceCallerOptions['renew'];
   /** Opens sockets. Default: the global `fetch`, wherever the base address leads. */
   readonly fetch?: typeof fetch | undefined;
   readonly clock: Clock;
 }
 
-/** Makes a client of the service for one credential. Holds no state and opens nothing. */
+/** Creates a client of the service for one credential. It holds no state and opens nothing. */
 export function createServiceClient(options: ServiceClientOptions): ServiceClient {
   const call = createServiceCaller(options);
 
@@ -141,8 +143,8 @@ function reading(path: string, signal: AbortSignal | undefined): ServiceCall {
 }
 
 /**
- * The path of a connection. No encoding keeps `.` and `..` from being a step of the path, which leads to other endpoints:
- * no connection has such an id, and the service is not asked.
+ * The path of a connection. `.` and `..` remain path segments with a meaning however they are encoded, and
+ * would lead to other endpoints: no connection has such an id, so the service is not called.
  */
 function pathOf(connectionId: string): string {
   if (/^\.{0,2}$/.test(connectionId)) throw new ServiceRefusal({ status: 404, code: 'not_found' });

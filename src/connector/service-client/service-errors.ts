@@ -1,14 +1,17 @@
 import { type ErrorCode, isErrorCode } from '../../contract/service/errors.ts';
 
-/** Any way in which a call to the service did not bring its answer. No message holds a credential or a body. */
+/**
+ * Any reason why a call to the service returned no usable response. The message never contains a credential
+ * or a body.
+ */
 export abstract class ServiceError extends Error {
-  /** How long the service asked to wait, in milliseconds; null when it did not say. */
+  /** How long the service asked to wait, in milliseconds; null if it did not say. */
   readonly retryAfterMs: number | null = null;
-  /** HTTP status of the answer; null when there was none. */
+  /** HTTP status of the response; null if there was none. */
   readonly status: number | null = null;
   /** Short and stable, for metrics, logs and `GET /v1/sync`. */
   abstract readonly code: string;
-  /** False when it is certain that the service did not do what it was asked to. */
+  /** False if it is certain that the service did not execute the call. */
   abstract readonly mayHaveActed: boolean;
 }
 
@@ -21,21 +24,24 @@ interface RefusalDetails {
 }
 
 /**
- * The service answered with an error. Implements `Errors`: branch on `code`, which is `http_<status>` when
- * the body carries none (the page of a proxy, say).
+ * The service returned an error. Implements `Errors`: branch on `code`, which is `http_<status>` if the body
+ * has none (for example, the page of a proxy).
  */
 export class ServiceRefusal extends ServiceError {
   override readonly name = 'ServiceRefusal';
   override readonly retryAfterMs: number | null;
   override readonly status: number;
   readonly code: string;
-  /** True for a 5xx whose code is not one of the service's own refusals: it, or a proxy, failed on the way. */
+  /**
+   * True for a 5xx whose code is not one of the service's own errors: the service or a proxy failed while
+   * handling the call.
+   */
   readonly mayHaveActed: boolean;
   readonly field: string | undefined;
   readonly hint: string | undefined;
 
   constructor(details: RefusalDetails) {
-    super(`the service answered ${details.status} ${details.code}`);
+    super(`the service returned ${details.status} ${details.code}`);
     this.status = details.status;
     this.code = details.code;
     this.mayHaveActed = details.status >= 500 && !isOwnRefusal(details.code);
@@ -50,8 +56,9 @@ function isOwnRefusal(code: string): boolean {
 }
 
 /**
- * No whole answer came. `insecure`, `connect`: no connection was made, so nothing was sent. `network`, `deadline` and
- * `aborted`: the connection failed, the deadline passed, or the caller gave up, and the request may have arrived.
+ * The response was not received completely. `insecure`, `connect`: no connection was made, so nothing was
+ * sent. `network`, `deadline` and `aborted`: the connection failed, the deadline passed, or the caller
+ * aborted, and the request may have arrived.
  */
 export class ServiceUnreachable extends ServiceError {
   override readonly name = 'ServiceUnreachable';
@@ -66,30 +73,32 @@ export class ServiceUnreachable extends ServiceError {
 }
 
 const UNREACHABLE = {
-  insecure: 'plain http to another machine would show the credential; the address must begin with https',
-  connect: 'no connection to the service could be made',
+  insecure: 'plain http to another machine would expose the credential; the address must start with https',
+  connect: 'the connection to the service could not be established',
   network: 'the connection to the service failed',
-  deadline: 'the service did not answer in time',
-  aborted: 'the call to the service was given up',
+  deadline: 'the service did not respond in time',
+  aborted: 'the call to the service was aborted',
 } as const;
 
-/** A success whose body does not fit the specification. */
+/** A successful response whose body does not match the specification. */
 export class ServiceAnswerUnreadable extends ServiceError {
   override readonly name = 'ServiceAnswerUnreadable';
   readonly code = 'unreadable_answer';
   readonly mayHaveActed = true;
 
   constructor(reason: string) {
-    super(`the answer of the service does not fit: ${reason}`);
+    super(`the response of the service is invalid: ${reason}`);
   }
 }
 
-/** True for an answer of the service with exactly this code. */
+/** True for a response of the service with exactly this code. */
 export function isRefusal(error: unknown, code: ErrorCode): error is ServiceRefusal {
   return error instanceof ServiceRefusal && error.code === code;
 }
 
-/** True when the service gave no answer, or none of its own: a later call may find it back. */
+/**
+ * True if the service did not respond, or something else did in its place: a later call may reach it again.
+ */
 export function isAway(error: unknown): boolean {
   return error instanceof ServiceUnreachable || (error instanceof ServiceRefusal && error.mayHaveActed);
 }

@@ -36,7 +36,7 @@ export function findKeyProblem(text: string): string | undefined {
 export function readSealingKey(text: string, position: number): SealingKey {
   const problem = findKeyProblem(text);
   if (problem !== undefined) {
-    throw new TypeError(`Sealing key ${position} is ${problem}. Make one with: ${MAKE_SEALING_KEY}`);
+    throw new TypeError(`Sealing key ${position} is ${problem}. Generate one with: ${MAKE_SEALING_KEY}`);
   }
   const bytes = Buffer.from(text, 'base64url');
   const id = createHash('sha256').update('sealing key id').update(bytes).digest('base64url').slice(0, 11);

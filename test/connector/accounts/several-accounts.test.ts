@@ -170,7 +170,7 @@ describe('the address of an added service', () => {
     const { status, body } = await by.ask('POST', '/v1/accounts', { body: { baseUrl, apiKey: KEY } });
     return [status, body['error'], body['message']];
   };
-  const NOTHING = [502, 'service_unreachable', 'No service answers at this address.'];
+  const NOTHING = [502, 'service_unreachable', 'There is no service at this address.'];
   const NOT_NAMED = [400, 'invalid_request', expect.stringContaining('CONNECTOR_SERVICE_HOSTS')];
 
   it('is not followed to another network than that on which it was added', async () => {

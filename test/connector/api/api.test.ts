@@ -379,7 +379,7 @@ describe('the document', () => {
         // Of nothing that there is: what is asked for here is carried out.
         const real = path.replace('{id}', 'nowhere').replace('{subscriptionId}', 'default');
         const answer = await running.ask(method.toUpperCase(), real);
-        const unrouted = answer.status === 405 || answer.body['message'] === 'No such address.';
+        const unrouted = answer.status === 405 || answer.body['message'] === 'This path does not exist.';
         expect([path, method, unrouted]).toEqual([path, method, false]);
       }
     }

@@ -92,7 +92,7 @@ describe('the rights of a token', () => {
         status: 403,
         body: {
           error: 'missing_right',
-          message: `The token "may-${other}" lacks the right "${right}" that ${call} needs.`,
+          message: `The token "may-${other}" lacks the right "${right}", which ${call} requires.`,
         },
       });
     }

@@ -86,7 +86,7 @@ describe('committing deliveries', () => {
       {
         event: poison.event,
         outcome: 'unmergeable',
-        reason: 'refused by the database: 54000',
+        reason: 'rejected by the database: 54000',
         change_mask: 0,
         body: poison.body,
         message_id: null,
@@ -103,7 +103,7 @@ describe('committing deliveries', () => {
   ] as const)('keeps a delivery with a bad %s alone', async (kind, state) => {
     expect(await commit(database, [bad[kind]()])).toEqual(new Set());
     expect(await readLog(database)).toMatchObject([
-      { outcome: 'unmergeable', reason: `refused by the database: ${state}` },
+      { outcome: 'unmergeable', reason: `rejected by the database: ${state}` },
     ]);
     expect(await readMessages(database)).toEqual([]);
   });

@@ -250,7 +250,7 @@ describe('the signature', () => {
     expect(answer.status).toBe(401);
     expect(await answer.json()).toEqual({
       error: 'invalid_signature',
-      message: 'X-Service-Timestamp and X-Service-Signature are both needed.',
+      message: 'X-Service-Timestamp and X-Service-Signature are both required.',
     });
   });
 

@@ -12,7 +12,7 @@ const { listed, start, begin, comeBack, openBrowser } = grants;
 const title = (text: string): string | undefined => /<h1>(.*)<\/h1>/.exec(text)?.[1];
 const oauthAccounts = async () => (await listed()).filter(({ kind }) => kind === 'oauth');
 const redemptions = (): number => grants.auth.requests.filter(({ path }) => path === '/token').length;
-const OTHER = [403, 'This was started in another browser'];
+const OTHER = [403, 'Started in another browser'];
 
 /** What a browser is told. */
 const told = ({ status, text }: { readonly status: number; readonly text: string }) => [status, title(text)];
@@ -145,7 +145,7 @@ describe('the start address of a consent', () => {
     expect(told(await second.visit(authorizationUrl))).toEqual(OTHER);
     expect(told(await openBrowser().visit(authorizationUrl, { method: 'POST' }))).toEqual(OTHER);
     expect(told(await comeBack(grants.auth.approve(location)))).toEqual([200, 'Connected']);
-    expect(told(await grants.browser.visit(authorizationUrl))).toEqual([200, 'Connected already']);
+    expect(told(await grants.browser.visit(authorizationUrl))).toEqual([200, 'Already connected']);
   });
 
   it('goes to one of two browsers that go on at the same moment', async () => {
@@ -166,13 +166,13 @@ describe('the start address of a consent', () => {
   it('that was made up, or is over, leads nowhere', async () => {
     const visit = async (address: string) => told(await grants.browser.visit(address));
     for (const token of ['made-up', 'x'.repeat(2_000), '%00', '..%2fv1']) {
-      expect(await visit(`${PUBLIC_URL}/oauth/start/${token}`)).toEqual([400, 'This link is not known']);
+      expect(await visit(`${PUBLIC_URL}/oauth/start/${token}`)).toEqual([400, 'Unknown link']);
     }
     const { authorizationUrl } = await start();
     grants.world.clock.jump(61 * MINUTE);
-    expect(await visit(authorizationUrl)).toEqual([410, 'This took too long']);
+    expect(await visit(authorizationUrl)).toEqual([410, 'The link has expired']);
     const late = await grants.browser.visit(authorizationUrl, { method: 'POST' });
-    expect(told(late)).toEqual([410, 'This took too long']);
+    expect(told(late)).toEqual([410, 'The link has expired']);
   });
 });
 

@@ -66,7 +66,7 @@ describe('a consent', () => {
       comeBack(query),
     ]);
     expect(pages.filter(({ text }) => text.includes('<h1>Connected</h1>'))).toHaveLength(1);
-    expect((await comeBack(query)).text).toContain('Connected already');
+    expect((await comeBack(query)).text).toContain('Already connected');
     expect((await listed()).filter(({ kind }) => kind === 'oauth')).toHaveLength(1);
     expect(grants.auth.requests.slice(before).filter(({ path }) => path === '/token')).toHaveLength(1);
   });
@@ -119,18 +119,18 @@ describe('a consent', () => {
       const { status, text } = await comeBack(query);
       return [status, /<h1>(.*)<\/h1>/.exec(text)?.[1]];
     };
-    expect(await said('state=made-up&code=x')).toEqual([400, 'This link is not known']);
-    expect(await said('')).toEqual([400, 'This link is not known']);
+    expect(await said('state=made-up&code=x')).toEqual([400, 'Unknown link']);
+    expect(await said('')).toEqual([400, 'Unknown link']);
     const { authorizationUrl } = await begin();
     const state = new URL(authorizationUrl).searchParams.get('state') ?? '';
     const query = grants.auth.approve(authorizationUrl);
-    expect(await said(`${query}&state=${state}`)).toEqual([400, 'This link is not known']);
+    expect(await said(`${query}&state=${state}`)).toEqual([400, 'Unknown link']);
     grants.world.clock.jump(61 * MINUTE);
-    expect(await said(query)).toEqual([410, 'This took too long']);
+    expect(await said(query)).toEqual([410, 'The link has expired']);
     const refused = new URL((await begin()).authorizationUrl).searchParams.get('state') ?? '';
     const denial = new URLSearchParams({ error: 'access_denied', state: refused, iss: grants.auth.url });
     expect(await said(denial.toString())).toEqual([400, 'Not connected']);
-    expect(await said(denial.toString())).toEqual([409, 'This link was used before']);
+    expect(await said(denial.toString())).toEqual([409, 'This link was already used']);
     expect((await listed()).filter(({ kind }) => kind === 'oauth')).toEqual([]);
   });
 
@@ -146,7 +146,7 @@ describe('a consent', () => {
     const revokedBefore = revoked();
     const page = await comeBack(grants.auth.approve((await begin({ accountId })).authorizationUrl));
     expect(page.status).toBe(409);
-    expect(page.text).toContain('<h1>Other numbers were approved</h1>');
+    expect(page.text).toContain('<h1>Different numbers were approved</h1>');
     expect(revoked()).toBe(revokedBefore + 1);
     expect(await grants.accountOf(accountId)).toEqual(before);
     expect(await grants.poll(accountId)).toBeNull();

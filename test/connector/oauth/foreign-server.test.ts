@@ -172,7 +172,7 @@ describe('a connector with a foreign authorization server', () => {
     // The address of the server was forwarded: somebody else signs in there and says yes.
     const refused = await victim.follow(authorizationUrl);
     expect([refused.status, new URL(refused.url).pathname]).toEqual([403, '/oauth/callback']);
-    expect(refused.text).toContain('<h1>This was started in another browser</h1>');
+    expect(refused.text).toContain('<h1>Started in another browser</h1>');
     expect(await listed()).toEqual([]);
 
     const page = await own.follow(authorizationUrl);

@@ -112,7 +112,7 @@ describe('the key ring', () => {
   ])('refuses a key of %s, and says how to make one', (_what, bytes) => {
     const key = bytes.toString('base64url');
     const making = (): unknown => createKeyRing([newKey, key]);
-    expect(making).toThrow(/Sealing key 2 is not random, .* Make one with: node -p/);
+    expect(making).toThrow(/Sealing key 2 is not random, .* Generate one with: node -p/);
     expect(making).not.toThrow(key);
   });
 
