@@ -111,7 +111,7 @@ describe('npm run connector, asked wrongly', () => {
     [
       'further tokens alone',
       { ...SECRETS, CONNECTOR_API_TOKEN: '', CONNECTOR_API_TOKENS: 'crm:read:abcdefghijklmnopqrstuvwx' },
-      'CONNECTOR_API_TOKEN: found nothing',
+      'CONNECTOR_API_TOKEN: is not set',
     ],
     [
       'one token in both settings',
@@ -214,7 +214,7 @@ describe('npm run connector, asked wrongly', () => {
 
   it('tells of a variable that is nearly a setting', async () => {
     const { stderr } = await spawnCli('connector', [], { CONECTOR_API_TOKEN: 'token' }).ended;
-    expect(stderr).toContain('CONECTOR_API_TOKEN is no setting. Did you mean CONNECTOR_API_TOKEN?');
+    expect(stderr).toContain('CONECTOR_API_TOKEN is not a setting. Did you mean CONNECTOR_API_TOKEN?');
   });
 
   it('names the port that is taken and the setting to change', async () => {

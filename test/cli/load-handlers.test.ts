@@ -59,7 +59,7 @@ describe('the module of CONNECTOR_HANDLERS', () => {
     ],
   ])('is refused by name for %s', async (_, name, text, message) => {
     await expect(load(name, text)).rejects.toThrow(message);
-    await expect(load(name, text)).rejects.toThrow(/^A setting is wrong:\n {2}CONNECTOR_HANDLERS: /);
+    await expect(load(name, text)).rejects.toThrow(/^A setting is invalid:\n {2}CONNECTOR_HANDLERS: /);
   });
 
   it('is refused when there is no file', async () => {

@@ -78,7 +78,7 @@ describe('startConnector', () => {
     expect(logger.kept).toContainEqual({
       level: 'warn',
       fields: { name: expect.stringMatching(/^connector-/) },
-      message: 'The variable CONECTOR_HOST is no setting. Did you mean CONNECTOR_HOST?',
+      message: 'The variable CONECTOR_HOST is not a setting. Did you mean CONNECTOR_HOST?',
     });
     expect(logger.kept).toContainEqual({
       level: 'info',

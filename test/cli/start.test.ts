@@ -347,7 +347,7 @@ describe('npm start, asked wrongly', () => {
 
       expect(code).toBe(1);
       expect(stderr).toContain(
-        `Cannot listen on 127.0.0.1 port ${base + offset}: the port is in use. Stop the process that holds it, or set --port-base`,
+        `Cannot listen on 127.0.0.1 port ${base + offset}: the port is in use. Stop the process that uses it, or set --port-base`,
       );
       expect(stdout).not.toContain('ready');
       holder.close();

@@ -169,8 +169,8 @@ describe('npm run connector -- --processes 2, on a Postgres of its own', () => {
     async () => {
       const [victim] = logged(/connector ready/).slice(-1);
       process.kill(victim?.pid ?? Number.NaN, 'SIGKILL');
-      await untilLogged(/a process takes the place of the one that ended/, 1);
-      expect(logged(/a process ended by itself/)).toMatchObject([
+      await untilLogged(/a process was started to replace the one that exited/, 1);
+      expect(logged(/a process exited unexpectedly/)).toMatchObject([
         { name: 'supervisor', level: 'error', pid: victim?.pid, outcome: 'SIGKILL' },
       ]);
       expect(await status('second')).toBe(200);
@@ -186,7 +186,7 @@ describe('npm run connector -- --processes 2, on a Postgres of its own', () => {
       expect(code).toBe(0);
       expect(stderr.match(/RECONCILE_INTERVAL_MS/g)).toHaveLength(1);
       expect(logged(/embedded Postgres stopped/)).toHaveLength(1);
-      expect(logged(/a process ended by itself/)).toHaveLength(1);
+      expect(logged(/a process exited unexpectedly/)).toHaveLength(1);
       expect(logged(/did not end in time|step of the shutdown failed/)).toEqual([]);
     },
     SLOW_MS,

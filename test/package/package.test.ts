@@ -166,8 +166,8 @@ describe('the program messaging-connector', () => {
   it('names the settings that are missing, and ends with 2', async () => {
     const { code, stderr } = await bin(['connector']);
     expect(code).toBe(2);
-    expect(stderr).toContain('CONNECTOR_API_TOKEN: found nothing');
-    expect(stderr).toContain('CONNECTOR_SEALING_KEYS: found nothing');
+    expect(stderr).toContain('CONNECTOR_API_TOKEN: is not set');
+    expect(stderr).toContain('CONNECTOR_SEALING_KEYS: is not set');
   });
 
   it('says on an older Node in one line what is wrong, and ends with 1', async () => {

@@ -10,10 +10,12 @@ interface Range {
 const DOTTED = /^\d{1,3}(\.\d{1,3}){3}$/;
 /** Bits before the IPv4 address in its IPv6 form. */
 const MAPPED_BITS = 96;
-/** Parts of an IPv6 address, 16 bits each, that name its network. */
+/** Parts of an IPv6 address, 16 bits each, that identify its network. */
 const NETWORK_PARTS = 4;
 
-/** Four decimal parts or an IPv6 address; the short and octal forms are refused, as they mislead people. */
+/**
+ * Four decimal parts or an IPv6 address; the short and octal forms are rejected because they are misleading.
+ */
 function parseAddress(text: string): Address | null {
   if (text.includes('%')) return null;
   const valid = text.includes(':')
@@ -40,18 +42,18 @@ function parseRange(entry: string): Range | null {
   return unmap({ address, bits: Number(bits) });
 }
 
-/** The address of a caller, without the name of the interface it came by. */
+/** The address of a caller, without the name of the interface it arrived on. */
 function parseCaller(caller: string): Address | null {
   const parsed = parseAddress(caller.replace(/%.*$/, ''));
   return parsed === null ? null : unmap({ address: parsed, bits: 128 }).address;
 }
 
-/** Whether a text is an IPv4 or IPv6 address, or a CIDR range of them. */
+/** Whether a text is an IPv4 or IPv6 address, or a CIDR range. */
 export function isAddressRange(text: string): boolean {
   return parseRange(text) !== null;
 }
 
-/** The first entry that a caller's address is on; null when there is none, or when the address is none. */
+/** The first entry that matches a caller's address; null if there is none, or if the address is invalid. */
 export function findEntry(entries: readonly string[], caller: string | undefined): string | null {
   const address = caller === undefined ? null : parseCaller(caller);
   if (address === null) return null;
@@ -65,8 +67,8 @@ export function findEntry(entries: readonly string[], caller: string | undefined
 }
 
 /**
- * What counts as one caller: an IPv4 address, or the network of 64 bits of an IPv6 address, since whoever has one of
- * those has all of it. A text that is no address stands for itself.
+ * What counts as one caller: an IPv4 address, or the 64-bit network of an IPv6 address, because whoever has
+ * one of those addresses has all of them. A text that is not an address stands for itself.
  */
 export function addressKey(caller: string): string {
   const address = parseCaller(caller);

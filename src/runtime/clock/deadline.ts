@@ -1,6 +1,6 @@
 import type { Clock } from './clock.ts';
 
-/** Something was not done when its deadline passed. */
+/** An operation had not finished when its deadline passed. */
 export class DeadlinePassed extends Error {
   override readonly name = 'DeadlinePassed';
 
@@ -10,8 +10,8 @@ export class DeadlinePassed extends Error {
 }
 
 /**
- * The moment at which something must be over, fixed when it begins and handed to everything that it waits for. So
- * waits that follow each other share one amount of time, instead of each adding its own.
+ * The time by which an operation must be finished, fixed when it starts and passed to everything that it
+ * waits for, so that consecutive waits share one amount of time instead of each adding its own.
  */
 export class Deadline {
   readonly #clock: Clock;
@@ -20,7 +20,7 @@ export class Deadline {
   readonly #stopTimer: () => void;
   #passed = false;
 
-  /** Begins now and passes in `ms` milliseconds. Its timer keeps the process alive if `keepAlive` is true. */
+  /** Starts now and passes in `ms` milliseconds. Its timer keeps the process alive if `keepAlive` is true. */
   constructor(clock: Clock, ms: number, options?: { readonly keepAlive?: boolean }) {
     this.#clock = clock;
     this.#endsAt = clock.elapsed() + ms;
@@ -32,7 +32,7 @@ export class Deadline {
     return this.#passed ? 0 : Math.max(0, this.#endsAt - this.#clock.elapsed());
   }
 
-  /** Passes now, before its time: whatever still waits gives up. */
+  /** Passes now, before its time: everything that still waits is aborted. */
   pass(): void {
     if (this.#passed) return;
     this.#passed = true;
@@ -41,21 +41,21 @@ export class Deadline {
     this.#listeners.clear();
   }
 
-  /** Everything is done: it does not pass any more, and holds no timer. */
+  /** Everything is done: the deadline no longer passes and its timer is removed. */
   done(): void {
     this.#stopTimer();
     this.#listeners.clear();
   }
 
-  /** Calls `listener` once when it passes, at once if it has. */
+  /** Calls `listener` once when it passes, or at once if it has passed. */
   onPass(listener: () => void): void {
     if (this.#passed) listener();
     else this.#listeners.add(listener);
   }
 
   /**
-   * Settles as `work` does, or rejects with `DeadlinePassed` when the deadline passes first, or `mostMs` milliseconds
-   * from now. What `work` does later goes unheard.
+   * Settles like `work`, or rejects with `DeadlinePassed` if the deadline passes first, or `mostMs`
+   * milliseconds from now. A later result of `work` is ignored.
    */
   within<T>(work: Promise<T>, mostMs = Number.POSITIVE_INFINITY): Promise<T> {
     return new Promise((resolve, reject) => {
@@ -84,9 +84,9 @@ export class Deadline {
 }
 
 /**
- * Settles as `work` does, or rejects with what `late` makes once `ms` milliseconds have passed: a `DeadlinePassed`,
- * unless told. For work that shares its time with nothing else. Until then it keeps the process alive. What `work` does
- * later goes unheard.
+ * Settles like `work`, or rejects with what `late` creates after `ms` milliseconds: a `DeadlinePassed` by
+ * default. For work that shares its time with nothing else. Until then it keeps the process alive. A later
+ * result of `work` is ignored.
  */
 export async function within<T>(clock: Clock, ms: number, work: Promise<T>, late?: () => Error): Promise<T> {
   const deadline = new Deadline(clock, ms, { keepAlive: true });

@@ -1,8 +1,8 @@
 import type { Clock } from './clock.ts';
 
 /**
- * Whoever asks while a read is under way shares it. With `fresh`, what it brought, be it a failure, also serves those
- * who ask until `ms` milliseconds after it was begun.
+ * Concurrent callers share one read. With `fresh`, its result, even a failure, is also returned to callers
+ * until `ms` milliseconds after it started.
  */
 export function shareReads<T>(
   read: () => Promise<T>,

@@ -1,9 +1,9 @@
 import type { Clock } from './clock.ts';
 
-/** The longest delay `setTimeout` takes; a longer one would fire at once. */
+/** The longest delay that `setTimeout` supports; a longer one would fire at once. */
 const LONGEST_TIMER_MS = 2_147_483_647;
 
-/** Starts a timer of any length, in steps where one timer cannot hold it. Returns its cancel function. */
+/** Starts a timer of any length, in several steps if necessary. Returns its cancel function. */
 function startTimer(ms: number, run: () => void, keepAlive: boolean): () => void {
   let timer: NodeJS.Timeout;
   let left = Number.isFinite(ms) ? Math.max(0, ms) : LONGEST_TIMER_MS;

@@ -1,4 +1,4 @@
-/** Edits that turn one name into the other: a letter more, less or changed, or two neighbours swapped. */
+/** Edit distance between two names: a letter more, less or changed, or two neighbors swapped. */
 function editDistance(a: string, b: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, column) => column);
@@ -22,7 +22,7 @@ function editDistance(a: string, b: string): number {
   return last[b.length] ?? 0;
 }
 
-/** A name that looks like a mistyped one. */
+/** A name that looks like a misspelled setting. */
 export interface NearName {
   readonly found: string;
   readonly meant: string;
@@ -30,10 +30,10 @@ export interface NearName {
 
 /** A sentence for whoever set it. */
 export function describeTypo({ found, meant }: NearName): string {
-  return `The variable ${found} is no setting. Did you mean ${meant}?`;
+  return `The variable ${found} is not a setting. Did you mean ${meant}?`;
 }
 
-/** Finds names that are no setting, but so near to one that they are probably meant to be it. */
+/** Finds names that are not settings but are so similar to one that they are probably misspelled. */
 export function findNearNames(found: Iterable<string>, known: readonly string[]): NearName[] {
   const near: NearName[] = [];
   for (const name of found) {

@@ -5,9 +5,10 @@ import { ConfigurationError } from './configuration-error.ts';
 import type { Environment } from './read-settings.ts';
 
 /**
- * The environment of a command: the variables of the process and, below them, those of the file `.env` in
- * `directory`. A variable that the process has, even an empty one, wins. Changes nothing in `process.env`.
- * @throws {ConfigurationError} when the file is there but cannot be read.
+ * The environment of a command: the variables of the process and, with lower priority, those of the file
+ * `.env` in `directory`. A variable of the process takes precedence even if it is empty. Does not change
+ * `process.env`.
+ * @throws {ConfigurationError} if the file exists but cannot be read.
  */
 export function readEnvironment(directory: string, processEnv: Environment): Environment {
   const file = join(directory, '.env');
@@ -20,7 +21,7 @@ export function readEnvironment(directory: string, processEnv: Environment): Env
       throw new ConfigurationError([
         {
           setting: '.env',
-          problem: `found ${file}, but it cannot be read (${code}). Make it readable or remove it.`,
+          problem: `found ${file}, but it cannot be read (${code}). Make it readable, or remove it.`,
         },
       ]);
     }

@@ -25,7 +25,7 @@ function advise(setting: Setting<unknown>): string {
     return setting.example === ''
       ? `Correct it.${made}`
       : `Correct it, for example: ${setting.example}${made}`;
-  return `Correct it, or remove it (then: ${setting.unset}).${made}`;
+  return `Correct it, or remove it (if unset: ${setting.unset}).${made}`;
 }
 
 type Reading = { readonly value: unknown } | { readonly problem: string };
@@ -34,20 +34,20 @@ function readSetting(setting: Setting<unknown>, raw: string | undefined): Readin
   const text = setting.secret ? raw : raw?.trim();
   if (text === undefined || text === '') {
     if (!setting.required) return { value: setting.fallback };
-    return { problem: `found nothing; it takes ${setting.allowed}. Set it${exampleOf(setting)}.` };
+    return { problem: `is not set; it must be ${setting.allowed}. Set it${exampleOf(setting)}.` };
   }
   const parsed = setting.schema.safeParse(text);
   if (parsed.success) return { value: parsed.data };
   const found = setting.explain(text) ?? show(setting, text);
-  return { problem: `found ${found}; it takes ${setting.allowed}. ${advise(setting)}` };
+  return { problem: `found ${found}; it must be ${setting.allowed}. ${advise(setting)}` };
 }
 
-/** The name of the variable that names a file with the value of a secret. */
+/** The name of the variable that contains the path of a file with the value of a secret. */
 function fileVariable(name: string): string {
   return `${name}_FILE`;
 }
 
-/** Reads a setting of any kind; a secret also from the file that its other variable names. */
+/** Reads a setting of any kind; a secret can also be read from the file that its other variable names. */
 function readVariables(
   name: string,
   setting: Setting<unknown>,
@@ -68,11 +68,11 @@ function readVariables(
     : reading;
 }
 
-/** The text of a file without what editors and `echo` put at its end. */
+/** The text of a file without the line breaks that editors and `echo` append. */
 function readSecretFile(path: string): string | { readonly problem: string } {
   try {
     const text = readFileSync(path, 'utf8').trimEnd();
-    return text === '' ? { problem: `found nothing in ${path}.` } : text;
+    return text === '' ? { problem: `names ${path}, which is empty.` } : text;
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     return { problem: `names ${path}, which cannot be read (${code}). Correct it, or make it readable.` };
@@ -91,10 +91,10 @@ function exampleOf(setting: Setting<unknown>): string {
 }
 
 /**
- * Reads all settings of a definition at once. A variable that is missing or empty counts as not set. The value of a
- * secret may stand in a file that `NAME_FILE` names.
- * `warn` is told of variables that are no setting but are nearly spelled like one.
- * @throws {ConfigurationError} naming every setting that is wrong, not only the first.
+ * Reads all settings of a definition at once. A variable that is missing or empty counts as unset. The value
+ * of a secret can be in a file that `NAME_FILE` names. `warn` is called for variables that are not settings
+ * but are spelled similarly.
+ * @throws {ConfigurationError} naming every setting that is invalid, not only the first.
  */
 export function readSettings<const Definition extends SettingsDefinition>(
   definition: Definition,

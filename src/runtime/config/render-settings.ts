@@ -18,17 +18,17 @@ function comment(text: string): string {
 }
 
 function describe(setting: Setting<unknown>): string {
-  return `${setting.description}. It takes ${setting.allowed}. Not set: ${setting.unset}.`;
+  return `${setting.description}. Must be ${setting.allowed}. If unset: ${setting.unset}.`;
 }
 
 /**
- * The text of `.env.example`: every setting with its description, allowed values and default, commented out, so
- * that a copy of the file changes nothing.
+ * The text of `.env.example`: every setting with its description, allowed values and default, commented out,
+ * so that a copy of the file changes nothing.
  */
 export function renderEnvExample(definition: SettingsDefinition): string {
   const title = comment(
-    'Copy this file to .env in the working directory and remove the # before what you set. ' +
-      'Variables of the process win over this file. Of a secret, NAME_FILE may name a file that holds the value: CONNECTOR_API_TOKEN_FILE=/run/secrets/token.',
+    'Copy this file to .env in the working directory and uncomment the settings that you need. ' +
+      'Environment variables take precedence over this file. A secret can be read from a file: set NAME_FILE instead of NAME, for example CONNECTOR_API_TOKEN_FILE=/run/secrets/token.',
   );
   const entries = Object.entries(definition).map(
     ([name, setting]) => `${comment(describe(setting))}\n#${name}=${setting.example}`,
@@ -43,5 +43,5 @@ export function renderSettingsTable(definition: SettingsDefinition): string {
     ([name, setting]) =>
       `| \`${name}\` | ${[setting.description, setting.allowed, setting.unset].map(cell).join(' | ')} |`,
   );
-  return `${['| name | meaning | takes | not set |', '|---|---|---|---|', ...rows].join('\n')}\n`;
+  return `${['| name | meaning | value | if unset |', '|---|---|---|---|', ...rows].join('\n')}\n`;
 }

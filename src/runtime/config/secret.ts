@@ -2,7 +2,10 @@ import { inspect } from 'node:util';
 
 const SHOWN = '[secret]';
 
-/** A secret setting. Whatever prints, logs or serializes it shows `[secret]`; only `reveal` gives the value. */
+/**
+ * The value of a secret setting. Printing, logging or serializing it shows `[secret]`; only `reveal` returns
+ * the value.
+ */
 export class Secret {
   readonly #value: string;
 
@@ -10,7 +13,7 @@ export class Secret {
     this.#value = value;
   }
 
-  /** The secret itself. Call it where it is used, and keep the result out of objects. */
+  /** Returns the secret. Call it where the secret is used, and do not store the result in objects. */
   reveal(): string {
     return this.#value;
   }
@@ -28,12 +31,15 @@ export class Secret {
   }
 }
 
-/** Characters of a random secret: 24 hex digits show fewer different ones than this once in many millions. */
+/**
+ * Minimum number of different characters in a random secret: 24 random hex digits have fewer only once in
+ * many millions.
+ */
 const LEAST_VARIETY = 6;
 
 /**
- * What makes a secret easy to guess, as a phrase that never holds it; undefined where nothing does: it is shorter than
- * `least` characters, or hardly anything but the same few characters.
+ * What makes a secret easy to guess, as a phrase that never contains it; undefined if nothing does. It is
+ * shorter than `least` characters, or consists of the same few characters.
  */
 export function findWeakness(secret: string, least: number): string | undefined {
   if (secret.length < least) return `only ${secret.length} characters`;

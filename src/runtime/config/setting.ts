@@ -3,39 +3,41 @@ import { z } from 'zod';
 import { keepsSecrets } from '../public-network/keeps-secrets.ts';
 import { findWeakness, Secret } from './secret.ts';
 
-/** One setting: how its text in the environment becomes a value, and all that is told about it. */
+/** One setting: how its text in the environment becomes a value, and its documentation. */
 export interface Setting<Value> {
-  /** What it is for, as a phrase without a full stop. */
+  /** Its purpose, as a phrase without a full stop. */
   readonly description: string;
-  /** What values are allowed, as a phrase that completes 'It takes …'. */
+  /** The allowed values, as a phrase that completes 'Must be …'. */
   readonly allowed: string;
-  /** What holds while it is not set. */
+  /** What applies if it is not set. */
   readonly unset: string;
-  /** A value to show in examples. */
+  /** A value for examples. */
   readonly example: string;
   /** Its value must not be shown anywhere. */
   readonly secret: boolean;
   readonly required: boolean;
-  /** Reads the text; any issue means that the text is not allowed. */
+  /** Parses the text; any issue means that the text is not allowed. */
   readonly schema: z.ZodType<Value>;
-  /** How to make a value, as a sentence; empty where that is plain. */
+  /** How to generate a value, as a sentence; empty if that is obvious. */
   readonly make: string;
-  /** What is wrong with a text that is not allowed, where `allowed` does not show it. Never holds the text. */
+  /**
+   * What is wrong with a text that is not allowed, if `allowed` does not explain it. Never contains the text.
+   */
   readonly explain: (text: string) => string | undefined;
-  /** The value while it is not set. */
+  /** The value if it is not set. */
   readonly fallback: Value;
 }
 
-/** What every kind of setting takes. */
+/** Options of every kind of setting. */
 interface SettingOptions<Value> {
   readonly description: string;
   readonly default?: Value;
-  /** Without a default: reading fails when it is not set. */
+  /** Without a default: reading fails if it is not set. */
   readonly required?: true;
-  /** What holds while it is not set, where a default does not say it. */
+  /** What applies if it is not set, unless a default states it. */
   readonly unset?: string;
   readonly example?: string;
-  /** How to make a value, as a sentence. */
+  /** How to generate a value, as a sentence. */
   readonly make?: string;
 }
 
@@ -58,7 +60,7 @@ function define<Value, const Options extends SettingOptions<Value>>(
   return {
     description: options.description,
     allowed: kind.allowed,
-    unset: options.unset ?? text ?? (options.required === true ? 'refused' : 'unset'),
+    unset: options.unset ?? text ?? (options.required === true ? 'required' : 'no value'),
     example: options.example ?? text ?? '',
     secret: kind.secret === true,
     required: options.required === true,
@@ -69,15 +71,15 @@ function define<Value, const Options extends SettingOptions<Value>>(
   };
 }
 
-/** A line of text; `pattern` and `allowed` narrow it. */
+/** A line of text; `pattern` and `allowed` restrict it. */
 export function string<
   const Options extends SettingOptions<string> & { readonly pattern?: RegExp; readonly allowed?: string },
 >(options: Options): Setting<ValueOf<string, Options>> {
   const schema = z.string().regex(options.pattern ?? /\S/);
-  return define<string, Options>(options, { allowed: options.allowed ?? 'a text that is not empty', schema });
+  return define<string, Options>(options, { allowed: options.allowed ?? 'a non-empty text', schema });
 }
 
-/** A whole number from `min` to `max`. */
+/** An integer from `min` to `max`. */
 export function integer<
   const Options extends SettingOptions<number> & {
     readonly min: number;
@@ -87,7 +89,7 @@ export function integer<
 >(options: Options): Setting<ValueOf<number, Options>> {
   const unit = options.unit === undefined ? '' : ` of ${options.unit}`;
   return define<number, Options>(options, {
-    allowed: `a whole number${unit} from ${options.min} to ${options.max}`,
+    allowed: `an integer${unit} from ${options.min} to ${options.max}`,
     schema: z
       .string()
       .regex(/^-?\d{1,15}$/)
@@ -96,14 +98,14 @@ export function integer<
   });
 }
 
-/** A time span in whole milliseconds. */
+/** A duration in whole milliseconds. */
 export function duration<
   const Options extends SettingOptions<number> & { readonly min: number; readonly max: number },
 >(options: Options): Setting<ValueOf<number, Options>> {
   return integer({ ...options, unit: 'milliseconds' }) as Setting<ValueOf<number, Options>>;
 }
 
-/** One of a few words. */
+/** One of several words. */
 export function oneOf<
   const Value extends string,
   const Options extends SettingOptions<Value> & { readonly values: readonly [Value, ...Value[]] },
@@ -114,7 +116,7 @@ export function oneOf<
   });
 }
 
-/** A file or folder; the value is absolute, a relative one starts at the working directory. */
+/** A file or folder; the value is absolute, and a relative path starts at the working directory. */
 export function path<const Options extends SettingOptions<string>>(
   options: Options,
 ): Setting<ValueOf<string, Options>> {
@@ -125,7 +127,7 @@ export function path<const Options extends SettingOptions<string>>(
   return define<string, Options>(options, { allowed: 'a path', schema });
 }
 
-/** Several texts, separated by commas; `accepts` and `allowed` narrow them. Never an empty list. */
+/** Several texts, separated by commas; `accepts` and `allowed` restrict them. Never an empty list. */
 export function list<
   const Options extends SettingOptions<readonly string[]> & {
     readonly accepts?: (item: string) => boolean;
@@ -156,19 +158,21 @@ function isPlain(text: string): boolean {
   return url.username === '' && url.password === '' && url.search === '' && url.hash === '';
 }
 
-/** The address of something that gets secrets: https, or plain http on this machine. Otherwise as `url`. */
+/**
+ * The address of a server that receives secrets: https, or plain http on this machine. Otherwise like `url`.
+ */
 export function confidentialUrl<const Options extends SettingOptions<string>>(
   options: Options,
 ): Setting<ValueOf<string, Options>> {
   const { schema } = url({ description: options.description, protocols: ['https:', 'http:'] });
   return define<string, Options>(options, {
     allowed:
-      'a URL that starts with https://, without user, password, ? and #; http:// only on this machine, since it shows secrets on the way',
+      'a URL that starts with https://, without user, password, ? and #; http:// is allowed only on this machine, because it exposes secrets in transit',
     schema: schema.refine((text) => text !== undefined && keepsSecrets(text)) as z.ZodType<string>,
   });
 }
 
-/** The address of something, without credentials, query and fragment. The value has no slash at its end. */
+/** A URL without credentials, query and fragment. The value has no trailing slash. */
 export function url<const Options extends SettingOptions<string> & { readonly protocols: readonly string[] }>(
   options: Options,
 ): Setting<ValueOf<string, Options>> {
@@ -181,7 +185,7 @@ export function url<const Options extends SettingOptions<string> & { readonly pr
   });
 }
 
-/** Addresses that may hold a password; several are separated by commas where `many` is true. */
+/** URLs that may contain a password; several are separated by commas if `many` is true. */
 export function secretUrl<
   const Options extends SettingOptions<Secret> & {
     readonly protocols: readonly string[];
@@ -207,8 +211,8 @@ export function secretUrl<
 }
 
 /**
- * A secret; `pattern` and `allowed` narrow it. `least`: it must have so many characters, and not be one character over
- * and over.
+ * A secret; `pattern` and `allowed` restrict it. `least`: its minimum length; it must also not repeat the
+ * same few characters.
  */
 export function secret<
   const Options extends SettingOptions<Secret> & {
@@ -217,7 +221,7 @@ export function secret<
     readonly least?: number;
   },
 >(options: Options): Setting<ValueOf<Secret, Options>> {
-  const { least = 1, pattern = /./, allowed = 'a secret that is not empty' } = options;
+  const { least = 1, pattern = /./, allowed = 'a non-empty secret' } = options;
   const explain = (text: string): string | undefined => (least > 1 ? findWeakness(text, least) : undefined);
   return define<Secret, Options>(options, {
     allowed: least > 1 ? `${allowed}, of at least ${least} characters` : allowed,
@@ -231,10 +235,10 @@ export function secret<
   });
 }
 
-/** What one entry of a list is, or what is wrong with it as a phrase that never holds it. */
+/** The parsed entry of a list, or what is wrong with it, as a phrase that never contains it. */
 export type ReadEntry<Entry> = { readonly entry: Entry } | { readonly problem: string };
 
-/** Several entries that hold secrets, separated by commas; `read` reads each. Never an empty list. */
+/** Several entries that contain secrets, separated by commas; `read` parses each. Never an empty list. */
 export function secretEntries<Entry>(
   options: Omit<SettingOptions<never>, 'default' | 'required'> & {
     readonly read: (item: string, before: readonly Entry[]) => ReadEntry<Entry>;

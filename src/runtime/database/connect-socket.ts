@@ -1,10 +1,10 @@
 import { connect, type Socket } from 'node:net';
 
-/** The addresses the driver parsed from the URL. */
+/** The addresses that the driver parsed from the URL. */
 export interface Addresses {
   readonly host: readonly string[];
   readonly port: readonly number[];
-  /** Path of a Unix socket; wins over host and port. */
+  /** Path of a Unix socket; takes precedence over host and port. */
   readonly path?: string | false;
 }
 
@@ -26,7 +26,7 @@ function connectOnce(
     };
     socket.once('connect', () => {
       settle();
-      // The driver names the host to the TLS layer from here.
+      // The driver passes the host to the TLS layer from here.
       if ('host' in target) Object.assign(socket, target);
       resolve(socket);
     });
@@ -39,7 +39,7 @@ function connectOnce(
   });
 }
 
-/** How many addresses there are to try. */
+/** Number of addresses to try. */
 export function countAddresses(addresses: Addresses): number {
   return typeof addresses.path === 'string' ? 1 : addresses.host.length;
 }

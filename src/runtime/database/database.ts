@@ -19,13 +19,13 @@ export {
   TransactionOver,
 } from './errors.ts';
 
-/** Runs statements. How values cross is told in `wire-types.ts`. */
+/** Runs statements. See `wire-types.ts` for how values are converted. */
 export interface Queryable {
   /**
-   * Runs one statement and resolves with its rows. Every statement has a deadline; past it the statement is
-   * cancelled and its connection ended. Throws `QueryFailed` (the server refused), `DatabaseUnavailable` (no
-   * connection, or lost) or `QueryDeadlineExceeded`; the last two tell in `mayHaveCommitted` whether the
-   * statement may have taken effect.
+   * Runs one statement and resolves with its rows. Every statement has a deadline; when it passes, the
+   * statement is cancelled and its connection closed. Throws `QueryFailed` (the server rejected it),
+   * `DatabaseUnavailable` (no connection, or lost) or `QueryDeadlineExceeded`; for the last two,
+   * `mayHaveCommitted` states whether the statement may have taken effect.
    */
   query<Row extends object = Record<string, unknown>>(
     text: string,
@@ -34,7 +34,7 @@ export interface Queryable {
   ): Promise<Row[]>;
 }
 
-/** A number for each thing worth watching. */
+/** Counters and gauges worth watching. */
 export interface DatabaseHealth {
   readonly generation: number;
   readonly replacedPools: number;
@@ -46,16 +46,16 @@ export interface DatabaseHealth {
 
 export interface Database extends Queryable {
   /**
-   * Runs `work` between BEGIN and COMMIT; nothing but SQL belongs in it. The deadline covers all of it. Once
-   * this has rejected, the handle refuses further queries, and nothing `work` still does has any effect.
+   * Runs `work` between BEGIN and COMMIT; it should contain only SQL. The deadline covers all of it. Once
+   * this has rejected, the handle rejects further queries, and nothing that `work` still does has any effect.
    */
   transaction<T>(work: (tx: Queryable) => Promise<T>, options?: { readonly deadlineMs?: number }): Promise<T>;
   /** drizzle over the same pool, with the same guards. */
   readonly orm: PostgresJsDatabase;
-  /** Resolves when the database answers; throws as `query` does. */
+  /** Resolves when the database responds; throws what `query` throws. */
   ping(deadlineMs?: number): Promise<void>;
   readonly health: DatabaseHealth;
-  /** Takes no more queries, lets running ones finish for a few seconds, closes every connection. */
+  /** Accepts no more queries, lets running ones finish for a few seconds, then closes every connection. */
   close(): Promise<void>;
 }
 
@@ -65,13 +65,13 @@ export interface DatabaseOptions {
   readonly name: string;
   /** Default 10. */
   readonly poolSize?: number;
-  /** Deadline of a query or transaction that names none. Default 10 s. */
+  /** Default deadline of a query or transaction. Default 10 s. */
   readonly deadlineMs?: number;
-  /** Named prepared statements; false behind a pooler in transaction mode. Default: as the URL says. */
+  /** Named prepared statements; false behind a pooler in transaction mode. Default: as the URL specifies. */
   readonly prepare?: boolean;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** How the pool is watched. Default: a probe after 5 s without an answer, given 3 s. */
+  /** How the pool is monitored. Default: a probe after 5 s without a response, with a timeout of 3 s. */
   readonly watchdog?: { readonly everyMs: number; readonly probeMs: number };
 }
 
@@ -80,9 +80,9 @@ const DEFAULT_DEADLINE_MS = 10_000;
 const CONNECT_DEADLINE_MS = 5_000;
 const PING_DEADLINE_MS = 2_000;
 const DEFAULT_WATCHDOG = { everyMs: 5_000, probeMs: 3_000 };
-/** A server, or the default of a session, that takes no writes. */
+/** SQLSTATE of a server, or a session default, that is read-only. */
 const READ_ONLY = '25006';
-/** Connections are renewed no more often than this while the server takes no writes. */
+/** While the server is read-only, connections are renewed at most this often. */
 const RENEW_PAUSE_MS = 250;
 
 /** Opens a guarded pool. No connection is made before the first query. Throws on a malformed URL. */
@@ -179,7 +179,7 @@ class GuardedDatabase implements Database {
     );
   }
 
-  /** Lends a session to `work`, and ends it when `work` is not done by the deadline. */
+  /** Lends a session to `work`, and ends it if `work` has not finished by the deadline. */
   async #withSession<T>(
     deadlineMs: number,
     phase: string,
@@ -212,12 +212,14 @@ class GuardedDatabase implements Database {
     }
   }
 
-  /** A session stays with the server and the defaults it began with; a new one finds those of now. */
+  /**
+   * A session keeps the server and the defaults that it started with; a new session gets the current ones.
+   */
   #renewConnections(): void {
     const now = this.#clock.elapsed();
     if (now - this.#renewedAt < RENEW_PAUSE_MS) return;
     this.#renewedAt = now;
-    this.#pool.replace(new DatabaseUnavailable('lost', 'the server takes no writes'), 'idle');
+    this.#pool.replace(new DatabaseUnavailable('lost', 'the server is read-only'), 'idle');
   }
 
   #noteDeadline(): void {
@@ -226,7 +228,7 @@ class GuardedDatabase implements Database {
   }
 }
 
-/** The handle given to the callback of a transaction. */
+/** The handle passed to the callback of a transaction. */
 function queryableOn(scope: TransactionScope): Queryable {
   return {
     query: async <Row extends object = Record<string, unknown>>(
@@ -237,7 +239,7 @@ function queryableOn(scope: TransactionScope): Queryable {
   };
 }
 
-/** The shape of a row is the statement's promise to its caller; nothing checks it here. */
+/** The statement determines the shape of a row; nothing checks it here. */
 function asRows<Row extends object>(rows: unknown[]): Row[] {
   return rows as Row[];
 }

@@ -13,23 +13,23 @@ import { withStartLock } from './embedded/start-lock.ts';
 export { EmbeddedPostgresFailed };
 
 export interface EmbeddedOptions {
-  /** The data is kept in `postgres` below it (as root possibly elsewhere, see `location`). */
+  /** The data is kept in its subfolder `postgres` (possibly elsewhere as root, see `location`). */
   readonly dataDir: string;
   readonly logger: Logger;
   readonly clock: Clock;
   /** Server settings for this start, for example `{ fsync: 'off' }` in tests. */
   readonly settings?: Readonly<Record<string, string>>;
-  /** Default: those that npm installed. */
+  /** Default: the programs that npm installed. */
   readonly binaries?: Binaries;
 }
 
 export interface EmbeddedPostgres {
   readonly url: string;
-  /** Folder that holds the data. */
+  /** Folder that contains the data. */
   readonly location: string;
-  /** True when the server was running already. */
+  /** True if the server was already running. */
   readonly joined: boolean;
-  /** What a user should be told, such as data kept elsewhere. */
+  /** A note for the user, such as the location of data kept elsewhere. */
   readonly note?: string;
   /** Leaves; the last process to leave stops the server. Safe to call twice. */
   stop(): Promise<void>;
@@ -38,9 +38,9 @@ export interface EmbeddedPostgres {
 const LOCK_DEADLINE_MS = 90_000;
 
 /**
- * Starts the Postgres that an npm package brings, or joins the one that another process started in the same
- * folder. The server runs detached: neither an interrupt nor a crash of ours ends it, and the next start
- * joins it again. Throws `EmbeddedPostgresFailed` with what to do.
+ * Starts the Postgres of an npm package, or joins the one that another process started in the same folder.
+ * The server runs detached: neither Ctrl-C nor a crash of our process stops it, and the next start joins it
+ * again. Throws `EmbeddedPostgresFailed` with what to do.
  */
 export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
   const installed = options.binaries ?? (await locateBinaries());
@@ -50,7 +50,7 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
   );
 }
 
-/** The folder of our control files. Others may pass through it to data of their own, but not list it. */
+/** The folder of our control files. Other users may traverse it to reach their own data, but not list it. */
 async function makeHome(dataDir: string): Promise<string> {
   const home = join(dataDir, 'postgres');
   try {
@@ -61,7 +61,7 @@ async function makeHome(dataDir: string): Promise<string> {
     return home;
   } catch (error) {
     throw new EmbeddedPostgresFailed(
-      `${home} cannot be made or is not ours; check who owns ${dataDir}`,
+      `${home} cannot be created or does not belong to this user; check who owns ${dataDir}`,
       error,
     );
   }
@@ -95,7 +95,7 @@ async function leave(member: string, server: ServerOptions, logger: Logger): Pro
   const { home, clock } = server;
   await withStartLock(home, { clock, deadlineMs: LOCK_DEADLINE_MS }, async () => {
     if ((await leaveMembers(join(home, 'members'), member)) > 0) return;
-    // The one that runs now: it may have been restarted by another process since we joined.
+    // The server that is running now: another process may have restarted it since we joined.
     const running = await findServer(server);
     if (running === undefined) return;
     await stopServer(running, server);

@@ -1,6 +1,8 @@
 import { DeadlinePassed } from '../clock/deadline.ts';
 
-/** Why the database did not take a query. `permanent` reasons need an operator; the others may pass. */
+/**
+ * Why the database did not accept a query. `permanent` reasons need an operator; the others may be temporary.
+ */
 export type UnavailableReason =
   | 'refused'
   | 'unreachable'
@@ -21,18 +23,18 @@ const PERMANENT: ReadonlySet<UnavailableReason> = new Set([
 ]);
 
 interface FailureDetails {
-  /** True when the statement or COMMIT had been sent: it may have taken effect. */
+  /** True if the statement or COMMIT had been sent: it may have taken effect. */
   readonly mayHaveCommitted?: boolean;
-  /** SQLSTATE or socket code behind the failure. */
+  /** SQLSTATE or socket code of the cause. */
   readonly code?: string;
   readonly cause?: unknown;
 }
 
-/** No connection, or the connection ended before the answer. The message says what to do. */
+/** No connection, or the connection ended before the response. The message states what to do. */
 export class DatabaseUnavailable extends Error {
   override readonly name = 'DatabaseUnavailable';
   readonly reason: UnavailableReason;
-  /** True when waiting will not help. */
+  /** True if waiting will not help. */
   readonly permanent: boolean;
   readonly mayHaveCommitted: boolean;
   readonly code: string | undefined;
@@ -46,23 +48,23 @@ export class DatabaseUnavailable extends Error {
   }
 }
 
-/** The answer did not come in time. The statement was cancelled and its connection ended. */
+/** The response did not arrive in time. The statement was cancelled and its connection closed. */
 export class QueryDeadlineExceeded extends Error {
   override readonly name = 'QueryDeadlineExceeded';
   readonly deadlineMs: number;
   readonly phase: string;
-  /** False when the query was still waiting for a connection, or its transaction had not reached COMMIT. */
+  /** False if the query was still waiting for a connection, or its transaction had not reached COMMIT. */
   readonly mayHaveCommitted: boolean;
 
   constructor(deadlineMs: number, phase: string, mayHaveCommitted: boolean) {
-    super(`the database did not answer within ${deadlineMs} ms (${phase})`);
+    super(`the database did not respond within ${deadlineMs} ms (${phase})`);
     this.deadlineMs = deadlineMs;
     this.phase = phase;
     this.mayHaveCommitted = mayHaveCommitted;
   }
 }
 
-/** The same failure, told for a statement that would itself have committed: its effect is unknown. */
+/** The same failure for a statement that would itself have committed: its effect is unknown. */
 export function markUnknown(error: Error): Error {
   if (error instanceof DatabaseUnavailable) {
     const { reason, message, code, cause } = error;
@@ -78,25 +80,31 @@ export function markUnknown(error: Error): Error {
   return error;
 }
 
-/** Whether what failed may have taken effect all the same: its commit was sent and got no answer. */
+/** Whether a failed operation may have taken effect after all: its commit was sent and got no response. */
 export function mayHaveCommitted(error: unknown): boolean {
   return (
     (error instanceof DatabaseUnavailable || error instanceof QueryDeadlineExceeded) && error.mayHaveCommitted
   );
 }
 
-/** A query through the handle of a transaction that is over, by commit, failure or deadline. Never sent. */
+/**
+ * A query through the handle of a transaction that is over, by commit, failure or deadline. It was never
+ * sent.
+ */
 export class TransactionOver extends Error {
   override readonly name = 'TransactionOver';
 
   constructor(cause?: unknown) {
-    super('this transaction is over; its handle takes no more queries', cause === undefined ? {} : { cause });
+    super(
+      'this transaction is over; its handle accepts no more queries',
+      cause === undefined ? {} : { cause },
+    );
   }
 }
 
 /**
- * The server's own refusal of a statement. It carries names of the schema, never the statement, its
- * parameters or the row the server quotes in its detail.
+ * The server rejected a statement. The error contains names of the schema, but never the statement, its
+ * parameters or the row that the server quotes in its detail.
  */
 export class QueryFailed extends Error {
   override readonly name = 'QueryFailed';
@@ -119,9 +127,9 @@ export class QueryFailed extends Error {
   }
 }
 
-/** Five digits or capitals. Node's socket codes of five letters begin with an E, as no SQLSTATE does. */
+/** Five digits or capitals. Node's five-letter socket codes start with an E, which no SQLSTATE does. */
 const SQLSTATE = /^(?!E[A-Z]{4})[0-9A-Z]{5}$/;
-/** A lock was not to be had in time; the server takes no writes now. */
+/** A lock was not available in time; the server is read-only at the moment. */
 const PASSING: ReadonlySet<string> = new Set(['55P03', '25006']);
 const CONNECTION_CLASSES: ReadonlySet<string> = new Set(['08', '40', '53', '57']);
 const SOCKET_CODES: ReadonlySet<string> = new Set([
@@ -167,8 +175,8 @@ function isConnectionCode(code: string | undefined): boolean {
 }
 
 /**
- * True for failures that say nothing about the statement itself: the same idempotent statement may be tried
- * again. SQLSTATE classes 08, 40, 53 and 57, a lock not given in time (55P03), a server that takes no writes
+ * True for failures that are unrelated to the statement itself, so that the same idempotent statement may be
+ * retried. SQLSTATE classes 08, 40, 53 and 57, a lock not available in time (55P03), a read-only server
  * (25006), lost or refused connections, and deadlines.
  */
 export function isConnectionFailure(error: unknown): boolean {

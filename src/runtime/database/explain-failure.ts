@@ -14,37 +14,41 @@ function textProperty(error: object, key: string): string | undefined {
 const BY_CODE: Readonly<Record<string, Explanation>> = {
   ECONNREFUSED: {
     reason: 'refused',
-    advice: 'nothing listens there; is Postgres running, and are host and port right?',
+    advice: 'nothing is listening there; check that Postgres is running, and the host and port',
   },
-  ENOENT: { reason: 'refused', advice: 'the socket file does not exist; is Postgres running?' },
-  ENOTFOUND: { reason: 'unreachable', advice: 'the host name is unknown; check it for a typing mistake' },
+  ENOENT: { reason: 'refused', advice: 'the socket file does not exist; check that Postgres is running' },
+  ENOTFOUND: { reason: 'unreachable', advice: 'the host name does not exist; check the spelling' },
   EAI_AGAIN: {
     reason: 'unreachable',
-    advice: 'the host name cannot be resolved now; check the name service',
+    advice: 'the host name cannot be resolved at the moment; check DNS',
   },
   '28P01': { reason: 'authentication', advice: 'the password is wrong for this user; correct it in the URL' },
   '28000': {
     reason: 'authentication',
-    advice: 'this user may not connect like this; check the user, TLS (?sslmode=require) and pg_hba.conf',
+    advice:
+      'this user is not allowed to connect in this way; check the user, TLS (?sslmode=require) and pg_hba.conf',
   },
   '3D000': {
     reason: 'missing_database',
     advice: 'this database does not exist; create it, or correct the name in the URL',
   },
-  '42501': { reason: 'authentication', advice: 'this user may not connect to this database; grant CONNECT' },
+  '42501': {
+    reason: 'authentication',
+    advice: 'this user is not allowed to connect to this database; grant CONNECT',
+  },
   '53300': {
     reason: 'too_many_connections',
-    advice: 'all connections are taken; raise max_connections or lower the pool sizes',
+    advice: 'all connections are in use; raise max_connections or lower the pool sizes',
   },
   '57P03': { reason: 'not_ready', advice: 'the server is starting or stopping; try again soon' },
   '08P01': {
     reason: 'rejected_session',
     advice:
-      'the server refused a session setting; behind pgbouncer in transaction mode add ?prepare=false to the URL',
+      'the server rejected a session setting; behind pgbouncer in transaction mode add ?prepare=false to the URL',
   },
 };
 
-/** How Node and OpenSSL call what is wrong with a certificate or a handshake. */
+/** The codes with which Node and OpenSSL report problems of a certificate or a handshake. */
 const TLS_CODES = /CERT|SIGNATURE|SELF_SIGNED|^ERR_(?:SSL|TLS)_/;
 
 function explainCode(code: string | undefined): Explanation {
@@ -57,21 +61,21 @@ function explainCode(code: string | undefined): Explanation {
     return {
       reason: 'rejected_session',
       advice:
-        'no TLS connection that can be trusted; name the authority of its certificate in NODE_EXTRA_CA_CERTS, ' +
-        'or say in the URL how far to go (?sslmode=verify-full, require or disable)',
+        'the TLS connection cannot be trusted; name the certificate authority in NODE_EXTRA_CA_CERTS, ' +
+        'or set the required level in the URL (?sslmode=verify-full, require or disable)',
     };
   }
   if (code === 'CONNECTION_CLOSED' || code === 'ECONNRESET') {
     return {
       reason: 'lost',
       advice:
-        'the connection was closed while it was opened; does Postgres listen there, with TLS if the URL asks for it?',
+        'the connection was lost while it was being opened; check that Postgres listens there, with TLS if the URL requests it',
     };
   }
   return { reason: 'unreachable', advice: 'check the host, the port and the network' };
 }
 
-/** Turns whatever stopped a connection from being opened into one error that says what to do. */
+/** Converts any failure to open a connection into one error that states what to do. */
 export function explainConnectFailure(error: unknown, url: string): DatabaseUnavailable {
   const told = error instanceof DatabaseUnavailable && (error.reason !== 'lost' || error.code === undefined);
   if (told) return error;
@@ -85,7 +89,10 @@ export function explainConnectFailure(error: unknown, url: string): DatabaseUnav
   });
 }
 
-/** Turns what the driver rejects a statement with into our own errors, without statement and parameters. */
+/**
+ * Converts the errors with which the driver rejects a statement into our own, without statement and
+ * parameters.
+ */
 export function explainQueryFailure(error: unknown): Error {
   if (!(error instanceof Error))
     return new DatabaseUnavailable('lost', 'the connection failed', { cause: error });
@@ -102,7 +109,7 @@ export function explainQueryFailure(error: unknown): Error {
     });
   }
   if (code === undefined) return error;
-  return new DatabaseUnavailable('lost', 'the connection to the database was lost before the answer', {
+  return new DatabaseUnavailable('lost', 'the connection to the database was lost before the response', {
     code,
   });
 }

@@ -1,18 +1,21 @@
 import type { Queryable } from './database.ts';
 import { type AppliedMigration, readMigrations } from './migrate.ts';
 
-/** How the tables of a schema stand to the migrations of this version. */
+/** The state of the tables of a schema relative to the migrations of this version. */
 export type MigrationState =
   | { readonly kind: 'current'; readonly applied: number }
-  /** Nothing was ever applied. */
+  /** No migration was ever applied. */
   | { readonly kind: 'empty' }
   | { readonly kind: 'pending'; readonly applied: number; readonly pending: number }
-  /** The database holds migrations that this version does not know. */
+  /** The database contains migrations that this version does not know. */
   | { readonly kind: 'newer'; readonly unknown: number }
-  /** A migration was changed after it had been applied. */
+  /** A migration was changed after it was applied. */
   | { readonly kind: 'changed' };
 
-/** Compares the migrations of `folder` with those applied to `schema`, and changes nothing. Throws as `query` does. */
+/**
+ * Compares the migrations in `folder` with those applied to `schema`, and changes nothing. Throws what
+ * `query` throws.
+ */
 export async function inspectMigrations(
   db: Queryable,
   options: { readonly folder: string; readonly schema: string },

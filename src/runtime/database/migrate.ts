@@ -9,22 +9,25 @@ import { runTransaction, type TransactionScope } from './transaction.ts';
 
 export interface MigrationOptions {
   readonly url: string;
-  /** A folder that drizzle-kit wrote: `*.sql` and `meta/_journal.json`. */
+  /** A folder written by drizzle-kit: `*.sql` and `meta/_journal.json`. */
   readonly folder: string;
-  /** The Postgres schema the migrations belong to; made when missing. Also holds the table of applied ones. */
+  /**
+   * The Postgres schema that the migrations belong to; created if missing. It also contains the table of
+   * applied migrations.
+   */
   readonly schema: string;
   readonly logger: Logger;
   readonly clock: Clock;
 }
 
-/** A migration could not be applied, or must not be. Nothing of it was kept. */
+/** A migration could not be applied, or must not be. All of its changes were rolled back. */
 export class MigrationFailed extends Error {
   override readonly name = 'MigrationFailed';
 }
 
 const DEADLINE_MS = 10 * 60_000;
 const CONNECT_DEADLINE_MS = 10_000;
-/** First half of the advisory lock's key; the second is made from the schema. */
+/** First half of the advisory lock's key; the second half is derived from the schema. */
 const LOCK_SPACE = 7_204_115;
 const SCHEMA_NAME = /^[a-z_][a-z0-9_]{0,62}$/;
 
@@ -35,10 +38,10 @@ export interface AppliedMigration {
 }
 
 /**
- * Brings one Postgres schema to the newest migration of `folder`, in one transaction under an advisory lock,
- * so that any number of replicas may start at once. Returns how many migrations this call applied. Throws
- * `MigrationFailed` when one fails, when the database is newer than this code, or when an applied migration
- * was changed afterwards; throws `DatabaseUnavailable` when the database cannot be used.
+ * Migrates one Postgres schema to the newest migration of `folder`, in one transaction under an advisory
+ * lock, so that any number of replicas may start at once. Returns how many migrations this call applied.
+ * Throws `MigrationFailed` if one fails, if the database is newer than this code, or if an applied migration
+ * was changed afterwards; throws `DatabaseUnavailable` if the database cannot be used.
  */
 export async function migrateDatabase(options: MigrationOptions): Promise<{ applied: number }> {
   const { url, schema, clock, logger } = options;
@@ -65,7 +68,7 @@ export async function migrateDatabase(options: MigrationOptions): Promise<{ appl
   }
 }
 
-/** The migrations of a folder, in order. Throws `MigrationFailed` when there are none. */
+/** The migrations of a folder, in order. Throws `MigrationFailed` if there are none. */
 export function readMigrations(folder: string, schema: string): MigrationMeta[] {
   if (!SCHEMA_NAME.test(schema))
     throw new MigrationFailed('the schema name must be a plain lower-case identifier');
@@ -109,7 +112,7 @@ function findPending(
     const migration = known.get(created_at);
     if (migration === undefined) {
       throw new MigrationFailed(
-        `the schema "${schema}" holds a migration that this version does not know; ` +
+        `the schema "${schema}" contains a migration that this version does not know; ` +
           'the database is newer than the code: start a newer version, or restore an older database',
       );
     }
@@ -128,13 +131,13 @@ async function applyOne(scope: TransactionScope, migration: MigrationMeta, schem
   const { hash, folderMillis } = migration;
   for (const statement of migration.sql) {
     try {
-      // The generated migrations make their schema, which is here by now: it holds the table above.
+      // The generated migrations create their schema, which already exists: it contains the table above.
       await scope.script(
         statement.replace(/^\s*create schema (?!if not exists)/i, 'create schema if not exists '),
       );
     } catch (error) {
       const why = error instanceof QueryFailed ? `: ${error.message}` : '';
-      throw new MigrationFailed(`a migration of the schema "${schema}" failed and was undone${why}`, {
+      throw new MigrationFailed(`a migration of the schema "${schema}" failed and was rolled back${why}`, {
         cause: error,
       });
     }

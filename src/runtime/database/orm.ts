@@ -4,13 +4,13 @@ import type { Sql } from 'postgres';
 import type { RowMode } from './session.ts';
 import type { TransactionScope } from './transaction.ts';
 
-/** What drizzle's statements run on. */
+/** The client that drizzle's statements run on. */
 export interface OrmRunner {
   run(text: string, params: readonly unknown[], mode: RowMode): Promise<unknown[]>;
   transaction<T>(work: (scope: TransactionScope) => Promise<T>): Promise<T>;
 }
 
-/** A statement that starts when it is awaited, in the row mode asked for until then. */
+/** A statement that starts when it is awaited, in the row mode selected until then. */
 function lazyStatement(start: (mode: RowMode) => Promise<unknown[]>): object {
   return {
     values: () => start('arrays'),
@@ -35,9 +35,9 @@ function scopeClient(scope: TransactionScope): object {
 }
 
 /**
- * drizzle over the guarded pool. It gets the few methods of the driver that it calls, so that its statements
- * have the same deadlines, transactions and value rules as all others. (On the driver itself it would also
- * replace the parsers that everything else relies on.)
+ * drizzle over the guarded pool. It gets only the driver methods that it calls, so that its statements have
+ * the same deadlines, transactions and value rules as all others. (On the driver itself it would also replace
+ * the parsers that everything else relies on.)
  */
 export function openOrm(runner: OrmRunner): PostgresJsDatabase {
   const client = {

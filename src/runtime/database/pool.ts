@@ -15,22 +15,22 @@ interface Waiter {
   readonly reject: (error: Error) => void;
 }
 
-/** After a refused connection, how long live ones are waited for before another is tried. */
+/** How long to wait for live connections after a refused connection before trying another one. */
 const REOPEN_PAUSE_MS = 250;
 /** Connections are renewed after this time, so that a failed-over or re-balanced server is found again. */
 const LONGEST_LIFE_MS = 30 * 60_000;
 const CLOSE_GRACE_MS = 5_000;
 
 /**
- * A bounded set of sessions, each used by one caller at a time. Callers wait in order, never longer than
- * their deadline. A generation can be replaced as a whole when the path to the server is dead.
+ * A limited set of sessions, each used by one caller at a time. Callers wait in order, never longer than
+ * their deadline. A generation can be replaced as a whole if the path to the server is dead.
  */
 export class Pool {
   readonly #options: PoolOptions;
   readonly #idle: Session[] = [];
   readonly #busy = new Set<Session>();
   readonly #waiters = new Set<Waiter>();
-  /** Sessions saying goodbye; `close` waits for them. */
+  /** Sessions that are being closed; `close` waits for them. */
   readonly #leaving = new Set<Promise<void>>();
   readonly #closing = new AbortController();
   readonly #generationOf = new WeakMap<Session, number>();
@@ -54,7 +54,7 @@ export class Pool {
     return { open: this.#size - this.#opening, busy: this.#busy.size, waiting: this.#waiters.size };
   }
 
-  /** Monotonic time of the last sign of life from the server. */
+  /** Monotonic time of the last response from the server. */
   get lastAnswerAt(): number {
     return this.#lastAnswerAt;
   }
@@ -63,7 +63,10 @@ export class Pool {
     return this.#idle.length + this.#busy.size + this.#opening;
   }
 
-  /** Waits for a session. Throws `DatabaseUnavailable` or `QueryDeadlineExceeded`; nothing was sent then. */
+  /**
+   * Waits for a session. Throws `DatabaseUnavailable` or `QueryDeadlineExceeded`; in that case nothing was
+   * sent.
+   */
   async acquire(deadlineMs: number): Promise<Session> {
     if (this.#closed !== undefined) throw new DatabaseUnavailable('closed', 'this database was closed');
     const idle = this.takeIdle();
@@ -91,14 +94,14 @@ export class Pool {
     });
   }
 
-  /** An idle session, marked busy; undefined when there is none. */
+  /** An idle session, marked busy; undefined if there is none. */
   takeIdle(): Session | undefined {
     const session = this.#idle.pop();
     if (session !== undefined) this.#busy.add(session);
     return session;
   }
 
-  /** Gives a session back. An ended, outdated or old one is let go. */
+  /** Returns a session to the pool. An ended, outdated or old one is closed. */
   release(session: Session): void {
     this.#busy.delete(session);
     if (session.alive) {
@@ -109,12 +112,12 @@ export class Pool {
     this.#checkDrained();
   }
 
-  /** Opens a session beside the pool, for a probe. It counts once it is adopted. */
+  /** Opens a session outside the pool, for a probe. It counts once it is adopted. */
   async openExtra(connectDeadlineMs: number): Promise<Session> {
     return await Session.open({ ...this.#options.session, connectDeadlineMs }, this.#closing.signal);
   }
 
-  /** Takes a session opened beside the pool in, or lets it go when there is no room. */
+  /** Adds a session that was opened outside the pool, or closes it if there is no room. */
   adopt(session: Session): void {
     this.#lastAnswerAt = this.#options.clock.elapsed();
     if (this.#size >= this.#options.size) {
@@ -125,7 +128,7 @@ export class Pool {
     this.#offer(session);
   }
 
-  /** Begins a new generation. Idle sessions end now; busy ones too when `reason` is about all of them. */
+  /** Starts a new generation. Idle sessions end now; busy ones too if `reason` applies to all of them. */
   replace(reason: Error, scope: 'idle' | 'all'): void {
     this.#generation += 1;
     for (const session of [...this.#idle]) session.end(reason);
@@ -133,7 +136,7 @@ export class Pool {
     this.#openForWaiters();
   }
 
-  /** Takes no more callers, lets the busy ones finish for a moment, then ends every session. */
+  /** Accepts no more callers, lets the busy ones finish for a moment, then ends every session. */
   close(): Promise<void> {
     this.#closed ??= this.#shutDown();
     return this.#closed;
@@ -186,7 +189,8 @@ export class Pool {
       (error: Error) => {
         this.#opening -= 1;
         this.#reopenAt = this.#options.clock.elapsed() + REOPEN_PAUSE_MS;
-        // Waiters stay while a live session may still serve them; alone they would all meet the same end.
+        // Waiters stay while a live session may still serve them; without one they would all fail in the same
+        // way.
         const permanent = error instanceof DatabaseUnavailable && error.permanent;
         if (permanent || this.#size === 0) for (const waiter of [...this.#waiters]) waiter.reject(error);
         else this.#options.clock.after(REOPEN_PAUSE_MS, () => this.#openForWaiters());
@@ -200,7 +204,7 @@ export class Pool {
     session.onEnd(() => {
       const at = this.#idle.indexOf(session);
       if (at >= 0) this.#idle.splice(at, 1);
-      // A busy session is released by its user; its socket may take a moment to go.
+      // A busy session is released by its user; its socket may take a moment to close.
       this.#letGo(session);
       this.#openForWaiters();
     });

@@ -1,8 +1,8 @@
 import { isConnectionFailure } from './database.ts';
 
 /**
- * Runs a statement once more when the database gave it up for a reason that lies outside of it: a lost
- * connection, a deadlock, a race. The statement must be safe to repeat.
+ * Retries a statement once if the database aborted it for an unrelated reason: a lost connection, a deadlock,
+ * a race. The statement must be safe to repeat.
  */
 export async function retryOnce<T>(statement: () => Promise<T>): Promise<T> {
   try {

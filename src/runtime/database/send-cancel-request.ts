@@ -4,17 +4,17 @@ import { secureSocket, type Tls } from './tls.ts';
 
 const CANCEL_REQUEST_CODE = 80_877_102;
 
-/** What the server gave the session to be cancelled with. */
+/** The data that the server gave the session for cancel requests. */
 export interface BackendKey {
   readonly pid: number;
   readonly secret: number;
 }
 
 /**
- * Asks the server to cancel what the backend is doing, over a connection of its own, as the protocol wants
- * it, and protected as the session is: the secret in it would let others cancel. Resolves when the server has taken the
- * request and closed that connection. Best effort, never throws: where it does not get through the server's own limits
- * hold.
+ * Asks the server to cancel what the backend is doing, over a separate connection, as the protocol requires,
+ * and secured like the session: the secret in it would let others cancel. Resolves when the server has
+ * accepted the request and closed that connection. Best effort, never throws: if the request does not arrive,
+ * the server's own limits apply.
  */
 export async function sendCancelRequest(
   target: { readonly addresses: Addresses; readonly index: number; readonly tls: Tls },
@@ -30,7 +30,7 @@ export async function sendCancelRequest(
     const host = typeof addresses.path === 'string' ? undefined : addresses.host[index];
     await deliver(await secureSocket(socket, host, tls), encode(key), signal);
   } catch {
-    // The server cannot be reached, or not safely: there is nobody to tell.
+    // The server cannot be reached, or not securely: the request cannot be sent.
     abort();
   } finally {
     signal.removeEventListener('abort', abort);
@@ -58,7 +58,7 @@ function deliver(socket: Socket, request: Buffer, signal: AbortSignal): Promise<
     });
     signal.addEventListener('abort', abort, { once: true });
     if (signal.aborted) abort();
-    // Our side stays open: a pooler drops the request of a client that has hung up.
+    // Our side stays open: a pooler drops the request of a client that has disconnected.
     socket.write(request);
     socket.resume();
   });

@@ -1,8 +1,8 @@
-/** Milliseconds between our own deadline and the server's, so that ours speaks first. */
+/** Milliseconds between our own deadline and the server's, so that ours is reported first. */
 const SERVER_GRACE_MS = 1_000;
 const IDLE_GRACE_MS = 5_000;
 
-/** What the server may spend on a statement, on waiting for a lock and on an idle transaction, in ms. */
+/** The server's limits on a statement, on waiting for a lock and on an idle transaction, in ms. */
 interface ServerLimits {
   readonly statement_timeout: number;
   readonly lock_timeout: number;
@@ -10,8 +10,8 @@ interface ServerLimits {
 }
 
 /**
- * The server's limits for a deadline of ours. They hold when we cannot speak to the server any more: a frozen
- * network, a killed process. A lock is given up first, since that leaves the connection usable.
+ * The server's limits for one of our deadlines. They apply if we cannot reach the server any more: a frozen
+ * network, a killed process. The lock timeout comes first, because after it the connection remains usable.
  */
 function serverLimits(deadlineMs: number): ServerLimits {
   return {
@@ -22,14 +22,15 @@ function serverLimits(deadlineMs: number): ServerLimits {
 }
 
 /**
- * Settings of all our sessions. Where Postgres was built with LLVM, its estimates make it
- * compile our batch statements anew with each run, which takes longer than running them.
+ * Settings of all our sessions. If Postgres was built with LLVM, its estimates
+ * make it compile our batch statements at each run, which takes longer than running them.
  */
 const SETTINGS = { jit: 'off' };
 
 /**
- * Parameters of a new session: name, UTC, ISO dates, settings, limits. A pooler in transaction mode refuses settings
- * and limits (its connections are shared), so without prepared statements each transaction sets them for itself.
+ * Parameters of a new session: name, UTC, ISO dates, settings, limits. A pooler in transaction mode rejects
+ * settings and limits (its connections are shared), so without prepared statements each transaction sets its
+ * own.
  */
 export function sessionParameters(options: {
   name: string;
@@ -52,7 +53,7 @@ export function sessionLimits(deadlineMs: number): string {
   return writeSettings('set', { ...serverLimits(deadlineMs) });
 }
 
-/** Begins a transaction with the settings, and with the limits for a deadline; they end with it. */
+/** Starts a transaction with the settings, and with the limits for a deadline; they end with it. */
 export function beginTransaction(deadlineMs: number): string {
   return `begin; ${writeSettings('set local', { ...SETTINGS, ...serverLimits(deadlineMs) })}`;
 }

@@ -9,8 +9,8 @@ const CANCEL_DEADLINE_MS = 2_000;
 const GOODBYE_MS = 1_000;
 
 /**
- * The socket of one session, handed out until the session is established and never again: the driver would
- * otherwise reconnect behind its caller's back.
+ * The socket of one session, handed out until the session is established and never again: otherwise the
+ * driver would reconnect behind its caller's back.
  */
 export class SessionSocket {
   readonly #clock: Clock;
@@ -21,20 +21,20 @@ export class SessionSocket {
   #host = 0;
   #nextHost = 0;
 
-  /** `tls` is how the driver protects it, and how a cancel request is. */
+  /** `tls` specifies how the driver, and a cancel request, secures it. */
   constructor(clock: Clock, tls: Tls) {
     this.#clock = clock;
     this.#tls = tls;
   }
 
-  /** True while a socket is there. */
+  /** True while a socket is open. */
   get isOpen(): boolean {
     return this.#socket?.destroyed === false;
   }
 
   /**
-   * Connects to the next host. The driver asks once; with several hosts once for each, until one accepts and
-   * is in the state that the URL asks for. Throws the last host's failure, or the reason of the refusal.
+   * Connects to the next host. The driver asks once; with several hosts, once for each, until one accepts and
+   * is in the state that the URL requires. Throws the last host's failure, or the reason of the rejection.
    */
   async open(addresses: Addresses): Promise<Socket> {
     let failure: unknown = new DatabaseUnavailable(
@@ -55,7 +55,7 @@ export class SessionSocket {
     throw this.#connecting.signal.aborted ? this.#connecting.signal.reason : failure;
   }
 
-  /** From now on every request for a socket is refused with `reason`. */
+  /** From now on every request for a socket is rejected with `reason`. */
   refuse(reason: Error): void {
     this.#connecting.abort(reason);
   }
@@ -72,8 +72,8 @@ export class SessionSocket {
   }
 
   /**
-   * Cancels what the backend is doing, if there is something, and closes then: a pooler forgets how to cancel
-   * for a client that is gone. Resolves when the socket is closed; never throws.
+   * Cancels what the backend is doing, if anything, and then closes: a pooler cannot cancel for a client that
+   * has disconnected. Resolves when the socket is closed; never throws.
    */
   async cancelAndClose(key: BackendKey | undefined): Promise<void> {
     const socket = this.#socket;

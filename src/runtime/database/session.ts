@@ -16,9 +16,9 @@ export interface SessionOptions {
   readonly url: string;
   /** `application_name`, shown in `pg_stat_activity`. */
   readonly name: string;
-  /** Longest a statement may take unless it says otherwise. */
+  /** Default timeout of a statement. */
   readonly deadlineMs: number;
-  /** False behind a pooler in transaction mode: no named statements, nothing set for a session. */
+  /** False behind a pooler in transaction mode: no named statements and no session settings. */
   readonly prepare: boolean;
   readonly connectDeadlineMs: number;
   readonly clock: Clock;
@@ -28,22 +28,23 @@ export interface SessionOptions {
 
 export type RowMode = 'objects' | 'arrays';
 
-/** What the driver returns for a statement: a promise that also knows the backend's key. */
+/** The driver's result of a statement: a promise that also knows the backend's key. */
 type DriverQuery = PromiseLike<unknown[]> & { readonly state?: BackendKey | null };
 
 interface Running {
   readonly fail: (error: Error) => void;
   readonly query: DriverQuery;
-  /** True when this statement alone decides whether something is committed. */
+  /** True if this statement decides on its own whether something is committed. */
   readonly decisive: boolean;
 }
 
 const OLDEST_MAJOR = 15;
 
 /**
- * One connection to Postgres, and never another. Left alone, the driver reconnects behind its caller's back,
- * and a statement meant for a transaction then runs outside of it; so the socket is handed out here, once. A
- * session that loses it is over: everything under way on it is rejected at once, and everything later too.
+ * One connection to Postgres, and never another. By default the driver reconnects behind its caller's back,
+ * and a statement meant for a transaction would then run outside it; therefore the socket is handed out here,
+ * only once. A session that loses its socket is over: everything in flight on it is rejected at once, and so
+ * is everything later.
  */
 export class Session {
   readonly openedAt: number;
@@ -87,8 +88,10 @@ export class Session {
     const abort = (): void => session.end(new DatabaseUnavailable('closed', 'this database was closed'));
     signal?.addEventListener('abort', abort, { once: true });
     const stop = clock.after(connectDeadlineMs, () => {
-      const what = `no answer from Postgres at ${describeLocation(url)} within ${connectDeadlineMs} ms`;
-      session.end(new DatabaseUnavailable('unreachable', `${what}; is the host right and reachable?`));
+      const what = `no response from Postgres at ${describeLocation(url)} within ${connectDeadlineMs} ms`;
+      session.end(
+        new DatabaseUnavailable('unreachable', `${what}; check that the host is correct and reachable`),
+      );
     });
     try {
       await session.run('select 1', []);
@@ -111,7 +114,7 @@ export class Session {
     return this.#end === undefined;
   }
 
-  /** Runs one statement. Rejects when the session ends; whoever sets a deadline ends the session. */
+  /** Runs one statement. Rejects when the session ends; to enforce a deadline, end the session. */
   async run(
     text: string,
     params: readonly unknown[],
@@ -123,13 +126,14 @@ export class Session {
       const query = this.#client.unsafe(text, encoded, settings);
       return options.mode === 'arrays' ? query.values() : query;
     });
-    // A plain array: the driver's carries the statement along.
+    // A plain array: the driver's array holds a reference to the statement.
     return Array.from(rows);
   }
 
   /**
-   * Runs one statement outside of a transaction, with the server's limits for a deadline of this length. Where
-   * nothing can be set for a session, that takes a transaction; its commands go out without waiting for answers.
+   * Runs one statement outside a transaction, with the server's limits for a deadline of this length. If
+   * session settings are not possible, that takes a transaction, whose commands are sent without waiting for
+   * responses.
    */
   async runAlone(
     text: string,
@@ -165,7 +169,10 @@ export class Session {
     return typeof command === 'string' ? command : '';
   }
 
-  /** Calls `listener` once when the session ends, at once if it has. Returns its removal. */
+  /**
+   * Calls `listener` once when the session ends, or at once if it has ended. Returns a function that removes
+   * the listener.
+   */
   onEnd(listener: (reason: Error) => void): () => void {
     if (this.#end === undefined) this.#endListeners.add(listener);
     else listener(this.#end);
@@ -175,8 +182,8 @@ export class Session {
   }
 
   /**
-   * Ends the session now: what is under way is rejected with `reason`. In the background it is cancelled on
-   * the server, so that no lock outlives its owner, and the socket is closed.
+   * Ends the session now: everything in flight is rejected with `reason`. In the background it is cancelled
+   * on the server, so that no lock outlives its owner, and the socket is closed.
    */
   end(reason: Error): void {
     if (this.#end !== undefined) return;
@@ -190,7 +197,10 @@ export class Session {
     this.#endListeners.clear();
   }
 
-  /** Says goodbye to the server, if nothing is under way, and ends. Resolves when the socket is closed. */
+  /**
+   * Ends the session, with a termination message to the server if nothing is in flight. Resolves when the
+   * socket is closed.
+   */
   async close(): Promise<void> {
     if (this.#end === undefined && this.#running.size === 0 && this.#socket.isOpen) {
       await this.#socket.closeAfter(() => void this.#client.end().catch(() => undefined));
@@ -203,7 +213,7 @@ export class Session {
     try {
       return await this.#socket.open(addresses);
     } catch (error) {
-      // With several hosts the driver would wait for ever on this failure.
+      // With several hosts, the driver would wait for ever after this failure.
       this.end(explainConnectFailure(error, this.#options.url));
       throw error;
     }
@@ -239,18 +249,20 @@ export class Session {
     if (major >= OLDEST_MAJOR) return;
     throw new DatabaseUnavailable(
       'unsupported_version',
-      `Postgres ${version} at ${describeLocation(this.#options.url)} is too old; version ${OLDEST_MAJOR} or newer is needed`,
+      `Postgres ${version} at ${describeLocation(this.#options.url)} is too old; version ${OLDEST_MAJOR} or newer is required`,
     );
   }
 }
 
-/** The driver's words for it. */
+/** The driver's message. */
 function driverTls(tls: Tls): false | 'prefer' | object {
   if (tls === 'never') return false;
   return tls === 'offered' ? 'prefer' : tls;
 }
 
-/** True for a failure after which the server closes the connection: lost, or ended by an administrator. */
+/**
+ * True for a failure after which the server closes the connection: lost, or terminated by an administrator.
+ */
 function endsSession(error: Error): boolean {
   if (error instanceof DatabaseUnavailable) return true;
   return (

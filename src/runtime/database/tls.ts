@@ -3,7 +3,10 @@ import { type ConnectionOptions, connect } from 'node:tls';
 import type { Logger } from '../logger/logger.ts';
 import { describeLocation, leavesMachine, parseUrl } from './database-url.ts';
 
-/** Connections are in the clear, encrypted where the server offers it, or always, with these options of the handshake. */
+/**
+ * Connections are unencrypted, encrypted if the server offers it, or always encrypted, with these options of
+ * the handshake.
+ */
 export type Tls = 'never' | 'offered' | ConnectionOptions;
 
 const UNCHECKED: ConnectionOptions = { rejectUnauthorized: false };
@@ -16,9 +19,9 @@ const MODES: Readonly<Record<string, Tls>> = {
   'no-verify': UNCHECKED,
   'verify-ca': { checkServerIdentity: () => undefined },
 };
-/** The server's consent to TLS. */
+/** The server's reply that accepts TLS. */
 const YES = 'S'.charCodeAt(0);
-/** A message of 8 bytes that asks for it: its length and 80877103. */
+/** The 8-byte message that requests TLS: its length and 80877103. */
 const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
 const PARAMETERS = /([?&])(?:sslmode|ssl)=[^&#]*(&|(?=#|$))/g;
 
@@ -28,20 +31,23 @@ function modeOf(url: string): string | null {
 }
 
 /**
- * What `sslmode` in the URL asks for, read as libpq reads it and for both drivers alike. Without it connections are in
- * the clear. A mode that is not known means the strictest, as `verify-full` does.
+ * The TLS mode that `sslmode` in the URL requests, interpreted as by libpq and the same for both drivers.
+ * Without it, connections are unencrypted. An unknown mode means the strictest, as `verify-full` does.
  */
 export function tlsOf(url: string): Tls {
   const mode = modeOf(url);
   return mode === null ? 'never' : (MODES[mode] ?? {});
 }
 
-/** The URL without what `tlsOf` reads, for a driver that would read it in another way. */
+/** The URL without the parameters that `tlsOf` reads, for a driver that would interpret them differently. */
 export function withoutSslmode(url: string): string {
   return url.replace(PARAMETERS, '$1').replace(/[?&]$/, '');
 }
 
-/** Says loudly that others can read along, or answer in the server's place, unless the URL says that it is meant. */
+/**
+ * Warns that others can read the traffic, or impersonate the server, unless the URL states that this is
+ * intended.
+ */
 export function warnOfExposure(url: string, logger: Logger): void {
   if (!leavesMachine(url)) return;
   const mode = modeOf(url);
@@ -50,19 +56,19 @@ export function warnOfExposure(url: string, logger: Logger): void {
   if (mode === null) {
     logger.warn(
       { location },
-      'connections to Postgres on another machine are not encrypted; add ?sslmode=verify-full to DATABASE_URL, or ?sslmode=disable where the network is trusted',
+      'connections to Postgres on another machine are not encrypted; add ?sslmode=verify-full to DATABASE_URL, or ?sslmode=disable if the network is trusted',
     );
   } else if (tls === 'offered' || tls === UNCHECKED) {
     logger.warn(
       { location, sslmode: mode },
-      'connections to Postgres are encrypted, but whoever answers is trusted; set sslmode=verify-full in DATABASE_URL',
+      "connections to Postgres are encrypted, but the server's certificate is not verified; set sslmode=verify-full in DATABASE_URL",
     );
   }
 }
 
 /**
- * Protects an open socket as a session's is. Resolves with what to write to. Throws when the server refuses TLS that
- * must be, or when the handshake fails.
+ * Secures an open socket as required for the session. Resolves with the stream to write to. Throws if the
+ * server rejects a required TLS, or if the handshake fails.
  */
 export async function secureSocket(socket: Socket, host: string | undefined, tls: Tls): Promise<Socket> {
   if (tls === 'never') return socket;
@@ -75,7 +81,7 @@ export async function secureSocket(socket: Socket, host: string | undefined, tls
   socket.removeAllListeners();
   if (answer[0] !== YES) {
     if (tls === 'offered') return socket;
-    throw new Error('the server takes no TLS');
+    throw new Error('the server does not support TLS');
   }
   const named = host === undefined || isIP(host) > 0 ? {} : { servername: host };
   const secured = connect({ socket, ...named, ...(tls === 'offered' ? UNCHECKED : tls) });

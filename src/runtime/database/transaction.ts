@@ -5,24 +5,24 @@ import { beginTransaction } from './session-parameters.ts';
 
 /** Runs statements of one transaction, or of a savepoint in it. */
 export interface TransactionScope {
-  /** `deadlineMs` may shorten the time left; past it the whole transaction is given up. */
+  /** `deadlineMs` can shorten the remaining time; when it passes, the whole transaction is aborted. */
   run(text: string, params: readonly unknown[], mode: RowMode, deadlineMs?: number): Promise<unknown[]>;
   /** Runs any number of statements without parameters. */
   script(text: string): Promise<void>;
-  /** Runs `work` in a savepoint; an error undoes the savepoint alone. */
+  /** Runs `work` in a savepoint; an error rolls back only to the savepoint. */
   savepoint<T>(work: (scope: TransactionScope) => Promise<T>): Promise<T>;
 }
 
 export interface TransactionOptions {
-  /** For all of it; the caller ends the session when it is over. */
+  /** Deadline of the whole transaction; the caller ends the session when it passes. */
   readonly deadlineMs: number;
   readonly clock: Clock;
-  /** Told when a statement missed a shorter deadline of its own. */
+  /** Called when a statement missed its own shorter deadline. */
   readonly onDeadline: () => void;
 }
 
 /**
- * Runs `work` between BEGIN and COMMIT on one session. Once this has rejected, the scope refuses every
+ * Runs `work` between BEGIN and COMMIT on one session. Once this has rejected, the scope rejects every
  * statement and whatever `work` still does is ignored: it can neither commit nor reach another connection.
  * Throws what `work` threw, after ROLLBACK.
  */
@@ -47,7 +47,10 @@ export async function runTransaction<T>(
 }
 
 class OpenTransaction implements TransactionScope {
-  /** What the first statement failed with that no savepoint undid: the transaction cannot commit any more. */
+  /**
+   * The error of the first failed statement that no savepoint rolled back: the transaction cannot commit any
+   * more.
+   */
   firstFailure: unknown;
   readonly #session: Session;
   readonly #options: TransactionOptions;
@@ -104,7 +107,7 @@ class OpenTransaction implements TransactionScope {
     }
   }
 
-  /** A statement's own, shorter deadline. Past it the session ends, and the transaction with it. */
+  /** A shorter deadline for one statement. When it passes, the session ends, and the transaction with it. */
   #limit(deadlineMs: number): () => void {
     return this.#options.clock.after(deadlineMs, () => {
       this.#options.onDeadline();
@@ -134,6 +137,6 @@ async function rollBack(session: Session): Promise<void> {
 async function commit(session: Session, firstFailure: unknown): Promise<void> {
   const tag = await session.runScript('commit', { decisive: true });
   if (tag === 'COMMIT') return;
-  // Postgres answers COMMIT with ROLLBACK, and no error, when a statement had failed.
+  // Postgres answers COMMIT with ROLLBACK, and no error, if a statement had failed.
   throw firstFailure ?? new QueryFailed('the transaction was rolled back instead of committed', '25P02');
 }

@@ -13,16 +13,17 @@ export interface WatchdogOptions {
 }
 
 export interface Watchdog {
-  /** Probes now, unless a probe is under way: something just missed its deadline. */
+  /** Probes now, unless a probe is running: something just missed its deadline. */
   suspect(): void;
   stop(): void;
   readonly replaced: number;
 }
 
 /**
- * Probes a pool that gave no sign of life for a while, and replaces it when the probe fails. An idle
- * connection that does not answer may have died alone (a middlebox forgot it), so a fresh one is tried next:
- * if that works, only the idle ones go; if it does not, all do, and callers with long deadlines learn it now.
+ * Probes a pool that has received no response for a while, and replaces it if the probe fails. An idle
+ * connection that does not respond may be the only one that died (a middlebox forgot it), so a new one is
+ * tried next: if that works, only the idle ones are closed; if it does not, all are, and callers with long
+ * deadlines fail now.
  */
 export function startWatchdog(options: WatchdogOptions): Watchdog {
   const { pool, clock, logger } = options;
@@ -34,7 +35,7 @@ export function startWatchdog(options: WatchdogOptions): Watchdog {
   const replace = (scope: 'idle' | 'all'): void => {
     replaced += 1;
     pool.replace(
-      new DatabaseUnavailable('lost', 'the database stopped answering; its connections were replaced'),
+      new DatabaseUnavailable('lost', 'the database stopped responding; its connections were replaced'),
       scope,
     );
     logger.warn({ generation: pool.generation, scope }, 'database connections replaced after a failed probe');
@@ -86,7 +87,7 @@ export function startWatchdog(options: WatchdogOptions): Watchdog {
   };
 }
 
-/** True when the session answers in time; otherwise it is ended. */
+/** True if the session responds in time; otherwise it is ended. */
 async function answers(session: Session, { clock, probeMs }: WatchdogOptions): Promise<boolean> {
   const stop = clock.after(probeMs, () => session.end(new QueryDeadlineExceeded(probeMs, 'probe', false)));
   try {
@@ -94,14 +95,14 @@ async function answers(session: Session, { clock, probeMs }: WatchdogOptions): P
     return true;
   } catch (error) {
     if (!isConnectionFailure(error)) return true;
-    session.end(new DatabaseUnavailable('lost', 'the connection did not answer a probe'));
+    session.end(new DatabaseUnavailable('lost', 'the connection did not respond to a probe'));
     return false;
   } finally {
     stop();
   }
 }
 
-/** A fresh session, `answered` when the server refused one in words, `silent` when nothing came. */
+/** A new session; `answered` if the server refused one with an error, `silent` if there was no response. */
 async function openFresh({ pool, probeMs }: WatchdogOptions): Promise<Session | 'answered' | 'silent'> {
   try {
     return await pool.openExtra(probeMs);

@@ -1,13 +1,14 @@
 import type { PostgresType } from 'postgres';
 
 /**
- * How values cross the wire, one rule per kind. Parameters are sent as text and typed by the SQL alone, so a
- * statement writes `$1::text[]` or compares with a typed column; nothing is guessed from the JavaScript value.
+ * How values cross the wire, one rule per kind. Parameters are sent as text and typed only by the SQL, so a
+ * statement writes `$1::text[]` or compares with a typed column; nothing is guessed from the JavaScript
+ * value.
  *
- * | Postgres                  | out of a row              | as a parameter                              |
+ * | Postgres                  | in a row                  | as a parameter                              |
  * |---------------------------|---------------------------|---------------------------------------------|
  * | int2, int4, oid, floats   | number                    | number                                      |
- * | int8                      | number, refused past 2^53 | number or bigint                            |
+ * | int8                      | number, error past 2^53   | number or bigint                            |
  * | numeric, uuid, date, text | string                    | string                                      |
  * | bool                      | boolean                   | boolean                                     |
  * | timestamptz               | Date (milliseconds)       | Date, years 1 to 9999                       |
@@ -19,11 +20,13 @@ import type { PostgresType } from 'postgres';
 const FIRST_DATE_MS = Date.parse('0001-01-01T00:00:00Z');
 const LAST_DATE_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
-/** Years 1 to 9999: what both sides write the same way. Postgres refuses the ends of what a Date can hold. */
+/**
+ * Years 1 to 9999: the range that both sides write in the same way. Postgres rejects the extremes of a Date.
+ */
 function encodeDate(value: Date): string {
   const time = value.getTime();
   if (time >= FIRST_DATE_MS && time <= LAST_DATE_MS) return value.toISOString();
-  throw new RangeError('a date parameter lies outside the years 1 to 9999');
+  throw new RangeError('a date parameter is outside the years 1 to 9999');
 }
 
 function encodeScalar(value: unknown): string {
@@ -50,7 +53,7 @@ function encodeScalar(value: unknown): string {
 
 const NEEDS_ESCAPE = /[\\"]/;
 
-/** Numbers and booleans stand bare; everything else is quoted, since `NULL` and `,` mean something. */
+/** Numbers and booleans are not quoted; everything else is, because `NULL` and `,` have a meaning. */
 function encodeElement(value: unknown): string {
   switch (typeof value) {
     case 'string':
@@ -81,16 +84,17 @@ export function encodeParam(value: unknown): string | null {
 
 function parseInt8(text: string): number {
   const value = Number(text);
-  if (!Number.isSafeInteger(value)) throw new RangeError('an int8 value lies past 2^53; select it as ::text');
+  if (!Number.isSafeInteger(value))
+    throw new RangeError('an int8 value is greater than 2^53; select it as ::text');
   return value;
 }
 
 const TIMESTAMP = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d+)?)([+-]\d\d)(:\d\d)?$/;
 
-/** Brought to the ISO form first: left to itself, the parser takes the year 0001 for 2001. */
+/** Converted to the ISO form first: otherwise the parser reads the year 0001 as 2001. */
 function parseTimestamp(text: string): Date {
   const parts = TIMESTAMP.exec(text);
-  if (parts === null) throw new RangeError('a timestamptz value cannot be held by a Date');
+  if (parts === null) throw new RangeError('a timestamptz value does not fit into a Date');
   const [, date, time, hours, minutes = ':00'] = parts;
   return new Date(`${date}T${time}${hours}${minutes}`);
 }
@@ -105,7 +109,7 @@ type Nested = unknown[];
 /** Parses the text form of a Postgres array: `{a,"b \"c\"",NULL,{…}}`. */
 export function parseArray(text: string, parse: Parse): Nested {
   const stack: Nested[] = [[]];
-  // Lower bounds other than 1 are written before the braces: `[2:3]={…}`.
+  // Lower bounds other than 1 precede the braces: `[2:3]={…}`.
   let at = text.startsWith('[') ? text.indexOf('{') : 0;
   const push = (value: unknown): void => {
     stack.at(-1)?.push(value);
@@ -149,7 +153,7 @@ function findElementEnd(text: string, from: number): number {
 
 const asText: Parse = (text) => text;
 
-/** Element types with the OIDs of the type and of its array. OIDs of built-in types never change. */
+/** Element types with the OIDs of the type and of its array. The OIDs of built-in types never change. */
 const TYPES: readonly { readonly oid: number; readonly arrayOid: number; readonly parse: Parse }[] = [
   { oid: 16, arrayOid: 1000, parse: (text) => text === 't' },
   { oid: 17, arrayOid: 1001, parse: parseBytes },
@@ -175,7 +179,7 @@ function makeType(oid: number, parse: Parse): PostgresType {
   return { to: oid, from: [oid], serialize: asText, parse };
 }
 
-/** The driver's `types` option: our parsers, and serializers that pass on what `encodeParam` made. */
+/** The driver's `types` option: our parsers, and serializers that pass on the output of `encodeParam`. */
 export function wireTypes(): Record<string, PostgresType> {
   const types: Record<string, PostgresType> = { unknown: makeType(0, asText) };
   for (const { oid, arrayOid, parse } of TYPES) {

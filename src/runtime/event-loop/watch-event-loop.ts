@@ -2,18 +2,18 @@ import type { Clock } from '../clock/clock.ts';
 import type { Logger } from '../logger/logger.ts';
 
 const BEAT_MS = 500;
-/** A beat that is this late was held up. */
+/** A beat that is this late was delayed. */
 const LATE_MS = 1_000;
 const PAUSE_MS = 60_000;
 
 const COMPUTED =
-  'nothing else was done meanwhile: some code, probably a handler, computed without a pause. Webhooks wait for as long, and after 3.5 s other processes take over what this one does. Do such work in a thread, or let a process of its own call the handlers (CONNECTOR_ROLE=worker)';
+  'nothing else ran meanwhile: some code, probably a handler, computed without a pause. Webhooks are delayed for as long, and after 3.5 s other processes take over the work of this one. Move such work to a worker thread, or let separate processes call the handlers (CONNECTOR_ROLE=worker)';
 const HELD_UP =
-  'nothing was done meanwhile: the process got no processor. The machine is overloaded, or the process was stopped for a while';
+  'nothing ran meanwhile: the process got no CPU time. The machine is overloaded, or the process was stopped for a while';
 
 /**
- * Warns in the log, at most once a minute, when the process did nothing else for more than a second, and says whether it
- * computed in that time or was held up from outside. Call what it returns to stop.
+ * Logs a warning, at most once a minute, if the process did nothing else for more than a second, and states
+ * whether it computed in that time or was stopped from outside. Call the returned function to stop.
  */
 export function watchEventLoop({
   clock,
@@ -22,7 +22,7 @@ export function watchEventLoop({
 }: {
   readonly clock: Clock;
   readonly logger: Logger;
-  /** The processor time that this process has used, in milliseconds. */
+  /** The CPU time that this process has used, in milliseconds. */
   readonly processorMs?: () => number;
 }): () => void {
   let cancel = (): void => undefined;

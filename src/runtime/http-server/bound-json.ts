@@ -4,23 +4,26 @@ const OPENING: ReadonlySet<number> = new Set(Buffer.from('[{'));
 const CLOSING: ReadonlySet<number> = new Set(Buffer.from(']}'));
 
 export interface JsonBound {
-  /** Bytes outside of texts: what is not a name or a text costs many times its size once it is parsed. */
+  /**
+   * Maximum number of bytes outside texts: anything but names and texts takes many times its size once it is
+   * parsed.
+   */
   readonly plainBytes: number;
   readonly depth: number;
 }
 
-/** A body that is beyond its bound. The message completes "the body …". */
+/** A body beyond its limits. The message completes "the body …". */
 export class DenseBody extends Error {
   override readonly name = 'DenseBody';
 
   constructor() {
-    super('has too many levels, or too much beside its texts');
+    super('has too many levels, or too much data outside its texts');
   }
 }
 
 /**
- * Looks at the bytes of a JSON body before they are parsed: brackets as large as a file would take gigabytes and
- * seconds. Throws `DenseBody` for a body that is beyond `bound`; whether it is JSON at all is the parser's to say.
+ * Checks the bytes of a JSON body before they are parsed: a file full of brackets would take gigabytes and
+ * seconds. Throws `DenseBody` for a body beyond `bound`; whether it is valid JSON is left to the parser.
  */
 export function boundJson(bytes: Uint8Array, { plainBytes, depth: deepest }: JsonBound): void {
   let plain = 0;
@@ -30,7 +33,7 @@ export function boundJson(bytes: Uint8Array, { plainBytes, depth: deepest }: Jso
     const byte = bytes[at] ?? 0;
     if (byte === QUOTE) inText = !inText;
     else if (inText) {
-      // What is escaped ends no text.
+      // An escaped character does not end a text.
       if (byte === BACKSLASH) at += 1;
       continue;
     } else if (OPENING.has(byte)) depth += 1;

@@ -5,31 +5,31 @@ import type { Clock } from '../clock/clock.ts';
 import type { Logger } from '../logger/logger.ts';
 import { discardBody } from './discard-body.ts';
 
-/** How many connections there may be. */
+/** Limits on the number of connections. */
 export interface ConnectionLimits {
   readonly maxConnections: number;
-  /** From one address; of IPv6, from one network of 64 bits. Named proxies are not counted. */
+  /** Per address; for IPv6, per network of 64 bits. Trusted proxies are not counted. */
   readonly maxPerAddress: number;
-  /** Requests that may wait on a connection while the one before them is answered. */
+  /** How many requests may wait on a connection while an earlier one is being answered. */
   readonly maxPipelined: number;
 }
 
 export interface ConnectionsOptions {
   readonly limits: ConnectionLimits;
-  /** Addresses and CIDR ranges of the proxies in front. */
+  /** Addresses and CIDR ranges of the trusted reverse proxies. */
   readonly trustedProxies: readonly string[];
-  /** Whether a connection is closed after an answer that nobody vouched for. */
+  /** Whether a connection is closed after the response to a request that nobody has vouched for. */
   readonly closesStrangers: boolean;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Told of each request when its turn has come. */
+  /** Called with each request when it is its turn. */
   readonly serve: RequestListener;
 }
 
 /** The connections of a server. */
 export interface Connections {
   accept(socket: Socket): void;
-  /** Takes a request in; those of one connection are served one after the other. */
+  /** Adds a request; the requests of one connection are served one after the other. */
   take(request: IncomingMessage, response: ServerResponse): void;
   /** Destroys connections that never sent a byte. */
   closeSilent(): void;
@@ -37,33 +37,34 @@ export interface Connections {
 
 interface Visitor {
   readonly socket: Socket;
-  /** Undefined for a proxy that is trusted. */
+  /** Undefined for a trusted proxy. */
   readonly key: string | undefined;
   readonly proxies: readonly string[];
   readonly since: number;
-  /** When a request of it was last answered that somebody vouched for. */
+  /** When a request that somebody vouched for was last answered. */
   usefulAt: number | undefined;
-  /** What is answered now. */
+  /** The requests that are being answered. */
   current: IncomingMessage | undefined;
   vouched: boolean;
-  /** As the client asked, whatever becomes of it. */
+  /** What the client asked for, whatever becomes of it. */
   keepAlive: boolean;
   readonly waiting: [IncomingMessage, ServerResponse][];
-  /** More requests waited than may; the connection ends after those that do. */
+  /** More requests were waiting than allowed; the connection is closed after them. */
   overrun: boolean;
 }
 
-/** One of so many goes at a time, so that looking for them costs little for each newcomer. */
+/** One in this many is evicted at a time, so that searching costs little for each newcomer. */
 const GIVING_WAY_SHARE = 16;
-/** A client that still writes gets this long to read its answer before its connection is reset. */
+/** A client that is still writing gets this long to read its response before its connection is reset. */
 const LINGER_MS = 500;
 const LOG_INTERVAL_MS = 10_000;
 
 const visitors = new WeakMap<Socket, Visitor>();
 
 /**
- * Says that a request was authenticated. Its connection may stay open, and gives way to others only when none is left
- * that never brought such a request. Call it before the answer is begun. Does nothing on another server than ours.
+ * Marks a request as authenticated. Its connection may stay open, and is evicted only when no connection
+ * without such a request is left. Call it before the response is started. Does nothing on other servers than
+ * ours.
  */
 export function vouchFor(request: IncomingMessage, response: ServerResponse): void {
   const visitor = visitors.get(request.socket);
@@ -73,8 +74,8 @@ export function vouchFor(request: IncomingMessage, response: ServerResponse): vo
 }
 
 /**
- * The address that a request comes from: of the connection, or behind a trusted proxy the rightmost one of
- * `X-Forwarded-For` that is no trusted proxy. What stands left of it was written by the client.
+ * The address of a request: of the connection or, behind a trusted proxy, the rightmost address of
+ * `X-Forwarded-For` that is not a trusted proxy. The addresses to the left of it were written by the client.
  */
 export function clientAddress({ socket, headers }: IncomingMessage): string {
   const visitor = visitors.get(socket);
@@ -88,9 +89,9 @@ export function clientAddress({ socket, headers }: IncomingMessage): string {
 }
 
 /**
- * Bounds connections so that strangers cannot keep others out: beyond the limit those give way that never brought an
- * authenticated request, oldest first, then idle ones, least recently useful first. What is being answered for
- * somebody who was authenticated stays.
+ * Limits connections so that strangers cannot keep others out: beyond the limit, connections without an
+ * authenticated request are evicted first, oldest first, then idle ones, least recently useful first.
+ * Connections that are answering an authenticated request stay.
  */
 export function createConnections(options: ConnectionsOptions): Connections {
   const { limits, trustedProxies, clock, logger } = options;
@@ -103,13 +104,16 @@ export function createConnections(options: ConnectionsOptions): Connections {
     closed += count;
     if (clock.elapsed() - loggedAt < LOG_INTERVAL_MS) return;
     loggedAt = clock.elapsed();
-    logger.warn({ count: closed, limit }, 'too many connections: closed idle ones, or refused new ones');
+    logger.warn(
+      { count: closed, limit },
+      'too many connections: idle ones were closed, or new ones rejected',
+    );
     closed = 0;
   }
 
   function makeRoom(group: ReadonlySet<Visitor>, limit: number, newcomer: Visitor): void {
     const leaving = findLeaving(group, newcomer);
-    // Where everybody is being served, the newcomer has to go.
+    // If every connection is being served, the newcomer has to go.
     const gone = leaving.length === 0 ? [newcomer] : leaving;
     for (const { socket } of gone) socket.destroy();
     note(gone.length, limit);
@@ -128,7 +132,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
     visitor.vouched = !options.closesStrangers;
     visitor.keepAlive = response.shouldKeepAlive;
     response.once('close', () => end(visitor));
-    // Node would read the rest, too, but each piece would wait to be collected.
+    // Node would read the rest, too, but each chunk would wait for garbage collection.
     response.once('prefinish', () => {
       if (!visitor.vouched && !request.complete) discardBody(request);
     });
@@ -175,7 +179,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
     },
     take(request, response) {
       const visitor = visitors.get(request.socket);
-      // After its last answer a connection may still bring requests; nobody would get the answers.
+      // After its last response a connection may still deliver requests; nobody would get the responses.
       if (visitor === undefined || request.socket.writableEnded) return;
       if (visitor.current === undefined) begin(visitor, request, response);
       else if (visitor.waiting.length < limits.maxPipelined) visitor.waiting.push([request, response]);
@@ -187,11 +191,11 @@ export function createConnections(options: ConnectionsOptions): Connections {
   };
 }
 
-/** The connections that give way to a newcomer; none when all are in use. */
+/** The connections that are evicted for a newcomer; none if all are in use. */
 function findLeaving(group: ReadonlySet<Visitor>, newcomer: Visitor): readonly Visitor[] {
   const strangers: Visitor[] = [];
   let idle: Visitor | undefined;
-  // A set gives its members in the order in which they came.
+  // A set returns its members in insertion order.
   for (const visitor of group) {
     const { key, usefulAt, current, vouched } = visitor;
     if (visitor === newcomer || visitor.socket.destroyed || (current !== undefined && vouched)) continue;
@@ -207,8 +211,8 @@ function lastUse(visitor: Visitor | undefined): number {
 }
 
 /**
- * Closing a connection on which the client still writes makes the kernel reset it, and the client may never read its
- * answer. So after an early answer what still comes is dropped for a moment.
+ * Closing a connection on which the client is still writing makes the kernel reset it, and the client may
+ * never read its response. So after an early response, incoming data is discarded for a moment.
  */
 function lingerOnClose({ socket }: Visitor, clock: Clock): void {
   const destroySoon = socket.destroySoon.bind(socket);

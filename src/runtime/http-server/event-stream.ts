@@ -3,31 +3,35 @@ import type { Clock } from '../clock/clock.ts';
 
 export interface EventStreamOptions {
   readonly clock: Clock;
-  /** Ends the stream from our side. */
+  /** Ends the stream from the server's side. */
   readonly ending: AbortSignal;
 }
 
-/** An answer of server-sent events that is under way. */
+/** An open response of server-sent events. */
 export interface EventStream {
-  /** Aborted once the reader has gone or the stream is ended. */
+  /** Aborted once the reader has disconnected or the stream is ended. */
   readonly over: AbortSignal;
   /**
-   * Writes text in the form of events. Undefined when more may follow at once; else what resolves when the
-   * reader has taken enough, or the stream is over. Write nothing before that, so that nothing piles up.
+   * Writes text in the format of events. Returns undefined if more may follow at once; otherwise a promise
+   * that resolves when the reader has received enough, or the stream is over. Write nothing before that, so
+   * that nothing accumulates.
    */
   write(text: string): Promise<void> | undefined;
-  /** Ends the answer; further calls do nothing. */
+  /** Ends the response; further calls do nothing. */
   end(): void;
 }
 
-/** A silent connection is dropped by middleboxes; a comment now and then keeps it. */
+/** Middleboxes drop a silent connection; a comment from time to time keeps it open. */
 const HEARTBEAT_MS = 15_000;
-/** How soon a reader should come back after the stream broke. */
+/** How soon a reader should reconnect after the stream broke. */
 const RETRY_MS = 1_000;
-/** A reader that takes nothing for so long is cut off. */
+/** A reader that receives nothing for this long is disconnected. */
 const STALLED_MS = 60_000;
 
-/** Answers 200 and keeps the answer open, with heartbeats, until the reader goes or `ending` is aborted. */
+/**
+ * Responds with 200 and keeps the response open, with heartbeats, until the reader disconnects or `ending` is
+ * aborted.
+ */
 export function openEventStream(
   response: ServerResponse,
   { clock, ending }: EventStreamOptions,
@@ -36,7 +40,7 @@ export function openEventStream(
   const leave = (): void => gone.abort();
   response.once('close', leave);
   response.once('error', leave);
-  // The reader may have gone before the stream was opened.
+  // The reader may have disconnected before the stream was opened.
   if (response.destroyed) leave();
   response.writeHead(200, {
     'Content-Type': 'text/event-stream; charset=utf-8',
@@ -72,7 +76,7 @@ export function openEventStream(
   };
 }
 
-/** Resolves once the reader has taken enough to write on, or the stream is over. */
+/** Resolves once the reader has received enough for more to be written, or the stream is over. */
 function untilDrained(response: ServerResponse, clock: Clock, over: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const cancelStall = clock.after(STALLED_MS, () => response.destroy());

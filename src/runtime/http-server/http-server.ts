@@ -13,20 +13,20 @@ import { UnderWay } from '../under-way/under-way.ts';
 import { type ConnectionLimits, createConnections } from './connections.ts';
 import { ListenError } from './listen-error.ts';
 
-/** What a client may take of the server, in milliseconds, bytes and sockets. */
+/** Limits on the resources of a client, in milliseconds, bytes and sockets. */
 export interface HttpLimits extends ConnectionLimits {
   /** From the first byte of a request to the end of its headers. */
   readonly headersTimeoutMs: number;
   /** From the first byte of a request to the end of its body. */
   readonly requestTimeoutMs: number;
-  /** How often the two above are checked. */
+  /** How often the two limits above are checked. */
   readonly checkIntervalMs: number;
-  /** How long an idle connection is kept for the next request. Longer than that of a proxy in front. */
+  /** How long an idle connection is kept for the next request. Longer than that of a reverse proxy. */
   readonly keepAliveMs: number;
   readonly maxHeaderBytes: number;
 }
 
-/** The limits a server has unless told otherwise. */
+/** The default limits of a server. */
 export const DEFAULT_HTTP_LIMITS: HttpLimits = {
   headersTimeoutMs: 10_000,
   requestTimeoutMs: 15_000,
@@ -41,21 +41,21 @@ export const DEFAULT_HTTP_LIMITS: HttpLimits = {
 export interface HttpServerOptions {
   readonly app: RequestListener;
   readonly host: string;
-  /** 0 takes a free port. */
+  /** 0 selects a free port. */
   readonly port: number;
   readonly logger: Logger;
   readonly clock: Clock;
   readonly limits?: Partial<HttpLimits>;
-  /** Addresses and CIDR ranges of proxies in front: what they connect is not counted by address. */
+  /** Addresses and CIDR ranges of reverse proxies: their connections are not counted by address. */
   readonly trustedProxies?: readonly string[] | undefined;
   /**
-   * Closes each connection after an answer, and lets it give way to others, unless somebody vouches for the request
-   * (`vouchFor`). Default: everybody is trusted so far.
+   * Closes each connection after a response, and lets it be evicted, unless somebody vouches for the request
+   * (`vouchFor`). By default, everybody is trusted.
    */
   readonly closesStrangers?: boolean;
-  /** The setting that names the port, for the error when it is taken. */
+  /** The setting of the port, for the error if the port is in use. */
   readonly portSetting?: string;
-  /** Called first of all in a drain. Streams that never end by themselves must be ended here. */
+  /** Called first in a drain. It must end streams that never end by themselves. */
   readonly onDrain?: () => void;
 }
 
@@ -63,26 +63,33 @@ export interface HttpServer {
   readonly url: string;
   readonly port: number;
   /**
-   * Stops without losing a request: new answers say `Connection: close`, the listener closes, open requests
-   * finish, idle sockets are closed a moment later, sockets that have not sent anything yet after that. What is
-   * left at the deadline is cut off. Resolves when no socket is open; further calls join the first.
+   * Stops without losing a request: new responses contain `Connection: close`, the listener closes, open
+   * requests finish, idle sockets are closed a moment later, and sockets that have not sent anything yet
+   * after that. What is left at the deadline is cut off. Resolves when no socket is open; further calls join
+   * the first.
    */
   drain(deadlineMs?: number): Promise<void>;
 }
 
-/** A sender gives up 1.5 s after a refused connection, so a restart has to be over well before. */
+/** A sender gives up 1.5 s after a refused connection, so a restart has to be finished well before. */
 const DRAIN_DEADLINE_MS = 500;
-/** A request may be on its way on a connection that looks idle; this long it is waited for. */
+/** A request may be in transit on a connection that looks idle; how long to wait for it. */
 const IDLE_GRACE_MS = 100;
-/** A client that was just accepted is about to send its request; one that gets no processor takes longer. */
+/**
+ * A client that was just accepted is about to send its request; a client that gets little CPU time takes
+ * longer.
+ */
 const SILENT_SHARE = 0.8;
 const LONGEST_SILENT_GRACE_MS = 2_000;
-/** Under a load that never pauses, connections are accepted this much longer, and for this many turns. */
+/** Under a load that never pauses, connections are accepted for this much longer, and for this many turns. */
 const ACCEPT_MS = 50;
 const ACCEPT_TURNS = 256;
 const QUIET_TURNS = 3;
 
-/** What every answer says, the ones that Node makes by itself included: it is what it says to be. */
+/**
+ * A header of every response, including those that Node sends by itself: browsers must not guess another
+ * content type.
+ */
 const HEADER_OF_ALL = ['X-Content-Type-Options', 'nosniff'] as const;
 
 class SafeResponse<Request extends IncomingMessage> extends ServerResponse<Request> {
@@ -92,18 +99,18 @@ class SafeResponse<Request extends IncomingMessage> extends ServerResponse<Reque
   }
 }
 
-/** What Node's parser refuses, and the statuses that Node has for it. */
+/** The errors of Node's parser, and the statuses that Node returns for them. */
 const PARSER_STATUSES: Readonly<Record<string, number>> = {
   HPE_HEADER_OVERFLOW: 431,
   HPE_CHUNK_EXTENSIONS_OVERFLOW: 413,
   ERR_HTTP_REQUEST_TIMEOUT: 408,
 };
 
-/** Answers what cannot be read as a request, as Node does, and ends the connection. */
+/** Responds to input that is not a readable request, as Node does, and closes the connection. */
 function refuseUnread({ code = '' }: NodeJS.ErrnoException, socket: Socket, hasBegun: boolean): void {
   const status = PARSER_STATUSES[code] ?? 400;
   const head = [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, HEADER_OF_ALL.join(': '), 'Connection: close'];
-  // Into an answer that has begun nothing else can be written.
+  // Nothing else can be written into a response that has started.
   if (socket.writable && !hasBegun) socket.write(`${head.join('\r\n')}\r\n\r\n`);
   socket.destroySoon();
 }
@@ -120,14 +127,15 @@ function createLimitedServer(limits: HttpLimits): Server {
 }
 
 /**
- * Invites the client that waits to send its body (`Expect: 100-continue`) when somebody begins to read it. One that was
- * answered before that keeps its body; Node ends the connection then, on which nobody knows what comes next.
+ * Invites a client that waits with `Expect: 100-continue` to send its body when somebody starts to read it.
+ * If the request was answered before that, the client keeps its body and Node closes the connection, because
+ * the next bytes on it would be ambiguous.
  */
 function inviteWhenRead(request: IncomingMessage, response: ServerResponse): void {
   const read = request._read;
   request._read = function readInvited(size) {
     request._read = read;
-    // Where some of the body has come, nobody waits.
+    // If some of the body has arrived, nobody is waiting.
     if (!response.headersSent && request.readableLength === 0 && !request.complete) response.writeContinue();
     read.call(request, size);
   };
@@ -153,8 +161,9 @@ function closeAfterAnswer(response: ServerResponse): void {
 }
 
 /**
- * Accepts what the kernel has ready: closing the listener would reset those connections, with the requests that
- * were sent on them. One is accepted in a turn of the event loop, so this goes on until turns bring no more.
+ * Accepts the connections that the kernel has ready: closing the listener would reset them, with the requests
+ * that were sent on them. One is accepted in a turn of the event loop, so this goes on until turns bring no
+ * more.
  */
 async function acceptWaiting(server: Server, clock: Clock): Promise<void> {
   let quietTurns = 0;
@@ -163,7 +172,7 @@ async function acceptWaiting(server: Server, clock: Clock): Promise<void> {
   };
   server.on('connection', accepted);
   const end = clock.elapsed() + ACCEPT_MS;
-  // Time alone would end this early in a process that got no processor meanwhile.
+  // Time alone would end this too early in a process that got no CPU time meanwhile.
   for (let turn = 0; quietTurns < QUIET_TURNS && (turn < ACCEPT_TURNS || clock.elapsed() < end); turn++) {
     quietTurns += 1;
     await nextTurn();
@@ -183,9 +192,9 @@ async function afterReads(close: () => void): Promise<void> {
 }
 
 /**
- * Starts an HTTP server with strict limits (reliability of slow clients: headers 10 s, whole request 15 s,
- * checked every 2 s) that can be drained.
- * @throws {ListenError} when the port cannot be had; the message names port and setting.
+ * Starts an HTTP server with strict limits (for slow clients: headers 10 s, whole request 15 s, checked every
+ * 2 s) that can be drained.
+ * @throws {ListenError} if the port is not available; the message names port and setting.
  */
 export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
   const { clock } = options;
@@ -224,7 +233,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     options.onDrain?.();
     for (const response of open.list()) closeAfterAnswer(response);
     await acceptWaiting(server, clock);
-    // The close of http.Server would also end connections whose request has not been read yet.
+    // http.Server.close would also close connections whose request has not been read yet.
     const closed = new Promise<void>((resolve) => {
       NetServer.prototype.close.call(server, () => resolve());
     });
@@ -237,7 +246,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
       ),
       clock.after(deadlineMs, () => {
         if (open.size > 0)
-          options.logger.warn({ count: open.size, deadlineMs }, 'cut off requests at the deadline');
+          options.logger.warn({ count: open.size, deadlineMs }, 'requests were cut off at the deadline');
         server.closeAllConnections();
       }),
     ];

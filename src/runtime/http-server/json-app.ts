@@ -1,8 +1,8 @@
 import express, { type Express, type Response } from 'express';
 
 /**
- * An express app for a JSON API. It names no software, computes no ETag, and ends each JSON body with a line break, so
- * that answers in a terminal do not run together.
+ * An express app for a JSON API. It does not name its software, computes no ETag, and ends each JSON body
+ * with a line break, so that responses in a terminal do not run together.
  */
 export function createJsonApp(): Express {
   const app = express();

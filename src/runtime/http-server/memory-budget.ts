@@ -1,22 +1,22 @@
 import type { Clock } from '../clock/clock.ts';
 import { UnderWay } from '../under-way/under-way.ts';
 
-/** What one request holds of a budget. */
+/** The share of one request in a budget. */
 export interface Share {
-  /** Takes this many bytes more. */
+  /** Takes this many more bytes. */
   grow(bytes: number): void;
-  /** Gives everything back. Further calls do nothing. */
+  /** Returns everything. Further calls do nothing. */
   leave(): void;
 }
 
-/** Memory that requests of strangers have in common. */
+/** Memory that requests of strangers share. */
 export interface MemoryBudget {
   /**
-   * Takes bytes for a request that comes from `address`. `giveWay` is called when they are needed for others; they are
-   * given back by then, and the request must let go of what it holds.
+   * Takes bytes for a request from `address`. `giveWay` is called when they are needed for others; at that
+   * point they have been returned, and the request must release its memory.
    */
   enter(address: string, bytes: number, giveWay: () => void): Share;
-  /** Bytes that are taken now. */
+  /** Bytes that are currently taken. */
   readonly bytes: number;
 }
 
@@ -32,13 +32,13 @@ interface Holder {
   readonly shares: UnderWay<Held>;
 }
 
-/** Addresses that hold nothing are remembered until there are so many. */
+/** Addresses that hold nothing are remembered up to this number. */
 const MOST_IDLE_HOLDERS = 1_000;
 
 /**
- * Makes a budget of `mostBytes`. When it is full, room is made among the requests of the address that holds most, even
- * if the newcomer is one of them: the one goes that has held most for the longest. So what is small and quick finds
- * room, even if it comes from the same address as a flood.
+ * Creates a budget of `mostBytes`. When it is full, room is made among the requests of the address that holds
+ * most, even if the newcomer is one of them: the request goes that has held most for the longest. So small
+ * and fast requests find room, even from the same address as a flood.
  */
 export function createMemoryBudget(clock: Clock, mostBytes: number): MemoryBudget {
   const holders = new Map<string, Holder>();
@@ -100,7 +100,10 @@ function largest(holders: Iterable<Holder>): Holder | undefined {
   return found;
 }
 
-/** The share with the most bytes times milliseconds: large and quick weighs as much as small and slow. */
+/**
+ * The share with the highest product of bytes and milliseconds: large and fast weighs as much as small and
+ * slow.
+ */
 function heaviest(shares: readonly Held[], now: number): Held | undefined {
   let found: Held | undefined;
   let most = Number.NEGATIVE_INFINITY;

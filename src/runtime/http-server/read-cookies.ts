@@ -1,6 +1,6 @@
 /**
- * The cookies of a `Cookie` header by name, in the order in which they came: browsers send the oldest first
- * (RFC 6265, 5.4). Of several with one name the first counts.
+ * The cookies of a `Cookie` header by name, in order: browsers send the oldest first (RFC 6265, 5.4). If
+ * several have the same name, the first one counts.
  */
 export function readCookies(header: string | undefined): ReadonlyMap<string, string> {
   const cookies = new Map<string, string>();

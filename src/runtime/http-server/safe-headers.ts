@@ -1,9 +1,9 @@
-/** A content security policy under which nothing of an answer runs, and no page shows it. */
+/** A content security policy that lets nothing in a response run, and no page frame it. */
 export const INERT = "default-src 'none'; base-uri 'none'; object-src 'none'; frame-ancestors 'none'";
 
 /**
- * Headers of every answer that says nothing else: nobody keeps it, and no page of somebody else may show or embed it.
- * That it is not to be guessed says the server of all answers.
+ * Default headers of every response: it is not cached, and pages of other sites must not show or embed it.
+ * The server adds `nosniff` to all responses.
  */
 export const SAFE_HEADERS = {
   'Cache-Control': 'no-store',

@@ -2,11 +2,11 @@ import type { Clock } from '../clock/clock.ts';
 import { describeFault } from '../logger/describe-fault.ts';
 import type { Logger } from '../logger/logger.ts';
 
-/** Ends what a process has started, in the right order and in bounded time. */
+/** Stops what a process has started, in the right order and in bounded time. */
 export interface Lifecycle {
   /**
-   * Registers a step of the shutdown. Steps run one after the other, the last registered first. A step that is
-   * registered once the shutdown runs is run at once.
+   * Registers a step of the shutdown. Steps run one after the other, the last registered first. A step that
+   * is registered during the shutdown runs at once.
    */
   onClose(name: string, close: () => void | Promise<void>): void;
   /**
@@ -24,17 +24,17 @@ export interface Lifecycle {
    * and the next one runs. Further calls join the first.
    */
   close(): Promise<void>;
-  /** Runs `close` and ends the process: with 0, or with 1 when a step failed. */
+  /** Runs `close` and exits the process: with 0, or with 1 if a step failed. */
   exit(): Promise<never>;
   /**
-   * SIGINT and SIGTERM, or those of them that are given, run `exit`. A second signal ends the process at once,
-   * unless it only repeats the first one (see `ECHO_MS`). An unhandled rejection or exception is logged and ends
-   * it with 1.
+   * SIGINT and SIGTERM, or the given ones of them, run `exit`. A second signal exits the process at once,
+   * unless it only repeats the first one (see `ECHO_MS`). An unhandled rejection or exception is logged and
+   * exits with 1.
    */
   closeOnSignals(signals?: readonly StopSignal[]): void;
 }
 
-/** The signals that ask a process to end. */
+/** The signals that tell a process to stop. */
 export type StopSignal = keyof typeof SIGNALS;
 
 interface Step {
@@ -43,12 +43,14 @@ interface Step {
 }
 
 const SIGNALS = { SIGINT: 2, SIGTERM: 15 } as const;
-/** npm passes on the Ctrl-C that the terminal has sent to every process: one key, two signals. */
+/**
+ * npm forwards the Ctrl-C that the terminal has already sent to every process: one key press, two signals.
+ */
 const ECHO_MS = 200;
 
 /**
- * Makes a lifecycle whose `close` takes at most `deadlineMs`. A step gets half of the time that is left, so that
- * one that hangs leaves time to those after it; the last step gets all of it.
+ * Creates a lifecycle whose `close` takes at most `deadlineMs`. A step gets half of the remaining time, so
+ * that a step that hangs leaves time to the next ones; the last step gets all of it.
  */
 export function createLifecycle(options: {
   readonly logger: Logger;
@@ -79,9 +81,10 @@ export function createLifecycle(options: {
     });
     try {
       const closed = Promise.resolve(step.close());
-      // A step left behind may still fail; nobody awaits it any more.
+      // A step that was abandoned may still fail; nobody awaits it any more.
       closed.catch(() => undefined);
-      if ((await Promise.race([closed, deadline])) === late) fail(step, new Error('it did not end in time'));
+      if ((await Promise.race([closed, deadline])) === late)
+        fail(step, new Error('it did not finish in time'));
     } catch (error) {
       fail(step, error);
     } finally {
@@ -142,8 +145,8 @@ export function createLifecycle(options: {
       });
     }
     const crash = (kind: string) => (err: unknown) => {
-      // It may come from the CRM's code, with the words of a customer.
-      logger.fatal({ kind, ...describeFault(err) }, 'stopped by an error that nothing handled');
+      // The error may come from the CRM's code and contain a customer's words.
+      logger.fatal({ kind, ...describeFault(err) }, 'stopped by an unhandled error');
       process.exit(1);
     };
     process.on('unhandledRejection', crash('rejection'));

@@ -1,6 +1,6 @@
 import { scrubText } from './scrub-text.ts';
 
-/** What a log line says of an error. Never its stack, its properties or the data it carries. */
+/** The part of an error that is logged. Never its stack, its properties or the data that it contains. */
 export interface ErrorDescription {
   readonly type: string;
   readonly code?: string | number;

@@ -1,6 +1,6 @@
 import { findPlace } from './find-place.ts';
 
-/** What is told of an error whose words may be those of a customer: never its message. */
+/** The part of an error that is reported if its message may contain a customer's words: never the message. */
 export interface FaultDescription {
   readonly errorType: string;
   readonly errorCode?: string | number;
@@ -9,14 +9,14 @@ export interface FaultDescription {
 }
 
 const CLASS_NAME = /^[A-Z][A-Za-z]{0,31}\d{0,3}[A-Za-z]{0,31}$/;
-/** Codes as programs make them: `ECONNREFUSED`, `23505`, `invalid_key`, `auth/denied`. */
+/** Error codes of programs: `ECONNREFUSED`, `23505`, `invalid_key`, `auth/denied`. */
 const CODE = /^(?:[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*|[0-9A-Z]{5}|[a-z][a-z0-9]*(?:[_./-][a-z0-9]+)+)$/;
 const LONGEST_CODE = 64;
 const LARGEST_CODE = 999_999;
 
 /**
- * Describes an error of code that is not ours: its class, its code and its place. A name or a code that does not look
- * like one is left out, since whoever throws may put anything there. Never throws.
+ * Describes an error of code that is not ours: its class, its code and its place. A name or a code that does
+ * not look like one is omitted, because the throwing code may put anything there. Never throws.
  */
 export function describeFault(thrown: unknown): FaultDescription {
   const location = findPlace(thrown);
@@ -28,7 +28,7 @@ export function describeFault(thrown: unknown): FaultDescription {
   };
 }
 
-/** The class of an error. Its `name` counts where it is that of an error: anybody can set it. */
+/** The class of an error. Its `name` is used only if it looks like that of an error: anybody can set it. */
 function readType(thrown: unknown): string {
   if (typeof thrown !== 'object' || thrown === null) return typeof thrown;
   const name = readSafely(() => Reflect.get(thrown, 'name'));

@@ -40,9 +40,9 @@ function all<const Key extends string>(keys: readonly Key[], serialize: Serializ
 }
 
 /**
- * Every key a log line may carry, with what is done to its value. Anything else in a merged object is left
- * out and only counted in `hiddenFields`. Add a key here when a line needs it; never one that holds a body,
- * headers, a text, a phone number or a credential.
+ * Every key that a log line may contain, with the treatment of its value. Anything else in a merged object is
+ * omitted and only counted in `hiddenFields`. Add a key here if a line needs it; never one that contains a
+ * body, headers, a text, a phone number or a credential.
  */
 const FIELDS: ReadonlyMap<string, Serializer> = new Map<string, Serializer>([
   ...all(
@@ -174,7 +174,7 @@ const FIELDS: ReadonlyMap<string, Serializer> = new Map<string, Serializer>([
   ...all(['err', 'error'], error),
 ]);
 
-/** The allow-listed part of a merged object or of child bindings, each value made safe. */
+/** The allow-listed part of a merged object or of child bindings, with each value made safe. */
 export function allowFields(merged: object): Record<string, unknown> {
   const allowed: Record<string, unknown> = {};
   let hidden = 0;

@@ -2,15 +2,18 @@ import { statSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** A frame of a stack, `at onChange (file:///app/handlers.ts:12:9)`, or the place above a syntax error, `/app/handlers.ts:12`. */
+/**
+ * A frame of a stack, `at onChange (file:///app/handlers.ts:12:9)`, or the place above a syntax error,
+ * `/app/handlers.ts:12`.
+ */
 const PLACE = /^(?:\s+at (?:async )?(?:[^(]* \()?)?(file:\/\/[^\s()]+?|\/[^()]+?):(\d{1,6})(?::\d+)?\)?$/;
 const LONGEST_STACK = 8_000;
-/** Where the project's own code lies. */
+/** The location of the project's own code. */
 const OWN = join(import.meta.dirname, '../..') + sep;
 
 /**
- * The file and line of the CRM's own code in which it was thrown, relative to the working directory. Null when the
- * stack shows none. Never throws.
+ * The file and line of the CRM's own code in which an error was thrown, relative to the working directory.
+ * Null if the stack shows none. Never throws.
  */
 export function findPlace(thrown: unknown): string | null {
   try {
@@ -25,7 +28,7 @@ export function findPlace(thrown: unknown): string | null {
       return `${relative(process.cwd(), path)}:${row}`;
     }
   } catch {
-    // An error can lie about itself; what it says then is not needed.
+    // An error can contain wrong information about itself, which is not needed.
   }
   return null;
 }

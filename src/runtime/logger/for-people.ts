@@ -2,17 +2,17 @@ import { styleText } from 'node:util';
 
 const COLOURS = { warn: 'yellow', error: 'red', fatal: 'red', info: 'green' } as const;
 
-/** What is not said again on a line for people. */
+/** Fields that are not repeated on a line for people. */
 const LEFT_OUT = new Set(['level', 'time', 'name', 'msg', 'pid']);
 
-/** `message: cause`, as far as an error of the log tells them. */
+/** `message: cause`, as far as the logged error contains them. */
 function errorOf(value: unknown): string {
   if (typeof value !== 'object' || value === null) return String(value);
   const { message, code } = value as { readonly message?: string; readonly code?: string | number };
   return [message, code].filter((part) => part !== undefined && part !== '').join(', ');
 }
 
-/** One JSON line of the log as a line for a terminal: `12:03 warn  message (field value)`. Times are UTC. */
+/** Formats one JSON line of the log for a terminal: `12:03 warn  message (field value)`. Times are UTC. */
 export function lineForPeople(line: string, stream: NodeJS.WriteStream): string {
   const fields = JSON.parse(line) as Readonly<Record<string, unknown>>;
   const level = String(fields['level']);

@@ -3,19 +3,19 @@ import { allowFields } from './fields.ts';
 import { lineForPeople } from './for-people.ts';
 import { scrubText } from './scrub-text.ts';
 
-/** pino's logger. Only allow-listed keys of a merged object reach the output; see `fields.ts`. */
+/** pino's logger. Only allow-listed keys of a merged object are output; see `fields.ts`. */
 export type Logger = PinoLogger;
 
-/** The levels `LOG_LEVEL` takes, loudest last but one. */
+/** The values of `LOG_LEVEL`, by increasing severity; the last one is silent. */
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
 export interface LoggerOptions {
   readonly level: LogLevel;
-  /** The name of the process in every line. */
+  /** The name of the process, added to every line. */
   readonly name: string;
-  /** Default: standard output. On a terminal a line is written for people, in place of JSON. */
+  /** Default: standard output. On a terminal, lines are formatted for people instead of JSON. */
   readonly destination?: 'stdout' | 'stderr' | DestinationStream;
 }
 
@@ -29,8 +29,8 @@ function openDestination(destination: LoggerOptions['destination']): Destination
 }
 
 /**
- * Brings every way to call a log method to one: `(allowed fields, message)`. Values for placeholders in the
- * message are dropped, since they would go around the allow-list.
+ * Normalizes every way to call a log method to `(allowed fields, message)`. Values for placeholders in the
+ * message are dropped, because they would bypass the allow-list.
  */
 function normalizeCall(args: readonly unknown[]): { fields: Record<string, unknown>; message?: string } {
   const [first, second] = args;
@@ -44,7 +44,7 @@ function normalizeCall(args: readonly unknown[]): { fields: Record<string, unkno
   };
 }
 
-/** pino runs neither the bindings of a child nor later ones through the fields' filter, so this does. */
+/** pino applies the fields' filter neither to the bindings of a child nor to later ones, so this does. */
 function guardBindings(logger: Logger): Logger {
   const { child, setBindings } = logger;
   return Object.assign(logger, {
@@ -66,9 +66,9 @@ function guardBindings(logger: Logger): Logger {
 }
 
 /**
- * Makes a JSON logger that cannot leak: keys that are not allow-listed are left out (and counted in
+ * Creates a JSON logger that cannot leak: keys that are not allow-listed are omitted (and counted in
  * `hiddenFields`), errors are written as type, code and scrubbed message, addresses without credentials and
- * query, and messages are scrubbed. The same holds for child loggers.
+ * query, and messages are scrubbed. The same applies to child loggers.
  */
 export function createLogger(options: LoggerOptions): Logger {
   const logger = pino(

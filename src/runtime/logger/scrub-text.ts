@@ -1,5 +1,5 @@
 const HIDDEN = '[hidden]';
-/** Read beyond what is shown, so that what is hidden in it can be seen as a whole. */
+/** Read beyond what is shown, so that a secret at the end is recognized as a whole. */
 const READ_BEYOND = 200;
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
@@ -19,13 +19,16 @@ function isRandomLooking(part: string): boolean {
   return part.length >= 32 && digit && /[a-z]/i.test(part);
 }
 
-/** True for a run of characters that could be a key, a token or a signature. Ids the project uses are not. */
+/**
+ * True for a run of characters that could be a key, a token or a signature. False for the ids that the
+ * project uses.
+ */
 export function looksSecret(run: string): boolean {
   if (UUID.test(run) || CUID.test(run)) return false;
   return run.split('/').some(isRandomLooking);
 }
 
-/** The address without credentials, query and fragment. Text that is no URL is hidden as a whole. */
+/** The address without credentials, query and fragment. A text that is not a URL is hidden completely. */
 export function scrubUrl(text: string): string {
   if (!URL.canParse(text)) return HIDDEN;
   const url = new URL(text);
@@ -33,7 +36,9 @@ export function scrubUrl(text: string): string {
   return `${url.protocol}//${url.host}${path === '/' ? '' : path}`.slice(0, 300);
 }
 
-/** The text up to `most` characters, without a last word that was cut through: half a secret looks like none. */
+/**
+ * The text up to `most` characters, without a truncated last word: half a secret is not recognized as one.
+ */
 function cut(text: string, most: number): string {
   if (text.length <= most) return text;
   const end = Math.max(text.lastIndexOf(' ', most), text.lastIndexOf('\t', most));
@@ -41,10 +46,10 @@ function cut(text: string, most: number): string {
 }
 
 /**
- * One line of text that is safe to log: no URL credentials or queries, no bearer tokens, no long random
- * runs, nothing that looks like JSON, and no quoted text unless it is a plain lower-case identifier (parsers
- * and databases quote what they were fed). At most `limit` characters. What it costs is bounded, however long the
- * text is: it is cut first.
+ * One line of text that is safe to log: no URL credentials or queries, no bearer tokens, no long random runs,
+ * nothing that looks like JSON, and no quoted text unless it is a plain lower-case identifier (parsers and
+ * databases quote their input). At most `limit` characters. The cost is bounded, however long the text is: it
+ * is truncated first.
  */
 export function scrubText(text: string, limit = 300): string {
   const line = cut(text.slice(0, limit + READ_BEYOND + 1).split(/[\r\n]/, 1)[0] ?? '', limit + READ_BEYOND);

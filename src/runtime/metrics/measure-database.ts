@@ -20,7 +20,7 @@ export function measureDatabase(
   );
   metrics.gauge(
     'connector_database_deadline_hits',
-    'Queries since the start of the process that were given up at their deadline.',
+    'Queries that were aborted at their deadline since the start of the process.',
     ['pool'],
     (shown) => {
       for (const [pool, { health }] of Object.entries(pools)) shown.set({ pool }, health.deadlineHits);

@@ -2,13 +2,16 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 
 export type { Gauge } from 'prom-client';
 
-/** A label whose values are all known. Each begins at 0: what is there only after its first event, nothing rises to. */
+/**
+ * A label whose values are all known. Each starts at 0, because an increase is not visible for a series that
+ * appears with its first event.
+ */
 export interface ClosedLabel<Name extends string, Value extends string> {
   readonly name: Name;
   readonly values: readonly Value[];
 }
 
-/** What is told of an event: nothing, or one of the values of its label. */
+/** The argument of an event: nothing, or one of the values of its label. */
 type Event<Name extends string, Value extends string> = [Name] extends [never]
   ? []
   : [labels: Readonly<Record<Name, Value>>];
@@ -18,27 +21,27 @@ export interface EventCounter<Name extends string, Value extends string> {
 }
 
 export interface SizeHistogram<Name extends string, Value extends string> {
-  /** Begins to measure; what it returns ends that, in seconds. */
+  /** Starts a timer; the returned function stops it. In seconds. */
   startTimer(): () => void;
   observe(...event: [...Event<Name, Value>, size: number]): void;
 }
 
-/** One process's metrics. Nothing is kept in the global registry, so two of them can live side by side. */
+/** The metrics of one process. Nothing is registered globally, so several sets can exist side by side. */
 export interface Metrics {
-  /** Counts what happened. */
+  /** Counts events. */
   counter<Name extends string = never, Value extends string = never>(
     name: string,
     help: string,
     label?: ClosedLabel<Name, Value>,
   ): EventCounter<Name, Value>;
-  /** Tells a present value; `collect` may read it when metrics are asked for. */
+  /** Reports a current value; `collect` may read it when the metrics are requested. */
   gauge<Label extends string = never>(
     name: string,
     help: string,
     labels?: readonly Label[],
     collect?: (gauge: Gauge<Label>) => void | Promise<void>,
   ): Gauge<Label>;
-  /** Counts values by size; `buckets` in the unit that the name ends with. */
+  /** A histogram; `buckets` are in the unit that the name ends with. */
   histogram<Name extends string = never, Value extends string = never>(
     name: string,
     help: string,
@@ -50,8 +53,8 @@ export interface Metrics {
 }
 
 /**
- * Makes an empty set of metrics. `processMetrics` adds memory, event loop and garbage collection; `labels` stand at
- * every value, so that one process can be told from another.
+ * Creates an empty set of metrics. `processMetrics` adds memory, event loop and garbage collection; `labels`
+ * are added to every sample, to distinguish processes.
  */
 export function createMetrics(
   options: { readonly processMetrics?: boolean; readonly labels?: Readonly<Record<string, string>> } = {},
@@ -69,7 +72,7 @@ export function createMetrics(
     ) {
       const counter = new Counter({ name, help, labelNames: namesOf(label), registers });
       for (const labels of eachValue(label)) counter.inc(labels, 0);
-      // Its own types take any value of a label.
+      // Its own types accept any value of a label.
       return counter as unknown as EventCounter<Name, Value>;
     },
     gauge<Label extends string>(

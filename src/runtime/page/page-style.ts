@@ -1,4 +1,7 @@
-/** The look of every page: one column, the reader's own light or dark, and targets that are large enough to touch. */
+/**
+ * The style of every page: one column, light or dark as the reader prefers, and controls large enough to
+ * touch.
+ */
 export const PAGE_STYLE = `
 :root{color-scheme:light dark;--ink:#1a2230;--soft:#545f72;--line:#dce1e9;--edge:#8a94a6;--paper:#fff;--ground:#eef1f6;--tint:#f1f6fe;--act:#1d5fc4;--press:#174d9f;--on-act:#fff;--bad:#b3261e;--bad-ground:#fdf1f0;--good:#1a7f4b}
 @media (prefers-color-scheme:dark){:root{--ink:#e8ebf1;--soft:#a9b3c5;--line:#333c4b;--edge:#7b869b;--paper:#1a202b;--ground:#10141b;--tint:#202c40;--act:#8ab6ff;--press:#abcbff;--on-act:#0d1e3a;--bad:#ffb4ab;--bad-ground:#3a2322;--good:#6fd6a1}}

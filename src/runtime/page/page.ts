@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { PAGE_STYLE } from './page-style.ts';
 
-/** HTML that is safe to show; made by `html` alone. */
+/** HTML that is safe to show; only `html` creates it. */
 export class Markup {
   readonly text: string;
 
@@ -30,34 +30,39 @@ function show(value: Value): string {
 }
 
 /**
- * Characters that are not seen, or that turn the direction of what stands around them: all of Unicode's format
- * characters, its fillers, joiners and variation selectors, and what no program should have stored.
+ * Invisible characters, and characters that change the text direction around them: all of Unicode's format
+ * characters, its fillers, joiners and variation selectors, and characters that no program should have
+ * stored.
  */
 const UNSEEN = /[\p{Cf}\p{Default_Ignorable_Code_Point}\p{Co}\p{Cn}\p{Cs}]/gu;
-/** Whatever looks like a space, the empty Braille pattern included, however much of it there is. */
+/** Runs of anything that looks like a space, including the empty Braille pattern. */
 const BLANK = /[\s\p{Z}\p{Cc}\u2800]+/gu;
 const LONGEST_NAME = 120;
 const NAMELESS = '(no name)';
 
-/** A name that somebody else chose, without what is not seen, and cut off where it is very long. Never empty. */
+/**
+ * A name chosen by somebody else, without invisible characters, truncated if it is very long. Never empty.
+ */
 export function plainName(name: string): string {
   const signs = [...(name.replace(UNSEEN, '').replace(BLANK, ' ').trim() || NAMELESS)];
   return signs.length > LONGEST_NAME ? `${signs.slice(0, LONGEST_NAME).join('')}…` : signs.join('');
 }
 
-/** The same as markup, with a direction of its own. */
+/** The same as markup, isolated in its own text direction. */
 export function shownName(name: string): Markup {
   return html`<bdi>${plainName(name)}</bdi>`;
 }
 
-/** A template whose values are escaped, unless they are markup themselves. Attributes stand in double quotes. */
+/**
+ * A template that escapes its values unless they are markup themselves. Attributes must be in double quotes.
+ */
 export function html(parts: TemplateStringsArray, ...values: readonly Value[]): Markup {
   return new Markup(
     parts.map((part, place) => part + (place < values.length ? show(values[place] ?? '') : '')).join(''),
   );
 }
 
-/** A phone number and what it is called, the number first. */
+/** A phone number with its label, number first. */
 export function shownNumber(phoneNumber: string | null, label: string): Markup {
   const number = phoneNumber === null || phoneNumber === '' ? 'Not paired yet' : `+${phoneNumber}`;
   const named = label !== '' && label !== phoneNumber;
@@ -66,28 +71,31 @@ export function shownNumber(phoneNumber: string | null, label: string): Markup {
 
 const STYLE_HASH = createHash('sha256').update(PAGE_STYLE).digest('base64');
 
-/** What a page shows. Classes of its markup are those of `page-style.ts`. */
+/** The content of a page. The classes of its markup are those of `page-style.ts`. */
 export interface Page {
-  /** Of the tab; one line. */
+  /** Title of the tab; one line. */
   readonly title: string;
-  /** Whose page it is. Stands above the heading. */
+  /** The owner of the page, shown above the heading. */
   readonly owner: string;
-  /** Below the owner, in small: where the page stands, or as whom somebody is signed in. */
+  /** Shown below the owner in small print: the location of the page, or who is signed in. */
   readonly about?: Markup;
   readonly heading: Markup;
   readonly content: Markup;
-  /** Where its forms lead, as sources of `form-action`: a browser holds redirects after a form to them, too. None: no form. */
+  /**
+   * The targets of its forms, as sources of `form-action`; a browser also applies them to redirects after a
+   * form. Absent if the page has no form.
+   */
   readonly formTargets?: readonly string[];
-  /** An address that the page goes on to by itself. */
+  /** An address that the page refreshes to by itself. */
   readonly goesOnTo?: string;
 }
 
-/** A speech bubble. Decoration: the owner's name stands beside it. */
+/** A speech bubble. Decorative: the owner's name is next to it. */
 const MARK = html`<svg viewBox="0 0 28 28" aria-hidden="true"><path d="M6 3h16a4 4 0 0 1 4 4v10a4 4 0 0 1-4 4h-8l-6 5v-5H6a4 4 0 0 1-4-4V7a4 4 0 0 1 4-4z"/></svg>`;
 
 /**
- * A page and the headers that it must be sent with: no script, no frame, nothing loaded from elsewhere, kept nowhere,
- * and its address goes nowhere.
+ * A page and the headers that it must be sent with: no scripts, no frames, nothing loaded from elsewhere, not
+ * cached, and no referrer.
  */
 export function renderPage(page: Page): {
   readonly html: string;

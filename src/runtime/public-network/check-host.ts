@@ -2,25 +2,26 @@ import { isIP, type LookupFunction } from 'node:net';
 import type { HostLookup } from './host-lookup.ts';
 import { isPublicAddress, type Network } from './public-address.ts';
 
-/** A host leads to an address of another network than it may. */
+/** A host resolves to an address of a network that is not allowed. */
 export class AddressRefused extends Error {
   override readonly name = 'AddressRefused';
   readonly code = 'ADDRESS_REFUSED';
 
   constructor(network: Network = 'public') {
-    super(`the host leads to an address that is not ${network}`);
+    super(`the host resolves to an address that is not ${network}`);
   }
 }
 
-/** A host to open a socket to. With `lookup` the socket goes to the addresses that were checked. */
+/** A host to open a socket to. With `lookup`, the socket connects to the addresses that were checked. */
 export interface CheckedHost {
   readonly host: string;
   readonly lookup?: LookupFunction;
 }
 
 /**
- * Checks that every address of a host lies on a network, and pins them: a second resolution could answer otherwise.
- * `host` has no brackets and no trailing dot. Throws `AddressRefused`, or what `lookup` throws.
+ * Checks that every address of a host is on the given network, and pins the addresses: a second resolution
+ * could return others. `host` has no brackets and no trailing dot. Throws `AddressRefused`, or what `lookup`
+ * throws.
  */
 export async function checkHost(
   host: string,
@@ -28,7 +29,7 @@ export async function checkHost(
   network: Network = 'public',
 ): Promise<CheckedHost> {
   const isOn = (address: string): boolean => isPublicAddress(address) === (network === 'public');
-  // A custom lookup is not asked about literals, so those are checked here.
+  // A custom lookup is not called for literal addresses, so those are checked here.
   if (isIP(host) !== 0) {
     if (!isOn(host)) throw new AddressRefused(network);
     return { host };
@@ -46,8 +47,8 @@ export async function checkHost(
 }
 
 /**
- * The network of all addresses of a host, which is written as for `checkHost`. Throws `AddressRefused` where they lie on
- * both, or what `lookup` throws.
+ * The network of all addresses of a host, which has the same format as for `checkHost`. Throws
+ * `AddressRefused` if they are on both networks, or what `lookup` throws.
  */
 export async function findNetwork(host: string, lookup: HostLookup): Promise<Network> {
   const addresses = isIP(host) === 0 ? (await lookup(host)).map(({ address }) => address) : [host];

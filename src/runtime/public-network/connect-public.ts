@@ -5,17 +5,17 @@ import type { Clock } from '../clock/clock.ts';
 import { type CheckedHost, checkHost } from './check-host.ts';
 import type { HostLookup } from './host-lookup.ts';
 
-/** No connection, TLS included, came about in time. */
+/** The connection, including TLS, was not established in time. */
 export class ConnectTimeout extends Error {
   override readonly name = 'ConnectTimeout';
   readonly code = 'CONNECT_TIMEOUT';
 
   constructor() {
-    super('no connection came about in time');
+    super('the connection was not established in time');
   }
 }
 
-/** Opens sockets; the default is node's own. */
+/** Opens sockets; Node's own function by default. */
 export interface Sockets {
   tcp(options: TcpNetConnectOpts): Socket;
   tls(options: TcpNetConnectOpts & { servername?: string; ALPNProtocols: string[] }): Socket;
@@ -23,7 +23,7 @@ export interface Sockets {
 
 const nodeSockets: Sockets = { tcp: (options) => openTcp(options), tls: (options) => openTls(options) };
 
-/** Where a connection goes: a host without brackets and trailing dot. */
+/** The target of a connection: a host without brackets and trailing dot. */
 export interface ConnectTarget {
   readonly host: string;
   readonly port: number;
@@ -35,7 +35,7 @@ export interface ConnectPublicOptions {
   readonly clock: Clock;
   /** For name resolution, TCP and TLS together. */
   readonly deadlineMs: number;
-  /** Where a target leads without the check; undefined: to where it says, checked. */
+  /** Where to connect without the check; undefined for the checked host itself. */
   readonly detour?: (target: ConnectTarget) => ConnectTarget | undefined;
   readonly sockets?: Sockets;
 }
@@ -59,9 +59,9 @@ async function openSocket(options: ConnectPublicOptions, target: ConnectTarget):
 }
 
 /**
- * How an HTTP client reaches hosts that somebody else has named: only at addresses that were found public right
- * before, and at exactly those. Runs at every connect, so a name that was public once and is not any more is not
- * reached. A connection fails with `AddressRefused`, `ConnectTimeout` or what the socket says.
+ * Connects an HTTP client to hosts provided by others: only to addresses that were just checked to be public,
+ * and to exactly those. Runs at every connect, so a name that was public once but no longer is cannot be
+ * reached. A connection fails with `AddressRefused`, `ConnectTimeout` or the error of the socket.
  */
 export function connectPublic(options: ConnectPublicOptions): buildConnector.connector {
   const connect = async (target: ConnectTarget, over: AbortSignal): Promise<Socket> => {

@@ -6,9 +6,9 @@ import type { Network } from './public-address.ts';
 const CONNECT_WITHIN_MS = 10_000;
 
 /**
- * A `fetch` that opens sockets to addresses of one network alone. They are checked and pinned at every connect, so a
- * name that leads elsewhere some day is not followed there. Otherwise it fails as `fetch` does, with `AddressRefused` as
- * the cause. Idle connections are kept open, apart from those of the global `fetch`.
+ * A `fetch` that opens sockets only to addresses of one network. They are checked and pinned at every
+ * connect, so a name that later resolves elsewhere is not followed. Otherwise it fails like `fetch`, with
+ * `AddressRefused` as the cause. Idle connections are kept open, separately from those of the global `fetch`.
  */
 export function fetchWithin(network: Network, lookup: HostLookup = lookupHost): typeof fetch {
   const agent = new Agent({
@@ -35,7 +35,7 @@ export function fetchWithin(network: Network, lookup: HostLookup = lookupHost): 
       signal: request.signal,
       dispatcher: agent,
     });
-    // The package's own class, which does what the global one does.
+    // The package's own class, which behaves like the global one.
     return answer as unknown as Response;
   };
 }

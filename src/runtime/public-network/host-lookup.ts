@@ -2,10 +2,10 @@ import type { LookupAddress } from 'node:dns';
 import { lookup as systemLookup } from 'node:dns';
 import type { Clock } from '../clock/clock.ts';
 
-/** Resolves a name to all of its addresses; rejects when it does not resolve. */
+/** Resolves a name to all of its addresses; rejects if it does not resolve. */
 export type HostLookup = (host: string) => Promise<readonly LookupAddress[]>;
 
-/** Asks the system's resolver, hosts file included, as a connection would. */
+/** Uses the system's resolver, including the hosts file, as a connection would. */
 export const lookupHost: HostLookup = (host) =>
   new Promise((resolve, reject) => {
     systemLookup(host, { all: true, verbatim: true }, (error, addresses) => {
@@ -14,7 +14,7 @@ export const lookupHost: HostLookup = (host) =>
     });
   });
 
-/** As `lookup`, but rejects after `deadlineMs`: a resolver may hang for as long as it likes. */
+/** Like `lookup`, but rejects after `deadlineMs`: a resolver may hang indefinitely. */
 export function lookupWithin(lookup: HostLookup, clock: Clock, deadlineMs: number): HostLookup {
   return (host) =>
     new Promise((resolve, reject) => {

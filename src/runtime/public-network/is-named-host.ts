@@ -1,17 +1,17 @@
 import { isLoopbackHost } from '../http-server/loopback.ts';
 import { keepsSecrets } from './keeps-secrets.ts';
 
-/** Hosts that the settings vouch for. */
+/** Hosts that are trusted by configuration. */
 export interface NamedHosts {
-  /** An address of the settings, whose host is vouched for; undefined: none. */
+  /** A configured address whose host is trusted; undefined if none. */
   readonly own: string | undefined;
-  /** Further hosts, with their port where it is not the usual one. */
+  /** Further hosts, with their port unless it is the default. */
   readonly others?: readonly string[] | undefined;
 }
 
 /**
- * Whether an address lies at a host that the settings vouch for: that of `own`, one of `others`, or this machine where
- * `own` is on it; never by plain http on another machine.
+ * Whether an address has a host that is trusted by configuration: that of `own`, one of `others`, or this
+ * machine if `own` is on it; never with plain http to another machine.
  */
 export function isNamedHost(address: string, { own, others = [] }: NamedHosts): boolean {
   const asked = new URL(address);

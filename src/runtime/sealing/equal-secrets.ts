@@ -2,8 +2,8 @@ import { timingSafeEqual } from 'node:crypto';
 import { digest } from './digest.ts';
 
 /**
- * Compares two secrets in constant time. Both are hashed first, so that neither the content nor the length of
- * the expected one shows in the time taken.
+ * Compares two secrets in constant time. Both are hashed first, so that the time taken reveals neither the
+ * content nor the length of the expected one.
  */
 export function equalSecrets(a: string, b: string): boolean {
   return timingSafeEqual(Buffer.from(digest(a)), Buffer.from(digest(b)));

@@ -5,18 +5,18 @@ import { readSealingKey, type SealingKey } from './sealing-key.ts';
 
 export { findKeyProblem, generateSealingKey, MAKE_SEALING_KEY } from './sealing-key.ts';
 
-/** Why a sealed value did not open. */
+/** Why a sealed value could not be opened. */
 export type SealingFailure = 'malformed' | 'unknown_key' | 'wrong_context' | 'tampered';
 
 const FAILURES: Record<SealingFailure, string> = {
-  malformed: 'The sealed value is no sealed value, or was cut off.',
+  malformed: 'The sealed value is malformed or truncated.',
   unknown_key:
-    'CONNECTOR_SEALING_KEYS: a stored secret was sealed with a key that is not in it. Put the old key back, after the first.',
+    'CONNECTOR_SEALING_KEYS: a stored secret was sealed with a key that is not in the list. Add the old key again, after the first one.',
   wrong_context: 'The sealed value belongs to another place than the one it was read from.',
-  tampered: 'The sealed value was altered after it was made.',
+  tampered: 'The sealed value was altered after it was sealed.',
 };
 
-/** Thrown when a sealed value does not open. Carries neither the value nor a key. */
+/** Thrown if a sealed value cannot be opened. Contains neither the value nor a key. */
 export class SealingError extends Error {
   override readonly name = 'SealingError';
   readonly code: SealingFailure;
@@ -27,23 +27,23 @@ export class SealingError extends Error {
   }
 }
 
-/** Seals secrets that must be kept in a database. */
+/** Seals secrets that are stored in a database. */
 export interface KeyRing {
   /**
-   * Encrypts `plain` with the first key. `context` names the place it is stored in, such as
-   * `subscription:42:secret`; the value opens nowhere else.
+   * Encrypts `plain` with the first key. `context` names the place where it is stored, such as
+   * `subscription:42:secret`; the value cannot be opened anywhere else.
    */
   seal(plain: string, context: string): Promise<string>;
-  /** Opens a value sealed by any key of the ring. @throws {SealingError} */
+  /** Opens a value sealed with any key of the ring. @throws {SealingError} */
   open(sealed: string, context: string): Promise<string>;
-  /** False when the value should be sealed anew, because another key than the first one sealed it. */
+  /** False if the value should be sealed again, because it was not sealed with the first key. */
   isCurrent(sealed: string): boolean;
 }
 
 const ALGORITHM = 'dir';
 const ENCRYPTION = 'A256GCM';
 
-/** The unverified header: which key and which context the value claims. */
+/** The unverified header: the key and the context that the value claims. */
 function readHeader(sealed: string): { keyId: string; context: string } {
   let header: { readonly kid?: unknown; readonly ctx?: unknown };
   try {
@@ -69,18 +69,19 @@ async function decrypt(sealed: string, key: SealingKey): Promise<string> {
 }
 
 /**
- * Makes a key ring of 32-byte keys written as base64url. The first key seals, all of them open: to rotate, put
- * a new key in front and remove the old one when nothing sealed by it is left.
- * Values are JWEs in compact form (`dir`, `A256GCM`). The digest of the context stands in the protected header,
- * which is the associated data of the encryption.
- * @throws {TypeError} for an empty ring, a bad key or one key twice.
+ * Creates a key ring of 32-byte keys written as base64url. The first key seals, all of them open: to rotate,
+ * put a new key first and remove the old one when nothing sealed with it is left. Values are JWEs in compact
+ * form (`dir`, `A256GCM`). The digest of the context is in the protected header, which is the associated data
+ * of the encryption.
+ * @throws {TypeError} for an empty ring, an invalid key or a duplicate key.
  */
 export function createKeyRing(keys: readonly string[]): KeyRing {
   const ring = keys.map((text, index) => readSealingKey(text, index + 1));
   const [first] = ring;
-  if (first === undefined) throw new TypeError('The key ring is empty: at least one sealing key is needed.');
+  if (first === undefined)
+    throw new TypeError('The key ring is empty: at least one sealing key is required.');
   const byId = new Map(ring.map((key) => [key.id, key]));
-  if (byId.size !== ring.length) throw new TypeError('The key ring holds the same sealing key twice.');
+  if (byId.size !== ring.length) throw new TypeError('The key ring contains the same sealing key twice.');
 
   return {
     seal(plain, context) {
@@ -94,7 +95,7 @@ export function createKeyRing(keys: readonly string[]): KeyRing {
       const key = byId.get(header.keyId);
       if (key === undefined) throw new SealingError('unknown_key');
       const plain = await decrypt(sealed, key);
-      // After decryption, so that the header compared here is one that the key vouches for.
+      // After decryption, so that the header compared here is authenticated by the key.
       if (!equalSecrets(header.context, digest(context))) throw new SealingError('wrong_context');
       return plain;
     },

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 
-/** A key of the ring: its id, which is safe to store beside what it sealed, and its 32 bytes. */
+/** A key of the ring: its id, which is safe to store next to what it sealed, and its 32 bytes. */
 export interface SealingKey {
   readonly id: string;
   readonly bytes: Uint8Array;
@@ -9,18 +9,18 @@ export interface SealingKey {
 const KEY_BYTES = 32;
 const KEY_TEXT = /^[A-Za-z0-9_-]{43}$/;
 
-/** Different bytes of a random key: fewer than this never come up. */
+/** Minimum number of different bytes in a random key. */
 const LEAST_VARIETY = 8;
 
-/** The command that makes a key. */
+/** The command that generates a key. */
 export const MAKE_SEALING_KEY = `node -p "require('node:crypto').randomBytes(32).toString('base64url')"`;
 
-/** A fresh sealing key: 32 random bytes as base64url, 43 characters. */
+/** Generates a sealing key: 32 random bytes as base64url, 43 characters. */
 export function generateSealingKey(): string {
   return randomBytes(KEY_BYTES).toString('base64url');
 }
 
-/** What is wrong with the text of a key, as a phrase that never holds it; undefined where nothing is. */
+/** What is wrong with the text of a key, as a phrase that never contains it; undefined if nothing is. */
 export function findKeyProblem(text: string): string | undefined {
   const bytes = Buffer.from(text, 'base64url');
   if (!KEY_TEXT.test(text) || bytes.length !== KEY_BYTES || bytes.toString('base64url') !== text) {
@@ -30,7 +30,7 @@ export function findKeyProblem(text: string): string | undefined {
 }
 
 /**
- * Reads one key. `position` counts from 1 and is all that an error tells of it.
+ * Parses one key. `position` counts from 1 and is the only detail in an error.
  * @throws {TypeError} for anything but 32 random bytes written as base64url.
  */
 export function readSealingKey(text: string, position: number): SealingKey {

@@ -7,30 +7,32 @@ import { createQuestions } from './questions.ts';
 import type { ProcessEnd, SupervisedProcess } from './supervisor.ts';
 
 export interface ClusterOptions {
-  /** The script that each process runs, and its words. */
+  /** The script that each process runs, and its arguments. */
   readonly script: string;
   readonly words: readonly string[];
   readonly clock: Clock;
 }
 
-/** Processes that share the ports which they listen on. */
+/** Processes that share their listening ports. */
 export interface ClusterProcesses {
   launch(number: number): SupervisedProcess;
-  /** Where the processes listen, once one of them is ready. */
+  /** The addresses of the processes, once one of them is ready. */
   url(): string | undefined;
 }
 
-/** A process that is too busy to tell its metrics is left out. */
+/** A process that is too busy to report its metrics is left out. */
 const METRICS_MS = 2_000;
-/** What a shell answers for a program that is not there. */
+/** The exit code of a shell for a missing program. */
 const NOT_STARTED = 127;
 
 /**
- * Prepares Node's `cluster`: this process opens the ports, and each of its processes takes connections from them by
- * itself. So a port stays open, with all that wait on it, while any process listens. Each process runs `script`.
+ * Prepares Node's `cluster`: this process opens the ports, and each of its processes accepts connections from
+ * them by itself. A port therefore stays open, with all pending connections, as long as any process listens.
+ * Each process runs `script`.
  *
- * Not in turn, as `cluster` does by default: there this process takes the connections and hands them on, and the one
- * that is on its way to a process which dies is never closed. Its client would wait until it gives up.
+ * The round-robin default of `cluster` is not used: there this process accepts the connections and hands them
+ * on, and a connection that is being handed to a process which dies is never closed. Its client would wait
+ * until its timeout.
  */
 export function createClusterProcesses(options: ClusterOptions): ClusterProcesses {
   const { clock } = options;
@@ -62,7 +64,7 @@ export function createClusterProcesses(options: ClusterOptions): ClusterProcesse
         if (message.says === 'ready') {
           url = message.url;
           isReady = true;
-          // Of two with one number the newer one counts: the other one is about to end.
+          // Of two processes with the same number the newer one counts: the other one is about to exit.
           for (const [older, its] of serving) if (its === number) serving.delete(older);
           serving.set(worker, number);
           ready.resolve();
@@ -73,7 +75,7 @@ export function createClusterProcesses(options: ClusterOptions): ClusterProcesse
       const ended = Promise.withResolvers<ProcessEnd>();
       worker.once('exit', (code, signal: NodeJS.Signals | null) => ended.resolve(signal ?? code));
       worker.on('error', () => {
-        // It never came to be. A channel that breaks later is followed by the end of the process.
+        // The process was never started. A channel that breaks later is followed by the exit of the process.
         if (worker.process.pid === undefined) ended.resolve(NOT_STARTED);
       });
       void ended.promise.then(() => serving.delete(worker));
@@ -84,7 +86,7 @@ export function createClusterProcesses(options: ClusterOptions): ClusterProcesse
         trouble: () => trouble,
         drain() {
           tell(worker, { says: 'drain' });
-          // One that is still loading does not listen yet, and has nothing to finish.
+          // A process that is still loading does not listen yet and has nothing to finish.
           if (!isReady) worker.process.kill('SIGTERM');
         },
         kill: () => void worker.process.kill('SIGKILL'),
@@ -95,6 +97,6 @@ export function createClusterProcesses(options: ClusterOptions): ClusterProcesse
 }
 
 function tell(worker: Worker, message: FromSupervisor): void {
-  // One that has just died is told nothing; the callback takes the error.
+  // A process that has just died receives nothing; the callback handles the error.
   if (worker.isConnected()) worker.send(message, () => undefined);
 }

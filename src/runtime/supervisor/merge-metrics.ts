@@ -1,4 +1,4 @@
-/** One metric of the Prometheus text format: what is said of it, and its values. */
+/** One metric of the Prometheus text format: its header lines and its samples. */
 interface Family {
   readonly head: string[];
   readonly samples: string[];
@@ -7,8 +7,8 @@ interface Family {
 const HEAD = /^# (?:HELP|TYPE) (\S+)/;
 
 /**
- * Joins the metrics of several processes, each in the text format of Prometheus and told apart by their labels:
- * the format wants all values of a metric together, under one head.
+ * Merges the metrics of several processes, each in the Prometheus text format and distinguished by labels:
+ * the format requires all samples of a metric together, under one header.
  */
 export function mergeMetrics(texts: readonly string[]): string {
   const families = new Map<string, Family>();

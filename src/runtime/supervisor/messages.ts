@@ -1,12 +1,12 @@
 /**
- * What a supervisor and its processes tell each other. A supervisor may be older than a process that it starts, so
- * what a message means stays as it is.
+ * The messages between a supervisor and its processes. A supervisor may be older than a process that it
+ * starts, so the meaning of a message never changes.
  */
 export type FromProcess =
   | { readonly says: 'ready'; readonly url: string }
   /** Why this process cannot serve, in one sentence without secrets. */
   | { readonly says: 'cannot serve'; readonly why: string }
-  /** Somebody asked this process for metrics: those of all processes are wanted. */
+  /** A client requested metrics from this process: those of all processes are needed. */
   | { readonly says: 'metrics wanted'; readonly request: number }
   | { readonly says: 'own metrics'; readonly request: number; readonly text: string };
 
@@ -15,10 +15,10 @@ export type FromSupervisor =
   | { readonly says: 'own metrics wanted'; readonly request: number }
   | { readonly says: 'metrics'; readonly request: number; readonly text: string };
 
-/** Tells our messages from others on the same channel. */
+/** Distinguishes our messages from others on the same channel. */
 export function isMessage<Message extends FromProcess | FromSupervisor>(value: unknown): value is Message {
   return typeof value === 'object' && value !== null && 'says' in value;
 }
 
-/** The environment variable by which a process learns its number. */
+/** The environment variable that tells a process its number. */
 export const NUMBER_VARIABLE = 'SUPERVISED_AS';

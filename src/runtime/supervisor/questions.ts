@@ -1,10 +1,10 @@
 import type { Clock } from '../clock/clock.ts';
 
-/** Questions to another process, each with a number that comes back with its answer. */
+/** Requests to another process, each with a number that comes back in its reply. */
 export interface Questions {
-  /** Resolves with the answer to what `send` sends; with undefined when none comes in time. */
+  /** Resolves with the reply to what `send` sends, or with undefined if none arrives in time. */
   ask(send: (request: number) => void): Promise<string | undefined>;
-  /** An answer came. One that is late, or was never asked for, does nothing. */
+  /** A reply has arrived. A late or unknown reply is ignored. */
   answer(request: number, text: string): void;
 }
 

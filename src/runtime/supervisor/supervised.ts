@@ -5,44 +5,47 @@ import type { Metrics } from '../metrics/metrics.ts';
 import { type FromProcess, type FromSupervisor, isMessage, NUMBER_VARIABLE } from './messages.ts';
 import { createQuestions } from './questions.ts';
 
-/** What a process has of the supervisor that started it. */
+/** The link from a process to the supervisor that started it. */
 export interface Supervised {
-  /** Its number, from 1. The process that replaces it has the same one. */
+  /** Its number, from 1. A process that replaces it gets the same number. */
   readonly number: number;
-  /** Tells that this process serves. */
+  /** Reports that this process is serving. */
   ready(url: string): void;
-  /** Tells why this process cannot serve, before it ends. Resolves once that is told. */
+  /** Reports why this process cannot serve, before it exits. Resolves once the report was sent. */
   cannotServe(why: string): Promise<void>;
-  /** Calls `drain` once this process is asked to end, by its supervisor or a signal, or its supervisor is gone. */
+  /**
+   * Calls `drain` once this process is told to stop by its supervisor or a signal, or its supervisor is gone.
+   */
   onDrain(drain: () => void): void;
-  /** Metrics that show those of all processes; `own`, when the supervisor does not answer. */
+  /** Metrics of all processes; `own` if the supervisor does not respond. */
   shareMetrics(own: Metrics, clock: Clock): Metrics;
 }
 
 /** The supervisor waits 2 s for each process. */
 const METRICS_MS = 4_000;
-/** Our own are rendered once in this time. */
+/** Our own metrics are rendered at most once in this time. */
 const OWN_METRICS_MS = 1_000;
 const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
-/** What this process has of its supervisor; undefined for a process that runs alone. */
+/** The supervisor link of this process; undefined for a process that runs without one. */
 export function findSupervisor(): Supervised | undefined {
   const { worker } = cluster;
   return worker === undefined ? undefined : joinSupervisor(worker);
 }
 
 function joinSupervisor(worker: Worker): Supervised {
-  // Ctrl-C in a terminal and the end of a terminal reach every process. The supervisor decides what they mean.
+  // Ctrl-C in a terminal and the closing of a terminal reach every process. The supervisor decides what they
+  // mean.
   process.on('SIGINT', () => undefined);
   process.on('SIGHUP', () => undefined);
   const asked = Promise.withResolvers<void>();
-  // A service manager may tell every process what it tells the supervisor: both mean the same.
+  // A service manager may send every process the signal that it sends the supervisor: both mean the same.
   process.on('SIGTERM', () => asked.resolve());
   worker.on('message', (message: unknown) => {
     if (isMessage<FromSupervisor>(message) && message.says === 'drain') asked.resolve();
   });
   worker.once('disconnect', () => {
-    // Otherwise Node ends this process at once, and the requests that it answers with it.
+    // Otherwise Node ends this process at once, together with the requests in flight.
     worker.exitedAfterDisconnect = true;
     asked.resolve();
   });
@@ -63,7 +66,7 @@ function shareMetrics(worker: Worker, own: Metrics, clock: Clock): Metrics {
     if (message.says === 'own metrics wanted') void answer(message.request);
   });
 
-  // Each process of the supervisor may ask for all of them.
+  // Each process of the supervisor may request the metrics of all.
   const renderOwn = shareReads(() => own.render(), { clock, ms: OWN_METRICS_MS });
 
   async function answer(request: number): Promise<void> {
@@ -80,7 +83,7 @@ function shareMetrics(worker: Worker, own: Metrics, clock: Clock): Metrics {
   };
 }
 
-/** Resolves when it is sent, or cannot be. */
+/** Resolves when the message has been sent or cannot be sent. */
 function tell(worker: Worker, message: FromProcess): Promise<void> {
   return new Promise((resolve) => {
     if (worker.isConnected()) worker.send(message, undefined, () => resolve());

@@ -2,54 +2,56 @@ import type { Clock } from '../clock/clock.ts';
 import { within } from '../clock/deadline.ts';
 import type { Logger } from '../logger/logger.ts';
 
-/** How a process ended: its exit code, or the signal that ended it. */
+/** How a process ended: its exit code, or the signal that terminated it. */
 export type ProcessEnd = number | NodeJS.Signals;
 
-/** A process of a supervisor, from its launch on. */
+/** A process of a supervisor, starting with its launch. */
 export interface SupervisedProcess {
   readonly pid: number | undefined;
-  /** Resolves when it serves. Stays open for one that ends before. */
+  /** Resolves when it serves. Never settles for a process that exits first. */
   readonly ready: Promise<void>;
-  /** Resolves when it is gone, however it came to that. */
+  /** Resolves when it has exited, for whatever reason. */
   readonly ended: Promise<ProcessEnd>;
-  /** What it has said of why it cannot serve; undefined: nothing. */
+  /** Its own report of why it cannot serve; undefined if none. */
   trouble(): string | undefined;
-  /** Asks it to finish what it has begun, and to end with 0. */
+  /** Tells it to finish its work and exit with 0. */
   drain(): void;
-  /** Ends it as it is. */
+  /** Kills it. */
   kill(): void;
 }
 
 export interface SupervisorOptions {
-  /** How many processes serve at any time. */
+  /** Number of processes that serve at any time. */
   readonly count: number;
   /** Starts the process with this number, from 1. */
   readonly launch: (number: number) => SupervisedProcess;
-  /** The longest that a process may take to end after it was asked to. */
+  /** Maximum time between telling a process to stop and its exit. */
   readonly drainMs: number;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-/** Keeps a number of processes alive, and replaces them without a moment in which none serves. */
+/** Keeps a number of processes running, and replaces them so that at least one always serves. */
 export interface Supervisor {
   /**
-   * Starts the processes and resolves when all of them serve. The first one goes ahead alone, so that what is wrong
-   * for all of them is said once.
-   * @throws {ProcessNotReady} when one of them cannot; whoever started it calls `stop` then.
+   * Starts the processes and resolves when all of them serve. The first one starts alone, so that an error
+   * common to all is reported once.
+   * @throws {ProcessNotReady} if one of them cannot serve; the caller must then call `stop`.
    */
   start(): Promise<void>;
   /**
-   * Replaces one process after the other: the next one serves before its predecessor is asked to end. Resolves with
-   * true when all are new; with false when one could not be replaced, and then it and those after it go on as they
-   * are. Calls that come while a roll-out runs share the one after it. Never rejects.
+   * Replaces the processes one by one: each new process serves before its predecessor is told to stop.
+   * Resolves with true when all have been replaced; with false if one could not be replaced, in which case it
+   * and the remaining ones keep running. Calls during a roll-out share the next one. Never rejects.
    */
   roll(): Promise<boolean>;
-  /** Ends all processes and starts no more. Resolves with whether each of them ended with 0. Never rejects. */
+  /**
+   * Stops all processes and starts no more. Resolves with whether each of them exited with 0. Never rejects.
+   */
   stop(): Promise<boolean>;
 }
 
-/** A process that ended, or had not come to serve at its deadline. */
+/** A process that exited, or was not serving by its deadline. */
 export class ProcessNotReady extends Error {
   override readonly name = 'ProcessNotReady';
 }
@@ -58,23 +60,23 @@ interface Slot {
   readonly number: number;
   current: SupervisedProcess | undefined;
   servesSince: number;
-  /** Ends in a row that came soon after a start. */
+  /** Consecutive exits soon after a start. */
   failures: number;
   cancelRetry: () => void;
-  /** What is done for this slot, one thing after the other. */
+  /** The chain of operations on this slot, which run one after the other. */
   turn: Promise<unknown>;
 }
 
-/** Migrating a big database may take its time. */
+/** Migrating a large database may take its time. */
 const READY_MS = 120_000;
-/** Who lives this long has not crashed because of its start. */
+/** A process that runs this long has not crashed because of its start. */
 const STABLE_MS = 60_000;
 const FIRST_BACK_OFF_MS = 1_000;
 const LONGEST_BACK_OFF_MS = 30_000;
-/** So many failures in a row are called a crash loop. */
+/** This many consecutive failures are reported as a crash loop. */
 const LOOP = 3;
 
-/** 0 after one failure: somebody waits for an answer. Then 1 s, doubled up to 30 s. */
+/** 0 after the first failure, because somebody is waiting for a response; then 1 s, doubling up to 30 s. */
 function backOffMs(failures: number): number {
   return failures < 2 ? 0 : Math.min(LONGEST_BACK_OFF_MS, FIRST_BACK_OFF_MS * 2 ** (failures - 2));
 }
@@ -83,7 +85,7 @@ function describeEnd(end: ProcessEnd): string {
   return typeof end === 'number' ? `exit code ${end}` : end;
 }
 
-/** Makes a supervisor. Nothing runs before `start`. */
+/** Creates a supervisor. Nothing runs before `start`. */
 export function createSupervisor(options: SupervisorOptions): Supervisor {
   const { launch, clock, logger } = options;
   const slots = Array.from(
@@ -125,7 +127,7 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
     }
     launched.kill();
     const why =
-      end === 'late' ? `did not serve within ${READY_MS / 1000} s` : `ended with ${describeEnd(end)}`;
+      end === 'late' ? `was not serving within ${READY_MS / 1000} s` : `exited with ${describeEnd(end)}`;
     const trouble = launched.trouble();
     const reason = trouble === undefined ? '' : `: ${trouble}`;
     throw new ProcessNotReady(`process ${slot.number} ${why} before it was ready${reason}`);
@@ -140,7 +142,7 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
       slot.current = undefined;
       logger.error(
         { process: slot.number, pid: next.pid, outcome: describeEnd(end) },
-        'a process ended by itself',
+        'a process exited unexpectedly',
       );
       if (clock.elapsed() - slot.servesSince >= STABLE_MS) slot.failures = 0;
       retry(slot);
@@ -153,7 +155,7 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
     if (slot.failures >= LOOP) {
       logger.error(
         { process: slot.number, failed: slot.failures, delayMs },
-        'crash loop: a process keeps ending soon after its start; the lines before this one say why',
+        'crash loop: a process keeps exiting soon after its start; the preceding lines explain why',
       );
     }
     slot.cancelRetry = clock.after(delayMs, () => void inTurn(slot, () => revive(slot)), { keepAlive: true });
@@ -164,7 +166,10 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
     try {
       const next = await bringUp(slot);
       adopt(slot, next);
-      logger.info({ process: slot.number, pid: next.pid }, 'a process takes the place of the one that ended');
+      logger.info(
+        { process: slot.number, pid: next.pid },
+        'a process was started to replace the one that exited',
+      );
     } catch (err) {
       if (stopping !== undefined) return;
       logger.error({ process: slot.number, err }, 'a process could not be started');
@@ -177,7 +182,7 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
     const old = slot.current;
     adopt(slot, next);
     slot.failures = 0;
-    logger.info({ process: slot.number, pid: next.pid }, 'a new process serves');
+    logger.info({ process: slot.number, pid: next.pid }, 'a new process is serving');
     if (old !== undefined) await end(old);
   }
 
@@ -187,7 +192,7 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
     if (how !== undefined) return how;
     logger.error(
       { pid: old.pid, deadlineMs: options.drainMs },
-      'a process did not end in time and was killed',
+      'a process did not exit in time and was killed',
     );
     old.kill();
     return await old.ended;
@@ -203,7 +208,7 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
         if (stopping === undefined)
           logger.error(
             { process: slot.number, err },
-            'roll-out stopped: a new process did not come to serve; those that serve go on',
+            'roll-out stopped: a new process is not serving; the processes that serve keep running',
           );
         return false;
       }
@@ -215,7 +220,7 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
   return {
     async start() {
       const [first, ...others] = slots;
-      if (first === undefined) throw new RangeError('a supervisor needs a process');
+      if (first === undefined) throw new RangeError('a supervisor needs at least one process');
       adopt(first, await bringUp(first));
       await Promise.all(others.map(async (slot) => adopt(slot, await bringUp(slot))));
       started.resolve();
@@ -235,7 +240,7 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
     for (const slot of slots) slot.cancelRetry();
     const ends = await Promise.all(
       [...alive].map(async (each) => {
-        // One that has not come to serve has nothing to finish; however it ends is well.
+        // A process that never served has nothing to finish, so any exit is fine.
         const unborn = starting.has(each);
         return (await end(each)) === 0 || unborn;
       }),

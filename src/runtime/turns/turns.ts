@@ -1,6 +1,6 @@
-/** Lets so many in at once; the rest waits in the order in which it came. */
+/** Admits this many callers at once; the others wait in order of arrival. */
 export interface Turns {
-  /** Resolves when it is one's turn, with the function that ends it. */
+  /** Resolves when it is the caller's turn, with the function that ends the turn. */
   enter(): Promise<() => void>;
   run<T>(work: () => Promise<T>): Promise<T>;
 }
@@ -11,7 +11,7 @@ export function createTurns(atOnce: number): Turns {
 
   const leave = (): void => {
     const next = waiting.shift();
-    // A turn that is handed on is never free in between, so nobody gets past those who wait.
+    // A turn that is handed on is never free in between, so nobody overtakes the waiting callers.
     if (next === undefined) inside -= 1;
     else next();
   };

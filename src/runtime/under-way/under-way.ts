@@ -1,11 +1,12 @@
 /**
- * What is under way at the moment: requests, queries. For members that come and go thousands of times a second
- * in a list that lives as long as the process.
+ * What is currently in flight: requests, queries. For members that come and go thousands of times a second in
+ * a list that lives as long as the process.
  *
- * Not a `Set`, on purpose. A `Set` moves to a new table every so often, and the old table keeps its members and
- * points at the new one. Once garbage collection has moved one such table to the old generation, every later
- * one is taken to be in use, with all that its members held, until the next full collection. Measured under
- * load, each small collection then kept and moved 9 MB instead of 10 KB and took 28 ms instead of 0.5 ms.
+ * Deliberately not a `Set`. A `Set` moves to a new table every so often, and the old table keeps its members
+ * and points at the new one. Once garbage collection has moved one such table to the old generation, every
+ * later one is taken to be in use, with all that its members held, until the next full collection. Measured
+ * under load, each small collection then kept and moved 9 MB instead of 10 KB and took 28 ms instead of 0.5
+ * ms.
  */
 export class UnderWay<Member> {
   readonly #places: (Member | undefined)[] = [];
@@ -20,7 +21,7 @@ export class UnderWay<Member> {
     return this.#places.filter((member) => member !== undefined);
   }
 
-  /** Takes a member in. Call what it returns once, when the member is done. */
+  /** Adds a member. Call the returned function once, when the member is done. */
   enter(member: Member & {}): () => void {
     const place = this.#free.pop() ?? this.#places.length;
     this.#places[place] = member;

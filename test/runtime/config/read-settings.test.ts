@@ -77,10 +77,10 @@ describe('reading settings', () => {
     const message = failureOf({ APP_TOKEN: '', APP_PORT: '70000', APP_MODE: 'wbe' });
     expect(message).toBe(
       [
-        '3 settings are wrong:',
-        "  APP_PORT: found '70000'; it takes a whole number from 0 to 65535. Correct it, or remove it (then: 4020).",
-        "  APP_MODE: found 'wbe'; it takes one of all, web. Correct it, or remove it (then: all).",
-        '  APP_TOKEN: found nothing; it takes a secret that is not empty. Set it, for example to change-me.',
+        '3 settings are invalid:',
+        "  APP_PORT: found '70000'; it must be an integer from 0 to 65535. Correct it, or remove it (if unset: 4020).",
+        "  APP_MODE: found 'wbe'; it must be one of all, web. Correct it, or remove it (if unset: all).",
+        '  APP_TOKEN: is not set; it must be a non-empty secret. Set it, for example to change-me.',
       ].join('\n'),
     );
   });
@@ -114,7 +114,7 @@ describe('reading settings', () => {
 
   it('says which entry of a list of secrets is wrong, and shows none', () => {
     expect(failureOf({ APP_KEYS: 'k1,cAnaRy' })).toBe(
-      'A setting is wrong:\n  APP_KEYS: found what is no key (entry 2); it takes keys like k1. Correct it, or remove it (then: unset).',
+      'A setting is invalid:\n  APP_KEYS: found what is no key (entry 2); it must be keys like k1. Correct it, or remove it (if unset: no value).',
     );
   });
 
@@ -175,7 +175,7 @@ describe('a secret in a file', () => {
   it('is refused beside the variable itself, unless one of the two is empty', () => {
     const file = write('of-a-file');
     expect(failureOf({ APP_TOKEN: 'cAnaRy', APP_TOKEN_FILE: file })).toBe(
-      'A setting is wrong:\n  APP_TOKEN: is set, and so is APP_TOKEN_FILE; remove one of the two.',
+      'A setting is invalid:\n  APP_TOKEN: is set, and so is APP_TOKEN_FILE; remove one of the two.',
     );
     expect(readSettings(definition, { APP_TOKEN: '', APP_TOKEN_FILE: file }).APP_TOKEN.reveal()).toBe(
       'of-a-file',
@@ -189,7 +189,7 @@ describe('a secret in a file', () => {
       `DATABASE_URL_FILE: names ${folder}/none, which cannot be read (ENOENT)`,
     );
     expect(at(folder)).toContain('(EISDIR)');
-    expect(at(write(' \n'))).toContain(`DATABASE_URL_FILE: found nothing in ${folder}/secret`);
+    expect(at(write(' \n'))).toContain(`DATABASE_URL_FILE: names ${folder}/secret, which is empty`);
     const wrong = at(write('mysql://user:cAnaRy@host/db'));
     expect(wrong).toContain('DATABASE_URL_FILE: found a value of 27 characters (not shown)');
     expect(wrong).not.toContain('cAnaRy');
@@ -214,7 +214,7 @@ describe('a secret that is too easy to guess', () => {
   ])('is refused: %s', (_what, value, why) => {
     const reading = (): unknown => readSettings(strong, { APP_SECRET: value });
     expect(reading).toThrow(
-      `APP_SECRET: found ${why}; it takes a secret that is not empty, of at least 24 characters.`,
+      `APP_SECRET: found ${why}; it must be a non-empty secret, of at least 24 characters.`,
     );
     expect(reading).not.toThrow(value);
   });

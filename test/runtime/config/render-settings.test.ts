@@ -11,14 +11,14 @@ describe('rendered settings', () => {
   it('make an example file in which everything is commented out', () => {
     expect(renderEnvExample(definition)).toBe(
       [
-        '# Copy this file to .env in the working directory and remove the # before what you set. Variables of',
-        '# the process win over this file. Of a secret, NAME_FILE may name a file that holds the value:',
-        '# CONNECTOR_API_TOKEN_FILE=/run/secrets/token.',
+        '# Copy this file to .env in the working directory and uncomment the settings that you need.',
+        '# Environment variables take precedence over this file. A secret can be read from a file: set',
+        '# NAME_FILE instead of NAME, for example CONNECTOR_API_TOKEN_FILE=/run/secrets/token.',
         '',
-        '# Port. It takes a whole number from 0 to 9. Not set: 4.',
+        '# Port. Must be an integer from 0 to 9. If unset: 4.',
         '#APP_PORT=4',
         '',
-        '# Token a|b. It takes a secret that is not empty. Not set: one is made.',
+        '# Token a|b. Must be a non-empty secret. If unset: one is made.',
         '#APP_TOKEN=',
         '',
       ].join('\n'),
@@ -28,10 +28,10 @@ describe('rendered settings', () => {
   it('make a table for the documentation', () => {
     expect(renderSettingsTable(definition)).toBe(
       [
-        '| name | meaning | takes | not set |',
+        '| name | meaning | value | if unset |',
         '|---|---|---|---|',
-        '| `APP_PORT` | Port | a whole number from 0 to 9 | 4 |',
-        '| `APP_TOKEN` | Token a\\|b | a secret that is not empty | one is made |',
+        '| `APP_PORT` | Port | an integer from 0 to 9 | 4 |',
+        '| `APP_TOKEN` | Token a\\|b | a non-empty secret | one is made |',
         '',
       ].join('\n'),
     );

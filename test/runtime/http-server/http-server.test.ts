@@ -196,7 +196,7 @@ describe('a port that cannot be had', () => {
     });
     await expect(second).rejects.toThrow(
       `Cannot listen on 127.0.0.1 port ${server.port}: the port is in use. ` +
-        'Stop the process that holds it, or set CONNECTOR_PORT to another port (0 takes a free one).',
+        'Stop the process that uses it, or set CONNECTOR_PORT to another port (0 selects a free one).',
     );
     await expect(second).rejects.toMatchObject({ name: 'ListenError', code: 'EADDRINUSE' });
   });

@@ -126,7 +126,7 @@ describe('a start', () => {
     const started = supervise(1).start();
     started.catch(() => undefined);
     await clock.advance(120_000);
-    await expect(started).rejects.toThrow('process 1 did not serve within 120 s');
+    await expect(started).rejects.toThrow('process 1 was not serving within 120 s');
     expect(story).toEqual(['1 is killed']);
   });
 });
@@ -208,7 +208,7 @@ describe('a roll-out', () => {
     await clock.advance(DRAIN_MS);
     expect(await rolled).toBe(true);
     expect(story).toContain('1 is killed');
-    expect(lines.join('')).toContain('a process did not end in time and was killed');
+    expect(lines.join('')).toContain('a process did not exit in time and was killed');
   });
 
   it('makes one process of a predecessor that crashes while its successor starts', async () => {

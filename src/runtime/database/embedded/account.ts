@@ -1,7 +1,7 @@
 import { readFile, realpath, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
-/** A user that a server process is run as. */
+/** The user that a server process runs as. */
 export interface Account {
   readonly uid: number;
   readonly gid: number;
@@ -9,12 +9,13 @@ export interface Account {
 }
 
 const PREFERRED = ['postgres', 'nobody'];
-/** The traditional user without rights, for systems whose user list names none. */
+/** The traditional unprivileged user, for systems whose user list contains none. */
 const NOBODY: Account = { uid: 65_534, gid: 65_534, name: 'uid 65534' };
 
 /**
- * Whom Postgres is to run as: nobody else (undefined) for an ordinary user; for root, whom Postgres refuses,
- * the owner of the data in `holder` if there is some, else an existing account without rights. Makes no user.
+ * The user that Postgres runs as: the current one (undefined) for an ordinary user. Postgres refuses to run
+ * as root, so for root it is the owner of existing data in `holder`, or else an existing unprivileged
+ * account. Never creates a user.
  */
 export async function chooseAccount(holder: string | undefined): Promise<Account | undefined> {
   if (process.getuid?.() !== 0) return undefined;
@@ -47,7 +48,7 @@ function allows(
   return ((entry.mode >> shift) & wanted) === wanted;
 }
 
-/** Whether the account can enter every folder down to `path`, and read or enter `path` itself. */
+/** Whether the account can traverse every folder down to `path`, and read or traverse `path` itself. */
 export async function canReach(path: string, account: Account, last: 'read' | 'enter'): Promise<boolean> {
   const target = await realpath(path).catch(() => undefined);
   if (target === undefined) return false;

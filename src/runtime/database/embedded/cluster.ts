@@ -11,19 +11,20 @@ const run = promisify(execFile);
 
 const DRAFT_PREFIX = 'cluster.new-';
 
-/** An environment in which no setting of the caller's reaches Postgres. */
+/** An environment in which no setting of the caller reaches Postgres. */
 export function serverEnvironment(): NodeJS.ProcessEnv {
   return { PATH: process.env['PATH'] ?? '', LC_ALL: 'C', TZ: 'UTC', SystemRoot: process.env['SystemRoot'] };
 }
 
-/** What `spawn` needs to run a program as the server's account. */
+/** The `spawn` options that run a program as the server's account. */
 export function runAs(placement: Placement): { uid?: number; gid?: number } {
   return placement.account === undefined ? {} : { uid: placement.account.uid, gid: placement.account.gid };
 }
 
 /**
- * Makes the cluster (UTF-8, C locale, a random password for its one user) unless it is there. It is made
- * beside its place and moved in when complete, so that a crash leaves none half made. Returns the password.
+ * Creates the cluster (UTF-8, C locale, a random password for its only user) unless it exists. It is created
+ * in a temporary folder and moved into place when complete, so that a crash leaves no partial cluster.
+ * Returns the password.
  */
 export async function ensureCluster(placement: Placement, home: string, durable: boolean): Promise<string> {
   const passwordFile = join(home, 'password');
@@ -54,8 +55,8 @@ export async function ensureCluster(placement: Placement, home: string, durable:
 }
 
 /**
- * What starts that crashed left behind. The initdb of one may still be at work in its own draft, so no draft
- * is used again, and one that cannot be removed yet goes next time.
+ * Leftovers of starts that crashed. The initdb of one may still be writing to its own draft, so no draft is
+ * reused, and one that cannot be removed yet is removed next time.
  */
 async function removeDrafts(storage: string): Promise<void> {
   for (const name of await readdir(storage)) {
@@ -72,8 +73,8 @@ function refuseOtherVersion(placement: Placement, version: string): void {
   const [major] = placement.binaries.version.split('.');
   if (version === major) return;
   throw new EmbeddedPostgresFailed(
-    `the data in ${placement.cluster} is of Postgres ${version}, and this version brings Postgres ${major}; ` +
-      'move the folder away to begin anew',
+    `the data in ${placement.cluster} was created by Postgres ${version}, but this version includes Postgres ${major}; ` +
+      'move the folder away to start over',
   );
 }
 
@@ -82,8 +83,8 @@ async function readPassword(file: string, placement: Placement): Promise<string>
     return (await readFile(file, 'utf8')).trim();
   } catch (error) {
     throw new EmbeddedPostgresFailed(
-      `the password in ${file} cannot be read, so the data in ${placement.cluster} is closed; ` +
-        'start as the user who made it, or move both away to begin anew',
+      `the password in ${file} cannot be read, so the data in ${placement.cluster} is not accessible; ` +
+        'start as the user who created it, or move both away to start over',
       error,
     );
   }
@@ -114,13 +115,13 @@ async function initialize(
   }
 }
 
-/** The last words of a program that failed, or why it could not be started. */
+/** The last output of a program that failed, or why it could not be started. */
 function describeExec(error: unknown): string {
   const code: unknown = Reflect.get(Object(error), 'code');
   if (code === 'EPERM')
-    return 'this process may not run programs as another user; start it as an ordinary user';
+    return 'this process must not run programs as another user; start it as an ordinary user';
   if (code === 'ENOENT')
-    return 'the program does not run on this system (it needs glibc; Alpine Linux has none)';
+    return 'the program does not run on this system (it needs glibc, which Alpine Linux lacks)';
   const stderr: unknown = Reflect.get(Object(error), 'stderr');
   const lines = typeof stderr === 'string' ? stderr.trim().split('\n') : [];
   return lines.at(-1) ?? String(code);

@@ -6,7 +6,10 @@ import { EmbeddedPostgresFailed } from './embedded-postgres-error.ts';
 import { type Binaries, binaryPath } from './locate-binaries.ts';
 import { listSharedFolders, makeSharedFolder } from './shared-folders.ts';
 
-/** The installed programs if the account can run them, else a copy where it can, made once per version. */
+/**
+ * The installed programs if the account can run them, otherwise a copy that it can run, created once per
+ * version.
+ */
 export async function bringWithinReach(installed: Binaries, account: Account): Promise<Binaries> {
   if (await canRun(installed, account)) return installed;
   const name = `postgres-${installed.version}`;
@@ -28,7 +31,7 @@ export async function bringWithinReach(installed: Binaries, account: Account): P
 }
 
 async function canRun(binaries: Binaries, account: Account): Promise<boolean> {
-  // A distribution keeps it elsewhere, where everybody reads it.
+  // A distribution keeps it in another place that every user can read.
   const support = join(binaries.directory, 'share', 'postgresql', 'postgres.bki');
   return (
     (await canReach(binaryPath(binaries, 'postgres'), account, 'enter')) &&
@@ -36,7 +39,10 @@ async function canRun(binaries: Binaries, account: Account): Promise<boolean> {
   );
 }
 
-/** Copies beside the target and moves it in when complete; another process may have been quicker. */
+/**
+ * Copies to a temporary folder next to the target and moves it into place when complete; another process may
+ * have been faster.
+ */
 async function copyAll(from: string, to: string): Promise<void> {
   const draft = `${to}.${process.pid}`;
   await rm(draft, { recursive: true, force: true });
@@ -59,9 +65,9 @@ async function openToAll(folder: string): Promise<void> {
 }
 
 /**
- * The installed programs with their links, which no install script has made. Where they cannot be made, since another
- * user has installed the package, a copy in `home` that has them, made once per version.
- * @throws EmbeddedPostgresFailed when neither can be made
+ * The installed programs with their symlinks, which no install script has created. If they cannot be created
+ * because another user installed the package, a copy in `home` that has them, created once per version.
+ * @throws EmbeddedPostgresFailed if neither can be created
  */
 export async function withLinks(installed: Binaries, home: string): Promise<Binaries> {
   if ((await completeLinks(installed)) === undefined) return installed;
@@ -73,10 +79,10 @@ export async function withLinks(installed: Binaries, home: string): Promise<Bina
   }
   const failure = await completeLinks(copy);
   if (failure === undefined) return copy;
-  throw new EmbeddedPostgresFailed(`the links of ${copy.directory} cannot be made`, failure);
+  throw new EmbeddedPostgresFailed(`the links of ${copy.directory} cannot be created`, failure);
 }
 
-/** Makes the links that are missing. What kept it from making one; undefined where all are there. */
+/** Creates the missing symlinks. Returns the error that prevented one; undefined if all exist. */
 async function completeLinks(binaries: Binaries): Promise<unknown> {
   const list = await readFile(join(binaries.directory, 'pg-symlinks.json'), 'utf8').catch(() => '[]');
   const links: unknown = JSON.parse(list);
@@ -85,7 +91,7 @@ async function completeLinks(binaries: Binaries): Promise<unknown> {
     const source: unknown = Reflect.get(Object(link), 'source');
     const target: unknown = Reflect.get(Object(link), 'target');
     if (typeof source !== 'string' || typeof target !== 'string') continue;
-    // Links lie beside what they name.
+    // Symlinks are next to their targets.
     const failure = await makeLink(basename(source), join(binaries.directory, '..', target));
     if (failure !== undefined) return failure;
   }
@@ -98,7 +104,7 @@ async function makeLink(source: string, path: string): Promise<unknown> {
     await symlink(source, path);
     return undefined;
   } catch (error) {
-    // Another process may just have made it.
+    // Another process may just have created it.
     return (await isThere(path)) ? undefined : error;
   }
 }

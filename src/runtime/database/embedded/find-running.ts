@@ -3,13 +3,13 @@ import { readFile, realpath, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { listSharedFolders } from './shared-folders.ts';
 
-/** What stands in a data folder: nothing, data whose server does not run, or a server that does. */
+/** The content of a data folder: nothing, data whose server is not running, or a running server. */
 export type FoundPostgres =
   | { readonly kind: 'absent' }
   | { readonly kind: 'stopped'; readonly location: string }
   | { readonly kind: 'running'; readonly location: string; readonly url: string };
 
-/** Looks for the embedded Postgres of a data folder and neither starts, joins nor changes anything. */
+/** Looks for the embedded Postgres of a data folder without starting, joining or changing anything. */
 export async function findEmbeddedPostgres(dataDir: string): Promise<FoundPostgres> {
   const home = join(resolve(dataDir), 'postgres');
   const real = await realpath(home).catch(() => null);
@@ -27,7 +27,7 @@ export async function findEmbeddedPostgres(dataDir: string): Promise<FoundPostgr
   return { kind: 'absent' };
 }
 
-/** From what Postgres writes of itself; null when its process is gone. */
+/** From what Postgres writes about itself; null if its process is gone. */
 async function readPort(cluster: string): Promise<number | null> {
   const lines = (await readFile(join(cluster, 'postmaster.pid'), 'utf8').catch(() => '')).split('\n');
   const [pid, port] = [Number(lines[0]), Number(lines[3])];
@@ -40,7 +40,7 @@ function isAlive(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    // It is there, and another user's.
+    // It exists, and belongs to another user.
     return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
 }

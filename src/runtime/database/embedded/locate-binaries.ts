@@ -2,10 +2,10 @@ import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { EmbeddedPostgresFailed } from './embedded-postgres-error.ts';
 
-/** A Postgres installation: `bin`, `lib` and `share` below `directory`. */
+/** A Postgres installation: `bin`, `lib` and `share` in `directory`. */
 export interface Binaries {
   readonly directory: string;
-  /** Version of the package that brought it. */
+  /** Version of the package that contains it. */
   readonly version: string;
 }
 
@@ -30,7 +30,7 @@ export async function locateBinaries(
 ): Promise<Binaries> {
   const target = `${machine.platform}-${machine.arch}`;
   const name = PACKAGES[target];
-  if (name === undefined) throw new EmbeddedPostgresFailed(`no embedded Postgres exists for ${target}`);
+  if (name === undefined) throw new EmbeddedPostgresFailed(`there is no embedded Postgres for ${target}`);
   let loaded: unknown;
   try {
     loaded = await import(name);
@@ -43,7 +43,7 @@ export async function locateBinaries(
   const postgres: unknown =
     typeof loaded === 'object' && loaded !== null ? Reflect.get(loaded, 'postgres') : undefined;
   if (typeof postgres !== 'string')
-    throw new EmbeddedPostgresFailed(`${name} does not say where its server is`);
+    throw new EmbeddedPostgresFailed(`${name} does not state where its server is`);
   const directory = dirname(dirname(postgres));
   return { directory, version: await readVersion(join(directory, '..', 'package.json')) };
 }

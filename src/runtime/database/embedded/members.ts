@@ -5,8 +5,8 @@ import { identifyProcess, isRunning, parseIdentity } from './process-identity.ts
 let nextMember = 0;
 
 /**
- * The processes that use a server: one file each, which outlives a crash and then counts no more, because it
- * names the process together with its start. To be called under the start lock.
+ * The processes that use a server: one file each. The file survives a crash but is then ignored, because it
+ * identifies the process by its start time. Must be called under the start lock.
  */
 export async function joinMembers(folder: string): Promise<string> {
   await mkdir(folder, { recursive: true });
@@ -16,7 +16,7 @@ export async function joinMembers(folder: string): Promise<string> {
   return file;
 }
 
-/** Takes one member out and returns how many still run. To be called under the start lock. */
+/** Removes one member and returns how many are still running. Must be called under the start lock. */
 export async function leaveMembers(folder: string, file: string): Promise<number> {
   await rm(file, { force: true });
   let running = 0;

@@ -7,23 +7,24 @@ import { EmbeddedPostgresFailed } from './embedded-postgres-error.ts';
 import type { Binaries } from './locate-binaries.ts';
 import { listSharedFolders, makeSharedFolder } from './shared-folders.ts';
 
-/** Where a server's parts are, and whom it runs as. */
+/** Where the parts of a server are, and which user it runs as. */
 export interface Placement {
   /** Folder that holds the data. */
   readonly storage: string;
   /** The data itself, in `storage`. */
   readonly cluster: string;
   readonly binaries: Binaries;
-  /** Undefined: as we are. */
+  /** Undefined for the current user. */
   readonly account: Account | undefined;
-  /** What a user should know about it. */
+  /** A note for the user. */
   readonly note: string | undefined;
 }
 
 /**
- * Decides whom the server runs as and where its data and programs lie: beside the project, unless we are
- * root. Postgres refuses root, so it then runs as an account without rights; where that account cannot enter
- * the project's folder, data and programs go to a place that it can, found again by a hash of the path.
+ * Decides which user the server runs as and where its data and programs are: next to the project, unless the
+ * current user is root. Postgres refuses to run as root, so it then runs as an unprivileged account; if that
+ * account cannot access the project's folder, data and programs are placed where it can, in a folder named by
+ * a hash of the path.
  */
 export async function place(home: string, fromNpm: Binaries): Promise<Placement> {
   const installed = await withLinks(fromNpm, home);
@@ -39,7 +40,7 @@ export async function place(home: string, fromNpm: Binaries): Promise<Placement>
   const storage = holder ?? (await chooseStorage(home, key, account));
   await refuseUnreachable(storage, account);
   const why = `Postgres does not run as root, so it runs as ${account.name}`;
-  const where = storage === home ? '' : `, who cannot enter ${dirname(home)}`;
+  const where = storage === home ? '' : `, who has no access to ${dirname(home)}`;
   return makePlacement(
     storage,
     await bringWithinReach(installed, account),
@@ -57,7 +58,7 @@ function makePlacement(
   return { storage, cluster: join(storage, 'cluster'), binaries, account, note };
 }
 
-/** The folder that holds data already. */
+/** The folder that already contains data. */
 async function findHolder(storages: readonly string[]): Promise<string | undefined> {
   for (const storage of storages) {
     if ((await stat(join(storage, 'cluster')).catch(() => undefined)) !== undefined) return storage;
@@ -70,7 +71,7 @@ async function chooseStorage(home: string, key: string, account: Account): Promi
   const shared = await makeSharedFolder(key, account);
   if (shared !== undefined) return shared;
   throw new EmbeddedPostgresFailed(
-    `Postgres must run as ${account.name}, who can enter neither ${home} nor a folder of the system's; ` +
+    `Postgres must run as ${account.name}, who has no access to ${home} or to a shared folder of the system; ` +
       'start as an ordinary user',
   );
 }
@@ -78,7 +79,7 @@ async function chooseStorage(home: string, key: string, account: Account): Promi
 async function refuseUnreachable(storage: string, account: Account): Promise<void> {
   if (await canReach(storage, account, 'enter')) return;
   throw new EmbeddedPostgresFailed(
-    `the data in ${storage} belongs to ${account.name}, who cannot enter that folder any more; ` +
-      'let others enter the folders above it (chmod o+x), or start as that user',
+    `the data in ${storage} belongs to ${account.name}, who no longer has access to that folder; ` +
+      'grant others access to the folders above it (chmod o+x), or start as that user',
   );
 }

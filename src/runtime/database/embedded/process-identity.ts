@@ -2,16 +2,16 @@ import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 
-/** A process told apart from a later one with the same number. */
+/** Identifies a process, even if its pid is reused later. */
 export interface ProcessIdentity {
   readonly pid: number;
-  /** When it was started, in whatever form the system has; empty where it has none. */
+  /** When it was started, in the format of the system; empty if the system has none. */
   readonly started: string;
 }
 
 const run = promisify(execFile);
 
-/** Text of a stored identity. */
+/** Text form of a stored identity. */
 export function parseIdentity(text: string): ProcessIdentity | undefined {
   try {
     const parsed: unknown = JSON.parse(text);
@@ -26,7 +26,7 @@ export function parseIdentity(text: string): ProcessIdentity | undefined {
   }
 }
 
-/** The process that has this number now; undefined when there is none, or only its zombie. */
+/** The process that currently has this pid; undefined if there is none, or only a zombie. */
 export async function identifyProcess(pid: number): Promise<ProcessIdentity | undefined> {
   if (!exists(pid)) return undefined;
   if (process.platform === 'linux') return await identifyOnLinux(pid);
@@ -40,13 +40,13 @@ export async function identifyProcess(pid: number): Promise<ProcessIdentity | un
     : { pid, started: started.replace(/^\S+\s+/, '') };
 }
 
-/** True while exactly this process runs. */
+/** True while exactly this process is running. */
 export async function isRunning(identity: ProcessIdentity): Promise<boolean> {
   const now = await identifyProcess(identity.pid);
   return now !== undefined && now.started === identity.started;
 }
 
-/** The command line of a process; undefined where it cannot be read. */
+/** The command line of a process; undefined if it cannot be read. */
 export async function readCommand(pid: number): Promise<string | undefined> {
   if (process.platform === 'linux') {
     const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => undefined);
@@ -62,16 +62,17 @@ function exists(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    // EPERM: it runs, as somebody else.
+    // EPERM: it is running, as another user.
     return error instanceof Error && Reflect.get(error, 'code') === 'EPERM';
   }
 }
 
-/** The start in clock ticks since boot, together with the boot: numbers repeat after a reboot. */
+/** The start in clock ticks since boot, together with the boot id: pids are reused after a reboot. */
 async function identifyOnLinux(pid: number): Promise<ProcessIdentity | undefined> {
   const status = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined);
   if (status === undefined) return { pid, started: '' };
-  // The name in parentheses may hold anything; state is the first field after it, start time the twentieth.
+  // The name in parentheses may contain anything; the state is the first field after it, the start time the
+  // twentieth.
   const fields = status.slice(status.lastIndexOf(')') + 2).split(' ');
   const [state] = fields;
   const ticks = fields[19];

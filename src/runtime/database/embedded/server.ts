@@ -21,7 +21,7 @@ export interface ServerOptions {
   /** Folder of the control files. */
   readonly home: string;
   readonly placement: Placement;
-  /** Server settings, beside ours. */
+  /** Server settings in addition to ours. */
   readonly settings: Readonly<Record<string, string>>;
   readonly clock: Clock;
 }
@@ -41,7 +41,7 @@ const START_ATTEMPTS = 8;
 const RETRY_PAUSE_MS = 250;
 const LARGEST_LOG = 5 * 1024 * 1024;
 
-/** What Postgres writes of itself into `postmaster.pid`. */
+/** What Postgres writes about itself into `postmaster.pid`. */
 interface PostmasterFile {
   readonly pid: number;
   readonly port: number;
@@ -57,9 +57,9 @@ async function readPostmasterFile(cluster: string): Promise<PostmasterFile | und
 }
 
 /**
- * The server of this cluster, if it runs, once it accepts connections. A `postmaster.pid` whose process is
- * gone is left to Postgres; one whose number now belongs to another process, at which Postgres would give
- * up, is cleared away.
+ * The server of this cluster, if it is running, once it accepts connections. A `postmaster.pid` whose process
+ * is gone is left to Postgres; one whose pid now belongs to another process, which would make Postgres give
+ * up, is removed.
  */
 export async function findServer({
   home,
@@ -76,7 +76,7 @@ export async function findServer({
   return undefined;
 }
 
-/** By our own record of what we started; if that was lost in a crash, by the command line. */
+/** From our own record of what we started; if that was lost in a crash, from the command line. */
 async function isOurServer(found: ProcessIdentity, home: string, placement: Placement): Promise<boolean> {
   const recorded = parseIdentity(await readFile(join(home, 'server.json'), 'utf8').catch(() => ''));
   if (recorded?.pid === found.pid && recorded.started === found.started) return true;
@@ -104,14 +104,12 @@ async function waitUntilReady(
     if (!(await isRunning(server))) return undefined;
     await clock.sleep(POLL_MS);
   }
-  throw new EmbeddedPostgresFailed(
-    `the Postgres in ${cluster} (process ${server.pid}) does not become ready`,
-  );
+  throw new EmbeddedPostgresFailed(`the Postgres in ${cluster} (process ${server.pid}) is not ready`);
 }
 
 /**
- * Starts the server on a free port of the loopback address, in a session of its own: an interrupt typed at
- * us does not reach it. Resolves when it accepts connections.
+ * Starts the server on a free port of the loopback address, in its own session, so that Ctrl-C does not reach
+ * it. Resolves when it accepts connections.
  */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const log = join(options.home, 'server.log');
@@ -127,14 +125,14 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     if (running !== undefined) return running;
     lastWords = (await readFile(log, 'utf8')).slice(from);
     if (!/address already in use|could not bind|still in use/i.test(lastWords)) break;
-    // Somebody took the port meanwhile, or the last backend of a crashed server is just leaving.
+    // Another process took the port meanwhile, or the last backend of a crashed server is just exiting.
     await options.clock.sleep(RETRY_PAUSE_MS);
   }
   const words =
     lastWords
       .trim()
       .split('\n')
-      .findLast((line) => /FATAL|ERROR|PANIC/.test(line)) ?? 'it ended without a word';
+      .findLast((line) => /FATAL|ERROR|PANIC/.test(line)) ?? 'it exited without output';
   throw new EmbeddedPostgresFailed(`Postgres did not start: ${words} (see ${log})`);
 }
 
@@ -180,7 +178,7 @@ async function launch(
   }
 }
 
-/** Fast shutdown: sessions are ended, everything is written. An immediate one when that takes too long. */
+/** Fast shutdown: sessions are ended and everything is written. An immediate one if that takes too long. */
 export async function stopServer(server: RunningServer, options: ServerOptions): Promise<void> {
   for (const mode of ['fast', 'immediate'] as const) {
     await askToStop(server, mode, options.placement);
@@ -199,7 +197,7 @@ async function askToStop(
     process.kill(server.process.pid, mode === 'fast' ? 'SIGINT' : 'SIGQUIT');
     return;
   }
-  // Windows has no such signals; this program knows the way.
+  // Windows has no such signals; this program provides them.
   await run(binaryPath(placement.binaries, 'pg_ctl'), ['stop', '-D', placement.cluster, '-m', mode, '-W']);
 }
 

@@ -7,8 +7,8 @@ const APPLICATION = 'messaging-connector';
 const WRITABLE_BY_OTHERS = 0o022;
 
 /**
- * Folders of root's that any account can enter, the most lasting first. Only those that are there and that
- * nobody but root can have put anything into: some lie where everyone may make folders.
+ * Folders owned by root that any account can access, the most permanent first. Only those that exist and that
+ * only root can write to: some are in places where everybody can create folders.
  */
 export async function listSharedFolders(): Promise<string[]> {
   const folders: string[] = [];
@@ -17,17 +17,17 @@ export async function listSharedFolders(): Promise<string[]> {
 }
 
 /**
- * Makes `name` in the first shared folder that can be made and that the account can reach. Undefined when
- * there is none.
+ * Creates `name` in the first shared folder in which it can be created and that the account can access.
+ * Undefined if there is none.
  */
 export async function makeSharedFolder(name: string, account: Account): Promise<string | undefined> {
   for (const folder of candidates()) {
     try {
       await mkdir(folder, { mode: 0o755 });
-      // The mask may have taken rights away.
+      // The umask may have removed permissions.
       await chmod(folder, 0o755);
     } catch {
-      // It is there already, or cannot be made.
+      // It already exists, or cannot be created.
     }
     if (!(await isTrustworthy(folder)) || !(await canReach(folder, account, 'enter'))) continue;
     const made = join(folder, name);

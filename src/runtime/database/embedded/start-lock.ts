@@ -9,10 +9,10 @@ const PAUSE_MS = 15;
 const RELEASED = 'released';
 
 /**
- * Runs `work` while no other process works in `folder`. The lock is the file `lock.N` with the highest N, and
- * it is free when its holder wrote so or is no longer running; whoever wants it makes `lock.N+1`, which only
- * one can. No file is ever taken away from under a holder, so a crash at any point leaves nothing to repair
- * and no two can steal the same stale lock. Throws when it is not free within `deadlineMs`.
+ * Runs `work` while no other process works in `folder`. The lock is the file `lock.N` with the highest N. It
+ * is free when its holder wrote so or is no longer running; to take it, a process creates `lock.N+1`, which
+ * only one can do. No file of a holder is ever removed, so a crash at any point needs no repair and no two
+ * processes can take over the same stale lock. Throws if the lock is not free within `deadlineMs`.
  */
 export async function withStartLock<T>(
   folder: string,
@@ -51,7 +51,7 @@ async function isFree(path: string): Promise<boolean> {
 
 let nextDraft = 0;
 
-/** Takes the lock and returns its file, or undefined while another process has it. */
+/** Takes the lock and returns its file, or undefined while another process holds it. */
 async function tryTake(folder: string): Promise<string | undefined> {
   const [newest = 0] = await listLocks(folder);
   if (newest > 0 && !(await isFree(join(folder, `lock.${newest}`)))) return undefined;
@@ -60,7 +60,7 @@ async function tryTake(folder: string): Promise<string | undefined> {
   if (!(await createFile(path, JSON.stringify(await identifyProcess(process.pid))))) return undefined;
   const [highest = mine, ...older] = await listLocks(folder);
   if (highest > mine) {
-    // We were slow: the lock went on to others while we looked, and this number had been cleared away.
+    // We were too slow: the lock moved on while we checked, and this number had been removed.
     await rm(path, { force: true });
     return undefined;
   }
@@ -68,7 +68,7 @@ async function tryTake(folder: string): Promise<string | undefined> {
   return path;
 }
 
-/** Makes a file that appears with its whole content, or not at all. False when it exists. */
+/** Creates a file that appears with its complete content or not at all. False if it exists. */
 async function createFile(path: string, content: string): Promise<boolean> {
   const draft = `${path}.${process.pid}.${nextDraft++}`;
   await writeFile(draft, content);

