@@ -1,33 +1,34 @@
 /**
- * The rule: a message's status rises `sent`, `delivered`, `read`. `failed` is reached from `sent` or
- * `delivered` and is final. An update counts only if it ranks above what is stored, so repeats and
- * stragglers change nothing: `read` may arrive before `delivered`, and a status never moves back.
+ * The rule: the status of a message advances from `sent` to `delivered` to `read`. `failed` is reached from
+ * `sent` or `delivered` and is final. An update counts only if its rank is higher than the stored one, so
+ * duplicates and late updates change nothing: `read` may arrive before `delivered`, and a status never moves
+ * backwards.
  *
- * `read` and `failed` exclude each other. If both are told, the first one that was stored stands and the
- * meeting is a conflict: worth counting, since one of the two tellers is wrong.
+ * `read` and `failed` exclude each other. If both are reported, the first one that was stored counts and the
+ * second one is a conflict: worth counting, because one of the two reports is wrong.
  *
- * The mistake that this prevents: the last update wins, and a `delivered` that comes late or twice makes a
- * message unread that was read.
+ * The mistake that this prevents: the last update wins, and a late or duplicate `delivered` makes a read
+ * message unread.
  */
 
-/** A status as the service tells it. */
+/** A status as reported by the service. */
 export type MessageStatus = 'sent' | 'delivered' | 'read' | 'failed';
 
 const RANK: Readonly<Record<MessageStatus, number>> = { sent: 1, delivered: 2, read: 3, failed: 4 };
 
 export interface StatusAfter {
-  /** The known status that holds now. Null: there is none. */
+  /** The known status that applies now. Null if there is none. */
   readonly status: MessageStatus | null;
-  /** False: there is nothing to store and nobody to tell. */
+  /** False if there is nothing to store and nobody to notify. */
   readonly changed: boolean;
-  /** True when `read` met `failed`. */
+  /** True if `read` met `failed`. */
   readonly conflict: boolean;
 }
 
 /**
- * What becomes of a stored status when an update arrives; null stands for none. Pure; the same update again
- * changes nothing. Statuses come out of `JSON.parse`, so any text may be given: what has no rank is ignored as an
- * update, and left by the next known one where it is stored.
+ * Applies an update to a stored status; null stands for none. Pure and idempotent. Statuses come from
+ * `JSON.parse`, so any text may be passed: a text without a rank is ignored as an update, and replaced by the
+ * next known status if it is the stored one.
  */
 export function applyStatus(current: string | null, update: string | null): StatusAfter {
   const before = known(current);

@@ -1,58 +1,60 @@
 /**
- * The rule: the network changes the pairing code about every 20 s, so a picture is stale within seconds. A client
- * reads the connection every 3 to 5 s, shows the picture of each answer, and stops once it is connected.
+ * The rule: the network rotates the pairing code about every 20 s, so a QR code is stale within seconds. A
+ * client polls the connection every 3 to 5 s, shows the QR code of each response, and stops once it is
+ * connected.
  *
- * The mistake that this prevents: the picture of the create call is put on a page and stays there. Whoever scans
- * it a minute later is told that it is not valid, and the page never learns that another one worked. The opposite
- * mistake is as common: a page that was left open polls for days, ten times a second when the service is away.
+ * The mistake that this prevents: the QR code of the create call is put on a page and stays there. Whoever
+ * scans it a minute later is told that it is invalid, and the page never learns that another one worked. The
+ * opposite mistake is as common: a page that was left open polls for days, ten times a second while the
+ * service is away.
  *
- * - Each answer brings a new picture: it takes the place of the last one.
- * - An answer without a picture says that there is none now: the one on the page is void and is taken away. Whoever
- *   waits is told so. The service gives a picture with every read of a connection that pairs, and heals a session in
- *   about 2.5 minutes, so three minutes of answers without one are an error: the session must be restarted.
- * - Waits are spread over the 3 to 5 s, so that many pages do not ask at once.
- * - Without an answer the waits grow up to 30 s. `Retry-After` is kept, up to a minute.
- * - It ends by itself: connected, gone, nothing to pair, no picture, refused, or over its time.
+ * - Each response contains a new QR code, which replaces the previous one.
+ * - A response without a QR code means that the one on the page is no longer valid: remove it, and say so. The
+ *   service returns a QR code with every read of a connection that is pairing, and heals a session in about 2.5
+ *   minutes. Three minutes of responses without one are therefore an error: restart the session.
+ * - Waits are spread over 3 to 5 s, so that many pages do not poll at the same moment.
+ * - Without a response, the waits grow up to 30 s. `Retry-After` is respected, up to a minute.
+ * - It ends by itself: connected, deleted, nothing to pair, no QR code, rejected, or timed out.
  *
- * Reading, showing, the clock and chance come in as parameters.
+ * Reading, showing, the clock and the random source are parameters.
  */
 
-/** What one read of the connection brought. */
+/** The result of one read of the connection. */
 export type PairingRead =
   | {
       readonly kind: 'detail';
-      /** `qr` or `cloud_api`; null or absent: not told. */
+      /** `qr` or `cloud_api`; null or absent if unknown. */
       readonly provider?: string | null | undefined;
       readonly status?: string | null | undefined;
-      /** Null, absent or empty: the answer held no picture. */
+      /** PNG as a data URI; null, absent or empty if the response contained none. */
       readonly qr?: string | null | undefined;
     }
-  /** `retryAfterMs` is what `Retry-After` said; null: nothing. */
+  /** `retryAfterMs` is the value of `Retry-After`; null if absent. */
   | { readonly kind: 'refused'; readonly status: number; readonly retryAfterMs: number | null }
-  /** No answer, or one that cannot be read. */
+  /** No response, or one that cannot be read. */
   | { readonly kind: 'lost' };
 
-/** Why there is no picture for now. */
+/** Why no QR code is currently available. */
 export type PairingPause =
-  /** The service has none: take the last one away. */
+  /** The service has none: remove the last one. */
   | 'no_picture'
-  /** There is no answer: the last picture can be scanned until it is about 20 s old. */
+  /** No response: the last QR code can be scanned until it is about 20 s old. */
   | 'service_unreachable'
   | 'rate_limited';
 
 /** Why it ended before the number was connected. */
 export type PairingStop =
-  /** There is no session to pair: it was logged out, or broke. Restart it. */
+  /** There is no session to pair: it was logged out or is broken. Restart it. */
   | 'disconnected'
-  /** The service knows no such connection. */
+  /** The connection does not exist. */
   | 'not_found'
   /** A number of the business platform never pairs. */
   | 'not_supported_for_provider'
-  /** The service refuses the credential: asking again changes nothing. */
+  /** The service rejects the credential: retrying changes nothing. */
   | 'refused'
-  /** The service gave no picture for three minutes: restart the connection, then poll again. */
+  /** The service returned no QR code for three minutes: restart the connection, then poll again. */
   | 'no_picture'
-  /** Nobody paired in all that time. */
+  /** Nobody paired before the timeout. */
   | 'expired';
 
 /** What follows a read. */
@@ -72,15 +74,15 @@ const LONGEST_RETRY_AFTER_MS = 60_000;
 /** A session that heals itself takes about 2.5 minutes. */
 const LONGEST_WITHOUT_PICTURE_MS = 180_000;
 
-/** What is to be done with a read. Pure. */
+/** Decides what follows a read. Pure. */
 export function judgePairing(read: PairingRead): PairingStep {
   if (read.kind === 'lost') return { next: 'wait', reason: 'service_unreachable' };
   if (read.kind === 'refused') return judgeRefusal(read.status);
   const { provider, status = null, qr } = read;
   if (provider === 'cloud_api') return { next: 'stop', reason: 'not_supported_for_provider' };
-  // The list calls a live connection `open`, the detail `connected`.
+  // A live connection is `open` in the list and `connected` in the detail.
   if (status === 'connected' || status === 'open') return { next: 'connected', status };
-  // Whatever the status is called: where there is a picture, it can be scanned.
+  // Whatever the status: if there is a QR code, it can be scanned.
   if (qr) return { next: 'show', qr, status };
   return status === 'disconnected'
     ? { next: 'stop', reason: 'disconnected' }
@@ -94,8 +96,8 @@ function judgeRefusal(status: number): PairingStep {
 }
 
 /**
- * How long to wait before the next read, in milliseconds. `failures` counts the reads without a usable answer
- * since the last good one, this one included; `random` lies between 0 and 1. Pure.
+ * How long to wait before the next read, in milliseconds. `failures` counts the reads without a usable
+ * response since the last good one, including this one; `random` is between 0 and 1. Pure.
  */
 export function nextReadAfter(read: PairingRead, failures: number, random: number): number {
   const between = SHORTEST_WAIT_MS + random * (LONGEST_WAIT_MS - SHORTEST_WAIT_MS);
@@ -106,21 +108,21 @@ export function nextReadAfter(read: PairingRead, failures: number, random: numbe
 }
 
 export interface PairingIo {
-  /** `GET /connections/{id}`. Resolves whatever the answer is; rejects only when it is given up. */
+  /** `GET /connections/{id}`. Resolves for every response; rejects only if it was aborted. */
   read(): Promise<PairingRead>;
-  /** Takes what there is to see: a fresh picture, or why there is none for now, at each read. */
+  /** Receives what to show at each read: a new QR code, or why none is currently available. */
   show(step: Extract<PairingStep, { next: 'show' | 'wait' }>): void;
-  /** Resolves after so many milliseconds; rejects when it is given up. */
+  /** Resolves after this many milliseconds; rejects if it was aborted. */
   sleep(ms: number): Promise<void>;
-  /** Milliseconds from an arbitrary start that never jump. */
+  /** Milliseconds from an arbitrary start, monotonic. */
   elapsed(): number;
   /** Between 0 and 1. */
   random(): number;
 }
 
 /**
- * Reads and shows until the number is connected or that is not to be had, for `forMs` at the longest. Resolves
- * with how it ended; rejects with what `read` or `sleep` rejects with.
+ * Polls and shows until the number is connected or cannot be, for at most `forMs`. Resolves with how it
+ * ended; rejects with what `read` or `sleep` rejects with.
  */
 export async function pollPairing(io: PairingIo, forMs: number): Promise<PairingResult> {
   const begun = io.elapsed();

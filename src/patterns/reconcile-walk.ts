@@ -1,20 +1,23 @@
 /**
- * The rule: events can be dropped, so a client reconciles by polling `GET /messages`, newest first, by cursor.
+ * The rule: events can be dropped, so a client reconciles by polling `GET /messages`, newest first, by
+ * cursor.
  *
- * The mistake that this prevents: a poll that stops at the first message it knows. An event stored that one, and
- * the dropped one below it is never seen.
+ * The mistake that this prevents: a poll that stops at the first known message. That message was stored by an
+ * event, and the dropped one below it is never seen.
  *
- * What has been seen is kept as a time: ids do not sort by time. Everything created before the
- * watermark has been seen by polling. A walk goes down from the newest page until a page lies wholly below
- * the watermark less an overlap. What one walk leaves open is a gap, closed later, oldest first.
+ * What has been seen is stored as a time, because ids do not sort by time. Polling has seen everything
+ * created before the watermark. A walk starts at the newest page and continues until a page lies completely
+ * below the watermark minus an overlap. What one walk leaves unread is a gap, which is closed later, oldest
+ * first.
  *
- * Times are hints. One message dated 2099, or a clock of the service that runs ahead for a minute, must not end
- * every later walk on its first page. So a time beyond `latest` is stored and proves nothing, a watermark beyond it
- * is void, and a page that brings something new ends no walk, whatever its times say. A wrong time costs pages,
- * never messages.
+ * Times are hints. A single message dated 2099, or a service clock that runs ahead for a minute, must not end
+ * every later walk on its first page. Therefore a time beyond `latest` is stored but proves nothing, a
+ * watermark beyond it is void, and a page with anything new never ends a walk, whatever its times are. A
+ * wrong time costs pages, never messages.
  *
- * `createdAt` is epoch milliseconds: `Date.parse(message.createdAt)`. Reading and storing come in as functions;
- * `commit` must store the items and the progress together, or a crash between the two would lose a page.
+ * `createdAt` is epoch milliseconds: `Date.parse(message.createdAt)`. Reading and storing are passed in as
+ * functions; `commit` must store the items and the progress together, or a crash between the two would lose a
+ * page.
  */
 
 export interface Page<Item> {
@@ -24,77 +27,89 @@ export interface Page<Item> {
   readonly hasMore: boolean;
 }
 
-/** One open stretch of the list. Times are epoch milliseconds. */
+/** One unread section of the list. Times are epoch milliseconds. */
 export interface Gap {
-  /** The oldest time read so far: what is still unseen lies between `floor` and here. Null: nothing was read. */
+  /**
+   * The oldest time read so far: the unread section lies between `floor` and here. Null if nothing was read.
+   */
   readonly top: number | null;
-  /** Read down to here, the overlap included. Null: to the end of the list. */
+  /** Read down to here, the overlap included. Null for the end of the list. */
   readonly floor: number | null;
-  /** Where to go on. Null: at the newest page. */
+  /** The cursor to continue at. Null for the newest page. */
   readonly cursor: string | null;
-  /** What the watermark may rise to once this gap is closed: the newest time of the walk that left it. */
+  /** What the watermark may advance to once this gap is closed: the newest time of the walk that left it. */
   readonly nextTop: number | null;
   /** How often its cursor was lost. */
   readonly restarts: number;
 }
 
 export interface Coverage {
-  /** Everything created before this time has been seen by polling. Null: nothing has. */
+  /** Polling has seen everything created before this time. Null for nothing. */
   readonly watermark: number | null;
   /** Oldest first. */
   readonly gaps: readonly Gap[];
 }
 
-/** Where polling begins: the first walk reads the whole list. */
+/** The initial state: the first walk reads the whole list. */
 export const NOTHING_SEEN: Coverage = { watermark: null, gaps: [] };
 
-/** What reading a page brings: the page, or the news that the service no longer takes the cursor. */
+/** The result of reading a page: the page, or the fact that the service no longer accepts the cursor. */
 export type ReadResult<Item> = { readonly page: Page<Item> } | 'cursor_lost';
 
 export interface WalkIo<Item, Progress> {
   read(cursor: string | null): Promise<ReadResult<Item>>;
-  /** True when polling, not an event alone, has stored all of these before. Asked of a page that could end a walk. */
+  /**
+   * True if polling, and not only an event, has stored all of these before. Called for a page that could end
+   * a walk.
+   */
   hasSeen(items: readonly Item[]): Promise<boolean>;
-  /** Stores items and progress as one; false when somebody else owns the walk by now. */
+  /** Stores items and progress atomically; false if another process owns the walk by now. */
   commit(items: readonly Item[], progress: Progress): Promise<boolean>;
 }
 
 export interface WalkResult<Progress> {
-  /** `closed`: nothing is left open. `open`: the budget is used up. `superseded`: a commit was refused. */
+  /** `closed`: no gap is left. `open`: the budget is used up. `superseded`: a commit was rejected. */
   readonly outcome: 'closed' | 'open' | 'superseded';
   readonly progress: Progress;
   readonly pages: number;
-  /** Gaps that were read to their end. */
+  /** Gaps that were read completely. */
   readonly gapsClosed: number;
 }
 
 /**
- * The list cannot be read on: a page claims more but names no new cursor, or the service refuses the cursors that it
- * has just given. To go on would never end: wait before the next period, and tell somebody.
+ * The list cannot be read further: a page claims that there is more but has no new cursor, or the service
+ * rejects the cursors that it has just returned. Continuing would never end: wait until the next period, and
+ * alert somebody.
  */
 export class StalledWalk extends Error {
   override readonly name = 'StalledWalk';
 }
 
 export interface CoverageOptions {
-  /** Each walk goes this far below what was seen: messages come a little out of order, and clocks differ a little. */
+  /**
+   * Each walk goes this far below what was seen, because messages can be slightly out of order and clocks
+   * differ slightly.
+   */
   readonly overlapMs: number;
-  /** The latest time that a message can honestly carry now: your clock, or the `Date` of the service if that is earlier. */
+  /**
+   * The latest time that a message can plausibly have now: your clock, or the `Date` of the service if that
+   * is earlier.
+   */
   readonly latest: number;
-  /** Pages of one period. */
+  /** Maximum number of pages per period. */
   readonly maxPages: number;
-  /** Asked before each page beyond these: true while there is time for one more. */
+  /** Called before each further page: true while there is time for one more. */
   readonly mayReadOn?: () => boolean;
 }
 
-/** The newest time that polling has reached, gaps below it or not. */
+/** The newest time that polling has reached, whether or not there are gaps below it. */
 export function reachedTop(coverage: Coverage): number | null {
   return later(coverage.watermark, coverage.gaps.at(-1)?.nextTop ?? null);
 }
 
-/** Coverage without times that cannot be true. A watermark in the future is void: what came since may be unseen. */
+/** Coverage without impossible times. A watermark in the future is void: newer messages may be unseen. */
 function boundCoverage(coverage: Coverage, { latest, overlapMs }: CoverageOptions): Coverage {
-  // The overlap outweighs a clock that is set back by less.
+  // The overlap covers a clock that was set back by less.
   const bound = (time: number | null): number | null =>
     // `NaN` compares as false, so it is void, too.
     time !== null && time <= latest + overlapMs ? time : null;
@@ -105,10 +120,10 @@ function boundCoverage(coverage: Coverage, { latest, overlapMs }: CoverageOption
 }
 
 /**
- * One period: the newest page first, so that a long catch-up never blinds the newest, then the oldest gaps,
- * up to `maxPages` or as long as `mayReadOn` says. A cursor that keeps being lost doubles the budget, or cursors
- * that live shorter than a period would start the same gap again for ever.
- * Throws what `io` throws, and `StalledWalk`; what was committed until then stays.
+ * Runs one period: the newest page first, so that a long catch-up never delays the newest messages, then the
+ * oldest gaps, up to `maxPages` or as long as `mayReadOn` returns true. If its cursor keeps getting lost, a
+ * gap gets a double budget: otherwise, with cursors that expire within a period, it would start over for
+ * ever. Throws what `io` throws, and `StalledWalk`; what was committed until then is kept.
  */
 export async function walkCoverage<Item extends { createdAt: number }>(
   start: Coverage,
@@ -117,7 +132,7 @@ export async function walkCoverage<Item extends { createdAt: number }>(
 ): Promise<WalkResult<Coverage>> {
   const read = refusingStalls(io);
   const first = await read(null);
-  if (first === 'cursor_lost') throw new StalledWalk('the service refused to give the newest page');
+  if (first === 'cursor_lost') throw new StalledWalk('the service refused to return the newest page');
   const bounded = boundCoverage(start, options);
   const reached = reachedTop(bounded);
   const floor = reached === null ? null : reached - options.overlapMs;
@@ -146,7 +161,10 @@ export async function walkCoverage<Item extends { createdAt: number }>(
   return { outcome: 'closed', progress, pages, gapsClosed };
 }
 
-/** One stretch of its own, apart from the watermark: a connection that came back, a sweep of old statuses. */
+/**
+ * Reads one separate section, independent of the watermark: a connection that reappeared, a sweep of old
+ * statuses.
+ */
 export async function walkGap<Item extends { createdAt: number }>(
   start: Gap,
   io: Omit<WalkIo<Item, Gap | null>, 'hasSeen'>,
@@ -167,7 +185,10 @@ export async function walkGap<Item extends { createdAt: number }>(
   }
 }
 
-/** Reading for one walk. A cursor given in this very walk may be lost once; a second time the service takes none. */
+/**
+ * Reads pages for one walk. A cursor returned in this walk may be lost once; if it happens again, the service
+ * accepts no cursors.
+ */
 function refusingStalls<Item>(io: Pick<WalkIo<Item, never>, 'read'>): WalkIo<Item, never>['read'] {
   const given = new Set<string>();
   let refused = 0;
@@ -177,13 +198,13 @@ function refusingStalls<Item>(io: Pick<WalkIo<Item, never>, 'read'>): WalkIo<Ite
       if (answer.page.nextCursor !== null) given.add(answer.page.nextCursor);
     } else if (cursor !== null && given.has(cursor)) {
       refused += 1;
-      if (refused > 1) throw new StalledWalk('the service refuses the cursors that it has just given');
+      if (refused > 1) throw new StalledWalk('the service rejects the cursors that it has just returned');
     }
     return answer;
   };
 }
 
-/** Only a page that reaches below the floor can end a walk before the list ends. */
+/** Only a page that reaches below the floor can end a walk before the end of the list. */
 async function hasSeen<Item extends { createdAt: number }>(
   io: Pick<WalkIo<Item, Coverage>, 'hasSeen'>,
   floor: number | null,
@@ -205,13 +226,13 @@ function openWalk(
   const next = isIdle(coverage, page, seen, latest) ? null : advance(gap, null, page, seen);
   if (next === null) return raiseReached(coverage, gap.nextTop);
   // Only the oldest gap is ever worked on. A younger one is untouched, and the new walk, opened above it,
-  // takes over its floor: a catch-up of any length keeps two gaps, not one per period.
+  // takes over its floor: a catch-up of any length has two gaps, not one per period.
   const untouched = coverage.gaps.length > 1 ? coverage.gaps.at(-1) : undefined;
   if (untouched === undefined) return { ...coverage, gaps: [...coverage.gaps, next] };
   return { ...coverage, gaps: [...coverage.gaps.slice(0, -1), { ...next, floor: untouched.floor }] };
 }
 
-/** Nothing is open, the page reaches below what was seen and brings nothing newer: mostly a poll ends here. */
+/** There is no gap, the page reaches below what was seen and contains nothing newer: most polls end here. */
 function isIdle(
   { gaps, watermark }: Coverage,
   { items }: Page<{ createdAt: number }>,
@@ -231,14 +252,14 @@ function advanceOldest(
   latest: number,
 ): Coverage {
   const younger = coverage.gaps.slice(1);
-  // Where the pages above held no believable time, the first one that does says how far was seen.
+  // If the pages above had no plausible time, the first page that has one determines how far was seen.
   const nextTop = gap.nextTop ?? newest(page.items, latest);
   const next = advance({ ...gap, nextTop }, gap.cursor, page, seen);
   if (next !== null) return { ...coverage, gaps: [next, ...younger] };
   return { watermark: later(coverage.watermark, nextTop), gaps: younger };
 }
 
-/** The gap below this page, or null when the page ends it. `asked` is the cursor that brought the page. */
+/** The gap below this page, or null if the page ends it. `asked` is the cursor that returned the page. */
 function advance(
   gap: Gap,
   asked: string | null,
@@ -249,17 +270,17 @@ function advance(
   const whollyBelow = seen && gap.floor !== null && top !== null && top < gap.floor;
   if (whollyBelow || !page.hasMore) return null;
   if (page.nextCursor === null || page.nextCursor === asked) {
-    throw new StalledWalk('a page claims that there is more and names no new cursor');
+    throw new StalledWalk('a page claims that there is more but has no new cursor');
   }
   return { ...gap, top: earlier(gap.top, oldest(page.items)), cursor: page.nextCursor };
 }
 
 function restart(gap: Gap): Gap {
-  if (gap.cursor === null) throw new StalledWalk('the service refused to give the newest page');
+  if (gap.cursor === null) throw new StalledWalk('the service refused to return the newest page');
   return { ...gap, top: null, cursor: null, restarts: gap.restarts + 1 };
 }
 
-/** A walk that closed at once has seen everything between its page and the walk before it. */
+/** A walk that closed at once has seen everything between its page and the previous walk. */
 function raiseReached(coverage: Coverage, top: number | null): Coverage {
   const youngest = coverage.gaps.at(-1);
   if (youngest === undefined) return { ...coverage, watermark: later(coverage.watermark, top) };
@@ -273,10 +294,10 @@ function budget(maxPages: number, gap: Gap): number {
   return maxPages * 2 ** Math.min(gap.restarts, MAX_DOUBLINGS);
 }
 
-// Every item is looked at, since a page may hold items that are slightly out of order.
+// Every item is checked, because the items of a page may be slightly out of order.
 function newest(items: readonly { createdAt: number }[], latest = Number.POSITIVE_INFINITY): number | null {
   return items.reduce<number | null>(
-    // A time that could not be read is no number, and says nothing.
+    // A time that could not be parsed is not a number, and proves nothing.
     (found, { createdAt }) => (createdAt <= latest ? later(found, createdAt) : found),
     null,
   );

@@ -1,29 +1,32 @@
 /**
- * The rule: a send is repeated only while that cannot send it twice.
+ * The rule: a send is retried only if that cannot send it twice.
  *
- * A refusal means that nothing went out. Some refusals pass with time, and the same send is repeated with the
- * same idempotency key; one that concerns the credential holds the sends of the account until it is replaced; the
- * others are final. An answer that was lost says nothing: the message may be out.
- * A text is then repeated with its key, and the service gives the first answer again. The key is documented for
- * texts alone, so a file is never repeated blindly: whether it went out is looked up among the messages.
+ * A rejection means that nothing was sent. Some rejections are temporary, and the same send is retried with
+ * the same idempotency key; one that concerns the credential holds the sends of the account until the
+ * credential is replaced; all others are final. A lost response proves nothing: the message may have been
+ * sent. A text is then retried with its key, and the service returns the first response again. The key is
+ * documented only for texts, so a file is never retried blindly: it is looked up among the messages first.
  *
  * The service forgets a key after 24 hours. No attempt is made later than 23 hours after the first one.
  *
- * The mistake that this prevents: a retry middleware that repeats a POST after a time-out, and a customer who
- * gets the same message twice.
+ * The mistake that this prevents: a retry middleware repeats a POST after a timeout, and a customer gets the
+ * same message twice.
  */
 
 /** What an error code means for a send. */
 export type SendRule =
-  /** Nothing went out, and the same send cannot succeed before somebody changes something. */
+  /** Nothing was sent, and the same send cannot succeed until somebody changes something. */
   | { readonly next: 'reject' }
-  /** Nothing went out. Repeat after `Retry-After`; without one after `firstMs`, doubling up to `longestMs`. */
+  /** Nothing was sent. Retry after `Retry-After`; without it after `firstMs`, doubling up to `longestMs`. */
   | { readonly next: 'repeat'; readonly firstMs: number; readonly longestMs: number }
-  /** An earlier attempt is still under way: the message may be out. Repeat with the same key. */
+  /** An earlier attempt is still in progress: the message may have been sent. Retry with the same key. */
   | { readonly next: 'await'; readonly firstMs: number; readonly longestMs: number }
-  /** Nothing went out, and no send with this credential can succeed: the credential is at fault, not the send. */
+  /**
+   * Nothing was sent, and no send can succeed with this credential: the credential is the problem, not the
+   * send.
+   */
   | { readonly next: 'hold' }
-  /** The service broke down on the way: as if there was no answer. */
+  /** The service failed while handling the call: treated like a lost response. */
   | { readonly next: 'lost' };
 
 const second = 1_000;
@@ -45,14 +48,14 @@ export const SEND_POLICY = {
   invalid_key: HOLD,
   addon_required: REJECT,
   license_inactive: REJECT,
-  /** The key is good, and set up wrongly: somebody puts that right, or another machine is let in. */
+  /** The key is valid but misconfigured: somebody must correct it, or allow another address. */
   ip_not_allowed: MISCONFIGURED,
   insufficient_scope: MISCONFIGURED,
   forbidden_portal_kind: REJECT,
   invalid_grant: REJECT,
   already_connected: REJECT,
   not_supported_for_provider: REJECT,
-  /** Of creating connections; a send that meets it is in the same position as with `in_progress`. */
+  /** A code of `POST /connections`; for a send it means the same as `in_progress`. */
   idempotency_in_progress: { next: 'await', firstMs: second, longestMs: 30 * second },
   in_progress: { next: 'await', firstMs: 5 * second, longestMs: 30 * second },
   recipient_not_on_whatsapp: REJECT,
@@ -60,7 +63,7 @@ export const SEND_POLICY = {
   rate_limited: { next: 'repeat', firstMs: 30 * second, longestMs: 5 * minute },
   send_failed: { next: 'repeat', firstMs: 5 * second, longestMs: 5 * minute },
   pairing_code_unavailable: REJECT,
-  /** The access token ran out: the next attempt takes a fresh one. */
+  /** The access token has expired: the next attempt uses a new one. */
   invalid_token: { next: 'repeat', firstMs: second, longestMs: minute },
   not_found: REJECT,
   method_not_allowed: REJECT,
@@ -68,69 +71,72 @@ export const SEND_POLICY = {
   internal_error: { next: 'lost' },
 } as const satisfies Readonly<Record<string, SendRule>>;
 
-/** The codes that are decided. */
+/** The codes that have a rule. */
 export type SendErrorCode = keyof typeof SEND_POLICY;
 
 /** How an attempt ended. */
 export type SendOutcome =
-  /** `stored` is false in the degraded case: delivered, and the service kept no record. */
+  /** `stored` is false in the degraded case: delivered, but the service kept no record. */
   | { readonly kind: 'accepted'; readonly stored: boolean }
   | {
       readonly kind: 'refused';
       readonly status: number;
       readonly code: string;
-      /** What `Retry-After` said, in milliseconds; null: nothing. */
+      /** The value of `Retry-After` in milliseconds; null if absent. */
       readonly retryAfterMs: number | null;
     }
-  /** No connection was made: the service has not heard of it. */
+  /** No connection was made: the service has not received the send. */
   | { readonly kind: 'not_sent' }
-  /** No answer, or one that cannot be read. */
+  /** No response, or one that cannot be read. */
   | { readonly kind: 'lost' };
 
-/** What is known of a send when its attempt ends. Times in epoch milliseconds. */
+/** What is known about a send when its attempt ends. Times in epoch milliseconds. */
 export interface SendSituation {
   readonly carries: 'text' | 'media';
-  /** Attempts so far, this one included. */
+  /** Number of attempts so far, including this one. */
   readonly attempts: number;
   readonly firstAttemptAt: number;
   readonly now: number;
-  /** The answer of an earlier attempt was lost, and no answer has settled it since. */
+  /** The response of an earlier attempt was lost, and no later response has settled its outcome. */
   readonly inDoubt: boolean;
-  /** Between 0 and 1; spreads repeats. */
+  /** Between 0 and 1; spreads retries. */
   readonly random: number;
 }
 
-/** What comes next. `inDoubt` goes into the situation of the next attempt. */
+/** What to do next. Pass `inDoubt` to the situation of the next attempt. */
 export type SendStep =
-  /** Certain: it went out and the service has it on record. */
+  /** Certain: it was sent, and the service has a record of it. */
   | { readonly next: 'sent' }
-  /** Certain: it went out, and no record will ever show it. Never repeat it. */
+  /** Certain: it was sent, and there will never be a record of it. Never retry it. */
   | { readonly next: 'delivered_not_stored' }
-  /** Certain: nothing went out. */
+  /** Certain: nothing was sent. */
   | { readonly next: 'rejected' }
-  /** It may have gone out. Only a person may decide to send it again. */
+  /** It may have been sent. Only a person may decide to send it again. */
   | { readonly next: 'unknown' }
-  /** Attempt it again with the same key; what follows on the same connection waits behind it. */
+  /** Retry it with the same key; later sends of the same connection wait for it. */
   | { readonly next: 'repeat'; readonly waitMs: number; readonly inDoubt: boolean }
   /**
-   * This attempt sent nothing, and none will before the credential changes. Keep the send, and make no call for the
-   * account until then. Afterwards attempt it again: with the same key, within its time, if it is in doubt; else as
-   * a new send would be.
+   * This attempt sent nothing, and no attempt will until the credential changes. Keep the send, and make no
+   * calls for the account until then. Afterwards retry it: if it is in doubt, with the same key and within
+   * its time; otherwise like a new send.
    */
   | { readonly next: 'hold'; readonly inDoubt: boolean }
-  /** Do not attempt it again. Look for it among the messages of the service. */
+  /** Do not retry it. Look for it among the messages of the service. */
   | { readonly next: 'look_up' };
 
-/** No attempt later than this after the first one: the service forgets the key after 24 hours. */
+/** No attempt is made later than this after the first one: the service forgets the key after 24 hours. */
 export const LAST_ATTEMPT_AFTER_MS = 23 * hour;
 
-/** No repeat comes sooner than this, whatever `Retry-After` says. */
+/** Minimum wait before a retry, whatever `Retry-After` says. */
 const SHORTEST_WAIT_MS = second;
 
 const AFTER_LOSS = { firstMs: second, longestMs: 5 * second };
-/** A service that is away for long is asked less often: after a hundredth of the time that it has been away. */
+/**
+ * A service that has been away for long is called less often: after a hundredth of the time that it has been
+ * away.
+ */
 const LONG_AWAY = { share: 0.01, longestMs: 5 * minute };
-/** Trying again risks nothing, and nobody tells when the service is back. */
+/** Retrying is safe, and nothing announces when the service is back. */
 const NOT_SENT = { firstMs: second, longestMs: 5 * second };
 
 /** Decides what follows an attempt. Pure. */
@@ -153,7 +159,7 @@ export function decideSend(outcome: SendOutcome, situation: SendSituation): Send
   }
 }
 
-/** The rule for a code. One that is newer than this table goes by its status. */
+/** The rule for a code. A code that is newer than this table is decided by its status. */
 export function ruleFor(code: string, status: number): SendRule {
   if (Object.hasOwn(SEND_POLICY, code)) return SEND_POLICY[code as SendErrorCode];
   if (status === 401) return HOLD;
@@ -161,9 +167,9 @@ export function ruleFor(code: string, status: number): SendRule {
   return status >= 500 || status === 408 ? { next: 'lost' } : REJECT;
 }
 
-/** What a send becomes when its time is over before it could be attempted again. */
+/** The result of a send whose time runs out before it can be retried. */
 export function giveUp(inDoubt: boolean): { readonly next: 'rejected' | 'unknown' } {
-  // A refusal of this attempt says nothing of an earlier one whose answer was lost.
+  // The rejection of this attempt says nothing about an earlier one whose response was lost.
   return { next: inDoubt ? 'unknown' : 'rejected' };
 }
 
@@ -182,15 +188,15 @@ function repeat(
 ): SendStep {
   const { attempts, firstAttemptAt, now, random } = situation;
   const own = Math.min(firstMs * 2 ** Math.min(attempts - 1, 20), longestMs);
-  // A `Retry-After: 0` that never ends must not become a loop without a pause.
+  // An endless `Retry-After: 0` must not become a loop without waits.
   const least = askedMs === null ? own : Math.max(askedMs, SHORTEST_WAIT_MS);
-  // Up to a fifth more, so that many sends do not come back at once.
+  // Up to a fifth more, so that many sends do not retry at the same moment.
   const waitMs = Math.round(least * (1 + random / 5));
   if (now + waitMs > firstAttemptAt + LAST_ATTEMPT_AFTER_MS) return giveUp(inDoubt);
   return { next: 'repeat', waitMs, inDoubt };
 }
 
-/** Failures that come before the first byte of a request is written. */
+/** Failures that occur before the first byte of a request is written. */
 const BEFORE_REQUEST: ReadonlySet<unknown> = new Set([
   // The address cannot be read.
   'ERR_INVALID_URL',
@@ -226,14 +232,14 @@ const BEFORE_REQUEST: ReadonlySet<unknown> = new Set([
 /** Steps of the operating system and of DNS that come before it. */
 const BEFORE_REQUEST_CALLS = /^(?:connect|getaddrinfo|query\w+)$/;
 
-/** `fetch` and `ky` wrap what undici threw. */
+/** `fetch` and `ky` wrap the error of undici. */
 const DEEPEST_CAUSE = 5;
 
 /**
- * What a failed `fetch`, undici or ky call means when there was no answer. Only a failure that is certain to come
- * before the request was written is `not_sent`. Every other one, and your own time-out, is `lost`.
- * Holds for calls that follow no redirect (`redirect: 'manual'`): behind one, the address that it leads to may be
- * unreachable though the service has read the request.
+ * Classifies a failed `fetch`, undici or ky call that returned no response. Only a failure that certainly occurred
+ * before the request was written is `not_sent`. Every other failure, including your own timeout, is `lost`.
+ * Valid for calls that do not follow redirects (`redirect: 'manual'`): after a redirect, the new address may be
+ * unreachable although the service has read the request.
  */
 export function classifyFailure(error: unknown): { readonly kind: 'not_sent' | 'lost' } {
   return { kind: isBeforeRequest(error, 0) ? 'not_sent' : 'lost' };
@@ -252,16 +258,16 @@ function isBeforeRequest(error: unknown, depth: number): boolean {
   return isBeforeRequest(error.cause, depth + 1);
 }
 
-/** Longest wait that is believed; a misconfigured proxy must not stop sends for a year. */
+/** Maximum wait that is accepted; a misconfigured proxy must not stop sends for a year. */
 const LONGEST_RETRY_AFTER_MS = 24 * hour;
 
-// The three forms of an HTTP date begin with a weekday and mean GMT; the oldest form does not name it.
+// The three forms of an HTTP date start with a weekday and mean GMT; the oldest form does not state it.
 const HTTP_DATE = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? /;
 
 /**
- * Reads a `Retry-After` header, in seconds or as an HTTP date, into milliseconds from `now`; at most a day.
- * A date is taken relative to the answer's own `Date` when there is one, so that a wrong clock on this side
- * does not matter. Null when it is absent or malformed: it is never guaranteed.
+ * Parses a `Retry-After` header, in seconds or as an HTTP date, into milliseconds from `now`; at most a day.
+ * A date is interpreted relative to the response's own `Date` if there is one, so that a wrong local clock
+ * does not matter. Null if the header is absent or malformed: it is never guaranteed.
  */
 export function readRetryAfter(
   headers: { readonly get: (name: string) => string | null },
@@ -275,7 +281,7 @@ export function readRetryAfter(
   return Math.min(Math.max(0, at - sentAt), LONGEST_RETRY_AFTER_MS);
 }
 
-/** Reads an HTTP date into epoch milliseconds; null when it is none. */
+/** Parses an HTTP date into epoch milliseconds; null if it is not one. */
 export function readHttpDate(value: string): number | null {
   if (!HTTP_DATE.test(value)) return null;
   const at = Date.parse(value.endsWith('GMT') ? value : `${value} GMT`);

@@ -1,19 +1,20 @@
 /**
- * The rule: refreshing rotates, the old refresh token is void at once. So refreshes are serialized, and after
- * a 401 a client refreshes once and retries once.
+ * The rule: a refresh rotates the refresh token, and the old one becomes invalid at once. Therefore refreshes
+ * are serialized, and after a 401 a client refreshes once and retries once.
  *
- * The mistake that this prevents: ten calls meet an expired access token, all ten refresh with the same
- * refresh token, one wins, and the other nine look like a thief's. Many servers then revoke all of them.
+ * The mistake that this prevents: ten calls get a 401 for an expired access token, all ten refresh with the
+ * same refresh token, one wins, and the other nine look like theft. Many servers then revoke all tokens.
  *
- * - One refresh is on the wire, however many callers wait for it. They share its outcome, a failure too.
- * - Versions, not times, say who is late: a caller names the version that was refused. If a newer one is
- *   stored already, by a refresh that ended a moment ago or by another process, that one is used as it is.
- * - Nothing loops: a call that is refused with the refreshed token as well is refused.
+ * - Only one refresh is in flight, however many callers wait for it. They share its outcome, including a
+ *   failure.
+ * - Versions, not times, decide who is late: a caller passes the version that was rejected. If a newer one is
+ *   already stored, by a refresh that has just finished or by another process, that one is used as it is.
+ * - Nothing loops: a call that is rejected with the refreshed token as well fails.
  *
- * Reading, renewing and the lock over processes come in as functions.
+ * Reading, renewing and the lock between processes are passed in as functions.
  */
 
-/** A token pair as it is stored. The version rises with each refresh. */
+/** A token pair as it is stored. The version increases with each refresh. */
 export interface Versioned<Token> {
   readonly version: number;
   readonly token: Token;
@@ -23,20 +24,20 @@ export interface RefreshIo<Token> {
   /** The pair as it is stored now. */
   load(): Promise<Versioned<Token>>;
   /**
-   * Exchanges the pair for a new one on the wire and stores it as the next version before it resolves: a pair
-   * that is used before it is stored is lost with the process.
+   * Exchanges the pair for a new one at the server and stores it as the next version before it resolves: a
+   * pair that is used before it is stored is lost if the process dies.
    */
   renew(stored: Versioned<Token>): Promise<Versioned<Token>>;
-  /** Runs `work` while no other process does. Left out: this process is the only one. */
+  /** Runs `work` while no other process does. Omit it if this process is the only one. */
   exclusively?<T>(work: () => Promise<T>): Promise<T>;
 }
 
 export interface SingleFlightRefresh<Token> {
-  /** A pair newer than the version that was refused. Throws what loading and renewing throw. */
+  /** A pair newer than the version that was rejected. Throws what loading and renewing throw. */
   newerThan(refused: number): Promise<Versioned<Token>>;
   /**
-   * Calls with the stored token and, if the answer is a refusal of it, once more with a newer one. The second
-   * answer stands, whatever it is. Throws what `call` throws, and what refreshing throws.
+   * Calls with the stored token and, if the response rejects it, once more with a newer one. The second
+   * response is final. Throws what `call` throws, and what refreshing throws.
    */
   run<Answer>(
     call: (token: Token) => Promise<Answer>,
@@ -44,7 +45,7 @@ export interface SingleFlightRefresh<Token> {
   ): Promise<Answer>;
 }
 
-/** Makes the one place through which a grant is refreshed. One for each grant and process. */
+/** Creates the one place through which a grant is refreshed: one per grant and process. */
 export function createSingleFlightRefresh<Token>(io: RefreshIo<Token>): SingleFlightRefresh<Token> {
   let flight: Promise<Versioned<Token>> | null = null;
 
@@ -58,7 +59,7 @@ export function createSingleFlightRefresh<Token>(io: RefreshIo<Token>): SingleFl
   }
 
   async function newerThan(refused: number): Promise<Versioned<Token>> {
-    // One that is under way may end with the very version that was refused here: then it was no use.
+    // A refresh in flight may end with the very version that was rejected here: then it did not help.
     const joined = flight === null ? null : await flight;
     if (joined !== null && joined.version > refused) return joined;
     flight ??= renewUnlessNewer(refused).finally(() => {

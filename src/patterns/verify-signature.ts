@@ -1,50 +1,60 @@
 /**
- * The rule: a delivery carries `X-Service-Timestamp` (epoch milliseconds) and `X-Service-Signature`
- * (`sha256=` and 64 hex digits). The signature is the HMAC-SHA256 of `<timestamp>.<raw body>` under the
- * signing secret. A timestamp more than five minutes from the receiver's clock is refused: a replay guard.
+ * The rule: a delivery has the headers `X-Service-Timestamp` (epoch milliseconds) and `X-Service-Signature`
+ * (`sha256=` and 64 hex digits). The signature is the HMAC-SHA256 of `<timestamp>.<raw body>`, keyed with the
+ * signing secret. To prevent replays, a timestamp that differs from the receiver's clock by more than five
+ * minutes is rejected.
  *
- * The mistake that this prevents: the parsed body is written out again and verified, so that some genuine
- * deliveries fail, and a recorded one passes for ever since nobody looked at the clock.
+ * The mistake that this prevents: the parsed body is serialized again and verified, so that some genuine
+ * deliveries fail, and a recorded delivery is accepted for ever because nobody checks the time.
  *
  * Why it is this strict:
- * - Bytes, not text: parsing and serialising again changes them, and so does decoding.
+ * - Bytes, not text: parsing and serializing again changes them, and so does decoding.
  * - Exactly one value of each header. Node joins repeated headers with a comma; pass `req.headersDistinct`.
- * - Exactly 13 digits. A looser format lets part of the body move into the timestamp: the signed text stays
- *   the same and another body passes.
- * - Exactly 64 hex digits, checked before decoding: `Buffer.from(text, 'hex')` stops silently at junk.
- * - Both sides of the window: a timestamp far ahead could be replayed for as long.
+ * - Exactly 13 digits. With a looser format, part of the body could move into the timestamp: the signed text
+ *   stays the same and another body is accepted.
+ * - Exactly 64 hex digits, checked before decoding: `Buffer.from(text, 'hex')` silently stops at invalid
+ *   characters.
+ * - Both sides of the window: a timestamp far in the future could be replayed for that long.
  * - Constant time, over 32 bytes on both sides.
  * - No empty secret: `process.env.SECRET ?? ''` would let everybody in.
- * - Headers first: the body of a request that no secret can make right is not worth reading.
+ * - Headers first: do not read the body of a request that no secret can make valid.
  */
 import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto';
 
-/** How far a timestamp may lie from the clock, on either side, in milliseconds. The edge is accepted. */
+/**
+ * How far a timestamp may differ from the clock, in either direction, in milliseconds. The limit itself is
+ * accepted.
+ */
 export const SIGNATURE_WINDOW_MS = 5 * 60 * 1000;
 
 const TIMESTAMP = /^\d{13}$/;
 const SIGNATURE = /^sha256=[0-9a-fA-F]{64}$/;
 const HEX_START = 'sha256='.length;
 
-/** A header as it arrived: one value, all its values, or none (`null` is what `headers.get()` of `fetch` answers). */
+/**
+ * A header as received: one value, all its values, or none (`null` is what `headers.get()` of `fetch`
+ * returns).
+ */
 export type HeaderValues = string | readonly string[] | null | undefined;
 
-/** What a request says of its signature, before its body is read. */
+/** What is known about a request before its body is read. */
 export interface SignatureHeaders {
   readonly timestampHeader: HeaderValues;
   readonly signatureHeader: HeaderValues;
-  /** The receiver's clock, epoch milliseconds. */
+  /** The receiver's clock, in epoch milliseconds. */
   readonly now: number;
 }
 
 export interface SignedRequest extends SignatureHeaders {
-  /** The body as it came in, before any decoding. */
+  /** The body as received, before any decoding. */
   readonly body: Uint8Array;
-  /** Every secret that may have signed it, newest first; none of them empty. Text counts as its UTF-8 bytes. */
+  /**
+   * Every secret that may have signed it, newest first; none may be empty. Text counts as its UTF-8 bytes.
+   */
   readonly secrets: readonly (string | Uint8Array | KeyObject)[];
 }
 
-/** Why a request was refused. The checks run in this order. */
+/** Why a request was rejected. The checks run in this order. */
 export type SignatureRefusal =
   | 'missing_header'
   | 'malformed_timestamp'
@@ -53,22 +63,22 @@ export type SignatureRefusal =
   | 'future_timestamp'
   | 'wrong_signature';
 
-/** Valid: when it was signed (epoch milliseconds), and the index of the secret that fits. */
+/** Valid: when it was signed (epoch milliseconds), and the index of the matching secret. */
 export type SignatureCheck =
   | { readonly valid: true; readonly timestamp: number; readonly secret: number }
   | { readonly valid: false; readonly reason: SignatureRefusal };
 
 type Refused = { readonly valid: false; readonly reason: SignatureRefusal };
 
-/** Well formed and in time: the timestamp as it was signed, and the digest that is claimed, in hex. */
+/** Well-formed and recent: the timestamp as it was signed, and the claimed digest in hex. */
 export type HeaderCheck =
   | { readonly valid: true; readonly timestamp: string; readonly digest: string }
   | Refused;
 
 /**
- * Checks what can be checked without the body. Call it before you read one: whoever sends no headers that could be
- * right should not cost you a megabyte of memory. Never throws for what a sender can put into a request. Throws a
- * `RangeError` when `now` is no number: no delivery would then be too old.
+ * Checks what can be checked without the body. Call it before you read the body, so that senders without
+ * valid headers cannot make you allocate a megabyte. Never throws for anything that a sender can put into a
+ * request. Throws a `RangeError` if `now` is not a number: otherwise no delivery would be too old.
  */
 export function checkSignatureHeaders(request: SignatureHeaders): HeaderCheck {
   if (!Number.isFinite(request.now)) throw new RangeError('`now` is not a time in epoch milliseconds');
@@ -87,9 +97,9 @@ export function checkSignatureHeaders(request: SignatureHeaders): HeaderCheck {
 }
 
 /**
- * Says whether a request was signed, just now, with one of the secrets. Only a valid body may be parsed.
- * Never throws for what a sender can put into a request. Throws a `RangeError` when a secret is empty or missing,
- * which is how a setting looks that is not there: anybody can sign with an empty secret.
+ * Verifies that a request was signed recently with one of the secrets. Parse only a valid body. Never throws
+ * for anything that a sender can put into a request. Throws a `RangeError` if a secret is empty or missing,
+ * as for a missing setting: anybody can sign with an empty secret.
  */
 export function verifySignature(request: SignedRequest): SignatureCheck {
   if (request.secrets.some(isEmpty))

@@ -65,7 +65,7 @@ describe('npm run conformance', () => {
     ]);
     expect(kept).toMatchObject({
       code: 0,
-      stdout: expect.stringContaining('\n1 of 1 checks kept, 0 not looked at.\n'),
+      stdout: expect.stringContaining('\n1 of 1 checks kept, 0 not checked.\n'),
     });
     expect(broken.code).toBe(1);
     const report = JSON.parse(broken.stdout) as Report;
@@ -95,8 +95,8 @@ describe('npm run conformance', () => {
     const ended = await Promise.all(commands.map((command) => command.ended));
     expect(ended.map(({ code }) => code)).toEqual([2, 2, 2, 2, 2]);
     expect(ended.map(({ stderr }) => stderr)).toEqual([
-      'http://127.0.0.1:9/api/v1 cannot be graded: no answer: bad port.\n',
-      `${origin}: no service here (GET /connections was answered 404 not_found); does --base-url end in /api/v1?\n`,
+      'http://127.0.0.1:9/api/v1 cannot be checked: no response: bad port.\n',
+      `${origin}: no service here (GET /connections returned 404 not_found); does --base-url end in /api/v1?\n`,
       '--only matches no check.\n',
       'The first word must be the suite: service. See --help.\n',
       `${folder} cannot be written: EISDIR.\n`,

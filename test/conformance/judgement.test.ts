@@ -36,20 +36,20 @@ describe('a picture', () => {
   });
 
   it.each([
-    ['cut off', toUri(bytes.subarray(0, bytes.length - 20)), 'a PNG that is cut off'],
+    ['cut off', toUri(bytes.subarray(0, bytes.length - 20)), 'a truncated PNG'],
     [
       'altered',
       toUri(Buffer.from(bytes.map((byte, at) => (at === 60 ? byte ^ 1 : byte)))),
       'a PNG with a wrong checksum',
     ],
-    ['another kind', toUri(Buffer.from('GIF89a')), 'bytes that do not begin as a PNG does'],
-    ['a link', 'https://x.example/qr.png', 'no data URI of a PNG'],
+    ['another kind', toUri(Buffer.from('GIF89a')), 'bytes that do not start like a PNG'],
+    ['a link', 'https://x.example/qr.png', 'not a data URI of a PNG'],
     [
       'too small',
       toUri(PNG.sync.write(new PNG({ width: 8, height: 8 }))),
       'a picture of 8 by 8, which holds no code',
     ],
-    ['nothing', undefined, 'no data URI of a PNG'],
+    ['nothing', undefined, 'not a data URI of a PNG'],
   ])('is refused when it is %s', (_, uri, why) => {
     expect(readPng(uri)).toBe(why);
   });

@@ -64,7 +64,7 @@ describe('a check', () => {
     const { clock, results } = start([check(never), check(async () => undefined)]);
     await clock.advance(1_000);
     expect(await results).toMatchObject([
-      { result: 'fail', expected: 'a verdict within 1 s', actual: 'none by then' },
+      { result: 'fail', expected: 'a result within 1 s', actual: 'none by then' },
       { result: 'pass' },
     ]);
   });
@@ -199,6 +199,6 @@ describe('the client', () => {
     const { journal } = makeClient();
     const pace = async (): Promise<void> => undefined;
     const nobody = { baseUrl: 'http://127.0.0.1:9', as: 'nobody', clock: new ManualClock(), journal, pace };
-    await expect(createHttpClient(nobody).request('GET', '/')).rejects.toThrow(/^no answer: .+/);
+    await expect(createHttpClient(nobody).request('GET', '/')).rejects.toThrow(/^no response: .+/);
   });
 });

@@ -8,15 +8,15 @@ const KINDS = [
   ['pass', 'kept'],
   ['fail', 'failed'],
   ['differs', 'differ from our reading'],
-  ['skip', 'not looked at'],
+  ['skip', 'not checked'],
 ] as const;
 
-/** The report as one page that needs nothing else: no script, no font, no picture. */
+/** The report as one self-contained page: no scripts, fonts or images. */
 export function writeHtml(report: Report): string {
   const { target, suite, profile, startedAt, ms, leftBehind, notRun } = report;
   const facts = `${profile} · ${startedAt.replace('T', ' ').slice(0, 19)} UTC · ${(ms / 1000).toFixed(1)} s`;
   const remarks = [
-    ...(notRun.length > 0 ? [`${notRun.length} checks were not run: the run was interrupted.`] : []),
+    ...(notRun.length > 0 ? [`${notRun.length} checks did not run because the run was interrupted.`] : []),
     ...leftBehind.map((what) => `Left behind: ${what}`),
   ];
   return `<!doctype html>

@@ -1,4 +1,4 @@
-/** The looks of the HTML report: system fonts, quiet colours, light and dark. */
+/** The style of the HTML report: system fonts, muted colors, light and dark. */
 export const STYLE = `
 :root { color-scheme: light dark;
   --ink: light-dark(#1c2024, #e6e8ea); --soft: light-dark(#5d656d, #9aa2aa); --line: light-dark(#e3e6e9, #2c3136);

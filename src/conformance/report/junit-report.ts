@@ -2,7 +2,7 @@ import type { CheckResult } from '../runner/run-checks.ts';
 import { escapeMarkup } from './escape-markup.ts';
 import { groupByArea, type Report } from './report.ts';
 
-/** The report as JUnit XML. What differs from a reading passes, and says so in its output. */
+/** The report as JUnit XML. A check that differs from a reading passes, and its output says so. */
 export function writeJunit(report: Report): string {
   const { results, counts, ms, suite, startedAt } = report;
   const suites = [...groupByArea(results)].map(([area, of]) => writeSuite(area, of, startedAt));

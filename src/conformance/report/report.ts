@@ -1,11 +1,11 @@
 import type { Result } from '../runner/check.ts';
 import type { CheckResult } from '../runner/run-checks.ts';
 
-/** What a run of a suite came to; also the JSON report. Holds no credential. */
+/** The result of a run of a suite; also the JSON report. Contains no credentials. */
 export interface Report {
-  /** Changes when a field changes its meaning. */
+  /** Increased when a field changes its meaning. */
   readonly version: 1;
-  /** What was graded, in a word. */
+  /** Name of the suite. */
   readonly suite: string;
   readonly target: string;
   readonly profile: string;
@@ -18,19 +18,22 @@ export interface Report {
   readonly violations: number;
   /** Failed checks of level `should`. */
   readonly advice: number;
-  /** Checks that an interruption kept from running. */
+  /** Checks that did not run because of an interruption. */
   readonly notRun: readonly string[];
-  /** What the suite made and could not remove. */
+  /** What the suite created and could not remove. */
   readonly leftBehind: readonly string[];
   readonly results: readonly CheckResult[];
 }
 
 export type Verdict = 'conforms' | 'violates' | 'interrupted';
 
-/** What a report is made from. */
+/** The input of a report. */
 export type ReportParts = Omit<Report, 'version' | 'verdict' | 'counts' | 'violations' | 'advice'>;
 
-/** Counts results and draws the conclusion: a broken `must` violates, whatever else was not looked at. */
+/**
+ * Counts results and draws the conclusion: a violated `must` violates the specification, whatever else was
+ * not checked.
+ */
 export function createReport(parts: ReportParts): Report {
   const { results, notRun } = parts;
   const count = (result: Result): number => results.filter((one) => one.result === result).length;
@@ -47,19 +50,19 @@ export function createReport(parts: ReportParts): Report {
   };
 }
 
-/** The first part of a check's id: what it is about. */
+/** The first part of a check's id: its area. */
 export function areaOf({ id }: { readonly id: string }): string {
   return id.split('.', 1).join('');
 }
 
-/** Results by their area, in the order in which the areas first come. */
+/** Results by area, in order of first appearance. */
 export function groupByArea(results: readonly CheckResult[]): ReadonlyMap<string, readonly CheckResult[]> {
   return Map.groupBy(results, areaOf);
 }
 
 /**
- * The conclusion as one line. What was not looked at stands beside what was kept: a run that skips most of the checks
- * says little about a service.
+ * The conclusion as one line. It states the number of skipped checks next to the kept ones: a run that skips
+ * most checks says little about a service.
  */
 export function conclude({ suite, verdict, counts, violations, advice, notRun, results }: Report): string {
   const lead: Readonly<Record<Verdict, string>> = {
@@ -72,7 +75,7 @@ export function conclude({ suite, verdict, counts, violations, advice, notRun, r
     ...(violations > 0 ? [`${violations} violated`] : []),
     ...(advice > 0 ? [`${advice} advised`] : []),
     ...(counts.differs > 0 ? [`${counts.differs} differ${counts.differs === 1 ? 's' : ''}`] : []),
-    `${counts.skip + notRun.length} not looked at`,
+    `${counts.skip + notRun.length} not checked`,
   ];
   return lead[verdict] + figures.join(', ');
 }

@@ -6,19 +6,19 @@ import { conclude, type Report } from './report.ts';
 const MARKS = { pass: '✓', fail: '✗', differs: '≠', skip: '–' } as const;
 const COLOURS = { pass: 'green', fail: 'red', differs: 'yellow', skip: 'dim' } as const;
 
-/** In colour on a terminal, unless `NO_COLOR` is set. */
+/** In color on a terminal, unless `NO_COLOR` is set. */
 function markOf(result: CheckResult['result']): string {
   return styleText(COLOURS[result], MARKS[result], { stream: process.stdout });
 }
 
-/** One line for a result, as it comes. */
+/** One line per result, as it arrives. */
 export function progressLine({ id, result, rule, level, reason, ms }: CheckResult): string {
   const why = result === 'skip' ? ` (${reason})` : '';
   const kind = result === 'fail' && level === 'should' ? ' [should]' : '';
   return `${markOf(result)} ${id.padEnd(36)} ${rule}${kind}${why}${ms >= 1000 ? ` ${(ms / 1000).toFixed(1)} s` : ''}`;
 }
 
-/** The report in plain text: what failed and what differs with its evidence, what was skipped by its option. */
+/** The report in plain text: failures and differences with their evidence, skipped checks by option. */
 export function writeText(report: Report): string {
   const { results } = report;
   const told = results.filter(({ result }) => result === 'fail' || result === 'differs');
@@ -65,7 +65,7 @@ function describeSkips(results: readonly CheckResult[]): readonly string[] {
   const locked = results.filter(({ result, unlock }) => result === 'skip' && unlock !== undefined);
   const byOption = Map.groupBy(locked, ({ unlock }) => unlock);
   const lines = [...byOption].map(([option, of]) => `  ${option}: ${countChecks(of.length)}`);
-  return lines.length === 0 ? [] : ['not looked at, until given', ...lines, ''];
+  return lines.length === 0 ? [] : ['not checked; requires', ...lines, ''];
 }
 
 function countChecks(count: number): string {

@@ -1,42 +1,42 @@
 import type { Exchange } from './exchange.ts';
 
 /**
- * How binding a rule is: `must` is said by the specification, `should` follows from it or from a standard it
- * builds on, `reading` is our answer to a question that the specification leaves open.
+ * How binding a rule is: `must` is stated by the specification, `should` follows from it or from a standard
+ * that it builds on, `reading` is our answer to a question that the specification leaves open.
  */
 export type Level = 'must' | 'should' | 'reading';
 
-/** What came out. A rule of level `reading` that is not kept `differs`; it never fails. */
+/** The result of a check. A violated rule of level `reading` `differs`; it never fails. */
 export type Result = 'pass' | 'fail' | 'skip' | 'differs';
 
-/** One rule of the specification and how to see whether it is kept. */
+/** One rule of the specification and how to check it. */
 export interface Check<Context> {
-  /** Dotted, from the general to the particular, for example `messages.limit.default`. */
+  /** Dotted, from general to specific, for example `messages.limit.default`. */
   readonly id: string;
-  /** Heading of the specification that says it. */
+  /** Heading of the specification that contains it. */
   readonly section: string;
   /** The rule as one sentence. */
   readonly rule: string;
   readonly level: Level;
-  /** Longest time for this check alone, in milliseconds; that of the run unless told. */
+  /** Timeout for this check in milliseconds; defaults to that of the run. */
   readonly timeoutMs?: number;
-  /** Resolves when the rule is kept. Throws a `Violation` or a `Skip`; anything else counts as a failure. */
+  /** Resolves if the rule is kept. Throws a `Violation` or a `Skip`; anything else counts as a failure. */
   run(context: Context, probe: Probe): Promise<void>;
 }
 
-/** What a check tells beside its verdict, and what bounds it. */
+/** What a check reports besides its result, and what limits it. */
 export interface Probe {
-  /** Aborts when the check's time is up or the run is. */
+  /** Aborts when the check or the run times out or is interrupted. */
   readonly signal: AbortSignal;
   /** Adds a remark to the result, once. */
   note(text: string): void;
-  /** Gives the check more time: a wait that the other side has asked for is not its own. */
+  /** Extends the timeout of the check: a wait requested by the service does not count. */
   extend(ms: number): void;
   /** Adds to the evidence. */
   see(exchange: Exchange): void;
 }
 
-/** A rule that was not kept, and the exchange that shows it: the last one of the check unless told. */
+/** A violated rule, and the exchange that shows it; by default the last one of the check. */
 export class Violation extends Error {
   override readonly name = 'Violation';
   readonly expected: string;
@@ -51,7 +51,7 @@ export class Violation extends Error {
   }
 }
 
-/** A rule that could not be looked at: why, and the option that would help. */
+/** A rule that could not be checked: why, and the option that would help. */
 export class Skip extends Error {
   override readonly name = 'Skip';
   readonly unlock: string | undefined;

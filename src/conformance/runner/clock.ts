@@ -1,4 +1,4 @@
-/** Time as the suites need it. They never read a clock themselves: whoever starts one hands this in. */
+/** Time as the suites need it. They never read a clock themselves: the caller passes one in. */
 export interface Clock {
   /** Wall-clock time in epoch milliseconds. */
   now(): number;

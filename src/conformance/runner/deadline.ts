@@ -1,12 +1,12 @@
 import type { Clock } from './clock.ts';
 
-/** A deadline that can be moved out while it runs. */
+/** A deadline that can be extended while it runs. */
 export interface Deadline {
   extend(ms: number): void;
   stop(): void;
 }
 
-/** Calls `expire` once, `ms` milliseconds from now or later by what it was extended. */
+/** Calls `expire` once, `ms` milliseconds from now, plus any extensions. */
 export function startDeadline(clock: Clock, ms: number, expire: () => void): Deadline {
   let extra = 0;
   const fire = (): void => {

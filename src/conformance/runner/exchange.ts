@@ -1,21 +1,21 @@
-/** A request and its answer, as they were on the wire. Not for reports: see `describeExchange`. */
+/** A request and its response, as sent and received. Not for reports: see `describeExchange`. */
 export interface Exchange {
-  /** Whose credential it carried, in words. */
+  /** Description of its credential. */
   readonly as: string;
   readonly method: string;
-  /** Relative to the base address, with its query. */
+  /** Relative to the base address, including the query. */
   readonly path: string;
   readonly requestHeaders: Readonly<Record<string, string>>;
   readonly requestBody: string | undefined;
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  /** The parsed body; undefined when it is no JSON. */
+  /** The parsed body; undefined if it is not JSON. */
   readonly json: unknown;
   readonly ms: number;
 }
 
-/** An exchange as a report shows it: no credential, no secret, no message text, no picture. */
+/** An exchange as shown in a report: without credentials, secrets, message texts and QR codes. */
 export interface Evidence {
   readonly request: string;
   readonly requestHeaders: Readonly<Record<string, string>>;
@@ -26,7 +26,7 @@ export interface Evidence {
   readonly ms: number;
 }
 
-/** Headers of an answer that a rule speaks of. */
+/** Response headers that a rule mentions. */
 const SHOWN_HEADERS = [
   'content-type',
   'www-authenticate',
@@ -36,7 +36,7 @@ const SHOWN_HEADERS = [
   'location',
 ];
 const LONGEST_BODY = 1200;
-/** Values that say nothing about a rule, and much about people. */
+/** Values that are irrelevant to a rule and may be personal. */
 const PRIVATE_FIELDS = new Set([
   'text',
   'caption',
@@ -44,7 +44,7 @@ const PRIVATE_FIELDS = new Set([
   'name',
   'secret',
   'code',
-  // Who has the address has the file.
+  // The address grants access to the file.
   'mediaUrl',
   'media_url',
 ]);
@@ -76,7 +76,7 @@ export function describeExchange(
   };
 }
 
-/** Parses JSON; undefined when it is none. */
+/** Parses JSON; undefined if the text is not JSON. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -85,7 +85,7 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** A body for a report: private values and long ones are replaced by what they are. */
+/** A body for a report: private and long values are replaced by descriptions. */
 export function describeBody(text: string, json: unknown, hide: (text: string) => string): string {
   const told = json === undefined ? text : JSON.stringify(json, (key, value) => describeValue(key, value));
   const safe = hide(told ?? '');

@@ -7,32 +7,36 @@ import type { Journal } from './journal.ts';
 export interface RequestOptions {
   /** Sent as JSON. */
   readonly body?: unknown;
-  /** Sent as it is, as `application/json`. */
+  /** Sent unchanged, as `application/json`. */
   readonly rawBody?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** True: a 429 is an answer like any other; else it is waited for as the other side asks. */
+  /**
+   * True treats a 429 like any other response; otherwise the client waits as the service asks and retries.
+   */
   readonly takeRateLimit?: boolean;
 }
 
-/** Asks under one base address with one credential. */
+/** Sends requests to one base address with one credential. */
 export interface HttpClient {
-  /** Resolves with any answer. Throws for none, and a `Skip` where a rate limit outlasts our patience. */
+  /**
+   * Resolves with any response. Throws if there is none, and throws a `Skip` if a rate limit lasts too long.
+   */
   request(method: string, path: string, options?: RequestOptions): Promise<Exchange>;
 }
 
 export interface HttpClientOptions {
   readonly baseUrl: string;
-  /** Value of the `Authorization` header; absent: none is sent. */
+  /** Value of the `Authorization` header; if absent, none is sent. */
   readonly authorization?: string;
-  /** Whose credential that is, in words. */
+  /** Description of the credential. */
   readonly as: string;
   readonly clock: Clock;
   readonly journal: Journal;
-  /** Waits so that requests do not come too thick. */
+  /** Waits so that requests are not too frequent. */
   readonly pace: () => Promise<void>;
 }
 
-/** The other side did not answer: it cannot be reached, or it hung up. */
+/** The service did not respond: it cannot be reached, or it closed the connection. */
 export class NoAnswer extends Error {
   override readonly name = 'NoAnswer';
 }
@@ -40,7 +44,7 @@ export class NoAnswer extends Error {
 const LONGEST_WAIT_MS = 120_000;
 const WAIT_WITHOUT_HINT_MS = 5_000;
 const MOST_WAITS = 3;
-/** Of a request body; more says nothing more. */
+/** Maximum length of a shown request body. */
 const LONGEST_KEPT = 8_192;
 
 export function createHttpClient(options: HttpClientOptions): HttpClient {
@@ -80,9 +84,9 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
         const exchange = await once(method, path, request);
         if (exchange.status !== 429 || request.takeRateLimit === true) return exchange;
         const ms = waitFor(exchange);
-        if (waits === MOST_WAITS || ms > LONGEST_WAIT_MS) throw new Skip('the service limits the rate');
+        if (waits === MOST_WAITS || ms > LONGEST_WAIT_MS) throw new Skip('the service is rate limiting');
         const probe = journal.current();
-        probe.note(`waited ${Math.ceil(ms / 1000)} s, as the rate limit asked`);
+        probe.note(`waited ${Math.ceil(ms / 1000)} s, as requested by the rate limit`);
         probe.extend(ms);
         await clock.sleep(ms, probe.signal);
       }
@@ -90,7 +94,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
   };
 }
 
-/** A server may close an idle connection just as it is used again; reading once more does no harm. */
+/** A server may close an idle connection just as it is reused; retrying a read is harmless. */
 async function ask(url: string, init: RequestInit): Promise<Response> {
   try {
     return await fetch(url, init);
@@ -107,7 +111,7 @@ async function ask(url: string, init: RequestInit): Promise<Response> {
 function unanswered(error: unknown): NoAnswer {
   const { message, cause } = error instanceof Error ? error : new Error(String(error));
   const why = cause instanceof Error ? cause.message || String((cause as { code?: unknown }).code) : message;
-  return new NoAnswer(`no answer: ${why}`, { cause: error });
+  return new NoAnswer(`no response: ${why}`, { cause: error });
 }
 
 function waitFor(exchange: Exchange): number {
@@ -115,7 +119,7 @@ function waitFor(exchange: Exchange): number {
   return /^\d{1,6}$/.test(asked) ? Number(asked) * 1000 : WAIT_WITHOUT_HINT_MS;
 }
 
-/** Returns a function that resolves no sooner than `gapMs` after it last did. */
+/** Returns a function that resolves no earlier than `gapMs` after its previous call resolved. */
 export function createPace(clock: Clock, gapMs: number): () => Promise<void> {
   let next = Number.NEGATIVE_INFINITY;
   return async () => {

@@ -1,21 +1,21 @@
 import type { Probe } from './check.ts';
 import type { Exchange } from './exchange.ts';
 
-/** What one check has seen and said so far. */
+/** What one check has sent, received and remarked so far. */
 export interface Entry {
   readonly probe: Probe;
   readonly exchanges: readonly Exchange[];
   readonly notes: readonly string[];
 }
 
-/** Every exchange of a run, in order, and those of the check that runs now. */
+/** Every exchange of a run, in order, and those of the current check. */
 export interface Journal {
   readonly exchanges: readonly Exchange[];
-  /** Adds to the evidence of the check that runs now what was seen before. */
+  /** Adds an earlier exchange to the evidence of the current check. */
   recall(exchange: Exchange): void;
-  /** The probe of the check that runs now. */
+  /** The probe of the current check. */
   current(): Probe;
-  /** Begins the pages of a check. */
+  /** Starts recording for a check. */
   begin(signal: AbortSignal, extend: (ms: number) => void): Entry;
 }
 

@@ -1,11 +1,11 @@
 import { Skip } from './check.ts';
 
-/** Makes something at its first use and keeps it. */
+/** Creates something at its first use and keeps it. */
 export type Once = <T>(what: string, make: () => Promise<T>) => Promise<T>;
 
 /**
- * What several checks need is made once, by whichever comes first. When that fails, the first one gets the
- * error, and those after it are skipped: one fault is told once.
+ * What several checks need is created once, by the first of them. If that fails, the first check gets the
+ * error, and the later ones are skipped: one problem is reported once.
  */
 export function createOnce(): Once {
   const made = new Map<string, Promise<unknown>>();

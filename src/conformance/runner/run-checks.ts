@@ -5,7 +5,7 @@ import { describeExchange, type Evidence } from './exchange.ts';
 import type { Entry, Journal } from './journal.ts';
 import type { SecretBook } from './secret-book.ts';
 
-/** What a check came to. */
+/** The result of a check. */
 export interface CheckResult {
   readonly id: string;
   readonly section: string;
@@ -16,11 +16,11 @@ export interface CheckResult {
   /** Why it was skipped, and which option would help. */
   readonly reason?: string;
   readonly unlock?: string;
-  /** What the rule asks for and what was found, unless it was kept. */
+  /** What the rule requires and what was found, unless it was kept. */
   readonly expected?: string;
   readonly actual?: string;
   readonly notes: readonly string[];
-  /** What shows it; requests and statuses alone for a rule that is kept. */
+  /** The evidence; for a rule that is kept, only requests and statuses. */
   readonly evidence: readonly Evidence[];
 }
 
@@ -30,11 +30,11 @@ export interface RunOptions<Context> {
   readonly journal: Journal;
   readonly secrets: SecretBook;
   readonly clock: Clock;
-  /** Longest time for a check that names none, in milliseconds. */
+  /** Default timeout of a check, in milliseconds. */
   readonly timeoutMs: number;
   /** Ends the run after the check that it interrupts. */
   readonly signal: AbortSignal;
-  /** Why a check cannot run with what was given; undefined when it can. */
+  /** Why a check cannot run with these inputs; undefined if it can. */
   readonly findLock: (check: Check<Context>) => Skip | undefined;
   readonly onStart?: ((check: Check<Context>) => void) | undefined;
   readonly onResult?: ((result: CheckResult) => void) | undefined;
@@ -44,8 +44,8 @@ const INTERRUPTED = 'the run was interrupted';
 const MOST_EVIDENCE = 12;
 
 /**
- * Runs checks one after the other, in their order. Never rejects: whatever a check throws becomes its result.
- * Checks that an interruption kept from running are not among the results.
+ * Runs checks one after the other, in order. Never rejects: whatever a check throws becomes its result.
+ * Checks that did not run because of an interruption are not among the results.
  */
 export async function runChecks<Context>(options: RunOptions<Context>): Promise<readonly CheckResult[]> {
   const results: CheckResult[] = [];
@@ -65,7 +65,7 @@ async function runCheck<Context>(check: Check<Context>, options: RunOptions<Cont
   const over = new AbortController();
   const limitMs = check.timeoutMs ?? options.timeoutMs;
   const deadline = startDeadline(clock, limitMs, () =>
-    over.abort(new Violation(`a verdict within ${limitMs / 1000} s`, 'none by then')),
+    over.abort(new Violation(`a result within ${limitMs / 1000} s`, 'none by then')),
   );
   const interrupt = (): void => over.abort(new Skip(INTERRUPTED));
   signal.addEventListener('abort', interrupt, { once: true });
@@ -76,7 +76,7 @@ async function runCheck<Context>(check: Check<Context>, options: RunOptions<Cont
     if (lock !== undefined) throw lock;
     await Promise.race([check.run(options.context, entry.probe), rejectWith(over.signal)]);
   } catch (error) {
-    // What fails because it was cut off tells nothing; why it was cut off does.
+    // The failure of an aborted check means nothing; the reason of the abort counts.
     thrown = over.signal.aborted ? over.signal.reason : error;
   } finally {
     deadline.stop();
@@ -114,7 +114,7 @@ function describeResult<Context>(
   return {
     ...base,
     result,
-    expected: thrown instanceof Violation ? hide(thrown.expected) : 'an answer that the check can read',
+    expected: thrown instanceof Violation ? hide(thrown.expected) : 'a response that the check can read',
     actual: hide(
       thrown instanceof Violation ? thrown.actual : thrown instanceof Error ? thrown.message : String(thrown),
     ),

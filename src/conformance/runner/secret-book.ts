@@ -2,9 +2,9 @@ const SHORTEST = 4;
 
 /** Knows every credential of a run, so that no report shows one. */
 export interface SecretBook {
-  /** Learns a value and what stands in its place. */
+  /** Registers a value and its replacement. */
   add(value: string, name: string): void;
-  /** The text without any of them, in plain, URL and JSON spelling. */
+  /** The text without any of the values, in plain, URL and JSON spelling. */
   hide(text: string): string;
 }
 
@@ -19,7 +19,7 @@ export function createSecretBook(): SecretBook {
     },
     hide(text) {
       let safe = text;
-      // Longest first: one secret may begin with another.
+      // Longest first: one secret may start with another.
       const known = [...names].sort(([a], [b]) => b.length - a.length);
       for (const [value, name] of known) safe = safe.replaceAll(value, name);
       return safe;

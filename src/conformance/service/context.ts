@@ -17,22 +17,22 @@ export interface ServiceContext {
   readonly journal: Journal;
   readonly secrets: SecretBook;
   readonly once: Once;
-  /** With the key of the run. A missing scope of that key is a `Skip`, not an answer. */
+  /** With the key of the run. A missing scope of that key is a `Skip`, not a response. */
   readonly api: HttpClient;
   /** With any credential, or with none. */
   clientFor(credential: Credential): HttpClient;
-  /** How long a delivery may take to come in, in milliseconds. */
+  /** How long to wait for a delivery, in milliseconds. */
   readonly arrivesMs: number;
-  /** Where deliveries come in. @throws Skip when there is none */
+  /** The listener for deliveries. @throws Skip if there is none */
   listener(): WebhookListener;
-  /** Undoes something at the end, last things first. */
+  /** Registers a clean-up step; the last one runs first. */
   onCleanUp(undo: () => Promise<unknown>): void;
-  /** Undoes all of it; returns what could not be undone. */
+  /** Runs all clean-up steps; returns what could not be removed. */
   cleanUp(): Promise<readonly string[]>;
 }
 
 export interface Credential {
-  /** Whose, in words. */
+  /** Description of the credential. */
   readonly as: string;
   readonly authorization?: string;
   readonly baseUrl?: string;
@@ -42,7 +42,7 @@ export interface ContextOptions {
   readonly inputs: ServiceInputs;
   readonly clock: Clock;
   readonly listener: WebhookListener | undefined;
-  /** Shortest time between two requests. */
+  /** Minimum time between two requests. */
   readonly paceMs: number;
   readonly arrivesMs: number;
 }
@@ -72,7 +72,7 @@ export function createContext(options: ContextOptions): ServiceContext {
     clock,
     journal,
     secrets,
-    // What a check looks at is its evidence, whoever asked for it.
+    // The exchanges that a check inspects are its evidence, whoever made the requests.
     async once(what, make) {
       const made = await once(what, make);
       const exchange = exchangeIn(made);
@@ -91,7 +91,8 @@ export function createContext(options: ContextOptions): ServiceContext {
     clientFor,
     arrivesMs: options.arrivesMs,
     listener() {
-      if (listener === undefined) throw new Skip('nothing listens for deliveries', '--webhook-listen');
+      if (listener === undefined)
+        throw new Skip('no listener for deliveries is configured', '--webhook-listen');
       return listener;
     },
     onCleanUp: (undo) => void undos.push(undo),
@@ -115,7 +116,7 @@ function exchangeIn(made: unknown): Exchange | undefined {
   return 'requestHeaders' in found ? (found as unknown as Exchange) : undefined;
 }
 
-/** The second workspace's key. Checks that use it need `second-key`. */
+/** The key of the other workspace. Checks that use it need `second-key`. */
 export function secondWorkspace(context: ServiceContext): HttpClient {
   return context.clientFor({
     as: 'key of another workspace',

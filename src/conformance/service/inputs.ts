@@ -1,37 +1,39 @@
-/** What may be asked of the service: reading and what must be refused, or also what leaves traces. */
+/**
+ * What the suite may do to the service: only reads and rejected requests, or also requests that leave traces.
+ */
 export const PROFILES = ['read-only', 'full'] as const;
 export type Profile = (typeof PROFILES)[number];
 
-/** What the suite is given. Whatever is absent locks the checks that need it. */
+/** The inputs of the suite. Checks that need an absent input are skipped. */
 export interface ServiceInputs {
-  /** With the version prefix, without a slash at the end. */
+  /** Including the version prefix, without a trailing slash. */
   readonly baseUrl: string;
   readonly apiKey: string;
   readonly profile: Profile;
   /** A key of another workspace. */
   readonly secondApiKey?: string;
-  /** A key of the same workspace with fewer scopes, and which ones it has. */
+  /** A key of the same workspace with fewer scopes, and its scopes. */
   readonly narrowApiKey?: string;
   readonly narrowScopes?: readonly string[];
-  /** A key whose address list leaves out the address that this runs at. */
+  /** A key whose address allowlist excludes the address of this machine. */
   readonly barredApiKey?: string;
   /** A key of a portal-owned workspace. */
   readonly portalApiKey?: string;
-  /** A connection of this workspace whose licence or add-on has lapsed. */
+  /** A connection of this workspace whose license or add-on has lapsed. */
   readonly lapsedConnectionId?: string;
   readonly legacyBaseUrl?: string;
-  /** The connection to send from; the first live one unless told. */
+  /** The connection to send from; defaults to the first live one. */
   readonly connectionId?: string;
-  /** Digits of the one phone that messages go to. */
+  /** Digits of the only phone number that messages are sent to. */
   readonly recipient?: string;
-  /** Digits of a phone that is not on the network. */
+  /** Digits of a phone number that is not on the network. */
   readonly absentRecipient?: string;
-  /** Digits of the phone that pairing codes are asked for; it may be told of them. */
+  /** Digits of the phone number to request pairing codes for; its owner may be notified. */
   readonly pairingPhone?: string;
-  /** Public HTTPS address that leads to the listener. */
+  /** Public HTTPS URL that leads to the listener. */
   readonly webhookUrl?: string;
-  /** True: also what takes half a minute each. */
+  /** True also runs checks that take half a minute each. */
   readonly patient?: boolean;
-  /** How long to wait for the recipient to write back. */
+  /** How long to wait for the recipient to reply. */
   readonly awaitReplyMs?: number;
 }

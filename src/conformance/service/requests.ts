@@ -1,22 +1,22 @@
-/** An id that no service has given out. */
+/** An id that no service has assigned. */
 export const UNKNOWN_ID = 'cnobodyhasthisid000000000';
-/** A number that nobody is written to at: every request with it must be refused before. */
+/** A number that no message may reach: every request with it must be rejected. */
 export const NO_PHONE = '10000000000';
-/** Longer than any key may be. */
+/** Longer than any valid key. */
 export const LONG_KEY = 'k'.repeat(256);
 
-/** One request to an endpoint that cannot change anything, whoever asks. */
+/** A request to an endpoint that changes nothing, whatever the credential. */
 export interface HarmlessRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   readonly path: string;
   readonly scope: string;
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
-  /** True: harmless only as long as it is refused for the credential. */
+  /** True if it is harmless only because the credential is rejected. */
   readonly onlyIfRefused?: boolean;
 }
 
-/** All 14 endpoints, each asked for something that is not there or not allowed. */
+/** All 14 endpoints, each with a request for something that does not exist or is not allowed. */
 export const HARMLESS: readonly HarmlessRequest[] = [
   { method: 'GET', path: '/connections', scope: 'messaging.read' },
   {

@@ -12,23 +12,23 @@ import type { WebhookListener } from './webhook-listener.ts';
 export interface ServiceSuiteOptions {
   readonly inputs: ServiceInputs;
   readonly clock: Clock;
-  /** Where deliveries to `webhookUrl` come in. */
+  /** The listener for deliveries to `webhookUrl`. */
   readonly listener?: WebhookListener | undefined;
-  /** Runs only checks whose ids begin with one of these; all unless told. */
+  /** Runs only checks whose ids start with one of these; defaults to all. */
   readonly only?: readonly string[] | undefined;
-  /** Longest time for a check, in milliseconds; those that send take longer. */
+  /** Timeout of a check, in milliseconds; checks that send have a longer one. */
   readonly timeoutMs: number;
-  /** Shortest time between two requests, in milliseconds. */
+  /** Minimum time between two requests, in milliseconds. */
   readonly paceMs: number;
-  /** How long a delivery may take to come in, in milliseconds; a minute unless told. */
+  /** How long to wait for a delivery, in milliseconds; defaults to a minute. */
   readonly arrivesMs?: number;
-  /** Ends the run after the check that it interrupts; what was made is still removed. */
+  /** Ends the run after the check that it interrupts; what was created is still removed. */
   readonly signal: AbortSignal;
   readonly onStart?: (check: ServiceCheck) => void;
   readonly onResult?: (result: CheckResult) => void;
 }
 
-/** The service cannot be asked with what was given; nothing was graded. */
+/** The service cannot be called with these inputs; nothing was checked. */
 export class UnreachableError extends Error {
   override readonly name = 'UnreachableError';
 }
@@ -43,8 +43,8 @@ export function selectChecks(only: readonly string[] | undefined): readonly Serv
 }
 
 /**
- * Grades an implementation of the service over the wire.
- * @throws UnreachableError when no service answers at the address, or it refuses the key
+ * Checks an implementation of the service over its public API.
+ * @throws UnreachableError if there is no service at the address, or it rejects the key
  */
 export async function runServiceSuite(options: ServiceSuiteOptions): Promise<Report> {
   const { inputs, clock, signal, timeoutMs } = options;
@@ -82,28 +82,30 @@ export async function runServiceSuite(options: ServiceSuiteOptions): Promise<Rep
 async function demandReachable(context: ServiceContext, limitMs: number, signal: AbortSignal): Promise<void> {
   const { clock, inputs, journal, api, secrets } = context;
   const late = new AbortController();
-  const cancel = clock.after(limitMs, () => late.abort(new Error('no answer in time')), { keepAlive: true });
+  const cancel = clock.after(limitMs, () => late.abort(new Error('no response in time')), {
+    keepAlive: true,
+  });
   journal.begin(AbortSignal.any([late.signal, signal]), () => undefined);
   try {
     const exchange = await api.request('GET', '/connections');
-    if (exchange.status === 401) throw new Error(`it refuses the key: ${nameAnswer(exchange)}`);
+    if (exchange.status === 401) throw new Error(`it rejected the key: ${nameAnswer(exchange)}`);
     if (exchange.status === 404 || exchange.json === undefined) {
       throw new UnreachableError(
-        `${inputs.baseUrl}: no service here (GET /connections was answered ${nameAnswer(exchange)}); does --base-url end in /api/v1?`,
+        `${inputs.baseUrl}: no service here (GET /connections returned ${nameAnswer(exchange)}); does --base-url end in /api/v1?`,
       );
     }
   } catch (error) {
-    // A key without that scope, or a service that is busy, can be graded all the same.
+    // A key without that scope, or a busy service, can still be checked.
     if (error instanceof Skip) return;
     if (error instanceof UnreachableError) throw new UnreachableError(secrets.hide(error.message));
     const why = error instanceof Error ? error.message : String(error);
-    throw new UnreachableError(secrets.hide(`${inputs.baseUrl} cannot be graded: ${why}.`));
+    throw new UnreachableError(secrets.hide(`${inputs.baseUrl} cannot be checked: ${why}.`));
   } finally {
     cancel();
   }
 }
 
-/** Removes what was made, after an interruption too. */
+/** Removes what was created, even after an interruption. */
 async function cleanUp(context: ServiceContext): Promise<readonly string[]> {
   const late = new AbortController();
   const cancel = context.clock.after(CLEAN_UP_MS, () => late.abort(new Error('the clean-up took too long')), {

@@ -2,7 +2,7 @@ import { type Check, Skip } from '../runner/check.ts';
 import type { ServiceContext } from './context.ts';
 import type { ServiceInputs } from './inputs.ts';
 
-/** What a check cannot do without, beside an address and a key. */
+/** What a check requires besides an address and a key. */
 export type Need =
   | 'full'
   | 'second-key'
@@ -20,7 +20,7 @@ export type Need =
 
 /** A check of the service. */
 export interface ServiceCheck extends Check<ServiceContext> {
-  /** None: reads, or is refused without a trace. */
+  /** Absent for a check that only reads, or is rejected without a trace. */
   readonly needs?: readonly Need[];
 }
 
@@ -47,7 +47,7 @@ const NEEDS: Readonly<Record<Need, NeedDefinition>> = {
     given: ({ narrowApiKey, narrowScopes }) => narrowApiKey !== undefined && narrowScopes !== undefined,
   },
   'barred-key': {
-    why: 'needs a key that may not be used from here',
+    why: 'needs a key that must not be used from here',
     flag: '--barred-api-key',
     given: ({ barredApiKey }) => barredApiKey !== undefined,
   },
@@ -57,7 +57,7 @@ const NEEDS: Readonly<Record<Need, NeedDefinition>> = {
     given: ({ portalApiKey }) => portalApiKey !== undefined,
   },
   'lapsed-connection': {
-    why: 'needs a connection without a licence',
+    why: 'needs a connection without a license',
     flag: '--lapsed-connection',
     given: ({ lapsedConnectionId }) => lapsedConnectionId !== undefined,
   },
@@ -67,7 +67,7 @@ const NEEDS: Readonly<Record<Need, NeedDefinition>> = {
     given: ({ legacyBaseUrl }) => legacyBaseUrl !== undefined,
   },
   recipient: {
-    why: 'needs a phone that may be written to',
+    why: 'needs a phone number that may be written to',
     flag: '--recipient',
     given: ({ recipient }) => recipient !== undefined,
   },
@@ -77,17 +77,17 @@ const NEEDS: Readonly<Record<Need, NeedDefinition>> = {
     given: ({ absentRecipient }) => absentRecipient !== undefined,
   },
   'pairing-phone': {
-    why: 'needs a phone that codes may be asked for',
+    why: 'needs a phone number that codes may be requested for',
     flag: '--pairing-phone',
     given: ({ pairingPhone }) => pairingPhone !== undefined,
   },
   webhook: {
-    why: 'needs a public address that leads here, and replaces the webhook of the account',
+    why: 'needs a public URL that leads here, and replaces the webhook of the account',
     flag: '--webhook-url and --webhook-listen',
     given: ({ webhookUrl }) => webhookUrl !== undefined,
   },
   reply: {
-    why: 'needs the recipient to write back',
+    why: 'needs a reply from the recipient',
     flag: '--await-reply',
     given: ({ awaitReplyMs }) => awaitReplyMs !== undefined,
   },
@@ -98,7 +98,7 @@ const NEEDS: Readonly<Record<Need, NeedDefinition>> = {
   },
 };
 
-/** Why a check cannot run with these inputs; undefined when it can. */
+/** Why a check cannot run with these inputs; undefined if it can. */
 export function findLock(check: ServiceCheck, inputs: ServiceInputs): Skip | undefined {
   const missing = (check.needs ?? []).map((need) => NEEDS[need]).filter((need) => !need.given(inputs));
   if (missing.length === 0) return undefined;

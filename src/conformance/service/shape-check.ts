@@ -4,11 +4,11 @@ import { expectStatus } from './judge.ts';
 import type { ServiceCheck } from './service-check.ts';
 import { demandShape, type Shape } from './shape.ts';
 
-/** A check of an answer by its status and its shape alone; a `must`. */
+/** A check of the status and shape of a response; a `must`. */
 export function shapeCheck(
   definition: Omit<ServiceCheck, 'level' | 'run'> & {
     readonly ask: (context: ServiceContext) => Promise<Exchange>;
-    /** 200 unless told. */
+    /** Defaults to 200. */
     readonly status?: number;
     readonly shape: Shape;
   },

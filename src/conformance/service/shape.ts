@@ -1,15 +1,15 @@
 import { type Probe, Violation } from '../runner/check.ts';
 import type { Exchange } from '../runner/exchange.ts';
 
-/** What a look at a value found. */
+/** The result of checking a value. */
 interface Look {
-  /** Where a value is not as it must be. */
+  /** Where a value is not as required. */
   readonly faults: { readonly path: string; readonly expected: string; readonly actual: string }[];
   /** Fields that no table lists. */
   readonly extras: Set<string>;
 }
 
-/** Says what is wrong with a value. */
+/** Describes what is wrong with a value. */
 export type Shape = (value: unknown, path: string, look: Look) => void;
 
 const MOST_FAULTS = 5;
@@ -21,18 +21,18 @@ function simple(expected: string, holds: (value: unknown) => boolean): Shape {
   };
 }
 
-/** What a value is, without telling private ones. */
+/** Describes a value without revealing private ones. */
 export function nameValue(value: unknown): string {
   if (value === undefined) return 'nothing';
   if (value === null || typeof value === 'boolean' || typeof value === 'number') return String(value);
   if (Array.isArray(value)) return `an array of ${value.length}`;
-  if (typeof value === 'object') return `an object with ${Object.keys(value).join(', ') || 'no field'}`;
+  if (typeof value === 'object') return `an object with ${Object.keys(value).join(', ') || 'no fields'}`;
   if (typeof value !== 'string') return typeof value;
   return value.length <= 40 ? JSON.stringify(value) : `a string of ${value.length} characters`;
 }
 
 export const string = simple('a string', (value) => typeof value === 'string');
-export const filled = simple('a string that is not empty', (v) => typeof v === 'string' && v !== '');
+export const filled = simple('a non-empty string', (v) => typeof v === 'string' && v !== '');
 export const digits = simple(
   'a string of international digits, without +',
   (value) => typeof value === 'string' && /^\d{5,15}$/.test(value),
@@ -47,23 +47,23 @@ export const epochMs = simple(
   (value) => typeof value === 'number' && value >= 1e12 && value < 1e13,
 );
 export const count = simple(
-  'an integer from 0 up',
+  'an integer of at least 0',
   (value) => typeof value === 'number' && Number.isInteger(value) && value >= 0,
 );
 export const flag = simple('a boolean', (value) => typeof value === 'boolean');
 export const yes = simple('true', (value) => value === true);
 
-/** One of some values. */
+/** One of several values. */
 export function oneOf(values: readonly unknown[]): Shape {
   return simple(`one of ${values.map(nameValue).join(', ')}`, (value) => values.includes(value));
 }
 
-/** A string that fits a pattern, told in words. */
+/** A string that matches a pattern, which is described in words. */
 export function matching(expected: string, pattern: RegExp): Shape {
   return simple(expected, (value) => typeof value === 'string' && pattern.test(value));
 }
 
-/** Null, or what the other shape asks for. */
+/** Null, or what the other shape requires. */
 export function orNull(shape: Shape): Shape {
   return (value, path, look) => {
     if (value === null) return;
@@ -73,7 +73,7 @@ export function orNull(shape: Shape): Shape {
   };
 }
 
-/** Absent, null, or what the other shape asks for: where the specification does not say what stands there. */
+/** Absent, null, or what the other shape requires: for fields that the specification leaves open. */
 export function open(shape: Shape): Shape {
   const inner = orNull(shape);
   return (value, path, look) => {
@@ -81,7 +81,7 @@ export function open(shape: Shape): Shape {
   };
 }
 
-/** A list of one kind of thing. */
+/** A list of one kind of element. */
 export function listOf(shape: Shape): Shape {
   return (value, path, look) => {
     if (!Array.isArray(value)) {
@@ -92,7 +92,7 @@ export function listOf(shape: Shape): Shape {
   };
 }
 
-/** An object with these fields. Others are welcome, and told. */
+/** An object with these fields. Others are allowed, and reported. */
 export function object(fields: Readonly<Record<string, Shape>>): Shape {
   return (value, path, look) => {
     if (!isObject(value)) {
@@ -109,24 +109,24 @@ export function object(fields: Readonly<Record<string, Shape>>): Shape {
   };
 }
 
-/** True for what JSON calls an object. */
+/** True for a JSON object. */
 export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Looks at a value. */
+/** Checks a value. */
 export function lookAt(value: unknown, shape: Shape, path = ''): Look {
   const look: Look = { faults: [], extras: new Set() };
   shape(value, path, look);
   return look;
 }
 
-/** Demands a shape of the body of an answer. Unknown fields become a remark. */
+/** Requires a shape of the body of a response. Unknown fields become a remark. */
 export function demandShape(exchange: Exchange, shape: Shape, probe: Pick<Probe, 'note'>): void {
   demandValue(exchange.json, shape, probe, exchange);
 }
 
-/** Demands a shape of a value. @throws Violation */
+/** Requires a shape of a value. @throws Violation */
 export function demandValue(
   value: unknown,
   shape: Shape,

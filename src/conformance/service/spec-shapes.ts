@@ -1,8 +1,8 @@
 import * as shape from './shape.ts';
 
 /*
- * The tables of the specification, written from it and not from the contract: what both halves of a project
- * share could be wrong in both.
+ * The tables of the specification, written from it and not from the contract: a mistake in shared code would
+ * be invisible to both halves of the project.
  */
 
 const provider = shape.oneOf(['qr', 'cloud_api']);
@@ -39,7 +39,7 @@ export const listItem = shape.object({
 
 export const connectionList = shape.object({ connections: shape.listOf(listItem) });
 
-/** The detail of a paired connection. Whether a live one still has a picture is open. */
+/** The detail of a paired connection. Whether a live one still has a QR code is open. */
 export const pairedDetail = shape.object({
   connection: shape.object({
     id: shape.filled,
@@ -56,7 +56,9 @@ export const pairedDetail = shape.object({
   }),
 });
 
-/** The detail of a connection that waits for its phone: it has no number yet, and no licence that began. */
+/**
+ * The detail of a connection that waits for its phone: it has no number yet, and its license has not started.
+ */
 export const pairingDetail = shape.object({
   connection: shape.object({
     id: shape.filled,
@@ -109,7 +111,7 @@ export const account = shape.object({
   connections: shape.object({ total: shape.count, connected: shape.count, needsReconnect: shape.count }),
 });
 
-/** A `cloud_api` send may lack the network's id; `persisted` and `wa_message_id` are for their own cases. */
+/** A `cloud_api` send may lack the network's id; `persisted` and `wa_message_id` are for special cases. */
 export const sendAnswer = shape.object({
   messageId: shape.filled,
   waMessageId: shape.orNull(shape.string),
@@ -122,7 +124,7 @@ export const readReceipt = shape.object({ ok: shape.yes, marked: shape.count });
 export const acknowledgement = shape.object({ ok: shape.yes });
 export const restart = shape.object({ ok: shape.flag, recreated: shape.flag });
 export const pairingCode = shape.object({
-  code: shape.matching('two groups of four characters with a hyphen between them', /^[^\s-]{4}-[^\s-]{4}$/),
+  code: shape.matching('two groups of four characters joined by a hyphen', /^[^\s-]{4}-[^\s-]{4}$/),
 });
 
 const events = shape.listOf(shape.filled);
@@ -154,7 +156,9 @@ const eventConnection = shape.object({
   reason: shape.open(shape.string),
 });
 
-/** The payload of each event. That of `connection.connected` is not shown beyond what all of them share. */
+/**
+ * The payload of each event. That of `connection.connected` is not specified beyond what all events share.
+ */
 export const payloads: Readonly<Record<string, shape.Shape>> = {
   'message.received': shape.object({
     event: shape.oneOf(['message.received']),

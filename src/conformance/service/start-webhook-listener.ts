@@ -5,12 +5,12 @@ import type { AnswerRule, WebhookListener, WebhookRequest } from './webhook-list
 
 const LARGEST_BODY = 1_048_576;
 
-/** A listener and where it listens. */
+/** A listener and its address. */
 export interface StartedListener extends WebhookListener {
   readonly port: number;
 }
 
-/** Listens for deliveries. Port 0 takes a free one. @throws when the port is taken. */
+/** Starts a listener for deliveries. Port 0 selects a free port. @throws if the port is in use */
 export async function startWebhookListener(options: {
   readonly host: string;
   readonly port: number;
@@ -75,7 +75,7 @@ export async function startWebhookListener(options: {
   };
 }
 
-/** The raw bytes; undefined when they did not all come, or were too many. */
+/** The raw bytes; undefined if they were incomplete or too many. */
 function readBody(incoming: IncomingMessage): Promise<Buffer | undefined> {
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];

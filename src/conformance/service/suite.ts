@@ -21,8 +21,8 @@ import { wireChecks } from './checks/wire.ts';
 import type { ServiceCheck } from './service-check.ts';
 
 /**
- * Every check of the service, in the order in which they run: what only reads comes first, what deletes comes
- * late, and what looks back at the whole run comes last.
+ * Every check of the service, in the order in which they run: checks that only read come first, checks that
+ * delete come late, and checks over the whole run come last.
  */
 export const SERVICE_CHECKS: readonly ServiceCheck[] = [
   ...credentialChecks,

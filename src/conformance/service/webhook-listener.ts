@@ -1,8 +1,8 @@
 import type { Exchange } from '../runner/exchange.ts';
 
-/** A request that came in at the webhook address. */
+/** A request to the webhook URL. */
 export interface WebhookRequest {
-  /** Monotonic milliseconds when its head was read, and when the answer went out. */
+  /** Monotonic milliseconds when its head was read, and when the response was sent. */
   readonly at: number;
   readonly answeredAt: number;
   /** Wall clock, epoch milliseconds. */
@@ -12,38 +12,41 @@ export interface WebhookRequest {
   /** Every value of each header, names in lower case. */
   readonly headers: Readonly<Record<string, readonly string[]>>;
   readonly body: Buffer;
-  /** The parsed body; undefined when it is no JSON. */
+  /** The parsed body; undefined if it is not JSON. */
   readonly json: unknown;
-  /** The status it was answered with; 0 where it was not answered. */
+  /** The status of the response; 0 if there was none. */
   readonly status: number;
 }
 
-/** What a request gets. */
+/** The response to a request. */
 export interface WebhookAnswer {
-  /** 0: no answer at all, the connection stays open. */
+  /** 0 for no response: the connection stays open. */
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Decides an answer from the request and those before it. */
+/** Decides the response from the request and the requests before it. */
 export type AnswerRule = (
   request: Pick<WebhookRequest, 'path' | 'json'>,
   before: readonly WebhookRequest[],
 ) => WebhookAnswer;
 
-/** Records deliveries and answers as it was told. */
+/** Records deliveries and answers them as configured. */
 export interface WebhookListener {
   readonly requests: readonly WebhookRequest[];
-  /** The rule from now on; 200 for everything at first. */
+  /** Sets the rule from now on; initially 200 for everything. */
   answerBy(rule: AnswerRule): void;
-  /** Resolves with what `find` finds among the requests, now or once more came in. Rejects when `signal` aborts. */
+  /**
+   * Resolves with what `find` finds among the requests, now or after more have arrived. Rejects when `signal`
+   * aborts.
+   */
   until<T>(find: (requests: readonly WebhookRequest[]) => T | undefined, signal: AbortSignal): Promise<T>;
   close(): Promise<void>;
 }
 
 const TOLD_HEADERS = /^(?:content-type|x-.+)$/;
 
-/** A delivery as evidence: what came in, and the status that it was answered with. */
+/** A delivery as evidence: what was received, and the status of the response. */
 export function describeDelivery(request: WebhookRequest): Exchange {
   const { method, path, status, at, answeredAt } = request;
   return {

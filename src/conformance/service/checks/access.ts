@@ -18,7 +18,7 @@ function askBarred(context: ServiceContext, path: string, headers: Readonly<Reco
   return client.request('GET', path, { headers });
 }
 
-/** @throws Violation unless the answer is a 402 with one of its codes */
+/** @throws Violation unless the response is a 402 with one of its codes */
 function expectLapsed(exchange: Exchange): void {
   if (exchange.status !== 402 || !LAPSED.includes(codeOf(exchange) ?? '')) {
     throw new Violation(`402 ${LAPSED.join(' or ')}`, nameAnswer(exchange), exchange);
@@ -27,12 +27,14 @@ function expectLapsed(exchange: Exchange): void {
 
 const idOfLapsed = ({ inputs }: ServiceContext): string => inputs.lapsedConnectionId ?? '';
 
-/** Addresses, kinds of workspaces and licences. Implements `API keys` and `What the service does`, 3 and 4. */
+/**
+ * Addresses, kinds of workspaces and licenses. Implements `API keys` and `What the service does`, 3 and 4.
+ */
 export const accessChecks: readonly ServiceCheck[] = [
   {
     id: 'address.refused',
     section: 'API keys',
-    rule: 'A call from an address off the list of the key answers 403 ip_not_allowed.',
+    rule: "A call from an address that is not on the key's allowlist returns 403 ip_not_allowed.",
     level: 'must',
     needs: ['barred-key'],
     async run(context) {
@@ -58,7 +60,7 @@ export const accessChecks: readonly ServiceCheck[] = [
   {
     id: 'portal.create',
     section: 'What the service does, 3',
-    rule: 'In a portal-owned workspace POST /connections answers 403 forbidden_portal_kind.',
+    rule: 'In a portal-owned workspace POST /connections returns 403 forbidden_portal_kind.',
     level: 'must',
     needs: ['full', 'portal-key'],
     async run(context) {
@@ -75,7 +77,7 @@ export const accessChecks: readonly ServiceCheck[] = [
   {
     id: 'licence.hidden',
     section: 'What the service does, 4',
-    rule: 'A connection whose licence or add-on has lapsed is not listed.',
+    rule: 'A connection whose license or add-on has lapsed is not listed.',
     level: 'must',
     needs: ['lapsed-connection'],
     async run(context) {
@@ -89,7 +91,7 @@ export const accessChecks: readonly ServiceCheck[] = [
   {
     id: 'licence.send',
     section: 'What the service does, 4',
-    rule: 'A send from a connection whose licence has lapsed answers 402.',
+    rule: 'A send from a connection whose license has lapsed returns 402.',
     level: 'must',
     needs: ['full', 'lapsed-connection', 'recipient'],
     timeoutMs: SEND_TIMEOUT_MS,
@@ -102,7 +104,7 @@ export const accessChecks: readonly ServiceCheck[] = [
   {
     id: 'licence.messages',
     section: 'What the service does, 4',
-    rule: 'The messages of a connection whose licence has lapsed are an empty page.',
+    rule: 'The messages of a connection whose license has lapsed are an empty page.',
     level: 'reading',
     needs: ['lapsed-connection'],
     async run(context) {
@@ -114,7 +116,7 @@ export const accessChecks: readonly ServiceCheck[] = [
   {
     id: 'licence.receipts',
     section: 'Errors',
-    rule: 'A read receipt on a connection whose licence has lapsed answers 402.',
+    rule: 'A read receipt on a connection whose license has lapsed returns 402.',
     level: 'reading',
     needs: ['lapsed-connection'],
     async run(context) {
@@ -125,7 +127,7 @@ export const accessChecks: readonly ServiceCheck[] = [
   {
     id: 'licence.detail',
     section: 'What the service does, 4',
-    rule: 'The detail of a connection whose licence has lapsed can still be read.',
+    rule: 'The detail of a connection whose license has lapsed can still be read.',
     level: 'reading',
     needs: ['lapsed-connection'],
     async run(context) {

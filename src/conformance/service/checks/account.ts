@@ -11,7 +11,10 @@ const SECTION = 'Account (GET /account)';
 const readAccount = (context: ServiceContext) =>
   context.once('the account', () => context.api.request('GET', '/account'));
 
-/** The counts of one part of the account; what is no number reads as not a number, which fails every rule. */
+/**
+ * The counts of one part of the account; a value that is not a number is read as NaN, which violates every
+ * rule.
+ */
 function counts(json: unknown, part: string): Readonly<Record<string, number>> {
   const found = isObject(json) ? json[part] : undefined;
   return isObject(found)
@@ -24,14 +27,14 @@ export const accountChecks: readonly ServiceCheck[] = [
   shapeCheck({
     id: 'account.shape',
     section: SECTION,
-    rule: 'GET /account answers 200 with slots and connections, counted in integers.',
+    rule: 'GET /account returns 200 with slots and connections, counted in integers.',
     ask: readAccount,
     shape: account,
   }),
   {
     id: 'account.slots',
     section: SECTION,
-    rule: 'No more slots are used or available than there are.',
+    rule: 'Used and available slots are each at most the total.',
     level: 'should',
     async run(context) {
       const exchange = await readAccount(context);
@@ -44,7 +47,7 @@ export const accountChecks: readonly ServiceCheck[] = [
   {
     id: 'account.connections',
     section: SECTION,
-    rule: 'All listed connections are counted, and the parts are no more than the whole.',
+    rule: 'All listed connections are counted, and no part exceeds the total.',
     level: 'should',
     async run(context) {
       const exchange = await readAccount(context);

@@ -9,12 +9,12 @@ import { DETAIL_ALIASES, pairedDetail } from '../spec-shapes.ts';
 const SECTION = 'Connection detail';
 const ON_UNKNOWN = HARMLESS.filter(({ path }) => path.includes(UNKNOWN_ID));
 
-/** `GET /connections/{id}`, and ids that are not there. Implements `Connection detail`. */
+/** `GET /connections/{id}`, and ids that do not exist. Implements `Connection detail`. */
 export const connectionDetailChecks: readonly ServiceCheck[] = [
   shapeCheck({
     id: 'connections.detail.shape',
     section: SECTION,
-    rule: 'GET /connections/{id} answers 200 with every field of the table.',
+    rule: 'GET /connections/{id} returns 200 with every field of the table.',
     ask: async (context) => (await listedDetail(context)).exchange,
     shape: pairedDetail,
   }),
@@ -34,7 +34,7 @@ export const connectionDetailChecks: readonly ServiceCheck[] = [
   {
     id: 'connections.detail.agrees',
     section: SECTION,
-    rule: 'List and detail tell the same of a connection.',
+    rule: 'List and detail have the same values for a connection.',
     level: 'must',
     async run(context) {
       const { listed, exchange } = await listedDetail(context);
@@ -70,7 +70,7 @@ export const connectionDetailChecks: readonly ServiceCheck[] = [
   {
     id: 'connections.unknown.refused',
     section: 'Endpoints',
-    rule: 'An id that is not there is refused by every endpoint that takes one.',
+    rule: 'An id that does not exist is rejected by every endpoint that takes one.',
     level: 'must',
     async run(context) {
       for (const { method, path, body } of ON_UNKNOWN) {
@@ -82,7 +82,7 @@ export const connectionDetailChecks: readonly ServiceCheck[] = [
   {
     id: 'connections.unknown.code',
     section: 'Errors',
-    rule: 'An id that is not there is answered with 404 not_found.',
+    rule: 'An id that does not exist returns 404 not_found.',
     level: 'reading',
     async run(context) {
       for (const { method, path, body } of ON_UNKNOWN) {

@@ -13,7 +13,7 @@ export const connectionListChecks: readonly ServiceCheck[] = [
   {
     id: 'connections.list.shape',
     section: SECTION,
-    rule: 'GET /connections answers 200 with a list whose items have every field of the table.',
+    rule: 'GET /connections returns 200 with a list whose items have every field of the table.',
     level: 'must',
     async run(context, probe) {
       const exchange = await listConnections(context);
@@ -36,7 +36,7 @@ export const connectionListChecks: readonly ServiceCheck[] = [
   {
     id: 'connections.list.ids',
     section: SECTION,
-    rule: 'Each connection stands once in the list.',
+    rule: 'Each connection appears once in the list.',
     level: 'must',
     async run(context) {
       const ids = (await someConnections(context)).map(({ id }) => id);
@@ -46,7 +46,7 @@ export const connectionListChecks: readonly ServiceCheck[] = [
   {
     id: 'connections.list.stable',
     section: SECTION,
-    rule: 'Ids are stable: two reads show the same ones.',
+    rule: 'Ids are stable: two reads return the same ones.',
     level: 'must',
     async run(context) {
       const before = (await someConnections(context)).map(({ id }) => id);
@@ -68,7 +68,7 @@ export const connectionListChecks: readonly ServiceCheck[] = [
   {
     id: 'connections.list.licensed',
     section: 'What the service does, 4',
-    rule: 'Only connections with an active licence or add-on are listed.',
+    rule: 'Only connections with an active license or add-on are listed.',
     level: 'must',
     async run(context) {
       for (const { id, fields } of await someConnections(context)) {
@@ -81,7 +81,7 @@ export const connectionListChecks: readonly ServiceCheck[] = [
   {
     id: 'connections.list.paired',
     section: 'Connection list item',
-    rule: 'The list shows only connections that a number has paired with.',
+    rule: 'The list contains only connections that a number has paired with.',
     level: 'reading',
     async run(context) {
       for (const { id, fields } of await someConnections(context)) {

@@ -23,7 +23,7 @@ import { createdConnection } from '../spec-shapes.ts';
 const SECTION = 'Rules per endpoint, 2';
 const FULL = ['full'] as const;
 
-/** Asks again with the key of the first creation. */
+/** Repeats the first creation with the same key. */
 async function repeat(context: ServiceContext, rawBody: string): Promise<Exchange> {
   const { key, exchange } = await firstCreation(context);
   expectStatus(exchange, 201);
@@ -52,7 +52,7 @@ export const creationChecks: readonly ServiceCheck[] = [
   shapeCheck({
     id: 'create.shape',
     section: 'Created connection',
-    rule: 'POST /connections answers 201 with id, status connecting and a qr.',
+    rule: 'POST /connections returns 201 with id, status connecting and a qr.',
     needs: FULL,
     ask: async (context) => (await firstCreation(context)).exchange,
     status: 201,
@@ -61,13 +61,13 @@ export const creationChecks: readonly ServiceCheck[] = [
   {
     id: 'create.picture',
     section: SECTION,
-    rule: 'The qr of a new connection is a whole PNG.',
+    rule: 'The qr of a new connection is a complete PNG.',
     level: 'must',
     needs: FULL,
     async run(context) {
       const { exchange } = await firstCreation(context);
       const png = readPng(connectionOf(exchange)['qr']);
-      if (typeof png === 'string') throw new Violation('a PNG that holds a code', png, exchange);
+      if (typeof png === 'string') throw new Violation('a PNG that can contain a QR code', png, exchange);
     },
   },
   shapeCheck({
@@ -96,7 +96,7 @@ export const creationChecks: readonly ServiceCheck[] = [
   {
     id: 'create.unlisted',
     section: 'Resources, 5',
-    rule: 'A connection that waits for its phone is not in the list.',
+    rule: 'A connection that waits for its phone is not listed.',
     level: 'reading',
     needs: FULL,
     async run(context) {
@@ -110,7 +110,7 @@ export const creationChecks: readonly ServiceCheck[] = [
   {
     id: 'create.replay',
     section: `${SECTION}, rule 2`,
-    rule: 'The same key with the same body answers 200, Idempotency-Replayed: true and the same connection.',
+    rule: 'The same key with the same body returns 200, Idempotency-Replayed: true and the same connection.',
     level: 'must',
     needs: FULL,
     async run(context, probe) {
@@ -122,19 +122,20 @@ export const creationChecks: readonly ServiceCheck[] = [
   {
     id: 'create.replay.fresh-picture',
     section: `${SECTION}, rule 2`,
-    rule: 'A replay carries a freshly fetched qr.',
+    rule: 'A replay returns a freshly fetched qr.',
     level: 'must',
     needs: FULL,
     async run(context) {
       const first = connectionOf((await firstCreation(context)).exchange)['qr'];
       const exchange = await replay(context);
-      if (connectionOf(exchange)['qr'] === first) throw new Violation('another qr', 'the same one', exchange);
+      if (connectionOf(exchange)['qr'] === first)
+        throw new Violation('a different qr', 'the same qr', exchange);
     },
   },
   {
     id: 'create.replay.canonical-body',
     section: `${SECTION}, rule 6`,
-    rule: 'Bodies are compared by what they say: white space and escapes are irrelevant.',
+    rule: 'Bodies are compared by content: white space and escapes are irrelevant.',
     level: 'must',
     needs: FULL,
     async run(context) {
@@ -145,7 +146,7 @@ export const creationChecks: readonly ServiceCheck[] = [
   {
     id: 'create.reuse',
     section: `${SECTION}, rule 3`,
-    rule: 'The same key with another body answers 400 idempotency_key_reuse.',
+    rule: 'The same key with a different body returns 400 idempotency_key_reuse.',
     level: 'must',
     needs: FULL,
     async run(context) {
@@ -158,7 +159,7 @@ export const creationChecks: readonly ServiceCheck[] = [
   {
     id: 'create.at-once',
     section: `${SECTION}, rule 4`,
-    rule: 'Requests with one key at once make one connection; those too early get 409 with Retry-After: 1.',
+    rule: 'Concurrent requests with one key create one connection; those too early get 409 with Retry-After: 1.',
     level: 'must',
     needs: FULL,
     async run(context, probe) {
@@ -175,13 +176,13 @@ export const creationChecks: readonly ServiceCheck[] = [
       }
       const ids = exchanges.filter(({ status }) => status < 300).map(idOf);
       if (new Set(ids).size !== 1) throw new Violation('one connection', ids.join(', '));
-      probe.note(`${early.length} of ${exchanges.length} came too early`);
+      probe.note(`${early.length} of ${exchanges.length} were too early`);
     },
   },
   {
     id: 'create.key.too-long',
     section: `${SECTION}, rule 5`,
-    rule: 'A key of 256 characters answers 400 idempotency_key_invalid; it is never truncated.',
+    rule: 'A key of 256 characters returns 400 idempotency_key_invalid; it is never truncated.',
     level: 'must',
     needs: FULL,
     async run(context) {
@@ -193,7 +194,7 @@ export const creationChecks: readonly ServiceCheck[] = [
   {
     id: 'create.key.longest',
     section: `${SECTION}, rule 5`,
-    rule: 'A key of 255 characters is taken.',
+    rule: 'A key of 255 characters is accepted.',
     level: 'must',
     needs: FULL,
     async run(context) {
@@ -205,7 +206,7 @@ export const creationChecks: readonly ServiceCheck[] = [
   {
     id: 'create.key.blank',
     section: `${SECTION}, rule 5`,
-    rule: 'A blank key counts as none: two requests make two connections.',
+    rule: 'A blank key counts as absent: two requests create two connections.',
     level: 'must',
     needs: FULL,
     async run(context) {
@@ -222,7 +223,7 @@ export const creationChecks: readonly ServiceCheck[] = [
   {
     id: 'create.key.per-workspace',
     section: `${SECTION}, rule 6`,
-    rule: 'Keys belong to a workspace: another one can use the same key.',
+    rule: 'Keys belong to a workspace: another workspace can use the same key.',
     level: 'must',
     needs: ['full', 'second-key'],
     async run(context) {
@@ -231,7 +232,7 @@ export const creationChecks: readonly ServiceCheck[] = [
       const exchange = await requestConnection(context, secondWorkspace(context), request);
       expectStatus(exchange, 201);
       if (idOf(exchange) === (await ownConnection(context))) {
-        throw new Violation('a connection of its own', 'that of the other workspace', exchange);
+        throw new Violation('its own connection', 'that of the other workspace', exchange);
       }
     },
   },

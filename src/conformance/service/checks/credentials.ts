@@ -8,7 +8,7 @@ import type { ServiceCheck } from '../service-check.ts';
 const UNKNOWN_KEY = 'no-service-ever-gave-out-this-key';
 const SECTION = 'Authentication';
 
-/** Asks every endpoint with one credential. */
+/** Calls every endpoint with one credential. */
 async function askAll(context: ServiceContext, authorization?: string): Promise<readonly Exchange[]> {
   const as = authorization === undefined ? 'no credential' : 'unknown key';
   const client = context.clientFor(authorization === undefined ? { as } : { as, authorization });
@@ -23,14 +23,14 @@ function options({ body, headers }: Pick<HarmlessRequest, 'body' | 'headers'>) {
 }
 
 const withoutCredential = (context: ServiceContext): Promise<readonly Exchange[]> =>
-  context.once('the answers without a credential', () => askAll(context));
+  context.once('the responses without a credential', () => askAll(context));
 const withUnknownKey = (context: ServiceContext): Promise<readonly Exchange[]> =>
-  context.once('the answers to an unknown key', () => askAll(context, `Bearer ${UNKNOWN_KEY}`));
+  context.once('the responses to an unknown key', () => askAll(context, `Bearer ${UNKNOWN_KEY}`));
 
 /** A `Bearer` challenge with an `error` parameter. */
 const CHALLENGE = /^Bearer\b.*\berror="?[\w-]+"?/i;
 
-/** The first exchange that breaks a rule decides. */
+/** The first exchange that violates the rule determines the result. */
 function demandEach(
   exchanges: readonly Exchange[],
   expected: string,
@@ -46,12 +46,12 @@ function demandEach(
 
 const challengeOf = ({ headers }: Exchange): string => headers.get('www-authenticate') ?? 'no such header';
 
-/** Who may ask at all. Implements `Authentication`, `API keys`. */
+/** Who may call the API. Implements `Authentication`, `API keys`. */
 export const credentialChecks: readonly ServiceCheck[] = [
   {
     id: 'auth.none.refused',
     section: SECTION,
-    rule: 'Without a credential all 14 endpoints answer 401.',
+    rule: 'Without a credential all 14 endpoints return 401.',
     level: 'must',
     async run(context) {
       demandEach(await withoutCredential(context), 'status 401', ({ status }) => status === 401);
@@ -60,7 +60,7 @@ export const credentialChecks: readonly ServiceCheck[] = [
   {
     id: 'auth.none.code',
     section: SECTION,
-    rule: 'Without a credential the code is invalid_key, and the challenge says invalid_token.',
+    rule: 'Without a credential the code is invalid_key, and the challenge contains invalid_token.',
     level: 'reading',
     async run(context) {
       const exchanges = await withoutCredential(context);
@@ -73,7 +73,7 @@ export const credentialChecks: readonly ServiceCheck[] = [
   {
     id: 'auth.unknown-key.refused',
     section: 'API keys',
-    rule: 'With an unknown key all 14 endpoints answer 401 invalid_key.',
+    rule: 'With an unknown key all 14 endpoints return 401 invalid_key.',
     level: 'must',
     async run(context) {
       const holds = (exchange: Exchange): boolean =>
@@ -91,13 +91,13 @@ export const credentialChecks: readonly ServiceCheck[] = [
       const refused = exchanges.filter(({ status }) => status === 401);
       const holds = (exchange: Exchange): boolean => CHALLENGE.test(challengeOf(exchange));
       demandEach(refused, 'WWW-Authenticate: Bearer …error="…"', holds, challengeOf);
-      if (refused.length === 0) throw new Violation('a 401 to look at', 'none among all refusals');
+      if (refused.length === 0) throw new Violation('a 401 to inspect', 'none among all errors');
     },
   },
   {
     id: 'auth.other-scheme',
     section: SECTION,
-    rule: 'A key under another scheme than Bearer is refused with 401.',
+    rule: 'A key with another scheme than Bearer is rejected with 401.',
     level: 'should',
     async run(context) {
       const basic = Buffer.from(`key:${context.inputs.apiKey}`).toString('base64');
@@ -109,12 +109,12 @@ export const credentialChecks: readonly ServiceCheck[] = [
   {
     id: 'auth.key-in-address',
     section: SECTION,
-    rule: 'A key in the address is no credential: addresses end up in logs.',
+    rule: 'A key in the URL is not accepted as a credential: URLs end up in logs.',
     level: 'should',
     async run(context) {
       const key = encodeURIComponent(context.inputs.apiKey);
       for (const name of ['access_token', 'api_key']) {
-        const client = context.clientFor({ as: 'key in the address' });
+        const client = context.clientFor({ as: 'key in the URL' });
         expectStatus(await client.request('GET', `/connections?${name}=${key}`), 401);
       }
     },
@@ -122,7 +122,7 @@ export const credentialChecks: readonly ServiceCheck[] = [
   {
     id: 'auth.scheme-case',
     section: SECTION,
-    rule: 'The name of the scheme counts in any case, as HTTP has it.',
+    rule: 'The name of the scheme is case-insensitive, as in HTTP.',
     level: 'should',
     async run(context) {
       const authorization = `bearer ${context.inputs.apiKey}`;

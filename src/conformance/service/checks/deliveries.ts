@@ -30,7 +30,7 @@ function isSignedWith(request: WebhookRequest, secret: string): boolean {
   return expected.equals(Buffer.from(one(request, SIGNATURE)));
 }
 
-/** How an event arrives. Implements `Delivery and signature`. */
+/** How an event is delivered. Implements `Delivery and signature`. */
 export const deliveryChecks: readonly ServiceCheck[] = [
   {
     ...DELIVERY,
@@ -40,14 +40,14 @@ export const deliveryChecks: readonly ServiceCheck[] = [
     level: 'must',
     async run(context, probe) {
       const { request } = await acceptedDelivery(context);
-      probe.note(`first told of: ${String(readEvent(request)?.message['status'])}`);
+      probe.note(`first status reported: ${String(readEvent(request)?.message['status'])}`);
     },
   },
   {
     ...DELIVERY,
     id: 'delivery.method',
     section: 'Events',
-    rule: 'Events come as POST with a JSON body, to the path and query that were set.',
+    rule: 'Events are POST requests with a JSON body, to the path and query that were set.',
     level: 'must',
     async run(context) {
       const { pathname, search } = new URL(context.inputs.webhookUrl ?? '');
@@ -86,14 +86,14 @@ export const deliveryChecks: readonly ServiceCheck[] = [
     async run(context) {
       const { request, secret } = await acceptedDelivery(context);
       lookAtDelivery(context, request);
-      if (!isSignedWith(request, secret)) throw new Violation('a signature that fits', 'another one');
+      if (!isSignedWith(request, secret)) throw new Violation('a matching signature', 'a different one');
     },
   },
   {
     ...DELIVERY,
     id: 'delivery.fresh',
     section: SECTION,
-    rule: 'The timestamp is less than 5 minutes from the clock of the receiver.',
+    rule: "The timestamp differs from the receiver's clock by less than 5 minutes.",
     level: 'must',
     async run(context) {
       for (const request of await allDeliveries(context)) {
@@ -154,7 +154,7 @@ export const deliveryChecks: readonly ServiceCheck[] = [
       if (first === undefined || retries.length === 0) throw new Skip('there was no second attempt');
       for (const retry of retries) {
         lookAtDelivery(context, retry);
-        if (!retry.body.equals(first.body)) throw new Violation('the same body', 'another one');
+        if (!retry.body.equals(first.body)) throw new Violation('the same body', 'a different one');
         for (const name of [TIMESTAMP, SIGNATURE]) expectEqual(name, one(first, name), one(retry, name));
       }
     },
@@ -173,7 +173,8 @@ export const deliveryChecks: readonly ServiceCheck[] = [
       probe.note(`waited ${gaps.map((gap) => Math.round(gap)).join(' and ')} ms`);
       for (const [index, wanted] of [500, 1_000].entries()) {
         const gap = Number(gaps[index]);
-        // Networks and machines delay; a wait that is too short, or of another order, is no accident.
+        // Networks and machines cause delays; a wait that is too short, or of another order of magnitude, is
+        // not an accident.
         if (!(gap >= wanted / 2 && gap <= wanted + 10_000)) {
           throw new Violation(`about ${wanted} ms before attempt ${index + 2}`, `${Math.round(gap)} ms`);
         }
@@ -185,7 +186,7 @@ export const deliveryChecks: readonly ServiceCheck[] = [
     timeoutMs: SEND_TIMEOUT_MS,
     id: 'delivery.timeout',
     section: SECTION,
-    rule: 'An attempt that is not answered for 10 s is a failure, and the next one follows.',
+    rule: 'An attempt without a response for 10 s is a failure, and the next one follows.',
     level: 'must',
     async run(context, probe) {
       const attempts = await unansweredDelivery(context);
@@ -194,7 +195,7 @@ export const deliveryChecks: readonly ServiceCheck[] = [
       if (first === undefined || second === undefined) throw new Violation('a second attempt', 'none');
       const seconds = (second.at - first.at) / 1000;
       probe.note(`waited ${seconds.toFixed(1)} s`);
-      // A machine that is busy sees an attempt late; a time-out of another order is no accident.
+      // A busy machine records an attempt late; a timeout of another order of magnitude is not an accident.
       if (seconds < 5 || seconds > 30) {
         throw new Violation('a second attempt after about 10.5 s', `after ${seconds.toFixed(1)} s`);
       }
@@ -204,7 +205,7 @@ export const deliveryChecks: readonly ServiceCheck[] = [
     ...DELIVERY,
     id: 'delivery.success',
     section: SECTION,
-    rule: 'Any 2xx is a success: an event that was answered so does not come again.',
+    rule: 'Any 2xx is a success: the event is not delivered again.',
     level: 'should',
     async run(context) {
       await refusedDelivery(context);
@@ -228,7 +229,7 @@ export const deliveryChecks: readonly ServiceCheck[] = [
       const { request, secret, oldSecret } = await rotatedDelivery(context);
       lookAtDelivery(context, request);
       if (isSignedWith(request, oldSecret)) throw new Violation('the new secret', 'the old one');
-      if (!isSignedWith(request, secret)) throw new Violation('the new secret', 'neither of both');
+      if (!isSignedWith(request, secret)) throw new Violation('the new secret', 'neither of the two');
     },
   },
 ];

@@ -12,7 +12,7 @@ const NEEDS = ['full', 'webhook', 'recipient'] as const;
 const DELIVERY = { needs: NEEDS, timeoutMs: SEND_TIMEOUT_MS } as const;
 const REPLY = { needs: [...NEEDS, 'reply'], timeoutMs: SEND_TIMEOUT_MS } as const;
 
-/** Names of all fields of a payload, however deep. */
+/** Names of all fields of a payload, at every depth. */
 function fieldNames(value: unknown): readonly string[] {
   if (!isObject(value)) return [];
   return Object.entries(value).flatMap(([name, inner]) => [name, ...fieldNames(inner)]);
@@ -22,12 +22,12 @@ async function demandPayloads(context: ServiceContext, event: string, probe: Pro
   const shape = payloads[event];
   const all = await allDeliveries(context);
   const told = all.filter((request) => readEvent(request)?.event === event);
-  if (shape === undefined || told.length === 0) throw new Skip(`no ${event} came in during the run`);
+  if (shape === undefined || told.length === 0) throw new Skip(`no ${event} was delivered during the run`);
   for (const request of told) {
     lookAtDelivery(context, request);
     demandValue(request.json, shape, probe);
   }
-  probe.note(`${told.length} of them came in`);
+  probe.note(`${told.length} of them were delivered`);
 }
 
 function payloadCheck(event: string, more: Pick<ServiceCheck, 'needs' | 'timeoutMs'>): ServiceCheck {
@@ -35,7 +35,7 @@ function payloadCheck(event: string, more: Pick<ServiceCheck, 'needs' | 'timeout
     ...more,
     id: `event.${event}`,
     section: event,
-    rule: `Every ${event} has the fields of its table, in their types.`,
+    rule: `Every ${event} has the fields of its table, with their types.`,
     level: 'must',
     async run(context, probe) {
       if (event === 'message.received') await reply(context);
@@ -44,7 +44,7 @@ function payloadCheck(event: string, more: Pick<ServiceCheck, 'needs' | 'timeout
   };
 }
 
-/** What events say. Implements `Events`. */
+/** The content of events. Implements `Events`. */
 export const eventChecks: readonly ServiceCheck[] = [
   payloadCheck('message.status', DELIVERY),
   payloadCheck('message.received', REPLY),
@@ -54,7 +54,7 @@ export const eventChecks: readonly ServiceCheck[] = [
     ...DELIVERY,
     id: 'event.names',
     section: 'Versioning',
-    rule: 'Fields of payloads are in snake_case.',
+    rule: 'Payload fields are in snake_case.',
     level: 'must',
     async run(context) {
       for (const request of await allDeliveries(context)) {
@@ -123,14 +123,15 @@ export const eventChecks: readonly ServiceCheck[] = [
       const found = await demandMessage(context, id);
       expectEqual('direction', 'incoming', found.fields['direction']);
       expectEqual('connectionId', told?.connectionId, found.fields['connectionId']);
-      if (found.fields['text'] !== told?.message['text']) throw new Violation('the same text', 'another one');
+      if (found.fields['text'] !== told?.message['text'])
+        throw new Violation('the same text', 'a different one');
     },
   },
   {
     ...REPLY,
     id: 'receipts.message',
     section: 'Rules per endpoint, 11',
-    rule: 'A read receipt by messageId answers 200; given with another phone, messageId wins.',
+    rule: 'A read receipt by messageId returns 200; if another phone is given as well, messageId takes precedence.',
     level: 'must',
     async run(context) {
       const request = await reply(context);

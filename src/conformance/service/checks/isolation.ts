@@ -10,12 +10,12 @@ import type { ServiceCheck } from '../service-check.ts';
 const SECTION = 'API keys';
 const SECOND = ['second-key'] as const;
 
-/** What a workspace sees of another: nothing. Implements the grants of `Authentication`. */
+/** What a workspace sees of another one: nothing. Implements the grants of `Authentication`. */
 export const isolationChecks: readonly ServiceCheck[] = [
   {
     id: 'isolation.list',
     section: SECTION,
-    rule: 'No connection is in the lists of two workspaces.',
+    rule: 'No connection is listed in two workspaces.',
     level: 'must',
     needs: SECOND,
     async run(context) {
@@ -35,13 +35,13 @@ export const isolationChecks: readonly ServiceCheck[] = [
     async run(context) {
       const [{ id }] = await someConnections(context);
       const foreign = await secondWorkspace(context).request('GET', `/connections/${id}`);
-      expectRefused(foreign, 'a foreign connection');
+      expectRefused(foreign, 'a connection of another workspace');
     },
   },
   {
     id: 'isolation.detail.same',
     section: 'Errors',
-    rule: 'A connection of another workspace is answered like one that is not there.',
+    rule: 'A connection of another workspace gets the same response as one that does not exist.',
     level: 'reading',
     needs: SECOND,
     async run(context) {
@@ -49,7 +49,7 @@ export const isolationChecks: readonly ServiceCheck[] = [
       const client = secondWorkspace(context);
       const unknown = await client.request('GET', `/connections/${UNKNOWN_ID}`);
       const foreign = await client.request('GET', `/connections/${id}`);
-      expectEqual('the answer', nameAnswer(unknown), nameAnswer(foreign), foreign);
+      expectEqual('the response', nameAnswer(unknown), nameAnswer(foreign), foreign);
     },
   },
   {
@@ -69,7 +69,7 @@ export const isolationChecks: readonly ServiceCheck[] = [
   {
     id: 'isolation.cursor',
     section: 'Rules per endpoint, 9',
-    rule: 'A cursor of another workspace never shows its messages.',
+    rule: 'A cursor of another workspace never returns its messages.',
     level: 'must',
     needs: SECOND,
     async run(context) {
@@ -79,7 +79,7 @@ export const isolationChecks: readonly ServiceCheck[] = [
       if (exchange.status !== 200) return;
       const own = new Set(readPage(await askPage(context, 'limit=100')).messages.map(({ id }) => id));
       const leaked = readPage(exchange).messages.find(({ id }) => own.has(id));
-      if (leaked !== undefined) throw new Violation('no foreign message', leaked.id, exchange);
+      if (leaked !== undefined) throw new Violation('no message of the other workspace', leaked.id, exchange);
     },
   },
   {
@@ -92,7 +92,7 @@ export const isolationChecks: readonly ServiceCheck[] = [
       const [{ id: connectionId }] = await someConnections(context);
       const body = { connectionId, phone: NO_PHONE };
       const exchange = await secondWorkspace(context).request('POST', '/messages/read', { body });
-      expectRefused(exchange, 'a foreign connection');
+      expectRefused(exchange, 'a connection of another workspace');
     },
   },
   {
@@ -105,7 +105,7 @@ export const isolationChecks: readonly ServiceCheck[] = [
       const [{ id: connectionId }] = await someConnections(context);
       const body = { connectionId, to: context.inputs.recipient, text: 'Conformance check: not to be sent' };
       const exchange = await secondWorkspace(context).request('POST', '/messages', { body });
-      expectRefused(exchange, 'a foreign connection');
+      expectRefused(exchange, 'a connection of another workspace');
     },
   },
   {
@@ -120,11 +120,14 @@ export const isolationChecks: readonly ServiceCheck[] = [
       const code = { body: { phoneNumber: NO_PHONE } };
       for (const what of ['restart', 'logout']) {
         const exchange = await client.request('POST', `/connections/${id}/${what}`);
-        expectRefused(exchange, 'a foreign connection');
+        expectRefused(exchange, 'a connection of another workspace');
       }
       const paired = await client.request('POST', `/connections/${id}/pairing-code`, code);
-      expectRefused(paired, 'a foreign connection');
-      expectRefused(await client.request('DELETE', `/connections/${id}`), 'a foreign connection');
+      expectRefused(paired, 'a connection of another workspace');
+      expectRefused(
+        await client.request('DELETE', `/connections/${id}`),
+        'a connection of another workspace',
+      );
       expectStatus(await readDetail(context, id), 200);
     },
   },

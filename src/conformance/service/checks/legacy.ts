@@ -16,7 +16,7 @@ const legacyClient = (context: ServiceContext) =>
     ...(context.inputs.legacyBaseUrl === undefined ? {} : { baseUrl: context.inputs.legacyBaseUrl }),
   });
 
-/** What an answer says. */
+/** The content of a response. */
 function tell(exchange: Exchange): unknown {
   return [exchange.status, exchange.headers.get('content-type'), exchange.json];
 }
@@ -24,14 +24,14 @@ function tell(exchange: Exchange): unknown {
 /** Fields of a message that change by themselves. */
 const RISING = ['status', 'errorMessage'];
 
-/** The first field in which two tellings of one message differ. */
+/** The first field in which two versions of one message differ. */
 function findDifference({ fields: one }: PagedMessage, { fields: other }: PagedMessage): string | undefined {
   const names = new Set([...Object.keys(one), ...Object.keys(other)]);
   return [...names].find((name) => !RISING.includes(name) && one[name] !== other[name]);
 }
 
 async function demandSame(context: ServiceContext, path: string): Promise<void> {
-  // Something may change between two reads, but not between any two.
+  // Something may change between two reads, but not between every two.
   for (let tries = 1; ; tries++) {
     const legacy = await legacyClient(context).request('GET', path);
     const exchange = await context.api.request('GET', path);
@@ -46,7 +46,7 @@ export const legacyChecks: readonly ServiceCheck[] = [
   {
     id: 'legacy.reads',
     section: SECTION,
-    rule: 'Connections, account and webhook are the same under the legacy address.',
+    rule: 'Connections, account and webhook are the same at the legacy address.',
     level: 'must',
     needs: ['legacy'],
     async run(context) {
@@ -56,7 +56,7 @@ export const legacyChecks: readonly ServiceCheck[] = [
   {
     id: 'legacy.messages',
     section: SECTION,
-    rule: 'Messages are the same under the legacy address.',
+    rule: 'Messages are the same at the legacy address.',
     level: 'must',
     needs: ['legacy'],
     async run(context) {
@@ -65,7 +65,7 @@ export const legacyChecks: readonly ServiceCheck[] = [
       const exchange = await context.api.request('GET', path);
       const known = readPage(exchange).messages;
       const found = new Map(readPage(legacy).messages.map((message) => [message.id, message]));
-      // Others may come in between the two reads, and statuses rise.
+      // Others may arrive between the two reads, and statuses advance.
       const shared = known.flatMap((message) => {
         const other = found.get(message.id);
         return other === undefined ? [] : [[message, other] as const];
@@ -83,7 +83,7 @@ export const legacyChecks: readonly ServiceCheck[] = [
   {
     id: 'legacy.refusals',
     section: SECTION,
-    rule: 'Refusals are the same under the legacy address.',
+    rule: 'Errors are the same at the legacy address.',
     level: 'must',
     needs: ['legacy'],
     async run(context) {

@@ -42,12 +42,12 @@ async function demandPicture(context: ServiceContext): Promise<void> {
   throw new Violation('status connecting and a qr', `status ${status}`, exchange);
 }
 
-/** Restart, logout and deletion of a connection of our own. Implements `Connection status`. */
+/** Restart, logout and deletion of a connection of the suite. Implements `Connection status`. */
 export const lifecycleChecks: readonly ServiceCheck[] = [
   shapeCheck({
     id: 'restart.shape',
     section: 'Rules per endpoint, 5',
-    rule: 'A restart answers 200 with the booleans ok and recreated.',
+    rule: 'A restart returns 200 with the booleans ok and recreated.',
     needs: FULL,
     ask: restarted,
     shape: restart,
@@ -55,7 +55,7 @@ export const lifecycleChecks: readonly ServiceCheck[] = [
   {
     id: 'restart.picture',
     section: 'Rules per endpoint, 5',
-    rule: 'After a restart the record is there, and shows a qr while it waits for its phone.',
+    rule: 'After a restart the record exists, and has a qr while it waits for its phone.',
     level: 'must',
     needs: FULL,
     timeoutMs: 60_000,
@@ -67,7 +67,7 @@ export const lifecycleChecks: readonly ServiceCheck[] = [
   shapeCheck({
     id: 'logout.shape',
     section: 'Rules per endpoint, 6',
-    rule: 'A logout answers 200 { ok: true }.',
+    rule: 'A logout returns 200 { ok: true }.',
     needs: FULL,
     ask: loggedOut,
     shape: acknowledgement,
@@ -98,7 +98,7 @@ export const lifecycleChecks: readonly ServiceCheck[] = [
   {
     id: 'logout.return',
     section: 'Connection status',
-    rule: 'A restart after a logout brings a new qr.',
+    rule: 'A restart after a logout returns a new qr.',
     level: 'must',
     needs: FULL,
     timeoutMs: 60_000,
@@ -110,7 +110,7 @@ export const lifecycleChecks: readonly ServiceCheck[] = [
   shapeCheck({
     id: 'delete.shape',
     section: 'Rules per endpoint, 4',
-    rule: 'A deletion answers 200 { ok: true }.',
+    rule: 'A deletion returns 200 { ok: true }.',
     needs: FULL,
     ask: deleted,
     shape: acknowledgement,
@@ -118,7 +118,7 @@ export const lifecycleChecks: readonly ServiceCheck[] = [
   {
     id: 'delete.gone',
     section: 'Rules per endpoint, 4',
-    rule: 'A deleted connection is gone for every endpoint: its id is retired.',
+    rule: 'A deleted connection no longer exists for any endpoint: its id is retired.',
     level: 'must',
     needs: FULL,
     async run(context) {
@@ -133,7 +133,7 @@ export const lifecycleChecks: readonly ServiceCheck[] = [
   {
     id: 'delete.twice',
     section: 'Errors',
-    rule: 'A deleted connection is answered with 404 not_found, a second deletion too.',
+    rule: 'A deleted connection returns 404 not_found, also to a second deletion.',
     level: 'reading',
     needs: FULL,
     async run(context) {

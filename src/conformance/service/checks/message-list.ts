@@ -18,12 +18,12 @@ export const messageListChecks: readonly ServiceCheck[] = [
   {
     id: 'messages.page.shape',
     section: 'Endpoints, 9',
-    rule: 'GET /messages answers 200 with messages, nextCursor and hasMore.',
+    rule: 'GET /messages returns 200 with messages, nextCursor and hasMore.',
     level: 'must',
     async run(context, probe) {
       const exchange = await newestPage(context);
       expectStatus(exchange, 200);
-      // The fields of the messages themselves are for the next check.
+      // The next check covers the fields of the messages.
       const note = (text: string): void => {
         if (!text.includes('messages[]')) probe.note(text);
       };
@@ -33,7 +33,7 @@ export const messageListChecks: readonly ServiceCheck[] = [
   {
     id: 'messages.message.shape',
     section: 'Message',
-    rule: 'Each message has every field of the table, in its type.',
+    rule: 'Each message has every field of the table, with its type.',
     level: 'must',
     async run(context, probe) {
       const { exchange } = await someMessages(context);
@@ -49,22 +49,22 @@ export const messageListChecks: readonly ServiceCheck[] = [
   {
     id: 'messages.order',
     section: SECTION,
-    rule: 'Messages come newest first.',
+    rule: 'Messages are returned newest first.',
     level: 'must',
     async run(context) {
       const page = await someMessages(context, 2);
       const times = page.messages.map(({ fields }) => Date.parse(String(fields['createdAt'])));
       const wrong = times.findIndex((time, index) => index > 0 && time > Number(times[index - 1]));
       if (wrong !== -1) {
-        const found = `message ${wrong + 1} is newer than the one before it`;
-        throw new Violation('createdAt never rises down the page', found, page.exchange);
+        const found = `message ${wrong + 1} is newer than the previous one`;
+        throw new Violation('createdAt never increases down the page', found, page.exchange);
       }
     },
   },
   {
     id: 'messages.ids',
     section: 'Message',
-    rule: 'An id stands once on a page.',
+    rule: 'An id appears once on a page.',
     level: 'must',
     async run(context) {
       const { messages: shown, exchange } = await someMessages(context, 2);
@@ -89,14 +89,14 @@ export const messageListChecks: readonly ServiceCheck[] = [
   {
     id: 'messages.limit.default',
     section: SECTION,
-    rule: 'Without limit a page has 20 messages, or all when there are fewer.',
+    rule: 'Without limit a page has 20 messages, or all if there are fewer.',
     level: 'must',
     async run(context) {
       const all = await someMessages(context);
       const page = readPage(await askPage(context, ''));
       const expected = Math.min(DEFAULT_LIMIT, all.messages.length);
       const found = page.messages.length;
-      // Some may have come since the first page was read.
+      // Messages may have arrived since the first page was read.
       if (found < expected || found > DEFAULT_LIMIT) {
         throw new Violation(`${expected} messages`, `${found}`, page.exchange);
       }
@@ -105,7 +105,7 @@ export const messageListChecks: readonly ServiceCheck[] = [
   {
     id: 'messages.limit.outside',
     section: SECTION,
-    rule: 'A limit outside 1 to 100, or no integer, is answered with 400 invalid_request for limit.',
+    rule: 'A limit outside 1 to 100, or one that is not an integer, returns 400 invalid_request for limit.',
     level: 'reading',
     async run(context) {
       for (const limit of BAD_LIMITS) {
@@ -117,7 +117,7 @@ export const messageListChecks: readonly ServiceCheck[] = [
   {
     id: 'messages.walk',
     section: SECTION,
-    rule: 'Following nextCursor shows every message once: none is skipped and none comes twice.',
+    rule: 'Following nextCursor returns every message once: none is skipped or repeated.',
     level: 'must',
     async run(context) {
       const { messages: before } = await someMessages(context, 3);
@@ -125,14 +125,16 @@ export const messageListChecks: readonly ServiceCheck[] = [
       const walked = await walk(context, limit, MOST_PAGES);
       const ids = walked.flatMap((page) => page.messages.map(({ id }) => id));
       const twice = ids.find((id, index) => ids.indexOf(id) !== index);
-      if (twice !== undefined) throw new Violation('each message once', `${twice} comes twice`);
+      if (twice !== undefined) throw new Violation('each message once', `${twice} is repeated`);
       const whole = readPage(await askPage(context, 'limit=100')).messages.map(({ id }) => id);
-      // What came in during the walk stands above its first message; what it did not reach stands below its last.
+      // Messages that arrived during the walk are above its first message; messages that it did not reach are
+      // below its last one.
       const from = whole.indexOf(ids[0] ?? '');
-      if (from === -1) throw new Skip('more than a page of messages came in during the walk');
+      if (from === -1) throw new Skip('more than a page of messages arrived during the walk');
       const expected = whole.slice(from, from + ids.length);
       const missed = expected.find((id) => !ids.includes(id));
-      if (missed !== undefined) throw new Violation(`pages of ${limit} that show ${missed}`, 'it is skipped');
+      if (missed !== undefined)
+        throw new Violation(`pages of ${limit} that contain ${missed}`, 'it is skipped');
       const short = isLast(walked.at(-1)) && from + ids.length < whole.length;
       if (short) throw new Violation(`${whole.length - from} messages`, `the walk ends after ${ids.length}`);
     },
@@ -151,7 +153,7 @@ export const messageListChecks: readonly ServiceCheck[] = [
           throw new Violation('a nextCursor', 'none, and hasMore true', exchange);
         }
         if (index > 0 && of.length === 0)
-          throw new Violation('a page with messages', 'an empty one', exchange);
+          throw new Violation('a page with messages', 'an empty page', exchange);
       }
     },
   },
@@ -163,7 +165,7 @@ export const messageListChecks: readonly ServiceCheck[] = [
     async run(context) {
       const last = (await walk(context, 100, MOST_PAGES)).at(-1);
       if (last === undefined || !isLast(last)) {
-        throw new Skip('the account has more messages than this looks at');
+        throw new Skip('the account has more messages than this check reads');
       }
       const json = last.exchange.json as Readonly<Record<string, unknown>>;
       expectEqual('nextCursor', null, json['nextCursor'], last.exchange);
@@ -173,7 +175,7 @@ export const messageListChecks: readonly ServiceCheck[] = [
   {
     id: 'messages.cursor.forged',
     section: SECTION,
-    rule: 'A cursor that the service did not give out is answered with 400 invalid_request for cursor.',
+    rule: 'A cursor that the service did not return is rejected with 400 invalid_request for cursor.',
     level: 'reading',
     async run(context) {
       for (const cursor of FORGED) {
@@ -185,7 +187,7 @@ export const messageListChecks: readonly ServiceCheck[] = [
   {
     id: 'messages.cursor.altered',
     section: SECTION,
-    rule: 'A cursor that was altered is answered with 400 invalid_request for cursor.',
+    rule: 'A cursor that was altered is rejected with 400 invalid_request for cursor.',
     level: 'reading',
     async run(context) {
       const { nextCursor } = readPage(await askPage(context, 'limit=1'));
@@ -200,7 +202,7 @@ export const messageListChecks: readonly ServiceCheck[] = [
   {
     id: 'messages.cursor.other-filter',
     section: SECTION,
-    rule: 'A cursor of one filter is answered with 400 invalid_request for cursor under another.',
+    rule: 'A cursor of one filter is rejected with 400 invalid_request for cursor under another one.',
     level: 'reading',
     async run(context) {
       const { nextCursor, messages: shown } = readPage(await askPage(context, 'limit=1'));
@@ -213,7 +215,7 @@ export const messageListChecks: readonly ServiceCheck[] = [
   {
     id: 'messages.filter.connection',
     section: SECTION,
-    rule: 'connectionId shows the messages of that connection, and of no other.',
+    rule: 'connectionId returns the messages of that connection, and of no other.',
     level: 'must',
     async run(context) {
       const { messages: shown } = await someMessages(context);
@@ -234,7 +236,7 @@ export const messageListChecks: readonly ServiceCheck[] = [
   {
     id: 'messages.filter.outside',
     section: SECTION,
-    rule: 'A connectionId outside the grant gives an empty page, not an error.',
+    rule: 'A connectionId outside the grant returns an empty page, not an error.',
     level: 'must',
     async run(context) {
       const exchange = await askPage(context, `connectionId=${UNKNOWN_ID}`);
@@ -245,7 +247,7 @@ export const messageListChecks: readonly ServiceCheck[] = [
   {
     id: 'messages.visible',
     section: SECTION,
-    rule: 'Messages belong to connections of the list: those without a licence are hidden with their messages.',
+    rule: 'Messages belong to listed connections: a connection without a license is hidden with its messages.',
     level: 'reading',
     async run(context) {
       const page = await someMessages(context);

@@ -19,7 +19,7 @@ function askCode(context: ServiceContext, id: string, phoneNumber: unknown): Pro
   return context.api.request('POST', `/connections/${id}/pairing-code`, request);
 }
 
-/** Numbers that a helpful service would clean up, and must not. */
+/** Numbers that a lenient service would clean up, but must not. */
 function uncleanNumbers(digits: string): readonly unknown[] {
   const [head, tail] = [digits.slice(0, 2), digits.slice(2)];
   return [
@@ -32,7 +32,7 @@ function uncleanNumbers(digits: string): readonly unknown[] {
     `${digits}x`,
     '',
     'someone',
-    // Digits, but not those that a number is dialled with.
+    // Digits, but not those used for dialling.
     [...digits].map((digit) => String.fromCodePoint(0xff10 + Number(digit))).join(''),
     null,
     undefined,
@@ -43,12 +43,13 @@ function uncleanNumbers(digits: string): readonly unknown[] {
 async function demandInvalid(context: ServiceContext, id: string, digits: string): Promise<void> {
   for (const phoneNumber of uncleanNumbers(digits)) {
     const exchange = await askCode(context, id, phoneNumber);
-    if (exchange.status === 404) throw new Skip('the service looks for the connection before the body');
+    if (exchange.status === 404)
+      throw new Skip('the service looks for the connection before it validates the body');
     expectRefusal(exchange, { status: 400, code: 'invalid_phone_number' });
   }
 }
 
-/** Asks for codes until the cap is met or patience ends; asked once, on a connection of its own. */
+/** Requests codes until the cap is reached or the timeout passes; done once, on a separate connection. */
 function askManyCodes(context: ServiceContext): Promise<readonly Exchange[]> {
   return context.once('pairing codes up to the cap', async () => {
     const id = await spareConnection(context);
@@ -61,7 +62,7 @@ function askManyCodes(context: ServiceContext): Promise<readonly Exchange[]> {
 
 const codeIn = ({ json }: Exchange): unknown => (isObject(json) ? json['code'] : undefined);
 
-/** The answers with a code. @throws Skip when the engine declined all, which is an ordinary outcome */
+/** The responses with a code. @throws Skip if the engine declined all, which is an ordinary outcome */
 async function someCodes(context: ServiceContext): Promise<readonly Exchange[]> {
   const exchanges = await askManyCodes(context);
   const given = exchanges.filter((exchange) => codeOf(exchange) !== 'pairing_code_unavailable');
@@ -72,7 +73,7 @@ async function someCodes(context: ServiceContext): Promise<readonly Exchange[]> 
 
 const PAIRING = ['full', 'pairing-phone'] as const;
 
-/** Pictures and codes. Implements `Rules per endpoint`, 3 and 7. */
+/** QR codes and pairing codes. Implements `Rules per endpoint`, 3 and 7. */
 export const pairingChecks: readonly ServiceCheck[] = [
   {
     id: 'picture.detail-shape',
@@ -95,19 +96,19 @@ export const pairingChecks: readonly ServiceCheck[] = [
   {
     id: 'picture.png',
     section: 'Rules per endpoint, 3',
-    rule: 'The qr of the detail is a whole PNG.',
+    rule: 'The qr of the detail is a complete PNG.',
     level: 'must',
     needs: ['full'],
     async run(context) {
       const exchange = await readDetail(context, await ownConnection(context));
       const png = readPng(connectionOf(exchange)['qr']);
-      if (typeof png === 'string') throw new Violation('a PNG that holds a code', png, exchange);
+      if (typeof png === 'string') throw new Violation('a PNG that can contain a QR code', png, exchange);
     },
   },
   {
     id: 'picture.new-each-time',
     section: 'Rules per endpoint, 3',
-    rule: 'Every read of the detail shows a new qr.',
+    rule: 'Every read of the detail returns a new qr.',
     level: 'must',
     needs: ['full'],
     async run(context) {
@@ -116,21 +117,22 @@ export const pairingChecks: readonly ServiceCheck[] = [
       for (let reads = 1; reads <= 3; reads++) {
         const exchange = await readDetail(context, id);
         seen.add(connectionOf(exchange)['qr']);
-        if (seen.size !== reads) throw new Violation('another qr', 'one that was shown before', exchange);
+        if (seen.size !== reads)
+          throw new Violation('a different qr', 'one that was returned before', exchange);
       }
     },
   },
   {
     id: 'pairing.phone.unknown-connection',
     section: SECTION,
-    rule: 'A phoneNumber that is not digits alone answers 400 invalid_phone_number.',
+    rule: 'A phoneNumber that is not only digits returns 400 invalid_phone_number.',
     level: 'must',
     run: (context) => demandInvalid(context, UNKNOWN_ID, NO_PHONE),
   },
   {
     id: 'pairing.phone.invalid',
     section: SECTION,
-    rule: 'On a connection that could pair, a phoneNumber is never cleaned up either.',
+    rule: 'Even on a connection that could pair, a phoneNumber is never cleaned up.',
     level: 'must',
     needs: PAIRING,
     run: async (context) =>
@@ -157,7 +159,7 @@ export const pairingChecks: readonly ServiceCheck[] = [
     needs: PAIRING,
     async run(context) {
       const codes = (await someCodes(context)).map(codeIn);
-      if (codes.length < 2) throw new Skip('the engine gave one code alone');
+      if (codes.length < 2) throw new Skip('the engine returned only one code');
       expectEqual('different codes', codes.length, new Set(codes).size);
     },
   },
@@ -172,7 +174,7 @@ export const pairingChecks: readonly ServiceCheck[] = [
       const exchanges = await askManyCodes(context);
       const last = exchanges.at(-1);
       if (last === undefined || last.status !== 429) {
-        throw new Violation('429 rate_limited', `${codes.length} codes and no end`, last);
+        throw new Violation('429 rate_limited', `${codes.length} codes and no limit`, last);
       }
       expectRefusal(last, { status: 429, code: 'rate_limited' });
       const declined = exchanges.length - codes.length - 1;
@@ -183,12 +185,12 @@ export const pairingChecks: readonly ServiceCheck[] = [
   {
     id: 'pairing.cap.retry-after',
     section: SECTION,
-    rule: 'The 429 of the cap carries Retry-After in seconds, at most 15 minutes.',
+    rule: 'The 429 of the cap has Retry-After in seconds, at most 15 minutes.',
     level: 'must',
     needs: PAIRING,
     async run(context) {
       const last = (await askManyCodes(context)).at(-1);
-      if (last?.status !== 429) throw new Skip('the cap was not met');
+      if (last?.status !== 429) throw new Skip('the cap was not reached');
       const seconds = last.headers.get('retry-after') ?? 'no such header';
       if (!/^\d+$/.test(seconds) || Number(seconds) < 1 || Number(seconds) > 900) {
         throw new Violation('Retry-After from 1 to 900', seconds, last);
@@ -198,7 +200,7 @@ export const pairingChecks: readonly ServiceCheck[] = [
   {
     id: 'pairing.state',
     section: 'Connection status',
-    rule: 'Asking for codes does not change the state.',
+    rule: 'Requesting codes does not change the status.',
     level: 'must',
     needs: PAIRING,
     async run(context) {
@@ -210,20 +212,20 @@ export const pairingChecks: readonly ServiceCheck[] = [
   {
     id: 'pairing.live',
     section: SECTION,
-    rule: 'A live session answers 409 already_connected.',
+    rule: 'A live session returns 409 already_connected.',
     level: 'must',
     needs: PAIRING,
     async run(context) {
       const { id } = await liveConnection(context, 'qr');
       const exchange = await askCode(context, id, context.inputs.pairingPhone);
-      if (exchange.status === 429) throw new Skip(`the service answered ${nameAnswer(exchange)}`);
+      if (exchange.status === 429) throw new Skip(`the service returned ${nameAnswer(exchange)}`);
       expectRefusal(exchange, { status: 409, code: 'already_connected' });
     },
   },
   {
     id: 'pairing.cloud-api',
     section: SECTION,
-    rule: 'A cloud_api connection answers 409 not_supported_for_provider.',
+    rule: 'A cloud_api connection returns 409 not_supported_for_provider.',
     level: 'must',
     async run(context) {
       const { id } = await liveConnection(context, 'cloud_api');

@@ -31,7 +31,7 @@ export const receiptChecks: readonly ServiceCheck[] = [
     ...SENDING,
     id: 'receipts.shape',
     section: 'Rules per endpoint, 11',
-    rule: 'A read receipt answers 200 with ok true and an integer marked.',
+    rule: 'A read receipt returns 200 with ok true and an integer marked.',
     level: 'must',
     async run(context, probe) {
       await firstText(context);
@@ -45,11 +45,11 @@ export const receiptChecks: readonly ServiceCheck[] = [
     ...SENDING,
     id: 'receipts.repeat',
     section: 'Rules per endpoint, 11',
-    rule: 'A read receipt can be repeated: it answers 200 each time.',
+    rule: 'A read receipt can be repeated: it returns 200 each time.',
     level: 'must',
     async run(context) {
       const first = await markedChat(context);
-      if (first.status !== 200) throw new Skip(`the first answered ${nameAnswer(first)}`);
+      if (first.status !== 200) throw new Skip(`the first returned ${nameAnswer(first)}`);
       expectStatus(await markChat(context), 200);
     },
   },
@@ -57,12 +57,12 @@ export const receiptChecks: readonly ServiceCheck[] = [
     ...SENDING,
     id: 'receipts.repeat.marked',
     section: 'Rules per endpoint, 11',
-    rule: 'marked counts what this call turned to read: 0 when there was nothing new.',
+    rule: 'marked counts what this call marked as read: 0 if there was nothing new.',
     level: 'reading',
     async run(context) {
       const first = await markChat(context);
-      if (first.status !== 200) throw new Skip(`the first answered ${nameAnswer(first)}`);
-      // The recipient may write in between, but not for ever.
+      if (first.status !== 200) throw new Skip(`the first returned ${nameAnswer(first)}`);
+      // The recipient may write in between, but not every time.
       for (let repeats = 1; ; repeats++) {
         const exchange = await markChat(context);
         if (markedOf(exchange) === 0) return;
@@ -74,7 +74,7 @@ export const receiptChecks: readonly ServiceCheck[] = [
     ...SENDING,
     id: 'receipts.outgoing',
     section: 'Rules per endpoint, 11',
-    rule: 'A messageId of an outgoing message is answered with 404 not_found.',
+    rule: 'A messageId of an outgoing message returns 404 not_found.',
     level: 'reading',
     async run(context) {
       const sent = await firstText(context);

@@ -8,7 +8,7 @@ function isAllowed(context: ServiceContext, scope: string): boolean {
   return context.inputs.narrowScopes?.includes(scope) ?? false;
 }
 
-/** Rotation is void of harm only when it is refused, so it waits for consent. */
+/** Rotation is only harmless if it is rejected, so it requires consent. */
 function isSafe(context: ServiceContext, { onlyIfRefused }: HarmlessRequest): boolean {
   return onlyIfRefused !== true || context.inputs.profile === 'full';
 }
@@ -24,7 +24,7 @@ function lacking(scope: string): ServiceCheck {
   return {
     id: `scope.${scope.split('.')[1]}.needed`,
     section: 'Scopes',
-    rule: `A key without ${scope} gets 403 insufficient_scope from every endpoint that needs it.`,
+    rule: `A key without ${scope} gets 403 insufficient_scope from every endpoint that requires it.`,
     level: 'must',
     needs: ['narrow-key'],
     async run(context) {
@@ -37,17 +37,18 @@ function lacking(scope: string): ServiceCheck {
   };
 }
 
-/** What a key may ask for. Implements `Scopes`. */
+/** What a key is allowed to do. Implements `Scopes`. */
 export const scopeChecks: readonly ServiceCheck[] = [
   ...SCOPES.map(lacking),
   {
     id: 'scope.granted',
     section: 'Scopes',
-    rule: 'A key with the scope of an endpoint is never told that it lacks it.',
+    rule: 'A key with the scope of an endpoint never gets insufficient_scope from it.',
     level: 'must',
     needs: ['narrow-key'],
     async run(context) {
-      // What a careless service would carry out on the account is left to the checks of its endpoint.
+      // Requests that a faulty service would carry out on the account are left to the checks of their
+      // endpoints.
       const open = HARMLESS.filter(
         ({ method, path, scope }) =>
           isAllowed(context, scope) &&
@@ -56,7 +57,7 @@ export const scopeChecks: readonly ServiceCheck[] = [
       for (const request of open) {
         const exchange = await askNarrow(context, request);
         if (codeOf(exchange) === 'insufficient_scope') {
-          throw new Violation(`no refusal for ${request.scope}`, nameAnswer(exchange), exchange);
+          throw new Violation(`no error for ${request.scope}`, nameAnswer(exchange), exchange);
         }
       }
     },

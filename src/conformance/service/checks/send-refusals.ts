@@ -12,16 +12,17 @@ const LIMITS = 'Limits';
 const PNG_DATA = 'iVBORw0KGgo=';
 const MEDIA = { filename: 'check.png', mimetype: 'image/png', data: PNG_DATA };
 const SEND = { connectionId: UNKNOWN_ID, to: NO_PHONE, text: 'Conformance check' };
-/** More than 16 MB both as base64 and as the file that it stands for, however a megabyte is counted. */
+/** More than 16 MB both as base64 and as the decoded file, whichever definition of a megabyte applies. */
 const TOO_MUCH_DATA = 23_000_000;
 
 /**
- * A send from a connection that is not there, so that nothing can go out. A service that looks for the
- * connection before the body cannot be judged this way.
+ * A send from a connection that does not exist, so that nothing can be sent. A service that looks for the
+ * connection before validating the body cannot be checked in this way.
  */
 async function refuse(context: ServiceContext, body: unknown): Promise<Exchange> {
   const exchange = await context.api.request('POST', '/messages', { body });
-  if (exchange.status === 404) throw new Skip('the service looks for the connection before the body');
+  if (exchange.status === 404)
+    throw new Skip('the service looks for the connection before it validates the body');
   return exchange;
 }
 
@@ -39,12 +40,12 @@ function without(fields: Readonly<Record<string, unknown>>, name: string): Recor
   return Object.fromEntries(Object.entries(fields).filter(([key]) => key !== name));
 }
 
-/** Sends that must not go out. Implements `Rules per endpoint`, 10, and `Limits`. */
+/** Sends that must be rejected. Implements `Rules per endpoint`, 10, and `Limits`. */
 export const sendRefusalChecks: readonly ServiceCheck[] = [
   {
     id: 'send.text-and-media',
     section: SECTION,
-    rule: 'A send with both text and media is answered with 400 text_or_media.',
+    rule: 'A send with both text and media returns 400 text_or_media.',
     level: 'must',
     run: (context) =>
       expectEach(context, [{ ...SEND, media: MEDIA }], { status: 400, code: 'text_or_media' }),
@@ -52,14 +53,14 @@ export const sendRefusalChecks: readonly ServiceCheck[] = [
   {
     id: 'send.neither',
     section: SECTION,
-    rule: 'A send with neither text nor media is answered with 400 text_or_media.',
+    rule: 'A send with neither text nor media returns 400 text_or_media.',
     level: 'reading',
     run: (context) => expectEach(context, [without(SEND, 'text')], { status: 400, code: 'text_or_media' }),
   },
   {
     id: 'send.to.refused',
     section: SECTION,
-    rule: 'A recipient that is not digits alone is refused with 400, never cleaned up.',
+    rule: 'A recipient that is not only digits is rejected with 400, never cleaned up.',
     level: 'must',
     async run(context) {
       for (const to of BAD_NUMBERS) {
@@ -71,7 +72,7 @@ export const sendRefusalChecks: readonly ServiceCheck[] = [
   {
     id: 'send.to.code',
     section: SECTION,
-    rule: 'A bad recipient is answered with invalid_request for to.',
+    rule: 'An invalid recipient returns invalid_request for to.',
     level: 'reading',
     run: (context) =>
       expectEach(
@@ -83,7 +84,7 @@ export const sendRefusalChecks: readonly ServiceCheck[] = [
   {
     id: 'send.required',
     section: SECTION,
-    rule: 'connectionId and to are required: 400 invalid_request names the one that is missing.',
+    rule: 'connectionId and to are required: 400 invalid_request names the missing one.',
     level: 'must',
     async run(context) {
       for (const field of ['connectionId', 'to']) {
@@ -95,19 +96,19 @@ export const sendRefusalChecks: readonly ServiceCheck[] = [
   {
     id: 'send.text.longest',
     section: LIMITS,
-    rule: 'A text of 4096 characters is not too long.',
+    rule: 'A text of 4096 characters is accepted.',
     level: 'must',
     async run(context) {
       const body = { ...SEND, text: 'x'.repeat(4096) };
       const exchange = await context.api.request('POST', '/messages', { body });
       const field = isObject(exchange.json) ? exchange.json['field'] : undefined;
-      if (field === 'text') throw new Violation('no refusal for text', nameAnswer(exchange), exchange);
+      if (field === 'text') throw new Violation('no error for text', nameAnswer(exchange), exchange);
     },
   },
   {
     id: 'send.text.too-long',
     section: LIMITS,
-    rule: 'A text of 4097 characters is answered with 400 invalid_request for text.',
+    rule: 'A text of 4097 characters returns 400 invalid_request for text.',
     level: 'must',
     run: (context) =>
       expectEach(context, [{ ...SEND, text: 'x'.repeat(4097) }], {
@@ -119,13 +120,13 @@ export const sendRefusalChecks: readonly ServiceCheck[] = [
   {
     id: 'send.text.code-points',
     section: LIMITS,
-    rule: 'Characters are Unicode code points: 4096 emoji are not too long, 4097 are.',
+    rule: 'Characters are Unicode code points: 4096 emoji are accepted, 4097 are not.',
     level: 'reading',
     async run(context) {
       const longest = { ...SEND, text: '😀'.repeat(4096) };
       const exchange = await context.api.request('POST', '/messages', { body: longest });
       const field = isObject(exchange.json) ? exchange.json['field'] : undefined;
-      if (field === 'text') throw new Violation('no refusal for text', nameAnswer(exchange), exchange);
+      if (field === 'text') throw new Violation('no error for text', nameAnswer(exchange), exchange);
       const body = { ...SEND, text: '😀'.repeat(4097) };
       await expectEach(context, [body], { status: 400, code: 'invalid_request', field: 'text' });
     },
@@ -145,7 +146,7 @@ export const sendRefusalChecks: readonly ServiceCheck[] = [
   {
     id: 'send.media.base64',
     section: 'Media object',
-    rule: 'Data that is no base64 is answered with 400 invalid_request.',
+    rule: 'Data that is not base64 returns 400 invalid_request.',
     level: 'should',
     run: (context) =>
       expectEach(context, [{ ...without(SEND, 'text'), media: { ...MEDIA, data: 'not base64!' } }], {
@@ -156,7 +157,7 @@ export const sendRefusalChecks: readonly ServiceCheck[] = [
   {
     id: 'send.media.too-large',
     section: LIMITS,
-    rule: 'A file of more than 16 MB is refused.',
+    rule: 'A file of more than 16 MB is rejected.',
     level: 'must',
     needs: ['full'],
     timeoutMs: 180_000,
@@ -166,16 +167,17 @@ export const sendRefusalChecks: readonly ServiceCheck[] = [
         if (!(error instanceof NoAnswer) || probe.signal.aborted) throw error;
         return undefined;
       });
-      // A service may hang up before it has read so much, and its answer is then lost to most clients.
+      // A service may close the connection before it has read so much, and most clients then lose its
+      // response.
       if (exchange === undefined) return probe.note('the connection was closed during the upload');
       expectRefused(exchange, 'a file of more than 16 MB');
-      probe.note(`answered ${nameAnswer(exchange)}`);
+      probe.note(`returned ${nameAnswer(exchange)}`);
     },
   },
   {
     id: 'send.connection.refused',
     section: SECTION,
-    rule: 'A send from a connection that is not there is refused.',
+    rule: 'A send from a connection that does not exist is rejected.',
     level: 'must',
     async run(context) {
       expectRefused(await context.api.request('POST', '/messages', { body: SEND }), 'an unknown connection');
@@ -184,7 +186,7 @@ export const sendRefusalChecks: readonly ServiceCheck[] = [
   {
     id: 'send.connection.code',
     section: 'Errors',
-    rule: 'A send from a connection that is not there is answered with 404 not_found.',
+    rule: 'A send from a connection that does not exist returns 404 not_found.',
     level: 'reading',
     async run(context) {
       const exchange = await context.api.request('POST', '/messages', { body: SEND });
@@ -194,7 +196,7 @@ export const sendRefusalChecks: readonly ServiceCheck[] = [
   {
     id: 'receipts.required',
     section: 'Rules per endpoint, 11',
-    rule: 'A read receipt needs connectionId: 400 invalid_request without it.',
+    rule: 'A read receipt requires connectionId: 400 invalid_request without it.',
     level: 'must',
     async run(context) {
       const exchange = await context.api.request('POST', '/messages/read', { body: { phone: NO_PHONE } });
@@ -204,19 +206,20 @@ export const sendRefusalChecks: readonly ServiceCheck[] = [
   {
     id: 'receipts.target',
     section: 'Rules per endpoint, 11',
-    rule: 'A read receipt needs phone or messageId: 400 invalid_request without both.',
+    rule: 'A read receipt requires phone or messageId: 400 invalid_request without both.',
     level: 'must',
     async run(context) {
       const body = { connectionId: UNKNOWN_ID };
       const exchange = await context.api.request('POST', '/messages/read', { body });
-      if (exchange.status === 404) throw new Skip('the service looks for the connection before the body');
+      if (exchange.status === 404)
+        throw new Skip('the service looks for the connection before it validates the body');
       expectRefusal(exchange, { status: 400, code: 'invalid_request' });
     },
   },
   {
     id: 'receipts.unknown',
     section: 'Errors',
-    rule: 'A read receipt on a connection that is not there is answered with 404 not_found.',
+    rule: 'A read receipt on a connection that does not exist returns 404 not_found.',
     level: 'reading',
     async run(context) {
       const body = { connectionId: UNKNOWN_ID, phone: NO_PHONE };
@@ -227,7 +230,7 @@ export const sendRefusalChecks: readonly ServiceCheck[] = [
   {
     id: 'receipts.unlimited',
     section: LIMITS,
-    rule: 'Read receipts have no rate limit: twenty in a row are all answered for what they are.',
+    rule: 'Read receipts have no rate limit: twenty in a row all get their normal response.',
     level: 'must',
     async run(context) {
       const body = { connectionId: UNKNOWN_ID, phone: NO_PHONE };

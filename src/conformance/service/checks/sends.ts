@@ -18,7 +18,7 @@ const PICTURE =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 
 const again = (context: ServiceContext): Promise<Exchange> =>
-  context.once('a repeated send', async () => {
+  context.once('A repeated send, and the send it repeats.', async () => {
     const { body, exchange } = await firstText(context);
     expectStatus(exchange, 200);
     return context.api.request('POST', '/messages', { body });
@@ -38,19 +38,19 @@ const picture = (context: ServiceContext): Promise<Exchange> =>
     return exchange;
   });
 
-/** How many of the newest messages carry a text. */
+/** How many of the newest messages have a text. */
 async function countText(context: ServiceContext, text: string): Promise<number> {
   const { messages } = readPage(await askPage(context, 'limit=100'));
   return messages.filter(({ fields }) => fields['text'] === text).length;
 }
 
-/** Sends that go out, to the recipient alone. Implements `Rules per endpoint`, 10. */
+/** Sends that are delivered, only to the recipient. Implements `Rules per endpoint`, 10. */
 export const sendChecks: readonly ServiceCheck[] = [
   shapeCheck({
     ...SENDING,
     id: 'send.text.shape',
     section: 'Endpoints, 10',
-    rule: 'A text is answered with 200 and messageId, waMessageId and status.',
+    rule: 'Sending a text returns 200 with messageId, waMessageId and status.',
     ask: async (context) => (await firstText(context)).exchange,
     shape: sendAnswer,
   }),
@@ -68,14 +68,14 @@ export const sendChecks: readonly ServiceCheck[] = [
       const { direction, text, connectionId } = found.fields;
       expectEqual('direction', 'outgoing', direction);
       expectEqual('connectionId', sent.connectionId, connectionId);
-      if (text !== sent.text) throw new Violation('the text that was sent', 'another one');
+      if (text !== sent.text) throw new Violation('the text that was sent', 'a different text');
     },
   },
   {
     ...SENDING,
     id: 'send.repeat.answer',
     section: SECTION,
-    rule: 'The same idempotencyKey again gives the same messageId.',
+    rule: 'The same idempotencyKey again returns the same messageId.',
     level: 'must',
     async run(context) {
       const { exchange: first } = await firstText(context);
@@ -88,7 +88,7 @@ export const sendChecks: readonly ServiceCheck[] = [
     ...SENDING,
     id: 'send.repeat.once',
     section: SECTION,
-    rule: 'A repeated send makes no second message.',
+    rule: 'A repeated send creates no second message.',
     level: 'must',
     async run(context) {
       const { text } = await firstText(context);
@@ -101,7 +101,7 @@ export const sendChecks: readonly ServiceCheck[] = [
     ...SENDING,
     id: 'send.repeat.other-body',
     section: SECTION,
-    rule: 'The same idempotencyKey with another text is 400 idempotency_key_reuse, and sends nothing.',
+    rule: 'The same idempotencyKey with a different text returns 400 idempotency_key_reuse, and sends nothing.',
     level: 'reading',
     async run(context) {
       const { body } = await firstText(context);
@@ -115,7 +115,7 @@ export const sendChecks: readonly ServiceCheck[] = [
     ...SENDING,
     id: 'send.at-once',
     section: SECTION,
-    rule: 'Sends with one key at once make one message; those too early get 409 in_progress.',
+    rule: 'Concurrent sends with one key create one message; those too early get 409 in_progress.',
     level: 'must',
     async run(context, probe) {
       const connectionId = await sendingConnection(context);
@@ -131,14 +131,14 @@ export const sendChecks: readonly ServiceCheck[] = [
       if (ids.size !== 1) throw new Violation('one messageId', [...ids].join(', ') || 'none');
       const found = await countText(context, text);
       if (found !== 1) throw new Violation('one message with that text', `${found}`);
-      probe.note(`${early.length} of ${exchanges.length} came too early`);
+      probe.note(`${early.length} of ${exchanges.length} were too early`);
     },
   },
   shapeCheck({
     ...SENDING,
     id: 'send.media.shape',
     section: 'Media object',
-    rule: 'A picture is answered with 200 and messageId, waMessageId and status.',
+    rule: 'Sending an image returns 200 with messageId, waMessageId and status.',
     ask: picture,
     shape: sendAnswer,
   }),
@@ -146,7 +146,7 @@ export const sendChecks: readonly ServiceCheck[] = [
     ...SENDING,
     id: 'send.media.network-id',
     section: SECTION,
-    rule: 'A media send gives the network id as waMessageId and as wa_message_id, with one value.',
+    rule: 'A media send returns the network id as waMessageId and as wa_message_id, with the same value.',
     level: 'reading',
     async run(context) {
       const exchange = await picture(context);
@@ -160,7 +160,7 @@ export const sendChecks: readonly ServiceCheck[] = [
     ...SENDING,
     id: 'send.media.listed',
     section: 'Message',
-    rule: 'A picture is listed as an outgoing message with the id of its send.',
+    rule: 'A sent image is listed as an outgoing message with the id of its send.',
     level: 'must',
     async run(context, probe) {
       const found = await demandMessage(context, messageIdOf(await picture(context)));
@@ -172,7 +172,7 @@ export const sendChecks: readonly ServiceCheck[] = [
   {
     id: 'send.absent',
     section: 'Errors',
-    rule: 'A send to a number that is not on the network answers 422 recipient_not_on_whatsapp.',
+    rule: 'A send to a number that is not on the network returns 422 recipient_not_on_whatsapp.',
     level: 'must',
     needs: ['full', 'absent-recipient'],
     timeoutMs: SEND_TIMEOUT_MS,
@@ -180,7 +180,7 @@ export const sendChecks: readonly ServiceCheck[] = [
       const connectionId = await sendingConnection(context);
       const body = { connectionId, to: context.inputs.absentRecipient, text: 'Conformance check' };
       const exchange = await context.api.request('POST', '/messages', { body });
-      if (exchange.status === 429) throw new Skip(`the service answered ${nameAnswer(exchange)}`);
+      if (exchange.status === 429) throw new Skip(`the service returned ${nameAnswer(exchange)}`);
       expectRefusal(exchange, { status: 422, code: 'recipient_not_on_whatsapp' });
     },
   },
@@ -205,7 +205,7 @@ export const sendChecks: readonly ServiceCheck[] = [
     ...SENDING,
     id: 'send.status-rises',
     section: 'Message status ladder',
-    rule: 'The status of a message never falls while it is watched.',
+    rule: 'The status of a message never moves backwards while it is watched.',
     level: 'must',
     async run(context) {
       const id = messageIdOf((await sendText(context, 'its status')).exchange);

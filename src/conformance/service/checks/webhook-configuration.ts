@@ -10,14 +10,14 @@ import { EVENT_NAMES, webhook } from '../spec-shapes.ts';
 
 const SECTION = 'Rules per endpoint, 12 to 14';
 
-/** Addresses that no service may post to, by what is wrong with them. */
+/** URLs that no service may post to, by what is wrong with them. */
 const REFUSED: Readonly<Record<string, { readonly what: string; readonly urls: readonly string[] }>> = {
   scheme: {
     what: 'that is not HTTPS',
     urls: ['http://hooks.example.com/in', 'ftp://hooks.example.com/in', 'file:///etc/passwd'],
   },
   loopback: {
-    what: 'on this very machine',
+    what: 'on this machine',
     urls: [
       'https://localhost/in',
       'https://hooks.localhost/in',
@@ -42,7 +42,7 @@ const REFUSED: Readonly<Record<string, { readonly what: string; readonly urls: r
     ],
   },
   disguised: {
-    what: 'whose private host is written in another notation',
+    what: 'with a private host in another notation',
     urls: [
       'https://127.1/in',
       'https://2130706433/in',
@@ -55,18 +55,18 @@ const REFUSED: Readonly<Record<string, { readonly what: string; readonly urls: r
   },
 };
 
-/** What `GET /webhook` says of address and secret. */
+/** The URL and secret as returned by `GET /webhook`. */
 function settingsOf(exchange: Exchange): unknown {
   const { url, secretSet } = isObject(exchange.json) ? exchange.json : {};
   return [url ?? null, secretSet];
 }
 
-/** A careless service would take the address, so one that is in use is put at risk only with consent. */
+/** A faulty service would accept the URL, so a webhook in use is put at risk only with consent. */
 async function demandConsent(context: ServiceContext): Promise<void> {
   const before = await webhookBefore(context);
   const isSet = isObject(before.json) && typeof before.json['url'] === 'string';
   if (isSet && context.inputs.profile !== 'full') {
-    throw new Skip('a careless service would replace the webhook that is set', '--profile full');
+    throw new Skip('a faulty service would replace the webhook that is set', '--profile full');
   }
 }
 
@@ -74,7 +74,7 @@ function refusing(kind: string, what: string, urls: readonly string[]): ServiceC
   return {
     id: `webhook.put.refuses-${kind}`,
     section: SECTION,
-    rule: `PUT /webhook answers 400 invalid_webhook to an address ${what}.`,
+    rule: `PUT /webhook returns 400 invalid_webhook for a URL ${what}.`,
     level: 'must',
     async run(context) {
       await demandConsent(context);
@@ -86,19 +86,19 @@ function refusing(kind: string, what: string, urls: readonly string[]): ServiceC
   };
 }
 
-/** Reading the webhook, and addresses that it must not get. Implements `Webhook configuration`. */
+/** Reading the webhook, and URLs that must be rejected. Implements `Webhook configuration`. */
 export const webhookConfigurationChecks: readonly ServiceCheck[] = [
   shapeCheck({
     id: 'webhook.get.shape',
     section: 'Webhook configuration',
-    rule: 'GET /webhook answers 200 with url, events and secretSet.',
+    rule: 'GET /webhook returns 200 with url, events and secretSet.',
     ask: webhookBefore,
     shape: webhook,
   }),
   {
     id: 'webhook.get.no-secret',
     section: 'Webhook configuration',
-    rule: 'GET /webhook never shows the secret.',
+    rule: 'GET /webhook never returns the secret.',
     level: 'must',
     async run(context) {
       const exchange = await webhookBefore(context);
@@ -141,11 +141,11 @@ export const webhookConfigurationChecks: readonly ServiceCheck[] = [
   {
     id: 'webhook.put.refuses-nonsense',
     section: SECTION,
-    rule: 'PUT /webhook answers 400 to what is no address at all.',
+    rule: 'PUT /webhook returns 400 for a value that is not a URL.',
     level: 'must',
     async run(context) {
       await demandConsent(context);
-      for (const body of [{}, { url: 'no address' }, { url: 7 }, { url: '' }, { url: null }]) {
+      for (const body of [{}, { url: 'not a URL' }, { url: 7 }, { url: '' }, { url: null }]) {
         const exchange = await context.api.request('PUT', '/webhook', { body });
         if (exchange.status !== 400) throw new Violation('status 400', nameAnswer(exchange), exchange);
       }
@@ -154,7 +154,7 @@ export const webhookConfigurationChecks: readonly ServiceCheck[] = [
   {
     id: 'webhook.put.refuses-credentials',
     section: SECTION,
-    rule: 'PUT /webhook answers 400 invalid_webhook to an address with a user or a password in it.',
+    rule: 'PUT /webhook returns 400 invalid_webhook for a URL with a user or a password.',
     level: 'reading',
     needs: ['full', 'webhook'],
     async run(context) {
@@ -166,7 +166,7 @@ export const webhookConfigurationChecks: readonly ServiceCheck[] = [
   {
     id: 'webhook.put.refusal-changes-nothing',
     section: SECTION,
-    rule: 'Refused addresses leave the webhook as it was.',
+    rule: 'Rejected URLs leave the webhook unchanged.',
     level: 'must',
     async run(context) {
       await demandConsent(context);
@@ -184,7 +184,7 @@ export const webhookConfigurationChecks: readonly ServiceCheck[] = [
   {
     id: 'webhook.rotate.unset',
     section: SECTION,
-    rule: 'POST /webhook/rotate before any PUT is answered with 400 invalid_webhook.',
+    rule: 'POST /webhook/rotate before any PUT returns 400 invalid_webhook.',
     level: 'reading',
     needs: ['full'],
     async run(context) {

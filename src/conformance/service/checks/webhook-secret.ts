@@ -13,7 +13,7 @@ export const webhookSecretChecks: readonly ServiceCheck[] = [
   {
     id: 'webhook.put.shape',
     section: SECTION,
-    rule: 'PUT /webhook answers 200 with url, the four events and a secret.',
+    rule: 'PUT /webhook returns 200 with url, the four events and a secret.',
     level: 'must',
     needs: NEEDS,
     async run(context, probe) {
@@ -32,7 +32,7 @@ export const webhookSecretChecks: readonly ServiceCheck[] = [
   {
     id: 'webhook.put.then-get',
     section: 'Webhook configuration',
-    rule: 'After a PUT the webhook is read with its address, secretSet true and no secret.',
+    rule: 'After a PUT, GET /webhook returns the URL, secretSet true and no secret.',
     level: 'must',
     needs: NEEDS,
     async run(context) {
@@ -48,14 +48,14 @@ export const webhookSecretChecks: readonly ServiceCheck[] = [
   {
     id: 'webhook.put.new-secret',
     section: SECTION,
-    rule: 'A PUT with the address that is set issues a new secret.',
+    rule: 'A PUT with the current URL issues a new secret.',
     level: 'reading',
     needs: NEEDS,
     async run(context) {
       const first = secretOf(context, await setWebhook(context));
       const exchange = await setWebhookAgain(context);
       if ([first].includes(secretOf(context, exchange))) {
-        throw new Violation('another secret', 'the same one', exchange);
+        throw new Violation('a different secret', 'the same secret', exchange);
       }
     },
   },
@@ -66,7 +66,7 @@ export const webhookRotationChecks: readonly ServiceCheck[] = [
   {
     id: 'webhook.rotate.shape',
     section: SECTION,
-    rule: 'POST /webhook/rotate answers 200 with another secret.',
+    rule: 'POST /webhook/rotate returns 200 with a different secret.',
     level: 'must',
     needs: NEEDS,
     async run(context, probe) {
@@ -75,14 +75,14 @@ export const webhookRotationChecks: readonly ServiceCheck[] = [
       expectStatus(exchange, 200);
       demandShape(exchange, webhookRotated, probe);
       if ([old].includes(secretOf(context, exchange))) {
-        throw new Violation('another secret', 'the same one', exchange);
+        throw new Violation('a different secret', 'the same secret', exchange);
       }
     },
   },
   {
     id: 'webhook.rotate.keeps-address',
     section: SECTION,
-    rule: 'A rotation leaves the address as it is.',
+    rule: 'A rotation leaves the URL unchanged.',
     level: 'must',
     needs: NEEDS,
     async run(context) {

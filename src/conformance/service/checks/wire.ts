@@ -32,14 +32,14 @@ const STATUS_OF: Readonly<Record<string, number>> = {
   pairing_code_unavailable: 502,
 };
 
-/** Refusals whose bodies the specification leaves open: those that any web server gives. */
+/** Errors whose bodies the specification leaves open: those that any web server returns. */
 const GENERIC = [401, 403, 404, 405, 413, 500, 501, 503];
 const isGeneric = ({ status }: Exchange): boolean => GENERIC.includes(status);
 
-/** All exchanges of the run that a rule speaks of. @throws Skip when there is none */
+/** All exchanges of the run that a rule applies to. @throws Skip if there are none */
 function seen(context: ServiceContext, holds: (exchange: Exchange) => boolean): readonly Exchange[] {
   const found = context.journal.exchanges.filter(holds);
-  if (found.length === 0) throw new Skip('no answer of this run is of that kind');
+  if (found.length === 0) throw new Skip('no response of this run is of that kind');
   return found;
 }
 
@@ -62,12 +62,12 @@ function demandErrors(exchanges: readonly Exchange[]): void {
   }
 }
 
-/** What holds for every answer; looks back at the whole run. Implements `Errors` and `Endpoints`. */
+/** Rules that apply to every response; checked over the whole run. Implements `Errors` and `Endpoints`. */
 export const wireChecks: readonly ServiceCheck[] = [
   {
     id: 'wire.unknown-route',
     section: 'Errors',
-    rule: 'An address that is not there is answered with 404 not_found.',
+    rule: 'A path that does not exist returns 404 not_found.',
     level: 'reading',
     async run(context) {
       const exchange = await context.api.request('GET', '/nothing-here');
@@ -77,7 +77,7 @@ export const wireChecks: readonly ServiceCheck[] = [
   {
     id: 'wire.wrong-method',
     section: 'Errors',
-    rule: 'A method that an address does not take is answered with 405 method_not_allowed and Allow.',
+    rule: 'A method that a path does not support returns 405 method_not_allowed with Allow.',
     level: 'reading',
     async run(context) {
       for (const [method, path] of [
@@ -95,7 +95,7 @@ export const wireChecks: readonly ServiceCheck[] = [
   {
     id: 'wire.malformed-json',
     section: 'Errors',
-    rule: 'A body that is no JSON object is answered with 400 invalid_request.',
+    rule: 'A body that is not a JSON object returns 400 invalid_request.',
     level: 'reading',
     async run(context) {
       for (const rawBody of ['{"connectionId":', '[]', '"text"', '7']) {
@@ -107,7 +107,7 @@ export const wireChecks: readonly ServiceCheck[] = [
   {
     id: 'wire.json',
     section: 'Endpoints',
-    rule: 'Every answer is JSON and says so in Content-Type.',
+    rule: 'Every response is JSON and declares it in Content-Type.',
     level: 'must',
     async run(context) {
       demandJson(seen(context, (exchange) => !isGeneric(exchange)));
@@ -116,7 +116,7 @@ export const wireChecks: readonly ServiceCheck[] = [
   {
     id: 'wire.error-body',
     section: 'Error body',
-    rule: 'Every refusal is an object with a string error.',
+    rule: 'Every error is an object with a string error.',
     level: 'must',
     async run(context) {
       demandErrors(seen(context, (exchange) => exchange.status >= 400 && !isGeneric(exchange)));
@@ -125,7 +125,7 @@ export const wireChecks: readonly ServiceCheck[] = [
   {
     id: 'wire.generic-errors',
     section: 'Errors',
-    rule: 'Refusals that any web server gives have the same body: JSON with a string error.',
+    rule: 'Errors that any web server returns have the same body: JSON with a string error.',
     level: 'reading',
     async run(context) {
       const generic = seen(context, isGeneric);
@@ -154,7 +154,7 @@ export const wireChecks: readonly ServiceCheck[] = [
   {
     id: 'wire.error-field',
     section: 'Error body',
-    rule: 'invalid_request names the offending key in field; hint is a string where there is one.',
+    rule: 'invalid_request names the invalid key in field; hint, if present, is a string.',
     level: 'must',
     async run(context) {
       for (const exchange of seen(context, (one) => codeOf(one) === 'invalid_request')) {
@@ -171,7 +171,7 @@ export const wireChecks: readonly ServiceCheck[] = [
   {
     id: 'wire.no-server-error',
     section: 'Errors',
-    rule: 'Nothing that the suite asked for was answered with a 500.',
+    rule: 'No request of the suite returned a 500.',
     level: 'should',
     async run(context) {
       const failed = context.journal.exchanges.find(({ status }) => status === 500 || status === 501);
@@ -181,7 +181,7 @@ export const wireChecks: readonly ServiceCheck[] = [
   {
     id: 'wire.no-credential',
     section: 'Authentication',
-    rule: 'No answer repeats the key that was asked with.',
+    rule: 'No response repeats the key of the request.',
     level: 'should',
     async run(context) {
       const { apiKey, secondApiKey, narrowApiKey, barredApiKey, portalApiKey } = context.inputs;
@@ -189,7 +189,7 @@ export const wireChecks: readonly ServiceCheck[] = [
       const keys = given.filter((key) => key !== undefined);
       for (const exchange of context.journal.exchanges) {
         if (keys.some((key) => exchange.text.includes(key))) {
-          throw new Violation('an answer without it', place(exchange), exchange);
+          throw new Violation('a response without it', place(exchange), exchange);
         }
       }
     },
