@@ -47,9 +47,9 @@ export interface LoopOptions {
 /** The whole loop in one process: network, service, sandbox, connector. */
 export interface Loop {
   info(): SandboxInfo;
-  /** The connector's data was removed at this start, since the service was reset while the connector did not run. */
+  /** True if this start removed the connector's data, because the service was reset while the connector was not running. */
   readonly emptied: boolean;
-  /** Sends two messages round, past the connector's own feed and handlers. @throws SelfCheckFailed */
+  /** Sends two messages through the loop, invisible to the connector's own feed and handlers. @throws SelfCheckFailed */
   check(): Promise<SelfCheck | LeftOut>;
   /** Resolves when both halves are idle. */
   settle(): Promise<void>;
@@ -179,15 +179,15 @@ export async function startLoop(options: LoopOptions): Promise<Loop> {
   };
 }
 
-/** The key is the loop's own: where it fits no stored number, the data is about another service. */
+/** The key is the loop's own: if it matches no stored number, the data belongs to another service. */
 function explainOtherService(error: unknown, options: LoopOptions): unknown {
   const isKey = error instanceof ConfigurationError && error.problems[0]?.setting === 'SERVICE_API_KEY';
   if (!isKey) return error;
   const { ownsConnectorData = false, ownData = 'databases of its own.' } = options;
   const problem =
-    'holds the messages of another service, or of this one before it was reset, so they belong to no number. ' +
-    `To begin anew, remove ${ownsConnectorData ? 'the folder' : 'its schema connector'}. ` +
-    `To keep them, give the loop other data: ${ownData}`;
+    'contains the messages of another service, or of this one before it was reset, so they match no number. ' +
+    `To start over, remove ${ownsConnectorData ? 'the folder' : 'its schema connector'}. ` +
+    `To keep them, use other data for the loop: ${ownData}`;
   return new ConfigurationError([{ setting: ownsConnectorData ? '--data-dir' : 'DATABASE_URL', problem }]);
 }
 

@@ -48,15 +48,15 @@ export interface RunServiceOptions {
   readonly logger: Logger;
 }
 
-/** What a connector has stored, by the name of its feed, and the workspace of the service that it is about. */
+/** The data of a connector, identified by its feed, and the workspace of the service that it belongs to. */
 const connectorData = z.object({ feedId: z.string(), workspaceId: z.string() });
 
-/** The service and its sandbox, listening. */
+/** The running service and its sandbox. */
 export interface RunningService {
   readonly sandbox: Sandbox;
-  /** The data of the connector that was attached last. A reset without that connector leaves it behind. */
+  /** The data of the most recently attached connector. A reset without that connector leaves the data unchanged. */
   readonly connectorData: StoredValue<z.infer<typeof connectorData>>;
-  /** Where webhooks of the attached connector are sent to. */
+  /** The URL that webhooks for the attached connector are sent to. */
   readonly webhookUrl: string;
   /** Attaches a connector that listens at `url`, and opens a tunnel to it. */
   attach(url: string): void;

@@ -19,13 +19,13 @@ const TOLD_STOP = {
   begun() {
     // A terminal shows `^C` at the beginning of the line.
     const line = process.stderr.isTTY ? '\n' : '';
-    process.stderr.write(`${line}stopping    Ctrl-C once more ends it at once\n`);
+    process.stderr.write(`${line}stopping    press Ctrl-C again to stop at once\n`);
   },
   ended: (ms: number): void =>
-    void process.stderr.write(`stopped     in ${(ms / 1000).toFixed(1)} s; the data stays\n`),
+    void process.stderr.write(`stopped     in ${(ms / 1000).toFixed(1)} s; the data is kept\n`),
 };
 
-/** What a command has in hand while it serves. */
+/** The context that a command gets while it serves. */
 export interface Serving {
   readonly logger: Logger;
   /** Registers how to close what was started. */

@@ -49,7 +49,7 @@ await runCommand(COMMAND, async ({ options, env, clock, print, warnOfTypo, typos
     typos,
     clock,
     tellsStop: options['json'] !== true,
-    // The connector in it takes as long as one alone.
+    // Its connector takes as long as a separate one.
     shutdownMs: CONNECTOR_SHUTDOWN_MS,
   } as const;
   // Only here: loading it takes most of a start, and `--help` and a wrong word have no use for it.
@@ -80,7 +80,7 @@ await runCommand(COMMAND, async ({ options, env, clock, print, warnOfTypo, typos
       logger,
     });
     const loop = await lifecycle.whenStarted('loop', starting, (started) => started.close());
-    if (loop.emptied) say('connector   emptied: the service was reset while the connector did not run');
+    if (loop.emptied) say('connector   emptied: the service was reset while the connector was not running');
     const check = await lifecycle.whenStarted('self-check', loop.check(), () => undefined);
     say(
       'leftOut' in check

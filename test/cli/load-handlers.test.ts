@@ -63,8 +63,8 @@ describe('the module of CONNECTOR_HANDLERS', () => {
   });
 
   it('is refused when there is no file', async () => {
-    await expect(loadHandlers(join(folder, 'nowhere.mjs'), {})).rejects.toThrow('found no module at');
-    await expect(loadHandlers(folder, {})).rejects.toThrow('found no module at');
+    await expect(loadHandlers(join(folder, 'nowhere.mjs'), {})).rejects.toThrow('no module at');
+    await expect(loadHandlers(folder, {})).rejects.toThrow('no module at');
     expect(await loadHandlers(undefined, {})).toBeUndefined();
   });
 

@@ -106,8 +106,7 @@ it('a self-check whose role may create no database is left out, and says why', a
     logger: silentLogger,
   });
   expect(result).toEqual({
-    leftOut:
-      'it needs a temporary database and could not create one: permission denied to create database',
+    leftOut: 'it needs a temporary database and could not create one: permission denied to create database',
   });
   await asAdmin(async (sql) => void (await sql.unsafe(`drop role ${role}`)));
   await database.drop();

@@ -99,7 +99,7 @@ describe('startConnector', () => {
     expect(logger.kept).toContainEqual({
       level: 'info',
       fields: { name: expect.stringMatching(/^connector-/) },
-      message: expect.stringContaining('CONNECTOR_ROLE is web, and a worker calls them'),
+      message: expect.stringContaining('CONNECTOR_ROLE is web, so a worker must call them'),
     });
   });
 });

@@ -194,7 +194,7 @@ describe('npm start, twice on the same data', () => {
 });
 
 describe('npm start, stopped by Ctrl-C', () => {
-  const STOPPED = /^stopping {4}Ctrl-C once more ends it at once\nstopped {5}in \d+\.\d s; the data stays\n$/;
+  const STOPPED = /^stopping {4}press Ctrl-C again to stop at once\nstopped {5}in \d+\.\d s; the data is kept\n$/;
   let folder: DataFolder;
   let database: TestDatabase;
 

@@ -187,7 +187,7 @@ describe('npm run connector -- --processes 2, on a Postgres of its own', () => {
       expect(stderr.match(/RECONCILE_INTERVAL_MS/g)).toHaveLength(1);
       expect(logged(/embedded Postgres stopped/)).toHaveLength(1);
       expect(logged(/a process exited unexpectedly/)).toHaveLength(1);
-      expect(logged(/did not end in time|step of the shutdown failed/)).toEqual([]);
+      expect(logged(/did not exit in time|step of the shutdown failed/)).toEqual([]);
     },
     SLOW_MS,
   );

@@ -255,7 +255,7 @@ describe('a walk', () => {
   });
 
   it.each([
-    ['names no new cursor', null],
+    ['has no new cursor', null],
     ['names the same cursor again', 'c1'],
   ])('throws when a page claims more but %s', async (_what, nextCursor) => {
     const items = [{ id: 'm1', createdAt: 1 }];

@@ -10,8 +10,8 @@ export interface Lifecycle {
    */
   onClose(name: string, close: () => void | Promise<void>): void;
   /**
-   * Waits for something that is being started, and registers how it is closed. A shutdown that begins meanwhile waits
-   * for it, too, closes it, and leaves the promise pending: whoever starts things starts no more of them then.
+   * Waits for something that is being started, and registers how to close it. A shutdown that begins meanwhile also
+   * waits for it, closes it, and leaves the promise pending, so that its caller starts nothing more.
    * @throws what the start throws, unless a shutdown has begun.
    */
   whenStarted<Started>(
@@ -20,7 +20,7 @@ export interface Lifecycle {
     close: (started: Started) => void | Promise<void>,
   ): Promise<Started>;
   /**
-   * Runs every step once and resolves when they are over. Never rejects: a step that fails or hangs is logged
+   * Runs every step once and resolves when they are finished. Never rejects: if a step fails or hangs, that is logged
    * and the next one runs. Further calls join the first.
    */
   close(): Promise<void>;

@@ -81,7 +81,7 @@ describe('creating a connection', () => {
     expect(answer.status).toBe(201);
     expect(answer.body).toMatchObject({
       slotsAvailable: 0,
-      warning: expect.stringMatching(/All slots are used.*no active licence/),
+      warning: expect.stringMatching(/All slots are used.*no active license/),
     });
     expect(phones.phones.size).toBe(1);
   });

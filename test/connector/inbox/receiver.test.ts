@@ -272,7 +272,7 @@ describe('the signature', () => {
       const rest = [`Content-Length: ${Buffer.byteLength(body)}`, 'Connection: close'];
       const text = await exchange(fixture.server, [rawRequest(body, [...lines, repeated, ...rest])]);
       expect(statusesOf(text)).toEqual([401]);
-      expect(text).toContain('must be one value');
+      expect(text).toContain('must be a single value');
     },
   );
 

@@ -144,6 +144,6 @@ describe('migrations', () => {
     await write(FIRST);
     const url = 'postgres://me@127.0.0.1:1/base';
     const options = { url, folder, schema: 'shop', logger, clock: systemClock };
-    await expect(migrateDatabase(options)).rejects.toThrow(/nothing listens there/);
+    await expect(migrateDatabase(options)).rejects.toThrow(/nothing is listening there/);
   });
 });

@@ -125,7 +125,7 @@ describe('a shutdown', () => {
     await closed;
 
     expect(seen).toEqual([750]);
-    expect(lines.filter((line) => line.includes('did not end in time'))).toHaveLength(2);
+    expect(lines.filter((line) => line.includes('did not finish in time'))).toHaveLength(2);
   });
 
   it('gives the last step all the time that is left', async () => {
