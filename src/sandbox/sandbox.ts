@@ -114,7 +114,7 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
       ports.hosts.put(tunnel.host, tunnel.target);
     } catch (error) {
       // What may be a target is decided at each start.
-      options.logger.warn({ err: error, ...tunnel }, 'a tunnel of an earlier start is not allowed any more');
+      options.logger.warn({ err: error, ...tunnel }, 'a tunnel of an earlier start is no longer allowed');
     }
   }
 

@@ -131,15 +131,15 @@ describe('the control API answers', () => {
   });
 
   it.each([
-    ['/workspaces', { kind: 'standalone', slot: 3 }, 'slot', "'slot': there is no such field."],
-    ['/workspaces', { kinds: 'standalone' }, 'kind', "'kind': is missing. 'kinds': there is no such field."],
-    ['/workspaces', { kind: 'standalone', a: 1, b: 2 }, 'a', "'a', 'b': there is no such field."],
-    ['/reset', { hard: true }, 'hard', "'hard': there is no such field."],
+    ['/workspaces', { kind: 'standalone', slot: 3 }, 'slot', "'slot': is not a known field."],
+    ['/workspaces', { kinds: 'standalone' }, 'kind', "'kind': is missing. 'kinds': is not a known field."],
+    ['/workspaces', { kind: 'standalone', a: 1, b: 2 }, 'a', "'a', 'b': is not a known field."],
+    ['/reset', { hard: true }, 'hard', "'hard': is not a known field."],
     [
       '/contacts/447700900201/messages',
       { connection: 'c', txt: 'x' },
       'connectionId',
-      "'connectionId': is missing. 'connection', 'txt': there is no such field.",
+      "'connectionId': is missing. 'connection', 'txt': is not a known field.",
     ],
   ])('400 for POST %s %j, with the fields that are not known', async (path, sent, field, message) => {
     const { status, body } = await test.call('POST', path, sent);
@@ -152,7 +152,7 @@ describe('the control API answers', () => {
     expect(body).toEqual({
       error: 'invalid_request',
       field: 'rules.0.action.code',
-      message: "'rules.0.action.code': is missing. 'rules.0.action.status': there is no such field.",
+      message: "'rules.0.action.code': is missing. 'rules.0.action.status': is not a known field.",
     });
   });
 

@@ -183,7 +183,7 @@ describe('the sandbox', () => {
 
     it('cannot write to a connection that is not there', async () => {
       const { status, body } = await write('cnothing');
-      const message = 'Nothing has this id, or not any more: a reset makes new ones.';
+      const message = 'No object has this id. A reset assigns new ids.';
       expect({ status, body }).toEqual({ status: 404, body: { error: 'not_found', message } });
     });
 

@@ -81,9 +81,9 @@ export function createConsentPages(app: Pick<OauthApp, 'publicUrl' | 'authUrl'>)
       return show(cookieMissing ? 403 : 200, {
         title: 'Connect your numbers',
         heading: html`Connect your numbers`,
-        content: html`${cookieMissing ? notice : html``}<p>They will be connected to ${account} at <strong>${crm}</strong>.</p>
-<p>${serviceHost} will ask which numbers you share, and for what.</p>
-<p class="notice">Continue only if you have just asked for this at ${crm} yourself. If somebody sent you this link, close the page: your numbers would be connected to an account of theirs.</p>
+        content: html`${cookieMissing ? notice : html``}<p>Your numbers will be connected to ${account} at <strong>${crm}</strong>.</p>
+<p>${serviceHost} will ask which numbers to share, and with which permissions.</p>
+<p class="notice">Continue only if you have just requested this at ${crm} yourself. If somebody sent you this link, close the page: your numbers would be connected to their account.</p>
 <form method="post"><p class="actions"><button class="main">Continue</button></p></form>`,
         // A browser applies this list to the redirects after the form, and a service may sign users in at
         // other hosts.

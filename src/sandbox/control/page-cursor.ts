@@ -10,7 +10,7 @@ export function readCursor(cursor: string): number {
   const text = Buffer.from(cursor, 'base64url').toString();
   const position = Number(text);
   if (!/^\d{1,16}$/.test(text) || !Number.isSafeInteger(position) || writeCursor(position) !== cursor) {
-    throw new SandboxError('invalid_request', "'cursor': is not one that this list gave.", 'cursor');
+    throw new SandboxError('invalid_request', "'cursor': is not a cursor of this list.", 'cursor');
   }
   return position;
 }

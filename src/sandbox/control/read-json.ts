@@ -42,7 +42,10 @@ function refuseBody(error: unknown): SandboxError {
   if (error instanceof DenseBody) return new SandboxError('invalid_request', `The body ${error.message}.`);
   const type: unknown = error instanceof Error ? Reflect.get(error, 'type') : undefined;
   if (type === 'entity.too.large') return new SandboxError('payload_too_large');
-  return new SandboxError('invalid_request', 'The body is not JSON, or not encoded as its headers say.');
+  return new SandboxError(
+    'invalid_request',
+    'The body is not valid JSON, or not encoded as its headers state.',
+  );
 }
 
 /** Reads the body of a call. */
@@ -53,6 +56,6 @@ export const readJson: RequestHandler = (request, response, next) => {
 /** Turns what the router throws at an address into a refusal. */
 export const refuseMalformed: ErrorRequestHandler = (error, _request, _response, next) => {
   if (error instanceof URIError) {
-    next(new SandboxError('invalid_request', 'The address is not percent-encoded as it must be.'));
+    next(new SandboxError('invalid_request', 'The path contains an invalid percent-encoding.'));
   } else next(error);
 };

@@ -36,7 +36,7 @@ export function refuseUnknown(fields: readonly string[]): SandboxError {
 
 function noSuchFields(fields: readonly string[]): string {
   const named = fields.slice(0, MOST_NAMED).map((field) => `'${field}'`);
-  return `${named.join(', ')}: there is no such field.`;
+  return `${named.join(', ')}: is not a known field.`;
 }
 
 /**
@@ -56,7 +56,7 @@ export function refuseInput({ issues }: z.ZodError): SandboxError {
   return new SandboxError('invalid_request', `'${field}': ${wrong.message}.${also}`, field);
 }
 
-const NO_SUCH_ID = 'Nothing has this id, or not any more: a reset makes new ones.';
+const NO_SUCH_ID = 'No object has this id. A reset assigns new ids.';
 
 function refusePlatform(error: PlatformError): Refusal {
   const { code, field, hint, why } = error;

@@ -68,7 +68,7 @@ const UNSTORABLE = '22021';
 function refuseUnstorable(error: unknown, params: readonly unknown[]): never {
   if (sqlState(error) !== UNSTORABLE) throw error;
   if (params.some((value) => String(value).includes('\u0000'))) throw new SandboxError('not_found');
-  throw new SandboxError('invalid_request', 'A text holds a character that cannot be stored.');
+  throw new SandboxError('invalid_request', 'A text contains a character that cannot be stored.');
 }
 
 /**

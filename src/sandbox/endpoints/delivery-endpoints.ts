@@ -56,7 +56,7 @@ export function presentEntry({ seq, at, event, connectionId, messageId, status, 
 }
 
 function refuseUnknown(): never {
-  throw new SandboxError('not_found', 'There is no delivery with this id.');
+  throw new SandboxError('not_found', 'No delivery has this id.');
 }
 
 function readId(text: string): number {
@@ -76,7 +76,7 @@ export function deliveryEndpoints({ delivery, ledger }: Platform) {
     async resendDelivery({ param, body = {} }) {
       const record = (await delivery.resend(readId(param('id')), givenFields(body))) ?? refuseUnknown();
       if (record === 'waiting') {
-        throw new SandboxError('wrong_state', 'The delivery has not begun; there is nothing to send again.');
+        throw new SandboxError('wrong_state', 'The delivery has not started; there is nothing to resend.');
       }
       if (record === 'unsigned') {
         throw new SandboxError('wrong_state', 'The workspace of this delivery has no webhook.');
@@ -86,13 +86,13 @@ export function deliveryEndpoints({ delivery, ledger }: Platform) {
 
     async holdDelivery({ param }) {
       const record = (await delivery.hold(readId(param('id')))) ?? refuseUnknown();
-      if (record === 'over') throw new SandboxError('wrong_state', 'No attempt of this delivery is to come.');
+      if (record === 'over') throw new SandboxError('wrong_state', 'This delivery has no further attempt.');
       return presentDelivery(record);
     },
 
     async releaseDelivery({ param }) {
       const record = (await delivery.release(readId(param('id')))) ?? refuseUnknown();
-      if (record === 'not_held') throw new SandboxError('wrong_state', 'Nobody holds this delivery.');
+      if (record === 'not_held') throw new SandboxError('wrong_state', 'This delivery is not held.');
       return presentDelivery(record);
     },
 

@@ -13,7 +13,7 @@ export function hostEndpoints(hosts: TunnelBoard, changed: () => Promise<void>) 
     },
     async deleteHost({ param }) {
       if (!hosts.remove(param('host')))
-        throw new SandboxError('not_found', 'There is no tunnel for this host.');
+        throw new SandboxError('not_found', 'No tunnel is open for this host.');
       await changed();
       return { ok: true as const };
     },

@@ -32,13 +32,14 @@ function presentGrant(grant: GrantRecord): Grant {
 }
 
 const REFUSED: Readonly<Record<Exclude<RefusedApproval, 'unknown_code'>, string>> = {
-  no_portal: 'The workspace is no CRM portal; its owner approves on the page.',
-  no_request: 'No page waits for a portal. Open the authorize address first.',
-  several_requests: 'Several pages wait. Enter the code that one of them shows, as `userCode`.',
+  no_portal: 'The workspace is not a CRM portal; its owner approves on the page.',
+  no_request: 'No consent is waiting for a portal. Open the authorize URL first.',
+  several_requests:
+    'Several consents are waiting. Specify the code that one of the pages shows as `userCode`.',
 };
 
 function refuseApproval(why: RefusedApproval): never {
-  if (why === 'unknown_code') throw new SandboxError('not_found', 'No page shows this code, or it is over.');
+  if (why === 'unknown_code') throw new SandboxError('not_found', 'Unknown or expired user code.');
   throw new SandboxError('wrong_state', REFUSED[why]);
 }
 

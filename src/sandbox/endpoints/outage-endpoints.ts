@@ -10,12 +10,12 @@ export function outageEndpoints({ outages }: Platform) {
   return {
     async causeOutage({ param, body }) {
       if (await outages.begin(param('id'), givenFields(body))) return done;
-      throw new SandboxError('wrong_state', 'The connection has no working session that could break.');
+      throw new SandboxError('wrong_state', 'The connection has no working session to interrupt.');
     },
 
     async recover({ param }) {
       if (await outages.recover(param('id'))) return done;
-      throw new SandboxError('wrong_state', 'The connection has no outage that could end.');
+      throw new SandboxError('wrong_state', 'The connection has no outage to end.');
     },
 
     async setOwnerPhone({ param, body }) {

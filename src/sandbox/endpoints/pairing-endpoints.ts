@@ -13,12 +13,15 @@ export const NUMBER_TAKEN = 'Another connection of the workspace has this number
 const REFUSALS: Readonly<
   Record<Exclude<PairingOutcome, 'paired' | 'expired'>, { readonly why: string; readonly field?: string }>
 > = {
-  no_ticket: { why: "'qr': the picture says something, but nothing about pairing.", field: 'qr' },
-  other_connection: { why: "'qr': the picture is of another connection.", field: 'qr' },
-  no_account: { why: "'phoneNumber': that number has no account on the network.", field: 'phoneNumber' },
-  no_number: { why: "'phoneNumber': name one, all invented ones are taken.", field: 'phoneNumber' },
+  no_ticket: { why: "'qr': the QR code contains something other than a pairing code.", field: 'qr' },
+  other_connection: { why: "'qr': the QR code belongs to another connection.", field: 'qr' },
+  no_account: { why: "'phoneNumber': the number has no account on the network.", field: 'phoneNumber' },
+  no_number: {
+    why: "'phoneNumber': is required, because no generated number is free.",
+    field: 'phoneNumber',
+  },
   number_taken: { why: NUMBER_TAKEN },
-  wrong_number: { why: 'The connection belongs to another number, and keeps it.' },
+  wrong_number: { why: 'The connection already has another number, and keeps it.' },
 };
 
 function refuse(outcome: Exclude<PairingOutcome, 'paired'>, expired: 'qr_expired' | 'code_expired'): never {
@@ -33,7 +36,7 @@ export function pairingEndpoints({ ownerPhones }: Platform) {
     async scan({ param, body }) {
       const text = scanPicture(body.qr);
       if (text === null) {
-        throw new SandboxError('invalid_request', "'qr': no QR symbol can be read from it.", 'qr');
+        throw new SandboxError('invalid_request', "'qr': contains no readable QR code.", 'qr');
       }
       const outcome = await ownerPhones.scan(param('id'), text, body.phoneNumber);
       return outcome === 'paired' ? done : refuse(outcome, 'qr_expired');

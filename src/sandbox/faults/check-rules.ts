@@ -49,12 +49,12 @@ function whyNoCall({ match, action }: FaultRuleRequest): [string, string] | null
   const atPath = ADDRESSES[surface].filter((address) => path === undefined || canFit(path, address));
   if (atPath.length === 0) {
     const base = surface === 'api' ? '{base_url}' : '{auth_url}';
-    return ['match.path', `no call can have it: nothing is there below ${base}`];
+    return ['match.path', `matches no call: no such path exists under ${base}`];
   }
   const fitting = atPath.filter((address) => method === undefined || (address.method ?? method) === method);
   if (fitting.length === 0) {
     const methods = new Set(atPath.map((address) => address.method));
-    return ['match.method', `no call can have it: this path takes ${[...methods].join(', ')}`];
+    return ['match.method', `matches no call: this path supports only ${[...methods].join(', ')}`];
   }
   if (action.type === 'status' && action.error === undefined) {
     const { code } = action;
@@ -71,7 +71,7 @@ function whyNoCall({ match, action }: FaultRuleRequest): [string, string] | null
   const { method: sends, path: toMessages } = SERVICE_ENDPOINTS.sendMessage;
   const isSend = fitting.some((address) => address.method === sends && address.path === toMessages);
   if (action.type === 'not_persisted' && !isSend) {
-    return ['action.type', 'only POST /messages can be answered so, and the rule does not match that'];
+    return ['action.type', 'applies only to POST /messages, which the rule does not match'];
   }
   return null;
 }
@@ -89,16 +89,16 @@ async function findConnection({ connections }: Platform, id: string): Promise<Co
 async function whyNobody(platform: Platform, { match }: FaultRuleRequest): Promise<[string, string] | null> {
   const workspaceId = 'workspaceId' in match ? match.workspaceId : undefined;
   if (workspaceId !== undefined && !(await platform.workspaces.exists(workspaceId))) {
-    return ['match.workspaceId', 'there is no such workspace'];
+    return ['match.workspaceId', 'does not exist'];
   }
   if (match.surface !== 'webhook' || match.connectionId === undefined) return null;
   const connection = await findConnection(platform, match.connectionId);
-  if (connection === null) return ['match.connectionId', 'there is no such connection'];
+  if (connection === null) return ['match.connectionId', 'does not exist'];
   if (connection.provider === 'cloud_api') {
     return ['match.connectionId', 'a cloud_api connection has no webhook events'];
   }
   const isElsewhere = workspaceId !== undefined && workspaceId !== connection.workspaceId;
-  return isElsewhere ? ['match.connectionId', 'the connection belongs to another workspace'] : null;
+  return isElsewhere ? ['match.connectionId', 'belongs to another workspace'] : null;
 }
 
 /** Throws `invalid_request`, with the reason, for a rule that could never hit anything: a test would prove nothing. */
@@ -106,7 +106,7 @@ export async function checkRules(platform: Platform, rules: readonly FaultRuleRe
   for (const [place, rule] of rules.entries()) {
     const isNever = rule.probability === 0;
     const never: [string, string] | null = isNever
-      ? ['probability', '0 never hits; leave the rule out']
+      ? ['probability', 'must be greater than 0; to disable the rule, leave it out']
       : null;
     const found = never ?? whyNoCall(rule) ?? (await whyNobody(platform, rule));
     if (found === null) continue;

@@ -141,12 +141,12 @@ describe('consent on a page', () => {
     expect(nothing.reply.text).toContain('role="alert"');
     expect(nothing.reply.text).toContain('<title>Not yet: ');
     expect(nothing.reply.text).toContain(
-      '<fieldset aria-describedby="connections-error"><legend>Connections</legend><p class="error" id="connections-error">Tick at least one connection.</p>',
+      '<fieldset aria-describedby="connections-error"><legend>Connections</legend><p class="error" id="connections-error">Select at least one connection.</p>',
     );
     expect(nothing.reply.text.match(/ checked>/g)).toHaveLength(1);
     const [connection] = page.values('connection');
     const noScope = await submit(page, { action: 'allow', workspace: workspaceId, connection });
-    expect([noScope.reply.status, noScope.reply.text.includes('Tick at least one permission.')]).toEqual([
+    expect([noScope.reply.status, noScope.reply.text.includes('Select at least one permission.')]).toEqual([
       400,
       true,
     ]);
@@ -249,7 +249,7 @@ describe('consent on a page', () => {
       await platform.connections.createPaired(large, { provider: 'qr', phoneNumber: `49151123460${last}0` });
     }
     const first = await open();
-    expect(first.reply.text).toContain('Afterwards you are sent to <strong>crm.example</strong>');
+    expect(first.reply.text).toContain('Afterwards you will be redirected to <strong>crm.example</strong>');
     const card =
       /<button class="choice"[^>]*><span>\s*<ul>(.*?)<\/ul><span class="soft small">(.*?) · /s.exec(
         first.reply.text,
@@ -284,7 +284,7 @@ describe('consent on a page', () => {
     expect(none.reply.text.match(/ checked>/g)).toHaveLength(2);
     const filled = await submit(page, { action: 'all', workspace: large, scope: 'messaging.read' });
     expect(filled.reply.text.match(/ checked>/g)).toHaveLength(7);
-    expect(none.reply.text).toContain('>Tick all</button>');
+    expect(none.reply.text).toContain('>Select all</button>');
   });
 
   it('reloads and goes back without sending a form again', async () => {
@@ -304,7 +304,7 @@ describe('consent on a page', () => {
     const failed = await address({ action: 'allow', workspace: workspaceId, scope: 'messaging.read' });
     for (const shown of [await show(failed), await show(failed)]) {
       expect(shown.status).toBe(400);
-      expect(shown.text).toContain('Tick at least one connection.');
+      expect(shown.text).toContain('Select at least one connection.');
       expect(shown.text.match(/ checked>/g)).toHaveLength(1);
     }
     // The other workspace is chosen after all: what was ticked here is not ticked there.
@@ -312,7 +312,7 @@ describe('consent on a page', () => {
     expect(back).not.toBeNull();
     const choice = `/oauth/consent?consent=${first.fields['consent']}`;
     expect((await show(page)).text).toContain(`<a href="${choice}">`);
-    expect((await show(choice)).text).toContain('Choose the workspace it may use');
+    expect((await show(choice)).text).toContain('Choose a workspace');
     const other = await show(await address({ action: 'workspace', workspace: world.workspaceId }));
     expect([other.status, other.text.includes('role="alert"')]).toEqual([200, false]);
 
@@ -336,7 +336,7 @@ describe('consent on a page', () => {
       /<div class="apart"><p>([^<]*)<\/p><label>(<input[^>]*>)/.exec(page.reply.text)?.slice(1).join(' ') ??
       '';
     const unasked =
-      'With this it can delete numbers, which cannot be undone. <input type="checkbox" name="scope" value="messaging.manage"';
+      'This permission allows the app to delete numbers, which cannot be undone. <input type="checkbox" name="scope" value="messaging.manage"';
     expect(manage(await choose())).toBe(`${unasked}>`);
     expect(manage(await choose({ scope: 'messaging.read messaging.manage' }))).toBe(`${unasked} checked>`);
     expect((await choose({ scope: 'messaging.read' })).reply.text).not.toContain('class="apart"');

@@ -49,7 +49,7 @@ const ON_ENTER = html`<button name="action" value="again" hidden>Show again</but
 /** A button that ticks all boxes of many connections, or none. */
 function offerAll(count: number, none: boolean): Markup {
   if (count < MANY) return html``;
-  const [action, what] = none ? ['all', 'Tick all'] : ['none', 'Untick all'];
+  const [action, what] = none ? ['all', 'Select all'] : ['none', 'Clear all'];
   return html`<div class="all"><span>${countConnections(count)}</span>
 <button class="less" name="action" value="${action}">${what}</button></div>`;
 }
@@ -58,7 +58,7 @@ function connectionGroup(connections: Grantable, { connections: ticked, judged }
   const chosen = connections.filter(({ id }) => ticked === 'all' || ticked.includes(id));
   const boxes = connections.map((each) => connectionBox(each, chosen.includes(each)));
   const none = chosen.length === 0;
-  const missing = judged && none ? 'Tick at least one connection.' : null;
+  const missing = judged && none ? 'Select at least one connection.' : null;
   const all = offerAll(connections.length, none);
   return group('Connections', html`${all}<div class="boxes">${boxes}</div>`, missing);
 }
@@ -76,10 +76,10 @@ function scopeGroup(scopes: readonly Scope[], { scopes: chosen, judged }: Ticks)
       detail: scope,
     });
   const apart = scopes.includes(DELETES)
-    ? html`<div class="apart"><p>With this it can delete numbers, which cannot be undone.</p>${boxOf(DELETES)}</div>`
+    ? html`<div class="apart"><p>This permission allows the app to delete numbers, which cannot be undone.</p>${boxOf(DELETES)}</div>`
     : html``;
   const missing =
-    judged && !scopes.some((scope) => chosen.includes(scope)) ? 'Tick at least one permission.' : null;
+    judged && !scopes.some((scope) => chosen.includes(scope)) ? 'Select at least one permission.' : null;
   return group(
     'Permissions',
     html`${scopes.filter((scope) => scope !== DELETES).map(boxOf)}${apart}`,
@@ -94,10 +94,10 @@ const countDays = (ms: number): string => `${Math.floor(ms / DAY_MS)} days`;
 function tellDuration(): Markup {
   const most = countDays(ASSUMPTIONS.oauthGrantLifetimeMs.value);
   const idle = countDays(LIMITS.refreshTokenLifetimeMs);
-  return html`<p class="soft small">This lasts for ${most} at most, and ends earlier when the app does not use it for ${idle}.</p>`;
+  return html`<p class="soft small">Access ends after ${most} at the latest, or earlier if the app does not use it for ${idle}.</p>`;
 }
 
-const NOTHING_TO_SHARE = html`<p>This workspace has no connection yet. Pair a number first, then start again in the app.</p>
+const NOTHING_TO_SHARE = html`<p>This workspace has no connections yet. Pair a number first, then start again in the app.</p>
 <div class="actions">${DENY}</div>`;
 
 /** What is ticked before somebody has said anything: all of it, but what deletes only where the app asked for it by name. */
@@ -122,7 +122,7 @@ export function approveView(
 ${connectionGroup(connections, ticks)}
 ${tellDuration()}
 <div class="actions stay"><button class="main" name="action" value="allow">Allow</button>${DENY}</div>`;
-  const notice = 'Nothing was shared yet. Tick what it may do and use, or refuse.';
+  const notice = 'Select at least one permission and one connection, or deny access.';
   const back = workspace.hasChoice
     ? html`<p class="back"><a href="${pagePath(view.consent)}">← Choose another workspace</a></p>`
     : html``;

@@ -6,14 +6,14 @@ import { type ConsentView, consentForm, countConnections, DENY, showView } from 
 
 function listScopes({ consent }: ConsentView): Markup {
   const items = consent.request.scopes.map((scope) => html`<li>${SCOPE_MEANINGS[scope]}</li>`);
-  return html`<h2>What it asks for</h2><ul>${items}</ul>`;
+  return html`<h2>Requested permissions</h2><ul>${items}</ul>`;
 }
 
 /** A workspace by its numbers, since nobody knows it by its id. */
 function workspaceChoice({ id, connections, numbers, labels }: OwnedWorkspace): Markup {
   const name = html`workspace <span class="mark">${id}</span>`;
   if (connections === 0) {
-    return html`<p class="choice soft"><span>No connection yet: there is nothing to share.<br><span class="small">${name}</span></span></p>`;
+    return html`<p class="choice soft"><span>No connections yet: there is nothing to share.<br><span class="small">${name}</span></span></p>`;
   }
   const shown = numbers.map((number, place) => html`<li>${shownNumber(number, labels[place] ?? '')}</li>`);
   const rest = connections - numbers.length;
@@ -27,19 +27,19 @@ function offerWorkspaces(view: ConsentView, workspaces: readonly OwnedWorkspace[
   const shareable = (workspace: OwnedWorkspace): boolean => workspace.connections > 0;
   const sorted = [...workspaces.filter(shareable), ...workspaces.filter((each) => !shareable(each))];
   const fields = html`<input type="hidden" name="action" value="workspace">${sorted.map(workspaceChoice)}`;
-  return html`<h2>Choose the workspace it may use</h2>
-<p class="soft">On the next page you choose its connections and permissions.</p>${consentForm(view, fields)}`;
+  return html`<h2>Choose a workspace</h2>
+<p class="soft">On the next page you choose the connections and permissions.</p>${consentForm(view, fields)}`;
 }
 
 function offerPortal(view: ConsentView, isOnlyWay: boolean): Markup {
   const { userCode } = view.consent;
   if (userCode === null) return html``;
   const look = isOnlyWay ? html` class="main"` : html``;
-  const go = html`<div class="actions"><button${look} name="action" value="portal">The code was entered: continue</button></div>`;
-  return html`<h2>Have it approved in a CRM portal</h2>
-<p>An admin of the portal enters this code there. It covers all connections of the portal.</p>
+  const go = html`<div class="actions"><button${look} name="action" value="portal">I have entered the code</button></div>`;
+  return html`<h2>Approve in a CRM portal</h2>
+<p>A portal admin must enter this code in the portal. It grants access to all connections of the portal.</p>
 <p class="code">${userCode}</p>
-<p class="soft">Pass it on only if you opened this page yourself. It is good for ten minutes, and once.</p>
+<p class="soft">Share it only if you opened this page yourself. It can be used once, within ten minutes.</p>
 ${consentForm(view, go)}`;
 }
 
@@ -48,7 +48,7 @@ export function chooseView(view: ConsentView, workspaces: readonly OwnedWorkspac
   const offersBoth = workspaces.length > 0 && view.consent.userCode !== null;
   const nobody =
     workspaces.length === 0 && view.consent.userCode === null
-      ? html`<p>You own no workspace that could be shared.</p>`
+      ? html`<p>You do not own a workspace that can be shared.</p>`
       : html``;
   const or = offersBoth ? html`<p class="or">or</p>` : html``;
   return showView(

@@ -79,7 +79,7 @@ const signedInAs = (session: PortalSession | null): string | null =>
 
 /** A form that is of no open page in this browser. */
 function refuseForm(): OauthAnswer {
-  const why = 'This request is over, or was opened in another browser. Start again in the app.';
+  const why = 'This request has expired, or was opened in another browser. Start again in the app.';
   return refusalPage(new PageRefusal('page', why));
 }
 

@@ -28,7 +28,7 @@ function destination({ consent }: ConsentView): Markup {
   const { host, protocol } = new URL(redirectUri);
   const place = isLoopback(redirectUri) ? `this device (${host})` : host;
   const where = host === '' ? `the app ${protocol.slice(0, -1)} on this device` : place;
-  return html`<p class="soft">Afterwards you are sent to <strong>${where}</strong>.</p>`;
+  return html`<p class="soft">Afterwards you will be redirected to <strong>${where}</strong>.</p>`;
 }
 
 /** A page of the service as an answer. */
@@ -55,7 +55,7 @@ export function showView(view: ConsentView, content: Markup): OauthAnswer {
     title: `${notice === undefined ? '' : 'Not yet: '}${plainName(appName)} asks for access`,
     about:
       signedIn === null
-        ? html`Nobody is signed in to the developer portal`
+        ? html`Not signed in to the developer portal`
         : html`Developer portal, signed in as ${signedIn}`,
     heading: html`${shownName(appName)} asks for access`,
     content: html`${destination(view)}${alert}${content}`,
@@ -80,7 +80,7 @@ ${content}
 }
 
 /** The button that refuses. */
-export const DENY = html`<button name="action" value="deny">Refuse</button>`;
+export const DENY = html`<button name="action" value="deny">Deny</button>`;
 
 /** How many, in words. */
 export function countConnections(count: number): string {

@@ -6,7 +6,7 @@ import { pageAnswer } from './consent-view.ts';
 /** What a person sees where nothing may be sent back to the app. */
 export function refusalPage(refused: PageRefusal): OauthAnswer {
   const content = html`<p role="alert">${refused.message}</p>
-<p class="soft">Nothing was shared. Go back to the app that sent you here and tell its makers.</p>`;
-  const title = 'This request cannot be answered';
+<p class="soft">Nothing was shared. Return to the app and contact its developer.</p>`;
+  const title = 'Invalid request';
   return { ...pageAnswer({ title, heading: html`${title}`, content }, 400), refused };
 }
