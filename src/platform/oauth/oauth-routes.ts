@@ -44,7 +44,7 @@ async function onPage(work: () => Promise<OauthAnswer>): Promise<OauthAnswer> {
   } catch (error) {
     if (error instanceof PageRefusal) return refusalPage(error);
     if (!(error instanceof OauthError)) throw error;
-    return refusalPage(new PageRefusal('form', 'The page sent something that it should not.'));
+    return refusalPage(new PageRefusal('form', 'The form contains unexpected data.'));
   }
 }
 

@@ -21,7 +21,7 @@ export async function identifyClient(db: Queryable, parameters: Parameters): Pro
   passed('client');
   const redirectUri = parameters.get('redirect_uri');
   if (redirectUri === null || !app.redirectUris.includes(redirectUri)) {
-    throw new PageRefusal('redirect_uri', 'The redirect_uri is not one that the app has registered.');
+    throw new PageRefusal('redirect_uri', 'The redirect_uri is not registered for this app.');
   }
   passed('redirect_uri');
   return { app, redirectUri };
