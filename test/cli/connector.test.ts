@@ -116,7 +116,7 @@ describe('npm run connector, asked wrongly', () => {
     [
       'one token in both settings',
       { ...SECRETS, CONNECTOR_API_TOKENS: `crm:read:${SECRETS.CONNECTOR_API_TOKEN}` },
-      'CONNECTOR_API_TOKENS: holds the token of CONNECTOR_API_TOKEN',
+      'CONNECTOR_API_TOKENS: contains the token of CONNECTOR_API_TOKEN',
     ],
     [
       'a webhook secret of one letter',

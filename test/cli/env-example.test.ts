@@ -128,7 +128,11 @@ describe('the tokens of the API', () => {
     ['a right twice', `crm:read+read:${GOOD}`, 'rights of "crm" that are not'],
     ['a short token', 'crm:read:abcdefghijklmnopqrstuvw', 'a token of "crm" of only 23 characters'],
     ['a token of one character', `crm:read:${'a'.repeat(40)}`, 'a token of "crm" of the same few characters'],
-    ['a token with a space', `crm:read:${GOOD} x`, 'a token of "crm" that is not of printable ASCII'],
+    [
+      'a token with a space',
+      `crm:read:${GOOD} x`,
+      'a token of "crm" that contains characters other than printable ASCII',
+    ],
     ['the same token twice', `a:read:${GOOD},b:operate:${GOOD}`, 'the token of "b" twice (entry 2)'],
     [
       'the name of the other setting',

@@ -194,7 +194,8 @@ describe('npm start, twice on the same data', () => {
 });
 
 describe('npm start, stopped by Ctrl-C', () => {
-  const STOPPED = /^stopping {4}press Ctrl-C again to stop at once\nstopped {5}in \d+\.\d s; the data is kept\n$/;
+  const STOPPED =
+    /^stopping {4}press Ctrl-C again to stop at once\nstopped {5}in \d+\.\d s; the data is kept\n$/;
   let folder: DataFolder;
   let database: TestDatabase;
 

@@ -47,7 +47,7 @@ describe('a picture', () => {
     [
       'too small',
       toUri(PNG.sync.write(new PNG({ width: 8, height: 8 }))),
-      'a picture of 8 by 8, which holds no code',
+      'an image of 8 by 8, which contains no code',
     ],
     ['nothing', undefined, 'not a data URI of a PNG'],
   ])('is refused when it is %s', (_, uri, why) => {

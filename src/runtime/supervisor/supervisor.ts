@@ -127,7 +127,7 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
     }
     launched.kill();
     const why =
-      end === 'late' ? `was not serving within ${READY_MS / 1000} s` : `exited with ${describeEnd(end)}`;
+      end === 'late' ? `was not serving within ${READY_MS / 1000} s` : `ended with ${describeEnd(end)}`;
     const trouble = launched.trouble();
     const reason = trouble === undefined ? '' : `: ${trouble}`;
     throw new ProcessNotReady(`process ${slot.number} ${why} before it was ready${reason}`);

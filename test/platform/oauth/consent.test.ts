@@ -115,10 +115,10 @@ describe('consent on a page', () => {
   it('tells for how long the app may do it, and that is when it ends', async () => {
     const shown = async (): Promise<string> => {
       const { reply } = await choose();
-      return /<p[^>]*>(This lasts [^<]*)</.exec(reply.text)?.[1] ?? '';
+      return /<p[^>]*>(Access ends [^<]*)</.exec(reply.text)?.[1] ?? '';
     };
     expect(await shown()).toBe(
-      'This lasts for 365 days at most, and ends earlier when the app does not use it for 30 days.',
+      'Access ends after 365 days at the latest, or earlier if the app does not use it for 30 days.',
     );
     const lifetime = ASSUMPTIONS.oauthGrantLifetimeMs;
     const { value } = lifetime;
