@@ -1,25 +1,21 @@
-import type { Express, RequestHandler } from 'express';
+import type { Express, RequestHandler, Router } from 'express';
 import { findEntry } from '../runtime/addresses/address-ranges.ts';
 import { createJsonApp } from '../runtime/http-server/json-app.ts';
 import { refusal, writeAnswer } from './calls/answer.ts';
 import { ownHostsOnly } from './calls/own-hosts.ts';
 import { PlatformError } from './kernel/platform-error.ts';
 import { shareWithPages } from './mcp/browser-rules.ts';
-import type { ToolServer } from './mcp/tool-server.ts';
 import { MEDIA_PATH } from './media/media-address.ts';
-import type { OauthServer } from './oauth/oauth-server.ts';
 import { NEUTRAL_PICTURE, NEUTRAL_PICTURE_PATH } from './rest/neutral-picture.ts';
-import type { CallServer } from './rest/serve-calls.ts';
 
 /** Path prefix of the REST interface. Implements `Versioning`. */
 export const API_PREFIX = '/api/v1';
 
 export interface AppOptions {
-  readonly calls: CallServer;
-  /** The authorization server; absent at the legacy address. */
-  readonly oauth?: OauthServer;
-  /** The tool server; absent at the legacy address. */
-  readonly tools?: ToolServer;
+  /** The endpoints of REST. */
+  readonly rest: Router;
+  /** The authorization server and the tool server; absent at the legacy address. */
+  readonly auth?: readonly Router[];
   /** Serves files. */
   readonly media: RequestHandler;
   /** Addresses and CIDR ranges of the proxies whose `X-Forwarded-For` is believed; with none it is ignored. */
@@ -33,18 +29,15 @@ export interface AppOptions {
  * rightmost one of `X-Forwarded-For` and the socket that is no trusted proxy: what stands left of it was
  * written by the caller.
  */
-export function createApp({ calls, oauth, tools, media, trustedProxies, ownUrl }: AppOptions): Express {
+export function createApp({ rest, auth = [], media, trustedProxies, ownUrl }: AppOptions): Express {
   const app = createJsonApp();
   app.enable('case sensitive routing');
   app.set('query parser', false);
   app.set('trust proxy', (address: string) => findEntry(trustedProxies, address) !== null);
 
   app.use(ownHostsOnly({ ownUrl, trustedProxies }));
-  app.use(API_PREFIX, (request, response) => calls.handle(request, response));
-  if (tools !== undefined) app.use(shareWithPages);
-  app.use((request, response, next) => {
-    if (oauth?.handle(request, response) !== true && tools?.handle(request, response) !== true) next();
-  });
+  app.use(API_PREFIX, rest);
+  if (auth.length > 0) app.use(shareWithPages, ...auth);
   app.use(MEDIA_PATH, media);
   app.get(NEUTRAL_PICTURE_PATH, (_request, response) => {
     response.type('image/svg+xml').send(NEUTRAL_PICTURE);

@@ -2,9 +2,10 @@ import type { Clock } from '../runtime/clock/clock.ts';
 import type { Database } from '../runtime/database/database.ts';
 import type { Logger } from '../runtime/logger/logger.ts';
 import type { HostLookup } from '../runtime/public-network/host-lookup.ts';
-import type { ApiFaults } from './calls/api-faults.ts';
+import type { AroundCall } from './calls/call-shell.ts';
 import type { OnCall } from './calls/call-record.ts';
 import type { BaseUrls } from './kernel/base-urls.ts';
+import type { AroundStore } from './messages/carry-out-send.ts';
 import type { PortalSessions } from './oauth/portal-session.ts';
 import type { StoredTimer } from './time/timers.ts';
 import type { WebhookSecrets } from './webhooks/configuration.ts';
@@ -16,9 +17,10 @@ import type { WebhookFaults } from './webhooks/webhook-faults.ts';
 /** What the sandbox hands over. Each is absent in a service that nobody plays with. */
 export interface PlatformPorts {
   readonly webhookFaults?: WebhookFaults;
-  readonly apiFaults?: ApiFaults;
-  /** Faults of the authorization server; paths are relative to `{auth_url}`. */
-  readonly oauthFaults?: ApiFaults;
+  /** Stands around each call to the API, the authorization server and the tools. */
+  readonly aroundCall?: AroundCall;
+  /** Stands around the storing of each message that the network has. */
+  readonly aroundStore?: AroundStore;
   /** Who is signed in to the developer portal; default: nobody. */
   readonly portal?: PortalSessions;
   readonly hosts?: TunnelHosts;

@@ -1,6 +1,6 @@
 import type express from 'express';
 import { createApp } from './app.ts';
-import { noApiFaults } from './calls/api-faults.ts';
+import { createCallShell } from './calls/call-shell.ts';
 import { composeCore } from './compose-core.ts';
 import { type Connections, createConnections } from './connections/connections.ts';
 import { createOutages, type Outages } from './connections/health/outages.ts';
@@ -22,7 +22,7 @@ import { type Oauth, startOauth } from './oauth/start-oauth.ts';
 import type { PlatformOptions } from './platform-options.ts';
 import { NEUTRAL_PICTURE_PATH } from './rest/neutral-picture.ts';
 import { createRoutes } from './rest/routes.ts';
-import { createCallServer } from './rest/serve-calls.ts';
+import { createRestRouter } from './rest/rest-router.ts';
 import { serveMedia } from './rest/serve-media.ts';
 import { seededRandom } from './seeded-random.ts';
 import { loadServiceState } from './time/service-state.ts';
@@ -109,6 +109,7 @@ async function startPlatform(options: PlatformOptions, release: () => Promise<vo
     random,
     sendScale,
     sendsPerMinute,
+    aroundStore: ports.aroundStore,
   });
   const cursors = createPageCursors(state.cursorKey);
   const neutralPicture = (): string => new URL(NEUTRAL_PICTURE_PATH, options.baseUrls().api).href;
@@ -125,44 +126,30 @@ async function startPlatform(options: PlatformOptions, release: () => Promise<vo
     mediaAddress,
     systemClock,
   });
-  const faults = ports.apiFaults ?? noApiFaults;
-  const { onCall } = ports;
-  const oauth = await startOauth({
-    database,
-    changeState,
-    clock,
-    systemClock,
-    logger,
-    baseUrls: options.baseUrls,
-    webhooks,
-    portal: ports.portal,
-    codeKey: state.cursorKey,
-    faults: ports.oauthFaults,
-    onCall,
-  });
-  const { tokens } = oauth;
+  const { aroundCall, onCall, portal } = ports;
+  const { baseUrls } = options;
+  const codeKey = state.cursorKey;
+  const oauth = await startOauth({ database, changeState, clock, logger, baseUrls, webhooks, portal, codeKey });
+  const sources = { database, tokens: oauth.tokens };
+  const shell = createCallShell({ ...sources, clock, systemClock, logger, onCall, aroundCall });
   const tools = startTools({
-    database,
-    tokens,
+    ...sources,
+    shell,
     gate,
     clock,
-    systemClock,
     wait,
     logger,
-    baseUrls: options.baseUrls,
-    faults: ports.oauthFaults ?? noApiFaults,
-    onCall,
+    baseUrls,
     sender,
     cursors,
     mediaAddress,
     neutralPicture,
   });
-  const calls = createCallServer({ database, tokens, clock, systemClock, logger, faults, endpoints, onCall });
   const served = {
-    calls,
+    rest: createRestRouter({ shell, sources, endpoints }),
     media: serveMedia(mediaStore, logger),
     trustedProxies: options.trustedProxies ?? [],
-    ownUrl: () => options.baseUrls().api,
+    ownUrl: () => baseUrls().api,
   };
 
   try {
@@ -178,7 +165,7 @@ async function startPlatform(options: PlatformOptions, release: () => Promise<vo
   }
 
   return {
-    app: createApp({ ...served, oauth: oauth.server, tools }),
+    app: createApp({ ...served, auth: [oauth.router(shell), tools.router] }),
     legacyApp: createApp(served),
     workspaces: createWorkspaces(changeState),
     apiKeys: createApiKeys(database, changeState),
@@ -195,18 +182,15 @@ async function startPlatform(options: PlatformOptions, release: () => Promise<vo
     delivery,
     ledger: createLedger({ database }),
 
-    endWaits: tools.endWaits,
+    endWaits: () => tools.endWaits(),
 
     async settle() {
       for (;;) {
-        await calls.idle();
-        await oauth.server.idle();
-        await tools.idle();
+        await shell.idle();
         const fired = await runner.fireDue();
         await doubts.idle();
         await delivery.settle();
-        const open = calls.open + oauth.server.open + tools.open;
-        if (fired.length === 0 && open === 0) return;
+        if (fired.length === 0 && shell.open === 0) return;
       }
     },
 
@@ -225,8 +209,8 @@ async function startPlatform(options: PlatformOptions, release: () => Promise<vo
       await runner.close();
       sender.giveUp();
       await sender.idle();
-      await calls.close();
-      await oauth.server.close();
+      tools.endWaits();
+      await shell.close();
       await tools.close();
       doubts.clear();
       await delivery.close();

@@ -3,6 +3,7 @@ import { type CallBoard, createCallBoard } from './calls/call-board.ts';
 import { presentDelivery } from './endpoints/delivery-endpoints.ts';
 import { changedByTimer } from './events/changed-lists.ts';
 import { createEventHub, type EventHub } from './events/event-hub.ts';
+import { createCallEdge } from './faults/around-calls.ts';
 import { createFaultBoard, type FaultBoard } from './faults/fault-board.ts';
 import { portalSessions } from './portal-sessions.ts';
 import { createTunnelBoard, type TunnelBoard } from './tunnels/tunnel-board.ts';
@@ -34,6 +35,7 @@ export interface SandboxPortsOptions {
 /** Made before the service; `createSandbox` takes the rest. */
 export function createSandboxPorts({ webhookSecret, tunnelTargets }: SandboxPortsOptions = {}): SandboxPorts {
   const faults = createFaultBoard();
+  const edge = createCallEdge(faults);
   const calls = createCallBoard();
   const hosts = createTunnelBoard(tunnelTargets);
   const events = createEventHub();
@@ -48,11 +50,11 @@ export function createSandboxPorts({ webhookSecret, tunnelTargets }: SandboxPort
     onLedger: (listener) => void ledgerListeners.push(listener),
     platform: {
       webhookFaults: faults.webhook,
-      apiFaults: faults.api,
-      oauthFaults: faults.oauth,
+      aroundCall: edge.aroundCall,
+      aroundStore: edge.aroundStore,
       portal: portalSessions(hidden),
       hosts,
-      onCall: calls.onCall,
+      onCall: (call) => calls.onCall(edge.explain(call)),
       onEvents: () => {
         for (const tell of ledgerListeners) tell();
       },

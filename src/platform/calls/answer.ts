@@ -3,13 +3,16 @@ import { ERRORS, type ErrorBody, type ErrorCode } from '../../contract/service/e
 import { HEADERS } from '../../contract/service/headers.ts';
 import type { Scope } from '../../contract/service/scopes.ts';
 import { ASSUMPTIONS } from '../kernel/assumptions.ts';
-import { PlatformError } from '../kernel/platform-error.ts';
+import { PlatformError, type Refusal } from '../kernel/platform-error.ts';
 
-/** What an endpoint answers. */
+/** What a call is answered. */
 export interface Answer {
   readonly status: number;
-  readonly body: object;
+  /** A text goes as it is, with the type that `headers` name; anything else as JSON. */
+  readonly body: object | string;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Why it is a refusal; for the record of the call. */
+  readonly refused?: Refusal;
 }
 
 /** Challenges by code. Implements `API keys`: authentication errors carry an error parameter. */
@@ -37,16 +40,15 @@ export function refusal(error: PlatformError, scope?: Scope): Answer {
   if (retryAfterSeconds !== undefined) headers[HEADERS.retryAfter] = String(retryAfterSeconds);
   // A body that was not read to its end would be read from the socket before the next request.
   if (code === 'payload_too_large') headers['Connection'] = 'close';
-  return { status: ERRORS[code].statuses[0], body, headers };
+  return { status: ERRORS[code].statuses[0], body, headers, refused: error };
 }
 
-/** Writes an answer; false when the client is gone. Nothing of the service may be cached. */
-export function writeAnswer(response: Response, answer: Answer): boolean {
+/** Writes an answer; false when the client is gone. Nothing of the service is cached unless its answer says so. */
+export function writeAnswer(response: Response, { status, headers = {}, body }: Answer): boolean {
   if (response.headersSent || response.destroyed) return false;
-  response
-    .status(answer.status)
-    .set({ 'Cache-Control': 'no-store', ...answer.headers })
-    .json(answer.body);
+  response.status(status).set({ 'Cache-Control': 'no-store', ...headers });
+  if (typeof body === 'string') response.end(body);
+  else response.json(body);
   return true;
 }
 

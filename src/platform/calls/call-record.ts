@@ -24,8 +24,6 @@ export interface CallRecord {
   readonly ms: number;
   /** The checks that ran, in their order; the last one is the refusal. */
   readonly trace: readonly CheckStep[];
-  /** Names of the faults that touched the call. */
-  readonly faults: readonly string[];
 }
 
 /** Port: told of each call once it is answered, before the client reads the answer. Must not throw or block. */

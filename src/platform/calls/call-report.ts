@@ -1,10 +1,8 @@
 import type { Request } from 'express';
 import type { ToolName } from '../../contract/service/tools.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
-import { type CheckStep, createDecisionTrace, type DecisionTrace } from '../kernel/decision-trace.ts';
+import { createDecisionTrace, type DecisionTrace } from '../kernel/decision-trace.ts';
 import type { DomainClock } from '../time/domain-clock.ts';
-import { findFault } from './answer-fault.ts';
-import type { ApiFault } from './api-faults.ts';
 import { type OnCall, recordedPath } from './call-record.ts';
 
 /** What is kept of a request until its record is written. */
@@ -20,30 +18,13 @@ export interface CallReport {
 interface Options {
   readonly clock: DomainClock;
   readonly systemClock: Clock;
-  readonly faults: readonly ApiFault[];
   readonly onCall: OnCall | undefined;
-}
-
-/** What faults did to the call itself, as the last steps of its trace; those that only held it are named beside it. */
-function faultSteps(faults: readonly ApiFault[]): CheckStep[] {
-  const isReset = findFault(faults, 'reset') !== undefined;
-  const did = (fault: ApiFault): string | undefined => {
-    if (fault.type === 'reset') return 'reset the connection; nothing was done';
-    if (fault.type === 'lost_answer' && !isReset) return 'reset the connection in place of the answer';
-    if (fault.type === 'status' && !isReset) return `answered ${fault.code}; nothing was done`;
-    return undefined;
-  };
-  return faults.flatMap((fault) => {
-    const what = did(fault);
-    const { type, name = type } = fault;
-    return what === undefined ? [] : [{ check: 'fault', passed: false, why: `the rule "${name}" ${what}` }];
-  });
 }
 
 /** Begins the record of a request. */
 export function openCallReport(
   { method, path }: Request,
-  { clock, systemClock, faults, onCall }: Options,
+  { clock, systemClock, onCall }: Options,
 ): CallReport {
   const at = clock.now();
   const began = systemClock.elapsed();
@@ -66,8 +47,7 @@ export function openCallReport(
         status,
         code: report.code,
         ms: systemClock.elapsed() - began,
-        trace: [...trace.steps, ...faultSteps(faults)],
-        faults: faults.map(({ type, name = type }) => name),
+        trace: trace.steps,
       });
     },
   };

@@ -4,7 +4,7 @@ import { Refusal } from './platform-error.ts';
 
 /** One check and what it said. */
 export interface CheckStep {
-  readonly check: Check | OauthCheck | 'fault';
+  readonly check: Check | OauthCheck;
   readonly passed: boolean;
   /** The reason, as a phrase; names no secret. */
   readonly why?: string;

@@ -3,6 +3,8 @@ import { CHECK_OF_CODE, type Check, type OauthCheck } from './checks.ts';
 
 /** What is thrown where a check stops a call. */
 export abstract class Refusal extends Error {
+  /** The code that the client reads, or that stands for a page. */
+  abstract readonly code: string;
   /** Null when no check refused: the service failed. */
   abstract readonly check: Check | OauthCheck | null;
   /** The reason as a phrase, for the trace of the call. Never on the wire; names no secret. */

@@ -1,38 +1,40 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { toNodeHandler } from '@modelcontextprotocol/node';
 import {
-  type AuthInfo,
   type CallToolResult,
   createMcpHandler,
-  type McpHttpHandler,
   McpServer,
   type ServerContext,
 } from '@modelcontextprotocol/server';
+import type { Request } from 'express';
 import type { Logger } from '../../runtime/logger/logger.ts';
-import type { Credential } from '../credentials/credential.ts';
+import type { OpenCall } from '../calls/call-shell.ts';
 import { PlatformError } from '../kernel/platform-error.ts';
+import type { AdmittedRequest } from './admit-request.ts';
 import { listedSchemas } from './listed-schemas.ts';
 import { adviseRefusal } from './refusal-advice.ts';
+import { TOOLS_PATH } from './resource-metadata.ts';
 import type { Tool, ToolCall } from './tool.ts';
 
-/** A request that was let in, as the tools need to know it. */
-export interface Exchange {
-  readonly credential: Credential;
-  /** The arguments of a tool as they were sent: the protocol drops `__proto__`, which is no name of any argument. */
-  readonly given: unknown;
+/** What the tools need to know of a request that was let in. */
+interface Exchange extends Pick<AdmittedRequest, 'credential' | 'given'> {
   /** Told once how the tool ended, before the client can read it; null: well. */
   onOutcome(refusal: unknown): void;
+}
+
+/** Speaks the protocol, both eras of it, for requests that were let in. */
+export interface ProtocolHandler {
+  /**
+   * Answers a request. The record is written before the client can read how it ended: with the outcome of the tool
+   * where the answer is a stream that is open by then, else with the answer.
+   */
+  serve(call: OpenCall, admitted: AdmittedRequest): Promise<void>;
+  close(): Promise<void>;
 }
 
 interface Options {
   readonly tools: readonly Tool[];
   readonly logger: Logger;
-}
-
-/** Speaks the protocol, both eras of it, for requests that were let in. */
-export interface ProtocolHandler {
-  readonly fetch: McpHttpHandler['fetch'];
-  /** What stands for an exchange on its way through the protocol. */
-  open(exchange: Exchange): AuthInfo;
-  close(): Promise<void>;
 }
 
 const SERVER = { name: 'messaging', title: 'Messaging', version: '1.0.0' } as const;
@@ -61,9 +63,34 @@ function textResult(text: string): Pick<CallToolResult, 'content'> {
   return { content: [{ type: 'text', text }] };
 }
 
+async function* nothing(): AsyncGenerator<never> {}
+
+/** The request as the protocol needs it: its body was read, its credential and its host mean nothing any more. */
+function forProtocol({ headers }: Request) {
+  const { authorization: _authorization, ...others } = headers;
+  return {
+    method: 'POST',
+    url: TOOLS_PATH,
+    headers: { ...others, host: 'tools' },
+    [Symbol.asyncIterator]: nothing,
+  };
+}
+
+const isStream = (response: globalThis.Response): boolean =>
+  response.headers.get('content-type')?.startsWith('text/event-stream') === true;
+
+/** What the protocol answers is text in UTF-8, and it does not say so. */
+function nameCharset(answer: globalThis.Response): globalThis.Response {
+  const type = answer.headers.get('content-type');
+  if (type !== null && !type.includes('charset='))
+    answer.headers.set('content-type', `${type}; charset=utf-8`);
+  return answer;
+}
+
 /** One stateless handler: each request is served by a server of its own, and nothing is kept for the next. */
 export function createProtocolHandler({ tools, logger }: Options): ProtocolHandler {
-  const exchanges = new WeakMap<AuthInfo, Exchange>();
+  /** The request that the protocol is asked for: it hands nothing of ours on. */
+  const exchanges = new AsyncLocalStorage<Exchange>();
   const listed = tools.map((tool) => ({ tool, schemas: listedSchemas(tool.name) }));
 
   const runTool = async (tool: Tool, exchange: Exchange, context: ServerContext): Promise<CallToolResult> => {
@@ -94,8 +121,8 @@ export function createProtocolHandler({ tools, logger }: Options): ProtocolHandl
   };
 
   const handler = createMcpHandler(
-    ({ authInfo }) => {
-      const exchange = authInfo === undefined ? undefined : exchanges.get(authInfo);
+    () => {
+      const exchange = exchanges.getStore();
       if (exchange === undefined) throw new Error('a request reached the tools without being let in');
       return createServer(exchange);
     },
@@ -107,12 +134,39 @@ export function createProtocolHandler({ tools, logger }: Options): ProtocolHandl
   );
 
   return {
-    fetch: handler.fetch,
-    open(exchange) {
-      // The token itself stays outside: nothing behind the guard needs it.
-      const info: AuthInfo = { token: '', clientId: exchange.credential.subscriptionId, scopes: [] };
-      exchanges.set(info, exchange);
-      return info;
+    async serve({ request, response, report, standsOpen }, { credential, given, message, tool, listens }) {
+      const onFailure = (err: unknown): void => logger.error({ err }, 'a tool call failed');
+      let toolRuns = tool !== null;
+      let status: number | null = null;
+      report.tool = tool;
+
+      const onOutcome = (refusal: unknown): void => {
+        toolRuns = false;
+        if (refusal === null) {
+          report.trace.seal();
+        } else {
+          report.trace.refuse(refusal);
+          report.code = refusal instanceof PlatformError ? refusal.code : 'internal_error';
+          if (report.code === 'internal_error') onFailure(refusal);
+        }
+        if (status !== null) report.write(status);
+      };
+      const answer = toNodeHandler(
+        {
+          async fetch(...asked) {
+            const answered = await handler.fetch(...asked);
+            status = answered.status;
+            if (!toolRuns || !isStream(answered)) report.write(status);
+            if (listens && isStream(answered)) standsOpen();
+            return nameCharset(answered);
+          },
+        },
+        { onerror: onFailure },
+      );
+      await exchanges.run({ credential, given, onOutcome }, () =>
+        answer(forProtocol(request), response, message),
+      );
+      report.write(status);
     },
     close: () => handler.close(),
   };

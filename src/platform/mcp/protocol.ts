@@ -1,38 +1,19 @@
-import type { Logger } from '../../runtime/logger/logger.ts';
-import type { ServeExchange } from './serve-exchange.ts';
-import type { Tool } from './tool.ts';
-
-/** The protocol, as the server of the tools sees it. */
-export interface Protocol {
-  /** Answers a request that was let in. */
-  readonly serve: ServeExchange;
-  close(): Promise<void>;
-}
-
-interface Options {
-  readonly tools: readonly Tool[];
-  readonly logger: Logger;
-}
+import type { ProtocolHandler } from './protocol-handler.ts';
 
 /** Loads the protocol with the first request for a tool: a service that no agent asks starts without it. */
-export function createProtocol(options: Options): Protocol {
-  const load = async () => {
-    const [{ createProtocolHandler }, { serveExchange }] = await Promise.all([
-      import('./protocol-handler.ts'),
-      import('./serve-exchange.ts'),
-    ]);
-    return { handler: createProtocolHandler(options), serveExchange };
-  };
+export function createProtocol(
+  options: Parameters<typeof import('./protocol-handler.ts').createProtocolHandler>[0],
+): ProtocolHandler {
+  const load = async () => (await import('./protocol-handler.ts')).createProtocolHandler(options);
   let loading: ReturnType<typeof load> | null = null;
 
   return {
     async serve(...exchange) {
       loading ??= load();
-      const { handler, serveExchange } = await loading;
-      await serveExchange(handler, ...exchange);
+      await (await loading).serve(...exchange);
     },
     async close() {
-      await (await loading)?.handler.close();
+      await (await loading)?.close();
     },
   };
 }

@@ -1,4 +1,5 @@
 import type { Queryable } from '../../runtime/database/database.ts';
+import type { Logger } from '../../runtime/logger/logger.ts';
 import type { ListConnectionsContext } from '../connections/list-connections.ts';
 import type { MediaAddress } from '../media/media-address.ts';
 import type { PageCursors } from '../messages/page-cursor.ts';
@@ -11,9 +12,10 @@ import { createToolServer, type ToolServer } from './tool-server.ts';
 /** What the tools and their server stand on. */
 interface Options
   extends Omit<Parameters<typeof createToolServer>[0], 'protocol' | 'stopping'>,
-    Omit<SendToolDependencies, 'stopping' | 'clock'>,
+    Omit<SendToolDependencies, 'stopping'>,
     Pick<ListConnectionsContext, 'neutralPicture'> {
   readonly database: Queryable;
+  readonly logger: Logger;
   readonly cursors: PageCursors;
   readonly mediaAddress: MediaAddress;
 }

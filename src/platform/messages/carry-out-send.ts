@@ -9,12 +9,16 @@ import type { WriteGate } from '../time/write-gate.ts';
 import { answerSend, freeSend, type JournalEntry, readUnanswered, sentAnswer } from './send-journal.ts';
 import { storeSend } from './store-send.ts';
 
+/** Port: stands around the storing of each message that the network has. What it throws leaves the message unstored. */
+export type AroundStore = <Result>(store: () => Promise<Result>) => Promise<Result>;
+
 interface Options {
   readonly database: Database;
   readonly changeState: ChangeState;
   readonly gate: WriteGate;
   readonly network: PhoneNetwork;
   readonly logger: Logger;
+  readonly aroundStore?: AroundStore | undefined;
 }
 
 /** The part of a send from which there is no way back. */
@@ -26,8 +30,6 @@ export interface SendCarrier {
   accept(message: OutboundMessage, signal: AbortSignal): Promise<Accepted>;
   /** Stores what the network has. Where that fails the answer is the degraded one: it was sent all the same. */
   store(entry: JournalEntry, accepted: Accepted): Promise<SendMessageAnswer>;
-  /** Answers without storing. */
-  leaveUnstored(entry: JournalEntry, accepted: Accepted): Promise<SendMessageAnswer>;
   /**
    * Ends sends whose process is gone, or lost its way: completes those that the network has, frees the keys
    * of the others. Answers how many there were.
@@ -35,8 +37,13 @@ export interface SendCarrier {
   clearUp(messageIds?: readonly string[]): Promise<number>;
 }
 
-export function createSendCarrier({ database, changeState, gate, network, logger }: Options): SendCarrier {
-  const leaveUnstored: SendCarrier['leaveUnstored'] = async (entry, { waMessageId }) => {
+export function createSendCarrier(options: Options): SendCarrier {
+  const { database, changeState, gate, network, logger, aroundStore = (store) => store() } = options;
+
+  const leaveUnstored = async (
+    entry: JournalEntry,
+    { waMessageId }: Accepted,
+  ): Promise<SendMessageAnswer> => {
     const answer = sentAnswer(entry, { messageId: null, waMessageId });
     await gate.shared(() => answerSend(database, entry.messageId, answer));
     return answer;
@@ -60,11 +67,12 @@ export function createSendCarrier({ database, changeState, gate, network, logger
           return network.accept(message);
         }),
       ),
-    leaveUnstored,
 
     async store(entry, accepted) {
       try {
-        return await retryOnce(() => changeState((change) => storeSend(change, network, entry, accepted)));
+        return await retryOnce(() =>
+          aroundStore(() => changeState((change) => storeSend(change, network, entry, accepted))),
+        );
       } catch (error) {
         logger.error(
           { err: error, messageId: entry.messageId },

@@ -14,7 +14,7 @@ import type { DomainClock } from '../time/domain-clock.ts';
 import type { ChangeState } from '../time/state-change.ts';
 import type { VirtualWait } from '../time/virtual-wait.ts';
 import type { WriteGate } from '../time/write-gate.ts';
-import { createSendCarrier } from './carry-out-send.ts';
+import { type AroundStore, createSendCarrier } from './carry-out-send.ts';
 import { endWait, healWaitMs, meetSession, type SessionMet } from './meet-session.ts';
 import { type Allowance, createSendAllowances } from './send-allowance.ts';
 import {
@@ -46,6 +46,7 @@ interface Options {
   readonly wait: VirtualWait;
   readonly network: PhoneNetwork;
   readonly logger: Logger;
+  readonly aroundStore?: AroundStore | undefined;
   /** Draws in [0, 1). */
   readonly random: () => number;
   readonly sendScale: number;
@@ -53,10 +54,8 @@ interface Options {
   readonly sendsPerMinute: number;
 }
 
-/** What goes for one send beside its message. */
+/** Options of one send. */
 interface SendManner {
-  /** False is the degraded case: the phone gets it, nothing is stored. Default: true. */
-  readonly persist?: boolean;
   /** Waits for the first send with the key instead of throwing `in_progress`. Default: false. */
   readonly joins?: boolean;
 }
@@ -191,7 +190,7 @@ export function createSender(options: Options): Sender {
     credential: Credential,
     message: MessageSend,
     messageId: string,
-    { persist = true, joins = false }: SendManner,
+    { joins = false }: SendManner,
   ): Promise<Sent> => {
     const { signal } = patience;
     const connection = await findReachable(database, credential, message.connectionId, clock.now());
@@ -205,8 +204,7 @@ export function createSender(options: Options): Sender {
       allowance.giveBack();
       throw error;
     });
-    const end = persist ? carrier.store : carrier.leaveUnstored;
-    return { answer: await end(entry, accepted), replayed: false };
+    return { answer: await carrier.store(entry, accepted), replayed: false };
   };
 
   return {

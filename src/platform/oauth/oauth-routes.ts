@@ -9,9 +9,10 @@ import { type AuthorizeContext, authorize } from './authorize/authorize.ts';
 import { createConsentPages } from './consent/consent-pages.ts';
 import { refusalPage } from './consent/refusal-page.ts';
 import { describeServer } from './metadata.ts';
-import { documentAnswer, jsonAnswer, type OauthAnswer, refusalAnswer } from './oauth-answer.ts';
+import type { Answer } from '../calls/answer.ts';
+import { documentAnswer, jsonAnswer, refusalAnswer } from './oauth-answer.ts';
 import { OauthError, PageRefusal } from './oauth-error.ts';
-import type { OauthRoutes } from './oauth-server.ts';
+import type { OauthRoutes } from './oauth-router.ts';
 import type { PortalSessions } from './portal-session.ts';
 import { readForm } from './read-form.ts';
 import type { SigningKeys } from './signing-keys.ts';
@@ -38,7 +39,7 @@ function queryOf({ originalUrl }: Request): string {
 }
 
 /** Who cannot be sent back is told here. */
-async function onPage(work: () => Promise<OauthAnswer>): Promise<OauthAnswer> {
+async function onPage(work: () => Promise<Answer>): Promise<Answer> {
   try {
     return await work();
   } catch (error) {
@@ -49,7 +50,7 @@ async function onPage(work: () => Promise<OauthAnswer>): Promise<OauthAnswer> {
 }
 
 /** A client that came with a header is told which scheme it tried (RFC 6749, 5.2). */
-async function forClients(request: Request, work: () => Promise<OauthAnswer>): Promise<OauthAnswer> {
+async function forClients(request: Request, work: () => Promise<Answer>): Promise<Answer> {
   try {
     return await work();
   } catch (error) {
@@ -70,19 +71,19 @@ export function createOauthRoutes(options: Options): OauthRoutes {
   const authorizing: AuthorizeContext = { database, changeState, portal, resources, issuer, ask };
   const context: TokenContext = { database, changeState, tokens, resources, now: () => clock.now() };
 
-  const token = async (request: Request): Promise<OauthAnswer> => {
+  const token = async (request: Request): Promise<Answer> => {
     const parameters = await readForm(request);
     const app = await authenticateClient(database, request, parameters);
     return jsonAnswer(200, await findGrantType(parameters)(context, app, parameters));
   };
-  const revoke = async (request: Request): Promise<OauthAnswer> => {
+  const revoke = async (request: Request): Promise<Answer> => {
     const parameters = await readForm(request);
     await revokeToken(context, await authenticateClient(database, request, parameters), parameters);
     return jsonAnswer(200, {});
   };
 
-  const metadata = async (): Promise<OauthAnswer> => documentAnswer(describeServer(baseUrls()));
-  const jwks = async (): Promise<OauthAnswer> =>
+  const metadata = async (): Promise<Answer> => documentAnswer(describeServer(baseUrls()));
+  const jwks = async (): Promise<Answer> =>
     documentAnswer({ keys: (await keys.shown()).map(({ publicJwk }) => publicJwk) });
 
   return {

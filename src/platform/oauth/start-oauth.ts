@@ -1,8 +1,7 @@
-import type { Clock } from '../../runtime/clock/clock.ts';
+import type { Router } from 'express';
 import type { Database } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
-import { type ApiFaults, noApiFaults } from '../calls/api-faults.ts';
-import type { OnCall } from '../calls/call-record.ts';
+import type { CallShell } from '../calls/call-shell.ts';
 import type { BaseUrls } from '../kernel/base-urls.ts';
 import type { DomainClock } from '../time/domain-clock.ts';
 import type { ChangeState } from '../time/state-change.ts';
@@ -13,7 +12,7 @@ import { createClearUp } from './clear-up.ts';
 import { createPortalApprovals, type PortalApprovals } from './consent/portal-approvals.ts';
 import { createOauthGrants, type OauthGrants } from './grants.ts';
 import { createOauthRoutes } from './oauth-routes.ts';
-import { createOauthServer, type OauthServer } from './oauth-server.ts';
+import { createOauthRouter } from './oauth-router.ts';
 import { nobodySignedIn, type PortalSessions } from './portal-session.ts';
 import { loadSigningKeys } from './signing-keys.ts';
 
@@ -21,20 +20,18 @@ interface Options {
   readonly database: Database;
   readonly changeState: ChangeState;
   readonly clock: DomainClock;
-  readonly systemClock: Clock;
   readonly logger: Logger;
   readonly baseUrls: () => BaseUrls;
   readonly webhooks: WebhookConfiguration;
   readonly portal: PortalSessions | undefined;
   /** Derives user codes. */
   readonly codeKey: Uint8Array;
-  readonly faults: ApiFaults | undefined;
-  readonly onCall: OnCall | undefined;
 }
 
 /** The authorization server with what the rest of the service needs of it. */
 export interface Oauth {
-  readonly server: OauthServer;
+  /** Answers what is asked below the issuer. */
+  router(shell: CallShell): Router;
   readonly tokens: AccessTokens;
   readonly apps: OauthApps;
   readonly grants: OauthGrants;
@@ -43,14 +40,14 @@ export interface Oauth {
 
 /** Loads the signing key, and makes it at the first start on a database. */
 export async function startOauth(options: Options): Promise<Oauth> {
-  const { database, changeState, clock, systemClock, logger, baseUrls, webhooks } = options;
-  const { portal = nobodySignedIn, faults = noApiFaults, codeKey, onCall } = options;
+  const { database, changeState, clock, logger, baseUrls, webhooks } = options;
+  const { portal = nobodySignedIn, codeKey } = options;
   const keys = await loadSigningKeys({ database, changeState, clock });
   const tokens = createAccessTokens({ keys, clock, baseUrls });
   const routes = createOauthRoutes({ database, changeState, clock, baseUrls, keys, tokens, portal, codeKey });
   const clearUp = createClearUp({ changeState, clock, logger });
   return {
-    server: createOauthServer({ routes, faults, clock, systemClock, logger, clearUp, onCall }),
+    router: (shell) => createOauthRouter({ shell, routes, clearUp }),
     tokens,
     apps: createOauthApps(database, changeState, webhooks),
     grants: createOauthGrants(database, changeState),

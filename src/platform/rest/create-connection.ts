@@ -49,7 +49,7 @@ export function createConnectionEndpoint({ changeState, clock }: Dependencies): 
     row: SERVICE_ENDPOINTS.createConnection,
     onlyFor: 'standalone',
     read: readRequest,
-    async handle({ credential }, request): Promise<Answer> {
+    async handle(credential, request): Promise<Answer> {
       requireGranted(credential);
       const { connection, pairing, replayed } = await createConnection(changeState, credential, request);
       const { id, state } = connection;

@@ -10,7 +10,7 @@ export function deleteConnectionEndpoint(changeState: ChangeState): Endpoint {
   return defineEndpoint({
     row: SERVICE_ENDPOINTS.deleteConnection,
     read: readConnectionId,
-    async handle({ credential }, connectionId) {
+    async handle(credential, connectionId) {
       await deleteConnection(changeState, credential, connectionId);
       const answer: Acknowledgement = { ok: true };
       return ok(answer);

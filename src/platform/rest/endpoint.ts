@@ -1,15 +1,14 @@
 import type { IncomingMessage } from 'node:http';
-import type { ErrorCode } from '../../contract/service/errors.ts';
+import type { Request } from 'express';
 import type { Scope } from '../../contract/service/scopes.ts';
 import type { WorkspaceKind } from '../../contract/service/statuses.ts';
 import type { Answer } from '../calls/answer.ts';
-import type { ApiFault } from '../calls/api-faults.ts';
 import type { Credential } from '../credentials/credential.ts';
 
 /** What a request says, before anyone believes it. */
 export interface RawInput {
   /** Path parameters by name, decoded. */
-  readonly params: Readonly<Record<string, string>>;
+  readonly params: Request['params'];
   /** The query parameters of the endpoint's row by name; each was given once. */
   readonly query: Readonly<Record<string, string>>;
   /** Parsed JSON; undefined without a body, or where the endpoint reads it by itself. */
@@ -20,12 +19,6 @@ export interface RawInput {
   readonly credential: Credential;
 }
 
-/** Who calls, and what goes wrong with this call. */
-export interface Call {
-  readonly credential: Credential;
-  readonly faults: readonly ApiFault[];
-}
-
 /** What the gate checks before an endpoint is asked: its row in the contract's table, and a little more. */
 export interface EndpointRow {
   readonly method: string;
@@ -33,7 +26,6 @@ export interface EndpointRow {
   readonly scope: Scope;
   readonly query?: { readonly shape: object };
   readonly body?: object;
-  readonly errors: readonly ErrorCode[];
 }
 
 /** An endpoint as the gate sees it. */
@@ -44,13 +36,13 @@ export interface Endpoint {
   /** The body may be too large to be held; the endpoint reads it from the request. */
   readonly readsOwnBody?: boolean;
   /** Checks the shape of the input and answers what to run then. Throws the refusal of a bad shape. */
-  prepare(input: RawInput): Promise<(call: Call) => Promise<Answer>>;
+  prepare(input: RawInput): Promise<(credential: Credential) => Promise<Answer>>;
 }
 
 interface EndpointParts<Input> extends Omit<Endpoint, 'prepare'> {
   /** The checked input. Throws `PlatformError`. */
   read(input: RawInput): Input | Promise<Input>;
-  handle(call: Call, input: Input): Promise<Answer>;
+  handle(credential: Credential, input: Input): Promise<Answer>;
 }
 
 /** Joins the row of an endpoint, its reading of the input and its handler. */
@@ -59,7 +51,7 @@ export function defineEndpoint<Input>({ read, handle, ...rest }: EndpointParts<I
     ...rest,
     async prepare(raw) {
       const input = await read(raw);
-      return (call) => handle(call, input);
+      return (credential) => handle(credential, input);
     },
   };
 }

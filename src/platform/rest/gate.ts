@@ -1,6 +1,5 @@
 import type { Request } from 'express';
 import type { Answer } from '../calls/answer.ts';
-import type { ApiFault } from '../calls/api-faults.ts';
 import { checkAddress, checkScope } from '../calls/check-caller.ts';
 import { readJsonBody } from '../calls/read-body.ts';
 import type { Credential } from '../credentials/credential.ts';
@@ -15,8 +14,6 @@ import type { Endpoint } from './endpoint.ts';
 export interface Entry {
   readonly request: Request;
   readonly endpoint: Endpoint;
-  readonly params: Readonly<Record<string, string>>;
-  readonly faults: readonly ApiFault[];
 }
 
 function checkWorkspaceKind({ workspaceKind }: Credential, { onlyFor }: Endpoint): void {
@@ -41,12 +38,12 @@ function readQuery(request: Request, known: readonly string[]): Record<string, s
   return query;
 }
 
-async function checkShape({ request, endpoint, params }: Entry, credential: Credential) {
+async function checkShape({ request, endpoint }: Entry, credential: Credential) {
   const { row, readsOwnBody = false } = endpoint;
   const hasBody = row.body !== undefined && !readsOwnBody;
   const body = hasBody ? await readJsonBody(request, ASSUMPTIONS.bodyBytes.value.other) : undefined;
   const query = readQuery(request, Object.keys(row.query?.shape ?? {}));
-  const handle = await endpoint.prepare({ params, query, body, request, credential });
+  const handle = await endpoint.prepare({ params: request.params, query, body, request, credential });
   passed('shape');
   return handle;
 }
@@ -55,14 +52,14 @@ async function checkShape({ request, endpoint, params }: Entry, credential: Cred
  * The ordered checks of every call: credential, address, scope, workspace kind, shape. What follows
  * (connection visible, licence, provider, state, rate) needs the endpoint's objects and is checked by the
  * domain in that order. The first refusal is the answer: nothing after it is looked at, and no body is read
- * for a caller who may not send one. Each check writes to the trace of the call.
+ * for a caller who may not send one. Each check writes to the trace of the call. Answers what the endpoint answers.
  */
-export async function passGate(sources: CredentialSources, entry: Entry): Promise<() => Promise<Answer>> {
-  const { request, endpoint, faults } = entry;
+export async function passGate(sources: CredentialSources, entry: Entry): Promise<Answer> {
+  const { request, endpoint } = entry;
   const credential = await resolveCredential(sources, request.headersDistinct['authorization']);
   checkAddress(credential, request);
   checkScope(credential, endpoint.row.scope, 'endpoint');
   checkWorkspaceKind(credential, endpoint);
   const handle = await checkShape(entry, credential);
-  return () => handle({ credential, faults });
+  return handle(credential);
 }

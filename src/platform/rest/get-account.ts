@@ -14,6 +14,6 @@ export function getAccountEndpoint({ database, clock }: Dependencies): Endpoint 
   return defineEndpoint({
     row: SERVICE_ENDPOINTS.getAccount,
     read: readNothing,
-    handle: async ({ credential }) => ok(await readAccount(database, credential, clock.now())),
+    handle: async (credential) => ok(await readAccount(database, credential, clock.now())),
   });
 }

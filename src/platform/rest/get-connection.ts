@@ -18,7 +18,7 @@ export function getConnectionEndpoint({ database, clock }: Dependencies): Endpoi
   return defineEndpoint({
     row: SERVICE_ENDPOINTS.getConnection,
     read: readConnectionId,
-    async handle({ credential }, connectionId) {
+    async handle(credential, connectionId) {
       const now = clock.now();
       const connection = await findReachable(database, credential, connectionId, now);
       const pairs = connection.provider === 'qr' && connection.state !== 'live';

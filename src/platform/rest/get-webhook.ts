@@ -8,7 +8,7 @@ export function getWebhookEndpoint(webhooks: WebhookConfiguration): Endpoint {
   return defineEndpoint({
     row: SERVICE_ENDPOINTS.getWebhook,
     read: readNothing,
-    handle: async ({ credential }) =>
+    handle: async (credential) =>
       ok({ ...webhooks.get(credential.subscriptionId), events: coveredEvents(credential) }),
   });
 }

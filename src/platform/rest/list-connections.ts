@@ -7,6 +7,6 @@ export function listConnectionsEndpoint(context: ListConnectionsContext): Endpoi
   return defineEndpoint({
     row: SERVICE_ENDPOINTS.listConnections,
     read: readNothing,
-    handle: async ({ credential }) => ok(await listConnections(context, credential)),
+    handle: async (credential) => ok(await listConnections(context, credential)),
   });
 }

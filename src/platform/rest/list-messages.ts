@@ -20,7 +20,7 @@ export function listMessagesEndpoint({ clock, ...dependencies }: Dependencies): 
   return defineEndpoint({
     row: SERVICE_ENDPOINTS.listMessages,
     read: ({ query }) => readShape(listMessagesQuery, query),
-    async handle({ credential }, query) {
+    async handle(credential, query) {
       return ok(await listMessages({ ...dependencies, now: clock.now() }, credential, query));
     },
   });

@@ -10,7 +10,7 @@ export function logoutConnectionEndpoint(changeState: ChangeState): Endpoint {
   return defineEndpoint({
     row: SERVICE_ENDPOINTS.logoutConnection,
     read: readConnectionId,
-    async handle({ credential }, connectionId) {
+    async handle(credential, connectionId) {
       await logoutConnection(changeState, credential, connectionId);
       const answer: Acknowledgement = { ok: true };
       return ok(answer);

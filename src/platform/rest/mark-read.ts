@@ -23,7 +23,7 @@ export function markReadEndpoint(dependencies: Dependencies): Endpoint {
   return defineEndpoint({
     row: SERVICE_ENDPOINTS.markRead,
     read: readReceipt,
-    async handle({ credential }, receipt) {
+    async handle(credential, receipt) {
       const now = dependencies.clock.now();
       return ok({ ok: true, marked: await markRead(dependencies, credential, receipt, now) });
     },

@@ -10,7 +10,7 @@ export function putWebhookEndpoint(webhooks: WebhookConfiguration): Endpoint {
   return defineEndpoint({
     row: SERVICE_ENDPOINTS.putWebhook,
     read: ({ body }) => readShape(putWebhookRequest, body),
-    handle: async ({ credential }, { url }) =>
+    handle: async (credential, { url }) =>
       ok({ ...(await webhooks.put(credential.subscriptionId, url)), events: coveredEvents(credential) }),
   });
 }

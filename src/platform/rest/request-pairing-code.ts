@@ -20,7 +20,7 @@ export function requestPairingCodeEndpoint(dependencies: Dependencies): Endpoint
       connectionId: readConnectionId(input),
       phoneNumber: readShape(pairingCodeRequest, input.body).phoneNumber,
     }),
-    async handle({ credential }, input) {
+    async handle(credential, input) {
       const answer: PairingCodeAnswer = { code: await requestCode(dependencies, credential, input) };
       return ok(answer);
     },

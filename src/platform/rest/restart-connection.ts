@@ -10,7 +10,7 @@ export function restartConnectionEndpoint(changeState: ChangeState): Endpoint {
   return defineEndpoint({
     row: SERVICE_ENDPOINTS.restartConnection,
     read: readConnectionId,
-    async handle({ credential }, connectionId) {
+    async handle(credential, connectionId) {
       const { recreated } = await restartConnection(changeState, credential, connectionId);
       const answer: RestartAnswer = { ok: true, recreated };
       return ok(answer);

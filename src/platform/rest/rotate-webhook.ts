@@ -7,6 +7,6 @@ export function rotateWebhookEndpoint(webhooks: WebhookConfiguration): Endpoint 
   return defineEndpoint({
     row: SERVICE_ENDPOINTS.rotateWebhook,
     read: readNothing,
-    handle: async ({ credential }) => ok(await webhooks.rotate(credential.subscriptionId)),
+    handle: async (credential) => ok(await webhooks.rotate(credential.subscriptionId)),
   });
 }

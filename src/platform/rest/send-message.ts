@@ -83,10 +83,9 @@ export function sendMessageEndpoint({ sender, mediaStore: store, systemClock }: 
     row: SERVICE_ENDPOINTS.sendMessage,
     readsOwnBody: true,
     read,
-    async handle({ credential, faults }, { message, begun }) {
-      const persist = !faults.some((fault) => fault.type === 'not_persisted');
+    async handle(credential, { message, begun }) {
       try {
-        const { answer } = await sender.send(credential, message, { persist });
+        const { answer } = await sender.send(credential, message);
         return ok(answer);
       } finally {
         await store.discard(begun);

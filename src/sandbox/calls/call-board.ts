@@ -1,5 +1,5 @@
 import type { ApiCall } from '../../contract/sandbox/calls.ts';
-import type { CallRecord, OnCall } from '../../platform/calls/call-record.ts';
+import type { TouchedRecord } from '../faults/around-calls.ts';
 import { matchesPath } from '../control/match-path.ts';
 import { pageOf } from '../control/page-cursor.ts';
 import { toIso } from '../control/times.ts';
@@ -19,8 +19,8 @@ export interface CallFilter {
 
 /** The latest calls to the service, with the reason for each answer. */
 export interface CallBoard {
-  /** For the port of the service. */
-  readonly onCall: OnCall;
+  /** Takes a call in. */
+  onCall(call: TouchedRecord): void;
   /** A page, newest first. */
   list(filter: CallFilter): { entries: ApiCall[]; nextCursor?: string };
   /** Tells of each call from now on; the answer ends it. */
@@ -34,7 +34,7 @@ interface Numbered {
   readonly entry: ApiCall;
 }
 
-function present(call: CallRecord, position: number): ApiCall {
+function present(call: TouchedRecord, position: number): ApiCall {
   const { at, method, path, tool, credentialId, workspaceId, status, code, ms, trace, faults } = call;
   return {
     id: String(position),

@@ -1,13 +1,13 @@
 import type { FaultRuleRequest } from '../../contract/sandbox/faults.ts';
 import { SERVICE_ENDPOINTS } from '../../contract/service/endpoints.ts';
 import type { ErrorCode } from '../../contract/service/errors.ts';
-import { usualError } from '../../platform/calls/answer-fault.ts';
 import type { Connection } from '../../platform/connections/read-connections.ts';
 import { PlatformError } from '../../platform/kernel/platform-error.ts';
 import { RESOURCE_METADATA_PATHS, TOOLS_PATH } from '../../platform/mcp/resource-metadata.ts';
 import { DISCOVERY_PATH, OAUTH_PATHS } from '../../platform/oauth/addresses.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { SandboxError } from '../control/sandbox-error.ts';
+import { usualError } from './around-calls.ts';
 
 interface Address {
   readonly path: string;

@@ -5,9 +5,9 @@ import type {
   Faults,
   PutFaultsRequest,
 } from '../../contract/sandbox/faults.ts';
-import type { ApiFault, ApiFaults } from '../../platform/calls/api-faults.ts';
 import type { WebhookFault, WebhookFaults } from '../../platform/webhooks/webhook-faults.ts';
 import { matchesPath } from '../control/match-path.ts';
+import type { ApiFault, ApiFaults } from './call-faults.ts';
 import { ActiveRule } from './fault-rule.ts';
 
 const DEFAULT_SEED = 1;

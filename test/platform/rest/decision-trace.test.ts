@@ -1,15 +1,17 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { ApiFault } from '../../../src/platform/calls/api-faults.ts';
-import type { CallRecord } from '../../../src/platform/calls/call-record.ts';
+import { createCallEdge } from '../../../src/sandbox/faults/around-calls.ts';
+import type { ApiFault } from '../../../src/sandbox/faults/call-faults.ts';
+import type { TouchedRecord } from '../../../src/sandbox/faults/around-calls.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
 import { seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
 
 describe('the record of a call', () => {
   let service: TestPlatform;
   let seeded: Awaited<ReturnType<typeof seedWorkspace>>;
-  let records: CallRecord[] = [];
+  let records: TouchedRecord[] = [];
   let logged: string[] = [];
   let faults: readonly ApiFault[] = [];
+  const edge = createCallEdge({ api: { decide: () => faults }, oauth: { decide: () => [] } });
   /** Called when the service resolves the name of a webhook, which it does behind the gate. */
   let onLookup = async (): Promise<void> => undefined;
   beforeAll(async () => {
@@ -20,8 +22,8 @@ describe('the record of a call', () => {
         destination: { write: (line) => logged.push(line) },
       }),
       ports: {
-        onCall: (call) => records.push(call),
-        apiFaults: { decide: () => faults },
+        onCall: (call) => records.push(edge.explain(call)),
+        ...edge,
         lookup: async () => {
           await onLookup();
           return [{ address: '93.184.216.34', family: 4 }];
@@ -38,7 +40,7 @@ describe('the record of a call', () => {
     onLookup = async () => undefined;
   });
 
-  const only = (): CallRecord => {
+  const only = (): TouchedRecord => {
     const [record, more] = records;
     expect(more).toBeUndefined();
     if (record === undefined) throw new Error('no call was recorded');

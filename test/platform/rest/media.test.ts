@@ -2,7 +2,8 @@ import { createHash, randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { listMessagesAnswer, sendMessageAnswer } from '../../../src/contract/service/messages.ts';
-import type { ApiFault } from '../../../src/platform/calls/api-faults.ts';
+import { createCallEdge } from '../../../src/sandbox/faults/around-calls.ts';
+import type { ApiFault } from '../../../src/sandbox/faults/call-faults.ts';
 import { readExactly, seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
 
@@ -18,10 +19,11 @@ const newPhone = (): string => String(nextPhone++);
 describe('media', () => {
   let service: TestPlatform;
   let faults: ApiFault[] = [];
+  const edge = createCallEdge({ api: { decide: () => faults }, oauth: { decide: () => [] } });
   let onCall: (() => void) | undefined;
   beforeAll(async () => {
     service = await startTestPlatform({
-      ports: { apiFaults: { decide: () => faults }, onCall: () => onCall?.() },
+      ports: { ...edge, onCall: () => onCall?.() },
     });
   });
   afterAll(() => service.close());

@@ -1,7 +1,8 @@
 import type { Queryable } from '../../../runtime/database/database.ts';
 import { passed } from '../../kernel/decision-trace.ts';
 import type { ChangeState } from '../../time/state-change.ts';
-import { codeAnswer, type OauthAnswer, type Return, returnedRefusal } from '../oauth-answer.ts';
+import type { Answer } from '../../calls/answer.ts';
+import { codeAnswer, type Return, returnedRefusal } from '../oauth-answer.ts';
 import { OauthError } from '../oauth-error.ts';
 import { readParameters } from '../parameters.ts';
 import type { PortalSession, PortalSessions } from '../portal-session.ts';
@@ -25,14 +26,14 @@ export interface AuthorizeContext {
   resources(): readonly string[];
   issuer(): string;
   /** Asks on a page. */
-  ask(open: OpenRequest): Promise<OauthAnswer>;
+  ask(open: OpenRequest): Promise<Answer>;
 }
 
 /**
  * The authorization endpoint (RFC 6749, 4.1.1): who asks, what is asked, who approves. Throws `PageRefusal`
  * where the answer must not be a redirect; every other refusal goes back to the client.
  */
-export async function authorize(context: AuthorizeContext, query: string): Promise<OauthAnswer> {
+export async function authorize(context: AuthorizeContext, query: string): Promise<Answer> {
   const { database, changeState, portal } = context;
   const parameters = readParameters(query);
   const client = await identifyClient(database, parameters);

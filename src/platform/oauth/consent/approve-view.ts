@@ -3,7 +3,7 @@ import { SCOPE_MEANINGS, type Scope } from '../../../contract/service/scopes.ts'
 import { html, type Markup, shownNumber } from '../../../runtime/page/page.ts';
 import { ASSUMPTIONS } from '../../kernel/assumptions.ts';
 import type { readGrantable } from '../authorize/give-consent.ts';
-import type { OauthAnswer } from '../oauth-answer.ts';
+import type { Answer } from '../../calls/answer.ts';
 import type { Ticks } from './consent-store.ts';
 import { type ConsentView, consentForm, countConnections, DENY, pagePath, showView } from './consent-view.ts';
 
@@ -116,7 +116,7 @@ export function approveView(
   workspace: { readonly id: string; readonly hasChoice: boolean },
   connections: Grantable,
   given: Ticks | null,
-): OauthAnswer {
+): Answer {
   const ticks = given ?? firstTicks(view);
   const choice = html`${scopeGroup(view.consent.request.scopes, ticks)}
 ${connectionGroup(connections, ticks)}

@@ -1,6 +1,6 @@
 import { SCOPE_MEANINGS } from '../../../contract/service/scopes.ts';
 import { html, type Markup, shownNumber } from '../../../runtime/page/page.ts';
-import type { OauthAnswer } from '../oauth-answer.ts';
+import type { Answer } from '../../calls/answer.ts';
 import type { OwnedWorkspace } from '../portal-session.ts';
 import { type ConsentView, consentForm, countConnections, DENY, showView } from './consent-view.ts';
 
@@ -44,7 +44,7 @@ ${consentForm(view, go)}`;
 }
 
 /** Who approves: the owner of one of these workspaces, or the admin of a portal. */
-export function chooseView(view: ConsentView, workspaces: readonly OwnedWorkspace[]): OauthAnswer {
+export function chooseView(view: ConsentView, workspaces: readonly OwnedWorkspace[]): Answer {
   const offersBoth = workspaces.length > 0 && view.consent.userCode !== null;
   const nobody =
     workspaces.length === 0 && view.consent.userCode === null

@@ -9,7 +9,8 @@ import { OAUTH_PATHS } from '../addresses.ts';
 import { type App, findApp } from '../apps.ts';
 import type { OpenRequest } from '../authorize/authorize.ts';
 import { type Consent, giveConsent, readGrantable } from '../authorize/give-consent.ts';
-import { codeAnswer, type OauthAnswer, type Return, redirect, returnedRefusal } from '../oauth-answer.ts';
+import type { Answer } from '../../calls/answer.ts';
+import { codeAnswer, type Return, redirect, returnedRefusal } from '../oauth-answer.ts';
 import { OauthError, PageRefusal } from '../oauth-error.ts';
 import { type Parameters, readParameters } from '../parameters.ts';
 import {
@@ -50,11 +51,11 @@ interface Options {
  */
 export interface ConsentPages {
   /** The first page of a checked request. */
-  ask(open: OpenRequest): Promise<OauthAnswer>;
+  ask(open: OpenRequest): Promise<Answer>;
   /** A page of an open consent, as `pagePath` names it. `query`: what follows the `?`. */
-  show(request: Request, query: string): Promise<OauthAnswer>;
+  show(request: Request, query: string): Promise<Answer>;
   /** What somebody answered on a page. */
-  decide(request: Request): Promise<OauthAnswer>;
+  decide(request: Request): Promise<Answer>;
 }
 
 /** An open consent in its browser. */
@@ -78,7 +79,7 @@ const signedInAs = (session: PortalSession | null): string | null =>
   session === null ? null : (session.name ?? 'the owner of its workspaces');
 
 /** A form that is of no open page in this browser. */
-function refuseForm(): OauthAnswer {
+function refuseForm(): Answer {
   const why = 'This request has expired, or was opened in another browser. Start again in the app.';
   return refusalPage(new PageRefusal('page', why));
 }
@@ -102,7 +103,7 @@ export function createConsentPages(options: Options): ConsentPages {
   };
 
   /** The page is over: its cookie goes, too. */
-  const ended = (consentId: string, answer: OauthAnswer): OauthAnswer => ({
+  const ended = (consentId: string, answer: Answer): Answer => ({
     ...answer,
     headers: { ...answer.headers, 'Set-Cookie': cookie(consentId, '', 0) },
   });
@@ -117,7 +118,7 @@ export function createConsentPages(options: Options): ConsentPages {
   const showWorkspace = async (
     opened: Pick<Opened, 'consent' | 'standalone' | 'view'>,
     { id }: OwnedWorkspace,
-  ): Promise<OauthAnswer> => {
+  ): Promise<Answer> => {
     const { request, answer } = opened.consent;
     const given = answer?.kind === 'ticks' && answer.workspaceId === id ? answer.ticks : null;
     const connections = await readGrantable(database, id, request);
@@ -126,7 +127,7 @@ export function createConsentPages(options: Options): ConsentPages {
 
   const showFirst = (
     opened: Pick<Opened, 'consent' | 'standalone' | 'view'>,
-  ): OauthAnswer | Promise<OauthAnswer> => {
+  ): Answer | Promise<Answer> => {
     const { view, consent, standalone } = opened;
     const [only] = standalone;
     if (only !== undefined && !hasChoice(opened)) return showWorkspace(opened, only);
@@ -151,7 +152,7 @@ export function createConsentPages(options: Options): ConsentPages {
     { consent }: Reply,
     answer: OpenAnswer | null,
     workspaceId?: string,
-  ): Promise<OauthAnswer> => {
+  ): Promise<Answer> => {
     await changeState((change) => keepAnswer(change, consent.id, answer));
     return redirect(pagePath(consent, workspaceId));
   };
@@ -163,7 +164,7 @@ export function createConsentPages(options: Options): ConsentPages {
   });
 
   /** Closes the consent with a grant, or leaves it open where the grant is refused. */
-  const grant = async ({ consent }: Reply, given: Consent): Promise<OauthAnswer> => {
+  const grant = async ({ consent }: Reply, given: Consent): Promise<Answer> => {
     const code = await changeState(async (change) =>
       (await closeConsent(change, consent.id)) ? giveConsent(change, consent.request, given) : null,
     );
@@ -172,7 +173,7 @@ export function createConsentPages(options: Options): ConsentPages {
     return ended(consent.id, codeAnswer(back(consent), code));
   };
 
-  const deny = async ({ consent }: Reply): Promise<OauthAnswer> => {
+  const deny = async ({ consent }: Reply): Promise<Answer> => {
     const closed = await changeState((change) => closeConsent(change, consent.id));
     if (!closed) return refuseForm();
     const refused = new OauthError('access_denied', 'the owner refused');
@@ -187,7 +188,7 @@ export function createConsentPages(options: Options): ConsentPages {
     return SCOPES.filter((scope) => ticked.includes(scope));
   };
 
-  const allow = async (reply: Reply): Promise<OauthAnswer> => {
+  const allow = async (reply: Reply): Promise<Answer> => {
     const { parameters } = reply;
     const workspace = chosenWorkspace(reply, parameters);
     if (workspace === undefined) return refuseForm();
@@ -203,7 +204,7 @@ export function createConsentPages(options: Options): ConsentPages {
     }
   };
 
-  const goOn = async (reply: Reply): Promise<OauthAnswer> => {
+  const goOn = async (reply: Reply): Promise<Answer> => {
     const { consent } = reply;
     const { portalWorkspaceId: workspaceId, request } = consent;
     if (workspaceId === null) {
@@ -219,7 +220,7 @@ export function createConsentPages(options: Options): ConsentPages {
     }
   };
 
-  const choose = async (reply: Reply, connections?: Ticks['connections']): Promise<OauthAnswer> => {
+  const choose = async (reply: Reply, connections?: Ticks['connections']): Promise<Answer> => {
     const workspace = chosenWorkspace(reply, reply.parameters);
     if (workspace === undefined) return refuseForm();
     passed('consent', 'a workspace was chosen, its connections are shown');
@@ -234,7 +235,7 @@ export function createConsentPages(options: Options): ConsentPages {
     return leadOn(reply, answer, workspace.id);
   };
 
-  const actions: ReadonlyMap<string, (reply: Reply) => Promise<OauthAnswer>> = new Map([
+  const actions: ReadonlyMap<string, (reply: Reply) => Promise<Answer>> = new Map([
     ['workspace', (reply) => choose(reply)],
     ['again', (reply) => choose(reply, reply.parameters.all('connection'))],
     ['all', (reply) => choose(reply, 'all')],

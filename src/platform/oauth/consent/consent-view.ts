@@ -7,7 +7,7 @@ import {
   shownName,
 } from '../../../runtime/page/page.ts';
 import { OAUTH_PATHS } from '../addresses.ts';
-import type { OauthAnswer } from '../oauth-answer.ts';
+import type { Answer } from '../../calls/answer.ts';
 import { isLoopback } from '../redirect-uri.ts';
 import type { OpenConsent } from './consent-store.ts';
 
@@ -36,7 +36,7 @@ export function pageAnswer(
   page: Omit<Page, 'owner'>,
   status: number,
   headers: Readonly<Record<string, string>> = {},
-): OauthAnswer {
+): Answer {
   const rendered = renderPage({ owner: 'Messaging service', ...page });
   return { status, headers: { ...rendered.headers, ...headers }, body: rendered.html };
 }
@@ -48,7 +48,7 @@ function sourceOf(redirectUri: string): string {
 }
 
 /** A page with a heading, where it leads, and what was wrong before. */
-export function showView(view: ConsentView, content: Markup): OauthAnswer {
+export function showView(view: ConsentView, content: Markup): Answer {
   const { appName, signedIn, consent, notice, headers } = view;
   const alert = notice === undefined ? html`` : html`<p class="notice" role="alert">${notice}</p>`;
   const page = {

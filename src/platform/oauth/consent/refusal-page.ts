@@ -1,10 +1,10 @@
 import { html } from '../../../runtime/page/page.ts';
-import type { OauthAnswer } from '../oauth-answer.ts';
+import type { Answer } from '../../calls/answer.ts';
 import type { PageRefusal } from '../oauth-error.ts';
 import { pageAnswer } from './consent-view.ts';
 
 /** What a person sees where nothing may be sent back to the app. */
-export function refusalPage(refused: PageRefusal): OauthAnswer {
+export function refusalPage(refused: PageRefusal): Answer {
   const content = html`<p role="alert">${refused.message}</p>
 <p class="soft">Nothing was shared. Return to the app and contact its developer.</p>`;
   const title = 'Invalid request';

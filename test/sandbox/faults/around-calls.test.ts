@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { sendMessageAnswer } from '../../../src/contract/service/messages.ts';
-import type { ApiFault } from '../../../src/platform/calls/api-faults.ts';
+import { createCallEdge } from '../../../src/sandbox/faults/around-calls.ts';
+import type { ApiFault } from '../../../src/sandbox/faults/call-faults.ts';
 import { readExactly, seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
 import { WatchedClock } from '../../support/watched-clock.ts';
 
@@ -17,14 +18,15 @@ describe('faults of the API', () => {
     calls = [];
     service = await startTestPlatform({
       clock,
-      ports: {
-        apiFaults: {
+      ports: createCallEdge({
+        api: {
           decide(call) {
             calls.push(call);
             return faults;
           },
         },
-      },
+        oauth: { decide: () => [] },
+      }),
     });
     seeded = await seedWorkspace(service);
   });

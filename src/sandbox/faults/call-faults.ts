@@ -16,21 +16,19 @@ type Effect =
   /** Handles the call and resets the connection before the answer. */
   | { readonly type: 'lost_answer' };
 
-/** What may go wrong with one call, decided outside the service. `name` is for the record of the call. */
+/** What goes wrong with one call. `name` is for the record of the call. */
 export type ApiFault = Effect & { readonly name?: string };
 
-/** A call as faults see it. */
+/** A call as rules see it. */
 export interface FaultyCall {
   readonly method: string;
-  /** Relative to the base URL, `/messages` say. */
+  /** Relative to the base URL, `/messages` say; of OAuth and the tools to `{auth_url}`. */
   readonly path: string;
-  /** Looks up whose credential came with it; null where it is of no workspace. Absent where nobody can tell yet. */
+  /** Looks up whose credential came with it; null where it is of no workspace. Absent where nobody asks. */
   readonly workspaceId?: () => Promise<string | null>;
 }
 
-/** Port: decides once per call, before anything is done for it. The service itself has no faults. */
+/** Decides once per call, before anything is done for it. */
 export interface ApiFaults {
   decide(call: FaultyCall): readonly ApiFault[] | Promise<readonly ApiFault[]>;
 }
-
-export const noApiFaults: ApiFaults = { decide: () => [] };

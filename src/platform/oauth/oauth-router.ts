@@ -1,0 +1,38 @@
+import type { Request, Router } from 'express';
+import { routeMethods } from '../../runtime/http-server/route-methods.ts';
+import { strictRouter } from '../../runtime/http-server/strict-router.ts';
+import type { Answer } from '../calls/answer.ts';
+import type { CallShell } from '../calls/call-shell.ts';
+import { answerOfFailure, refusalAnswer } from './oauth-answer.ts';
+import { OauthError } from './oauth-error.ts';
+
+/** Answers one request. What it throws is answered as a failure. */
+export type OauthHandler = (request: Request) => Promise<Answer>;
+
+/** Handlers by path below the issuer, then by method. */
+export type OauthRoutes = Readonly<Record<string, Readonly<Record<string, OauthHandler>>>>;
+
+interface Options {
+  readonly shell: CallShell;
+  readonly routes: OauthRoutes;
+  /** Runs after each answer; must not reject. */
+  readonly clearUp: () => Promise<void>;
+}
+
+/** Routes what is asked below the issuer; other addresses go on. */
+export function createOauthRouter({ shell, routes, clearUp }: Options): Router {
+  const router = strictRouter();
+  const serve = (answer: OauthHandler) =>
+    shell.handle('oauth', {
+      answer: ({ request }) => answer(request),
+      refuse: answerOfFailure,
+      afterwards: clearUp,
+    });
+  const wrongMethod = new OauthError('invalid_request', 'the address does not take this method', 'method');
+  const refuse = serve(async () => ({ ...refusalAnswer(wrongMethod), status: 405 }));
+  for (const [path, methods] of Object.entries(routes)) {
+    const handlers = Object.entries(methods).map(([method, answer]) => [method, serve(answer)] as const);
+    routeMethods(router, path, Object.fromEntries(handlers), { refuse });
+  }
+  return router;
+}
