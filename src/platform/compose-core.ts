@@ -6,7 +6,7 @@ import { createSimulatedNetwork, networkTimers } from './network/simulated-netwo
 import type { PlatformOptions } from './platform-options.ts';
 import { createDomainClock, type MovableClock } from './time/domain-clock.ts';
 import type { ServiceState } from './time/service-state.ts';
-import { type ChangeState, createCommit } from './time/state-change.ts';
+import { behindGate, type ChangeState, createCommit } from './time/state-change.ts';
 import { createTimerRunner, type TimerRunner } from './time/timer-runner.ts';
 import { createWriteGate, type WriteGate } from './time/write-gate.ts';
 import { createWebhookConfiguration, type WebhookConfiguration } from './webhooks/configuration.ts';
@@ -14,7 +14,6 @@ import { createDelivery, type Delivery } from './webhooks/delivery.ts';
 import { DoubtfulEvents } from './webhooks/doubtful-events.ts';
 import { loadEvents, type RecordedEvent, recordEvents } from './webhooks/ledger.ts';
 import { noTunnels } from './webhooks/tunnel-hosts.ts';
-import { noFaults } from './webhooks/webhook-faults.ts';
 
 /** Time, events and the one way to change state: what everything else of the service stands on. */
 export interface Core {
@@ -29,7 +28,7 @@ export interface Core {
 }
 
 function composeWebhooks({ database, systemClock, logger, ports = {} }: PlatformOptions) {
-  const { hosts = noTunnels, webhookFaults: faults = noFaults } = ports;
+  const { hosts = noTunnels, aroundAttempt } = ports;
   const lookup = ports.lookup === undefined ? {} : { lookup: ports.lookup };
   const secrets = ports.webhookSecrets === undefined ? {} : { secrets: ports.webhookSecrets };
   const clock = systemClock;
@@ -39,7 +38,7 @@ function composeWebhooks({ database, systemClock, logger, ports = {} }: Platform
     clock,
     logger,
     configuration: webhooks,
-    faults,
+    aroundAttempt,
     hosts,
     ...(ports.onDelivery === undefined ? {} : { onChange: ports.onDelivery }),
     ...lookup,
@@ -94,7 +93,7 @@ export function composeCore(
   return {
     clock,
     gate,
-    changeState: (work) => gate.shared(() => commit(work)),
+    changeState: behindGate(commit, gate),
     runner,
     network: createSimulatedNetwork({ database, clock, random }),
     webhooks,

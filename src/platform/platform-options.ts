@@ -2,21 +2,22 @@ import type { Clock } from '../runtime/clock/clock.ts';
 import type { Database } from '../runtime/database/database.ts';
 import type { Logger } from '../runtime/logger/logger.ts';
 import type { HostLookup } from '../runtime/public-network/host-lookup.ts';
-import type { AroundCall } from './calls/call-shell.ts';
 import type { OnCall } from './calls/call-record.ts';
+import type { AroundCall } from './calls/call-shell.ts';
 import type { BaseUrls } from './kernel/base-urls.ts';
 import type { AroundStore } from './messages/carry-out-send.ts';
 import type { PortalSessions } from './oauth/portal-session.ts';
 import type { StoredTimer } from './time/timers.ts';
+import type { AroundAttempt } from './webhooks/around-attempt.ts';
 import type { WebhookSecrets } from './webhooks/configuration.ts';
 import type { DeliveryRecord } from './webhooks/delivery-record.ts';
 import type { RecordedEvent } from './webhooks/ledger.ts';
 import type { TunnelHosts } from './webhooks/tunnel-hosts.ts';
-import type { WebhookFaults } from './webhooks/webhook-faults.ts';
 
 /** What the sandbox hands over. Each is absent in a service that nobody plays with. */
 export interface PlatformPorts {
-  readonly webhookFaults?: WebhookFaults;
+  /** Stands around the HTTP client of deliveries. */
+  readonly aroundAttempt?: AroundAttempt;
   /** Stands around each call to the API, the authorization server and the tools. */
   readonly aroundCall?: AroundCall;
   /** Stands around the storing of each message that the network has. */

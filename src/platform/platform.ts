@@ -21,8 +21,8 @@ import { type Contacts, createContacts } from './network/contacts.ts';
 import { type Oauth, startOauth } from './oauth/start-oauth.ts';
 import type { PlatformOptions } from './platform-options.ts';
 import { NEUTRAL_PICTURE_PATH } from './rest/neutral-picture.ts';
-import { createRoutes } from './rest/routes.ts';
 import { createRestRouter } from './rest/rest-router.ts';
+import { createRoutes } from './rest/routes.ts';
 import { serveMedia } from './rest/serve-media.ts';
 import { seededRandom } from './seeded-random.ts';
 import { loadServiceState } from './time/service-state.ts';
@@ -129,7 +129,16 @@ async function startPlatform(options: PlatformOptions, release: () => Promise<vo
   const { aroundCall, onCall, portal } = ports;
   const { baseUrls } = options;
   const codeKey = state.cursorKey;
-  const oauth = await startOauth({ database, changeState, clock, logger, baseUrls, webhooks, portal, codeKey });
+  const oauth = await startOauth({
+    database,
+    changeState,
+    clock,
+    logger,
+    baseUrls,
+    webhooks,
+    portal,
+    codeKey,
+  });
   const sources = { database, tokens: oauth.tokens };
   const shell = createCallShell({ ...sources, clock, systemClock, logger, onCall, aroundCall });
   const tools = startTools({

@@ -2,6 +2,7 @@ import express, { type ErrorRequestHandler, type RequestHandler } from 'express'
 import { buildSandboxOpenApi, buildServiceOpenApi } from '../contract/openapi.ts';
 import { SANDBOX_ENDPOINTS, type SandboxEndpointName } from '../contract/sandbox/endpoints.ts';
 import { createJsonApp } from '../runtime/http-server/json-app.ts';
+import { routeMethods } from '../runtime/http-server/route-methods.ts';
 import type { Logger } from '../runtime/logger/logger.ts';
 import { proxyConnector } from './connector-proxy.ts';
 import { localOnly } from './control/local-only.ts';
@@ -26,8 +27,6 @@ export interface SandboxAppOptions {
   /** Where `/connector` leads; null while none is attached. */
   readonly connector?: () => { url: string; token: string } | null;
 }
-
-type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
 
 /** `{id}` of the contract's table as a parameter of the router. */
 function toRoute(path: string): string {
@@ -61,33 +60,36 @@ function listServed(options: SandboxAppOptions): [SandboxEndpointName, RequestHa
   return served;
 }
 
+const refuseMethod: RequestHandler = () => {
+  throw new SandboxError('method_not_allowed');
+};
+
 /** Registers what has a handler; any other method on the same path is answered 405. */
 function createRoutes(options: SandboxAppOptions): express.Router {
   const router = express.Router({ caseSensitive: true });
   const served = listServed(options);
-  const methods = new Map<string, Set<string>>();
-  const add = (method: string, path: string): void => {
-    methods.set(path, (methods.get(path) ?? new Set()).add(method));
-  };
-  for (const [name, handle] of served) {
-    const { method, path } = SANDBOX_ENDPOINTS[name];
-    add(method, toRoute(path));
-    router[method.toLowerCase() as Method](toRoute(path), handle);
-  }
-  const document = (path: string, build: () => object): void => {
-    add('GET', path);
-    router.get(path, (_request, response) => void response.json(build()));
-  };
-  document('/openapi.json', () =>
-    buildSandboxOpenApi({ serverUrl: options.serverUrl(), only: served.map(([name]) => name) }),
-  );
-  // Nothing under the address of the service knows of the sandbox, so its document stands here.
-  document('/service.openapi.json', () => buildServiceOpenApi({ serverUrl: options.serviceUrl() }));
-  for (const [path, allowed] of methods) {
-    router.all(path, (_request, response) => {
-      response.setHeader('Allow', [...allowed].sort().join(', '));
-      throw new SandboxError('method_not_allowed');
-    });
+  const document =
+    (build: () => object): RequestHandler =>
+    (_request, response) =>
+      void response.json(build());
+  const only = served.map(([name]) => name);
+  const routes: [string, string, RequestHandler][] = [
+    ...served.map(([name, handle]): [string, string, RequestHandler] => {
+      const { method, path } = SANDBOX_ENDPOINTS[name];
+      return [method, toRoute(path), handle];
+    }),
+    ['GET', '/openapi.json', document(() => buildSandboxOpenApi({ serverUrl: options.serverUrl(), only }))],
+    // Nothing under the address of the service knows of the sandbox, so its document stands here.
+    [
+      'GET',
+      '/service.openapi.json',
+      document(() => buildServiceOpenApi({ serverUrl: options.serviceUrl() })),
+    ],
+  ];
+  for (const [path, found] of Map.groupBy(routes, ([, path]) => path)) {
+    const methods = found.map(([method, , handle]) => [method, handle] as const);
+    const sorted = methods.sort(([a], [b]) => a.localeCompare(b));
+    routeMethods(router, path, Object.fromEntries(sorted), { refuse: refuseMethod, headIsGet: true });
   }
   return router;
 }

@@ -3,6 +3,7 @@ import { type CallBoard, createCallBoard } from './calls/call-board.ts';
 import { presentDelivery } from './endpoints/delivery-endpoints.ts';
 import { changedByTimer } from './events/changed-lists.ts';
 import { createEventHub, type EventHub } from './events/event-hub.ts';
+import { aroundAttempts } from './faults/around-attempts.ts';
 import { createCallEdge } from './faults/around-calls.ts';
 import { createFaultBoard, type FaultBoard } from './faults/fault-board.ts';
 import { portalSessions } from './portal-sessions.ts';
@@ -49,7 +50,7 @@ export function createSandboxPorts({ webhookSecret, tunnelTargets }: SandboxPort
     events,
     onLedger: (listener) => void ledgerListeners.push(listener),
     platform: {
-      webhookFaults: faults.webhook,
+      aroundAttempt: aroundAttempts(faults.webhook),
       aroundCall: edge.aroundCall,
       aroundStore: edge.aroundStore,
       portal: portalSessions(hidden),

@@ -14,10 +14,10 @@ const CHUNK_DEADLINE_MS = 60_000;
 /** A file that comes in as base64, piece by piece. Never more than a chunk of it is in memory. */
 export interface MediaUpload {
   /** What is wrong with it so far, for people; null: nothing. Later pieces of a wrong file are ignored. */
-  readonly fault: string | null;
+  readonly flaw: string | null;
   /** Takes the next characters, any number of them. Resolves when the next ones may come. */
   write(base64: Uint8Array): Promise<void>;
-  /** Ends the file. Null when something was wrong with it; `fault` says what. */
+  /** Ends the file. Null when something was wrong with it; `flaw` says what. */
   finish(): Promise<StoredBytes | null>;
 }
 
@@ -50,7 +50,7 @@ export function openUpload(db: Queryable, turns: Turns, id: string): MediaUpload
   const hash = createHash('sha256');
   let chunk = Buffer.alloc(0);
   let filled = 0;
-  let fault: string | null = null;
+  let flaw: string | null = null;
   let characters = 0;
   let bytes = 0;
   let place = 0;
@@ -69,7 +69,7 @@ export function openUpload(db: Queryable, turns: Turns, id: string): MediaUpload
     filled = 0;
     const decoded = isPadded ? null : decode(base64);
     if (decoded === null) {
-      fault = 'must be base64, with its padding';
+      flaw = 'must be base64, with its padding';
       return;
     }
     // Nothing may follow a piece that ends with padding.
@@ -81,16 +81,16 @@ export function openUpload(db: Queryable, turns: Turns, id: string): MediaUpload
   };
 
   return {
-    get fault() {
-      return fault;
+    get flaw() {
+      return flaw;
     },
 
     async write(base64) {
       characters += base64.length;
       if (characters > LIMITS.mediaBase64Characters) {
-        fault ??= `must have at most ${LIMITS.mediaBase64Characters} characters`;
+        flaw ??= `must have at most ${LIMITS.mediaBase64Characters} characters`;
       }
-      for (let at = 0; at < base64.length && fault === null; ) {
+      for (let at = 0; at < base64.length && flaw === null; ) {
         const taken = base64.subarray(at, at + CHUNK_CHARACTERS - filled);
         makeRoom(filled + taken.length);
         chunk.set(taken, filled);
@@ -101,9 +101,9 @@ export function openUpload(db: Queryable, turns: Turns, id: string): MediaUpload
     },
 
     async finish() {
-      if (characters === 0) fault ??= 'must not be empty';
-      if (fault === null && filled > 0) await store();
-      return fault === null ? { id, bytes, sha256: hash.digest() } : null;
+      if (characters === 0) flaw ??= 'must not be empty';
+      if (flaw === null && filled > 0) await store();
+      return flaw === null ? { id, bytes, sha256: hash.digest() } : null;
     },
   };
 }

@@ -50,7 +50,7 @@ async function uploadFile(store: MediaStore, id: string, file: WrittenFile): Pro
   await upload.write(Buffer.from(file.data));
   const stored = await upload.finish();
   if (stored === null) {
-    throw new PlatformError('invalid_request', { field: 'media.data', hint: upload.fault ?? 'is wrong' });
+    throw new PlatformError('invalid_request', { field: 'media.data', hint: upload.flaw ?? 'is wrong' });
   }
   return { ...stored, filename: storableText(file.filename), mimetype: storableText(file.mimetype) };
 }

@@ -39,10 +39,7 @@ export function documentAnswer(body: object): Answer {
 }
 
 /** A refusal to a client (RFC 6749, 5.2). */
-export function refusalAnswer(
-  refused: OauthError,
-  headers: Readonly<Record<string, string>> = {},
-): Answer {
+export function refusalAnswer(refused: OauthError, headers: Readonly<Record<string, string>> = {}): Answer {
   const { code, description } = refused;
   const body = { error: code, error_description: description };
   return { ...jsonAnswer(STATUSES[code] ?? 400, body, headers), refused };
@@ -73,10 +70,7 @@ export function codeAnswer({ redirectUri, state, issuer: iss }: Return, code: st
 }
 
 /** The user comes back with a refusal (RFC 6749, 4.1.2.1). */
-export function returnedRefusal(
-  { redirectUri, state, issuer: iss }: Return,
-  refused: OauthError,
-): Answer {
+export function returnedRefusal({ redirectUri, state, issuer: iss }: Return, refused: OauthError): Answer {
   const { code: error, description: error_description } = refused;
   return { ...redirect(withParameters(redirectUri, { error, error_description, state, iss })), refused };
 }

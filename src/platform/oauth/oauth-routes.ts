@@ -1,5 +1,6 @@
 import type { Request } from 'express';
 import type { Database } from '../../runtime/database/database.ts';
+import type { Answer } from '../calls/answer.ts';
 import type { BaseUrls } from '../kernel/base-urls.ts';
 import type { DomainClock } from '../time/domain-clock.ts';
 import type { ChangeState } from '../time/state-change.ts';
@@ -9,7 +10,6 @@ import { type AuthorizeContext, authorize } from './authorize/authorize.ts';
 import { createConsentPages } from './consent/consent-pages.ts';
 import { refusalPage } from './consent/refusal-page.ts';
 import { describeServer } from './metadata.ts';
-import type { Answer } from '../calls/answer.ts';
 import { documentAnswer, jsonAnswer, refusalAnswer } from './oauth-answer.ts';
 import { OauthError, PageRefusal } from './oauth-error.ts';
 import type { OauthRoutes } from './oauth-router.ts';

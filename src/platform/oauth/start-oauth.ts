@@ -11,8 +11,8 @@ import { createOauthApps, type OauthApps } from './apps.ts';
 import { createClearUp } from './clear-up.ts';
 import { createPortalApprovals, type PortalApprovals } from './consent/portal-approvals.ts';
 import { createOauthGrants, type OauthGrants } from './grants.ts';
-import { createOauthRoutes } from './oauth-routes.ts';
 import { createOauthRouter } from './oauth-router.ts';
+import { createOauthRoutes } from './oauth-routes.ts';
 import { nobodySignedIn, type PortalSessions } from './portal-session.ts';
 import { loadSigningKeys } from './signing-keys.ts';
 

@@ -25,7 +25,7 @@ export interface SendBody {
   /** The file as it is stored; null when there is none, or a wrong one. */
   readonly file: StoredBytes | null;
   /** What is wrong with the file's data; null: nothing, or there are none. */
-  readonly fault: string | null;
+  readonly flaw: string | null;
 }
 
 interface Reading {
@@ -107,7 +107,7 @@ class SendBodyReader {
     const bytes = Buffer.concat(this.#rest);
     const value = bytes.length === 0 ? undefined : parseJson(bytes);
     const file = (await this.#upload?.finish()) ?? null;
-    return { value, mark: this.mark, file, fault: this.#upload?.fault ?? null };
+    return { value, mark: this.mark, file, flaw: this.#upload?.flaw ?? null };
   }
 
   /** Makes room for the next file. */

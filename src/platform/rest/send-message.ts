@@ -35,9 +35,9 @@ function readFields(body: SendBody) {
   try {
     return readShape(sendMessageRequest, standIn(body));
   } catch (error) {
-    const { fault } = body;
-    if (fault === null || !(error instanceof PlatformError) || error.field !== 'media.data') throw error;
-    throw new PlatformError('invalid_request', { field: 'media.data', hint: fault });
+    const { flaw } = body;
+    if (flaw === null || !(error instanceof PlatformError) || error.field !== 'media.data') throw error;
+    throw new PlatformError('invalid_request', { field: 'media.data', hint: flaw });
   }
 }
 

@@ -3,6 +3,7 @@ import { mayHaveCommitted } from '../../runtime/database/errors.ts';
 import type { NewEvent, RecordedEvent } from '../webhooks/ledger.ts';
 import type { DomainClock } from './domain-clock.ts';
 import { insertTimers, type NewTimer } from './timers.ts';
+import type { WriteGate } from './write-gate.ts';
 
 /** One change of the service's state: a transaction with the events and timers that belong to it. */
 export interface StateChange {
@@ -17,12 +18,16 @@ export interface StateChange {
 
 /**
  * Runs a change and commits it. Nothing but SQL belongs inside. Rejects with whatever `work` throws; then
- * nothing was written, delivered or armed. The caller holds the gate of time.
+ * nothing was written, delivered or armed. `gate` keeps the two kinds apart: one in place of the other would wait for
+ * itself, or change state while time is being moved.
  */
-export type CommitChange = <T>(work: (change: StateChange) => Promise<T>) => Promise<T>;
+type Change<Gate> = (<T>(work: (change: StateChange) => Promise<T>) => Promise<T>) & { readonly gate: Gate };
 
-/** The same for everyone else: waits while virtual time is being moved. */
-export type ChangeState = CommitChange;
+/** For a caller that holds the gate of time. */
+export type CommitChange = Change<'held'>;
+
+/** For everyone else: waits while virtual time is being moved. */
+export type ChangeState = Change<'awaited'>;
 
 interface Options {
   readonly database: Database;
@@ -38,7 +43,7 @@ interface Options {
 
 /** Makes the one way in which state, events and timers are written together. */
 export function createCommit({ database, clock, record, deliver, doubt, arm }: Options): CommitChange {
-  return async (work) => {
+  const commit = async <T>(work: (change: StateChange) => Promise<T>): Promise<T> => {
     const recorded: RecordedEvent[] = [];
     let earliest = Number.POSITIVE_INFINITY;
 
@@ -68,4 +73,12 @@ export function createCommit({ database, clock, record, deliver, doubt, arm }: O
     if (recorded.length > 0) deliver(recorded);
     return result;
   };
+  return Object.assign(commit, { gate: 'held' } as const);
+}
+
+/** The same change for everyone else: waits for the gate of time. */
+export function behindGate(commit: CommitChange, gate: WriteGate): ChangeState {
+  const change = <T>(work: (change: StateChange) => Promise<T>): Promise<T> =>
+    gate.shared(() => commit(work));
+  return Object.assign(change, { gate: 'awaited' } as const);
 }

@@ -1,19 +1,17 @@
 import { LIMITS } from '../../contract/service/limits.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { type ActiveDelivery, activate, type Envelope, finished } from './active-delivery.ts';
-import { AttemptSlots, unsentAttempt } from './attempt-slots.ts';
+import type { AroundAttempt } from './around-attempt.ts';
+import { AttemptSlots, shapeRequest, unsentAttempt } from './attempt-slots.ts';
 import { Backlog, type BacklogLimits, Fifo, type Ready, type Waiting } from './backlog.ts';
 import type { Destination } from './configuration.ts';
 import type { DeliveryLog } from './delivery-log.ts';
 import type { Attempt, DeliveryEnd } from './delivery-record.ts';
 import { HeldDeliveries, type Holdable } from './held-deliveries.ts';
 import type { RecordedEvent } from './ledger.ts';
-import { findFault, makeAttempt } from './make-attempt.ts';
 import type { Receivers } from './receivers.ts';
-import { ReorderPile } from './reorder-pile.ts';
 import { type AttemptResult, isSuccess } from './send-attempt.ts';
 import { signEvent } from './sign-event.ts';
-import type { WebhookFault, WebhookFaults } from './webhook-faults.ts';
 
 /** How much one account may have under way. */
 export interface LaneLimits extends BacklogLimits {
@@ -26,7 +24,7 @@ export interface LaneLimits extends BacklogLimits {
 export interface LaneOptions {
   readonly clock: Clock;
   readonly limits: LaneLimits;
-  readonly faults: WebhookFaults;
+  readonly around: AroundAttempt;
   readonly log: DeliveryLog;
   readonly receivers: Receivers;
   /** Where events of this account go now. */
@@ -48,10 +46,9 @@ export class AccountLane {
   readonly #options: LaneOptions;
   readonly #slots: AttemptSlots;
   readonly #backlog: Backlog;
-  /** What begins as soon as there is a place: retries, held attempts, repetitions. */
+  /** What begins as soon as there is a place: retries, attempts that were kept back, repetitions. */
   readonly #due = new Fifo<() => void>();
   readonly #active = new Map<number, ActiveDelivery>();
-  readonly #reordered: ReorderPile;
   readonly #held = new HeldDeliveries();
   /** Ends a repetition that is not over. */
   readonly #repetitions = new Set<() => void>();
@@ -62,7 +59,6 @@ export class AccountLane {
     const { clock, receivers, limits } = options;
     this.#options = options;
     this.#slots = new AttemptSlots({ clock, receivers, limit: limits.attempts });
-    this.#reordered = new ReorderPile({ clock, release: (delivery) => this.#becomeDue(delivery) });
     this.#backlog = new Backlog({
       limits,
       load: options.load,
@@ -85,7 +81,7 @@ export class AccountLane {
   }
 
   /** Sends bytes once, beside the attempts of any delivery. Resolves with how it went. */
-  repeat(envelope: Envelope, names: readonly string[]): Promise<Attempt> {
+  repeat(envelope: Envelope): Promise<Attempt> {
     return new Promise((resolve) => {
       let stopSending: (() => void) | undefined;
       const end = (attempt: Attempt): void => {
@@ -95,12 +91,12 @@ export class AccountLane {
         this.pump();
       };
       const stop = (): void => {
-        if (stopSending === undefined) end(unsentAttempt(this.#options.clock, 'stopped', names));
+        if (stopSending === undefined) end(unsentAttempt(this.#options.clock, 'stopped'));
         else stopSending();
       };
       this.#repetitions.add(stop);
       this.#due.push(() => {
-        stopSending = this.#slots.send(envelope, [], names, end);
+        stopSending = this.#slots.send(envelope.url, shapeRequest(envelope), end);
       });
       this.pump();
     });
@@ -163,7 +159,6 @@ export class AccountLane {
     this.#backlog.clear();
     this.#due.clear();
     this.#held.clear();
-    this.#reordered.clear();
     for (const stop of [...this.#repetitions]) stop();
     for (const delivery of [...this.#active.values()]) {
       this.#active.delete(delivery.id);
@@ -182,9 +177,9 @@ export class AccountLane {
     return () => this.#begin(delivery);
   }
 
-  /** Signs before the first attempt, draws the faults, and begins the attempt when nothing keeps it back. */
+  /** Signs before the first attempt, and begins the attempt unless it is held. */
   #begin(delivery: ActiveDelivery): void {
-    if (this.#held.park(delivery.id, () => this.#becomeDue(delivery))) {
+    if (this.#held.park(delivery.id, () => this.#becomeDue(() => this.#begin(delivery)))) {
       this.#tellIdle();
       return;
     }
@@ -196,15 +191,45 @@ export class AccountLane {
       }
       this.#tell(delivery);
     }
-    if (delivery.faults === null) {
-      delivery.faults = this.#options.faults.decide(delivery.event, delivery.made + 1);
-      if (this.#postpone(delivery, delivery.faults)) return;
-    }
-    makeAttempt(delivery, delivery.envelope, delivery.faults, {
-      slots: this.#slots,
-      clock: this.#options.clock,
+    this.#attempt(delivery, delivery.envelope);
+  }
+
+  /** Makes the next attempt. What stands around it may keep it back: then it waits for a place again. */
+  #attempt(delivery: ActiveDelivery, envelope: Envelope): void {
+    const { clock, around } = this.#options;
+    const { id: deliveryId, subscriptionId, event, attempts } = delivery;
+    delivery.made += 1;
+    let hasPlace = true;
+    let stop = (): void => undefined;
+    delivery.stop = () => stop();
+    stop = around({
+      deliveryId,
+      subscriptionId,
+      event,
+      number: delivery.made,
+      envelope,
+      clock,
+      send: (shape, copies, ended) => {
+        let stops: (() => void)[] = [];
+        const begin = (): void => {
+          if (this.#held.park(deliveryId, () => this.#becomeDue(begin))) {
+            this.#tellIdle();
+            return;
+          }
+          stops = Array.from({ length: copies }, (_, copy) =>
+            this.#slots.send(envelope.url, shape(), (sent, result) => ended(sent, result, copy)),
+          );
+        };
+        if (hasPlace) begin();
+        else this.#becomeDue(begin);
+        return () => {
+          for (const end of stops) end();
+        };
+      },
+      record: (attempt) => void attempts.push(attempt),
       over: (result) => this.#decide(delivery, result),
     });
+    hasPlace = false;
   }
 
   #sign(event: RecordedEvent): Envelope | null {
@@ -216,30 +241,18 @@ export class AccountLane {
     return { url, secret, timestamp, signature, body: event.body };
   }
 
-  /** Faults of time keep an attempt back once; it comes back as due, with its faults drawn. */
-  #postpone(delivery: ActiveDelivery, faults: readonly WebhookFault[]): boolean {
-    if (faults.length === 0) return false;
-    const reorder = findFault(faults, 'reorder');
-    const ms = (findFault(faults, 'delay')?.ms ?? 0) + (reorder?.ms ?? 0);
-    if (ms === 0) return false;
-    if (reorder === undefined) this.#later(delivery, ms);
-    else this.#reordered.keep(delivery, ms);
-    return true;
-  }
-
   #later(delivery: ActiveDelivery, ms: number): void {
-    delivery.stop = this.#options.clock.after(ms, () => this.#becomeDue(delivery));
+    delivery.stop = this.#options.clock.after(ms, () => this.#becomeDue(() => this.#begin(delivery)));
   }
 
-  #becomeDue(delivery: ActiveDelivery): void {
-    this.#due.push(() => this.#begin(delivery));
+  #becomeDue(begin: () => void): void {
+    this.#due.push(begin);
     this.pump();
   }
 
   /** After an attempt: over, or the next one after its delay. */
   #decide(delivery: ActiveDelivery, result: AttemptResult): void {
     if (!this.#active.has(delivery.id)) return;
-    this.#reordered.attempted(delivery);
     if (isSuccess(result)) this.#finish(delivery, { outcome: 'delivered', reason: null });
     else if (delivery.made >= LIMITS.webhookAttempts) {
       this.#finish(delivery, { outcome: 'dropped', reason: null });
@@ -252,10 +265,8 @@ export class AccountLane {
 
   #finish(delivery: ActiveDelivery, end: DeliveryEnd): void {
     this.#active.delete(delivery.id);
-    this.#reordered.remove(delivery);
     this.#held.forget(delivery.id);
     this.#writeDown(delivery, end);
-    if (end.outcome === 'delivered') this.#reordered.delivered(delivery.id);
     this.#tellIdle();
   }
 

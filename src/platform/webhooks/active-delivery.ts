@@ -1,9 +1,8 @@
+import type { SignedBody } from './attempt-slots.ts';
 import type { Waiting } from './backlog.ts';
 import type { FinishedDelivery } from './delivery-log.ts';
 import type { Attempt, DeliveryEnd } from './delivery-record.ts';
 import type { RecordedEvent } from './ledger.ts';
-import type { SignedBody } from './shape-attempt.ts';
-import type { WebhookFault } from './webhook-faults.ts';
 
 /** What a delivery repeats with every attempt. `secret` is null when bytes of an earlier attempt go again. */
 export interface Envelope extends SignedBody {
@@ -18,8 +17,6 @@ export interface ActiveDelivery extends Waiting {
   readonly attempts: Attempt[];
   /** Attempts begun so far. */
   made: number;
-  /** Faults of the attempt that comes next; null while they are not drawn. */
-  faults: readonly WebhookFault[] | null;
   /** Ends whatever the delivery waits for: a timer, or an attempt under way. */
   stop: () => void;
 }
@@ -28,7 +25,7 @@ const nothing = (): void => undefined;
 
 /** A delivery that has not begun. */
 export function activate(waiting: Waiting & { readonly event: RecordedEvent }): ActiveDelivery {
-  return { ...waiting, envelope: null, attempts: [], made: 0, faults: null, stop: nothing };
+  return { ...waiting, envelope: null, attempts: [], made: 0, stop: nothing };
 }
 
 /** The row of a delivery that is over. */

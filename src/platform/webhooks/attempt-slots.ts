@@ -1,20 +1,41 @@
+import type { Readable } from 'node:stream';
+import { HEADERS } from '../../contract/service/headers.ts';
 import { LIMITS } from '../../contract/service/limits.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
-import type { Envelope } from './active-delivery.ts';
+import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 import type { Attempt } from './delivery-record.ts';
 import type { Receivers } from './receivers.ts';
 import { type AttemptResult, sendAttempt } from './send-attempt.ts';
-import { shapeAttempt } from './shape-attempt.ts';
-import type { WebhookFault } from './webhook-faults.ts';
+/** What every attempt of a delivery repeats: body, timestamp (epoch milliseconds) and signature. */
+export interface SignedBody {
+  readonly timestamp: number;
+  readonly signature: string;
+  readonly body: Buffer;
+}
 
-/** Names on the record of an attempt: of its faults, or of what was done to it by hand. */
-function withNames(names: readonly string[]): { faults?: readonly string[] } {
-  return names.length === 0 ? {} : { faults: names };
+/** Headers and body of one attempt as it leaves. */
+export interface ShapedAttempt {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer | Readable;
+}
+
+/** The headers of a delivery. Implements `Delivery and signature: headers`. */
+export function deliveryHeaders(signed: Pick<SignedBody, 'timestamp' | 'signature'>): Record<string, string> {
+  return {
+    'Content-Type': ASSUMPTIONS.webhookContentType.value,
+    [HEADERS.timestamp]: String(signed.timestamp),
+    [HEADERS.signature]: signed.signature,
+  };
+}
+
+/** What leaves when nobody changes it: exactly what was signed. */
+export function shapeRequest(signed: SignedBody): ShapedAttempt {
+  return { headers: deliveryHeaders(signed), body: signed.body };
 }
 
 /** The record of an attempt that never left. */
-export function unsentAttempt(clock: Clock, error: string, names: readonly string[]): Attempt {
-  return { at: clock.now(), ms: 0, error, ...withNames(names) };
+export function unsentAttempt(clock: Clock, error: string): Attempt {
+  return { at: clock.now(), ms: 0, error };
 }
 
 /** Opens attempts and counts the open ones. */
@@ -30,23 +51,21 @@ export class AttemptSlots {
     this.#limit = options.limit;
   }
 
-  /** Whether another attempt may begin. Copies of one attempt may go past the limit. */
+  /** Whether another attempt may begin. What leaves together may go past the limit. */
   get free(): boolean {
     return this.#open < this.#limit;
   }
 
   /** Sends once and calls `done` once. Returns a function that ends the attempt early. */
   send(
-    envelope: Envelope,
-    faults: readonly WebhookFault[],
-    names: readonly string[],
+    url: string,
+    { headers, body }: ShapedAttempt,
     done: (attempt: Attempt, result: AttemptResult) => void,
   ): () => void {
     const clock = this.#clock;
-    const { path, dispatcher } = this.#receivers.find(envelope.url);
+    const { path, dispatcher } = this.#receivers.find(url);
     const at = clock.now();
     const began = clock.elapsed();
-    const { headers, body } = shapeAttempt(envelope, faults, { secret: envelope.secret, clock });
     this.#open += 1;
     return sendAttempt(
       dispatcher,
@@ -55,7 +74,7 @@ export class AttemptSlots {
       (result) => {
         this.#open -= 1;
         const ms = Math.round(clock.elapsed() - began);
-        done({ at, ms, ...result, ...withNames(names) }, result);
+        done({ at, ms, ...result }, result);
       },
     );
   }

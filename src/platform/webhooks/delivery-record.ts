@@ -8,8 +8,8 @@ export interface Attempt {
   readonly status?: number;
   /** Why the attempt has no answer, or why an answer does not count. */
   readonly error?: string;
-  /** The faults that were put into the attempt. */
-  readonly faults?: readonly string[];
+  /** What stood around the attempt and changed it, by name. */
+  readonly marks?: readonly string[];
 }
 
 export type DeliveryOutcome = 'pending' | 'delivered' | 'dropped';

@@ -7,6 +7,7 @@ import { type HostLookup, lookupHost } from '../../runtime/public-network/host-l
 import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 import type { LaneLimits } from './account-lane.ts';
 import { AccountLanes } from './account-lanes.ts';
+import { type AroundAttempt, sendAsSigned } from './around-attempt.ts';
 import { clearWebhookTables } from './clear-tables.ts';
 import type { WebhookConfiguration } from './configuration.ts';
 import { connectReceiver } from './connect-receiver.ts';
@@ -24,7 +25,6 @@ import { recoverDeliveries } from './recover-deliveries.ts';
 import { type ResendOptions, repeatEnvelope } from './repeat-envelope.ts';
 import { appendAttempts, repeatThrough } from './resend-delivery.ts';
 import { noTunnels, type TunnelHosts } from './tunnel-hosts.ts';
-import { noFaults, type WebhookFaults } from './webhook-faults.ts';
 
 const LOAD_RETRY_MS = 1_000;
 
@@ -43,7 +43,7 @@ export interface DeliveryOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly configuration: WebhookConfiguration;
-  readonly faults?: WebhookFaults;
+  readonly aroundAttempt?: AroundAttempt | undefined;
   readonly hosts?: TunnelHosts;
   readonly lookup?: HostLookup;
   readonly sockets?: Sockets;
@@ -91,7 +91,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     hosts,
     log,
     limits: { ...LIMITS_PER_ACCOUNT, ...options.limits },
-    faults: options.faults ?? noFaults,
+    around: options.aroundAttempt ?? sendAsSigned,
     connect: connectReceiver({
       hosts,
       lookup: options.lookup ?? lookupHost,
@@ -146,8 +146,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       const current = configuration.destination(record.subscriptionId);
       const envelope = repeatEnvelope(record, again, current, clock.now());
       if (envelope === null) return 'unsigned';
-      const { times = 1, tamper } = again;
-      const attempts = await repeatThrough(lane, envelope, { times, tamper });
+      const attempts = await repeatThrough(lane, envelope, again);
       if (!lane.append(id, attempts)) {
         await log.flush();
         await appendAttempts(database, id, envelope, attempts);

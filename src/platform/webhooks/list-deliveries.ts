@@ -1,11 +1,11 @@
 import type { EventType } from '../../contract/service/events.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import type { ActiveDelivery } from './active-delivery.ts';
+import { deliveryHeaders } from './attempt-slots.ts';
 import type { Waiting } from './backlog.ts';
 import type { Attempt, DeliveryEnd, DeliveryOutcome, DeliveryRecord, DropReason } from './delivery-record.ts';
 import type { Holdable } from './held-deliveries.ts';
 import { loadEvents, type RecordedEvent } from './ledger.ts';
-import { deliveryHeaders } from './shape-attempt.ts';
 
 /** Which deliveries to list, newest first. `before` is an id: only older ones. */
 export interface DeliveryFilter {

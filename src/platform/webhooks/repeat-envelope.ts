@@ -1,8 +1,8 @@
 import { HEADERS } from '../../contract/service/headers.ts';
 import type { Envelope } from './active-delivery.ts';
+import type { SignedBody } from './attempt-slots.ts';
 import type { Destination } from './configuration.ts';
 import type { DeliveryRecord } from './delivery-record.ts';
-import { tamperBody, tamperSignature } from './shape-attempt.ts';
 import { signEvent } from './sign-event.ts';
 
 /** How the bytes of a delivery go again. */
@@ -11,8 +11,8 @@ export interface ResendOptions {
   readonly resign?: boolean;
   /** How often; default once. */
   readonly times?: number;
-  /** Alters one byte of the body, one digit of the signature, or the timestamp, after signing. */
-  readonly tamper?: 'body' | 'signature' | 'timestamp';
+  /** Changes what was signed, and the name of that on the record. */
+  readonly alter?: { readonly name: string; change(signed: SignedBody): SignedBody };
 }
 
 /** The same bytes and signature, or freshly signed ones. Null when there is nothing to sign with. */
@@ -24,11 +24,7 @@ export function repeatEnvelope(
 ): Envelope | null {
   const signed = options.resign === true ? null : signedBefore(record);
   const envelope = signed ?? signNow(record, current, now);
-  if (envelope === null) return null;
-  if (options.tamper === 'body') return { ...envelope, body: tamperBody(envelope.body) };
-  if (options.tamper === 'signature') return { ...envelope, signature: tamperSignature(envelope.signature) };
-  if (options.tamper === 'timestamp') return { ...envelope, timestamp: envelope.timestamp + 1 };
-  return envelope;
+  return envelope === null ? null : { ...envelope, ...options.alter?.change(envelope) };
 }
 
 function signedBefore(record: DeliveryRecord): Envelope | null {

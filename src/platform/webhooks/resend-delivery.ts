@@ -2,16 +2,18 @@ import type { Queryable } from '../../runtime/database/database.ts';
 import type { AccountLane } from './account-lane.ts';
 import type { Envelope } from './active-delivery.ts';
 import type { Attempt, DeliveryRecord } from './delivery-record.ts';
+import type { ResendOptions } from './repeat-envelope.ts';
 import { isSuccess } from './send-attempt.ts';
 
 /** Sends an envelope several times through a lane. Resolves with the attempts, in the order they began. */
 export function repeatThrough(
   lane: AccountLane,
   envelope: Envelope,
-  { times, tamper }: { readonly times: number; readonly tamper: string | undefined },
+  { times = 1, alter }: ResendOptions,
 ): Promise<Attempt[]> {
-  const names = tamper === undefined ? [] : [`tamper_${tamper}`];
-  return Promise.all(Array.from({ length: times }, () => lane.repeat(envelope, names)));
+  const marks = alter === undefined ? {} : { marks: [alter.name] };
+  const repeated = async (): Promise<Attempt> => ({ ...(await lane.repeat(envelope)), ...marks });
+  return Promise.all(Array.from({ length: times }, repeated));
 }
 
 /**

@@ -1,8 +1,8 @@
 import type { ApiCall } from '../../contract/sandbox/calls.ts';
-import type { TouchedRecord } from '../faults/around-calls.ts';
 import { matchesPath } from '../control/match-path.ts';
 import { pageOf } from '../control/page-cursor.ts';
 import { toIso } from '../control/times.ts';
+import type { TouchedRecord } from '../faults/around-calls.ts';
 
 /** About a kilobyte each. They explain what just happened, so they need not outlive the process. */
 const MOST_CALLS = 5_000;

@@ -1,12 +1,14 @@
 import type { Delivery as DeliveryAnswer } from '../../contract/sandbox/deliveries.ts';
 import { messageStatus } from '../../contract/service/statuses.ts';
 import type { Platform } from '../../platform/platform.ts';
+import type { SignedBody } from '../../platform/webhooks/attempt-slots.ts';
 import type { DeliveryRecord } from '../../platform/webhooks/delivery-record.ts';
 import type { LedgerEntry } from '../../platform/webhooks/ledger.ts';
 import { pageOf, readCursor } from '../control/page-cursor.ts';
 import { SandboxError } from '../control/sandbox-error.ts';
 import type { Handlers } from '../control/serve-endpoint.ts';
 import { toIso } from '../control/times.ts';
+import { tamperBody, tamperSignature } from '../faults/shape-attempt.ts';
 import { givenFields } from './given-fields.ts';
 
 /** A failed attempt to a name that leads nowhere can be helped here: by a tunnel. */
@@ -33,11 +35,11 @@ export function presentDelivery(record: DeliveryRecord): DeliveryAnswer {
     createdAt: toIso(createdAt),
     headers: { ...headers },
     body,
-    attempts: record.attempts.map(({ at, faults, error, ...attempt }) => ({
+    attempts: record.attempts.map(({ at, marks, error, ...attempt }) => ({
       at: toIso(at),
       ...attempt,
       ...(error === undefined ? {} : { error: explainError(error, url) }),
-      ...(faults === undefined ? {} : { faults: [...faults] }),
+      ...(marks === undefined ? {} : { faults: [...marks] }),
     })),
   };
 }
@@ -63,6 +65,16 @@ function readId(text: string): number {
   return /^\d{1,15}$/.test(text) ? Number(text) : refuseUnknown();
 }
 
+/** What is altered after signing. */
+export const TAMPERED = {
+  body: ({ body, ...signed }: SignedBody): SignedBody => ({ ...signed, body: tamperBody(body) }),
+  signature: ({ signature, ...signed }: SignedBody): SignedBody => ({
+    ...signed,
+    signature: tamperSignature(signature),
+  }),
+  timestamp: ({ timestamp, ...signed }: SignedBody): SignedBody => ({ ...signed, timestamp: timestamp + 1 }),
+} as const;
+
 /** Deliveries as they went, and the events as they were meant. */
 export function deliveryEndpoints({ delivery, ledger }: Platform) {
   return {
@@ -73,8 +85,11 @@ export function deliveryEndpoints({ delivery, ledger }: Platform) {
       return pageOf(records, limit, presentDelivery, ({ id }) => id);
     },
 
-    async resendDelivery({ param, body = {} }) {
-      const record = (await delivery.resend(readId(param('id')), givenFields(body))) ?? refuseUnknown();
+    async resendDelivery({ param, body: { tamper, ...again } = {} }) {
+      const alter =
+        tamper === undefined ? {} : { alter: { name: `tamper_${tamper}`, change: TAMPERED[tamper] } };
+      const asked = { ...givenFields(again), ...alter };
+      const record = (await delivery.resend(readId(param('id')), asked)) ?? refuseUnknown();
       if (record === 'waiting') {
         throw new SandboxError('wrong_state', 'The delivery has not started; there is nothing to resend.');
       }

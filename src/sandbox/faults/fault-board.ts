@@ -5,10 +5,10 @@ import type {
   Faults,
   PutFaultsRequest,
 } from '../../contract/sandbox/faults.ts';
-import type { WebhookFault, WebhookFaults } from '../../platform/webhooks/webhook-faults.ts';
 import { matchesPath } from '../control/match-path.ts';
 import type { ApiFault, ApiFaults } from './call-faults.ts';
 import { ActiveRule } from './fault-rule.ts';
+import type { WebhookFault, WebhookFaults } from './webhook-faults.ts';
 
 const DEFAULT_SEED = 1;
 /** A receipt of `read` comes 2 s after the one of `sent`: what belongs together is kept back together. */

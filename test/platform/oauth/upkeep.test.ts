@@ -1,7 +1,8 @@
 import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createClearUp } from '../../../src/platform/oauth/clear-up.ts';
-import type { ChangeState } from '../../../src/platform/time/state-change.ts';
+import { behindGate, type CommitChange, type StateChange } from '../../../src/platform/time/state-change.ts';
+import { createWriteGate } from '../../../src/platform/time/write-gate.ts';
 import { silentLogger } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
 import { type OauthWorld, PATHS, startOauthWorld, type TestApp } from './oauth-fixture.ts';
@@ -124,21 +125,25 @@ describe('what has ended', () => {
     for (let tokens = 0; tokens < 5; tokens += 1) await world.obtainTokens(app);
     const now = world.service.platform.time.now() + 61 * DAY;
     const sizes: number[] = [];
-    const changeState: ChangeState = (work) =>
-      database.transaction((tx) =>
-        work({
-          tx: {
-            query: async <Row extends object>(text: string, values?: readonly unknown[]) => {
-              const rows = await tx.query<Row>(text, values);
-              sizes.push(rows.length);
-              return rows;
+    const change: CommitChange = Object.assign(
+      <T>(work: (change: StateChange) => Promise<T>): Promise<T> =>
+        database.transaction((tx) =>
+          work({
+            tx: {
+              query: async <Row extends object>(text: string, values?: readonly unknown[]) => {
+                const rows = await tx.query<Row>(text, values);
+                sizes.push(rows.length);
+                return rows;
+              },
             },
-          },
-          now,
-          recordEvents: async () => undefined,
-          schedule: async () => undefined,
-        }),
-      );
+            now,
+            recordEvents: async () => undefined,
+            schedule: async () => undefined,
+          }),
+        ),
+      { gate: 'held' } as const,
+    );
+    const changeState = behindGate(change, createWriteGate());
     const clearUp = createClearUp({ changeState, clock: { now: () => now }, logger: silentLogger, batch: 2 });
     await clearUp();
     expect(Math.max(...sizes)).toBe(2);

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { createLogger } from '../../../src/runtime/logger/logger.ts';
+import type { TouchedRecord } from '../../../src/sandbox/faults/around-calls.ts';
 import { createCallEdge } from '../../../src/sandbox/faults/around-calls.ts';
 import type { ApiFault } from '../../../src/sandbox/faults/call-faults.ts';
-import type { TouchedRecord } from '../../../src/sandbox/faults/around-calls.ts';
-import { createLogger } from '../../../src/runtime/logger/logger.ts';
 import { seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
 
 describe('the record of a call', () => {

@@ -1,11 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import { recordEvents } from '../../../src/platform/webhooks/ledger.ts';
+import { TAMPERED } from '../../../src/sandbox/endpoints/delivery-endpoints.ts';
 import { proves } from '../../support/proves.ts';
 import { startReceiver } from '../../support/receiver.ts';
 import { isSignedWith } from '../../support/signed-request.ts';
 import { HOOK, HOST, receivedEvent, shareDatabase, useHook, WORKSPACE } from './fixture.ts';
 
 const start = Date.UTC(2026, 0, 15, 12);
+
+const tampered = (part: keyof typeof TAMPERED) => ({
+  alter: { name: `tamper_${part}`, change: TAMPERED[part] },
+});
 
 shareDatabase();
 
@@ -362,9 +367,9 @@ describe('delivery', () => {
     it('alters one byte of the body, or the signature, or the timestamp, and nothing else', async () => {
       const id = await emitOne();
       hook.receiver.otherwise({ status: 401 });
-      await hook.fixture.delivery.resend(id, { tamper: 'body' });
-      await hook.fixture.delivery.resend(id, { tamper: 'signature' });
-      const resent = await hook.fixture.delivery.resend(id, { tamper: 'timestamp' });
+      await hook.fixture.delivery.resend(id, tampered('body'));
+      await hook.fixture.delivery.resend(id, tampered('signature'));
+      const resent = await hook.fixture.delivery.resend(id, tampered('timestamp'));
       const [first, body, signature, timestamp] = hook.receiver.requests;
       expect(body?.headers).toEqual(first?.headers);
       expect([...(first?.body ?? [])].filter((byte, at) => byte !== body?.body[at])).toHaveLength(1);
@@ -379,9 +384,9 @@ describe('delivery', () => {
         outcome: 'delivered',
         attempts: [
           { status: 200 },
-          { status: 401, faults: ['tamper_body'] },
-          { status: 401, faults: ['tamper_signature'] },
-          { status: 401, faults: ['tamper_timestamp'] },
+          { status: 401, marks: ['tamper_body'] },
+          { status: 401, marks: ['tamper_signature'] },
+          { status: 401, marks: ['tamper_timestamp'] },
         ],
       });
     });

@@ -1,7 +1,7 @@
 import type { Queryable } from '../../../runtime/database/database.ts';
+import type { Answer } from '../../calls/answer.ts';
 import { passed } from '../../kernel/decision-trace.ts';
 import type { ChangeState } from '../../time/state-change.ts';
-import type { Answer } from '../../calls/answer.ts';
 import { codeAnswer, type Return, returnedRefusal } from '../oauth-answer.ts';
 import { OauthError } from '../oauth-error.ts';
 import { readParameters } from '../parameters.ts';

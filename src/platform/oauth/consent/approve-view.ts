@@ -1,9 +1,9 @@
 import { LIMITS } from '../../../contract/service/limits.ts';
 import { SCOPE_MEANINGS, type Scope } from '../../../contract/service/scopes.ts';
 import { html, type Markup, shownNumber } from '../../../runtime/page/page.ts';
+import type { Answer } from '../../calls/answer.ts';
 import { ASSUMPTIONS } from '../../kernel/assumptions.ts';
 import type { readGrantable } from '../authorize/give-consent.ts';
-import type { Answer } from '../../calls/answer.ts';
 import type { Ticks } from './consent-store.ts';
 import { type ConsentView, consentForm, countConnections, DENY, pagePath, showView } from './consent-view.ts';
 

@@ -2,6 +2,7 @@ import type { Request } from 'express';
 import { SCOPES, type Scope } from '../../../contract/service/scopes.ts';
 import type { Queryable } from '../../../runtime/database/database.ts';
 import { readCookies } from '../../../runtime/http-server/read-cookies.ts';
+import type { Answer } from '../../calls/answer.ts';
 import { passed, recognized } from '../../kernel/decision-trace.ts';
 import type { DomainClock } from '../../time/domain-clock.ts';
 import type { ChangeState } from '../../time/state-change.ts';
@@ -9,7 +10,6 @@ import { OAUTH_PATHS } from '../addresses.ts';
 import { type App, findApp } from '../apps.ts';
 import type { OpenRequest } from '../authorize/authorize.ts';
 import { type Consent, giveConsent, readGrantable } from '../authorize/give-consent.ts';
-import type { Answer } from '../../calls/answer.ts';
 import { codeAnswer, type Return, redirect, returnedRefusal } from '../oauth-answer.ts';
 import { OauthError, PageRefusal } from '../oauth-error.ts';
 import { type Parameters, readParameters } from '../parameters.ts';
@@ -125,9 +125,7 @@ export function createConsentPages(options: Options): ConsentPages {
     return approveView(opened.view, { id, hasChoice: hasChoice(opened) }, connections, given);
   };
 
-  const showFirst = (
-    opened: Pick<Opened, 'consent' | 'standalone' | 'view'>,
-  ): Answer | Promise<Answer> => {
+  const showFirst = (opened: Pick<Opened, 'consent' | 'standalone' | 'view'>): Answer | Promise<Answer> => {
     const { view, consent, standalone } = opened;
     const [only] = standalone;
     if (only !== undefined && !hasChoice(opened)) return showWorkspace(opened, only);

@@ -6,8 +6,8 @@ import {
   renderPage,
   shownName,
 } from '../../../runtime/page/page.ts';
-import { OAUTH_PATHS } from '../addresses.ts';
 import type { Answer } from '../../calls/answer.ts';
+import { OAUTH_PATHS } from '../addresses.ts';
 import { isLoopback } from '../redirect-uri.ts';
 import type { OpenConsent } from './consent-store.ts';
 

@@ -1,10 +1,10 @@
 import type { Clock } from '../../runtime/clock/clock.ts';
-import type { ActiveDelivery } from './active-delivery.ts';
 
-interface Options {
-  readonly clock: Clock;
-  /** Lets the next attempt of a delivery begin. */
-  readonly release: (delivery: ActiveDelivery) => void;
+/** A delivery that is kept back. */
+export interface KeptDelivery {
+  readonly id: number;
+  /** Lets its attempt go on. */
+  readonly release: () => void;
 }
 
 const nothing = (): void => undefined;
@@ -15,29 +15,28 @@ const nothing = (): void => undefined;
  * each of the others once the attempt before it has ended. So they arrive in another order even when all are kept back.
  */
 export class ReorderPile {
-  readonly #options: Options;
+  readonly #clock: Clock;
   /** In the order in which they came. */
-  #kept: ActiveDelivery[] = [];
+  #kept: KeptDelivery[] = [];
   /** On their way out, the next one at the end. */
-  #leaving: ActiveDelivery[] = [];
+  #leaving: KeptDelivery[] = [];
   /** Whose attempt those on their way out wait for. */
-  #ahead: ActiveDelivery | null = null;
+  #ahead: KeptDelivery | null = null;
   #cancelKept = nothing;
   #cancelLeaving = nothing;
   /** How long the first one is kept back, and the last one waits for the others at most. */
   #ms = 0;
 
-  constructor(options: Options) {
-    this.#options = options;
+  constructor(clock: Clock) {
+    this.#clock = clock;
   }
 
   /** Keeps a delivery back for `ms` at most. */
-  keep(delivery: ActiveDelivery, ms: number): void {
-    delivery.stop = () => this.remove(delivery);
+  keep(delivery: KeptDelivery, ms: number): void {
     this.#kept.push(delivery);
     if (this.#kept.length > 1) return;
     this.#ms = ms;
-    this.#cancelKept = this.#options.clock.after(ms, () => this.#letGo(this.#kept));
+    this.#cancelKept = this.#clock.after(ms, () => this.#letGo(this.#kept));
   }
 
   /** An event was delivered: it has overtaken those that are kept back and older. */
@@ -46,37 +45,29 @@ export class ReorderPile {
     if (overtaken.length > 0) this.#letGo(overtaken);
   }
 
-  /** An attempt has ended. */
-  attempted(delivery: ActiveDelivery): void {
-    if (delivery === this.#ahead) this.#releaseNext();
+  /** An attempt of a delivery has ended. */
+  attempted(id: number): void {
+    if (id === this.#ahead?.id) this.#releaseNext();
   }
 
-  /** Forgets a delivery that is over. */
-  remove(delivery: ActiveDelivery): void {
+  /** Forgets a delivery whose attempt was ended. */
+  remove(delivery: KeptDelivery): void {
     this.#leaving = this.#leaving.filter((other) => other !== delivery);
+    if (this.#leaving.length === 0) this.#cancelLeaving();
     this.#forgetKept([delivery]);
   }
 
-  /** Forgets all of them. */
-  clear(): void {
-    this.#cancelKept();
-    this.#cancelLeaving();
-    this.#kept = [];
-    this.#leaving = [];
-    this.#ahead = null;
-  }
-
-  #forgetKept(deliveries: readonly ActiveDelivery[]): void {
+  #forgetKept(deliveries: readonly KeptDelivery[]): void {
     this.#kept = this.#kept.filter((other) => !deliveries.includes(other));
     if (this.#kept.length === 0) this.#cancelKept();
   }
 
-  #letGo(deliveries: readonly ActiveDelivery[]): void {
+  #letGo(deliveries: readonly KeptDelivery[]): void {
     this.#forgetKept(deliveries);
     this.#releaseRest();
     this.#leaving = [...deliveries];
     // A receiver that answers none of them must not hold the last ones for long.
-    this.#cancelLeaving = this.#options.clock.after(this.#ms, () => this.#releaseRest());
+    this.#cancelLeaving = this.#clock.after(this.#ms, () => this.#releaseRest());
     this.#releaseNext();
   }
 
@@ -84,7 +75,7 @@ export class ReorderPile {
     const next = this.#leaving.pop() ?? null;
     this.#ahead = next;
     if (this.#leaving.length === 0) this.#cancelLeaving();
-    if (next !== null) this.#options.release(next);
+    if (next !== null) next.release();
   }
 
   #releaseRest(): void {
@@ -92,6 +83,6 @@ export class ReorderPile {
     const rest = this.#leaving.reverse();
     this.#leaving = [];
     this.#ahead = null;
-    for (const delivery of rest) this.#options.release(delivery);
+    for (const delivery of rest) delivery.release();
   }
 }

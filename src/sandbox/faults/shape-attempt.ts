@@ -1,31 +1,13 @@
 import { Readable } from 'node:stream';
-import { HEADERS } from '../../contract/service/headers.ts';
+import {
+  deliveryHeaders,
+  type ShapedAttempt,
+  type SignedBody,
+  shapeRequest,
+} from '../../platform/webhooks/attempt-slots.ts';
+import { signEvent } from '../../platform/webhooks/sign-event.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
-import { ASSUMPTIONS } from '../kernel/assumptions.ts';
-import { signEvent } from './sign-event.ts';
 import type { WebhookFault } from './webhook-faults.ts';
-
-/** What every attempt of a delivery repeats: body, timestamp (epoch milliseconds) and signature. */
-export interface SignedBody {
-  readonly timestamp: number;
-  readonly signature: string;
-  readonly body: Buffer;
-}
-
-/** Headers and body of one attempt as it leaves. */
-export interface ShapedAttempt {
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: Buffer | Readable;
-}
-
-/** The headers of a delivery. Implements `Delivery and signature: headers`. */
-export function deliveryHeaders(signed: Pick<SignedBody, 'timestamp' | 'signature'>): Record<string, string> {
-  return {
-    'Content-Type': ASSUMPTIONS.webhookContentType.value,
-    [HEADERS.timestamp]: String(signed.timestamp),
-    [HEADERS.signature]: signed.signature,
-  };
-}
 
 /** Alters one printable ASCII byte, at the middle or after it, so that the body stays text. */
 export function tamperBody(body: Buffer): Buffer {
@@ -83,7 +65,7 @@ export function shapeAttempt(
   faults: readonly WebhookFault[],
   { secret, clock }: { readonly secret: string | null; readonly clock: Clock },
 ): ShapedAttempt {
-  if (faults.length === 0) return { headers: deliveryHeaders(signed), body: signed.body };
+  if (faults.length === 0) return shapeRequest(signed);
   let { timestamp, signature, body } = signed;
   let stream: Readable | undefined;
   for (const fault of faults) {

@@ -1,4 +1,4 @@
-import type { RecordedEvent } from './ledger.ts';
+import type { RecordedEvent } from '../../platform/webhooks/ledger.ts';
 
 type Effect =
   /** The attempt never leaves. */
@@ -23,9 +23,7 @@ type Effect =
 /** What a network, or a bad day of the service, does to one attempt. `name` is for the attempt's record. */
 export type WebhookFault = Effect & { readonly name: string };
 
-/** Decides the faults of one attempt, counted from 1. The service itself has none. */
+/** Decides the faults of one attempt, counted from 1. */
 export interface WebhookFaults {
   decide(event: RecordedEvent, attempt: number): readonly WebhookFault[];
 }
-
-export const noFaults: WebhookFaults = { decide: () => [] };

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import type { WebhookFault } from '../../../src/platform/webhooks/webhook-faults.ts';
+import { aroundAttempts } from '../../../src/sandbox/faults/around-attempts.ts';
+import type { WebhookFault } from '../../../src/sandbox/faults/webhook-faults.ts';
+import { receivedEvent, shareDatabase, useHook } from '../../platform/webhooks/fixture.ts';
 import type { ReceivedRequest } from '../../support/receiver.ts';
 import { isSignedWith } from '../../support/signed-request.ts';
-import { receivedEvent, shareDatabase, useHook } from './fixture.ts';
 
 const start = Date.UTC(2026, 0, 15, 12);
 
@@ -12,7 +13,9 @@ describe('a fault of one attempt', () => {
   let faults: (messageId: string | null, attempt: number) => readonly WebhookFault[] = () => [];
   const hook = useHook(() => {
     faults = () => [];
-    return { faults: { decide: ({ messageId }, attempt) => faults(messageId, attempt) } };
+    return {
+      aroundAttempt: aroundAttempts({ decide: ({ messageId }, attempt) => faults(messageId, attempt) }),
+    };
   });
 
   const onFirst = (fault: WebhookFault) => {
@@ -31,7 +34,7 @@ describe('a fault of one attempt', () => {
     await retry();
     expect(hook.receiver.requests).toHaveLength(1);
     expect(await attempts()).toEqual([
-      { at: start, ms: 0, error: 'dropped', faults: ['lossy'] },
+      { at: start, ms: 0, error: 'dropped', marks: ['lossy'] },
       { at: start + 500, ms: 0, status: 200 },
     ]);
   });
@@ -69,7 +72,7 @@ describe('a fault of one attempt', () => {
     await hook.fixture.clock.advance(1);
     await hook.fixture.delivery.settle();
     expect(hook.receiver.requests[0]?.headers['x-service-timestamp']).toEqual([String(start)]);
-    expect(await attempts()).toEqual([{ at: start + 7_000, ms: 0, status: 200, faults: ['late'] }]);
+    expect(await attempts()).toEqual([{ at: start + 7_000, ms: 0, status: 200, marks: ['late'] }]);
   });
 
   it('reorder: another event of the account overtakes it', async () => {
@@ -141,7 +144,7 @@ describe('a fault of one attempt', () => {
     expect(cut?.headers['content-length']).toEqual([String(body.length)]);
     expect(cut?.body.toString()).toBe(body.slice(0, body.length >> 1));
     expect(whole?.body.toString()).toBe(body);
-    expect((await attempts())?.[0]).toMatchObject({ error: 'truncated', faults: ['cut'] });
+    expect((await attempts())?.[0]).toMatchObject({ error: 'truncated', marks: ['cut'] });
   });
 
   it('slow: the second half of the body comes later, under the same deadline', async () => {
@@ -152,7 +155,7 @@ describe('a fault of one attempt', () => {
     await hook.fixture.delivery.settle();
     expect(hook.receiver.requests[0]).toMatchObject({ complete: true });
     expect(hook.receiver.requests[0]?.body.toString()).toBe(JSON.stringify(event.payload));
-    expect(await attempts()).toMatchObject([{ status: 200, ms: 3_000, faults: ['drip'] }]);
+    expect(await attempts()).toMatchObject([{ status: 200, ms: 3_000, marks: ['drip'] }]);
   });
 
   it('slow beyond the deadline is a failure', async () => {
@@ -179,6 +182,6 @@ describe('a fault of one attempt', () => {
     await hook.fixture.pass(2_000);
     await retry();
     expect(hook.receiver.requests.map(isValid)).toEqual([false, false, true]);
-    expect((await attempts())?.[0]?.faults).toEqual(['late', 'flip', 'twins']);
+    expect((await attempts())?.[0]?.marks).toEqual(['late', 'flip', 'twins']);
   });
 });

@@ -1,0 +1,77 @@
+import type { AroundAttempt, PlannedAttempt } from '../../platform/webhooks/around-attempt.ts';
+import { type AttemptResult, isSuccess } from '../../platform/webhooks/send-attempt.ts';
+import { ReorderPile } from './reorder-pile.ts';
+import { shapeAttempt } from './shape-attempt.ts';
+import type { WebhookFault, WebhookFaults } from './webhook-faults.ts';
+
+type Fault<Type extends WebhookFault['type']> = Extract<WebhookFault, { type: Type }>;
+
+function findFault<Type extends WebhookFault['type']>(
+  faults: readonly WebhookFault[],
+  type: Type,
+): Fault<Type> | undefined {
+  return faults.find((fault): fault is Fault<Type> => fault.type === type);
+}
+
+const nothing = (): void => undefined;
+
+/** Sends an attempt as its faults want it: not at all, altered, in copies. The answer to the first copy counts. */
+function sendFaulty(attempt: PlannedAttempt, faults: readonly WebhookFault[]): () => void {
+  const { envelope, clock, send, record, over } = attempt;
+  const marks = faults.length === 0 ? {} : { marks: faults.map(({ name }) => name) };
+  if (findFault(faults, 'drop') !== undefined) {
+    record({ at: clock.now(), ms: 0, error: 'dropped', ...marks });
+    over({ error: 'dropped' });
+    return nothing;
+  }
+  const copies = 1 + (findFault(faults, 'duplicate')?.times ?? 0);
+  const shape = () => shapeAttempt(envelope, faults, { secret: envelope.secret, clock });
+  let open = copies;
+  let answer: AttemptResult = {};
+  return send(shape, copies, (sent, result, copy) => {
+    record({ ...sent, ...marks });
+    if (copy === 0) answer = result;
+    open -= 1;
+    if (open === 0) over(answer);
+  });
+}
+
+/** Makes what stands around the attempts of a service. `faults` decide what goes wrong with each of them. */
+export function aroundAttempts(faults: WebhookFaults): AroundAttempt {
+  /** Of each account. */
+  const piles = new Map<string, ReorderPile>();
+
+  return (attempt) => {
+    const { deliveryId: id, subscriptionId, clock } = attempt;
+    const drawn = faults.decide(attempt.event, attempt.number);
+    const reorder = findFault(drawn, 'reorder');
+    const ms = (findFault(drawn, 'delay')?.ms ?? 0) + (reorder?.ms ?? 0);
+    let pile = piles.get(subscriptionId);
+    if (reorder !== undefined && pile === undefined) {
+      pile = new ReorderPile(clock);
+      piles.set(subscriptionId, pile);
+    }
+    const watched: PlannedAttempt = {
+      ...attempt,
+      over(result) {
+        piles.get(subscriptionId)?.attempted(id);
+        attempt.over(result);
+        if (isSuccess(result)) piles.get(subscriptionId)?.delivered(id);
+      },
+    };
+    if (ms === 0) return sendFaulty(watched, drawn);
+
+    let stop = nothing;
+    const release = (): void => {
+      stop = sendFaulty(watched, drawn);
+    };
+    if (reorder === undefined || pile === undefined) {
+      stop = clock.after(ms, release);
+    } else {
+      const kept = { id, release };
+      pile.keep(kept, ms);
+      stop = () => pile.remove(kept);
+    }
+    return () => stop();
+  };
+}

@@ -1,0 +1,38 @@
+import { describe, expect, it } from 'vitest';
+import { readSources } from './source-files.ts';
+import { lineAt } from './source-parts.ts';
+
+/** The words of faults: what they are, and what they do to a call or a delivery. `default` is none, nor is SQL. */
+const WORDS =
+  /(?<![dD]e)[fF]ault|[tT]amper|[rR]eorder|[dD]uplicat|[tT]runcat|[lL]ost_?[aA]nswer|[nN]ot_?[pP]ersisted|[sS]tale_?[tT]imestamp/g;
+
+function findWords(source: string): { readonly word: string; readonly line: number }[] {
+  return [...source.matchAll(WORDS)].map(({ 0: word, index }) => ({ word, line: lineAt(source, index) }));
+}
+
+describe('the faithful code of the service', () => {
+  it('knows no fault: they act around its calls, its attempts and its storing', () => {
+    const files = readSources('src/platform');
+    expect(files.length).toBeGreaterThan(100);
+    const found = files.flatMap(({ path, source }) =>
+      findWords(source).map(({ word, line }) => `${path}:${line} ${word}`),
+    );
+    expect(found).toEqual([]);
+  });
+
+  it.each([
+    'apiFaults',
+    'a faulty call',
+    'tamper_body',
+    'lostAnswer',
+    'not_persisted',
+    'ReorderPile',
+    'staleTimestamp',
+  ])('would be caught with %s', (text) => {
+    expect(findWords(text)).toHaveLength(1);
+  });
+
+  it.each(['isDefault', 'by default', 'TRUNCATE platform.ledger', 'the order'])('may say %s', (text) => {
+    expect(findWords(text)).toEqual([]);
+  });
+});
