@@ -73,10 +73,11 @@ export function composeCore(
     doubt: (events) => doubts.add(events),
     arm: (dueAt) => runner.arm(dueAt),
   });
+  const network = createSimulatedNetwork({ database, clock, random });
   const handlers = {
     ...networkTimers(throughSessions(reports)),
     ...catchUpTimers(reports),
-    ...outageTimers,
+    ...outageTimers(network.sessions),
     ...purgeTimers,
   };
   const runner = createTimerRunner({
@@ -95,7 +96,7 @@ export function composeCore(
     gate,
     changeState: behindGate(commit, gate),
     runner,
-    network: createSimulatedNetwork({ database, clock, random }),
+    network,
     webhooks,
     delivery,
     doubts,

@@ -99,6 +99,16 @@ describe('the folders of src', () => {
     expect(findFolderCycle(inside)?.join(' → ')).toBeUndefined();
   });
 
+  it('reach the phone network only through its port; the composition at the root makes it', () => {
+    const inside = imports.filter(({ target }) => target?.startsWith('src/platform/network/'));
+    expect(inside.length).toBeGreaterThan(20);
+    const past = inside.filter(
+      ({ from, target }) =>
+        /^src\/platform\/(?!network\/)[^/]+\//.test(from) && target !== 'src/platform/network/network.ts',
+    );
+    expect(past.map(({ from, line, specifier }) => `${from}:${line} ${specifier}`)).toEqual([]);
+  });
+
   it('are really read: there are imports of every kind', () => {
     expect(imports.length).toBeGreaterThan(100);
     expect(imports.some(({ specifier }) => specifier.startsWith('node:'))).toBe(true);

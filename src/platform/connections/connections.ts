@@ -1,6 +1,6 @@
 import type { Provider } from '../../contract/service/statuses.ts';
 import { attachSlot } from '../licensing/attach-slot.ts';
-import { networkSessions } from '../network/sessions.ts';
+import type { NetworkSessions } from '../network/network.ts';
 import type { ChangeState } from '../time/state-change.ts';
 import { lockWorkspace } from '../workspaces/workspaces.ts';
 import { applyTransition } from './apply-transition.ts';
@@ -38,7 +38,7 @@ export interface Connections {
   read(id: string): Promise<Connection>;
 }
 
-export function createConnections(changeState: ChangeState): Connections {
+export function createConnections(changeState: ChangeState, sessions: NetworkSessions): Connections {
   return {
     read: (id) => changeState(({ tx, now }) => readConnection(tx, id, now)),
     createPaired: (workspaceId, { provider, phoneNumber, label = phoneNumber, ...more }) =>
@@ -46,7 +46,7 @@ export function createConnections(changeState: ChangeState): Connections {
         await lockWorkspace(change.tx, workspaceId);
         if (await isTaken(change, { workspaceId }, phoneNumber)) throw new NumberTaken();
         const id = await insertConnection(change, { workspaceId, provider, label });
-        await networkSessions.open(change, id);
+        await sessions.open(change, id);
         await applyTransition(change, id, 'paired', { phoneNumber });
         if (more.warmup === true) await startWarmup(change, { id, workspaceId }, phoneNumber);
         else await noteKnownNumber(change, workspaceId, phoneNumber);

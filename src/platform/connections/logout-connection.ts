@@ -1,10 +1,16 @@
 import type { Credential } from '../credentials/credential.ts';
-import { networkSessions } from '../network/sessions.ts';
+import type { PhoneNetwork } from '../network/network.ts';
 import type { ChangeState } from '../time/state-change.ts';
 import { applyTransition } from './apply-transition.ts';
 import { lockReachable } from './lock-connection.ts';
 import { beginPairing } from './pairing/pairing-sessions.ts';
 import { requireQr } from './pairing/require-pairable.ts';
+
+/** What changes a session on the network. */
+export interface SessionDependencies {
+  readonly changeState: ChangeState;
+  readonly network: Pick<PhoneNetwork, 'sessions'>;
+}
 
 /**
  * Logs the session out: its credentials are gone, pictures and codes shown so far are void, the record and its
@@ -12,13 +18,13 @@ import { requireQr } from './pairing/require-pairable.ts';
  * `not_supported_for_provider` for a number that could never pair again. Implements `Rules per endpoint`, 6.
  */
 export function logoutConnection(
-  changeState: ChangeState,
+  { changeState, network: { sessions } }: SessionDependencies,
   credential: Credential,
   connectionId: string,
 ): Promise<void> {
   return changeState(async (change) => {
     requireQr(await lockReachable(change, credential, connectionId));
-    await networkSessions.end(change, connectionId);
+    await sessions.end(change, connectionId);
     await beginPairing(change, connectionId);
     await applyTransition(change, connectionId, 'logged_out');
   });

@@ -1,10 +1,11 @@
 import type { Credential } from '../credentials/credential.ts';
 import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 import { passed } from '../kernel/decision-trace.ts';
-import { lockSession, type NetworkSession, networkSessions } from '../network/sessions.ts';
-import type { ChangeState, StateChange } from '../time/state-change.ts';
+import type { NetworkSession, NetworkSessions } from '../network/network.ts';
+import type { StateChange } from '../time/state-change.ts';
 import { applyTransition } from './apply-transition.ts';
 import { lockReachable } from './lock-connection.ts';
+import type { SessionDependencies } from './logout-connection.ts';
 import { beginPairing } from './pairing/pairing-sessions.ts';
 import type { Connection } from './read-connections.ts';
 
@@ -16,6 +17,7 @@ function canGoOn({ state }: Connection, { credentials, phoneOn }: NetworkSession
 /** Ends the session and begins to pair. A live connection that cannot go on was broken: the restart found out. */
 async function buildAnew(
   change: StateChange,
+  sessions: NetworkSessions,
   { id, state }: Connection,
   { cause }: NetworkSession,
 ): Promise<void> {
@@ -23,7 +25,7 @@ async function buildAnew(
     const { reason } = ASSUMPTIONS.outageCauses.value[cause ?? 'session_lost'];
     await applyTransition(change, id, 'outage_found', { reason });
   }
-  await networkSessions.end(change, id);
+  await sessions.end(change, id);
   await beginPairing(change, id);
   await applyTransition(change, id, 'restarted_needs_qr');
 }
@@ -34,7 +36,7 @@ async function buildAnew(
  * session to rebuild. Throws `not_found`. Implements `Rules per endpoint`, 5.
  */
 export function restartConnection(
-  changeState: ChangeState,
+  { changeState, network: { sessions } }: SessionDependencies,
   credential: Credential,
   connectionId: string,
 ): Promise<{ readonly recreated: boolean }> {
@@ -42,12 +44,12 @@ export function restartConnection(
     const connection = await lockReachable(change, credential, connectionId);
     passed('state', `the connection is ${connection.state}`);
     if (connection.provider !== 'qr') return { recreated: false };
-    const session = await lockSession(change, connectionId);
+    const session = await sessions.lock(change, connectionId);
     if (!canGoOn(connection, session)) {
-      await buildAnew(change, connection, session);
+      await buildAnew(change, sessions, connection, session);
       return { recreated: true };
     }
-    await networkSessions.open(change, connectionId);
+    await sessions.open(change, connectionId);
     await applyTransition(change, connectionId, 'restarted');
     return { recreated: false };
   });

@@ -3,7 +3,7 @@ import type { Connection } from '../connections/read-connections.ts';
 import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 import { passed } from '../kernel/decision-trace.ts';
 import { PlatformError } from '../kernel/platform-error.ts';
-import { type NetworkSession, networkSessions } from '../network/sessions.ts';
+import type { NetworkSession, NetworkSessions } from '../network/network.ts';
 import type { StateChange } from '../time/state-change.ts';
 
 /** A session as a send finds it: it works, or the send waits until it has healed itself, or has not. */
@@ -41,12 +41,16 @@ export function healWaitMs(met: Exclude<SessionMet, 'works'>, draw: number): num
  * The session at the end of a send's wait: an outage that heals is over with this, before anything was told of it.
  * Throws the code of a dead session when it does not work all the same, or has gone.
  */
-export async function endWait(change: StateChange, connectionId: string): Promise<void> {
-  const health = await lockHealth(change, connectionId);
+export async function endWait(
+  change: StateChange,
+  sessions: NetworkSessions,
+  connectionId: string,
+): Promise<void> {
+  const health = await lockHealth(change, sessions, connectionId);
   if (health === null || health.state !== 'live') throw deadSession('the connection broke during the send');
   const { session } = health;
   if (session.alive) return;
   const heals = session.heals && (session.phoneOn || session.cause === 'phone_off');
   if (!heals) throw deadSession('the session did not heal');
-  await networkSessions.open(change, connectionId);
+  await sessions.open(change, connectionId);
 }

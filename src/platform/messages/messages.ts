@@ -4,8 +4,7 @@ import { PlatformError } from '../kernel/platform-error.ts';
 import type { MediaAddress } from '../media/media-address.ts';
 import type { MediaFile } from '../media/media-file.ts';
 import { keepFile, type MediaStore } from '../media/media-store.ts';
-import { passInbound } from '../network/hold-reports.ts';
-import type { NetworkReports } from '../network/network.ts';
+import type { NetworkReports, PhoneNetwork } from '../network/network.ts';
 import type { ChangeState, StateChange } from '../time/state-change.ts';
 import { applyReceipts } from './apply-receipts.ts';
 import { type IncomingMessage, receiveMessages, storableText } from './receive-messages.ts';
@@ -40,6 +39,7 @@ export interface Messages {
 
 interface Options {
   readonly changeState: ChangeState;
+  readonly network: Pick<PhoneNetwork, 'passInbound'>;
   readonly mediaStore: MediaStore;
   readonly mediaAddress: MediaAddress;
 }
@@ -55,14 +55,14 @@ async function uploadFile(store: MediaStore, id: string, file: WrittenFile): Pro
   return { ...stored, filename: storableText(file.filename), mimetype: storableText(file.mimetype) };
 }
 
-export function createMessages({ changeState, mediaStore, mediaAddress }: Options): Messages {
+export function createMessages({ changeState, network, mediaStore, mediaAddress }: Options): Messages {
   const write = async (
     change: StateChange,
     connectionId: string,
     batch: readonly IncomingMessage[],
   ): Promise<string[]> => {
     const written = batch.map((message) => ({ id: newIdentifier(), ...message }));
-    const arriving = await passInbound(change, connectionId, written);
+    const arriving = await network.passInbound(change, connectionId, written);
     if (arriving.length > 0) await receiveMessages(change, connectionId, arriving, { mediaAddress });
     return written.map(({ id }) => id);
   };

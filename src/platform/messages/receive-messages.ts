@@ -5,7 +5,7 @@ import { newIdentifier } from '../kernel/identifiers.ts';
 import { PlatformError } from '../kernel/platform-error.ts';
 import type { MediaAddress } from '../media/media-address.ts';
 import type { MediaReference } from '../media/media-file.ts';
-import { newNetworkId } from '../network/network-id.ts';
+import { newNetworkId } from '../network/network.ts';
 import type { StateChange } from '../time/state-change.ts';
 import { stampCreation } from '../workspaces/workspaces.ts';
 import { messageReceived } from './message-events.ts';

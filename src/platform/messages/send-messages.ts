@@ -9,7 +9,6 @@ import { newIdentifier } from '../kernel/identifiers.ts';
 import { PlatformError } from '../kernel/platform-error.ts';
 import type { MediaFile } from '../media/media-file.ts';
 import type { PhoneNetwork } from '../network/network.ts';
-import { networkSessions } from '../network/sessions.ts';
 import type { DomainClock } from '../time/domain-clock.ts';
 import type { ChangeState } from '../time/state-change.ts';
 import type { VirtualWait } from '../time/virtual-wait.ts';
@@ -111,7 +110,7 @@ export function createSender(options: Options): Sender {
     // An abort ends the wait early; what it means for the send is told below.
     if (ms > 0) await wait(ms, signal).catch(() => undefined);
     if (signal.aborted) throw new PlatformError('send_failed', { why: 'the service stops or was reset' });
-    if (ms > 0 || met !== 'works') await changeState((change) => endWait(change, id));
+    if (ms > 0 || met !== 'works') await changeState((change) => endWait(change, network.sessions, id));
   };
 
   const forgetExpired = async (): Promise<void> => {
@@ -156,7 +155,7 @@ export function createSender(options: Options): Sender {
     signal: AbortSignal,
   ): Promise<Allowance> => {
     requireLicence(connection);
-    const met = meetSession(connection, await networkSessions.read(database, connection.id));
+    const met = meetSession(connection, await network.sessions.read(database, connection.id));
     const allowance = await allowances.take(connection);
     passed('rate');
     try {

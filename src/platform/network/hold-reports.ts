@@ -4,7 +4,7 @@ import type { TimerHandler } from '../time/timer-runner.ts';
 import { lockWorkspace } from '../workspaces/workspaces.ts';
 import { holdReports, takeHeld } from './held-reports.ts';
 import type { InboundMessage, NetworkReports, Receipt } from './network.ts';
-import { lockSession } from './sessions.ts';
+import { networkSessions } from './sessions.ts';
 
 /** Locks connection, then session, for reading: until the end of the change no outage begins or ends. */
 async function keepStill({ tx }: StateChange, connectionIds: readonly string[]): Promise<void> {
@@ -117,7 +117,7 @@ async function catchUp(change: StateChange, reports: NetworkReports, connectionI
   );
   if (owner === undefined) return;
   await lockWorkspace(change.tx, owner.workspace_id);
-  const { alive } = await lockSession(change, connectionId);
+  const { alive } = await networkSessions.lock(change, connectionId);
   if (!alive) return;
   for (const held of await takeHeld(change, connectionId)) {
     if (held.kind === 'message') await reports.inbound(change, { ...held.message, at: change.now });

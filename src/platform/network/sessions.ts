@@ -1,37 +1,7 @@
 import type { OutageCause } from '../../contract/sandbox/connections.ts';
-import type { Queryable } from '../../runtime/database/database.ts';
 import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 import type { StateChange } from '../time/state-change.ts';
-
-/** How a connection's session really stands, whatever the service shows. */
-export interface NetworkSession {
-  /** Messages pass, in both directions. */
-  readonly alive: boolean;
-  /** The network still knows the session: it can go on without a new pairing. */
-  readonly credentials: boolean;
-  /** The owner's phone is switched on. */
-  readonly phoneOn: boolean;
-  /** Digits of the people whom the owner has blocked. */
-  readonly blocked: readonly string[];
-  /** Why it is not alive; null when it is, or when nobody paired or the owner logged out. */
-  readonly cause: OutageCause | null;
-  /** An automatic heal of this outage will succeed. */
-  readonly heals: boolean;
-  /** Names the outage that goes on; null without one. */
-  readonly outageId: string | null;
-}
-
-/** Sessions on the network. Each call is part of a change of state. */
-export interface NetworkSessions {
-  /**
-   * The session works from now on, with credentials: a phone paired, a restart took it up again, or an
-   * outage is over. Ends an outage if there is one; what the network kept for the number follows.
-   */
-  open(change: StateChange, connectionId: string): Promise<void>;
-  /** Logged out, or given up for a new pairing: no session, no credentials, and no outage any more. */
-  end(change: StateChange, connectionId: string): Promise<void>;
-  read(db: Queryable, connectionId: string): Promise<NetworkSession>;
-}
+import type { NetworkSession, NetworkSessions } from './network.ts';
 
 interface SessionRow {
   alive: boolean;
@@ -94,44 +64,25 @@ export const networkSessions: NetworkSessions = {
     const [row] = await db.query<SessionRow>(SELECT, [connectionId]);
     return fromRow(row);
   },
+  async lock({ tx }, connectionId) {
+    const [row] = await tx.query<SessionRow>(`${SELECT} FOR UPDATE`, [connectionId]);
+    return fromRow(row);
+  },
+  async break({ tx }, connectionId, { cause, outageId, heals, keepsCredentials }) {
+    await tx.query(
+      `UPDATE platform.network_sessions SET alive = false, credentials = $3, cause = $2, heals = $4, outage_id = $5,
+         phone_on = phone_on AND $2 <> 'phone_off'
+       WHERE connection_id = $1`,
+      [connectionId, cause, keepsCredentials, heals, outageId],
+    );
+  },
+  async setPhone({ tx }, connectionId, { on, blocked }) {
+    await tx.query(
+      `INSERT INTO platform.network_sessions
+         (connection_id, alive, credentials, phone_on, blocked)
+       VALUES ($1, false, false, $2, $3)
+       ON CONFLICT (connection_id) DO UPDATE SET phone_on = excluded.phone_on, blocked = excluded.blocked`,
+      [connectionId, on, blocked],
+    );
+  },
 };
-
-/** A session under its row lock, held to the end of the transaction. */
-export async function lockSession(change: StateChange, connectionId: string): Promise<NetworkSession> {
-  const [row] = await change.tx.query<SessionRow>(`${SELECT} FOR UPDATE`, [connectionId]);
-  return fromRow(row);
-}
-
-/** How a session breaks. */
-export interface Break {
-  readonly cause: OutageCause;
-  readonly outageId: string;
-  /** An automatic heal will succeed. */
-  readonly heals: boolean;
-  readonly keepsCredentials: boolean;
-}
-
-/** Breaks a session. The service does not notice by itself. */
-export async function breakSession(change: StateChange, connectionId: string, broken: Break): Promise<void> {
-  await change.tx.query(
-    `UPDATE platform.network_sessions SET alive = false, credentials = $3, cause = $2, heals = $4, outage_id = $5,
-       phone_on = phone_on AND $2 <> 'phone_off'
-     WHERE connection_id = $1`,
-    [connectionId, broken.cause, broken.keepsCredentials, broken.heals, broken.outageId],
-  );
-}
-
-/** Switches the owner's phone, and says whom it blocks. A connection that no phone came near may have one too. */
-export async function writePhone(
-  change: StateChange,
-  connectionId: string,
-  { on, blocked }: { readonly on: boolean; readonly blocked: readonly string[] },
-): Promise<void> {
-  await change.tx.query(
-    `INSERT INTO platform.network_sessions
-       (connection_id, alive, credentials, phone_on, blocked)
-     VALUES ($1, false, false, $2, $3)
-     ON CONFLICT (connection_id) DO UPDATE SET phone_on = excluded.phone_on, blocked = excluded.blocked`,
-    [connectionId, on, blocked],
-  );
-}

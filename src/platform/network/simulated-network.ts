@@ -4,9 +4,10 @@ import type { Queryable } from '../../runtime/database/database.ts';
 import type { DomainClock } from '../time/domain-clock.ts';
 import type { TimerHandler } from '../time/timer-runner.ts';
 import { readBehaviour } from './contacts.ts';
-import type { NetworkReports, PhoneNetwork } from './network.ts';
-import { newNetworkId } from './network-id.ts';
+import { passInbound } from './hold-reports.ts';
+import { type NetworkReports, newNetworkId, type PhoneNetwork } from './network.ts';
 import { planReceipts } from './plan-receipts.ts';
+import { networkSessions } from './sessions.ts';
 
 interface Options {
   readonly database: Queryable;
@@ -32,6 +33,9 @@ async function readAccepted(
 /** The network with people behind it: contacts that receive, read, fail and answer as they were told to. */
 export function createSimulatedNetwork({ database, clock, random }: Options): PhoneNetwork {
   return {
+    sessions: networkSessions,
+    passInbound,
+
     async isRegistered(phone) {
       const { onNetwork } = await readBehaviour(database, phone);
       return onNetwork;

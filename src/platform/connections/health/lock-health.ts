@@ -1,5 +1,5 @@
 import type { Provider } from '../../../contract/service/statuses.ts';
-import { lockSession, type NetworkSession } from '../../network/sessions.ts';
+import type { NetworkSession, NetworkSessions } from '../../network/network.ts';
 import type { StateChange } from '../../time/state-change.ts';
 import type { SessionState } from '../transitions.ts';
 
@@ -11,11 +11,15 @@ export interface Health {
 }
 
 /** Both under their locks, the connection's first. Null for an unknown connection. */
-export async function lockHealth(change: StateChange, connectionId: string): Promise<Health | null> {
+export async function lockHealth(
+  change: StateChange,
+  sessions: NetworkSessions,
+  connectionId: string,
+): Promise<Health | null> {
   const [row] = await change.tx.query<{ provider: Provider; state: SessionState }>(
     'SELECT provider, state FROM platform.connections WHERE id = $1 FOR UPDATE',
     [connectionId],
   );
   if (row === undefined) return null;
-  return { ...row, session: await lockSession(change, connectionId) };
+  return { ...row, session: await sessions.lock(change, connectionId) };
 }

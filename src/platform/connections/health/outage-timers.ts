@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { OutageCause } from '../../../contract/sandbox/connections.ts';
 import { LIMITS } from '../../../contract/service/limits.ts';
 import { ASSUMPTIONS } from '../../kernel/assumptions.ts';
-import { networkSessions } from '../../network/sessions.ts';
+import type { NetworkSessions } from '../../network/network.ts';
 import type { StateChange } from '../../time/state-change.ts';
 import type { TimerHandler } from '../../time/timer-runner.ts';
 import type { NewTimer } from '../../time/timers.ts';
@@ -40,11 +40,12 @@ const outageTimer = z.object({ connectionId: z.string(), outageId: z.string() })
 /** Runs `act` if that outage still goes on and the service has not found it; else the timer is stale. */
 async function whileHidden(
   change: StateChange,
+  sessions: NetworkSessions,
   payload: unknown,
   act: (connectionId: string, cause: OutageCause, phoneOn: boolean) => Promise<void>,
 ): Promise<void> {
   const { connectionId, outageId } = outageTimer.parse(payload);
-  const health = await lockHealth(change, connectionId);
+  const health = await lockHealth(change, sessions, connectionId);
   if (health === null || health.state !== 'live') return;
   const { cause, phoneOn } = health.session;
   if (health.session.outageId !== outageId || cause === null) return;
@@ -65,17 +66,19 @@ function alone(fire: (change: StateChange, payload: unknown) => Promise<void>): 
 }
 
 /** What the timers of outages do. Those of a deleted or re-paired connection do nothing. */
-export const outageTimers: Readonly<Record<string, TimerHandler>> = {
-  'outage.found': alone((change, payload) =>
-    whileHidden(change, payload, (connectionId, cause) =>
-      find(change, connectionId, ASSUMPTIONS.outageCauses.value[cause].reason),
+export function outageTimers(sessions: NetworkSessions): Readonly<Record<string, TimerHandler>> {
+  return {
+    'outage.found': alone((change, payload) =>
+      whileHidden(change, sessions, payload, (connectionId, cause) =>
+        find(change, connectionId, ASSUMPTIONS.outageCauses.value[cause].reason),
+      ),
     ),
-  ),
-  'outage.healed': alone((change, payload) =>
-    whileHidden(change, payload, (connectionId, cause, phoneOn) => {
-      // The owner switched the phone off meanwhile: no heal reaches it.
-      if (!phoneOn && cause !== 'phone_off') return find(change, connectionId, 'HEAL_GIVEUP');
-      return networkSessions.open(change, connectionId);
-    }),
-  ),
-};
+    'outage.healed': alone((change, payload) =>
+      whileHidden(change, sessions, payload, (connectionId, cause, phoneOn) => {
+        // The owner switched the phone off meanwhile: no heal reaches it.
+        if (!phoneOn && cause !== 'phone_off') return find(change, connectionId, 'HEAL_GIVEUP');
+        return sessions.open(change, connectionId);
+      }),
+    ),
+  };
+}

@@ -2,7 +2,7 @@ import type { OutageCause } from '../../../contract/sandbox/connections.ts';
 import { ASSUMPTIONS } from '../../kernel/assumptions.ts';
 import { newIdentifier } from '../../kernel/identifiers.ts';
 import { PlatformError } from '../../kernel/platform-error.ts';
-import { breakSession, networkSessions, writePhone } from '../../network/sessions.ts';
+import type { NetworkSessions, OwnerPhone } from '../../network/network.ts';
 import type { ChangeState, StateChange } from '../../time/state-change.ts';
 import { applyTransition } from '../apply-transition.ts';
 import { type Health, lockHealth } from './lock-health.ts';
@@ -13,13 +13,6 @@ export interface NewOutage {
   readonly cause: OutageCause;
   /** An automatic heal is tried first and succeeds. Default: it is not, or in vain. */
   readonly heals?: boolean;
-}
-
-/** The phone that a connection is paired with. */
-export interface OwnerPhone {
-  readonly on: boolean;
-  /** Digits of the people whom the owner has blocked. */
-  readonly blocked: readonly string[];
 }
 
 /**
@@ -37,30 +30,31 @@ export interface Outages {
 
 interface Options {
   readonly changeState: ChangeState;
+  readonly sessions: NetworkSessions;
   /** Draws in [0, 1). */
   readonly random: () => number;
 }
 
-/** Throws `not_found`, and `not_supported_for_provider`: a number of the business platform has no phone. */
-async function requirePhone(change: StateChange, connectionId: string): Promise<Health> {
-  const health = await lockHealth(change, connectionId);
-  if (health === null) throw new PlatformError('not_found');
-  if (health.provider !== 'qr') throw new PlatformError('not_supported_for_provider');
-  return health;
-}
+export function createOutages({ changeState, sessions, random }: Options): Outages {
+  /** Throws `not_found`, and `not_supported_for_provider`: a number of the business platform has no phone. */
+  const requirePhone = async (change: StateChange, connectionId: string): Promise<Health> => {
+    const health = await lockHealth(change, sessions, connectionId);
+    if (health === null) throw new PlatformError('not_found');
+    if (health.provider !== 'qr') throw new PlatformError('not_supported_for_provider');
+    return health;
+  };
 
-/** The connected event follows by the table of transitions: once, and only if the break was told. */
-async function endOutage(change: StateChange, connectionId: string, { state }: Health): Promise<void> {
-  await networkSessions.open(change, connectionId);
-  if (state === 'disconnected') await applyTransition(change, connectionId, 'recovered');
-}
+  /** The connected event follows by the table of transitions: once, and only if the break was told. */
+  const endOutage = async (change: StateChange, connectionId: string, { state }: Health): Promise<void> => {
+    await sessions.open(change, connectionId);
+    if (state === 'disconnected') await applyTransition(change, connectionId, 'recovered');
+  };
 
-export function createOutages({ changeState, random }: Options): Outages {
   const start = async (change: StateChange, connectionId: string, outage: NewOutage): Promise<void> => {
     const { cause, heals = false } = outage;
     const outageId = newIdentifier();
     const keepsCredentials = heals || ASSUMPTIONS.outageCauses.value[cause].keepsCredentials;
-    await breakSession(change, connectionId, { cause, outageId, heals, keepsCredentials });
+    await sessions.break(change, connectionId, { cause, outageId, heals, keepsCredentials });
     const planned = { cause, heals, connectionId, outageId, at: change.now, draw: random() };
     await change.schedule([planDiscovery(planned)]);
   };
@@ -88,7 +82,7 @@ export function createOutages({ changeState, random }: Options): Outages {
         const { session } = health;
         const phone = { on: wanted.on ?? session.phoneOn, blocked: wanted.blocked ?? session.blocked };
         const cause = ASSUMPTIONS.ownerPhoneOff.value;
-        await writePhone(change, connectionId, phone);
+        await sessions.setPhone(change, connectionId, phone);
         if (!phone.on && session.alive) await start(change, connectionId, { cause });
         if (phone.on && session.cause === cause) await endOutage(change, connectionId, health);
         return phone;

@@ -1,6 +1,5 @@
 import { attachSlot } from '../../licensing/attach-slot.ts';
-import type { PhoneNetwork } from '../../network/network.ts';
-import { networkSessions } from '../../network/sessions.ts';
+import type { NetworkSessions, PhoneNetwork } from '../../network/network.ts';
 import type { ChangeState, StateChange } from '../../time/state-change.ts';
 import { applyTransition } from '../apply-transition.ts';
 import { ensureDefault } from '../default-connection.ts';
@@ -47,7 +46,7 @@ export interface OwnerPhones {
 
 interface Dependencies {
   readonly changeState: ChangeState;
-  readonly network: Pick<PhoneNetwork, 'isRegistered'>;
+  readonly network: Pick<PhoneNetwork, 'isRegistered' | 'sessions'>;
 }
 
 /** What a pairing needs to know before it begins. */
@@ -66,6 +65,7 @@ async function beginAttempt(change: StateChange, connectionId: string): Promise<
 /** Links the number: session, slot and trial, warm-up, state. What was shown for pairing is void from then on. */
 async function pair(
   change: StateChange,
+  sessions: NetworkSessions,
   connection: Connection,
   phoneNumber: string,
 ): Promise<PairingOutcome> {
@@ -76,7 +76,7 @@ async function pair(
   await attachSlot(change, { workspaceId, connectionId: id });
   await startWarmup(change, connection, phoneNumber);
   await applyTransition(change, id, 'paired', { phoneNumber });
-  await networkSessions.open(change, id);
+  await sessions.open(change, id);
   await ensureDefault(change, workspaceId);
   return 'paired';
 }
@@ -89,6 +89,7 @@ function judgeTicket({ connection, pairing }: Attempt, text: string, now: number
 }
 
 export function createOwnerPhones({ changeState, network }: Dependencies): OwnerPhones {
+  const { sessions } = network;
   return {
     async scan(connectionId, text, phoneNumber) {
       const hasAccount = phoneNumber === undefined || (await network.isRegistered(phoneNumber));
@@ -99,7 +100,7 @@ export function createOwnerPhones({ changeState, network }: Dependencies): Owner
         if (!hasAccount) return 'no_account';
         const { connection } = attempt;
         const number = phoneNumber ?? connection.phoneNumber ?? (await inventNumber(change.tx, connection));
-        return number === null ? 'no_number' : pair(change, connection, number);
+        return number === null ? 'no_number' : pair(change, sessions, connection, number);
       });
     },
 
@@ -108,7 +109,7 @@ export function createOwnerPhones({ changeState, network }: Dependencies): Owner
         const { connection, pairing } = await beginAttempt(change, connectionId);
         const { code } = pairing;
         if (code === null || !isGoodCode(code, bareCode(typed), change.now)) return 'expired';
-        return pair(change, connection, code.phoneNumber);
+        return pair(change, sessions, connection, code.phoneNumber);
       }),
   };
 }
