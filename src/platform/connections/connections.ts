@@ -1,5 +1,5 @@
 import type { Provider } from '../../contract/service/statuses.ts';
-import { attachSlot } from '../licensing/attach-slot.ts';
+import { attachSlot } from '../licensing/slots.ts';
 import type { NetworkSessions } from '../network/network.ts';
 import type { ChangeState } from '../time/state-change.ts';
 import { lockWorkspace } from '../workspaces/workspaces.ts';

@@ -1,5 +1,5 @@
 import type { Credential } from '../credentials/credential.ts';
-import { returnSlot } from '../licensing/return-slot.ts';
+import { returnSlot } from '../licensing/slots.ts';
 import type { ChangeState } from '../time/state-change.ts';
 import { ensureDefault } from './default-connection.ts';
 import { lockReachable } from './lock-connection.ts';

@@ -3,9 +3,8 @@ import type { Logger } from '../../runtime/logger/logger.ts';
 import type { ListConnectionsContext } from '../connections/list-connections.ts';
 import type { MediaAddress } from '../media/media-address.ts';
 import type { PageCursors } from '../messages/page-cursor.ts';
-import { listConnectionsTool } from './list-connections-tool.ts';
 import { createProtocol } from './protocol.ts';
-import { readMessagesTool } from './read-messages-tool.ts';
+import { listConnectionsTool, readMessagesTool } from './reading-tools.ts';
 import { type SendToolDependencies, sendMessageTool } from './send-message-tool.ts';
 import { createToolServer, type ToolServer } from './tool-server.ts';
 

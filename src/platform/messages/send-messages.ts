@@ -23,8 +23,7 @@ import {
   type JournalEntry,
   type SendClaim,
 } from './send-journal.ts';
-import { sendLatencyMs } from './send-latency.ts';
-import { createSendTiming, type SendTiming } from './send-timing.ts';
+import { createSendTiming, type SendTiming, sendLatencyMs } from './send-timing.ts';
 
 /** What to send: a text, or a file whose caption is the text. */
 export interface MessageSend {

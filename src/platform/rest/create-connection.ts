@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import {
   type CreatedConnectionAnswer,
   createConnectionRequest,
@@ -5,6 +6,7 @@ import {
 } from '../../contract/service/connections.ts';
 import { SERVICE_ENDPOINTS } from '../../contract/service/endpoints.ts';
 import { HEADERS } from '../../contract/service/headers.ts';
+import { LIMITS } from '../../contract/service/limits.ts';
 import type { Answer } from '../calls/answer.ts';
 import { readShape } from '../calls/read-shape.ts';
 import { hashCanonical } from '../connections/canonical-json.ts';
@@ -17,7 +19,35 @@ import { checkStorable } from '../messages/check-storable.ts';
 import type { DomainClock } from '../time/domain-clock.ts';
 import type { ChangeState } from '../time/state-change.ts';
 import { defineEndpoint, type Endpoint, type RawInput } from './endpoint.ts';
-import { readIdempotencyKey } from './idempotency-key.ts';
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/** Header bytes arrive as one character each. What is no UTF-8 stays as it is. */
+function decode(value: string): string {
+  try {
+    return utf8.decode(Buffer.from(value, 'latin1'));
+  } catch {
+    return value;
+  }
+}
+
+/**
+ * The key of a create; null without one, a blank one being none. Throws `idempotency_key_invalid` for more
+ * than 255 characters, counted in code points, and `invalid_request` for several headers, of which none would
+ * be the right one. Implements `Rules per endpoint`, 2, idempotency 5.
+ */
+export function readIdempotencyKey({ headersDistinct }: IncomingMessage): string | null {
+  const field = HEADERS.idempotencyKey;
+  const [value, second] = headersDistinct[field.toLowerCase()] ?? [];
+  if (second !== undefined) throw new PlatformError('invalid_request', { field, hint: 'given twice' });
+  const key = decode(value ?? '');
+  if (key.trim() === '') return null;
+  const { length } = [...key];
+  if (length > LIMITS.idempotencyKeyCharacters) {
+    throw new PlatformError('idempotency_key_invalid', { why: `the key has ${length} characters` });
+  }
+  return key;
+}
 
 interface Dependencies {
   readonly changeState: ChangeState;

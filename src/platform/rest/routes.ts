@@ -8,21 +8,20 @@ import type { PhoneNetwork } from '../network/network.ts';
 import type { DomainClock } from '../time/domain-clock.ts';
 import type { ChangeState } from '../time/state-change.ts';
 import type { WebhookConfiguration } from '../webhooks/configuration.ts';
+import {
+  deleteConnectionEndpoint,
+  getAccountEndpoint,
+  getConnectionEndpoint,
+  listConnectionsEndpoint,
+  logoutConnectionEndpoint,
+  requestPairingCodeEndpoint,
+  restartConnectionEndpoint,
+} from './connection-endpoints.ts';
 import { createConnectionEndpoint } from './create-connection.ts';
-import { deleteConnectionEndpoint } from './delete-connection.ts';
 import type { Endpoint } from './endpoint.ts';
-import { getAccountEndpoint } from './get-account.ts';
-import { getConnectionEndpoint } from './get-connection.ts';
-import { getWebhookEndpoint } from './get-webhook.ts';
-import { listConnectionsEndpoint } from './list-connections.ts';
-import { listMessagesEndpoint } from './list-messages.ts';
-import { logoutConnectionEndpoint } from './logout-connection.ts';
-import { markReadEndpoint } from './mark-read.ts';
-import { putWebhookEndpoint } from './put-webhook.ts';
-import { requestPairingCodeEndpoint } from './request-pairing-code.ts';
-import { restartConnectionEndpoint } from './restart-connection.ts';
-import { rotateWebhookEndpoint } from './rotate-webhook.ts';
+import { listMessagesEndpoint, markReadEndpoint } from './message-endpoints.ts';
 import { sendMessageEndpoint } from './send-message.ts';
+import { getWebhookEndpoint, putWebhookEndpoint, rotateWebhookEndpoint } from './webhook-endpoints.ts';
 
 /** What the endpoints stand on. */
 export interface RouteDependencies {

@@ -1,4 +1,4 @@
-import { attachSlot } from '../../licensing/attach-slot.ts';
+import { attachSlot } from '../../licensing/slots.ts';
 import type { NetworkSessions, PhoneNetwork } from '../../network/network.ts';
 import type { ChangeState, StateChange } from '../../time/state-change.ts';
 import { applyTransition } from '../apply-transition.ts';

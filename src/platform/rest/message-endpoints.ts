@@ -1,13 +1,34 @@
 import { SERVICE_ENDPOINTS } from '../../contract/service/endpoints.ts';
-import { readReceiptRequest } from '../../contract/service/messages.ts';
+import { listMessagesQuery, readReceiptRequest } from '../../contract/service/messages.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { readShape } from '../calls/read-shape.ts';
+import type { MediaAddress } from '../media/media-address.ts';
+import { listMessages } from '../messages/list-messages.ts';
 import { markRead, type ReadReceipt } from '../messages/mark-read.ts';
+import type { PageCursors } from '../messages/page-cursor.ts';
 import type { DomainClock } from '../time/domain-clock.ts';
 import type { ChangeState } from '../time/state-change.ts';
 import { defineEndpoint, type Endpoint, ok, type RawInput } from './endpoint.ts';
 
 interface Dependencies {
+  readonly database: Queryable;
+  readonly clock: DomainClock;
+  readonly cursors: PageCursors;
+  readonly mediaAddress: MediaAddress;
+}
+
+/** `GET /messages`. */
+export function listMessagesEndpoint({ clock, ...dependencies }: Dependencies): Endpoint {
+  return defineEndpoint({
+    row: SERVICE_ENDPOINTS.listMessages,
+    read: ({ query }) => readShape(listMessagesQuery, query),
+    async handle(credential, query) {
+      return ok(await listMessages({ ...dependencies, now: clock.now() }, credential, query));
+    },
+  });
+}
+
+interface ReceiptDependencies {
   readonly database: Queryable;
   readonly changeState: ChangeState;
   readonly clock: DomainClock;
@@ -19,7 +40,7 @@ function readReceipt({ body }: RawInput): ReadReceipt {
 }
 
 /** `POST /messages/read`. */
-export function markReadEndpoint(dependencies: Dependencies): Endpoint {
+export function markReadEndpoint(dependencies: ReceiptDependencies): Endpoint {
   return defineEndpoint({
     row: SERVICE_ENDPOINTS.markRead,
     read: readReceipt,
