@@ -10,11 +10,13 @@ describe('faults of the API', () => {
   let seeded: Awaited<ReturnType<typeof seedWorkspace>>;
   const clock = new WatchedClock();
   let faults: readonly ApiFault[] = [];
+  let authFaults: readonly ApiFault[] = [];
   let calls: { method: string; path: string }[] = [];
   const to = '4915700000001';
 
   beforeEach(async () => {
     faults = [];
+    authFaults = [];
     calls = [];
     service = await startTestPlatform({
       clock,
@@ -25,7 +27,7 @@ describe('faults of the API', () => {
             return faults;
           },
         },
-        oauth: { decide: () => [] },
+        oauth: { decide: () => authFaults },
       }),
     });
     seeded = await seedWorkspace(service);
@@ -138,5 +140,19 @@ describe('faults of the API', () => {
     await clock.advance(1);
     await Promise.all([call, settling]);
     expect(settled).toBe(true);
+  });
+
+  test.each([
+    '/.well-known/oauth-authorization-server',
+    '/.well-known/oauth-protected-resource/api/mcp',
+    '/api/mcp',
+  ])('act below the authorization server as well: %s', async (path) => {
+    authFaults = [{ type: 'status', code: 503, retryAfter: 7 }];
+    const answer = await fetch(`${service.origin}${path}`);
+    expect([answer.status, answer.headers.get('retry-after'), await answer.json()]).toEqual([
+      503,
+      '7',
+      { error: 'temporarily_unavailable', error_description: 'a fault of the sandbox' },
+    ]);
   });
 });
