@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ASSUMPTIONS } from '../../src/platform/kernel/assumptions.ts';
+import { TOLD } from '../requirements/choices.ts';
 import { buildFidelityPage, FIDELITY_PAGE } from '../requirements/fidelity-page.ts';
 import { REQUIREMENTS } from '../requirements.ts';
 import { readProjectFile } from '../support/markdown.ts';
@@ -19,6 +20,8 @@ describe('docs/fidelity.md', () => {
   it('names every choice, every value and every rule that is not modelled', () => {
     const listed = REQUIREMENTS.filter(({ id, kind }) => id.startsWith('choice.') || kind === 'not_modelled');
     expect(listed.filter(({ rule }) => !page.includes(rule))).toEqual([]);
-    expect(Object.keys(ASSUMPTIONS).filter((name) => !page.includes(`| \`${name}\` |`))).toEqual([]);
+    const names = [...Object.keys(ASSUMPTIONS), ...Object.keys(TOLD)];
+    expect(names.filter((name) => !page.includes(`| \`${name}\` |`))).toEqual([]);
+    expect(new Set(names).size).toBe(names.length);
   });
 });

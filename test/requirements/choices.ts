@@ -107,3 +107,252 @@ export const CHOICES = section(CHOICES_HEADING, {
     'The key of a send through a tool stands for one message, whether it was first used by REST or by a tool.',
   'choice.tools.origin': 'Pages may call the tools, but no page on plain HTTP from another host.',
 });
+
+/**
+ * What was chosen where no value steers the service: the code itself is the choice. Those with a value stand in
+ * `src/platform/kernel/assumptions.ts`; together with `CHOICES` they are all that we chose.
+ */
+export const TOLD: Readonly<Record<string, { readonly choice: string; readonly because: string }>> = {
+  sendKeyOfAnotherMessage: {
+    choice: 'idempotency_key_reuse',
+    because:
+      'As for creates: the answer of another message would say that this one was sent, and show it to an app that may not read it.',
+  },
+  otherMethods: {
+    choice: 'method_not_allowed',
+    because:
+      'HEAD and OPTIONS are not in the table; the service is called by servers, which preflight nothing.',
+  },
+  unknownInput: {
+    choice: 'ignored',
+    because:
+      'Keys and query parameters that no table lists, a body of an endpoint without one, a charset: no rule refuses them.',
+  },
+  oversizedHeaders: {
+    choice: '431',
+    because:
+      'A URL with headers over 16 KiB never reaches the API: its server answers without a body and hangs up.',
+  },
+  unsentCredential: {
+    choice: 'invalid_key',
+    because:
+      'No code names a missing or repeated credential; a bad token in three parts is `invalid_token`, as of an app.',
+  },
+  accountOfListedKey: {
+    choice: 'slots workspace; connections reachable',
+    because:
+      'What a key with a connection list sees is not shown; capacity is shared, other connections are not told.',
+  },
+  runOutSlot: {
+    choice: 'used until renewed',
+    because: 'A slot returns with its remaining time; one with none left would else start a second trial.',
+  },
+  deadSessionMeanwhile: {
+    choice: 'sends refused; incoming kept; receipts kept',
+    because:
+      'What passes through a broken session is not shown; a network keeps messages for a number and hands them over late.',
+  },
+  keptMessage: {
+    choice: 'createdAt arrival',
+    because:
+      'A late message bears the time it arrived: with the time it was written it would lie below pages already read.',
+  },
+  blockedContact: {
+    choice: 'incoming vanishes; toldToWriter no; sends pass',
+    because: 'Blocking is not shown; the one who is blocked is not told, and the owner may still write.',
+  },
+  silentWhileExpired: {
+    choice: 'never told',
+    because:
+      'No events while the licence is expired; what happened then is seen by polling, and counts as not reported.',
+  },
+  pairingCodeOnOffer: {
+    choice: 'the newest',
+    because: 'Each call gives a new code; two good ones at once help nobody.',
+  },
+  pairingCodeCap: {
+    choice: 'sliding, declined requests included',
+    because: 'A window that slides never lets ten through at its edge; the engine was asked either way.',
+  },
+  pairingCodeDeclined: {
+    choice: 'numbers without an account on the network',
+    because: 'Why the engine declines is not shown; a number that cannot pair is the plainest reason.',
+  },
+  pictureShown: {
+    choice: 'whenever a qr connection is not live',
+    because:
+      'A broken connection is paired by the picture of its detail, so one is shown after an outage and a logout too.',
+  },
+  needsReconnectAfterLogout: {
+    choice: 'yes',
+    because:
+      'A number that is logged out waits for a scan to come back; one that never paired waits for nobody.',
+  },
+  qrOnlyOperations: {
+    choice: 'pairing-code, logout',
+    because:
+      'A number of the business platform never pairs: logged out, no call could bring it back. A restart changes nothing.',
+  },
+  restartFindsOutage: {
+    choice: 'yes',
+    because:
+      'A restart of a connection shown live whose session is dead is told as the outage that it is, once.',
+  },
+  otherNumber: {
+    choice: 'refused',
+    because: "A connection keeps its number: with another one its messages would be a stranger's.",
+  },
+  sameNumberTwice: {
+    choice: 'refused in a workspace that has it, as it pairs and by the hand of an admin; allowed in another',
+    because:
+      "Two connections of a number would show each message twice; other customers are nobody's business.",
+  },
+  labelDefault: {
+    choice: 'the number, once it has paired',
+    because: 'A label may be left out and the list shows a string; until then it is empty.',
+  },
+  createFieldsUnknown: {
+    choice: 'ignored, and part of the body that a key is bound to',
+    because: 'Other create fields are not shown; a client that sends one must still get its connection.',
+  },
+  idempotencyKeyCharacters: {
+    choice: 'Unicode code points of UTF-8',
+    because: 'Characters are counted as in texts; the bytes of a header that are no UTF-8 count each.',
+  },
+  idempotencyKeyTwice: {
+    choice: 'invalid_request',
+    because: 'Several headers name several keys, and none is the right one.',
+  },
+  replayOfDeleted: {
+    choice: 'not_found',
+    because: 'A late repeat must not make a second connection of one that its owner deleted.',
+  },
+  replayOfPaired: {
+    choice: 'without qr',
+    because: 'As in the detail: there is nothing left to scan.',
+  },
+  makerReaches: {
+    choice: 'yes',
+    because:
+      'A key with a list of connections gets what it creates onto the list, or it could never show the picture.',
+  },
+  messagesOfDeleted: {
+    choice: 'deleted',
+    because: 'Removed permanently means the messages too.',
+  },
+  mediaWithoutCredential: {
+    choice: 'yes',
+    because:
+      'A `media_url` is publicly fetchable: whoever has it reads the file. It cannot be guessed, nor listed.',
+  },
+  mediaText: {
+    choice: 'caption',
+    because:
+      'Where a caption shows is not told; it is the `text` of the message, null for a file without one.',
+  },
+  captionCharacters: {
+    choice: '4,096',
+    because: 'No bound is shown for captions; they are texts, so that of a text holds.',
+  },
+  mediaKey: {
+    choice: 'as for text',
+    because:
+      'The key is documented for text sends; a client that relies on it for a file must not send it twice.',
+  },
+  mediaNames: {
+    choice: 'controlCharacters refused; folders left out when served',
+    because: 'Only the names of voice notes are shown; a name must be able to stand in a header.',
+  },
+  receiptThroughDeadSession: {
+    choice: 'marked',
+    because:
+      'No refusal is listed for receipts but the common ones; the service knows what was read, the phone hears later.',
+  },
+  webhookNotation: {
+    choice: 'plainlyWritten yes; cloudHosts refused',
+    because:
+      'Localhost and private ranges are refused; so is a host in a notation that hides where it leads.',
+  },
+  placeOfSendKey: {
+    choice: 'after the connection, before the licence',
+    because:
+      'No order is shown; a repeat gets its first answer though the licence lapsed since: the phone has the message.',
+  },
+  nextExpiry: {
+    choice: 'the next end to come',
+    because:
+      'Renew before this date: one that has passed is shown only where no other is to come, or it would hide them.',
+  },
+  oauthConnectionsLeftOut: {
+    choice: 'all of the workspace',
+    because:
+      'Without a list the one who approves chooses; where nobody is asked, the app gets what is there.',
+  },
+  oauthScopeLeftOut: {
+    choice: 'all of the app',
+    because: 'A request without scopes is not mentioned; RFC 6749 asks for a default or a refusal.',
+  },
+  oauthAccessToken: {
+    choice: 'algorithm ES256; subject the workspace; audience REST and tools, unless resource names one',
+    because: 'Only JWT and 15 minutes are shown; the rest follows RFC 9068.',
+  },
+  oauthUserCodeEntry: {
+    choice: 'the page shows it, the admin enters it in the portal, the page goes on',
+    because:
+      'The admin approves in the portal; the sandbox is that hand, and without a code takes the one page that waits.',
+  },
+  oauthPortalConsent: {
+    choice: 'all that was asked for, over all connections of the portal',
+    because: 'A portal admin approves with a code alone; what else there may be to choose is not shown.',
+  },
+  oauthConsentWithoutScript: {
+    choice: 'yes',
+    because: 'The pages are not shown; they must work wherever a person opens them.',
+  },
+  oauthReuse: {
+    choice: 'ends the grant',
+    because:
+      'What a second use of a code or refresh token does is not shown; one of its two users is a thief.',
+  },
+  oauthRevocation: {
+    choice: 'ends the grant, by either token',
+    because: 'RFC 7009 leaves open what else ends; an access token is only a proof of its grant.',
+  },
+  oauthRedirects: {
+    choice: 'HTTPS, loopback HTTP or a private-use scheme; compared character by character, ports included',
+    because:
+      'Which addresses may be registered is not shown; a code must not travel in the clear, nor to a neighbour.',
+  },
+  oauthNarrowing: {
+    choice: 'in the portal, from the next call on; more needs another consent',
+    because:
+      'Keys are narrowed live; what somebody has consented to can be taken back in part, and never grows unasked.',
+  },
+  toolCredential: {
+    choice: 'access tokens alone',
+    because: 'The tool server authenticates with OAuth 2.0; an API key is for automating its own account.',
+  },
+  toolShapes: {
+    choice: 'the fields of REST, without aliases and network ids',
+    because:
+      'Inputs and outputs are not shown; strict inputs catch what a model makes up, outputs may gain fields.',
+  },
+  toolFiles: {
+    choice: 'no',
+    because: 'A model has no file to send; texts go by the rules of `POST /messages`.',
+  },
+  toolRefusals: {
+    choice: 'in the result, as code: what to do',
+    because:
+      'A model reads results, not HTTP statuses; 401 and 403 stay on HTTP, where clients look for them.',
+  },
+  toolBatches: {
+    choice: 'refused',
+    because: 'Revisions since 2025-06-18 have none: a call has one answer and one record.',
+  },
+  toolOrigins: {
+    choice: 'any but plain HTTP from elsewhere',
+    because:
+      'A token never comes by itself, so pages may call; only a page on plain HTTP can be a rebound name.',
+  },
+};

@@ -1,6 +1,6 @@
 import { ASSUMPTIONS } from '../../src/platform/kernel/assumptions.ts';
 import { REQUIREMENTS } from '../requirements.ts';
-import { CHOICES_HEADING } from './choices.ts';
+import { CHOICES_HEADING, TOLD } from './choices.ts';
 import type { Requirement } from './requirement.ts';
 
 /** Path of the page from the root of the project. */
@@ -60,7 +60,12 @@ function values(): string {
     plain(show(name, value)),
     cell(because),
   ]);
-  return table(['Name', 'Value', 'Why'], rows);
+  const told = Object.entries(TOLD).map(([name, { choice, because }]) => [
+    `\`${name}\``,
+    plain(choice),
+    cell(because),
+  ]);
+  return table(['Name', 'Value', 'Why'], [...rows, ...told]);
 }
 
 /** Writes `docs/fidelity.md`: what is not modelled, and every choice that the specification leaves open. */
@@ -77,11 +82,11 @@ export function buildFidelityPage(): string {
       missing.map(({ section, rule, reason = '' }) => [section, cell(rule), cell(reason)]),
     ),
     '## Choices',
-    `The specification is silent or ambiguous in ${CHOSEN.length + Object.keys(ASSUMPTIONS).length} places. The real service may differ in each of them.`,
+    `The specification is silent or ambiguous in ${CHOSEN.length + Object.keys(ASSUMPTIONS).length + Object.keys(TOLD).length} places. The real service may differ in each of them.`,
     '### Behaviour',
     rules(CHOSEN),
     '### Values',
-    'Each value is defined once, in [assumptions.ts](../src/platform/kernel/assumptions.ts).',
+    'Values that the service reads are defined once, in [assumptions.ts](../src/platform/kernel/assumptions.ts).',
     values(),
   ].join('\n\n')}\n`;
 }
