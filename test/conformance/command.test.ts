@@ -147,7 +147,7 @@ describe('npm run conformance', () => {
       expect(read(wrong), JSON.stringify(wrong)).toThrow(UsageError);
       expect(read(wrong), JSON.stringify(wrong)).not.toThrow(KEY);
     }
-    expect(() => readConformanceOptions({}, {})).toThrow('--base-url is needed');
+    expect(() => readConformanceOptions({}, {})).toThrow('--base-url is required');
   });
 
   it('takes address and key from the environment as well', () => {

@@ -124,7 +124,7 @@ describe('consent on a page', () => {
     const { value } = lifetime;
     onTestFinished(() => void Object.assign(lifetime, { value }));
     Object.assign(lifetime, { value: 10 * DAY });
-    expect(await shown()).toContain('for 10 days at most');
+    expect(await shown()).toContain('Access ends after 10 days at the latest');
     const page = await choose();
     const { reply } = await submit(page, allowAll(page));
     const code = returned(reply).get('code') ?? '';
