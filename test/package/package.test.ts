@@ -8,6 +8,7 @@ import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
 import { signHeaders } from '../connector/support/event-fixtures.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { loadedBy } from '../support/loaded-modules.ts';
 import { readBlocks, readProjectFile } from '../support/markdown.ts';
 import { OLD_NODE_REFUSED, OLD_NODES } from '../support/old-node.ts';
 import { ROOT } from '../support/root.ts';
@@ -198,6 +199,12 @@ describe('a program that imports messaging-connector', () => {
     const answer = await fetch(`${url}/webhooks/messaging`, { method: 'POST', headers, body });
     return answer.status;
   }
+
+  it('loads the connector and nothing of the service', async () => {
+    const loaded = await loadedBy('messaging-connector', folder);
+    expect(loaded.filter((url) => /\/dist\/(?:platform|sandbox|conformance)\//.test(url))).toEqual([]);
+    expect(loaded.some((url) => url.endsWith('/dist/connector/connector.js'))).toBe(true);
+  });
 
   it('gets an error with a code on an older Node, and no stack of what that lacks', async () => {
     const program =
