@@ -7,7 +7,6 @@ import { lineAt, takeApart } from './source-parts.ts';
 const CALLERS: Readonly<Record<string, string>> = {
   'test/support/platform.ts': 'checks every answer',
   'test/platform/media/upload-places.test.ts': 'begins bodies that never end, and checks every answer',
-  'test/platform/platform.test.ts': 'compares two listeners, header by header',
   'test/conformance/broken-proxy.ts': 'passes answers on, to break them on purpose',
 };
 
