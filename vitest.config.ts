@@ -17,7 +17,15 @@ export default defineConfig({
         },
       },
       { test: { name: 'process', include: [...processes] } },
-      { test: { name: 'campaign', include: [...campaign] } },
+      // They take the machine to its limits and measure what is left: two at a time, after all others.
+      {
+        test: {
+          name: 'campaign',
+          include: [...campaign],
+          maxWorkers: Math.max(2, availableParallelism() - 1),
+          sequence: { groupOrder: 1 },
+        },
+      },
     ],
     // Loading the same modules for each of hundreds of files costs more than running them. So files of a project
     // share processes: what a test changes in its process (variables, mocks, listeners), it puts back.
