@@ -1,5 +1,6 @@
 import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import postgres from 'postgres';
 import type { TestProject } from 'vitest/node';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/runtime/database/embedded.ts';
@@ -26,6 +27,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   const given = process.env['TEST_DATABASE_URL'];
   const isNeeded = project.vitest.projects.some(({ name }) => name !== 'unit');
   const server = isNeeded && (given === undefined || given === '') ? await startDatabase(folder) : undefined;
+  if (server !== undefined) await renewPassword(server);
   project.provide('databaseUrl', server?.url ?? given ?? '');
   return async () => {
     if (server !== undefined) {
@@ -48,6 +50,15 @@ async function makeRunFolder(): Promise<string> {
   return folder;
 }
 
+const FAST = { fsync: 'off', full_page_writes: 'off', max_connections: '400', scram_iterations: '1' };
+
+/** Stores the password once more, with as few rounds as the server's settings say: tests connect thousands of times. */
+async function renewPassword({ url }: EmbeddedPostgres): Promise<void> {
+  const sql = postgres(url, { max: 1 });
+  await sql.unsafe(`alter role current_user password '${new URL(url).password}'`);
+  await sql.end();
+}
+
 function startDatabase(dataDir: string): Promise<EmbeddedPostgres> {
   return startEmbeddedPostgres({
     dataDir,
@@ -55,6 +66,6 @@ function startDatabase(dataDir: string): Promise<EmbeddedPostgres> {
     logger: createLogger({ level: 'warn', name: 'test', destination: 'stderr' }),
     ...(process.env['TEST_POSTGRES'] === 'installed'
       ? { binaries: requireInstalledPostgres() }
-      : { settings: { fsync: 'off', full_page_writes: 'off', max_connections: '400' } }),
+      : { settings: FAST }),
   });
 }
