@@ -18,20 +18,23 @@ const runReport = z.object({
   ),
 });
 
-/** A test that passed and cites a rule. */
+/** A test that cites a rule. */
 export interface Proof {
   /** Path from the root of the project. */
   readonly file: string;
   readonly name: string;
 }
 
-/** The tests of all these runs that passed, by the id of each rule that they cite. */
-export function readProofs(reports: readonly unknown[]): ReadonlyMap<string, readonly Proof[]> {
+/** The tests of all these runs that ended so, by the id of each rule that they cite. */
+export function readProofs(
+  reports: readonly unknown[],
+  ended: 'passed' | 'failed' = 'passed',
+): ReadonlyMap<string, readonly Proof[]> {
   const proofs = reports
     .flatMap((report) => runReport.parse(report).testResults)
     .flatMap(({ name: path, assertionResults }) =>
       assertionResults
-        .filter(({ status }) => status === 'passed')
+        .filter(({ status }) => status === ended)
         .flatMap(({ fullName: name, meta }) =>
           (meta?.proves ?? []).map((id) => ({ id, file: relative(ROOT, path), name })),
         ),

@@ -1,8 +1,10 @@
+import { matchesGlob } from 'node:path';
+
 /** Which files each project of the run has. What no other project names belongs to `service`. */
 export const PROJECTS = {
   /** Starts no process and opens no connection. */
   unit: [
-    'test/{architecture,contract,requirements}/**/*.test.ts',
+    'test/{architecture,contract,mutants,requirements}/**/*.test.ts',
     'test/patterns/{message-status,pairing-poll,reconcile-walk,send-policy,single-flight-refresh,verify-signature}.test.ts',
     'test/conformance/{judgement,reports}.test.ts',
     'test/runtime/{config,event-loop,logger,metrics,page,sealing,supervisor,turns,under-way}/*.test.ts',
@@ -54,3 +56,9 @@ export const PROJECTS = {
   /** Kills, loses and restarts for minutes, in real time. */
   campaign: ['test/campaign/**/*.test.ts'],
 } as const;
+
+/** The projects that name a test file, by its path from the root; `service` where no other does. */
+export function projectsOf(path: string): readonly string[] {
+  const named = Object.entries(PROJECTS).filter(([, globs]) => globs.some((glob) => matchesGlob(path, glob)));
+  return named.length === 0 ? ['service'] : named.map(([project]) => project);
+}

@@ -1,0 +1,106 @@
+/*
+ * Breaks one rule at a time in a copy of the project, and expects a test that cites the rule to fail. Ends with 1
+ * when a broken rule goes unnoticed.
+ *
+ *   npm run mutants                            breaks every rule of the table
+ *   npm run mutants -- --sample 10 --seed x    breaks 10 of them, the same ones for the same seed
+ *   npm run mutants -- limits.page             breaks the rules with these ids
+ */
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { readProofs } from '../requirements/run-report.ts';
+import { type Citation, readCitations } from '../support/citations.ts';
+import { projectsOf } from '../support/projects.ts';
+import { ROOT } from '../support/root.ts';
+import { chooseScratchFolder } from '../support/scratch-folder.ts';
+import { findMutant, type Mutant } from './find-mutant.ts';
+import { MUTANTS } from './mutants.ts';
+
+const NOT_COPIED = new Set(['node_modules', '.git', '.data', 'dist']);
+/** The quicker ones first: where they catch it, the others need not run. Campaigns take too long. */
+const PROJECTS = ['unit', 'service', 'process'];
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { sample: { type: 'string' }, seed: { type: 'string', default: '' } },
+});
+
+function draw(mutant: Mutant): string {
+  return createHash('sha256').update(`${values.seed} ${mutant.rule} ${mutant.find}`).digest('hex');
+}
+
+function choose(): readonly Mutant[] {
+  if (positionals.length > 0) return MUTANTS.filter(({ rule }) => positionals.includes(rule));
+  if (values.sample === undefined) return MUTANTS;
+  return MUTANTS.toSorted((a, b) => (draw(a) < draw(b) ? -1 : 1)).slice(0, Number(values.sample));
+}
+
+/** A pattern for the names of tests, whatever a run fills in. */
+function toPattern(citations: readonly Citation[]): string {
+  const names = citations.map(({ name }) => name.at(-1) ?? '');
+  return names
+    .map((name) => name.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&').replace(/…|%\w|\\\$\w+/g, '.*'))
+    .join('|');
+}
+
+/** Runs the tests of one project that cite the rule, in the copy. Resolves with the name of one that failed. */
+async function findFailing(
+  copy: string,
+  rule: string,
+  citations: readonly Citation[],
+): Promise<string | undefined> {
+  const report = join(copy, '.data/mutant-report.json');
+  rmSync(report, { force: true });
+  const files = [...new Set(citations.map(({ file }) => file))];
+  const words = ['run', '--bail=1', '--reporter=json', `--outputFile=${report}`, '-t', toPattern(citations)];
+  const run = spawn(join(copy, 'node_modules/.bin/vitest'), [...words, ...files], {
+    cwd: copy,
+    stdio: 'ignore',
+  });
+  await once(run, 'exit');
+  const failed = readProofs([JSON.parse(readFileSync(report, 'utf8'))], 'failed');
+  return failed.get(rule)?.[0]?.name;
+}
+
+async function catchMutant(copy: string, mutant: Mutant): Promise<string | undefined> {
+  const { path, source, broken } = findMutant(mutant);
+  const citing = citations.filter(({ id }) => id === mutant.rule);
+  writeFileSync(join(copy, path), broken);
+  try {
+    for (const project of PROJECTS) {
+      const its = citing.filter(({ file }) => projectsOf(file).includes(project));
+      const name = its.length === 0 ? undefined : await findFailing(copy, mutant.rule, its);
+      if (name !== undefined) return name;
+    }
+    return undefined;
+  } finally {
+    writeFileSync(join(copy, path), source);
+  }
+}
+
+const { citations } = readCitations();
+const chosen = choose();
+// All of them now: a text that is not there fails before minutes have gone by.
+for (const mutant of MUTANTS) findMutant(mutant);
+const folder = mkdtempSync(join(await chooseScratchFolder(), 'messaging-connector-mutants-'));
+const copy = join(folder, 'copy');
+let unnoticed = 0;
+try {
+  cpSync(ROOT, copy, { recursive: true, filter: (path) => !NOT_COPIED.has(basename(path)) });
+  symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
+  for (const mutant of chosen) {
+    const name = await catchMutant(copy, mutant);
+    if (name === undefined) unnoticed += 1;
+    process.stdout.write(
+      `${name === undefined ? 'UNNOTICED' : 'caught'}  ${mutant.rule}: ${name ?? mutant.find}\n`,
+    );
+  }
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
+process.stdout.write(`${chosen.length - unnoticed} of ${chosen.length} broken rules were caught\n`);
+process.exitCode = unnoticed === 0 && chosen.length > 0 ? 0 : 1;
