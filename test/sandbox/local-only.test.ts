@@ -176,7 +176,7 @@ describe('the control API answers', () => {
     expect(body).toEqual({
       error: 'invalid_webhook',
       message:
-        'The webhook URL is not HTTPS on a public host, or none is set yet. Here the host is localhost.',
+        'The webhook URL is not an HTTPS URL on a public host, or no webhook is set yet. Here the host is localhost.',
     });
   });
 

@@ -57,7 +57,7 @@ describe('connecting', () => {
     const port = await findClosedPort();
     const failure = await failureOf(`postgres://me:secret-4711@127.0.0.1:${port}/base`);
     expect(failure).toMatchObject({ reason: 'refused', permanent: false, code: 'ECONNREFUSED' });
-    expect(failure.message).toMatch(/127\.0\.0\.1:\d+\/base as me: nothing listens there/);
+    expect(failure.message).toMatch(/127\.0\.0\.1:\d+\/base as me: nothing is listening there/);
     expect(failure.message).not.toContain('secret-4711');
   });
 

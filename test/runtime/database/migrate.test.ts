@@ -79,7 +79,7 @@ describe('migrations', () => {
     await write(FIRST, 'ALTER TABLE "shop"."no_such_table" ADD COLUMN "x" text;');
     const error = await migrate().catch((e: unknown) => e);
     expect(error).toBeInstanceOf(MigrationFailed);
-    expect(String(error)).toMatch(/undone: relation "shop\.no_such_table" does not exist/);
+    expect(String(error)).toMatch(/rolled back: relation "shop\.no_such_table" does not exist/);
     expect(await columns()).toEqual([]);
     await write(FIRST, SECOND);
     expect(await migrate()).toEqual({ applied: 2 });

@@ -33,7 +33,7 @@ it.each(['SERVICE_BASE_URL', 'SERVICE_AUTH_URL', 'CONNECTOR_PUBLIC_URL'])(
   (setting) => {
     const read = () => connectorOptions({ [setting]: 'http://service.internal/api/v1' }, () => undefined);
     expect(read).toThrow(ConfigurationError);
-    expect(read).toThrow(new RegExp(`${setting}: .*http:// only on this machine`));
+    expect(read).toThrow(new RegExp(`${setting}: .*http:// is allowed only on this machine`));
   },
 );
 

@@ -203,7 +203,7 @@ describe('embedded Postgres', () => {
     await writeFile(join(home, 'cluster', 'PG_VERSION'), '16\n');
     const start = (): Promise<EmbeddedPostgres> =>
       startEmbeddedPostgres({ dataDir: join(folder, 'other'), clock: systemClock, logger });
-    await expect(start()).rejects.toThrow(/of Postgres 16.*brings Postgres 18.*DATABASE_URL/);
+    await expect(start()).rejects.toThrow(/by Postgres 16.*includes Postgres 18.*DATABASE_URL/);
     await writeFile(join(home, 'cluster', 'PG_VERSION'), '18\n');
     await expect(start()).rejects.toThrow(/password.*cannot be read.*DATABASE_URL/);
   });
