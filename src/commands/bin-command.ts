@@ -6,6 +6,7 @@ const RUN: Readonly<Record<CommandName, () => Promise<unknown>>> = {
   platform: () => import('./platform-command.ts'),
   doctor: () => import('./doctor-command.ts'),
   replay: () => import('./replay-command.ts'),
+  sandbox: () => import('./sandbox-command.ts'),
   conformance: () => import('./conformance-command.ts'),
 };
 

@@ -16,11 +16,25 @@ export interface CommandDefinition {
   /** Its name, as in `COMMANDS`, and the words that always follow it. */
   readonly name: string;
   readonly summary: string;
+  /**
+   * The words that it takes besides its options: `<required>`, then `[optional]`. The last one may be `<all...>`, which
+   * takes the rest. Absent for none.
+   */
+  readonly words?: string;
   readonly options: Readonly<Record<string, OptionDefinition>>;
+  /** The end of the help text. */
+  readonly more?: string;
 }
 
 /** The options given on the command line, by their long names. */
 export type CommandOptions = Readonly<Record<string, string | boolean | undefined>>;
+
+/** What was given on a command line. */
+export interface GivenLine {
+  readonly options: CommandOptions;
+  /** The words, by the names that they have in `words` of the definition. */
+  readonly words: Readonly<Record<string, string | undefined>>;
+}
 
 /** An invalid command line; `message` names the invalid word. */
 export class UsageError extends Error {
@@ -45,9 +59,13 @@ export function helpText(command: CommandDefinition): string {
   );
   const width = Math.max(...rows.map(([left]) => left.length));
   const lines = rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`);
-  const [word = '', ...words] = command.name.split(' ');
-  const usage = invoke(word, [...words, '[options]'].join(' '));
-  return [`${usage}: ${command.summary}`, '', ...lines, ''].join('\n');
+  return [`${usageOf(command)}: ${command.summary}`, '', ...lines, command.more ?? ''].join('\n');
+}
+
+/** How the command is called. */
+function usageOf({ name, words = '' }: CommandDefinition): string {
+  const [word = '', ...more] = name.split(' ');
+  return invoke(word, [...more, words, '[options]'].filter((part) => part !== '').join(' '));
 }
 
 /**
@@ -75,31 +93,48 @@ function refuseSwallowed(command: CommandDefinition, words: readonly string[], e
 }
 
 /**
+/**
  * Parses the command line.
- * @returns the options given; `null` if `--help` or `--version` was printed.
- * @throws UsageError for an unknown word, or an option without its value.
+ * @returns what was given; `null` if `--help` or `--version` was printed.
+ * @throws UsageError for an unknown option, an option without its value, and a missing or unexpected word.
  */
 export function readCommandLine(
   command: CommandDefinition,
   words: readonly string[],
   print: (text: string) => void,
   env: Environment = process.env,
-): CommandOptions | null {
+): GivenLine | null {
   refuseSwallowed(command, words, env);
   const options = Object.fromEntries(
     Object.entries({ ...command.options, ...COMMON }).map(([name, { type }]) => [name, { type }]),
   );
-  let values: Record<string, string | boolean | undefined>;
+  let parsed: { values: CommandOptions; positionals: string[] };
   try {
-    values = parseArgs({ args: [...words], options, strict: true, allowPositionals: false })
-      .values as typeof values;
+    const allowPositionals = command.words !== undefined;
+    parsed = parseArgs({ args: [...words], options, strict: true, allowPositionals }) as typeof parsed;
   } catch (error) {
     throw new UsageError(`${(error as Error).message.split('. ')[0]}. See --help.`);
   }
+  const { values, positionals } = parsed;
   if (values['help']) print(helpText(command));
   else if (values['version']) print(`${packageVersion()}\n`);
-  else return values;
+  else return { options: values, words: nameWords(command, positionals) };
   return null;
+}
+
+/** Names the words of a command line as its usage does. */
+function nameWords(command: CommandDefinition, given: readonly string[]): GivenLine['words'] {
+  const named: Record<string, string> = {};
+  const left = [...given];
+  for (const [usage, bracket, key = '', rest] of (command.words ?? '').matchAll(
+    /([<[])(\w+)(\.\.\.)?[>\]]/g,
+  )) {
+    const value = rest === undefined ? left.shift() : left.splice(0).join(' ');
+    if (value !== undefined && value !== '') named[key] = value;
+    else if (bracket === '<') throw new UsageError(`${usage} is missing: ${usageOf(command)}`);
+  }
+  if (left.length > 0) throw new UsageError(`"${left[0]}" is one word too many. See --help.`);
+  return named;
 }
 
 /** A port base: with `N`, the servers listen on N, N+10, N+11 and N+20; with 0, on free ports. */

@@ -5,6 +5,7 @@ export const COMMANDS = {
   platform: 'runs the service with its sandbox, for a separate connector.',
   doctor: "names the causes of a connector's problems, with evidence and the fix.",
   replay: 'merges the stored deliveries again and shows how the stored messages differ.',
+  sandbox: 'controls people, phones, time and faults of a running service: say, scan, advance, faults, …',
   conformance: 'checks an implementation of the service over its public API.',
 } as const;
 

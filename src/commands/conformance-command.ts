@@ -94,7 +94,7 @@ async function main(words: readonly string[]): Promise<number> {
   if (suite !== 'service') throw new UsageError('The first word must be the suite: service. See --help.');
   const given = readCommandLine(SERVICE_COMMAND, rest, print);
   if (given === null) return EXIT.conforms;
-  const options = readConformanceOptions(given, readEnvironment(process.cwd(), process.env));
+  const options = readConformanceOptions(given.options, readEnvironment(process.cwd(), process.env));
   demandWritable(options.junit);
   demandWritable(options.html);
   const report = await gradeService(options);

@@ -4,11 +4,10 @@ import { ConfigurationError } from '../runtime/config/configuration-error.ts';
 import { describeTypo, type NearName } from '../runtime/config/near-names.ts';
 import { readEnvironment } from '../runtime/config/read-environment.ts';
 import type { Environment } from '../runtime/config/read-settings.ts';
-import { type CommandDefinition, type CommandOptions, readCommandLine, UsageError } from './command-line.ts';
+import { type CommandDefinition, type GivenLine, readCommandLine, UsageError } from './command-line.ts';
 
 /** The context that every command gets. */
-export interface CommandContext {
-  readonly options: CommandOptions;
+export interface CommandContext extends GivenLine {
   readonly env: Environment;
   readonly clock: Clock;
   /** Writes to standard output. */
@@ -30,6 +29,7 @@ export interface CommandContext {
 export async function runCommand(
   command: CommandDefinition,
   main: (context: CommandContext) => Promise<void>,
+  argv: readonly string[] = process.argv.slice(2),
 ): Promise<void> {
   const print = (text: string): void => {
     process.stdout.write(text);
@@ -39,10 +39,10 @@ export async function runCommand(
     for (const typo of typos.splice(0)) process.stderr.write(`${describeTypo(typo)}\n`);
   };
   try {
-    const options = readCommandLine(command, process.argv.slice(2), print);
-    if (options === null) return;
+    const given = readCommandLine(command, argv, print);
+    if (given === null) return;
     await main({
-      options,
+      ...given,
       env: readEnvironment(process.cwd(), process.env),
       clock: systemClock,
       print,

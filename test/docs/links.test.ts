@@ -38,7 +38,7 @@ describe('the papers of the project', () => {
 
   it.each(listMarkdown())('%s names only scripts that there are', (file) => {
     const { scripts } = JSON.parse(readProjectFile('package.json')) as { scripts: Record<string, string> };
-    const named = [...readProjectFile(file).matchAll(/npm run (?:--silent )?([\w:-]+)/g)].map(
+    const named = [...readProjectFile(file).matchAll(/npm run (?:(?:--silent|-s) )?([\w:-]+)/g)].map(
       ([, name = '']) => name,
     );
     expect(named.filter((name) => !Object.hasOwn(scripts, name))).toEqual([]);

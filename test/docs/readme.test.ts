@@ -52,7 +52,7 @@ describe('README.md', () => {
   /** Each recognises the blocks that it can run. `npm ci` is what CI itself does before it runs this test. */
   const rules: readonly { readonly recognises: RegExp; run(block: CodeBlock): Promise<void> }[] = [
     { recognises: /^npm ci && npm start$/, run: startLoop },
-    { recognises: /^(?:(?:\w+=\$\()?curl -s .+\n?)+$/, run: runCurls },
+    { recognises: /^(?:(?:\w+=\$\()?(?:curl -s|npm run (?:-s )?sandbox --) .+\n?)+$/, run: runCalls },
     { recognises: /^npm run connector$/, run: runConnector },
     { recognises: /^npm ci && npm test$/, run: isWhatCiRuns },
     { recognises: /^npm run bench -- --help$/, run: runBenchHelp },
@@ -65,23 +65,25 @@ describe('README.md', () => {
     client = createLoopClient(await callJson(`http://127.0.0.1:${base}/sandbox/v1/info`));
   }
 
-  async function runCurls({ text }: CodeBlock): Promise<void> {
+  async function runCalls({ text }: CodeBlock): Promise<void> {
     for (const line of text.split('\n')) {
       const name = /^(\w+)=\$\(/.exec(line)?.[1];
       // Fails for a refusal, too: what a reader pastes has to work.
-      const strict = moved(line).replaceAll('curl -s ', 'curl -s --fail-with-body ');
+      const strict = moved(line)
+        .replaceAll('curl -s ', 'curl -s --fail-with-body ')
+        .replace(/^npm run sandbox -- .*/, (command) => `${command.replace('npm run', 'npm run -s')} --json`);
       const script = name === undefined ? strict : `${strict}\nprintf '"%s"' "$${name}"`;
       const { code, stdout, stderr } = await spawnCommand('sh', ['-e', '-c', script], {
         cwd: ROOT,
-        env: variables,
+        env: { ...variables, SANDBOX_URL: `http://127.0.0.1:${base}` },
       }).ended;
       expect(code, `${line}\n${stdout}\n${stderr}`).toBe(0);
       const answer: Answer = JSON.parse(stdout);
       if (name !== undefined) variables[name] = answer;
       ran.push({ line, answer });
       // A reader takes a moment; a script would be quicker than the webhook.
-      const isLost = ran.findLast(({ line: earlier }) => earlier.includes('/faults'))?.line.includes('PUT');
-      if (line.includes('/contacts/') && isLost !== true) {
+      const isLost = ran.findLast(({ line: earlier }) => earlier.includes('faults'))?.line.includes('drop');
+      if (line.includes('say ') && isLost !== true) {
         await client.arrival(answer.messageId);
         await untilDelivered(client, answer.messageId);
       }
@@ -182,7 +184,7 @@ describe('README.md', () => {
   });
 
   it('tells the truth about the message that travels', () => {
-    const [, wrote, page] = ran;
+    const [wrote, page] = ran;
     expect(page?.answer.messages).toEqual([
       expect.objectContaining({
         id: wrote?.answer.messageId,
@@ -194,7 +196,7 @@ describe('README.md', () => {
   });
 
   it('tells the truth about the message whose webhook is lost', () => {
-    const from = ran.findIndex(({ line }) => line.includes('/faults'));
+    const from = ran.findIndex(({ line }) => line.includes('faults'));
     const [armed, wrote, synced, page] = ran.slice(from);
     expect(armed?.answer.rules).toHaveLength(1);
     expect(synced?.answer.accounts).toHaveLength(1);
@@ -209,12 +211,10 @@ describe('README.md', () => {
     ]);
   });
 
-  it('tells the truth about ledger and deliveries', () => {
-    const answerOf = (path: string): Answer => ran.find(({ line }) => line.includes(path))?.answer;
-    const [hello, lost] = ran.filter(({ line }) => line.includes('/contacts/')).map(({ answer }) => answer);
-    const meant = answerOf('/ledger').entries.map((entry: Answer) => entry.messageId);
-    expect(meant).toEqual(expect.arrayContaining([hello.messageId, lost.messageId]));
-    expect(answerOf('/deliveries').entries).toEqual(
+  it('tells the truth about deliveries', () => {
+    const answerOf = (part: string): Answer => ran.find(({ line }) => line.includes(part))?.answer;
+    const [hello, lost] = ran.filter(({ line }) => line.includes('say ')).map(({ answer }) => answer);
+    expect(answerOf('deliveries').entries).toEqual(
       expect.arrayContaining([
         expect.objectContaining({ messageId: hello.messageId, outcome: 'delivered' }),
         // A script looks before the service gives up.
@@ -224,31 +224,31 @@ describe('README.md', () => {
         }),
       ]),
     );
-    expect(ran.find(({ line }) => line.includes('-X DELETE'))?.answer.rules).toEqual([]);
+    expect(answerOf('faults clear').rules).toEqual([]);
   });
 
   it('tells the truth about the number that pairs and breaks', () => {
     const answersOf = (part: string): Answer[] =>
-      ran.filter(({ line }) => line.includes(part) && !line.includes('/scan')).map(({ answer }) => answer);
-    expect(ran.find(({ line }) => line.includes('/scan'))?.answer).toEqual({ ok: true });
-    const [paired, broken] = answersOf('4010/api/v1/connections/$NUMBER');
-    const id = variables['NUMBER'];
-    expect([paired, broken]).toEqual([
-      { status: 'connected', licenseStatus: 'trial' },
-      { status: 'disconnected', licenseStatus: 'trial' },
-    ]);
-    expect(answersOf('/clock/advance')[0].fired).toContainEqual(
+      ran.filter(({ line }) => line.includes(part)).map(({ answer }) => answer);
+    expect(answersOf('scan "Second desk"')).toEqual([{ ok: true }]);
+    const [paired, broken] = answersOf('sandbox -- connections').map(({ entries }) =>
+      entries.find(({ label }: Answer) => label === 'Second desk'),
+    );
+    expect(paired).toMatchObject({ status: 'connected', licenceStatus: 'trial' });
+    expect(broken).toMatchObject({ id: paired.id, status: 'disconnected' });
+    expect(answersOf('advance 5m')[0].fired).toContainEqual(
       expect.objectContaining({ what: 'outage.found' }),
     );
-    expect(answersOf('/calls')[0].entries[0]).toMatchObject({
-      path: `/connections/${id}`,
-      status: 200,
-      trace: expect.arrayContaining([{ check: 'credential', passed: true }]),
-    });
+    expect(answersOf('sandbox -- calls')[0].entries).toContainEqual(
+      expect.objectContaining({
+        status: 200,
+        trace: expect.arrayContaining([{ check: 'credential', passed: true }]),
+      }),
+    );
   });
 
   it('tells the truth about the number that pairs through the connector', () => {
-    expect(ran.find(({ line }) => line.includes('$DESK/pairing'))?.answer).toEqual({ ok: true });
+    expect(ran.find(({ line }) => line.includes('scan "Third desk"'))?.answer).toEqual({ ok: true });
   });
 
   it('tells the truth about the feed: nothing is skipped and nothing comes twice', () => {

@@ -13,10 +13,24 @@ import { findPortBase, type SpawnedCommand, spawnCommand } from '../support/spaw
 
 const SLOW_MS = 180_000;
 const PAGE = readProjectFile('docs/sandbox.md');
-const [start, helpers, workspace, webhook, timing, people, lists, fault, clock, reset, ci, ...others] =
-  readBlocks(PAGE)
-    .filter(({ language }) => language === 'sh')
-    .map(({ text }) => text);
+const [
+  start,
+  helpers,
+  workspace,
+  byQr,
+  byCode,
+  webhook,
+  timing,
+  people,
+  lists,
+  fault,
+  clock,
+  reset,
+  ci,
+  ...others
+] = readBlocks(PAGE)
+  .filter(({ language }) => language === 'sh')
+  .map(({ text }) => text);
 
 /** What the reader's own program was sent. */
 interface Received {
@@ -67,10 +81,17 @@ describe('docs/sandbox.md', { timeout: SLOW_MS }, () => {
 
   /** Runs a block as it is pasted, and fails where a line of it does. Resolves with each JSON answer that it printed. */
   async function paste(block = ''): Promise<Answer[]> {
-    const strict = moved(`${helpers}\n${block}`).replaceAll('curl -s ', 'curl -s --fail-with-body ');
-    const names = ['WORKSPACE', 'CONNECTION', 'KEY', 'SECRET'];
+    const strict = moved(`${helpers}\n${block}`)
+      .replaceAll('curl -s ', 'curl -s --fail-with-body ')
+      // A shell variable takes what is printed for people.
+      .replace(/^(sandbox|npm run -s sandbox --) .*$/gm, '$& --json');
+    const names = ['WORKSPACE', 'CONNECTION', 'KEY', 'SECRET', 'BY_QR', 'BY_CODE'];
     const script = `${strict}\nprintf 'VARIABLES %s\\n' "${names.map((name) => `$${name}`).join(' ')}"`;
-    const env = { ...variables, PLATFORM_DATABASE_URL: database.url };
+    const env = {
+      ...variables,
+      PLATFORM_DATABASE_URL: database.url,
+      SANDBOX_URL: `http://127.0.0.1:${base}`,
+    };
     const ended = await spawnCommand('sh', ['-e', '-c', script], { cwd: ROOT, env }).ended;
     expect(ended.code, `${block}\n${ended.stdout}\n${ended.stderr}`).toBe(0);
     const lines = ended.stdout.trimEnd().split('\n');
@@ -112,6 +133,19 @@ describe('docs/sandbox.md', { timeout: SLOW_MS }, () => {
     const [deliveries, calls] = await paste(lists);
     expect(deliveries.entries).toMatchObject([{ connectionId: variables['CONNECTION'] }]);
     expect(calls.entries).toMatchObject([{ method: 'POST', path: '/messages', status: 200 }]);
+  });
+
+  it('pairs numbers by picture and by code, which sends no connection.connected', async () => {
+    expect(await paste(byQr)).toEqual([{ ok: true }]);
+    expect(await paste(byCode)).toEqual([{ ok: true }]);
+    const { entries } = await call(`/connections?workspaceId=${variables['WORKSPACE']}`);
+    expect(entries).toMatchObject([
+      { id: variables['CONNECTION'], status: 'connected' },
+      { id: variables['BY_QR'], status: 'connected', label: 'By picture' },
+      { id: variables['BY_CODE'], status: 'connected', label: 'By code', phoneNumber: '447700900151' },
+    ]);
+    const { entries: meant } = await call('/ledger?order=newest');
+    expect(meant.map(({ event }: Answer) => event)).not.toContain('connection.connected');
   });
 
   it('refuses one send with the fault, and not the next', async () => {

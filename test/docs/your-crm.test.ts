@@ -50,11 +50,14 @@ describe('docs/your-crm.md', { timeout: SLOW_MS }, () => {
   /** Runs a block as it is pasted, and fails where a line of it does. Resolves with what it wrote. */
   async function paste(block: string | undefined): Promise<string> {
     const strict = moved(block).replaceAll('curl -s ', 'curl -s --fail-with-body ');
-    const script = `${strict}\nprintf '\\n%s\\n' "CONNECTION=$CONNECTION LETTER=$LETTER"`;
-    const ended = await spawnCommand('sh', ['-e', '-c', script], { cwd: ROOT, env: variables }).ended;
+    const script = `${strict}\nprintf '\\n%s\\n' "LETTER=$LETTER"`;
+    const ended = await spawnCommand('sh', ['-e', '-c', script], {
+      cwd: ROOT,
+      env: { ...variables, SANDBOX_URL: `http://127.0.0.1:${base}` },
+    }).ended;
     expect(ended.code, `${block}\n${ended.stdout}\n${ended.stderr}`).toBe(0);
-    const [, CONNECTION = '', LETTER = ''] = /\nCONNECTION=(.*) LETTER=(.*)\n$/.exec(ended.stdout) ?? [];
-    variables = { CONNECTION, LETTER };
+    const [, LETTER = ''] = /\nLETTER=(.*)\n$/.exec(ended.stdout) ?? [];
+    variables = { LETTER };
     return ended.stdout;
   }
 

@@ -97,9 +97,9 @@ function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
   }
 }
 
-/** Starts one of the project's commands (`start`, `connector`, `platform`) without npm around it. */
+/** Starts one of the project's commands without npm around it. */
 export function spawnCli(
-  name: 'start' | 'connector' | 'platform',
+  name: 'start' | 'connector' | 'platform' | 'sandbox',
   words: readonly string[],
   env: Readonly<Record<string, string>> = {},
 ): SpawnedCommand {

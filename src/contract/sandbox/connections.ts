@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { dateTime, phoneDigits } from '../service/fields.ts';
-import { LICENSE_STATUSES, messageStatus, provider } from '../service/statuses.ts';
+import { CONNECTION_STATUSES, LICENSE_STATUSES, messageStatus, provider } from '../service/statuses.ts';
+import { entriesOf, sandboxPageQuery } from './lists.ts';
 
 const id = z.string().min(1).max(255);
 
@@ -9,7 +10,7 @@ export const addConnectionRequest = z
   .strictObject({
     provider: provider.describe('`qr` or `cloud_api`.'),
     phoneNumber: phoneDigits.describe(
-      'International digits, no `+`. Several connections may have the same number, because a contact addresses a connection by id.',
+      'International digits, no `+`. Must not be the number of another connection of the workspace.',
     ),
     label: z.string().max(255).optional().describe('Label of the connection; defaults to the number.'),
     addon: z
@@ -55,13 +56,36 @@ export const licence = z.object({
 });
 export type Licence = z.infer<typeof licence>;
 
+/** A connection as listed. */
+export const listedConnection = z.object({
+  id: id.describe('Id of the connection.'),
+  workspaceId: id.describe('The workspace that owns it.'),
+  phoneNumber: z.string().nullable().describe('Its phone number; null until one has paired.'),
+  label: z.string().describe('Its label.'),
+  provider: provider.describe('`qr` or `cloud_api`.'),
+  status: z.enum(CONNECTION_STATUSES).describe('As in `GET /connections/{id}` of the service.'),
+  licenceStatus: licenseStatus.describe('As in the service.'),
+});
+export type ListedConnection = z.infer<typeof listedConnection>;
+export const connectionList = entriesOf(listedConnection);
+
+/** Query of `GET /connections`. */
+export const listConnectionsQuery = z.strictObject({
+  workspaceId: id.optional().describe('Only connections of this workspace.'),
+  phoneNumber: phoneDigits.optional().describe('Only connections with this phone number.'),
+  ...sandboxPageQuery,
+});
+
 /** Body of `POST /connections/{id}/scan`. The image is actually decoded. */
 export const scanRequest = z.strictObject({
   qr: z
     .string()
     .startsWith('data:image/png;base64,', 'must be a PNG as a data URI, as returned by the service')
     .max(1_048_576)
-    .describe('The QR code as returned by the service, a data URI. It is actually decoded.'),
+    .optional()
+    .describe(
+      'The QR code as returned by the service, a data URI. It is actually decoded. If absent, the QR code that the service would return now.',
+    ),
   phoneNumber: phoneDigits
     .optional()
     .describe(

@@ -9,10 +9,18 @@ const onConnection = [...WRITE_ERRORS, 'not_found'] as const;
 
 /** People and phones: the owners of connections, and the contacts who write to them. */
 export const PEOPLE_ENDPOINTS = {
+  listConnections: {
+    method: 'GET',
+    path: '/connections',
+    summary: 'Lists the connections of all workspaces, oldest first.',
+    query: connections.listConnectionsQuery,
+    answers: [{ status: 200, description: 'A page.', schema: connections.connectionList }],
+    errors: [...READ_ERRORS, 'invalid_request'],
+  },
   scan: {
     method: 'POST',
     path: '/connections/{id}/scan',
-    summary: "Scans the QR code with the owner's phone.",
+    summary: "Scans a QR code, or the current one, with the owner's phone.",
     body: { schema: connections.scanRequest, required: true },
     answers: [{ status: 200, description: 'Paired.', schema: acknowledgement }],
     errors: [...onConnection, 'qr_expired', 'wrong_state', 'already_connected', 'not_supported_for_provider'],

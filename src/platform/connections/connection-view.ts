@@ -8,7 +8,9 @@ function listStatus(connection: Connection): string {
 }
 
 /** The state as the detail and the events name it. */
-export function detailStatus({ state }: Pick<Connection, 'state'>): string {
+export function detailStatus({
+  state,
+}: Pick<Connection, 'state'>): Exclude<Connection['state'], 'live'> | 'connected' {
   return state === 'live' ? 'connected' : state;
 }
 

@@ -7,7 +7,7 @@ import { applyTransition } from './apply-transition.ts';
 import { ensureDefault } from './default-connection.ts';
 import { insertConnection } from './insert-connection.ts';
 import { isTaken, noteKnownNumber, startWarmup } from './pairing/paired-numbers.ts';
-import { type Connection, readConnection } from './read-connections.ts';
+import { type Connection, type ConnectionFilter, listAll, readConnection } from './read-connections.ts';
 
 /** A connection made outside the API, by embedded signup or a portal admin: already paired and live. */
 export interface PairedConnection {
@@ -36,10 +36,13 @@ export interface Connections {
   createPaired(workspaceId: string, input: PairedConnection): Promise<{ id: string }>;
   /** A connection, whosever it is. Throws `not_found`. */
   read(id: string): Promise<Connection>;
+  /** The connections of everybody, oldest first. */
+  list(filter: ConnectionFilter): Promise<Connection[]>;
 }
 
 export function createConnections(changeState: ChangeState, sessions: NetworkSessions): Connections {
   return {
+    list: (filter) => changeState(({ tx, now }) => listAll(tx, filter, now)),
     read: (id) => changeState(({ tx, now }) => readConnection(tx, id, now)),
     createPaired: (workspaceId, { provider, phoneNumber, label = phoneNumber, ...more }) =>
       changeState(async (change) => {

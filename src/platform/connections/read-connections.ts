@@ -125,6 +125,26 @@ export async function readVisible(db: Queryable, credential: Credential, now: nu
   return rows.map((row) => fromRow(row, now));
 }
 
+/** Which connections to list; absent fields match all. */
+export interface ConnectionFilter {
+  readonly workspaceId?: string;
+  readonly phoneNumber?: string;
+  readonly skip: number;
+  readonly limit: number;
+}
+
+/** The connections of everybody, oldest first, for people outside the API. */
+export async function listAll(db: Queryable, filter: ConnectionFilter, now: number): Promise<Connection[]> {
+  const { workspaceId, phoneNumber, skip, limit } = filter;
+  const rows = await db.query<ConnectionRow>(
+    `${SELECT}
+     WHERE ($1::text IS NULL OR c.workspace_id = $1) AND ($2::text IS NULL OR c.phone_number = $2)
+     ORDER BY c.position OFFSET $3 LIMIT $4`,
+    [workspaceId ?? null, phoneNumber ?? null, skip, limit],
+  );
+  return rows.map((row) => fromRow(row, now));
+}
+
 /** Throws the 402 of the workspace's kind unless the licence is valid. */
 export function requireLicence(connection: Connection): void {
   const { licence, workspaceKind } = connection;

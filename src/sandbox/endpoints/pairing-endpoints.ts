@@ -1,7 +1,10 @@
+import { detailStatus } from '../../platform/connections/connection-view.ts';
 import type { PairingOutcome } from '../../platform/connections/pairing/owner-phones.ts';
 import type { Platform } from '../../platform/platform.ts';
+import { pageOf, readCursor } from '../control/page-cursor.ts';
 import { SandboxError } from '../control/sandbox-error.ts';
 import type { Handlers } from '../control/serve-endpoint.ts';
+import { givenFields } from './given-fields.ts';
 import { scanPicture } from './phone-camera.ts';
 
 const done = { ok: true } as const;
@@ -31,11 +34,31 @@ function refuse(outcome: Exclude<PairingOutcome, 'paired'>, expired: 'qr_expired
 }
 
 /** The phones of owners as they pair. */
-export function pairingEndpoints({ ownerPhones }: Platform) {
+export function pairingEndpoints({ connections, ownerPhones }: Platform) {
   return {
+    async listConnections({ query: { limit, cursor, ...filter } }) {
+      const skip = cursor === undefined ? 0 : readCursor(cursor);
+      const listed = await connections.list({ ...givenFields(filter), skip, limit: limit + 1 });
+      const numbered = listed.map((connection, index) => ({ connection, position: skip + index + 1 }));
+      return pageOf(
+        numbered,
+        limit,
+        ({ connection }) => ({
+          id: connection.id,
+          workspaceId: connection.workspaceId,
+          phoneNumber: connection.phoneNumber,
+          label: connection.label,
+          provider: connection.provider,
+          status: detailStatus(connection),
+          licenceStatus: connection.licence.status,
+        }),
+        ({ position }) => position,
+      );
+    },
+
     async scan({ param, body }) {
-      const text = scanPicture(body.qr);
-      if (text === null) {
+      const text = body.qr === undefined ? null : scanPicture(body.qr);
+      if (body.qr !== undefined && text === null) {
         throw new SandboxError('invalid_request', "'qr': contains no readable QR code.", 'qr');
       }
       const outcome = await ownerPhones.scan(param('id'), text, body.phoneNumber);

@@ -286,7 +286,15 @@ describe('npm run replay', () => {
     const print = (words: string): void => {
       stdout += words;
     };
-    const context = { options, env, clock: systemClock, print, warnOfTypo: () => undefined, typos: [] };
+    const context = {
+      options,
+      words: {},
+      env,
+      clock: systemClock,
+      print,
+      warnOfTypo: () => undefined,
+      typos: [],
+    };
     const code = await runReplay(context, { show: 1, signal: new AbortController().signal });
     return { stdout, code };
   }

@@ -32,6 +32,7 @@ describe('the endpoints of the control API', () => {
         'POST /contacts/{phone}/messages 201',
         'GET /contacts/{phone}/messages 200',
         'POST /messages/{id}/status 200',
+        'GET /connections 200',
         'GET /clock 200',
         'POST /clock/advance 200',
         'POST /clock/freeze 200',

@@ -36,10 +36,10 @@ export type PairingOutcome =
  */
 export interface OwnerPhones {
   /**
-   * The phone scans a picture that says `text`. `phoneNumber` is the phone's; default: the connection's, or
+   * The phone scans a picture that says `text`; null: the one that is shown at this moment. `phoneNumber` is the phone's; default: the connection's, or
    * one that nobody has. Pairing claims slot and trial. Implements `Connection status`, `connecting`.
    */
-  scan(connectionId: string, text: string, phoneNumber?: string): Promise<PairingOutcome>;
+  scan(connectionId: string, text: string | null, phoneNumber?: string): Promise<PairingOutcome>;
   /** The owner types a code, on the phone with the number that it was asked for. */
   enterCode(connectionId: string, code: string): Promise<PairingOutcome>;
 }
@@ -95,7 +95,7 @@ export function createOwnerPhones({ changeState, network }: Dependencies): Owner
       const hasAccount = phoneNumber === undefined || (await network.isRegistered(phoneNumber));
       return changeState(async (change) => {
         const attempt = await beginAttempt(change, connectionId);
-        const refused = judgeTicket(attempt, text, change.now);
+        const refused = text === null ? null : judgeTicket(attempt, text, change.now);
         if (refused !== null) return refused;
         if (!hasAccount) return 'no_account';
         const { connection } = attempt;

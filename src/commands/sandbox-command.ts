@@ -1,0 +1,66 @@
+import { type CommandDefinition, UsageError } from './command-line.ts';
+import { COMMANDS } from './commands.ts';
+import { runCommand } from './run-command.ts';
+import { callSandboxAt } from './sandbox/call-sandbox.ts';
+import { SUBCOMMANDS } from './sandbox/subcommands.ts';
+
+const DEFAULT_URL = 'http://127.0.0.1:4000';
+
+const COMMON = {
+  json: { type: 'boolean', description: 'print the answer of the control API as one JSON line' },
+  url: { type: 'string', value: 'URL', description: `address of the sandbox (default: SANDBOX_URL, or ${DEFAULT_URL})` },
+} as const;
+
+function listSubcommands(): string {
+  const rows = Object.entries(SUBCOMMANDS).map(
+    ([name, { words, summary }]) => [`${name} ${words}`.trimEnd(), summary] as const,
+  );
+  const width = Math.max(...rows.map(([left]) => left.length));
+  const lines = rows.map(([left, summary]) => `  ${left.padEnd(width)}  ${summary}`);
+  return `\n${lines.join('\n')}\n\n  A <connection> is an id, a number in digits, or a label. Each of them answers --help.\n`;
+}
+
+const [first = ''] = process.argv.slice(2);
+const name = first.startsWith('-') ? '' : first;
+const chosen = Object.hasOwn(SUBCOMMANDS, name) ? SUBCOMMANDS[name] : undefined;
+
+const command: CommandDefinition =
+  chosen === undefined
+    ? {
+        name: 'sandbox',
+        words: '[subcommand...]',
+        summary: COMMANDS.sandbox,
+        options: COMMON,
+        more: listSubcommands(),
+      }
+    : {
+        name: `sandbox ${name}`,
+        words: chosen.words,
+        summary: chosen.summary,
+        options: { ...chosen.options, ...COMMON },
+      };
+
+function baseUrl(text: string): string {
+  if (!/^https?:\/\//.test(text) || !URL.canParse(text)) {
+    throw new UsageError(`--url and SANDBOX_URL take an address such as ${DEFAULT_URL}, not "${text}".`);
+  }
+  return new URL(text).origin;
+}
+
+await runCommand(
+  command,
+  async ({ options, words, env, print }) => {
+    if (chosen === undefined) {
+      const what = name === '' ? 'A subcommand is missing' : `There is no subcommand "${name}"`;
+      throw new UsageError(`${what}.\n${listSubcommands()}`);
+    }
+    const { json, text } = await chosen.run({
+      call: callSandboxAt(baseUrl(String(options['url'] ?? env['SANDBOX_URL'] ?? DEFAULT_URL))),
+      word: (of) => words[of] ?? '',
+      optional: (of) => words[of],
+      options,
+    });
+    print(options['json'] ? `${JSON.stringify(json)}\n` : `${text}\n`);
+  },
+  chosen === undefined ? process.argv.slice(2) : process.argv.slice(3),
+);

@@ -1,0 +1,390 @@
+import { FAULT_ACTIONS, type FaultActionType, type FaultSurface } from '../../contract/sandbox/faults.ts';
+import { givenFields } from '../../sandbox/endpoints/given-fields.ts';
+import type { CommandDefinition, CommandOptions } from '../command-line.ts';
+import { UsageError } from '../command-line.ts';
+import { describeReset, describeService } from '../describe-loop.ts';
+import type { CallSandbox } from './call-sandbox.ts';
+
+/** What a subcommand is given. */
+interface Given {
+  readonly call: CallSandbox;
+  /** The word of its usage with this name. */
+  readonly word: (name: string) => string;
+  /** The same for one that may be left out. */
+  readonly optional: (name: string) => string | undefined;
+  readonly options: CommandOptions;
+}
+
+/** What a subcommand answers: for `--json`, and for people. */
+interface Answered {
+  readonly json: object;
+  readonly text: string;
+}
+
+/** A subcommand: calls of the control API, and words for their answer. */
+interface Subcommand {
+  /** What follows its name: as in `CommandDefinition`. */
+  readonly words: string;
+  readonly summary: string;
+  readonly options?: CommandDefinition['options'];
+  readonly run: (given: Given) => Promise<Answered>;
+}
+
+const UNITS: Readonly<Record<string, number>> = {
+  ms: 1,
+  s: 1_000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+};
+
+/** `5m` as milliseconds, or an ISO 8601 date-time to move to. */
+function readAdvance(text: string): { readonly ms: number } | { readonly to: string } {
+  const [, amount, unit = ''] = /^(\d{1,12})(ms|s|m|h|d)$/.exec(text) ?? [];
+  if (amount !== undefined) return { ms: Number(amount) * (UNITS[unit] ?? 1) };
+  if (/^\d{4}-\d\d-\d\dT/.test(text)) return { to: text };
+  throw new UsageError(
+    `"${text}" is not a time: write 500ms, 30s, 5m, 2h or 7d, or a date-time such as 2030-01-31T12:00:00Z.`,
+  );
+}
+
+function readNumber(text: unknown, what: string): number | undefined {
+  if (text === undefined) return undefined;
+  if (typeof text === 'string' && /^\d+(\.\d+)?$/.test(text)) return Number(text);
+  throw new UsageError(`${what} takes a number, not "${String(text)}".`);
+}
+
+function readText(options: CommandOptions, name: string): string | undefined {
+  const text = options[name];
+  return typeof text === 'string' ? text : undefined;
+}
+
+const ID = /^c[a-z0-9]{24}$/;
+const LONGEST_PAGE = '1000';
+
+/**
+ * The id of a connection that is named by its id, its number in digits, or its label; the newest of several, one of the
+ * workspace of the API key before all others.
+ */
+async function readConnection(call: CallSandbox, word: string): Promise<string> {
+  if (ID.test(word)) return word;
+  const isNumber = /^\d+$/.test(word);
+  const query = isNumber ? { phoneNumber: word } : { limit: LONGEST_PAGE };
+  const { entries } = await call('listConnections', { query });
+  const { workspaceId } = await call('getInfo');
+  const named = entries.filter(({ label, phoneNumber }) => (isNumber ? phoneNumber : label) === word);
+  const found = named.findLast((entry) => entry.workspaceId === workspaceId) ?? named.at(-1);
+  if (found === undefined) throw new Error(`No connection has the id, the number or the label "${word}".`);
+  return found.id;
+}
+
+function readAction(word: string): FaultActionType {
+  const known = [...new Set(Object.values(FAULT_ACTIONS).flat())];
+  const action = known.find((name) => name === word);
+  if (action === undefined) {
+    throw new UsageError(`There is no fault "${word}": clear, or one of ${known.join(', ')}.`);
+  }
+  return action;
+}
+
+/** The surface that knows an action; of several, calls where a call is described, else webhooks. */
+function surfaceOf(action: FaultActionType, options: CommandOptions): FaultSurface {
+  const { webhook, api } = FAULT_ACTIONS;
+  const isCall = options['path'] !== undefined || options['method'] !== undefined;
+  const named = readText(options, 'surface');
+  if (named !== undefined) return named as FaultSurface;
+  return webhook.includes(action) && !(isCall && api.includes(action)) ? 'webhook' : 'api';
+}
+
+function table(rows: readonly (readonly (string | number | null)[])[], none: string): string {
+  const cells = rows.map((row) => row.map((cell) => String(cell ?? '-')));
+  const widths = (cells[0] ?? []).map((_, place) => Math.max(...cells.map((row) => row[place]?.length ?? 0)));
+  const lines = cells.map((row) => row.map((cell, place) => cell.padEnd(widths[place] ?? 0)).join('  '));
+  return lines.length === 0 ? none : lines.map((line) => line.trimEnd()).join('\n');
+}
+
+const LIMIT = {
+  limit: { type: 'string', value: 'N', description: 'how many to list (default 10)' },
+} as const;
+const WORKSPACE = {
+  workspace: { type: 'string', value: 'ID', description: 'only what belongs to this workspace' },
+} as const;
+const DEFAULT_LIMIT = '10';
+
+/** How a list is asked for. */
+function page(options: CommandOptions): { readonly query: Readonly<Record<string, string | undefined>> } {
+  const workspaceId = readText(options, 'workspace');
+  return { query: { limit: readText(options, 'limit') ?? DEFAULT_LIMIT, workspaceId } };
+}
+
+/** The subcommands of `sandbox`, by their names. `<connection>` is an id, a number in digits, or a label. */
+export const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
+  info: {
+    words: '[field]',
+    summary: 'prints addresses and the API key, or one field of them: apiKey, workspaceId, baseUrl, …',
+    async run({ call, optional }) {
+      const json = await call('getInfo');
+      const field = optional('field');
+      if (field === undefined)
+        return { json, text: `${describeService(json).trimEnd()}\ntime        ${json.now}` };
+      const known = Object.entries(json);
+      const [, value] = known.find(([name]) => name === field) ?? [];
+      if (value !== undefined) return { json, text: String(value ?? '') };
+      throw new UsageError(`There is no field "${field}", but ${known.map(([name]) => name).join(', ')}.`);
+    },
+  },
+  id: {
+    words: '<connection>',
+    summary: 'prints the id of a connection.',
+    async run({ call, word }) {
+      const id = await readConnection(call, word('connection'));
+      return { json: { id }, text: id };
+    },
+  },
+  connections: {
+    words: '',
+    summary: 'lists the connections of all workspaces, oldest first.',
+    options: { ...LIMIT, ...WORKSPACE },
+    async run({ call, options }) {
+      const json = await call('listConnections', page(options));
+      const rows = json.entries.map((entry) => [
+        entry.id,
+        entry.phoneNumber,
+        entry.provider,
+        entry.status,
+        `licence ${entry.licenceStatus}`,
+        entry.label,
+      ]);
+      return { json, text: table(rows, 'no connection') };
+    },
+  },
+  workspace: {
+    words: '[kind]',
+    summary: 'creates a workspace, standalone (default) or crm_portal, and prints its id.',
+    async run({ call, optional }) {
+      const json = await call('createWorkspace', { body: { kind: optional('kind') ?? 'standalone' } });
+      return { json, text: json.workspace.id };
+    },
+  },
+  key: {
+    words: '<workspace>',
+    summary: 'creates an API key that may do everything in a workspace, and prints it.',
+    async run({ call, word }) {
+      const json = await call('createApiKey', { params: { id: word('workspace') } });
+      return { json, text: json.key };
+    },
+  },
+  pair: {
+    words: '<number> [label]',
+    summary: 'adds a number that is paired, and prints the id of its connection.',
+    options: {
+      workspace: { type: 'string', value: 'ID', description: 'where to (default: the one of the API key)' },
+    },
+    async run({ call, word, optional, options }) {
+      const id = readText(options, 'workspace') ?? (await call('getInfo')).workspaceId;
+      const label = optional('label');
+      const json = await call('addConnection', {
+        params: { id },
+        body: { provider: 'qr', phoneNumber: word('number'), ...givenFields({ label }) },
+      });
+      return { json, text: json.connection.id };
+    },
+  },
+  scan: {
+    words: '<connection> [number]',
+    summary: 'the phone of the owner scans the picture that the service shows now.',
+    async run({ call, word, optional }) {
+      const id = await readConnection(call, word('connection'));
+      const json = await call('scan', {
+        params: { id },
+        body: givenFields({ phoneNumber: optional('number') }),
+      });
+      return { json, text: 'paired' };
+    },
+  },
+  'enter-code': {
+    words: '<connection> <code>',
+    summary: 'the owner types the pairing code on the phone.',
+    async run({ call, word }) {
+      const id = await readConnection(call, word('connection'));
+      const json = await call('enterCode', { params: { id }, body: { code: word('code') } });
+      return { json, text: 'paired' };
+    },
+  },
+  say: {
+    words: '<connection> <from> <text...>',
+    summary: 'the contact with the number <from> writes to a connection; prints the id of the message.',
+    async run({ call, word }) {
+      const connectionId = await readConnection(call, word('connection'));
+      const params = { phone: word('from') };
+      const json = await call('contactWrites', { params, body: { connectionId, text: word('text') } });
+      return { json, text: json.messageId };
+    },
+  },
+  received: {
+    words: '<number>',
+    summary: 'lists what the phone of a contact really received, oldest first.',
+    options: LIMIT,
+    async run({ call, word, options }) {
+      const params = { phone: word('number') };
+      const json = await call('listContactMessages', { params, ...page(options) });
+      const rows = json.entries.map(({ at, from, messageId, text }) => [at, from, messageId, text]);
+      return { json, text: table(rows, 'nothing') };
+    },
+  },
+  outage: {
+    words: '<connection> [cause]',
+    summary:
+      'breaks a connection: session_lost (default), phone_off, session_ageing, opened_elsewhere, zombie.',
+    async run({ call, word, optional }) {
+      const id = await readConnection(call, word('connection'));
+      const body = { cause: optional('cause') ?? 'session_lost' };
+      const json = await call('causeOutage', { params: { id }, body });
+      return { json, text: 'broken; the service finds out in time' };
+    },
+  },
+  recover: {
+    words: '<connection>',
+    summary: 'the session of a connection works again.',
+    async run({ call, word }) {
+      const id = await readConnection(call, word('connection'));
+      return { json: await call('recover', { params: { id } }), text: 'works' };
+    },
+  },
+  advance: {
+    words: '<time>',
+    summary: 'moves virtual time forward by 500ms, 30s, 5m, 2h or 7d, or to a date-time; prints what fired.',
+    async run({ call, word }) {
+      const json = await call('advanceClock', { body: readAdvance(word('time')) });
+      const fired = json.fired.map(({ at, what, id }) => [at, what, id]);
+      return { json, text: `${table([[json.now, 'now', ''], ...fired], '')}` };
+    },
+  },
+  timing: {
+    words: '[scale]',
+    summary: 'shows or sets the pace of sends: 1 is real, 0 is none.',
+    async run({ call, optional }) {
+      const scale = optional('scale');
+      const body = { sendScale: readNumber(scale, '[scale]') };
+      const json = scale === undefined ? await call('getTiming') : await call('setTiming', { body });
+      return { json, text: `sends take ${json.sendScale} of their real time` };
+    },
+  },
+  faults: {
+    words: '[action]',
+    summary:
+      'lists the fault rules; with an action (drop, duplicate, delay, status, …) one rule takes their place; clear removes them.',
+    options: {
+      surface: {
+        type: 'string',
+        value: 'NAME',
+        description: 'webhook, api or oauth (default: by the action)',
+      },
+      event: { type: 'string', value: 'TYPE', description: 'only webhooks of this event' },
+      connection: { type: 'string', value: 'CONNECTION', description: 'only webhooks of this connection' },
+      ...WORKSPACE,
+      method: { type: 'string', value: 'METHOD', description: 'only calls with this method' },
+      path: { type: 'string', value: 'PATH', description: 'only calls to this path; may end in *' },
+      first: { type: 'string', value: 'N', description: 'only the first N that match' },
+      probability: { type: 'string', value: 'P', description: 'how likely a match is hit, 0 to 1' },
+      ms: { type: 'string', value: 'N', description: 'delay, slow: milliseconds' },
+      times: { type: 'string', value: 'N', description: 'duplicate: how many more copies' },
+      code: { type: 'string', value: 'N', description: 'status: the HTTP status, 400 to 599' },
+      error: { type: 'string', value: 'CODE', description: 'status: the error of the body' },
+      'retry-after': { type: 'string', value: 'S', description: 'status: Retry-After in seconds' },
+    },
+    async run({ call, optional, options }) {
+      const word = optional('action');
+      const json = await changeFaults(call, word, options);
+      const rows = json.rules.map(({ id, match, action, hits }) => [
+        id,
+        JSON.stringify(match),
+        JSON.stringify(action),
+        `${hits} hits`,
+      ]);
+      return { json, text: table(rows, 'no faults') };
+    },
+  },
+  deliveries: {
+    words: '',
+    summary: 'lists deliveries of webhooks with what became of them, newest first.',
+    options: { ...LIMIT, ...WORKSPACE },
+    async run({ call, options }) {
+      const json = await call('listDeliveries', page(options));
+      const rows = json.entries.map(({ createdAt, event, messageId, outcome, attempts }) => [
+        createdAt,
+        event,
+        messageId,
+        outcome,
+        attempts.map(({ status, error }) => error ?? status).join(', '),
+      ]);
+      return { json, text: table(rows, 'no delivery') };
+    },
+  },
+  calls: {
+    words: '',
+    summary: 'lists calls to the service with the check that refused them, newest first.',
+    options: { ...LIMIT, ...WORKSPACE },
+    async run({ call, options }) {
+      const json = await call('listCalls', page(options));
+      const rows = json.entries.map(({ at, method, path, status, code, trace }) => [
+        at,
+        method,
+        path,
+        status ?? 'reset',
+        code,
+        trace.findLast(({ passed }) => !passed)?.why ?? '',
+      ]);
+      return { json, text: table(rows, 'no call') };
+    },
+  },
+  tunnel: {
+    words: '<host> <target>',
+    summary: 'has a public host lead to a program on this machine, http://127.0.0.1:3000 say.',
+    async run({ call, word }) {
+      const json = await call('putHost', {
+        params: { host: word('host') },
+        body: { target: word('target') },
+      });
+      return { json, text: `https://${json.host} leads to ${json.target}` };
+    },
+  },
+  reset: {
+    words: '',
+    summary: 'removes everything and begins again with four numbers and a new API key; time stays.',
+    async run({ call }) {
+      const json = await call('reset');
+      return { json, text: describeReset(json).trimEnd() };
+    },
+  },
+};
+
+async function changeFaults(call: CallSandbox, word: string | undefined, options: CommandOptions) {
+  if (word === undefined) return await call('getFaults');
+  if (word === 'clear') return await call('deleteFaults');
+  const action = readAction(word);
+  const connection = readText(options, 'connection');
+  const number = (name: string): number | undefined => readNumber(options[name], `--${name}`);
+  const text = (name: string): string | undefined => readText(options, name);
+  const rule = {
+    id: action,
+    match: {
+      surface: surfaceOf(action, options),
+      ...givenFields({
+        event: text('event'),
+        method: text('method'),
+        path: text('path'),
+        workspaceId: text('workspace'),
+      }),
+      ...(connection === undefined ? {} : { connectionId: await readConnection(call, connection) }),
+    },
+    action: {
+      type: action,
+      ...givenFields({ ms: number('ms'), times: number('times'), code: number('code') }),
+      ...givenFields({ error: text('error') }),
+      ...givenFields({ retryAfter: number('retry-after') }),
+    },
+    ...givenFields({ first: number('first'), probability: number('probability') }),
+  };
+  return await call('putFaults', { body: { rules: [rule] } });
+}

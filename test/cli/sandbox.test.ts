@@ -1,0 +1,305 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { listen } from '../support/listen.ts';
+import { startTestLoop, type TestLoop } from '../support/loop.ts';
+import { callJson } from '../support/loop-client.ts';
+import { type Ended, spawnCli } from '../support/spawn-command.ts';
+
+/** Several processes start in a test, on a machine that may be busy. */
+const SLOW_MS = 120_000;
+const FRONT_DESK = '447700900101';
+const CONTACT = '447700900201';
+
+describe('npm run sandbox', { timeout: SLOW_MS }, () => {
+  let test: TestLoop;
+  let url: string;
+
+  beforeAll(async () => {
+    test = await startTestLoop();
+    url = test.loop.info().sandboxUrl;
+  }, SLOW_MS);
+  afterAll(() => test.close());
+  beforeEach(() => callJson(`${url}/sandbox/v1/reset`, { method: 'POST', body: {} }));
+
+  const run = (...words: string[]): Promise<Ended> => spawnCli('sandbox', [...words, '--url', url]).ended;
+
+  /** What it prints for people, without the last line break. */
+  async function told(...words: string[]): Promise<string> {
+    const { code, stdout, stderr } = await run(...words);
+    expect({ code, stderr }, words.join(' ')).toEqual({ code: 0, stderr: '' });
+    return stdout.replace(/\n$/, '');
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: answers are looked into by field
+  const json = async (...words: string[]): Promise<any> => JSON.parse(await told(...words, '--json'));
+  const service = (method: string, path: string, body?: unknown): Promise<Record<string, never>> => {
+    const { baseUrl, apiKey } = test.loop.info();
+    return callJson(`${baseUrl}${path}`, { method, token: apiKey, body });
+  };
+
+  it('info: addresses and key', async () => {
+    const { baseUrl, apiKey } = test.loop.info();
+    const printed = await told('info');
+    expect(printed).toContain(`service     ${baseUrl}\n`);
+    expect(printed).toContain(`API key     ${apiKey}\n`);
+    expect(await json('info')).toMatchObject({ baseUrl, apiKey, sandboxUrl: url });
+  });
+
+  it('info FIELD, id: one value, for a shell', async () => {
+    expect(await told('info', 'apiKey')).toBe(test.loop.info().apiKey);
+    const { code, stderr } = await run('info', 'key');
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/^There is no field "key", but baseUrl, .*apiKey/);
+    const { connections } = (await service('GET', '/connections')) as { connections?: { id: string }[] };
+    const id = connections?.[0]?.id ?? '';
+    expect([await told('id', FRONT_DESK), await told('id', 'Front desk'), await told('id', id)]).toEqual([
+      id,
+      id,
+      id,
+    ]);
+    expect(await json('id', FRONT_DESK)).toEqual({ id });
+    const body = { provider: 'qr', phoneNumber: FRONT_DESK, label: 'Elsewhere' };
+    const { workspace } = await callJson<{ workspace: { id: string } }>(`${url}/sandbox/v1/workspaces`, {
+      method: 'POST',
+      body: { kind: 'standalone' },
+    });
+    await callJson(`${url}/sandbox/v1/workspaces/${workspace.id}/connections`, { method: 'POST', body });
+    expect(await told('id', FRONT_DESK)).toBe(id);
+    expect(await told('id', 'Elsewhere')).not.toBe(id);
+  });
+
+  it('connections: of all workspaces, in pages', async () => {
+    const { entries } = await json('connections');
+    const { connections } = (await service('GET', '/connections')) as { connections?: { id: string }[] };
+    expect(entries[0]).toEqual({
+      id: connections?.[0]?.id,
+      workspaceId: test.loop.info().workspaceId,
+      phoneNumber: FRONT_DESK,
+      label: 'Front desk',
+      provider: 'qr',
+      status: 'connected',
+      licenceStatus: 'active',
+    });
+    const lines = (await told('connections', '--limit', '1')).split('\n');
+    expect(lines).toEqual([`${entries[0].id}  ${FRONT_DESK}  qr  connected  licence active  Front desk`]);
+  });
+
+  it('say, received: people write, and get what was sent to them', async () => {
+    const { connections } = (await service('GET', '/connections')) as { connections?: { id: string }[] };
+    const connectionId = connections?.[0]?.id ?? '';
+    const byNumber = await told('say', FRONT_DESK, CONTACT, 'Hello', 'there');
+    const byId = await json('say', connectionId, CONTACT, 'Again');
+    const { messages } = (await service('GET', '/messages?limit=2')) as { messages?: object[] };
+    expect(messages).toMatchObject([
+      { id: byId.messageId, text: 'Again', connectionId },
+      { id: byNumber, text: 'Hello there', connectionId },
+    ]);
+    expect(await told('received', CONTACT)).toBe('nothing');
+    await service('POST', '/messages', { connectionId, to: CONTACT, text: 'Good morning' });
+    expect(await told('received', CONTACT)).toMatch(/^\S+Z {2}447700900101 {2}\w+ {2}Good morning$/);
+  });
+
+  it('pair: adds a number; a number that is there is refused in one line', async () => {
+    const id = await told('pair', '447700900150', 'Second desk');
+    const { connection } = (await service('GET', `/connections/${id}`)) as { connection?: object };
+    expect(connection).toMatchObject({
+      status: 'connected',
+      phoneNumber: '447700900150',
+      label: 'Second desk',
+    });
+    expect(await run('pair', '447700900150')).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: 'wrong_state: Another connection of the workspace has this number.\n',
+    });
+  });
+
+  it('scan, enter-code: the phone of an owner pairs', async () => {
+    const make = async (): Promise<string> => {
+      const made = (await service('POST', '/connections', {})) as { connection?: { id: string } };
+      return made.connection?.id ?? '';
+    };
+    const statusOf = async (id: string): Promise<string | undefined> =>
+      ((await service('GET', `/connections/${id}`)) as { connection?: { status: string } }).connection
+        ?.status;
+    const scanned = await make();
+    expect(await told('scan', scanned)).toBe('paired');
+    const named = await make();
+    expect(await json('scan', named, '447700900160')).toEqual({ ok: true });
+    const typed = await make();
+    const body = { phoneNumber: '447700900161' };
+    const { code } = (await service('POST', `/connections/${typed}/pairing-code`, body)) as { code?: string };
+    expect(await told('enter-code', typed, code ?? '')).toBe('paired');
+    expect(await Promise.all([scanned, named, typed].map(statusOf))).toEqual(Array(3).fill('connected'));
+    expect((await run('scan', scanned)).stderr).toMatch(/^already_connected: /);
+    expect((await run('enter-code', await make(), 'AAAA-AAAA')).stderr).toMatch(/^code_expired: /);
+  });
+
+  it('outage, advance, recover: time passes, and the service finds out', async () => {
+    expect(await told('outage', FRONT_DESK)).toBe('broken; the service finds out in time');
+    const passed = await told('advance', '5m');
+    expect(passed).toMatch(/^\S+Z {2}now\n(?:.*\n)*\S+Z {2}outage\.found/);
+    expect((await json('connections')).entries[0].status).toBe('disconnected');
+    expect(await told('recover', FRONT_DESK)).toBe('works');
+    expect((await run('recover', FRONT_DESK)).stderr).toMatch(/^wrong_state: /);
+    const { now } = await json('advance', '1500ms');
+    const later = new Date(Date.parse(now) + 86_400_000).toISOString();
+    expect((await json('advance', later)).now >= later).toBe(true);
+  });
+
+  it('timing: shows and sets the pace of sends', async () => {
+    expect(await told('timing', '0.5')).toBe('sends take 0.5 of their real time');
+    expect(await json('timing')).toEqual({ sendScale: 0.5 });
+    await told('timing', '0');
+  });
+
+  it('faults: one rule takes the place of all, and clear removes it', async () => {
+    expect(await told('faults', 'drop', '--connection', FRONT_DESK, '--first', '2')).toMatch(
+      /^drop {2}\{"surface":"webhook","connectionId":"\w+"\} {2}\{"type":"drop"\} {2}0 hits$/,
+    );
+    const words = ['--path', '/messages*', '--method', 'POST', '--code', '429', '--retry-after', '3'];
+    const { rules } = await json(
+      'faults',
+      'status',
+      ...words,
+      '--error',
+      'rate_limited',
+      '--probability',
+      '0.5',
+    );
+    expect(rules).toEqual([
+      {
+        id: 'status',
+        match: { surface: 'api', method: 'POST', path: '/messages*' },
+        action: { type: 'status', code: 429, retryAfter: 3, error: 'rate_limited' },
+        probability: 0.5,
+        hits: 0,
+      },
+    ]);
+    expect(await json('faults')).toMatchObject({ rules });
+    const surfaces = [
+      await json('faults', 'delay', '--ms', '5'),
+      await json('faults', 'delay', '--ms', '5', '--path', '/account'),
+      await json('faults', 'delay', '--ms', '5', '--surface', 'oauth'),
+    ].map((answer) => answer.rules[0].match.surface);
+    expect(surfaces).toEqual(['webhook', 'api', 'oauth']);
+    expect(await told('faults', 'clear')).toBe('no faults');
+    expect((await run('faults', 'status')).stderr).toBe(
+      "invalid_request: 'rules.0.action.code': is missing.\n",
+    );
+  });
+
+  it('deliveries, calls: what became of them', async () => {
+    const messageId = await told('say', FRONT_DESK, CONTACT, 'Hello');
+    await test.loop.settle();
+    const deliveries = await told('deliveries');
+    expect(deliveries).toMatch(new RegExp(`^\\S+Z  message\\.received  ${messageId}  delivered  200$`, 'm'));
+    await told('faults', 'status', '--path', '/account', '--code', '429');
+    await expect(service('GET', '/account')).rejects.toThrow('429');
+    // The connector asks for the account, too.
+    const refused = (await told('calls', '--limit', '50'))
+      .split('\n')
+      .filter((line) => line.includes(' 429 '));
+    expect(refused).toContainEqual(
+      expect.stringMatching(
+        /^\S+Z +GET +\/account +429 +rate_limited +the rule "status" answered 429; nothing was done$/,
+      ),
+    );
+    expect((await json('calls', '--limit', '1')).entries).toHaveLength(1);
+  });
+
+  it('tunnel: has a public host lead here', async () => {
+    expect(await told('tunnel', 'acme.example.com', 'http://127.0.0.1:3000')).toBe(
+      'https://acme.example.com leads to http://127.0.0.1:3000',
+    );
+    expect((await run('tunnel', 'localhost', 'http://127.0.0.1:3000')).stderr).toMatch(
+      /^invalid_request: 'host': /,
+    );
+  });
+
+  it('reset: begins again, with another key', async () => {
+    const { apiKey: before } = test.loop.info();
+    const printed = await told('reset');
+    const { apiKey } = test.loop.info();
+    expect(apiKey).not.toBe(before);
+    expect(printed).toBe(`reset       API key ${apiKey}`);
+  });
+
+  it.each([
+    [[], 'A subcommand is missing.'],
+    [['nothing'], 'There is no subcommand "nothing".'],
+    [
+      ['say', FRONT_DESK],
+      '<from> is missing: npm run sandbox -- say <connection> <from> <text...> [options]',
+    ],
+    [['reset', 'more'], '"more" is one word too many.'],
+    [['advance', 'soon'], '"soon" is not a time: write 500ms, 30s, 5m, 2h or 7d'],
+    [['faults', 'explode'], 'There is no fault "explode": clear, or one of drop, duplicate,'],
+    [['faults', 'drop', '--first', 'one'], '--first takes a number, not "one".'],
+    [['timing', 'fast'], '[scale] takes a number, not "fast".'],
+    [['info', '--jsn'], "Unknown option '--jsn'"],
+  ])('ends with 2 for %j, and names the word', async (words, named) => {
+    const { code, stdout, stderr } = await run(...words);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toContain(named);
+    expect(stderr).not.toContain('    at ');
+  });
+
+  it('ends with 1 for a number that no connection has', async () => {
+    expect(await run('outage', '447700900999')).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: 'No connection has the id, the number or the label "447700900999".\n',
+    });
+  });
+
+  it('explains itself and each subcommand', async () => {
+    const help = await told('--help');
+    expect(help).toMatch(/^npm run sandbox -- \[subcommand\.\.\.\] \[options\]: \w/);
+    const names = [...help.matchAll(/^ {2}([a-z-]+)(?: [<[].*?)? {2,}\w/gm)].map(([, name = '']) => name);
+    expect(names).toEqual(expect.arrayContaining(['info', 'say', 'scan', 'advance', 'faults', 'reset']));
+    expect(await told('say', '--help')).toMatch(
+      /^npm run sandbox -- say <connection> <from> <text\.\.\.> \[options\]: \w/,
+    );
+  });
+});
+
+describe('npm run sandbox, without a sandbox', { timeout: SLOW_MS }, () => {
+  it('says how to start one where nothing listens', async () => {
+    const server = await listen((_request, response) => void response.end());
+    await server.drain(0);
+    const { code, stdout, stderr } = await spawnCli('sandbox', [
+      'info',
+      '--url',
+      `http://127.0.0.1:${server.port}`,
+    ]).ended;
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toBe(
+      `Nothing listens at http://127.0.0.1:${server.port}. Start it with npm start, or npm run platform for the service alone; ` +
+        'where it listens elsewhere, name that with --url.\n',
+    );
+  });
+
+  it('says that it is no sandbox where something else answers', async () => {
+    const server = await listen((_request, response) => void response.writeHead(200).end('<html></html>'));
+    const url = `http://127.0.0.1:${server.port}`;
+    const { code, stderr } = await spawnCli('sandbox', ['info', '--url', url]).ended;
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: `What answers at ${url} is not the sandbox of this version.\n`,
+    });
+    await server.drain(0);
+  });
+
+  it('asks the address of SANDBOX_URL where --url names no other', async () => {
+    const env = { SANDBOX_URL: 'http://127.0.0.1:9' };
+    expect((await spawnCli('sandbox', ['info'], env).ended).stderr).toContain(
+      'Nothing listens at http://127.0.0.1:9.',
+    );
+  });
+
+  it('refuses what is no address', async () => {
+    const { code, stderr } = await spawnCli('sandbox', ['info', '--url', '127.0.0.1:4000']).ended;
+    expect(code).toBe(2);
+    expect(stderr).toContain('--url and SANDBOX_URL take an address such as http://127.0.0.1:4000');
+  });
+});
