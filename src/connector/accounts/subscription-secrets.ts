@@ -26,6 +26,11 @@ const READ_SPACING_MS = 250;
 const OWNER_GONE_MS = 10_000;
 /** Nobody waits for a replacement that is older. */
 const PENDING_MS = 30_000;
+/**
+ * Requests of one subscription that wait for a replacement at a time. Strangers can make as many wait as they like: those
+ * beyond get their 503 at once, and take no room from other subscriptions.
+ */
+const MOST_WAITING = 256;
 /** An id that is not known is not looked for again within this time. */
 const UNKNOWN_MS = 1_000;
 
@@ -61,6 +66,8 @@ export function createSubscriptionSecrets(options: SubscriptionSecretsOptions): 
   let triedAt = Number.NEGATIVE_INFINITY;
   let reading: Promise<void> | null = null;
   let queued: Promise<void> | null = null;
+  /** How many requests wait for a replacement, by subscription. */
+  const waiting = new Map<string, number>();
 
   async function load(): Promise<void> {
     const begun = clock.elapsed();
@@ -107,20 +114,31 @@ export function createSubscriptionSecrets(options: SubscriptionSecretsOptions): 
     deadline: Deadline,
     fits: (newer: Subscription) => boolean,
   ): Promise<Newer> {
+    const id = known.subscriptionId;
     let seen = known.secrets;
-    while (deadline.leftMs > 0) {
-      await deadline.within(readAgain());
-      const entry = entries.get(known.subscriptionId);
-      if (entry === undefined) return 'none';
-      const { row, subscription } = entry;
-      if (subscription.secrets !== seen && fits(subscription)) return 'fits';
-      seen = subscription.secrets;
-      if (row.pendingAt === null) return 'none';
-      const age = clock.now() - row.pendingAt;
-      if (age > OWNER_GONE_MS) options.onAbandonedRotation?.(row.id);
-      if (age > PENDING_MS) return 'none';
+    let waits = false;
+    try {
+      while (deadline.leftMs > 0) {
+        await deadline.within(readAgain());
+        const entry = entries.get(id);
+        if (entry === undefined) return 'none';
+        const { row, subscription } = entry;
+        if (subscription.secrets !== seen && fits(subscription)) return 'fits';
+        seen = subscription.secrets;
+        if (row.pendingAt === null) return 'none';
+        const age = clock.now() - row.pendingAt;
+        if (age > OWNER_GONE_MS) options.onAbandonedRotation?.(row.id);
+        if (age > PENDING_MS) return 'none';
+        if (!waits && (waiting.get(id) ?? 0) >= MOST_WAITING) return 'unknown';
+        if (!waits) waiting.set(id, (waiting.get(id) ?? 0) + 1);
+        waits = true;
+      }
+      return 'unknown';
+    } finally {
+      const others = (waiting.get(id) ?? 0) - 1;
+      if (waits && others > 0) waiting.set(id, others);
+      else if (waits) waiting.delete(id);
     }
-    return 'unknown';
   }
 
   return {

@@ -91,6 +91,6 @@ export const DELIVERY_ENDPOINTS = {
         schema: sandboxEvent,
       },
     ],
-    errors: READ_ERRORS,
+    errors: [...READ_ERRORS, 'too_many_readers'],
   },
 } as const satisfies Readonly<Record<string, SandboxEndpoint>>;

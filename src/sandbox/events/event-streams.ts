@@ -2,6 +2,7 @@ import type { RequestHandler } from 'express';
 import type { VirtualTime } from '../../platform/time/virtual-time.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { openEventStream } from '../../runtime/http-server/event-stream.ts';
+import { SandboxError } from '../control/sandbox-error.ts';
 import { toIso } from '../control/times.ts';
 import { type EventHub, toText } from './event-hub.ts';
 import { EventWriter } from './event-writer.ts';
@@ -26,18 +27,28 @@ export function clockEvent(time: VirtualTime): { type: 'clock'; now: string; fro
   return { type: 'clock', now: toIso(time.now()), frozen: time.frozen };
 }
 
-/** Streams what happens to any number of readers. */
+/** For each of them as much is kept as `EventWriter` keeps for one. */
+const MOST_READERS = 64;
+
+/** Streams what happens to its readers. */
 export function createEventStreams({ hub, tail, time, clock }: EventStreamsOptions): EventStreams {
   const ending = new AbortController();
+  let readers = 0;
   return {
     end: () => ending.abort(),
     async handle(_request, response) {
-      const unfollow = await tail.follow();
+      if (readers >= MOST_READERS) throw new SandboxError('too_many_readers');
+      readers += 1;
+      const unfollow = await tail.follow().catch((error: unknown) => {
+        readers -= 1;
+        throw error;
+      });
       const stream = openEventStream(response, { clock, ending: ending.signal });
       const writer = new EventWriter(stream, clock);
       writer.event(toText(clockEvent(time)), null);
       const leave = hub.listen(writer);
       const stop = (): void => {
+        readers -= 1;
         leave();
         unfollow();
       };

@@ -56,7 +56,8 @@ async function storeSecret(secret: string, previousUntil: number | null = null):
      set sealed_previous_secret = case when $2::bigint is null then null else sealed_secret end,
          previous_max_timestamp = $2, previous_accept_until = $2, sealed_secret = $1,
          secret_version = secret_version + 1, rotation_pending_owner = null, rotation_pending_at = null,
-         rotation_call_at = null`,
+         rotation_call_at = null
+     where is_first`,
     [await keyRing.seal(secret, secretContext(FIRST_SUBSCRIPTION_ID)), previousUntil],
   );
 }
@@ -64,7 +65,8 @@ async function storeSecret(secret: string, previousUntil: number | null = null):
 async function markPending(at = clock.now(), callAt = at): Promise<void> {
   await database.query(
     `update connector.subscriptions
-     set rotation_pending_owner = 'p', rotation_pending_at = $1, rotation_call_at = $2`,
+     set rotation_pending_owner = 'p', rotation_pending_at = $1, rotation_call_at = $2
+     where is_first`,
     [at, callAt],
   );
 }
@@ -237,6 +239,34 @@ describe('after a failed verification', () => {
     await clock.advance(250);
     expect(await second).toBe('none');
     expect(reads).toBe(1);
+  });
+
+  it('256 requests of a subscription wait for its replacement, the next is told at once; another one has its own', async () => {
+    const { secrets, known, wait } = await open();
+    await clock.advance(60_000);
+    await database.query(
+      `insert into connector.subscriptions (id, is_first, rotation_pending_owner, rotation_pending_at, rotation_call_at)
+       values ('other', false, 'p', $1, $1)`,
+      [clock.now()],
+    );
+    await markPending();
+    const told: Newer[] = [];
+    const waiting = Array.from({ length: 257 }, () => wait().then((newer) => void told.push(newer)));
+    const elsewhere: Newer[] = [];
+    const other = { ...known, subscriptionId: 'other' };
+    void secrets.awaitNewer(other, deadline(), () => false).then((newer) => elsewhere.push(newer));
+    await clock.timerSet(250);
+    expect({ told, elsewhere }).toEqual({ told: ['unknown'], elsewhere: [] });
+    await storeSecret('s2');
+    await clock.advance(250);
+    await Promise.all(waiting);
+    expect(told).toEqual(['unknown', ...Array(256).fill('fits')]);
+    await markPending();
+    const again = wait();
+    await clock.timerSet(250);
+    await storeSecret('s3');
+    await clock.advance(250);
+    expect(await again).toBe('none');
   });
 
   it('a request waits while the secret is being replaced, and gets the new one', async () => {

@@ -46,6 +46,21 @@ describe('the stream of events', () => {
     });
   });
 
+  it('has 64 readers at most; the next is refused until one leaves', async () => {
+    const others = await Promise.all(Array.from({ length: 63 }, open));
+    const refused = await hook.call('GET', '/events');
+    expect(refused).toMatchObject({
+      status: 503,
+      body: {
+        error: 'too_many_readers',
+        message: 'As many streams of events are open as the sandbox serves: 64. End one of them.',
+      },
+    });
+    for (const other of others) other.close();
+    await Promise.all(others.map(({ ended }) => ended));
+    await expect.poll(async () => (await open()).answer.statusCode).toBe(200);
+  });
+
   it('tells every ledger entry once and in order, as the ledger shows it', async () => {
     await hook.write('before anyone else listens');
     await reader.find(({ type }) => type === 'ledger');
