@@ -8,7 +8,11 @@ const DEFAULT_URL = 'http://127.0.0.1:4000';
 
 const COMMON = {
   json: { type: 'boolean', description: 'print the answer of the control API as one JSON line' },
-  url: { type: 'string', value: 'URL', description: `address of the sandbox (default: SANDBOX_URL, or ${DEFAULT_URL})` },
+  url: {
+    type: 'string',
+    value: 'URL',
+    description: `address of the sandbox (default: SANDBOX_URL, or ${DEFAULT_URL})`,
+  },
 } as const;
 
 function listSubcommands(): string {
