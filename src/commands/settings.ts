@@ -127,7 +127,7 @@ export function connectorSettings(env: Environment) {
     }),
     CONNECTOR_API_TOKENS: setting.secretEntries<NamedToken>({
       description:
-        'Additional tokens, each with a name for the audit log and its rights: read, write (send, pair, manage connections, start consents), operate (accounts, rotation, dead letters, polling on request), metrics. Several may be valid at the same time, so a token can be replaced without interruption',
+        'Additional tokens, each with a name for the audit trail and its rights: read, write (send, pair, manage connections, start consents), operate (accounts, rotation, dead letters, polling on request), metrics. Several may be valid at the same time, so a token can be replaced without interruption',
       read: readToken,
       allowed: `one or more of name:rights:token, separated by commas; rights are ${RIGHTS.join(', ')}, joined by +; a token has at least ${LEAST_TOKEN} printable ASCII characters without spaces or commas`,
       make: MAKE_TOKEN,
