@@ -160,7 +160,7 @@ async function examineAccounts(
     reports.push({
       check: 'service',
       title: 'the service answers',
-      ...notChecked(`${listed.left} more accounts were not looked at; GET /v1/sync tells of them.`),
+      ...notChecked(`${listed.left} more accounts were not checked; GET /v1/sync shows them.`),
     });
   }
   return reports;

@@ -70,7 +70,7 @@ describe('a database', () => {
     away.port = String(await findFreePort());
     const reports = await examineWith(SETTINGS, { databaseUrl: away.href });
     expect(told(reports, 'database')).toMatch(
-      /^problem: Cannot use Postgres at .*\n.*ECONNREFUSED[\s\S]*Nothing listens there/,
+      /^problem: Cannot use Postgres at .*\n.*ECONNREFUSED[\s\S]*Nothing is listening there/,
     );
     expect(told(reports, 'rights')).toBe('not_checked: The database cannot be asked.');
     const missing = new URL(database.url);
