@@ -1,11 +1,14 @@
 import { spawnCommand } from './spawn-command.ts';
 
-/** Prints what was loaded when the program ends. Plain, since it is handed to Node as a text. */
+/**
+ * Prints what was loaded once the program has nothing left to do. Not at 'exit': what is written there may be cut off.
+ * Plain JavaScript, since it is handed to Node as a text.
+ */
 const RECORD = `
 import { registerHooks } from 'node:module';
 const loaded = [];
 registerHooks({ load: (url, context, next) => { loaded.push(url); return next(url, context); } });
-process.on('exit', () => process.stdout.write(JSON.stringify(loaded)));
+process.once('beforeExit', () => process.stdout.write(JSON.stringify(loaded)));
 `;
 
 /** The URLs of all modules that a process has loaded when an import of `specifier` in `cwd` is done. */
