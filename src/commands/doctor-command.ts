@@ -9,10 +9,10 @@ import { type Database, openDatabase } from '../runtime/database/database.ts';
 import { findEmbeddedPostgres } from '../runtime/database/embedded/find-running.ts';
 import { createLogger } from '../runtime/logger/logger.ts';
 import { packageVersion } from './command-line.ts';
-import { lookAtSettings } from './doctor/look-at-settings.ts';
-import { readLoopEnvironment } from './doctor/loop-environment.ts';
-import { countVerdicts, writeReports } from './doctor/write-reports.ts';
+import { lookAtSettings } from './look-at-settings.ts';
+import { readLoopEnvironment } from './loop-environment.ts';
 import { runCommand } from './run-command.ts';
+import { countVerdicts, writeReports } from './write-reports.ts';
 
 const EXIT = { well: 0, wrong: 1, couldNotLook: 2 } as const;
 const MIGRATIONS = join(fileURLToPath(new URL('../../drizzle/', import.meta.url)), 'connector');

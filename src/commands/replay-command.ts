@@ -1,6 +1,6 @@
 import { UsageError } from './command-line.ts';
-import { runReplay } from './replay/run-replay.ts';
 import { runCommand } from './run-command.ts';
+import { runReplay } from './run-replay.ts';
 
 const TROUBLE = 2;
 

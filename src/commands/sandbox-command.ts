@@ -1,8 +1,8 @@
+import { callSandboxAt } from './call-sandbox.ts';
 import { type CommandDefinition, UsageError } from './command-line.ts';
 import { COMMANDS } from './commands.ts';
 import { runCommand } from './run-command.ts';
-import { callSandboxAt } from './sandbox/call-sandbox.ts';
-import { SUBCOMMANDS } from './sandbox/subcommands.ts';
+import { SUBCOMMANDS } from './sandbox-subcommands.ts';
 
 const DEFAULT_URL = 'http://127.0.0.1:4000';
 

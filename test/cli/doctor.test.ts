@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { lookAtSettings } from '../../src/commands/doctor/look-at-settings.ts';
+import { lookAtSettings } from '../../src/commands/look-at-settings.ts';
 import { startLoop } from '../../src/commands/loop.ts';
 import type { Report } from '../../src/connector/doctor/finding.ts';
 import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';

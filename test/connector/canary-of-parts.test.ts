@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { writeReports } from '../../src/commands/doctor/write-reports.ts';
-import { runReplay } from '../../src/commands/replay/run-replay.ts';
 import { type RunningConnector, runConnector } from '../../src/commands/run-connector.ts';
+import { runReplay } from '../../src/commands/run-replay.ts';
+import { writeReports } from '../../src/commands/write-reports.ts';
 import { examine } from '../../src/connector/doctor/examine.ts';
 import type { ChangeHandlers } from '../../src/connector/handover/handlers.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { CommandOptions } from '../../../src/commands/command-line.ts';
-import { runReplay } from '../../../src/commands/replay/run-replay.ts';
+import { runReplay } from '../../../src/commands/run-replay.ts';
 import type { RawDelivery } from '../../../src/connector/db/batch.ts';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import { dropInboxPartitions, makeInboxPartitions } from '../../../src/connector/db/inbox-partitions.ts';

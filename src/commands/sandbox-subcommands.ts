@@ -1,9 +1,9 @@
-import { FAULT_ACTIONS, type FaultActionType, type FaultSurface } from '../../contract/sandbox/faults.ts';
-import { givenFields } from '../../sandbox/endpoints/given-fields.ts';
-import type { CommandDefinition, CommandOptions } from '../command-line.ts';
-import { UsageError } from '../command-line.ts';
-import { describeReset, describeService } from '../describe-loop.ts';
+import { FAULT_ACTIONS, type FaultActionType, type FaultSurface } from '../contract/sandbox/faults.ts';
+import { givenFields } from '../sandbox/endpoints/given-fields.ts';
 import type { CallSandbox } from './call-sandbox.ts';
+import type { CommandDefinition, CommandOptions } from './command-line.ts';
+import { UsageError } from './command-line.ts';
+import { describeReset, describeService } from './describe-loop.ts';
 
 /** What a subcommand is given. */
 interface Given {

@@ -1,6 +1,6 @@
-import type { MessageDifference } from '../../connector/replay/difference.ts';
-import type { ReplayOptions, ReplaySummary } from '../../connector/replay/replay.ts';
-import type { Clock } from '../../runtime/clock/clock.ts';
+import type { MessageDifference } from '../connector/replay/difference.ts';
+import type { ReplayOptions, ReplaySummary } from '../connector/replay/replay.ts';
+import type { Clock } from '../runtime/clock/clock.ts';
 
 export interface ReplayReportOptions {
   readonly json: boolean;

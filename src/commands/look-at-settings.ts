@@ -1,11 +1,11 @@
 import { statSync } from 'node:fs';
-import type { DoctorSettings } from '../../connector/doctor/facts.ts';
-import { ok, problem, type Report, warning } from '../../connector/doctor/finding.ts';
-import { ConfigurationError, type ConfigurationProblem } from '../../runtime/config/configuration-error.ts';
-import { type Environment, readSettings } from '../../runtime/config/read-settings.ts';
-import { refuseOldNode } from '../../runtime/node-version/node-version.mjs';
-import { connectorOptions } from '../connector-options.ts';
-import { connectorSettings } from '../settings.ts';
+import type { DoctorSettings } from '../connector/doctor/facts.ts';
+import { ok, problem, type Report, warning } from '../connector/doctor/finding.ts';
+import { ConfigurationError, type ConfigurationProblem } from '../runtime/config/configuration-error.ts';
+import { type Environment, readSettings } from '../runtime/config/read-settings.ts';
+import { refuseOldNode } from '../runtime/node-version/node-version.mjs';
+import { connectorOptions } from './connector-options.ts';
+import { connectorSettings } from './settings.ts';
 
 /** What the settings say, as far as they can be read, and what is wrong with them. */
 export interface LookedAtSettings {

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
-import { SANDBOX_ENDPOINTS, type SandboxEndpointName } from '../../contract/sandbox/endpoints.ts';
-import { sandboxErrorBody } from '../../contract/sandbox/errors.ts';
-import { invoke } from '../invocation.ts';
+import { SANDBOX_ENDPOINTS, type SandboxEndpointName } from '../contract/sandbox/endpoints.ts';
+import { sandboxErrorBody } from '../contract/sandbox/errors.ts';
+import { invoke } from './invocation.ts';
 
 /** An advance of time answers once all that was due has happened. */
 const DEADLINE_MS = 120_000;

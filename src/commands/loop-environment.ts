@@ -1,6 +1,6 @@
-import { sandboxInfo } from '../../contract/sandbox/info.ts';
-import type { Environment } from '../../runtime/config/read-settings.ts';
-import { readLocalSecrets } from '../local-secrets.ts';
+import { sandboxInfo } from '../contract/sandbox/info.ts';
+import type { Environment } from '../runtime/config/read-settings.ts';
+import { readLocalSecrets } from './local-secrets.ts';
 
 const DEADLINE_MS = 5_000;
 

@@ -1,11 +1,11 @@
-import { replay } from '../../connector/replay/replay.ts';
-import { readSettings } from '../../runtime/config/read-settings.ts';
-import { openDatabase } from '../../runtime/database/database.ts';
-import { createLogger } from '../../runtime/logger/logger.ts';
-import type { CommandContext } from '../run-command.ts';
-import { openServerDatabase } from '../server-database.ts';
-import { connectorSettings } from '../settings.ts';
+import { replay } from '../connector/replay/replay.ts';
+import { readSettings } from '../runtime/config/read-settings.ts';
+import { openDatabase } from '../runtime/database/database.ts';
+import { createLogger } from '../runtime/logger/logger.ts';
 import { createReplayReport } from './replay-report.ts';
+import type { CommandContext } from './run-command.ts';
+import { openServerDatabase } from './server-database.ts';
+import { connectorSettings } from './settings.ts';
 
 const EXIT = { same: 0, different: 1 } as const;
 /** A statement reads eight megabytes of the inbox, or merges them. */
