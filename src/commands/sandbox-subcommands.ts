@@ -104,10 +104,10 @@ function table(rows: readonly (readonly (string | number | null)[])[], none: str
 }
 
 const LIMIT = {
-  limit: { type: 'string', value: 'N', description: 'how many to list (default 10)' },
+  limit: { type: 'string', value: 'N', description: 'number of entries (default 10)' },
 } as const;
 const WORKSPACE = {
-  workspace: { type: 'string', value: 'ID', description: 'only what belongs to this workspace' },
+  workspace: { type: 'string', value: 'ID', description: 'only entries of this workspace' },
 } as const;
 const DEFAULT_LIMIT = '10';
 
@@ -121,7 +121,7 @@ function page(options: CommandOptions): { readonly query: Readonly<Record<string
 export const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
   info: {
     words: '[field]',
-    summary: 'prints addresses and the API key, or one field of them: apiKey, workspaceId, baseUrl, …',
+    summary: 'prints the addresses and the API key, or one field: apiKey, workspaceId, baseUrl, …',
     async run({ call, optional }) {
       const json = await call('getInfo');
       const field = optional('field');
@@ -168,7 +168,7 @@ export const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
   },
   key: {
     words: '<workspace>',
-    summary: 'creates an API key that may do everything in a workspace, and prints it.',
+    summary: 'creates an API key with all scopes for a workspace, and prints it.',
     async run({ call, word }) {
       const json = await call('createApiKey', { params: { id: word('workspace') } });
       return { json, text: json.key };
@@ -176,9 +176,13 @@ export const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
   },
   pair: {
     words: '<number> [label]',
-    summary: 'adds a number that is paired, and prints the id of its connection.',
+    summary: 'adds a connection that is already paired, and prints its id.',
     options: {
-      workspace: { type: 'string', value: 'ID', description: 'where to (default: the one of the API key)' },
+      workspace: {
+        type: 'string',
+        value: 'ID',
+        description: 'workspace of the connection (default: the one of the API key)',
+      },
     },
     async run({ call, word, optional, options }) {
       const id = readText(options, 'workspace') ?? (await call('getInfo')).workspaceId;
@@ -192,7 +196,7 @@ export const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
   },
   scan: {
     words: '<connection> [number]',
-    summary: 'the phone of the owner scans the picture that the service shows now.',
+    summary: "scans the current QR code with the owner's phone.",
     async run({ call, word, optional }) {
       const id = await readConnection(call, word('connection'));
       const json = await call('scan', {
@@ -204,7 +208,7 @@ export const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
   },
   'enter-code': {
     words: '<connection> <code>',
-    summary: 'the owner types the pairing code on the phone.',
+    summary: "types the pairing code on the owner's phone.",
     async run({ call, word }) {
       const id = await readConnection(call, word('connection'));
       const json = await call('enterCode', { params: { id }, body: { code: word('code') } });
@@ -213,7 +217,7 @@ export const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
   },
   say: {
     words: '<connection> <from> <text...>',
-    summary: 'the contact with the number <from> writes to a connection; prints the id of the message.',
+    summary: 'sends a message from the contact with the number <from>, and prints its id.',
     async run({ call, word }) {
       const connectionId = await readConnection(call, word('connection'));
       const params = { phone: word('from') };
@@ -223,7 +227,7 @@ export const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
   },
   received: {
     words: '<number>',
-    summary: 'lists what the phone of a contact really received, oldest first.',
+    summary: "lists the messages that a contact's phone received, oldest first.",
     options: LIMIT,
     async run({ call, word, options }) {
       const params = { phone: word('number') };
@@ -240,12 +244,12 @@ export const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
       const id = await readConnection(call, word('connection'));
       const body = { cause: optional('cause') ?? 'session_lost' };
       const json = await call('causeOutage', { params: { id }, body });
-      return { json, text: 'broken; the service finds out in time' };
+      return { json, text: 'broken; the service detects it later (advance the time)' };
     },
   },
   recover: {
     words: '<connection>',
-    summary: 'the session of a connection works again.',
+    summary: 'ends an outage of a connection.',
     async run({ call, word }) {
       const id = await readConnection(call, word('connection'));
       return { json: await call('recover', { params: { id } }), text: 'works' };
@@ -253,7 +257,7 @@ export const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
   },
   advance: {
     words: '<time>',
-    summary: 'moves virtual time forward by 500ms, 30s, 5m, 2h or 7d, or to a date-time; prints what fired.',
+    summary: 'advances virtual time by 500ms, 30s, 5m, 2h or 7d, or to a date-time; prints what was due.',
     async run({ call, word }) {
       const json = await call('advanceClock', { body: readAdvance(word('time')) });
       const fired = json.fired.map(({ at, what, id }) => [at, what, id]);
@@ -262,7 +266,7 @@ export const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
   },
   timing: {
     words: '[scale]',
-    summary: 'shows or sets the pace of sends: 1 is real, 0 is none.',
+    summary: 'shows or sets the duration of sends: 1 is real time, 0 is no delay.',
     async run({ call, optional }) {
       const scale = optional('scale');
       const body = { sendScale: readNumber(scale, '[scale]') };
@@ -273,12 +277,12 @@ export const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
   faults: {
     words: '[action]',
     summary:
-      'lists the fault rules; with an action (drop, duplicate, delay, status, …) one rule takes their place; clear removes them.',
+      'lists the fault rules; an action (drop, duplicate, delay, status, …) replaces them with one rule; clear removes them.',
     options: {
       surface: {
         type: 'string',
         value: 'NAME',
-        description: 'webhook, api or oauth (default: by the action)',
+        description: 'webhook, api or oauth (default: depends on the action)',
       },
       event: { type: 'string', value: 'TYPE', description: 'only webhooks of this event' },
       connection: { type: 'string', value: 'CONNECTION', description: 'only webhooks of this connection' },
@@ -286,9 +290,9 @@ export const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
       method: { type: 'string', value: 'METHOD', description: 'only calls with this method' },
       path: { type: 'string', value: 'PATH', description: 'only calls to this path; may end in *' },
       first: { type: 'string', value: 'N', description: 'only the first N that match' },
-      probability: { type: 'string', value: 'P', description: 'how likely a match is hit, 0 to 1' },
+      probability: { type: 'string', value: 'P', description: 'probability for each match, 0 to 1' },
       ms: { type: 'string', value: 'N', description: 'delay, slow: milliseconds' },
-      times: { type: 'string', value: 'N', description: 'duplicate: how many more copies' },
+      times: { type: 'string', value: 'N', description: 'duplicate: number of extra copies' },
       code: { type: 'string', value: 'N', description: 'status: the HTTP status, 400 to 599' },
       error: { type: 'string', value: 'CODE', description: 'status: the error of the body' },
       'retry-after': { type: 'string', value: 'S', description: 'status: Retry-After in seconds' },
@@ -307,7 +311,7 @@ export const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
   },
   deliveries: {
     words: '',
-    summary: 'lists deliveries of webhooks with what became of them, newest first.',
+    summary: 'lists webhook deliveries and their outcome, newest first.',
     options: { ...LIMIT, ...WORKSPACE },
     async run({ call, options }) {
       const json = await call('listDeliveries', page(options));
@@ -340,7 +344,7 @@ export const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
   },
   tunnel: {
     words: '<host> <target>',
-    summary: 'has a public host lead to a program on this machine, http://127.0.0.1:3000 say.',
+    summary: 'forwards a public host to a program on this machine, for example http://127.0.0.1:3000.',
     async run({ call, word }) {
       const json = await call('putHost', {
         params: { host: word('host') },
@@ -351,7 +355,7 @@ export const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
   },
   reset: {
     words: '',
-    summary: 'removes everything and begins again with four numbers and a new API key; time stays.',
+    summary: 'removes everything and starts over with four numbers and a new API key; the time is kept.',
     async run({ call }) {
       const json = await call('reset');
       return { json, text: describeReset(json).trimEnd() };

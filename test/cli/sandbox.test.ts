@@ -135,7 +135,7 @@ describe('npm run sandbox', { timeout: SLOW_MS }, () => {
   });
 
   it('outage, advance, recover: time passes, and the service finds out', async () => {
-    expect(await told('outage', FRONT_DESK)).toBe('broken; the service finds out in time');
+    expect(await told('outage', FRONT_DESK)).toBe('broken; the service detects it later (advance the time)');
     const passed = await told('advance', '5m');
     expect(passed).toMatch(/^\S+Z {2}now\n(?:.*\n)*\S+Z {2}outage\.found/);
     expect((await json('connections')).entries[0].status).toBe('disconnected');

@@ -53,7 +53,7 @@ describe('the stream of events', () => {
       status: 503,
       body: {
         error: 'too_many_readers',
-        message: 'As many streams of events are open as the sandbox serves: 64. End one of them.',
+        message: 'The maximum of 64 event streams is open. Close one of them.',
       },
     });
     for (const other of others) other.close();
