@@ -84,10 +84,21 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
     worker.notify(accountId, EVENT_DELAY_MS);
   }
 
+  /** Polls without a budget, after the poll of the period if this process is at it. `busy`: another process polls. */
+  async function pollWhole(accountId: string, signal: AbortSignal): Promise<PollOutcome> {
+    const request = { accountId, budget: WHOLE_BUDGET, fullSweep: true, impatient: true, signal };
+    for (let free = false; ; ) {
+      const outcome = await pollAccount(options, request);
+      const own = worker.runOf(accountId);
+      if (outcome.kind !== 'busy' || (free && own === undefined)) return outcome;
+      // A run of our own that ended in between has freed the lease, so it is tried once more.
+      free = own === undefined;
+      await own;
+    }
+  }
+
   function runSync(accountId: string): Promise<SyncOutcome> {
-    const request = { accountId, budget: WHOLE_BUDGET, fullSweep: true, impatient: true };
-    const poll = (signal: AbortSignal): Promise<PollOutcome> => pollAccount(options, { ...request, signal });
-    const work = syncNow({ clock, signal: closing.signal, poll });
+    const work = syncNow({ clock, signal: closing.signal, poll: (signal) => pollWhole(accountId, signal) });
     syncs.add(work);
     running.set(accountId, work);
     const done = (): void => {

@@ -56,6 +56,8 @@ export interface Worker {
   start(): Promise<void>;
   /** The key has something due in `delayMs`. Returns at once, in processes that do not work, too. */
   notify(key: string, delayMs?: number): void;
+  /** Resolves when the run of the key in this process has ended, however it ended. Undefined if there is none. */
+  runOf(key: string): Promise<unknown> | undefined;
   /** Works on everything that is due, and resolves when nothing of this process is under way. */
   settle(): Promise<void>;
   /** Begins nothing; gives what is under way a few seconds, then has it given up. It is safe to take up again. */
@@ -192,6 +194,7 @@ export function createWorker(options: WorkerOptions, duty: Duty): Worker {
       lookLater();
     },
     notify: (key, delayMs) => notifier.notify(kind, key, delayMs),
+    runOf: (key) => running.get(key)?.ended.catch(() => undefined),
     async settle() {
       for (let moving = started; moving && !stopping.signal.aborted; ) {
         const due = await duty.readDue(clock.now(), concurrency);
