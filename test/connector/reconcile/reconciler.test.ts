@@ -245,6 +245,24 @@ describe('a poll on demand', () => {
     await impatient.close();
   });
 
+  it('follows the poll of the period that its own process is at, without a wait', async () => {
+    await reconciler.start();
+    const gate = Promise.withResolvers<void>();
+    const reached = Promise.withResolvers<void>();
+    bench.service.onRequest = async () => {
+      reached.resolve();
+      await gate.promise;
+    };
+    const polling = reconciler.settle();
+    await reached.promise;
+    const asked = reconciler.syncNow(ACCOUNT);
+    // By then it has met the lease of the poll.
+    for (let round = 0; round < 10; round += 1) await bench.database.query('select 1');
+    gate.resolve();
+    await polling;
+    expect(await asked).toEqual({ kind: 'closed' });
+  });
+
   it('shares one run among all who ask while another is under way', async () => {
     await Promise.all(Array.from({ length: 10 }, () => reconciler.syncNow(ACCOUNT)));
     expect(bench.service.countRequests('/connections')).toBe(2);
