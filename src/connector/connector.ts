@@ -20,7 +20,7 @@ import { createChangesRouter } from './api/changes-router.ts';
 import { createWebApp, createWorkerApp } from './api/create-app.ts';
 import { noteTokens } from './api/loaded-tokens.ts';
 import { ALL_RIGHTS_NAME, type ApiToken, createTokenGuard } from './api/token-guard.ts';
-import { createAudit } from './audit.ts';
+import { createAudit } from './audit/audit.ts';
 import { createConnectionCalls } from './connections/connection-calls.ts';
 import { resealSecrets } from './db/sealed-columns.ts';
 import { createFeed } from './feed/feed.ts';

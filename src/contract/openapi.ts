@@ -8,7 +8,6 @@ import * as connectorOutbound from './connector/outbound.ts';
 import * as connectorPairing from './connector/pairing.ts';
 import * as connectorSync from './connector/sync.ts';
 import * as connectorTrace from './connector/trace.ts';
-import type { EndpointDefinition } from './endpoint.ts';
 import { buildDocument } from './openapi/build.ts';
 import type { OpenApiDocument, OpenApiPath } from './openapi/document.ts';
 import { headerParameters } from './openapi/operation.ts';
@@ -23,6 +22,7 @@ import { SANDBOX_ENDPOINTS, type SandboxEndpointName } from './sandbox/endpoints
 import { SANDBOX_ERRORS, sandboxErrorBody } from './sandbox/errors.ts';
 import * as sandboxFaults from './sandbox/faults.ts';
 import * as sandboxInfo from './sandbox/info.ts';
+import type { EndpointDefinition } from './schema/endpoint.ts';
 import * as serviceAccount from './service/account.ts';
 import * as serviceConnections from './service/connections.ts';
 import { SERVICE_ENDPOINTS, type ServiceEndpoint, type ServiceEndpointName } from './service/endpoints.ts';

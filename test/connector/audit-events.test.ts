@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { AUDIT_EVENTS, type AuditEvent } from '../../src/connector/audit.ts';
+import { AUDIT_EVENTS, type AuditEvent } from '../../src/connector/audit/audit.ts';
 import type { ConnectorOptions } from '../../src/connector/connector.ts';
 import { appSubscriptionId } from '../../src/connector/oauth/oauth-app.ts';
 import { createLogger } from '../../src/runtime/logger/logger.ts';

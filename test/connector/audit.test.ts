@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type Audit, createAudit } from '../../src/connector/audit.ts';
+import { type Audit, createAudit } from '../../src/connector/audit/audit.ts';
 import { createLogger } from '../../src/runtime/logger/logger.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 

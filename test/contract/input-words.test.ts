@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { CONNECTOR_ENDPOINTS } from '../../src/contract/connector/endpoints.ts';
-import type { EndpointDefinition } from '../../src/contract/endpoint.ts';
-import { inputWords } from '../../src/contract/input-words.ts';
 import { SANDBOX_ENDPOINTS } from '../../src/contract/sandbox/endpoints.ts';
+import type { EndpointDefinition } from '../../src/contract/schema/endpoint.ts';
+import { inputWords } from '../../src/contract/schema/input-words.ts';
 import { SERVICE_ENDPOINTS } from '../../src/contract/service/endpoints.ts';
 import { SERVICE_TOOLS } from '../../src/contract/service/tools.ts';
 

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { EndpointDefinition } from '../../src/contract/endpoint.ts';
 import { SANDBOX_ENDPOINTS } from '../../src/contract/sandbox/endpoints.ts';
+import type { EndpointDefinition } from '../../src/contract/schema/endpoint.ts';
 import { parsedTexts } from '../support/parsed-texts.ts';
 import { startTestSandbox, type TestSandbox } from './fixture.ts';
 

@@ -2,9 +2,9 @@ import { expect } from 'vitest';
 import { z } from 'zod';
 import { CONNECTOR_ENDPOINTS } from '../../src/contract/connector/endpoints.ts';
 import { CONNECTOR_ERRORS, connectorErrorBody } from '../../src/contract/connector/errors.ts';
-import type { EndpointDefinition } from '../../src/contract/endpoint.ts';
 import { SANDBOX_ENDPOINTS } from '../../src/contract/sandbox/endpoints.ts';
 import { SANDBOX_ERRORS, sandboxErrorBody } from '../../src/contract/sandbox/errors.ts';
+import type { EndpointDefinition } from '../../src/contract/schema/endpoint.ts';
 import { SERVICE_ENDPOINTS } from '../../src/contract/service/endpoints.ts';
 import { ERRORS, type ErrorCode } from '../../src/contract/service/errors.ts';
 

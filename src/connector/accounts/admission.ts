@@ -3,7 +3,7 @@ import { ConfigurationError, type ConfigurationProblem } from '../../runtime/con
 import type { Database, Queryable } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import { equalSecrets } from '../../runtime/sealing/equal-secrets.ts';
-import type { Audit } from '../audit.ts';
+import type { Audit } from '../audit/audit.ts';
 
 /** What a call has shown about settings. */
 export type Verdict =

@@ -3,7 +3,7 @@ import type { Database, Queryable } from '../../runtime/database/database.ts';
 import { digest } from '../../runtime/sealing/digest.ts';
 import { equalSecrets } from '../../runtime/sealing/equal-secrets.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
-import type { Audit } from '../audit.ts';
+import type { Audit } from '../audit/audit.ts';
 import { credentialContext } from '../db/sealed-columns.ts';
 import { FIRST_SUBSCRIPTION_ID } from '../inbox/subscription-secrets.ts';
 import { createServiceClient } from '../service-client/service-client.ts';

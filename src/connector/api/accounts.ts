@@ -1,6 +1,7 @@
 import type { ConnectorAccount } from '../../contract/connector/accounts.ts';
 import { isErrorCode } from '../../contract/service/errors.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
+import { toIso, toIsoOrNull } from '../../runtime/clock/iso-time.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import { isNamedHost, type NamedHosts } from '../../runtime/public-network/is-named-host.ts';
 import { keepsSecrets } from '../../runtime/public-network/keeps-secrets.ts';
@@ -9,7 +10,6 @@ import type { Accounts } from '../accounts/accounts.ts';
 import { AccountExists } from '../accounts/add-account.ts';
 import { UnknownCredential } from '../accounts/registrations.ts';
 import { LeaseLost } from '../accounts/replace-secret.ts';
-import { toIso, toIsoOrNull } from '../iso-time.ts';
 import { ServiceError, ServiceRefusal } from '../service-client/service-errors.ts';
 import { ApiError, invalid, notFound } from './api-error.ts';
 import { ACCOUNT_KEY, cutPage, decodeCursor } from './cursors.ts';

@@ -1,14 +1,14 @@
 import { json, type NextFunction, type Request, type Response, type Router } from 'express';
 import { CONNECTOR_ENDPOINTS, type ConnectorEndpointName } from '../../contract/connector/endpoints.ts';
-import type { EndpointDefinition } from '../../contract/endpoint.ts';
 import { buildConnectorOpenApi } from '../../contract/openapi.ts';
+import type { EndpointDefinition } from '../../contract/schema/endpoint.ts';
 import { LIMITS } from '../../contract/service/limits.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { within } from '../../runtime/clock/deadline.ts';
 import { boundJson } from '../../runtime/http-server/bound-json.ts';
 import { declaresMore } from '../../runtime/http-server/declares-more.ts';
 import { strictRouter } from '../../runtime/http-server/strict-router.ts';
-import type { Audit, AuditEvent } from '../audit.ts';
+import type { Audit, AuditEvent } from '../audit/audit.ts';
 import { ApiError, tooLarge } from './api-error.ts';
 import { boundFiles } from './bound-files.ts';
 import { type Operations, OtherAnswer } from './operations.ts';

@@ -1,10 +1,10 @@
 import type { ConnectorConnection, LicenseNotice } from '../../contract/connector/connections.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
+import { toIso, toIsoOrNull } from '../../runtime/clock/iso-time.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import { judgeHealth } from '../connections/judge-health.ts';
 import { connectionChange } from '../db/connection-changes.ts';
 import { tellChanges } from '../db/tell-changes.ts';
-import { toIso, toIsoOrNull } from '../iso-time.ts';
 import { notFound } from './api-error.ts';
 import { CONNECTION_KEY, cutPage, decodeCursor } from './cursors.ts';
 import type { Operation } from './operations.ts';

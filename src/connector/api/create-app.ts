@@ -12,7 +12,7 @@ import type { Notifier } from '../../runtime/notifier/notifier.ts';
 import type { NamedHosts } from '../../runtime/public-network/is-named-host.ts';
 import type { Account } from '../accounts/account-store.ts';
 import type { Accounts } from '../accounts/accounts.ts';
-import type { Audit } from '../audit.ts';
+import type { Audit } from '../audit/audit.ts';
 import type { Feed } from '../feed/feed.ts';
 import type { Receiver } from '../inbox/receiver.ts';
 import type { Presence } from '../leases/presence.ts';

@@ -4,7 +4,7 @@ import type { Database } from '../../runtime/database/database.ts';
 import { digest } from '../../runtime/sealing/digest.ts';
 import { equalSecrets } from '../../runtime/sealing/equal-secrets.ts';
 import { type KeyRing, SealingError } from '../../runtime/sealing/key-ring.ts';
-import type { Audit } from '../audit.ts';
+import type { Audit } from '../audit/audit.ts';
 import type { ApiToken } from './token-guard.ts';
 
 const ID = 'api';

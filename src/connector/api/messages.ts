@@ -4,8 +4,8 @@ import type {
   ListConnectorMessagesQuery,
 } from '../../contract/connector/messages.ts';
 import type { Direction, MessageStatus } from '../../contract/service/statuses.ts';
+import { toIso } from '../../runtime/clock/iso-time.ts';
 import type { Database, Queryable } from '../../runtime/database/database.ts';
-import { toIso } from '../iso-time.ts';
 import { notFound } from './api-error.ts';
 import { cutPage, decodeCursor, MESSAGE_KEY } from './cursors.ts';
 import type { Operation } from './operations.ts';

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { inputWords } from '../../contract/input-words.ts';
+import { inputWords } from '../../contract/schema/input-words.ts';
 import { ApiError, invalid } from './api-error.ts';
 
 /** Rejects `.` and `..`, which are path segments with a meaning. */

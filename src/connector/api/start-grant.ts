@@ -1,6 +1,6 @@
+import { toIso } from '../../runtime/clock/iso-time.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import { readAccount } from '../accounts/account-store.ts';
-import { toIso } from '../iso-time.ts';
 import type { Consents } from '../oauth/consents.ts';
 import { ApiError, invalid, notFound } from './api-error.ts';
 import type { Operation } from './operations.ts';

@@ -6,7 +6,7 @@ import type { Right } from '../../contract/connector/rights.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { clientAddress, vouchFor } from '../../runtime/http-server/connections.ts';
 import { digest } from '../../runtime/sealing/digest.ts';
-import type { Audit } from '../audit.ts';
+import type { Audit } from '../audit/audit.ts';
 
 /** A bearer token of the connector's API and its rights. Several may be valid at the same time. */
 export interface ApiToken {

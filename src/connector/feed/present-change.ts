@@ -1,5 +1,6 @@
 import type { Change, ConnectionChangeData, MessageChangeData } from '../../contract/connector/changes.ts';
 import type { MessageStatus } from '../../contract/service/statuses.ts';
+import { toIso } from '../../runtime/clock/iso-time.ts';
 import { presentOutbound, type StoredOutbound } from '../outbox/stored-outbound.ts';
 
 /** A row of `connector.changes` with its number. Times are epoch ms, also in `data`. */
@@ -105,8 +106,4 @@ function presentConnection({ data, connection_id, account_id, at }: StoredChange
     updatedAt: toIso(at),
     changed: stored.changed ?? null,
   };
-}
-
-function toIso(ms: number): string {
-  return new Date(ms).toISOString();
 }

@@ -1,4 +1,5 @@
 import type { DeadLetter } from '../../contract/connector/changes.ts';
+import { toIso } from '../../runtime/clock/iso-time.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { CHANGE_COLUMNS, presentChange, type StoredChange } from '../feed/present-change.ts';
 import { changeKey, readSeq } from './change-key.ts';
@@ -31,7 +32,7 @@ export async function readDeadLetters(
     change: presentChange(row),
     attempts: row.attempts,
     lastError: row.lastError,
-    at: new Date(row.setAsideAt).toISOString(),
+    at: toIso(row.setAsideAt),
   }));
 }
 

@@ -9,7 +9,7 @@ import { freeBytes } from '../../runtime/http-server/discard-body.ts';
 import { createMemoryBudget, type Share } from '../../runtime/http-server/memory-budget.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { Metrics } from '../../runtime/metrics/metrics.ts';
-import type { Audit } from '../audit.ts';
+import type { Audit } from '../audit/audit.ts';
 import type { BatchResult, RawDelivery } from '../db/batch.ts';
 import { answerRefusal, answerTaken } from './answers.ts';
 import { assignAccounts, claimingSubscription } from './assign-accounts.ts';

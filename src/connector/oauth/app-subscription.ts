@@ -4,7 +4,7 @@ import type { Logger } from '../../runtime/logger/logger.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
 import { storeConfiguredSecret } from '../accounts/configured-secret.ts';
 import { webhookUrl } from '../accounts/registrations.ts';
-import type { Audit } from '../audit.ts';
+import type { Audit } from '../audit/audit.ts';
 import { appSubscriptionId, type OauthApp } from './oauth-app.ts';
 
 export interface AppSubscriptionOptions {

@@ -2,7 +2,7 @@ import type { Request, Response, Router } from 'express';
 import { clientAddress } from '../../runtime/http-server/connections.ts';
 import { strictRouter } from '../../runtime/http-server/strict-router.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
-import type { Audit } from '../audit.ts';
+import type { Audit } from '../audit/audit.ts';
 import { createBrowserCookies } from './browser-cookies.ts';
 import { type ConsentPage, createConsentPages } from './consent-pages.ts';
 import type { Consents, FinishedConsent, OpenedConsent } from './consents.ts';

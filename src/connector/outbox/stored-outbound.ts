@@ -1,6 +1,6 @@
 import type { Outbound, OutboundState } from '../../contract/connector/outbound.ts';
+import { toIso, toIsoOrNull } from '../../runtime/clock/iso-time.ts';
 import { tellChanges } from '../db/tell-changes.ts';
-import { toIso, toIsoOrNull } from '../iso-time.ts';
 
 /** A send as a row or the data of a change holds it. Times in epoch ms. */
 export interface StoredOutbound {

@@ -1,8 +1,8 @@
 import type { MessageStatus } from '../../contract/service/statuses.ts';
 import { applyStatus } from '../../patterns/message-status.ts';
+import { toIso } from '../../runtime/clock/iso-time.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import type { FoldedMessage } from '../db/fold-facts.ts';
-import { toIso } from '../iso-time.ts';
 
 /** A field of a message that is not as the kept inbox says. Long texts are cut. */
 export interface FieldDifference {

@@ -1,8 +1,8 @@
 import type { AccountSync, ConnectionSync, WebhookHealth } from '../../contract/connector/sync.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
+import { toIso, toIsoOrNull } from '../../runtime/clock/iso-time.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { type Account, readAccounts } from '../accounts/account-store.ts';
-import { toIso, toIsoOrNull } from '../iso-time.ts';
 import { IS_OPEN, WIDEST_MS } from '../reconcile/open-statuses.ts';
 import { type PollState, readPollState } from '../reconcile/poll-state.ts';
 import { type Progress, readProgress } from '../reconcile/progress.ts';

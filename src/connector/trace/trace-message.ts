@@ -1,7 +1,7 @@
 import type { MessageTrace, TraceEntry } from '../../contract/connector/trace.ts';
+import { toIso, toIsoOrNull } from '../../runtime/clock/iso-time.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { readInboxSince } from '../db/inbox-partitions.ts';
-import { toIso, toIsoOrNull } from '../iso-time.ts';
 import {
   CHANGE_RANK,
   comparePlaces,

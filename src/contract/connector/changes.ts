@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { queryInteger } from '../query.ts';
+import { queryInteger } from '../schema/query.ts';
 import { dateTime, identifier } from '../service/fields.ts';
 import { messageStatus } from '../service/statuses.ts';
 import { connectorConnection } from './connections.ts';

@@ -1,4 +1,4 @@
-import type { EndpointDefinition } from '../endpoint.ts';
+import type { EndpointDefinition } from '../schema/endpoint.ts';
 import type { ErrorCode } from '../service/errors.ts';
 import type { ConnectorErrorCode } from './errors.ts';
 import type { Right } from './rights.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { RefusalDefinition } from '../endpoint.ts';
+import type { RefusalDefinition } from '../schema/endpoint.ts';
 import { feedPosition } from './lists.ts';
 
 /**

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { optionalQueryInteger, queryInteger } from '../query.ts';
+import { optionalQueryInteger, queryInteger } from '../schema/query.ts';
 
 /** Bounds of `limit` for every list of the connector. */
 export const CONNECTOR_PAGE = { min: 1, max: 1000, default: 50 } as const;

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { EndpointDefinition } from '../endpoint.ts';
+import type { EndpointDefinition } from '../schema/endpoint.ts';
 import type { OpenApiDocument, OpenApiOperation, OpenApiPath, OpenApiSecurityScheme } from './document.ts';
 import { describeOperation } from './operation.ts';
 import { namedSchemas, openSchemaBook, type SchemaBook } from './schemas.ts';

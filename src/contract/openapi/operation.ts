@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { AnswerDefinition, EndpointDefinition, HeaderDefinition } from '../endpoint.ts';
+import type { AnswerDefinition, EndpointDefinition, HeaderDefinition } from '../schema/endpoint.ts';
 import type {
   JsonSchema,
   OpenApiHeader,

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { queryInteger } from '../query.ts';
+import { queryInteger } from '../schema/query.ts';
 import { dateTime } from '../service/fields.ts';
 import { entriesOf } from './lists.ts';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { optionalQueryInteger, queryInteger } from '../query.ts';
+import { optionalQueryInteger, queryInteger } from '../schema/query.ts';
 import { eventType } from '../service/events.ts';
 import { dateTime } from '../service/fields.ts';
 import { messageStatus } from '../service/statuses.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { RefusalDefinition } from '../endpoint.ts';
+import type { RefusalDefinition } from '../schema/endpoint.ts';
 
 /**
  * The control API's own error codes. If the simulated service rejects something, the error keeps the

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { queryInteger } from '../query.ts';
+import { queryInteger } from '../schema/query.ts';
 
 /** Bounds of `limit` for every list of the control API. */
 export const SANDBOX_PAGE = { min: 1, max: 1000, default: 100 } as const;

@@ -1,4 +1,4 @@
-import type { EndpointDefinition } from '../endpoint.ts';
+import type { EndpointDefinition } from '../schema/endpoint.ts';
 import { account } from './account.ts';
 import * as connections from './connections.ts';
 import type { ErrorCode } from './errors.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { queryInteger } from '../query.ts';
+import { queryInteger } from '../schema/query.ts';
 import { dateTime, identifier, phoneDigits } from './fields.ts';
 import { LIMITS } from './limits.ts';
 import { direction, messageStatus } from './statuses.ts';

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { inputWords } from '../../contract/input-words.ts';
+import { inputWords } from '../../contract/schema/input-words.ts';
 import type { ErrorCode } from '../../contract/service/errors.ts';
 import { describeRefusal } from '../../contract/service/request-refusal.ts';
 import { PlatformError } from '../kernel/platform-error.ts';

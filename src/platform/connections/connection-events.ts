@@ -1,5 +1,5 @@
 import type { EventConnection, WebhookEvent } from '../../contract/service/events.ts';
-import { toDateTime } from '../time/domain-clock.ts';
+import { toIso } from '../../runtime/clock/iso-time.ts';
 import type { NewEvent } from '../webhooks/ledger.ts';
 import { detailStatus } from './connection-view.ts';
 import type { Connection } from './read-connections.ts';
@@ -35,7 +35,7 @@ export function connectionTold(
     status: detailStatus(connection),
     needs_reconnect: connection.needsReconnect,
     license_status: licence.status,
-    license_expires: licence.expiresAt === null ? null : toDateTime(licence.expiresAt),
+    license_expires: licence.expiresAt === null ? null : toIso(licence.expiresAt),
     reason,
   };
   const payload: WebhookEvent = { event, connection_id: connection.id, connection: told, timestamp: at };

@@ -1,6 +1,6 @@
 import type { ConnectionDetail, ConnectionListItem } from '../../contract/service/connections.ts';
+import { toIso } from '../../runtime/clock/iso-time.ts';
 import { ASSUMPTIONS } from '../kernel/assumptions.ts';
-import { toDateTime } from '../time/domain-clock.ts';
 import type { Connection } from './read-connections.ts';
 
 function listStatus(connection: Connection): string {
@@ -32,7 +32,7 @@ export function toListItem(connection: Connection, neutralPicture: string): Conn
     profilePicUrl: connection.profilePicUrl ?? neutralPicture,
     licenseValid: licence.valid,
     licenseStatus: licence.status,
-    licenseExpires: licence.expiresAt === null ? null : toDateTime(licence.expiresAt),
+    licenseExpires: licence.expiresAt === null ? null : toIso(licence.expiresAt),
     phone: phoneNumber,
     name: label,
   };
@@ -41,7 +41,7 @@ export function toListItem(connection: Connection, neutralPicture: string): Conn
 /** A connection in `GET /connections/{id}`, deprecated aliases included. `qr` is the picture to scan, if any. */
 export function toDetail(connection: Connection, qr: string | null): ConnectionDetail {
   const { phoneNumber, licence } = connection;
-  const licenseExpires = licence.expiresAt === null ? null : toDateTime(licence.expiresAt);
+  const licenseExpires = licence.expiresAt === null ? null : toIso(licence.expiresAt);
   return {
     id: connection.id,
     status: detailStatus(connection),

@@ -1,8 +1,8 @@
 import type { Account } from '../../contract/service/account.ts';
+import { toIso } from '../../runtime/clock/iso-time.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import type { Credential } from '../credentials/credential.ts';
 import { ASSUMPTIONS } from '../kernel/assumptions.ts';
-import { toDateTime } from '../time/domain-clock.ts';
 
 interface SlotRow {
   /** Slots that the workspace has by its plan; null in a portal workspace, which has add-ons alone. */
@@ -44,7 +44,7 @@ function toSlots(row: SlotRow): Account['slots'] {
     total: Math.max(planned ?? 0, opened),
     used: attached,
     available: planned === null ? ASSUMPTIONS.accountOfPortal.value.available : neverUsed + pooled,
-    nextExpiry: row.next_expiry === null ? null : toDateTime(row.next_expiry),
+    nextExpiry: row.next_expiry === null ? null : toIso(row.next_expiry),
   };
 }
 

@@ -1,10 +1,10 @@
 import type { ListMessagesAnswer, ListMessagesQuery, Message } from '../../contract/service/messages.ts';
+import { toIso } from '../../runtime/clock/iso-time.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { readVisible } from '../connections/read-connections.ts';
 import type { Credential } from '../credentials/credential.ts';
 import type { MediaAddress } from '../media/media-address.ts';
 import { oldestServed } from '../media/media-store.ts';
-import { toDateTime } from '../time/domain-clock.ts';
 import type { PageCursors } from './page-cursor.ts';
 import { type MessageRow, readPage } from './read-page.ts';
 
@@ -27,7 +27,7 @@ function toMessage(row: MessageRow, context: ListContext): Message {
     mediaType: row.media_type,
     status: row.status,
     errorMessage: row.error_message,
-    createdAt: toDateTime(row.created_at),
+    createdAt: toIso(row.created_at),
   };
 }
 

@@ -4,11 +4,6 @@ import type { ClockState } from './service-state.ts';
 /** The latest virtual time: the end of the year 9999, which every date format can write. */
 export const LATEST_TIME = 253_402_300_799_999;
 
-/** Virtual epoch ms as every date-time of the REST interface is written. */
-export function toDateTime(ms: number): string {
-  return new Date(ms).toISOString();
-}
-
 /** The time of the domain: trials, licences, `createdAt`, payload timestamps. Virtual, and only forward. */
 export interface DomainClock {
   /** Virtual time in epoch ms; never less than what it said before. */

@@ -1,7 +1,7 @@
 import type { ApiCall } from '../../contract/sandbox/calls.ts';
+import { toIso } from '../../runtime/clock/iso-time.ts';
 import { matchesPath } from '../control/match-path.ts';
 import { pageOf } from '../control/page-cursor.ts';
-import { toIso } from '../control/times.ts';
 import type { TouchedRecord } from '../faults/around-calls.ts';
 
 /** About a kilobyte each. They explain what just happened, so they need not outlive the process. */

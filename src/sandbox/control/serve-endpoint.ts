@@ -1,7 +1,7 @@
 import type { RequestHandler } from 'express';
 import type { z } from 'zod';
-import { inputWords } from '../../contract/input-words.ts';
 import { SANDBOX_ENDPOINTS, type SandboxEndpointName } from '../../contract/sandbox/endpoints.ts';
+import { inputWords } from '../../contract/schema/input-words.ts';
 import { sqlState } from '../../runtime/database/errors.ts';
 import { refuseInput, refuseUnknown, SandboxError } from './sandbox-error.ts';
 

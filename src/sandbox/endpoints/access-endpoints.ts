@@ -1,8 +1,8 @@
 import { NumberTaken } from '../../platform/connections/connections.ts';
 import type { Platform } from '../../platform/platform.ts';
+import { toIso } from '../../runtime/clock/iso-time.ts';
 import { SandboxError } from '../control/sandbox-error.ts';
 import type { Handlers } from '../control/serve-endpoint.ts';
-import { toIso } from '../control/times.ts';
 import { givenFields } from './given-fields.ts';
 import { NUMBER_TAKEN } from './pairing-endpoints.ts';
 

@@ -1,7 +1,7 @@
 import type { Platform } from '../../platform/platform.ts';
 import type { TimerEntry } from '../../platform/time/virtual-time.ts';
+import { toIso } from '../../runtime/clock/iso-time.ts';
 import type { Handlers } from '../control/serve-endpoint.ts';
-import { toIso } from '../control/times.ts';
 
 function presentTimer({ at, what, id }: TimerEntry): { at: string; what: string; id: string } {
   return { at: toIso(at), what, id };

@@ -4,10 +4,10 @@ import type { Platform } from '../../platform/platform.ts';
 import type { SignedBody } from '../../platform/webhooks/attempt-slots.ts';
 import type { DeliveryRecord } from '../../platform/webhooks/delivery-record.ts';
 import type { LedgerEntry } from '../../platform/webhooks/ledger.ts';
+import { toIso } from '../../runtime/clock/iso-time.ts';
 import { pageOf, readCursor } from '../control/page-cursor.ts';
 import { SandboxError } from '../control/sandbox-error.ts';
 import type { Handlers } from '../control/serve-endpoint.ts';
-import { toIso } from '../control/times.ts';
 import { tamperBody, tamperSignature } from '../faults/shape-attempt.ts';
 import { givenFields } from './given-fields.ts';
 

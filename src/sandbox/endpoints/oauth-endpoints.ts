@@ -3,10 +3,10 @@ import type { App } from '../../platform/oauth/apps.ts';
 import type { RefusedApproval } from '../../platform/oauth/consent/portal-approvals.ts';
 import type { GrantRecord } from '../../platform/oauth/grants.ts';
 import type { Platform } from '../../platform/platform.ts';
+import { toIso } from '../../runtime/clock/iso-time.ts';
 import { pageOf, readCursor } from '../control/page-cursor.ts';
 import { SandboxError } from '../control/sandbox-error.ts';
 import type { Handlers } from '../control/serve-endpoint.ts';
-import { toIso } from '../control/times.ts';
 import { givenFields } from './given-fields.ts';
 
 const isoOrNull = (at: number | null): string | null => (at === null ? null : toIso(at));

@@ -1,10 +1,10 @@
 import { phoneDigits } from '../../contract/service/fields.ts';
 import type { PhoneMessage } from '../../platform/network/contacts.ts';
 import type { Platform } from '../../platform/platform.ts';
+import { toIso } from '../../runtime/clock/iso-time.ts';
 import { pageOf, readCursor } from '../control/page-cursor.ts';
 import { SandboxError } from '../control/sandbox-error.ts';
 import type { Handlers } from '../control/serve-endpoint.ts';
-import { toIso } from '../control/times.ts';
 import { givenFields } from './given-fields.ts';
 
 function readPhone(phone: string): string {

@@ -1,9 +1,9 @@
 import type { RequestHandler } from 'express';
 import type { VirtualTime } from '../../platform/time/virtual-time.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
+import { toIso } from '../../runtime/clock/iso-time.ts';
 import { openEventStream } from '../../runtime/http-server/event-stream.ts';
 import { SandboxError } from '../control/sandbox-error.ts';
-import { toIso } from '../control/times.ts';
 import { type EventHub, toText } from './event-hub.ts';
 import { EventWriter } from './event-writer.ts';
 import type { LedgerTail } from './ledger-tail.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { CONNECTOR_ENDPOINTS } from '../../../src/contract/connector/endpoints.ts';
 import { CONNECTOR_ERRORS } from '../../../src/contract/connector/errors.ts';
-import type { EndpointDefinition } from '../../../src/contract/endpoint.ts';
+import type { EndpointDefinition } from '../../../src/contract/schema/endpoint.ts';
 import { isErrorCode } from '../../../src/contract/service/errors.ts';
 
 const endpoints: readonly EndpointDefinition[] = Object.values(CONNECTOR_ENDPOINTS);

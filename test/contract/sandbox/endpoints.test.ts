@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { EndpointDefinition } from '../../../src/contract/endpoint.ts';
 import { SANDBOX_ENDPOINTS } from '../../../src/contract/sandbox/endpoints.ts';
 import { SANDBOX_ERRORS } from '../../../src/contract/sandbox/errors.ts';
+import type { EndpointDefinition } from '../../../src/contract/schema/endpoint.ts';
 import { isErrorCode } from '../../../src/contract/service/errors.ts';
 
 const endpoints: readonly EndpointDefinition[] = Object.values(SANDBOX_ENDPOINTS);

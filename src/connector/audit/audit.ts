@@ -1,5 +1,5 @@
-import type { Clock } from '../runtime/clock/clock.ts';
-import type { Logger } from '../runtime/logger/logger.ts';
+import type { Clock } from '../../runtime/clock/clock.ts';
+import type { Logger } from '../../runtime/logger/logger.ts';
 
 /** What the audit trail tells of. The names are stable: alerts and searches are built on them. */
 export const AUDIT_EVENTS = [
