@@ -137,7 +137,7 @@ describe('README.md', () => {
       CONNECTOR_API_TOKEN: 'token-of-this-customer-01',
       CONNECTOR_SEALING_KEYS: generateSealingKey(),
     };
-    const told = /set ((?:`[A-Z_]+`(?:, | and )?)+), then:/.exec(README)?.[1] ?? '';
+    const told = /set ((?:`[A-Z_]+`(?:, | and )?)+), and run:/.exec(README)?.[1] ?? '';
     expect(told.match(/[A-Z_]+/g)).toEqual(Object.keys(env));
     const info = { baseUrl: env.SERVICE_BASE_URL, apiKey: env.SERVICE_API_KEY };
     return { env, info: { ...info, sandboxUrl: `http://127.0.0.1:${base}` } };
@@ -200,7 +200,7 @@ describe('README.md', () => {
     const [armed, wrote, synced, page] = ran.slice(from);
     expect(armed?.answer.rules).toHaveLength(1);
     expect(synced?.answer.accounts).toHaveLength(1);
-    expect(README).toContain('The message is there, with `"firstSeenBy":"poll"` and `"peer":null`');
+    expect(README).toContain('The message has arrived with `"firstSeenBy":"poll"` and `"peer":null`');
     expect(page?.answer.messages).toEqual([
       expect.objectContaining({
         id: wrote?.answer.messageId,
