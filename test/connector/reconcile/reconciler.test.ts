@@ -32,6 +32,17 @@ const readDueIn = async (): Promise<number | null | undefined> => {
   );
   return row === undefined || row.due === null ? row?.due : row.due - bench.clock.now();
 };
+/** Holds the requests to a path, or all, until the gate is opened. */
+const holdRequests = (held?: string) => {
+  const gate = Promise.withResolvers<void>();
+  const reached = Promise.withResolvers<void>();
+  bench.service.onRequest = async ({ path }) => {
+    if (held !== undefined && path !== held) return;
+    reached.resolve();
+    await gate.promise;
+  };
+  return { gate, reached };
+};
 const countPolls = (): number => bench.service.countRequests('/connections');
 
 describe('the period', () => {
@@ -110,12 +121,7 @@ describe('the period', () => {
 
   it('begins again when an event came during a poll, which may have listed before', async () => {
     await reconciler.start();
-    const gate = Promise.withResolvers<void>();
-    const reached = Promise.withResolvers<void>();
-    bench.service.onRequest = async () => {
-      reached.resolve();
-      await gate.promise;
-    };
+    const { gate, reached } = holdRequests();
     const polling = reconciler.settle();
     await reached.promise;
     await bench.clock.advance(10);
@@ -224,13 +230,7 @@ describe('a poll on demand', () => {
 
   it('is not satisfied with a poll that was under way', async () => {
     const impatient = createReconciler({ ...options, clock: systemClock });
-    const gate = Promise.withResolvers<void>();
-    const reached = Promise.withResolvers<void>();
-    bench.service.onRequest = async ({ path }) => {
-      if (path !== '/messages') return;
-      reached.resolve();
-      await gate.promise;
-    };
+    const { gate, reached } = holdRequests('/messages');
     // It has asked for the newest page already; this service answers with what it has when it is let go.
     const first = bench.poll();
     await reached.promise;
@@ -247,12 +247,7 @@ describe('a poll on demand', () => {
 
   it('follows the poll of the period that its own process is at, without a wait', async () => {
     await reconciler.start();
-    const gate = Promise.withResolvers<void>();
-    const reached = Promise.withResolvers<void>();
-    bench.service.onRequest = async () => {
-      reached.resolve();
-      await gate.promise;
-    };
+    const { gate, reached } = holdRequests();
     const polling = reconciler.settle();
     await reached.promise;
     const asked = reconciler.syncNow(ACCOUNT);
