@@ -24,8 +24,10 @@ function listSubcommands(): string {
   return `\n${lines.join('\n')}\n\n  A <connection> is an id, a number in digits, or a label. Each of them answers --help.\n`;
 }
 
-const [first = ''] = process.argv.slice(2);
-const name = first.startsWith('-') ? '' : first;
+const given = process.argv.slice(2);
+// Options may come before the subcommand, too.
+const place = given.findIndex((word, index) => !word.startsWith('-') && given[index - 1] !== '--url');
+const name = given[place] ?? '';
 const chosen = Object.hasOwn(SUBCOMMANDS, name) ? SUBCOMMANDS[name] : undefined;
 
 const command: CommandDefinition =
@@ -66,5 +68,5 @@ await runCommand(
     });
     print(options['json'] ? `${JSON.stringify(json)}\n` : `${text}\n`);
   },
-  chosen === undefined ? process.argv.slice(2) : process.argv.slice(3),
+  chosen === undefined ? given : given.toSpliced(place, 1),
 );

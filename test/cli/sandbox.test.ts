@@ -67,6 +67,14 @@ describe('npm run sandbox', { timeout: SLOW_MS }, () => {
     expect(await told('id', 'Elsewhere')).not.toBe(id);
   });
 
+  it('takes options before the subcommand, too', async () => {
+    const { code, stdout } = await spawnCli('sandbox', ['--url', url, '--json', 'info', 'apiKey']).ended;
+    expect({ code, answer: JSON.parse(stdout) }).toMatchObject({
+      code: 0,
+      answer: { apiKey: test.loop.info().apiKey },
+    });
+  });
+
   it('connections: of all workspaces, in pages', async () => {
     const { entries } = await json('connections');
     const { connections } = (await service('GET', '/connections')) as { connections?: { id: string }[] };
