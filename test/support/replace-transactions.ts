@@ -7,9 +7,6 @@ export function replaceTransactions(database: Database, transaction: Database['t
     query: (text, params, options) => database.query(text, params, options),
     ping: (deadlineMs) => database.ping(deadlineMs),
     close: () => database.close(),
-    get orm() {
-      return database.orm;
-    },
     get health() {
       return database.health;
     },

@@ -1,9 +1,7 @@
-import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import type { Clock } from '../clock/clock.ts';
 import type { Logger } from '../logger/logger.ts';
 import { prefersPrepared } from './database-url.ts';
 import { DatabaseUnavailable, QueryDeadlineExceeded, sqlState } from './errors.ts';
-import { openOrm } from './orm.ts';
 import { Pool } from './pool.ts';
 import type { RowMode, Session } from './session.ts';
 import { warnOfExposure } from './tls.ts';
@@ -30,8 +28,14 @@ export interface Queryable {
   query<Row extends object = Record<string, unknown>>(
     text: string,
     params?: readonly unknown[],
-    options?: { readonly deadlineMs?: number },
+    options?: QueryOptions,
   ): Promise<Row[]>;
+}
+
+export interface QueryOptions {
+  readonly deadlineMs?: number;
+  /** `arrays`: each row is an array of its values, in the order of the columns. Default `objects`. */
+  readonly rows?: RowMode;
 }
 
 /** Counters and gauges worth watching. */
@@ -50,8 +54,6 @@ export interface Database extends Queryable {
    * this has rejected, the handle rejects further queries, and nothing that `work` still does has any effect.
    */
   transaction<T>(work: (tx: Queryable) => Promise<T>, options?: { readonly deadlineMs?: number }): Promise<T>;
-  /** drizzle over the same pool, with the same guards. */
-  readonly orm: PostgresJsDatabase;
   /** Resolves when the database responds; throws what `query` throws. */
   ping(deadlineMs?: number): Promise<void>;
   readonly health: DatabaseHealth;
@@ -91,7 +93,6 @@ export function openDatabase(options: DatabaseOptions): Database {
 }
 
 class GuardedDatabase implements Database {
-  readonly orm: PostgresJsDatabase;
   readonly #clock: Clock;
   readonly #deadlineMs: number;
   readonly #pool: Pool;
@@ -124,10 +125,6 @@ class GuardedDatabase implements Database {
       logger,
       ...(options.watchdog ?? DEFAULT_WATCHDOG),
     });
-    this.orm = openOrm({
-      run: (text, params, mode) => this.#run(text, params, mode, this.#deadlineMs),
-      transaction: (work) => this.#transact(work, this.#deadlineMs),
-    });
   }
 
   get health(): DatabaseHealth {
@@ -142,9 +139,10 @@ class GuardedDatabase implements Database {
   async query<Row extends object = Record<string, unknown>>(
     text: string,
     params: readonly unknown[] = [],
-    options: { readonly deadlineMs?: number } = {},
+    options: QueryOptions = {},
   ): Promise<Row[]> {
-    return asRows<Row>(await this.#run(text, params, 'objects', options.deadlineMs ?? this.#deadlineMs));
+    const { rows = 'objects', deadlineMs = this.#deadlineMs } = options;
+    return asRows<Row>(await this.#run(text, params, rows, deadlineMs));
   }
 
   async transaction<T>(
@@ -234,8 +232,9 @@ function queryableOn(scope: TransactionScope): Queryable {
     query: async <Row extends object = Record<string, unknown>>(
       text: string,
       params: readonly unknown[] = [],
-      options: { readonly deadlineMs?: number } = {},
-    ): Promise<Row[]> => asRows<Row>(await scope.run(text, params, 'objects', options.deadlineMs)),
+      options: QueryOptions = {},
+    ): Promise<Row[]> =>
+      asRows<Row>(await scope.run(text, params, options.rows ?? 'objects', options.deadlineMs)),
   };
 }
 

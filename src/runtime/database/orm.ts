@@ -1,50 +1,48 @@
-import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
-import { drizzle } from 'drizzle-orm/postgres-js';
-import type { Sql } from 'postgres';
-import type { RowMode } from './session.ts';
-import type { TransactionScope } from './transaction.ts';
+import { DrizzleQueryError } from 'drizzle-orm/errors';
+import { PgDialect } from 'drizzle-orm/pg-core';
+import type { PreparedQueryConfig } from 'drizzle-orm/pg-core/session';
+import { PgRemoteDatabase, PgRemoteSession, type PreparedQuery } from 'drizzle-orm/pg-proxy';
+import type { Queryable } from './database.ts';
 
-/** The client that drizzle's statements run on. */
-export interface OrmRunner {
-  run(text: string, params: readonly unknown[], mode: RowMode): Promise<unknown[]>;
-  transaction<T>(work: (scope: TransactionScope) => Promise<T>): Promise<T>;
-}
+type Tables = Record<string, never>;
+// biome-ignore lint/suspicious/noExplicitAny: the parameters of a generic method, for every type argument.
+type PrepareArguments = Parameters<typeof PgRemoteSession.prototype.prepareQuery<any>>;
 
-/** A statement that starts when it is awaited, in the row mode selected until then. */
-function lazyStatement(start: (mode: RowMode) => Promise<unknown[]>): object {
-  return {
-    values: () => start('arrays'),
-    // biome-ignore lint/suspicious/noThenProperty: drizzle awaits what the driver returns.
-    then: (resolve: (rows: unknown[]) => unknown, reject: (error: unknown) => unknown) =>
-      start('objects').then(resolve, reject),
-  };
-}
-
-type Unsafe = (text: string, params?: readonly unknown[]) => object;
-
-function unsafeOn(run: OrmRunner['run']): Unsafe {
-  return (text, params = []) => lazyStatement((mode) => run(text, params, mode));
-}
-
-function scopeClient(scope: TransactionScope): object {
-  return {
-    unsafe: unsafeOn((text, params, mode) => scope.run(text, params, mode)),
-    savepoint: <T>(work: (client: object) => Promise<T>) =>
-      scope.savepoint((inner) => work(scopeClient(inner))),
-  };
-}
+const opened = new WeakMap<Queryable, PgRemoteDatabase>();
 
 /**
- * drizzle over the guarded pool. It gets only the driver methods that it calls, so that its statements have
- * the same deadlines, transactions and value rules as all others. (On the driver itself it would also replace
- * the parsers that everything else relies on.)
+ * drizzle over `db`, which may be a pool or a transaction: the schema types parameters and rows, and every
+ * statement has the deadline, the value rules and the errors of `Queryable.query`. Transactions are started with
+ * `Database.transaction`; drizzle's own throws.
  */
-export function openOrm(runner: OrmRunner): PostgresJsDatabase {
-  const client = {
-    options: { parsers: {}, serializers: {} },
-    unsafe: unsafeOn((text, params, mode) => runner.run(text, params, mode)),
-    begin: <T>(work: (client: object) => Promise<T>) =>
-      runner.transaction((scope) => work(scopeClient(scope))),
-  };
-  return drizzle(client as unknown as Sql);
+export function orm(db: Queryable): PgRemoteDatabase {
+  const known = opened.get(db);
+  if (known !== undefined) return known;
+  const dialect = new PgDialect();
+  const session = new QueryableSession(
+    async (text, params, method) => ({
+      rows: await db.query(text, params, { rows: method === 'execute' ? 'objects' : 'arrays' }),
+    }),
+    dialect,
+    undefined,
+  );
+  const database = new PgRemoteDatabase(dialect, session, undefined);
+  opened.set(db, database);
+  return database;
+}
+
+/** Throws the database's own errors. drizzle's wrapper has every parameter in its message. */
+class QueryableSession extends PgRemoteSession<Tables, Tables> {
+  override prepareQuery<T extends PreparedQueryConfig>(...args: PrepareArguments): PreparedQuery<T> {
+    const prepared = super.prepareQuery<T>(...args);
+    const execute = prepared.execute.bind(prepared);
+    prepared.execute = async (values) => {
+      try {
+        return await execute(values);
+      } catch (error) {
+        throw error instanceof DrizzleQueryError ? error.cause : error;
+      }
+    };
+    return prepared;
+  }
 }

@@ -3,14 +3,12 @@ import { DatabaseUnavailable, QueryDeadlineExceeded, QueryFailed, TransactionOve
 import type { RowMode, Session } from './session.ts';
 import { beginTransaction } from './session-parameters.ts';
 
-/** Runs statements of one transaction, or of a savepoint in it. */
+/** Runs statements of one transaction. */
 export interface TransactionScope {
   /** `deadlineMs` can shorten the remaining time; when it passes, the whole transaction is aborted. */
   run(text: string, params: readonly unknown[], mode: RowMode, deadlineMs?: number): Promise<unknown[]>;
   /** Runs any number of statements without parameters. */
   script(text: string): Promise<void>;
-  /** Runs `work` in a savepoint; an error rolls back only to the savepoint. */
-  savepoint<T>(work: (scope: TransactionScope) => Promise<T>): Promise<T>;
 }
 
 export interface TransactionOptions {
@@ -47,15 +45,11 @@ export async function runTransaction<T>(
 }
 
 class OpenTransaction implements TransactionScope {
-  /**
-   * The error of the first failed statement that no savepoint rolled back: the transaction cannot commit any
-   * more.
-   */
+  /** The error of the first failed statement. After it, the transaction cannot commit any more. */
   firstFailure: unknown;
   readonly #session: Session;
   readonly #options: TransactionOptions;
   #over: { readonly cause: unknown } | undefined;
-  #savepoints = 0;
 
   constructor(session: Session, options: TransactionOptions) {
     this.#session = session;
@@ -77,21 +71,6 @@ class OpenTransaction implements TransactionScope {
 
   async script(text: string): Promise<void> {
     await this.#attempt(undefined, () => this.#session.runScript(text));
-  }
-
-  async savepoint<T>(work: (scope: TransactionScope) => Promise<T>): Promise<T> {
-    this.#savepoints += 1;
-    const name = `s${this.#savepoints}`;
-    await this.script(`savepoint ${name}`);
-    try {
-      const result = await work(this);
-      await this.script(`release savepoint ${name}`);
-      return result;
-    } catch (error) {
-      await this.script(`rollback to savepoint ${name}`);
-      this.firstFailure = undefined;
-      throw error;
-    }
   }
 
   async #attempt<T>(deadlineMs: number | undefined, statement: () => Promise<T>): Promise<T> {

@@ -220,7 +220,6 @@ function silence(database: Database): Database {
   return {
     query: (text, params, options) => onceHeard(() => database.query(text, params, options)),
     transaction: (work, options) => onceHeard(() => database.transaction(work, options)),
-    orm: database.orm,
     ping: (deadlineMs) => onceHeard(() => database.ping(deadlineMs)),
     health: database.health,
     close: () => database.close(),

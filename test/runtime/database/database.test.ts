@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
+import { inspect, promisify } from 'node:util';
 import { sql } from 'drizzle-orm';
 import { integer, jsonb, pgTable, timestamp } from 'drizzle-orm/pg-core';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -16,6 +16,7 @@ import {
   sqlState,
   TransactionOver,
 } from '../../../src/runtime/database/database.ts';
+import { orm } from '../../../src/runtime/database/orm.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
 import { asAdmin, createTestDatabase, type TestDatabase } from '../../support/database.ts';
 
@@ -312,13 +313,13 @@ describe('database', () => {
     it('reads what it writes, by the same rules', async () => {
       const at = new Date('2026-05-01T10:00:00.250Z');
       const data = { text: '"quoted"', list: [1, 2] };
-      await database.orm.insert(item).values({ id: 1, at, data });
-      expect(await database.orm.select().from(item)).toEqual([{ id: 1, at, data }]);
+      await orm(database).insert(item).values({ id: 1, at, data });
+      expect(await orm(database).select().from(item)).toEqual([{ id: 1, at, data }]);
       expect(await database.query('select at, data from thing')).toEqual([{ at, data }]);
     });
 
     it('leaves the value rules of other queries alone', async () => {
-      await database.orm.execute(sql`select 1`);
+      await orm(database).execute(sql`select 1`);
       const [row] = await database.query('select $1::timestamptz as at, $2::jsonb as data', [
         new Date(5),
         '{"a":1}',
@@ -326,26 +327,22 @@ describe('database', () => {
       expect(row).toEqual({ at: new Date(5), data: { a: 1 } });
     });
 
-    it('undoes a nested transaction alone', async () => {
-      await database.orm.transaction(async (tx) => {
-        await tx.insert(item).values({ id: 1 });
-        await tx
-          .transaction(async (nested) => {
-            await nested.insert(item).values({ id: 2 });
-            await nested.insert(item).values({ id: 2 });
-          })
-          .catch(() => undefined);
-        await tx.insert(item).values({ id: 3 });
-      });
-      expect(await database.orm.select({ id: item.id }).from(item).orderBy(item.id)).toEqual([
-        { id: 1 },
-        { id: 3 },
-      ]);
+    it('is part of the transaction whose handle it gets', async () => {
+      const error = await database
+        .transaction(async (tx) => {
+          await orm(tx).insert(item).values({ id: 1 });
+          await orm(tx).insert(item).values({ id: 1 });
+        })
+        .catch((e) => e);
+      expect(sqlState(error)).toBe('23505');
+      expect(await orm(database).select({ id: item.id }).from(item)).toEqual([]);
     });
 
-    it('tells the SQLSTATE through its wrapping', async () => {
-      const error = await database.orm.execute(sql`select 1/0`).catch((e) => e);
-      expect(sqlState(error)).toBe('22012');
+    it('throws the error of the database, without the values of the statement', async () => {
+      const at = orm(database).select().from(item).where(sql`${item.id} = ${'a secret'}::text::int`);
+      const error: unknown = await at.catch((e) => e);
+      expect(error).toBeInstanceOf(QueryFailed);
+      expect(inspect(error)).not.toContain('select');
     });
   });
 

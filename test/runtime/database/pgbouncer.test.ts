@@ -2,6 +2,7 @@ import postgres from 'postgres';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { type Database, openDatabase } from '../../../src/runtime/database/database.ts';
+import { orm } from '../../../src/runtime/database/orm.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { PGBOUNCER, type Pooler, startPgbouncer } from '../../support/pgbouncer.ts';
@@ -89,7 +90,7 @@ describe.skipIf(PGBOUNCER === undefined)(
       const off = [{ jit: 'off' }];
       expect(await database.query(setting)).toEqual(off);
       expect(await database.transaction((tx) => tx.query(setting))).toEqual(off);
-      expect(await database.orm.execute(setting)).toEqual(off);
+      expect(await orm(database).execute(setting)).toEqual(off);
       const other = postgres(pooler.url, { max: 1, prepare: false });
       expect([...(await other.unsafe(setting))]).toEqual([{ jit: 'on' }]);
       await other.end();
