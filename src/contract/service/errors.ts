@@ -15,95 +15,95 @@ export interface ErrorDefinition {
  */
 export const ERRORS = {
   invalid_request: {
-    statuses: [400],
+    statuses: [400], // [errors.invalid_request]
     meaning: 'The input is invalid; `field` names the key, and `hint` may explain the error.',
   },
   invalid_phone_number: {
-    statuses: [400],
+    statuses: [400], // [errors.invalid_phone_number]
     meaning: '`phoneNumber` must contain only international digits, without a plus sign.',
   },
   invalid_webhook: {
-    statuses: [400],
+    statuses: [400], // [errors.invalid_webhook]
     meaning: 'The webhook URL is not an HTTPS URL on a public host, or no webhook is set yet.',
   },
   text_or_media: {
-    statuses: [400],
+    statuses: [400], // [errors.text_or_media]
     meaning: 'A send must have exactly one of `text` and `media`.',
   },
   idempotency_key_reuse: {
-    statuses: [400],
+    statuses: [400], // [errors.idempotency_key_reuse]
     meaning: 'The idempotency key was used with a different body in the last 24 hours.',
   },
   idempotency_key_invalid: {
-    statuses: [400],
+    statuses: [400], // [errors.idempotency_key_invalid]
     meaning: 'The idempotency key is longer than 255 characters.',
   },
   invalid_key: {
-    statuses: [401],
+    statuses: [401], // [errors.invalid_key]
     meaning: 'The API key is missing, unknown or revoked.',
   },
   addon_required: {
-    statuses: [402],
+    statuses: [402], // [errors.addon_required]
     meaning: 'The connection of this portal workspace has no active API add-on.',
   },
   license_inactive: {
-    statuses: [402],
+    statuses: [402], // [errors.license_inactive]
     meaning: 'The license of the connection has lapsed.',
   },
   ip_not_allowed: {
-    statuses: [403],
+    statuses: [403], // [errors.ip_not_allowed]
     meaning: "The caller's address is not on the key's allowlist, or cannot be determined.",
   },
   insufficient_scope: {
-    statuses: [403],
+    statuses: [403], // [errors.insufficient_scope]
     meaning: 'The credential lacks the scope that this endpoint requires.',
   },
   forbidden_portal_kind: {
-    statuses: [403],
+    statuses: [403], // [errors.forbidden_portal_kind]
     meaning: 'In a portal workspace, connections are created by the admin, not through the API.',
   },
   invalid_grant: {
-    statuses: [403],
+    statuses: [403], // [errors.invalid_grant]
     meaning: 'The grant of this credential no longer covers any connection.',
   },
   already_connected: {
-    statuses: [409],
+    statuses: [409], // [errors.already_connected]
     meaning: 'The session is live; there is nothing to pair.',
   },
   not_supported_for_provider: {
-    statuses: [409],
+    statuses: [409], // [errors.not_supported_for_provider]
     meaning: 'Only `qr` connections support this operation.',
   },
   idempotency_in_progress: {
-    statuses: [409],
+    statuses: [409], // [errors.idempotency_in_progress]
     meaning: 'The first create request with this key is still in flight.',
   },
   in_progress: {
-    statuses: [409],
+    statuses: [409], // [errors.in_progress]
     meaning: 'The first send with this idempotency key is still in flight.',
   },
   recipient_not_on_whatsapp: {
-    statuses: [422],
+    statuses: [422], // [errors.recipient_not_on_whatsapp]
     meaning: 'The recipient has no account on the network.',
   },
   warmup_limited: {
-    statuses: [429],
+    statuses: [429], // [errors.warmup_limited]
     meaning: 'The hourly cap of a new number has been reached; wait several minutes.',
   },
   rate_limited: {
-    statuses: [429],
+    statuses: [429], // [errors.rate_limited]
     meaning: 'Too many requests, or too many pairing codes for this connection.',
   },
   send_failed: {
-    statuses: [502],
+    statuses: [502], // [errors.send_failed]
     meaning: 'The delivery failed for a reason other than the recipient.',
   },
   pairing_code_unavailable: {
-    statuses: [502],
+    statuses: [502], // [errors.pairing_code_unavailable]
     meaning: 'The engine declined a pairing code; the QR picture still works.',
   },
   invalid_token: {
-    statuses: [401],
+    statuses: [401], // [errors.generic]
     meaning: 'The access token is expired or malformed.',
   },
   not_found: {
@@ -135,10 +135,12 @@ export function isErrorCode(value: unknown): value is ErrorCode {
   return typeof value === 'string' && Object.hasOwn(ERRORS, value);
 }
 
-/** The body of every error as the service writes it. Implements `Error body`. */
+/** The body of every error as the service writes it. [errors.body.code] */
 export const errorBody = z.object({
   error: z.enum(ERROR_CODES).describe('Machine-readable code; clients branch on it, not only on the status.'),
+  // [errors.body.field]
   field: z.string().optional().describe('The invalid input key; only with `invalid_request`.'),
+  // [errors.body.hint]
   hint: z.string().optional().describe('Advice for people; only with `invalid_request`.'),
 });
 export type ErrorBody = z.infer<typeof errorBody>;

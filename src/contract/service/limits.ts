@@ -10,27 +10,27 @@ const day = 24 * hour;
  */
 export const LIMITS = {
   /** Maximum length of the text of a send, in Unicode code points. */
-  textCharacters: 4096,
+  textCharacters: 4096, // [limits.text]
   /** Maximum length of `media.data` in a send, in characters of base64. */
-  mediaBase64Characters: 16 * 1024 * 1024,
-  pageSizeMin: 1,
-  pageSizeMax: 100,
-  pageSizeDefault: 20,
-  idempotencyKeyCharacters: 255,
-  idempotencyKeyLifetimeMs: 24 * hour,
+  mediaBase64Characters: 16 * 1024 * 1024, // [limits.media] [choice.media.characters]
+  pageSizeMin: 1, // [limits.page] [messages.list.limit]
+  pageSizeMax: 100, // [limits.page] [messages.list.limit]
+  pageSizeDefault: 20, // [limits.page] [messages.list.limit-default]
+  idempotencyKeyCharacters: 255, // [limits.idempotency-key]
+  idempotencyKeyLifetimeMs: 24 * hour, // [limits.idempotency-key] [connections.create.idempotency.lifetime]
   /** `Retry-After` of 409 `idempotency_in_progress`. */
-  idempotencyInProgressRetryAfterSeconds: 1,
+  idempotencyInProgressRetryAfterSeconds: 1, // [connections.create.idempotency.in-flight-wait]
   /** How long a client waits after 409 `in_progress` without a `Retry-After`. */
   sendInProgressBackoffMs: 5 * second,
-  pairingCodesPerWindow: 5,
-  pairingCodeWindowMs: 15 * minute,
-  qrRotationMs: 20 * second,
+  pairingCodesPerWindow: 5, // [limits.pairing-codes]
+  pairingCodeWindowMs: 15 * minute, // [limits.pairing-codes] [connections.pairing-code.cap]
+  qrRotationMs: 20 * second, // [limits.qr-rotation] [connections.create.rotation]
   qrPollMinMs: 3 * second,
   qrPollMaxMs: 5 * second,
-  webhookAttempts: 3,
+  webhookAttempts: 3, // [limits.webhook-retries]
   /** Wait before each attempt of one event, counted from the end of the previous attempt. */
-  webhookAttemptDelaysMs: [0, 500, 1_000],
-  webhookAttemptTimeoutMs: 10 * second,
+  webhookAttemptDelaysMs: [0, 500, 1_000], // [limits.webhook-retries] [delivery.attempts]
+  webhookAttemptTimeoutMs: 10 * second, // [limits.webhook-retries] [delivery.timeout]
   /** How far the timestamp of a signature may differ from the receiver's clock, in either direction. */
   signatureFreshnessMs: 5 * minute,
   sendClientTimeoutMs: 180 * second,
@@ -39,13 +39,13 @@ export const LIMITS = {
   sendLongTextMaxMs: 20 * second,
   sendSelfHealMaxMs: 150 * second,
   cloudApiSendMs: 1 * second,
-  warmupMs: 72 * hour,
-  trialMs: 7 * day,
-  accessTokenLifetimeMs: 15 * minute,
-  refreshTokenLifetimeMs: 30 * day,
-  disconnectDetectionMs: 5 * minute,
-  disconnectDetectionHealMinMs: 15 * minute,
-  disconnectDetectionHealMaxMs: 20 * minute,
+  warmupMs: 72 * hour, // [limits.warmup]
+  trialMs: 7 * day, // [limits.trial]
+  accessTokenLifetimeMs: 15 * minute, // [limits.tokens]
+  refreshTokenLifetimeMs: 30 * day, // [limits.tokens]
+  disconnectDetectionMs: 5 * minute, // [limits.disconnect-detection]
+  disconnectDetectionHealMinMs: 15 * minute, // [limits.disconnect-detection]
+  disconnectDetectionHealMaxMs: 20 * minute, // [limits.disconnect-detection]
   reconcileIntervalMinMs: 30 * second,
   reconcileIntervalMaxMs: 60 * second,
 } as const;

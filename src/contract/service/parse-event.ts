@@ -47,10 +47,10 @@ const connectionFields = {
   phone_number: orNull(z.string().max(64)),
   label: line,
   status: word,
-  needs_reconnect: orNull(z.boolean()),
+  needs_reconnect: orNull(z.boolean()), // [events.disconnected.drives]
   license_status: word,
   license_expires: orNull(z.iso.datetime({ offset: true })),
-  reason: line,
+  reason: line, // [events.disconnected.reason-new]
 };
 
 const parsedConnectionDisconnected = z.object({
@@ -101,14 +101,15 @@ const typeMaxLength = 128;
 
 /**
  * Reads the parsed JSON of a webhook delivery. Never throws, copies only known fields (so a hostile
- * `__proto__` or deep nesting has no effect), and takes time linear in the known fields. Implements `Events`
- * and `Versioning`: unknown fields and unknown event types are ignored.
+ * `__proto__` or deep nesting has no effect), and takes time linear in the known fields.
+ * [versioning.client.unknown-fields]
  */
 export function parseWebhookEvent(value: unknown): ParsedWebhookBody {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return { kind: 'not_an_event' };
   const type: unknown = 'event' in value ? value.event : undefined;
   if (typeof type !== 'string') return { kind: 'not_an_event' };
   const parser = parsers.get(type);
+  // [events.client-ignores] [versioning.client.unknown-events]
   if (parser === undefined) return { kind: 'unknown', type: type.slice(0, typeMaxLength) };
   const parsed = parser.safeParse(value);
   if (parsed.success) return { kind: 'known', event: parsed.data };

@@ -21,6 +21,7 @@ const link = orNull(z.string().max(8192));
 const flag = orNull(z.boolean());
 const instant = orNull(dateTime);
 
+// [versioning.client.unknown-fields]
 const readableListItem = z.object({
   id,
   phoneNumber: orNull(z.string().max(64)),

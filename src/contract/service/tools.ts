@@ -6,9 +6,9 @@ import type { Scope } from './scopes.ts';
 
 /** The tools of the tool server, in the order in which they are listed. Implements `Tool server`. */
 export const TOOL_NAMES = [
-  'list_messaging_connections',
-  'send_messaging_message',
-  'read_messaging_messages',
+  'list_messaging_connections', // [tools.list]
+  'send_messaging_message', // [tools.send]
+  'read_messaging_messages', // [tools.read]
 ] as const;
 export type ToolName = (typeof TOOL_NAMES)[number];
 
@@ -120,7 +120,7 @@ export const readMessagesOutput = z.looseObject({
 });
 export type ReadMessagesOutput = z.infer<typeof readMessagesOutput>;
 
-/** The tools by name. */
+/** The tools by name. [tools.shapes] */
 export const SERVICE_TOOLS = {
   list_messaging_connections: {
     scope: 'messaging.read',

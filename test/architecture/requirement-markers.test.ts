@@ -1,0 +1,83 @@
+import { describe, expect, it } from 'vitest';
+import { REQUIREMENTS, type RequirementId } from '../requirements.ts';
+import { readSources } from './source-files.ts';
+import { lineAt, takeApart } from './source-parts.ts';
+import { UNMARKED } from './unmarked-requirements.ts';
+
+/** Rules that no line implements, and why. */
+const WITHOUT_A_LINE: Readonly<Partial<Record<RequirementId, string>>> = {};
+
+/** More places would make a search for an id useless. */
+const PLACES_MAX = 4;
+
+/** An id in brackets in a comment: `// [limits.text]`, or at the end of a doc comment. */
+const MARKER = /\[([a-z-]+(?:\.[\w-]+)+)\]/g;
+
+function findMarkers(source: string): readonly { readonly id: string; readonly line: number }[] {
+  const { code, texts } = takeApart(source);
+  const isText = (at: number): boolean =>
+    texts.some(({ text, at: from }) => at >= from && at <= from + text.length);
+  return [...source.matchAll(MARKER)]
+    .filter(({ index }) => code[index] === ' ' && !isText(index))
+    .map(({ 1: id = '', index }) => ({ id, line: lineAt(source, index) }));
+}
+
+const markers = readSources('src').flatMap(({ path, source }) =>
+  findMarkers(source).map(({ id, line }) => ({ id, path, place: `${path}:${line}` })),
+);
+/** The suite of `src/conformance` checks rules of any service. It implements none. */
+const implementing = Map.groupBy(
+  markers.filter(({ path }) => !path.startsWith('src/conformance/')),
+  ({ id }) => id,
+);
+
+describe('the source', () => {
+  it('names the id of each rule where it is implemented: a marker moves with its code', () => {
+    const excused = new Set([...Object.keys(WITHOUT_A_LINE), ...UNMARKED]);
+    const missing = REQUIREMENTS.filter(
+      ({ id, kind }) => kind === 'proven' && !implementing.has(id) && !excused.has(id),
+    );
+    expect(missing.map(({ id, rule }) => `${id}: ${rule}`)).toEqual([]);
+  });
+
+  it('names only ids of test/requirements', () => {
+    const known = new Set<string>(REQUIREMENTS.map(({ id }) => id));
+    expect(markers.filter(({ id }) => !known.has(id))).toEqual([]);
+  });
+
+  it(`names no id at more than ${PLACES_MAX} places`, () => {
+    const often = [...implementing].filter(([, places]) => places.length > PLACES_MAX);
+    expect(often.map(([id, places]) => [id, places.map(({ place }) => place)])).toEqual([]);
+  });
+
+  it('excuses no rule that it names', () => {
+    const excused = [...Object.keys(WITHOUT_A_LINE), ...UNMARKED];
+    expect(excused.filter((id) => implementing.has(id))).toEqual([]);
+  });
+});
+
+describe('a marker', () => {
+  it('stands in a comment, with others or behind a sentence', () => {
+    const source = [
+      '/** Reads a page. [limits.page] */',
+      'const size = row.limit; // [messages.list.limit] [limits.page]',
+      '/**',
+      ' * Reads a page.',
+      ' * [messages.item.waMessageId.no-join]',
+      ' */',
+    ].join('\n');
+    expect(findMarkers(source)).toEqual([
+      { id: 'limits.page', line: 1 },
+      { id: 'messages.list.limit', line: 2 },
+      { id: 'limits.page', line: 2 },
+      { id: 'messages.item.waMessageId.no-join', line: 5 },
+    ]);
+  });
+
+  it.each(['rows[first.kind]', "'[limits.page]'", '`[limits.page]`', '// limits.page'])(
+    'is not seen in %s',
+    (source) => {
+      expect(findMarkers(source)).toEqual([]);
+    },
+  );
+});
