@@ -1,0 +1,66 @@
+import { is } from 'drizzle-orm';
+import { getTableConfig, PgTable } from 'drizzle-orm/pg-core';
+import type { SourceFile } from './source-files.ts';
+import { lineAt } from './source-parts.ts';
+
+/** A statement that inserts, updates or deletes rows of a table. */
+export interface TableWrite {
+  readonly path: string;
+  readonly line: number;
+  /** `schema.table`; `schema.*` where the table is only known when the program runs. */
+  readonly table: string;
+}
+
+/** The name of each exported table, as code names it, and the table behind it. */
+export function namesOfTables(schema: Readonly<Record<string, unknown>>): ReadonlyMap<string, string> {
+  return new Map(
+    Object.entries(schema).flatMap(([name, value]) => {
+      if (!is(value, PgTable)) return [];
+      const config = getTableConfig(value);
+      return [[name, `${config.schema}.${config.name}`] as const];
+    }),
+  );
+}
+
+const VERB = String.raw`\b(?:insert\s+into|update|delete\s+from|merge\s+into)\s+(?:only\s+)?`;
+/** `update connector.accounts`, and `update connector.${table}`, where the text ends behind the dot. */
+const SQL_WRITE = new RegExp(String.raw`${VERB}"?(connector|platform)"?\s*\.\s*(?:"?(\w+)"?|$)`, 'gi');
+/** `sql\`update ${accounts} …\``: the text ends behind the verb, and the code goes on with a table. */
+const ENDS_WITH_VERB = new RegExp(`${VERB}$`, 'i');
+const PLACEHOLDER = /^\$\{\s*(?:\w+\s*\.\s*)?(\w+)\s*\}/;
+/** `.update(accounts)`, `.delete(tables.accounts)`. */
+const DRIZZLE_WRITE = /\.\s*(?:insert|update|delete)\s*\(\s*(?:\w+\s*\.\s*)?(\w+)\s*\)/g;
+
+/**
+ * Where a file writes tables. `names` are the tables of drizzle that it may mean: see `namesOfTables`. Looks into
+ * texts for SQL and into the code for drizzle, so a table must be named where it is written: neither the name of a
+ * table that is passed as a parameter nor an import under another name is seen.
+ */
+export function findWrites(
+  { path, source, code, texts }: SourceFile,
+  names: ReadonlyMap<string, string>,
+): TableWrite[] {
+  const found: { readonly at: number; readonly table: string | undefined }[] = [];
+  for (const { text, at } of texts) {
+    for (const { index, 1: schema = '', 2: name = '*' } of text.matchAll(SQL_WRITE)) {
+      found.push({ at: at + index, table: `${schema.toLowerCase()}.${name}` });
+    }
+    if (ENDS_WITH_VERB.test(text)) {
+      const [, name = ''] = PLACEHOLDER.exec(code.slice(at + text.length)) ?? [];
+      found.push({ at, table: names.get(name) });
+    }
+  }
+  for (const { index, 1: name = '' } of code.matchAll(DRIZZLE_WRITE)) {
+    found.push({ at: index, table: names.get(name) });
+  }
+  return found.flatMap(({ at, table }) =>
+    table === undefined ? [] : [{ path, line: lineAt(source, at), table }],
+  );
+}
+
+const RAW_SQL = /\.\s*(?:query|execute)\s*(?:<(?:[^<>]|<[^<>]*>)*>)?\s*\(/;
+
+/** Whether a file runs SQL as text, or as a template of drizzle that types no row. */
+export function runsRawSql({ code }: SourceFile): boolean {
+  return RAW_SQL.test(code);
+}
