@@ -156,7 +156,7 @@ export class OutboxBench {
   async sendAll(outbox: Outbox, times = 1): Promise<void> {
     await outbox.settle();
     for (let step = 1; step < times; step += 1) {
-      await this.clock.advance(5 * 60_000);
+      await this.clock.skip(5 * 60_000);
       await outbox.settle();
     }
   }
