@@ -54,7 +54,7 @@ export function startListener(options: ListenerOptions): Listener {
     };
     const session = await Session.open({ ...settings, onNotify: onPayload }, closing);
     try {
-      await session.run(`listen ${channel}`, []);
+      await session.run(`listen "${channel}"`, []);
       failures = 1;
       while (session.alive && !closing.aborted) {
         await untilProbe(session, clock, closing);
