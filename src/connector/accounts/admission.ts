@@ -101,13 +101,13 @@ function createTrial({ database, clock, logger, audit }: AdmissionOptions, candi
   let refused: ConfigurationError | undefined;
   let failures = 0;
   let notBefore = Number.NEGATIVE_INFINITY;
-  /** It is tried again by itself at `notBefore`. */
-  let triesAgain = false;
+  /** When it is tried again by itself; null: only when somebody looks. */
+  let retryAt: number | null = null;
   let toldOfOther = false;
 
   function admit(): void {
     isAdmitted = true;
-    triesAgain = false;
+    retryAt = null;
     failures = 0;
     admitted.resolve();
   }
@@ -146,7 +146,7 @@ function createTrial({ database, clock, logger, audit }: AdmissionOptions, candi
       const waitMs = verdict.retryAfterMs ?? backOffMs(failures, RETRY);
       notBefore = clock.elapsed() + waitMs;
       logger.warn({ setting, delayMs: waitMs }, `${setting} ${problem}`);
-      triesAgain = true;
+      retryAt = notBefore;
       return;
     }
     if (verdict.kind === 'refused') logger.error({ setting }, `${setting} ${problem}`);
@@ -155,7 +155,7 @@ function createTrial({ database, clock, logger, audit }: AdmissionOptions, candi
       notBefore = clock.elapsed() + REFUSED_RETRY_MS;
       return;
     }
-    triesAgain = false;
+    retryAt = null;
     refused = new ConfigurationError([verdict.problem]);
     audit?.note('account.changed', { who: 'settings', what: setting, id: subject, result: 'refused' });
     admitted.reject(refused);
@@ -178,8 +178,11 @@ function createTrial({ database, clock, logger, audit }: AdmissionOptions, candi
 
   const looking = repeat({
     clock,
-    everyMs: () => (triesAgain ? Math.max(0, notBefore - clock.elapsed()) : null),
-    run: lookOnce,
+    everyMs: () => (retryAt === null ? null : Math.max(0, retryAt - clock.elapsed())),
+    async run() {
+      if (retryAt !== null && retryAt <= clock.elapsed()) retryAt = clock.elapsed() + RETRY.longestMs;
+      await lookOnce();
+    },
     onError(err) {
       if (!(err instanceof ConfigurationError))
         logger.warn({ err, setting: named }, 'the settings could not be tried; trying again soon');

@@ -63,10 +63,18 @@ export function createRegistrar(options: RegistrarOptions): Registrar {
   const attempts = repeat({
     clock,
     everyMs: () => retryMs,
-    run: attemptOnce,
+    run() {
+      const attempt = attemptOnce();
+      running ??= attempt.finally(endAttempt);
+      return attempt;
+    },
     onError: (err) => logger.error({ err }, 'an attempt to register the webhook broke'),
   });
   attempts.start();
+
+  function endAttempt(): void {
+    running = null;
+  }
 
   async function attemptOnce(): Promise<void> {
     retryMs = null;
@@ -112,9 +120,7 @@ export function createRegistrar(options: RegistrarOptions): Registrar {
   }
 
   function attempt(): Promise<void> {
-    running ??= attempts.runNow().finally(() => {
-      running = null;
-    });
+    running ??= attempts.runNow().finally(endAttempt);
     return running;
   }
 
