@@ -1,9 +1,9 @@
 import { fileURLToPath } from 'node:url';
-import { createPresence, type Presence } from '../../src/connector/work/presence.ts';
 import { createOutbox, type Outbox } from '../../src/connector/outbox/outbox.ts';
 import { createOutboxMetrics } from '../../src/connector/outbox/outbox-metrics.ts';
 import { queueSend } from '../../src/connector/outbox/queue-send.ts';
 import { createServiceClient } from '../../src/connector/service-client/service-client.ts';
+import { createPresence, type Presence } from '../../src/connector/work/presence.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { type Database, openDatabase } from '../../src/runtime/database/database.ts';
 import { migrateDatabase } from '../../src/runtime/database/migrate.ts';

@@ -34,7 +34,7 @@ async function applyChange(db: postgres.TransactionSql, change: Change): Promise
     case 'message.status':
       return await storeStatus(db, change);
     default:
-    // Add connections and sends here if you need them. Ignore unknown types: new ones may be added.
+    // Connections and sends are for you to add. New types may come: leave alone what you do not know.
   }
 }
 
