@@ -13,7 +13,6 @@ import { type Account, FIRST_ACCOUNT_ID, readAccounts } from './accounts/account
 import { createAccounts } from './accounts/accounts.ts';
 import { type Admission, createAdmission } from './accounts/admission.ts';
 import { ensureFirstAccount, firstAccountCandidate } from './accounts/first-account.ts';
-import { measureQuotas } from './accounts/quota.ts';
 import { createReadiness } from './accounts/readiness.ts';
 import { createSubscriptionSecrets } from './accounts/subscription-secrets.ts';
 import { createChangesRouter } from './api/changes-router.ts';
@@ -32,11 +31,12 @@ import { createInboxKeeper } from './inbox/inbox-keeper.ts';
 import { createReceiver } from './inbox/receiver.ts';
 import { createReceiverTally } from './inbox/receiver-tally.ts';
 import { keepForgetting } from './keep-forgetting.ts';
+import { createPresence } from './leases/presence.ts';
 import { createLicenceWatch } from './licences/licence-watch.ts';
 import { createFileOpener } from './media/open-file.ts';
 import { readOwnService } from './media/own-service.ts';
 import { ensureAppSubscription } from './oauth/app-subscription.ts';
-import { countRefreshes, measureGrants } from './oauth/grant-metrics.ts';
+import { countRefreshes } from './oauth/grant-metrics.ts';
 import { createOauth } from './oauth/oauth.ts';
 import type { OauthApp } from './oauth/oauth-app.ts';
 import { createOwnFileFetch } from './outbox/fetch-own-file.ts';
@@ -46,7 +46,6 @@ import { createOutboxMetrics } from './outbox/outbox-metrics.ts';
 import { createPollMetrics } from './reconcile/poll-metrics.ts';
 import { createReconciler } from './reconcile/reconciler.ts';
 import { measureState } from './state/measure-state.ts';
-import { createPresence } from './work/presence.ts';
 
 export interface ConnectorOptions {
   readonly database: Database;
@@ -137,7 +136,6 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
   const resealed = await resealSecrets(database, keyRing);
   if (resealed > 0) logger.info({ count: resealed }, 'stored secrets were sealed with the new key');
 
-  measureQuotas(metrics, database);
   measureDatabase(
     metrics,
     options.receiverDatabase === undefined
@@ -145,7 +143,6 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
       : { main: database, receiver: receiverDatabase },
   );
   measureState(metrics, database, clock);
-  measureGrants(metrics, database);
   const onRefreshEnd = countRefreshes(metrics);
   const feed = createFeed({ database, clock, logger });
   const licences = createLicenceWatch({ database, clock, logger, onChanged: () => feed.nudge() });
@@ -262,7 +259,6 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     clock,
     logger,
     presence,
-    notifier,
     random,
     grants,
     mayUse,
@@ -376,7 +372,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
       if (appAdmission.isAdmitted) await oauth?.start();
       await accounts.start();
       if (role !== 'web') await outbox.start();
-      await calls.start();
+      calls.start();
       await handover.start();
       if (role !== 'web') await reconciler.start();
       if (!admission.isAdmitted) whenAdmitted(admission, () => accounts.takeUp(FIRST_ACCOUNT_ID));

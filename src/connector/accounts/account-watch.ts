@@ -1,5 +1,4 @@
 import type { Clock } from '../../runtime/clock/clock.ts';
-import { repeat } from '../../runtime/clock/repeat.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import { type Account, readAccounts } from './account-store.ts';
@@ -22,8 +21,8 @@ export interface AccountWatchOptions {
 export interface AccountWatch {
   /** Tells of every account there is, and looks again from time to time. Throws what the database throws. */
   start(): Promise<void>;
-  /** Looks now: an account came or went in this process. Tells of `accountId` even if it has told of it before. */
-  look(accountId?: string): Promise<void>;
+  /** Looks now: an account came or went in this process. Tells of `again` even if it has told of it before. */
+  look(again?: string): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -32,10 +31,11 @@ export function createAccountWatch(options: AccountWatchOptions): AccountWatch {
   const { database, clock, logger, onPresent, onGone, onLooked } = options;
   /** The version of the credential that was told of, by account. */
   const told = new Map<string, number>();
-  /** To be told of once more. */
-  const again = new Set<string>();
+  let looking: Promise<void> = Promise.resolve();
+  let cancel = (): void => undefined;
+  let closed = false;
 
-  async function lookOnce(): Promise<void> {
+  async function lookOnce(again?: string): Promise<void> {
     const accounts = await readAccounts(database);
     const present = new Set(accounts.map(({ id }) => id));
     for (const id of [...told.keys()].filter((known) => !present.has(known))) {
@@ -43,7 +43,7 @@ export function createAccountWatch(options: AccountWatchOptions): AccountWatch {
       told.delete(id);
     }
     const fresh = accounts.filter(
-      ({ id, credentialVersion }) => again.delete(id) || told.get(id) !== credentialVersion,
+      ({ id, credentialVersion }) => id === again || told.get(id) !== credentialVersion,
     );
     // Whoever could not be told is told the next time.
     const tell = async (account: Account): Promise<void> => {
@@ -54,21 +54,31 @@ export function createAccountWatch(options: AccountWatchOptions): AccountWatch {
     await onLooked();
   }
 
-  const looking = repeat({
-    clock,
-    everyMs: EVERY_MS,
-    run: lookOnce,
-    onError: (err) => logger.warn({ err }, 'the accounts could not be read; trying again soon'),
-  });
+  function look(again?: string): Promise<void> {
+    const turn = looking.then(() => lookOnce(again));
+    looking = turn.catch(() => undefined);
+    return turn;
+  }
+
+  function schedule(): void {
+    if (closed) return;
+    cancel = clock.after(EVERY_MS, () => {
+      look()
+        .catch((err: unknown) => logger.warn({ err }, 'the accounts could not be read; trying again soon'))
+        .finally(schedule);
+    });
+  }
+
   return {
     async start() {
-      await looking.runNow();
-      looking.start();
+      await look();
+      schedule();
     },
-    look(accountId) {
-      if (accountId !== undefined) again.add(accountId);
-      return looking.runNow();
+    look,
+    async close() {
+      closed = true;
+      cancel();
+      await looking;
     },
-    close: looking.stop,
   };
 }

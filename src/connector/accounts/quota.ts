@@ -1,9 +1,7 @@
 import type { Account as AccountFigures } from '../../contract/service/account.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
-import { shareReads } from '../../runtime/clock/share-reads.ts';
 import type { Database, Queryable } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
-import type { Gauge, Metrics } from '../../runtime/metrics/metrics.ts';
 import type { ServiceClient } from '../service-client/service-client.ts';
 import type { Account } from './account-store.ts';
 
@@ -78,50 +76,5 @@ export async function readQuotas(db: Queryable): Promise<Quota[]> {
             connections_total as "connectionsTotal", connections_connected as "connectionsConnected",
             connections_need_reconnect as "connectionsNeedReconnect", read_at as "readAt"
        from connector.quotas`,
-  );
-}
-
-/**
- * Registers the figures of `GET /account` as metrics. They are read from the database when metrics are asked
- * for, so that every process tells the same; without a database they keep their last values.
- */
-export function measureQuotas(metrics: Metrics, db: Queryable): void {
-  const read = shareReads(() => readQuotas(db).catch(() => null));
-
-  function gauge<Label extends string>(
-    name: string,
-    help: string,
-    labels: readonly Label[],
-    show: (shown: Gauge<Label | 'account'>, quota: Quota) => void,
-  ): void {
-    metrics.gauge<Label | 'account'>(name, help, ['account', ...labels], async (shown) => {
-      const quotas = await read();
-      if (quotas === null) return;
-      shown.reset();
-      for (const quota of quotas) show(shown, quota);
-    });
-  }
-
-  gauge('connector_slots', 'Slots of the account, by state.', ['state'], (slots, quota) => {
-    const { accountId: account } = quota;
-    slots.set({ account, state: 'total' }, quota.slotsTotal);
-    slots.set({ account, state: 'used' }, quota.slotsUsed);
-    slots.set({ account, state: 'available' }, quota.slotsAvailable);
-  });
-  gauge(
-    'connector_slots_next_expiry_timestamp_seconds',
-    'The earliest end of a licence of the account.',
-    [],
-    (expiry, { accountId: account, nextExpiry }) => {
-      if (nextExpiry !== null) expiry.set({ account }, nextExpiry / 1_000);
-    },
-  );
-  gauge(
-    'connector_connections_need_reconnect',
-    'Numbers that wait for a fresh scan, as the service counts them.',
-    [],
-    (waiting, { accountId: account, connectionsNeedReconnect }) => {
-      waiting.set({ account }, connectionsNeedReconnect);
-    },
   );
 }

@@ -1,11 +1,10 @@
-import { backOffMs } from '../../runtime/clock/back-off.ts';
-import { repeat } from '../../runtime/clock/repeat.ts';
 import type { ServiceClient } from '../service-client/service-client.ts';
 import { ServiceError } from '../service-client/service-errors.ts';
 import { type RegisterOptions, registerWebhook, rotateSecret } from './register-webhook.ts';
 import { LeaseLost, type Replaced } from './replace-secret.ts';
 
-const RETRY = { firstMs: 5_000, longestMs: 5 * 60_000, spread: 0.5 };
+const FIRST_RETRY_MS = 5_000;
+const LONGEST_RETRY_MS = 5 * 60_000;
 /** Another process holds the lease: look again when it should be through. */
 const BUSY_RETRY_MS = 5_000;
 
@@ -51,8 +50,7 @@ export function createRegistrar(options: RegistrarOptions): Registrar {
   let running: Promise<void> | null = null;
   let rotating: Promise<unknown> | null = null;
   let attemptedAt = Number.NEGATIVE_INFINITY;
-  /** Null: no further attempt is made by itself. */
-  let retryMs: number | null = null;
+  let cancelRetry = (): void => {};
 
   const attemptOptions = (): RegisterOptions => ({
     ...options,
@@ -60,30 +58,15 @@ export function createRegistrar(options: RegistrarOptions): Registrar {
     signal: closing.signal,
   });
 
-  const attempts = repeat({
-    clock,
-    everyMs: () => retryMs,
-    run() {
-      const attempt = attemptOnce();
-      running ??= attempt.finally(endAttempt);
-      return attempt;
-    },
-    onError: (err) => logger.error({ err }, 'an attempt to register the webhook broke'),
-  });
-  attempts.start();
-
-  function endAttempt(): void {
-    running = null;
+  function retryIn(ms: number): void {
+    cancelRetry();
+    if (!closing.signal.aborted) cancelRetry = clock.after(ms, () => void attempt());
   }
 
-  async function attemptOnce(): Promise<void> {
-    retryMs = null;
+  async function run(): Promise<void> {
     try {
       const outcome = await registerWebhook(attemptOptions());
-      if (outcome === 'busy') {
-        retryMs = BUSY_RETRY_MS;
-        return;
-      }
+      if (outcome === 'busy') return retryIn(BUSY_RETRY_MS);
       failures = 0;
       state = { state: 'registered', errorCode: null };
       const { subscriptionId, url } = options;
@@ -92,8 +75,6 @@ export function createRegistrar(options: RegistrarOptions): Registrar {
     } catch (error) {
       if (closing.signal.aborted) return;
       fail(error);
-    } finally {
-      attemptedAt = clock.elapsed();
     }
   }
 
@@ -111,16 +92,21 @@ export function createRegistrar(options: RegistrarOptions): Registrar {
   function fail(error: unknown): void {
     failures += 1;
     state = { state: 'failed', errorCode: errorCode(error) };
+    const longest = Math.min(FIRST_RETRY_MS * 2 ** (failures - 1), LONGEST_RETRY_MS);
     logger.error(
       { err: error, subscriptionId: options.subscriptionId, errorCode: state.errorCode, attempts: failures },
       'the webhook could not be registered',
     );
     // A key that is refused stays refused until a person changes the configuration, which takes a restart.
-    if (state.errorCode !== 'invalid_key') retryMs = backOffMs(failures, RETRY, options.random());
+    if (state.errorCode !== 'invalid_key') retryIn(longest * (0.5 + options.random() / 2));
   }
 
   function attempt(): Promise<void> {
-    running ??= attempts.runNow().finally(endAttempt);
+    cancelRetry();
+    running ??= run().finally(() => {
+      attemptedAt = clock.elapsed();
+      running = null;
+    });
     return running;
   }
 
@@ -131,10 +117,7 @@ export function createRegistrar(options: RegistrarOptions): Registrar {
       return replaced;
     } catch (error) {
       const inDoubt = error instanceof LeaseLost || (error instanceof ServiceError && error.mayHaveActed);
-      if (inDoubt) {
-        retryMs = RETRY.firstMs;
-        attempts.start();
-      }
+      if (inDoubt && !closing.signal.aborted) retryIn(FIRST_RETRY_MS);
       throw error;
     }
   }
@@ -154,7 +137,8 @@ export function createRegistrar(options: RegistrarOptions): Registrar {
     },
     async close() {
       closing.abort();
-      await Promise.all([attempts.stop(), rotating]);
+      cancelRetry();
+      await Promise.all([running, rotating]);
     },
   };
 }

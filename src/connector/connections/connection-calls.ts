@@ -1,13 +1,12 @@
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
-import type { Notifier } from '../../runtime/notifier/notifier.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
 import { type Account, readAccount } from '../accounts/account-store.ts';
 import { clientOf, type GrantSources } from '../accounts/credential-source.ts';
+import type { Presence } from '../leases/presence.ts';
 import { createPairingWatches, type PairingWatches } from '../pairing/pairing-watches.ts';
 import type { ServiceClient } from '../service-client/service-client.ts';
-import type { Presence } from '../work/presence.ts';
 import { createCreationFinisher } from './finish-creations.ts';
 
 /**
@@ -22,7 +21,6 @@ export interface ConnectionCallsOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly presence: Presence;
-  readonly notifier: Notifier;
   readonly random: () => number;
   readonly grants?: GrantSources | undefined;
   /** Whether this process may use the credential of an account. */
@@ -40,15 +38,15 @@ export interface ConnectionCalls {
   readonly watches: PairingWatches;
   /** Aborts calls to the service when the process stops. */
   readonly closing: AbortSignal;
-  /** Starts finishing creations that were left in doubt. Throws as `query` does. */
-  start(): Promise<void>;
+  /** Starts finishing creations that were left in doubt. */
+  start(): void;
   /** Resolves when no creation is being finished. */
   settle(): Promise<void>;
   close(): Promise<void>;
 }
 
 export function createConnectionCalls(options: ConnectionCallsOptions): ConnectionCalls {
-  const { database, keyRing, clock, logger, presence, notifier, random } = options;
+  const { database, keyRing, clock, logger, presence, random } = options;
   const closing = new AbortController();
   const open = (account: Account): ServiceClient | null =>
     options.mayUse(account) && account.hasCredential
@@ -60,7 +58,6 @@ export function createConnectionCalls(options: ConnectionCallsOptions): Connecti
     clock,
     logger,
     presence,
-    notifier,
     onCreated: options.onCommitted,
     clientFor: async (accountId) => {
       const account = await readAccount(database, accountId);
@@ -71,10 +68,10 @@ export function createConnectionCalls(options: ConnectionCallsOptions): Connecti
     clientOf: open,
     watches,
     closing: closing.signal,
-    async start() {
-      if (options.finishes) await finisher.start();
+    start() {
+      if (options.finishes) finisher.start();
     },
-    settle: finisher.settle,
+    settle: () => finisher.settle(),
     async close() {
       closing.abort();
       watches.close();

@@ -1,9 +1,7 @@
 import { sql } from 'drizzle-orm';
-import { bigint, boolean, customType, index, integer, text, unique } from 'drizzle-orm/pg-core';
+import { bigint, boolean, index, integer, text, unique } from 'drizzle-orm/pg-core';
 import type { OutboundState } from '../../contract/connector/outbound.ts';
-import { connectorSchema, epochMs } from './connector-schema.ts';
-
-const bytea = customType<{ data: Uint8Array }>({ dataType: () => 'bytea' });
+import { bytea, connectorSchema, epochMs } from './connector-schema.ts';
 
 /**
  * The sends of the CRM. The unfinished ones of a connection are its lane: they are sent one by one, those to one

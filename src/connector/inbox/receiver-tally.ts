@@ -1,5 +1,4 @@
 import type { Clock } from '../../runtime/clock/clock.ts';
-import { repeat } from '../../runtime/clock/repeat.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { Refusal } from './refusals.ts';
@@ -67,6 +66,9 @@ export function createReceiverTally(options: {
   /** Finished hours, and counts that could not be written, by hour, subscription and kind. */
   const past = new Map<string, Tally>();
   let cleanedHour = 0;
+  let closed = false;
+  let cancel = (): void => undefined;
+  let adding: Promise<void> = Promise.resolve();
 
   function note(subscriptionId: string, kind: TallyKind, ms = 0): void {
     const now = clock.now();
@@ -116,8 +118,10 @@ export function createReceiverTally(options: {
       // Counts of an outage are the ones that are needed for diagnosis. A lost response makes some of them
       // count twice.
       keep(rows);
-      throw err;
+      logger.debug({ err, count: rows.length }, 'counts of the receiver will be written later');
+      return;
     }
+    if (!closed) await forgetOld().catch(() => undefined);
   }
 
   /** Once in an hour. */
@@ -130,21 +134,21 @@ export function createReceiverTally(options: {
     cleanedHour = hour;
   }
 
-  const adding = repeat({
-    clock,
-    everyMs: EVERY_MS,
-    async run(stopping) {
-      await add();
-      if (!stopping.aborted) await forgetOld();
-    },
-    onError: (err) => logger.debug({ err }, 'counts of the receiver will be written later'),
-  });
+  function addLater(): void {
+    if (closed) return;
+    cancel = clock.after(EVERY_MS, () => {
+      adding = add().finally(addLater);
+    });
+  }
+
   return {
     note,
-    start: adding.start,
+    start: addLater,
     async close() {
-      await adding.stop();
-      await add().catch(() => undefined);
+      closed = true;
+      cancel();
+      await adding;
+      await add();
     },
   };
 }

@@ -1,5 +1,4 @@
 import type { Clock } from '../../runtime/clock/clock.ts';
-import { repeat } from '../../runtime/clock/repeat.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import { ServiceError } from '../service-client/service-errors.ts';
@@ -36,8 +35,11 @@ export interface GrantKeeper {
 
 export function createGrantKeeper(options: GrantKeeperOptions): GrantKeeper {
   const { database, clock, logger, credentials, subscriptionId, random } = options;
+  let cancel = (): void => undefined;
+  let working: Promise<void> = Promise.resolve();
+  let closed = false;
 
-  async function keep(stopping: AbortSignal): Promise<void> {
+  async function keep(): Promise<void> {
     const now = clock.now();
     const times = { now, before: now + EARLY_MS + JITTER_MS, olderThan: now - UNKNOWN_END_MS };
     const ageing = await listAgeing(database, subscriptionId, { ...times, limit: MOST_AT_A_LOOK });
@@ -48,7 +50,7 @@ export function createGrantKeeper(options: GrantKeeperOptions): GrantKeeper {
     const next = due.values();
     const worker = async (): Promise<void> => {
       for (const { accountId, version } of next) {
-        if (stopping.aborted) return;
+        if (closed) return;
         await refresh(accountId, version);
       }
     };
@@ -62,11 +64,22 @@ export function createGrantKeeper(options: GrantKeeperOptions): GrantKeeper {
     });
   }
 
-  const keeping = repeat({
-    clock,
-    everyMs: LOOK_EVERY_MS,
-    run: keep,
-    onError: (err) => logger.warn({ err }, 'grants could not be looked at; trying again soon'),
-  });
-  return { start: keeping.start, keep: keeping.runNow, close: keeping.stop };
+  function schedule(): void {
+    if (closed) return;
+    cancel = clock.after(LOOK_EVERY_MS, () => {
+      working = keep()
+        .catch((err: unknown) => logger.warn({ err }, 'grants could not be looked at; trying again soon'))
+        .finally(schedule);
+    });
+  }
+
+  return {
+    start: schedule,
+    keep,
+    async close() {
+      closed = true;
+      cancel();
+      await working;
+    },
+  };
 }

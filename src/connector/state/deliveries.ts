@@ -1,8 +1,46 @@
+import { and, eq, gte, lte, max, sql } from 'drizzle-orm';
+import { alias } from 'drizzle-orm/pg-core';
 import type { Queryable } from '../../runtime/database/database.ts';
+import { orm } from '../../runtime/database/orm.ts';
+import { m } from '../db/newest-messages.ts';
+import { receiverTallies, repairs, repairTotals } from '../db/schema.ts';
 import type { TallyKind } from '../inbox/receiver-tally.ts';
 import { CAME } from '../reconcile/repairs.ts';
 
-/** What the receiver met of one kind. Times in milliseconds, `lastAt` since the epoch. */
+/* What webhooks brought, and what they did not. Each function throws as `query` does. Times are epoch ms. */
+
+const HOUR_MS = 3_600_000;
+
+/** What the receiver met since the hour of `since`, by kind. Without a subscription: of all of them. */
+export async function readTallies(
+  db: Queryable,
+  since: number,
+  subscriptionId: string | null,
+): Promise<ReadonlyMap<TallyKind, Tallied>> {
+  const t = receiverTallies;
+  const [least, most] = [sql.raw(`${Number.MIN_SAFE_INTEGER}`), sql.raw(`${Number.MAX_SAFE_INTEGER}`)];
+  const rows = await orm(db)
+    .select({
+      kind: sql<TallyKind>`${t.kind}`,
+      count: sql<number>`sum(${t.count})::bigint`,
+      lastAt: sql<number>`max(${t.lastAt})`,
+      totalMs: sql<number>`greatest(least(sum(${t.totalMs}), ${most}), ${least})::bigint`,
+      leastMs: sql<number>`min(${t.leastMs})`,
+      mostMs: sql<number>`max(${t.mostMs})`,
+    })
+    .from(t)
+    .where(
+      and(
+        gte(t.hour, since - HOUR_MS),
+        gte(t.lastAt, since),
+        subscriptionId === null ? undefined : eq(t.subscriptionId, subscriptionId),
+      ),
+    )
+    .groupBy(t.kind);
+  return new Map(rows.map((row) => [row.kind, row]));
+}
+
+/** What the receiver met of one kind. The milliseconds are those of `TallyKind`. */
 export interface Tallied {
   readonly count: number;
   readonly lastAt: number;
@@ -11,30 +49,12 @@ export interface Tallied {
   readonly mostMs: number;
 }
 
-/** What the receiver met since the hour of `since`, by kind. Without a subscription: of all of them. */
-export async function readTallies(
-  db: Queryable,
-  since: number,
-  subscriptionId: string | null,
-): Promise<ReadonlyMap<TallyKind, Tallied>> {
-  const rows = await db.query<Tallied & { kind: TallyKind }>(
-    `select kind, sum(count)::bigint as count, max(last_at) as "lastAt",
-            greatest(least(sum(total_ms), ${Number.MAX_SAFE_INTEGER}), ${Number.MIN_SAFE_INTEGER})::bigint as "totalMs",
-            min(least_ms) as "leastMs", max(most_ms) as "mostMs"
-       from connector.receiver_tallies
-      where hour >= $1::bigint - 3600000 and ($2::text is null or subscription_id = $2) and last_at >= $1::bigint
-      group by kind`,
-    [since, subscriptionId],
-  );
-  return new Map(rows.map((row) => [row.kind, row]));
-}
-
 /** When polling last had to bring what no webhook had brought; null: never. */
 export async function readRepairedAt(db: Queryable, accountId: string): Promise<number | null> {
-  const [row] = await db.query<{ at: number | null }>(
-    'select max(last_at) as at from connector.repair_totals where account_id = $1',
-    [accountId],
-  );
+  const [row] = await orm(db)
+    .select({ at: max(repairTotals.lastAt) })
+    .from(repairTotals)
+    .where(eq(repairTotals.accountId, accountId));
   return row?.at ?? null;
 }
 
@@ -46,12 +66,19 @@ const REFUSED_MS = 5_000;
  * which leaves slow answers their time.
  */
 export async function readMissedAt(db: Queryable, accountId: string, now: number): Promise<number | null> {
-  const [row] = await db.query<{ at: number | null }>(
-    `select greatest((select max(last_at) from connector.repair_totals where account_id = $1),
-                     (select max(r.observed_at) from connector.repairs r
-                        left join connector.messages m on m.connection_id = r.connection_id and m.id = r.message_id
-                       where r.account_id = $1 and r.observed_at <= $2::bigint and not coalesce(${CAME}, false))) as at`,
-    [accountId, now - REFUSED_MS],
-  );
-  return row?.at ?? null;
+  const repairedAt = await readRepairedAt(db, accountId);
+  const r = alias(repairs, 'r');
+  const [row] = await orm(db)
+    .select({ at: max(r.observedAt) })
+    .from(r)
+    .leftJoin(m, and(eq(m.connectionId, r.connectionId), eq(m.id, r.messageId)))
+    .where(
+      and(
+        eq(r.accountId, accountId),
+        lte(r.observedAt, now - REFUSED_MS),
+        sql`not coalesce(${sql.raw(CAME)}, false)`,
+      ),
+    );
+  const observedAt = row?.at ?? null;
+  return repairedAt === null && observedAt === null ? null : Math.max(repairedAt ?? 0, observedAt ?? 0);
 }

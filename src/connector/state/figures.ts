@@ -1,13 +1,29 @@
+import { and, count, desc, eq, gt, gte, isNotNull, isNull, max, min, type SQL, sql } from 'drizzle-orm';
+import type { LicenseNotice } from '../../contract/connector/connections.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
+import { orm } from '../../runtime/database/orm.ts';
 import type { HealthFacts } from '../connections/judge-health.ts';
 import { noticeByTime } from '../db/license-notice.ts';
+import { c } from '../db/newest-messages.ts';
+import {
+  changeBatches,
+  coverage,
+  creations,
+  deadLetters,
+  feed,
+  handover,
+  handoverLanes,
+  oauthGrants,
+  outbound,
+  processes,
+} from '../db/schema.ts';
 
 /*
  * How the work stands, over all processes, as it is in the database: metrics and the doctor show the same figures.
- * Each function throws as `query` does.
+ * Each function throws as `query` does. Times are epoch ms, ours.
  */
 
-/** What waits, and since when the oldest of it does (epoch ms; null: nothing waits). */
+/** What waits, and since when the oldest of it does (null: nothing waits). */
 export interface Waiting {
   readonly waiting: number;
   readonly oldestAt: number | null;
@@ -21,106 +37,254 @@ export function oldestWaitMs({ oldestAt }: Waiting, now: number): number {
 /** More are not counted. */
 const MOST = 10_000;
 
-/** Sends that are queued or under way, at most 10,000. By the index of the lanes, which holds unfinished sends only. */
+/** Literal, so that the index of unfinished sends serves it. */
+const UNFINISHED = sql`${outbound.state} in ('queued', 'sending')`;
+
+/** Sends that are queued or under way, at most 10,000. */
 export async function readSends(db: Queryable): Promise<Waiting> {
-  const [row] = await db.query<Waiting>(
-    `select count(*) as waiting, min(created_at) as "oldestAt"
-       from (select created_at from connector.outbound where state in ('queued', 'sending') limit ${MOST}) w`,
-  );
+  const sends = orm(db)
+    .select({ at: outbound.createdAt })
+    .from(outbound)
+    .where(UNFINISHED)
+    .limit(MOST)
+    .as('sends');
+  const [row] = await orm(db)
+    .select({ waiting: count(), oldestAt: min(sends.at) })
+    .from(sends);
   return row ?? { waiting: 0, oldestAt: null };
+}
+
+const MOST_LANES = 1_000;
+
+/** The first unfinished send of each connection, at most 1,000. `since` is when it was due or last changed. */
+export async function listSendLanes(db: Queryable) {
+  return await orm(db)
+    .selectDistinctOn([outbound.connectionId], {
+      connectionId: outbound.connectionId,
+      since: sql<number>`greatest(${outbound.updatedAt}, ${outbound.nextAttemptAt})`,
+      lastError: outbound.lastError,
+      nextAttemptAt: outbound.nextAttemptAt,
+    })
+    .from(outbound)
+    .where(UNFINISHED)
+    .orderBy(outbound.connectionId, outbound.position)
+    .limit(MOST_LANES);
+}
+
+/** How many of the newest 1,000 sends since a time ended badly, and the most frequent error of the rejected ones. */
+export async function readFailedSends(
+  db: Queryable,
+  since: number,
+): Promise<{ readonly unknown: number; readonly rejected: number; readonly code: string | null }> {
+  const { state, lastError, createdAt, id } = outbound;
+  const newest = orm(db)
+    .select({ state, lastError })
+    .from(outbound)
+    .where(gte(createdAt, since))
+    .orderBy(desc(createdAt), desc(id))
+    .limit(MOST_LANES)
+    .as('newest');
+  const rejected = sql`filter (where ${newest.state} = 'rejected')`;
+  const [row] = await orm(db)
+    .select({
+      unknown: sql<number>`count(*) filter (where ${newest.state} = 'unknown')`,
+      rejected: sql<number>`count(*) ${rejected}`,
+      code: sql<string | null>`mode() within group (order by ${newest.lastError}) ${rejected}`,
+    })
+    .from(newest);
+  return row ?? { unknown: 0, rejected: 0, code: null };
+}
+
+/** Whether an account has sent something, or created a connection, since a time. */
+export async function readUses(
+  db: Queryable,
+  accountId: string,
+  since: number,
+): Promise<{ readonly sends: boolean; readonly creates: boolean }> {
+  const of = (table: typeof outbound | typeof creations): Promise<unknown[]> =>
+    orm(db)
+      .select({ createdAt: table.createdAt })
+      .from(table)
+      .where(and(eq(table.accountId, accountId), gte(table.createdAt, since)))
+      .limit(1);
+  return { sends: (await of(outbound)).length > 0, creates: (await of(creations)).length > 0 };
 }
 
 /** Committed batches of changes without a number, at most 10,000, which nobody can read yet; and the last number. */
 export async function readFeed(db: Queryable): Promise<Waiting & { readonly lastSeq: number }> {
-  const [row] = await db.query<Waiting & { lastSeq: number }>(
-    `select (select count(*) from (select from connector.change_batches where last_seq is null limit ${MOST}) w) as waiting,
-            (select c.at from (select id from connector.change_batches where last_seq is null order by id limit 1) b
-               join connector.changes c on c.batch = b.id and c.position = 1) as "oldestAt",
-            (select last_seq from connector.feed) as "lastSeq"`,
-  );
+  const batches = orm(db)
+    .select({ at: changeBatches.toldAt })
+    .from(changeBatches)
+    .where(isNull(changeBatches.lastSeq))
+    .orderBy(changeBatches.id)
+    .limit(MOST)
+    .as('batches');
+  const [row] = await orm(db)
+    .select({
+      waiting: count(batches.at),
+      oldestAt: min(batches.at),
+      lastSeq: sql<number>`max(${feed.lastSeq})`,
+    })
+    .from(feed)
+    .leftJoin(batches, sql`true`);
   return row ?? { waiting: 0, oldestAt: null, lastSeq: 0 };
 }
 
-// The first change of a queue is its oldest, and what is not in a queue yet is newer than all that ever was.
-const HANDOVER = `
-SELECT f.last_seq - h.cursor + l.waiting AS waiting, l.set_aside AS "deadLetters",
-       coalesce(
-         (SELECT min(c.at) FROM connector.handover_lanes w
-           CROSS JOIN LATERAL connector.handover_head(w.connection_id, 1) q
-           CROSS JOIN LATERAL (
-             SELECT n.at FROM connector.changes n WHERE n.batch = q.batch AND n.position = q.position OFFSET 0) c
-           WHERE w.waiting > 0),
-         (SELECT c.at FROM (SELECT b.id FROM connector.change_batches b
-                             WHERE b.last_seq > h.cursor ORDER BY b.last_seq LIMIT 1) b
-            JOIN connector.changes c ON c.batch = b.id AND c.position = 1)) AS "oldestAt"
-  FROM connector.handover h CROSS JOIN connector.feed f
- CROSS JOIN (SELECT coalesce(sum(waiting), 0)::bigint AS waiting, coalesce(sum(set_aside), 0)::bigint AS set_aside
-               FROM connector.handover_lanes) l`;
-
-/** Changes that were committed and not handed over yet, and dead letters; null where no handler has ever run. */
+/**
+ * Changes that were committed and not handed over yet, and dead letters; null where no handler has ever run. The first
+ * change of a queue is its oldest, and what is not in a queue yet is newer than all that ever was.
+ */
 export async function readHandover(
   db: Queryable,
 ): Promise<(Waiting & { readonly deadLetters: number }) | null> {
-  const [row] = await db.query<Waiting & { deadLetters: number }>(HANDOVER);
+  const lanes = orm(db)
+    .select({
+      waiting: sql<number>`coalesce(sum(${handoverLanes.waiting}), 0)::bigint`.as('waiting'),
+      deadLetters: sql<number>`coalesce(sum(${handoverLanes.setAside}), 0)::bigint`.as('dead_letters'),
+    })
+    .from(handoverLanes)
+    .as('lanes');
+  // OFFSET 0 holds the planner to the index: it overestimates the heads.
+  const oldestQueued = sql`
+    select min(b.told_at) from ${handoverLanes} w
+     cross join lateral connector.handover_head(w.connection_id, 1) q
+     cross join lateral (select n.told_at from ${changeBatches} n where n.id = q.batch offset 0) b
+     where w.waiting > 0`;
+  const oldestBehind = orm(db)
+    .select({ at: changeBatches.toldAt })
+    .from(changeBatches)
+    .where(gt(changeBatches.lastSeq, handover.cursor))
+    .orderBy(changeBatches.lastSeq)
+    .limit(1);
+  const [row] = await orm(db)
+    .select({
+      waiting: sql<number>`${feed.lastSeq} - ${handover.cursor} + ${lanes.waiting}`,
+      deadLetters: lanes.deadLetters,
+      oldestAt: sql<number | null>`coalesce((${oldestQueued}), ${oldestBehind})`,
+    })
+    .from(handover)
+    .crossJoin(feed)
+    .crossJoin(lanes);
   return row ?? null;
 }
 
-/** Requests to create a connection whose answer was lost and is not known yet. */
-export async function countDoubtfulCreations(db: Queryable): Promise<number> {
-  const [row] = await db.query<{ count: number }>(
-    'select count(*) as count from connector.creations where connection_id is null and unsettled > 0',
-  );
-  return row?.count ?? 0;
+/** Why and when the newest dead letters were set aside, up to `limit`. */
+export async function listLetterErrors(db: Queryable, limit: number) {
+  return await orm(db)
+    .select({ error: deadLetters.lastError, at: deadLetters.at })
+    .from(deadLetters)
+    .orderBy(desc(deadLetters.seq))
+    .limit(limit);
 }
 
-/** Whether the licence of the connection `c` ends, at the time `$1`, by the date that the listing `v` has told. */
-const NOTICE = noticeByTime('c', '$1::bigint', 'v.listed_at');
+/** Creations whose answer was lost and is not known yet. */
+const IN_DOUBT = and(isNull(creations.connectionId), sql`${creations.unsettled} > 0`);
+
+/** Requests to create a connection whose answer was lost and is not known yet. */
+export async function countDoubtfulCreations(db: Queryable): Promise<number> {
+  return await orm(db).$count(creations, IN_DOUBT);
+}
+
+/** Those of an account since a time that are not repeated any more, newest first, up to `limit`. */
+export async function listAbandonedCreations(db: Queryable, accountId: string, since: number, limit: number) {
+  const { label, createdAt, lastError } = creations;
+  return await orm(db)
+    .select({ label, createdAt, lastError })
+    .from(creations)
+    .where(
+      and(
+        eq(creations.accountId, accountId),
+        IN_DOUBT,
+        isNull(creations.nextAttemptAt),
+        gte(createdAt, since),
+      ),
+    )
+    .orderBy(desc(createdAt))
+    .limit(limit);
+}
+
+/** How many processes that poll and send have given a sign of life since a time, and when the last one was. */
+export async function readWorkers(
+  db: Queryable,
+  since: number,
+): Promise<{ readonly alive: number; readonly last: number | null }> {
+  const { beatAt, works } = processes;
+  const [row] = await orm(db)
+    .select({ alive: sql<number>`count(*) filter (where ${beatAt} > ${since})`, last: max(beatAt) })
+    .from(processes)
+    .where(eq(works, true));
+  return row ?? { alive: 0, last: null };
+}
+
+/** OAuth grants that stand, and those that wait for a new consent. */
+export async function countGrants(
+  db: Queryable,
+): Promise<{ readonly active: number; readonly ended: number }> {
+  const [row] = await orm(db)
+    .select({ ended: count(oauthGrants.endedAt), all: count() })
+    .from(oauthGrants);
+  const { ended, all } = row ?? { ended: 0, all: 0 };
+  return { active: all - ended, ended };
+}
+
+/** What may be said of the end of the licence of `c`: see `license-notice.ts`. */
+function noticeAt(now: number): SQL<LicenseNotice | null> {
+  const pieces = noticeByTime('c', '?', 'coverage.listed_at').split('?');
+  const raw = pieces.map((piece) => sql.raw(piece));
+  return sql`${sql.join(raw, sql`${now}::bigint`)}`;
+}
 
 /** So many connections of an account are alike in what decides their health, and in the end of their licence. */
 export interface ConnectionCount extends HealthFacts {
   readonly accountId: string;
-  readonly notice: 'ends_soon' | 'end_passed' | null;
+  readonly notice: LicenseNotice | null;
   readonly count: number;
 }
 
 /** Counts the connections of all accounts. */
 export async function countConnections(db: Queryable, now: number): Promise<ConnectionCount[]> {
-  return await db.query<ConnectionCount>(
-    `select c.account_id as "accountId", c.visible, c.deleted_at as "deletedAt", c.license_valid as "licenseValid",
-            c.status, c.needs_reconnect as "needsReconnect", n.notice, count(*) as count
-       from connector.connections c left join connector.coverage v using (account_id)
-      cross join lateral (select ${NOTICE} as notice) n
-      group by 1, 2, 3, 4, 5, 6, 7`,
-    [now],
-  );
-}
-
-/** A number that is listed, with what keeps it from working. Times in epoch ms. */
-export interface ListedNumber {
-  readonly connectionId: string;
-  readonly label: string | null;
-  readonly visible: boolean;
-  readonly licenseValid: boolean | null;
-  readonly licenseStatus: string | null;
-  readonly licenseExpires: number | null;
-  readonly notice: ConnectionCount['notice'];
-  readonly needsReconnect: boolean | null;
-  readonly reason: string | null;
-  /** When that it needs to be paired again became known. */
-  readonly since: number;
+  const { accountId, visible, deletedAt, licenseValid, status, needsReconnect } = c;
+  const alike = {
+    accountId,
+    visible,
+    deletedAt,
+    licenseValid,
+    status,
+    needsReconnect,
+    notice: noticeAt(now),
+  };
+  return await orm(db)
+    .select({ ...alike, count: count() })
+    .from(c)
+    .leftJoin(coverage, eq(coverage.accountId, accountId))
+    .groupBy(sql`1, 2, 3, 4, 5, 6, 7`);
 }
 
 const MOST_NUMBERS = 1_000;
 
-/** The connections of an account that a listing has shown and nobody deleted, at most 1,000. */
-export async function listNumbers(db: Queryable, accountId: string, now: number): Promise<ListedNumber[]> {
-  return await db.query<ListedNumber>(
-    `select c.connection_id as "connectionId", c.label, c.visible, c.license_valid as "licenseValid",
-            c.license_status as "licenseStatus", c.license_expires as "licenseExpires", ${NOTICE} as notice,
-            c.needs_reconnect as "needsReconnect", c.reason, coalesce(c.last_event_at, c.updated_at) as since
-       from connector.connections c left join connector.coverage v using (account_id)
-      where c.account_id = $2 and c.listed_at is not null and c.deleted_at is null
-      order by c.connection_id limit ${MOST_NUMBERS}`,
-    [now, accountId],
-  );
+/**
+ * The connections of an account that a listing has shown and nobody deleted, at most 1,000, with what keeps them from
+ * working. `since` is when that they need to be paired again became known.
+ */
+export async function listNumbers(db: Queryable, accountId: string, now: number) {
+  return await orm(db)
+    .select({
+      connectionId: c.connectionId,
+      label: c.label,
+      visible: c.visible,
+      licenseValid: c.licenseValid,
+      licenseStatus: c.licenseStatus,
+      licenseExpires: c.licenseExpires,
+      notice: noticeAt(now),
+      needsReconnect: c.needsReconnect,
+      reason: c.reason,
+      since: sql<number>`coalesce(${c.lastEventAt}, ${c.updatedAt})`,
+    })
+    .from(c)
+    .leftJoin(coverage, eq(coverage.accountId, c.accountId))
+    .where(and(eq(c.accountId, accountId), isNotNull(c.listedAt), isNull(c.deletedAt)))
+    .orderBy(c.connectionId)
+    .limit(MOST_NUMBERS);
 }
+
+export type ListedNumber = Awaited<ReturnType<typeof listNumbers>>[number];

@@ -2,11 +2,13 @@ import { CONNECTION_HEALTH } from '../../contract/connector/connections.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { shareReads } from '../../runtime/clock/share-reads.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
-import type { Metrics } from '../../runtime/metrics/metrics.ts';
+import type { Gauge, Metrics } from '../../runtime/metrics/metrics.ts';
+import { type Quota, readQuotas } from '../accounts/quota.ts';
 import { judgeHealth } from '../connections/judge-health.ts';
 import {
   countConnections,
   countDoubtfulCreations,
+  countGrants,
   oldestWaitMs,
   readFeed,
   readHandover,
@@ -78,9 +80,20 @@ export function measureState(metrics: Metrics, db: Queryable, clock: Clock): voi
     readOr(() => countDoubtfulCreations(db)),
     (count) => count,
   );
+  const grants = readOr(() => countGrants(db));
+  metrics.gauge('connector_oauth_grants', 'OAuth grants, by state.', ['state'], async (shown) => {
+    const figures = await grants();
+    if (figures === undefined) return;
+    shown.set({ state: 'active' }, figures.active);
+    shown.set({ state: 'reauth_required' }, figures.ended);
+  });
   measureConnections(
     metrics,
     readOr(() => countConnections(db, clock.now())),
+  );
+  measureQuotas(
+    metrics,
+    readOr(() => readQuotas(db)),
   );
 }
 
@@ -119,6 +132,46 @@ function measureConnections(
       for (const { accountId: account, notice, count } of rows) {
         if (notice !== null) ends.inc({ account, notice }, count);
       }
+    },
+  );
+}
+
+/** The figures of `GET /account`. */
+function measureQuotas(metrics: Metrics, read: () => Promise<readonly Quota[] | undefined>): void {
+  function gauge<Label extends string>(
+    name: string,
+    help: string,
+    labels: readonly Label[],
+    show: (shown: Gauge<Label | 'account'>, quota: Quota) => void,
+  ): void {
+    metrics.gauge<Label | 'account'>(name, help, ['account', ...labels], async (shown) => {
+      const quotas = await read();
+      if (quotas === undefined) return;
+      shown.reset();
+      for (const quota of quotas) show(shown, quota);
+    });
+  }
+
+  gauge('connector_slots', 'Slots of the account, by state.', ['state'], (slots, quota) => {
+    const { accountId: account } = quota;
+    slots.set({ account, state: 'total' }, quota.slotsTotal);
+    slots.set({ account, state: 'used' }, quota.slotsUsed);
+    slots.set({ account, state: 'available' }, quota.slotsAvailable);
+  });
+  gauge(
+    'connector_slots_next_expiry_timestamp_seconds',
+    'The earliest end of a licence of the account.',
+    [],
+    (expiry, { accountId: account, nextExpiry }) => {
+      if (nextExpiry !== null) expiry.set({ account }, nextExpiry / 1_000);
+    },
+  );
+  gauge(
+    'connector_connections_need_reconnect',
+    'Numbers that wait for a fresh scan, as the service counts them.',
+    [],
+    (waiting, { accountId: account, connectionsNeedReconnect }) => {
+      waiting.set({ account }, connectionsNeedReconnect);
     },
   );
 }

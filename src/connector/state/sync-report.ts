@@ -1,8 +1,12 @@
+import { and, count, desc, eq, gte, max, sql } from 'drizzle-orm';
 import type { AccountSync, ConnectionSync, WebhookHealth } from '../../contract/connector/sync.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { toIso, toIsoOrNull } from '../../runtime/clock/iso-time.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
+import { orm } from '../../runtime/database/orm.ts';
 import { type Account, readAccounts } from '../accounts/account-store.ts';
+import { c, DIRECTIONS, m, newestMessages } from '../db/newest-messages.ts';
+import { repairTotals } from '../db/schema.ts';
 import { IS_OPEN, WIDEST_MS } from '../reconcile/open-statuses.ts';
 import { type PollState, readPollState } from '../reconcile/poll-state.ts';
 import { type Progress, readProgress } from '../reconcile/progress.ts';
@@ -12,44 +16,56 @@ const LATELY_MS = 24 * 60 * 60_000;
 /** How many of the newest messages of a connection and a direction are asked when a webhook last told of them. */
 const SAMPLE = 100;
 
-interface ConnectionRow {
-  readonly connectionId: string;
-  readonly provider: string | null;
-  readonly visible: boolean;
-  readonly openMessageId: string | null;
-  readonly openCreatedAt: number | null;
-  readonly lastWebhookAt: number | null;
-  readonly conflicts: number;
-  readonly repairedMessages: number;
-  readonly repairedStatuses: number;
-  readonly repairedAt: number | null;
-}
+type ConnectionRow = Awaited<ReturnType<typeof readConnections>>[number];
 
-// Everything goes by the message index of each connection, and over no more than the seven days of a sweep.
-const CONNECTIONS = `
-  select c.connection_id as "connectionId", c.provider, c.visible, o.id as "openMessageId", o.created_at as "openCreatedAt",
-         greatest(w.last_at, c.webhook_at) as "lastWebhookAt",
-         coalesce(k.conflicts, 0)::bigint as conflicts,
-         coalesce(t.messages, 0) as "repairedMessages", coalesce(t.statuses, 0) as "repairedStatuses",
-         t.last_at as "repairedAt"
-    from connector.connections c
-    left join connector.repair_totals t using (connection_id)
-    left join lateral (
-      select m.id, m.created_at from connector.messages m
-       where m.connection_id = c.connection_id and m.created_at >= $2::bigint and ${IS_OPEN}
-       order by m.created_at, m.id desc limit 1) o on true
-    left join lateral (
-      select max(n.webhook_at) as last_at
-        from (values ('incoming'), ('outgoing')) d(direction)
-       cross join lateral (
-         select * from connector.messages m
-          where m.connection_id = c.connection_id and m.direction = d.direction
-          order by m.created_at desc limit ${SAMPLE}) n) w on true
-    left join lateral (
-      select count(*) as conflicts from connector.messages m
-       where m.connection_id = c.connection_id and m.direction = 'outgoing'
-         and m.created_at >= $2::bigint and m.status_conflict) k on true
-   where c.account_id = $1 order by c.connection_id`;
+/** Reads the message index of each connection, and no more of it than the seven days of a sweep. */
+async function readConnections(db: Queryable, accountId: string, since: number) {
+  const open = orm(db)
+    .select({ id: m.id, createdAt: m.createdAt })
+    .from(m)
+    .where(and(eq(m.connectionId, c.connectionId), gte(m.createdAt, since), sql.raw(IS_OPEN)))
+    .orderBy(m.createdAt, desc(m.id))
+    .limit(1)
+    .as('open');
+  const newest = newestMessages(db, SAMPLE);
+  const told = orm(db)
+    .select({ lastAt: max(newest.webhookAt).as('last_told_at') })
+    .from(DIRECTIONS)
+    .crossJoinLateral(newest)
+    .as('told');
+  const conflicts = orm(db)
+    .select({ count: count().as('conflict_count') })
+    .from(m)
+    .where(
+      and(
+        eq(m.connectionId, c.connectionId),
+        eq(m.direction, 'outgoing'),
+        gte(m.createdAt, since),
+        eq(m.statusConflict, true),
+      ),
+    )
+    .as('conflicts');
+  return await orm(db)
+    .select({
+      connectionId: c.connectionId,
+      provider: c.provider,
+      visible: c.visible,
+      openMessageId: open.id,
+      openCreatedAt: open.createdAt,
+      lastWebhookAt: sql<number | null>`greatest(${told.lastAt}, ${c.webhookAt})`,
+      conflicts: conflicts.count,
+      repairedMessages: repairTotals.messages,
+      repairedStatuses: repairTotals.statuses,
+      repairedAt: repairTotals.lastAt,
+    })
+    .from(c)
+    .leftJoin(repairTotals, eq(repairTotals.connectionId, c.connectionId))
+    .leftJoinLateral(open, sql`true`)
+    .crossJoinLateral(told)
+    .crossJoinLateral(conflicts)
+    .where(eq(c.accountId, accountId))
+    .orderBy(c.connectionId);
+}
 
 /**
  * How far accounts are in step with the service, for `GET /v1/sync`. Undefined when the account asked for
@@ -74,7 +90,7 @@ async function reportAccount(
   const state = await readPollState(database, accountId);
   const progress = await readProgress(database, accountId);
   const now = clock.now();
-  const rows = await database.query<ConnectionRow>(CONNECTIONS, [accountId, now - WIDEST_MS]);
+  const rows = await readConnections(database, accountId, now - WIDEST_MS);
   const connections = rows.map((row) => reportConnection(row, progress, now));
   const open = connections.flatMap(({ oldestOpenStatus }) =>
     oldestOpenStatus === null ? [] : [oldestOpenStatus],
@@ -93,8 +109,8 @@ async function reportAccount(
     lastPoll: reportLastPoll(state),
     lastGoodPollAt: toIsoOrNull(state.lastGoodAt),
     repaired: {
-      messages: sum(rows, (row) => row.repairedMessages),
-      statuses: sum(rows, (row) => row.repairedStatuses),
+      messages: sum(rows, (row) => row.repairedMessages ?? 0),
+      statuses: sum(rows, (row) => row.repairedStatuses ?? 0),
     },
     statusConflicts: sum(rows, (row) => row.conflicts),
     webhookHealth: worst(connections.map((connection) => connection.webhookHealth)),
@@ -113,7 +129,7 @@ function reportConnection(row: ConnectionRow, progress: Progress, now: number): 
       messageId === null || createdAt === null
         ? null
         : { messageId, connectionId, createdAt: toIso(createdAt) },
-    repaired: { messages: row.repairedMessages, statuses: row.repairedStatuses },
+    repaired: { messages: row.repairedMessages ?? 0, statuses: row.repairedStatuses ?? 0 },
     webhookHealth: judgeWebhook(row, now),
     lastWebhookAt: toIsoOrNull(row.lastWebhookAt),
   };

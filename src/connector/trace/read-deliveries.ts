@@ -1,57 +1,39 @@
+import { and, eq, getTableColumns, gt, gte, isNotNull, isNull, or, sql } from 'drizzle-orm';
 import type { MessageStatus } from '../../contract/service/statuses.ts';
 import { messageStatus } from '../../contract/service/statuses.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
-import type { DeliveryOutcome } from '../db/batch.ts';
+import { orm } from '../../runtime/database/orm.ts';
+import { inbox } from '../db/inbox-table.ts';
 import { interpretBody } from '../inbox/interpret-body.ts';
-
-/** A delivery of the kept inbox. Times in epoch ms. */
-export interface KeptDelivery {
-  readonly id: number;
-  readonly receivedAt: number;
-  readonly signedAt: number;
-  readonly subscriptionId: string;
-  readonly accountId: string;
-  readonly connectionId: string | null;
-  readonly event: string | null;
-  /** The status that it tells. */
-  readonly status: MessageStatus | null;
-  readonly outcome: DeliveryOutcome;
-  readonly reason: string | null;
-  /** Bits of `CHANGE`. */
-  readonly changeMask: number;
-  readonly changeBatch: number | null;
-  readonly secretVersion: number | null;
-}
-
-interface Row extends Omit<KeptDelivery, 'status'> {
-  readonly body: Uint8Array | null;
-}
 
 /** A status event has some 200 bytes. Of a larger one the body is read by itself, so that a page stays small. */
 const USUAL_BYTES = 8_192;
 
-const COLUMNS = `i.id, i.received_at as "receivedAt", i.signed_at as "signedAt", i.subscription_id as "subscriptionId",
-  i.account_id as "accountId", i.connection_id as "connectionId", i.event, i.outcome, i.reason,
-  i.change_mask as "changeMask", i.change_batch as "changeBatch", i.secret_version as "secretVersion"`;
+const { body, messageId: _, ...SHORT } = getTableColumns(inbox);
+const COLUMNS = {
+  ...SHORT,
+  body: sql<Uint8Array | null>`case when ${inbox.event} = 'message.status' and octet_length(${body}) <= ${USUAL_BYTES} then ${body} end`,
+};
 
-const SELECT = `
-  select ${COLUMNS},
-         case when i.event = 'message.status' and octet_length(i.body) <= ${USUAL_BYTES} then i.body end as body
-    from connector.inbox i`;
+/** A delivery of the kept inbox. Times in epoch ms. */
+export interface KeptDelivery extends Omit<typeof inbox.$inferSelect, 'body' | 'messageId'> {
+  /** The status that it tells. */
+  readonly status: MessageStatus | null;
+}
 
-// A message is created once and changes a few times: these are few, whatever the number of its copies.
-const MERGED = `${SELECT} where i.message_id = $1 and i.change_batch is not null
-   order by i.change_batch, i.received_at, i.id limit 1000`;
-
-// Ordered as the index is, which the planner would not see without the batch that all of them lack.
-const UNCHANGED = `${SELECT}
-   where i.message_id = $1 and i.change_batch is null and i.received_at >= $2::bigint
-     and (i.received_at > $2 or i.id > $3::bigint)
-   order by i.change_batch, i.received_at, i.id limit $4::integer`;
+/** More deliveries do not change one message: it is created once and changes a few times. */
+const MOST_MERGED = 1_000;
 
 /** The kept deliveries that changed a message. */
 export async function readMerged(db: Queryable, messageId: string): Promise<KeptDelivery[]> {
-  return await withStatuses(db, messageId, await db.query<Row>(MERGED, [messageId]));
+  const { changeBatch, receivedAt, id } = inbox;
+  const rows = await orm(db)
+    .select(COLUMNS)
+    .from(inbox)
+    .where(and(eq(inbox.messageId, messageId), isNotNull(changeBatch)))
+    .orderBy(changeBatch, receivedAt, id)
+    .limit(MOST_MERGED);
+  return await withStatuses(db, messageId, rows);
 }
 
 /** Up to `limit` kept deliveries after a place that changed nothing of the message, in the order of their receipt. */
@@ -61,11 +43,23 @@ export async function readUnchanged(
   after: { readonly at: number; readonly id: number },
   limit: number,
 ): Promise<KeptDelivery[]> {
-  const rows = await db.query<Row>(UNCHANGED, [messageId, after.at, after.id, limit]);
+  const { changeBatch, receivedAt, id } = inbox;
+  const isAfter = and(gte(receivedAt, after.at), or(gt(receivedAt, after.at), gt(id, after.id)));
+  const rows = await orm(db)
+    .select(COLUMNS)
+    .from(inbox)
+    .where(and(eq(inbox.messageId, messageId), isNull(changeBatch), isAfter))
+    // As the index is ordered, which the planner would not see without the batch that all of them lack.
+    .orderBy(changeBatch, receivedAt, id)
+    .limit(limit);
   return await withStatuses(db, messageId, rows);
 }
 
-async function withStatuses(db: Queryable, messageId: string, rows: readonly Row[]): Promise<KeptDelivery[]> {
+async function withStatuses(
+  db: Queryable,
+  messageId: string,
+  rows: readonly (Omit<KeptDelivery, 'status'> & { readonly body: Uint8Array | null })[],
+): Promise<KeptDelivery[]> {
   const deliveries: KeptDelivery[] = [];
   for (const { body, ...row } of rows) {
     const told = row.event === 'message.status' ? (body ?? (await readBody(db, messageId, row))) : null;
@@ -77,16 +71,19 @@ async function withStatuses(db: Queryable, messageId: string, rows: readonly Row
 async function readBody(
   db: Queryable,
   messageId: string,
-  { receivedAt, id }: Pick<Row, 'receivedAt' | 'id'>,
+  { receivedAt, id }: Pick<KeptDelivery, 'receivedAt' | 'id'>,
 ): Promise<Uint8Array | null> {
-  const [row] = await db.query<{ body: Uint8Array }>(
-    'select body from connector.inbox where message_id = $1 and received_at = $2::bigint and id = $3::bigint',
-    [messageId, receivedAt, id],
-  );
+  const [row] = await orm(db)
+    .select({ body: inbox.body })
+    .from(inbox)
+    .where(and(eq(inbox.messageId, messageId), eq(inbox.receivedAt, receivedAt), eq(inbox.id, id)));
   return row?.body ?? null;
 }
 
-function readStatus(body: Uint8Array, context: Pick<Row, 'accountId' | 'signedAt'>): MessageStatus | null {
+function readStatus(
+  body: Uint8Array,
+  context: Pick<KeptDelivery, 'accountId' | 'signedAt'>,
+): MessageStatus | null {
   const told = interpretBody(Buffer.from(body), context);
   return told.kind === 'message' ? (messageStatus.safeParse(told.message.status).data ?? null) : null;
 }

@@ -39,7 +39,6 @@ export async function insertConnection(
       change.now,
     ],
   );
-  // [service.cloud-api.no-pairing] [state.created.qr]
   if (provider === 'qr') await beginPairing(change, id);
   return id;
 }

@@ -90,8 +90,7 @@ export async function readConnection(db: Queryable, id: string, now: number): Pr
 
 /**
  * One connection that a credential reaches. Throws `not_found`, the same for an unknown one, one of another
- * workspace and one outside the credential's list. An expired licence is a later check. [choice.foreign.same]
- * [choice.unlicensed.allowed]
+ * workspace and one outside the credential's list. An expired licence is a later check.
  */
 export async function findReachable(
   db: Queryable,
@@ -113,8 +112,7 @@ export async function findReachable(
 
 /**
  * The connections that a credential sees, oldest first: of its workspace and within its list, paired, and
- * with a valid licence. [service.gate.visible] [service.gate.expired-hidden] [choice.unlicensed.hidden]
- * [choice.unpaired]
+ * with a valid licence. Implements `What the service does`, 4.
  */
 export async function readVisible(db: Queryable, credential: Credential, now: number): Promise<Connection[]> {
   const rows = await db.query<ConnectionRow>(
@@ -147,10 +145,7 @@ export async function listAll(db: Queryable, filter: ConnectionFilter, now: numb
   return rows.map((row) => fromRow(row, now));
 }
 
-/**
- * Throws the 402 of the workspace's kind unless the licence is valid. [service.gate.unsendable]
- * [errors.addon_required] [errors.license_inactive]
- */
+/** Throws the 402 of the workspace's kind unless the licence is valid. */
 export function requireLicence(connection: Connection): void {
   const { licence, workspaceKind } = connection;
   if (!licence.valid) {

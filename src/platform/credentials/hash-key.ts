@@ -8,7 +8,7 @@ export function newApiKey(): string {
   return PREFIX + randomBytes(KEY_BYTES).toString('base64url');
 }
 
-/** What is stored of a key, and looked up by. [auth.key.hashed] */
+/** What is stored of a key, and looked up by. */
 export function hashKey(key: string): Buffer {
   return createHash('sha256').update(key).digest();
 }

@@ -17,10 +17,7 @@ function nextByte(): number {
   return pool[used++] ?? 0;
 }
 
-/**
- * A new id: 25 characters, `c` and 24 random base-36 digits (124 bits). Ids say nothing about time.
- * [connections.item.id] [state.delete.id-retired]
- */
+/** A new id: 25 characters, `c` and 24 random base-36 digits (124 bits). Ids say nothing about time. */
 export function newIdentifier(): string {
   let id = 'c';
   while (id.length < LENGTH) {

@@ -43,10 +43,7 @@ const ADVICE: Readonly<Record<ErrorCode, string>> = {
   payload_too_large: 'Send less in one call.',
 };
 
-/**
- * A refusal as a model reads it: `code: what is wrong, what to do`. Never repeats what was sent.
- * [choice.tools.refusal]
- */
+/** A refusal as a model reads it: `code: what is wrong, what to do`. Never repeats what was sent. */
 export function adviseRefusal({ code, field, hint, retryAfterSeconds }: PlatformError): string {
   const subject = field === 'body' ? 'the arguments' : `\`${field}\``;
   const wrong = field === undefined ? '' : `${subject} ${hint ?? 'are wrong'}. `;

@@ -19,10 +19,7 @@ interface Options
   readonly mediaAddress: MediaAddress;
 }
 
-/**
- * The table of tools, over the same domain functions as the REST endpoints, and the server that offers them.
- * [service.tools.offered]
- */
+/** The table of tools, over the same domain functions as the REST endpoints, and the server that offers them. */
 export function startTools(options: Options): ToolServer {
   const stopping = new AbortController();
   const tools = [

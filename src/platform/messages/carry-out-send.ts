@@ -40,7 +40,6 @@ export interface SendCarrier {
 export function createSendCarrier(options: Options): SendCarrier {
   const { database, changeState, gate, network, logger, aroundStore = (store) => store() } = options;
 
-  // [messages.send.degraded]
   const leaveUnstored = async (
     entry: JournalEntry,
     { waMessageId }: Accepted,

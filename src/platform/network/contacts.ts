@@ -67,7 +67,7 @@ interface PhoneMessageRow {
   sha256: Buffer;
 }
 
-/** [media.voice-note] */
+/** Implements `Media object`: voice notes are `audio/ogg` under a name like `voice-*.ogg`. */
 function isVoiceNote(filename: string, mimetype: string): boolean {
   return /^voice-.*\.ogg$/.test(filename) && /^audio\/ogg\s*(;|$)/i.test(mimetype);
 }

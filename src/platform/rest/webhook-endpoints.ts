@@ -11,7 +11,6 @@ export function getWebhookEndpoint(webhooks: WebhookConfiguration): Endpoint {
     row: SERVICE_ENDPOINTS.getWebhook,
     read: readNothing,
     handle: async (credential) =>
-      // [choice.oauth.webhook]
       ok({ ...webhooks.get(credential.subscriptionId), events: coveredEvents(credential) }),
   });
 }

@@ -1,5 +1,4 @@
 import { Cluster, Redis } from 'ioredis';
-import { backOffMs } from '../clock/back-off.ts';
 import { ConfigurationError } from '../config/configuration-error.ts';
 
 /** Where Redis is and how to get in. Several nodes are those of a Redis Cluster. */
@@ -17,7 +16,7 @@ export interface RedisNodes {
 type Patience = 'fail fast' | 'keep trying';
 
 const COMMAND_TIMEOUT_MS = 5_000;
-const RETRY = { firstMs: 100, longestMs: 5_000, spread: 0.2 };
+const LONGEST_RETRY_MS = 5_000;
 
 /**
  * Reads `redis://` and `rediss://` addresses, separated by commas. User, password and TLS are those of the first.
@@ -48,9 +47,10 @@ export function readRedisNodes(redisUrl: string): RedisNodes {
   };
 }
 
-/** The wait before the next attempt to connect. */
+/** The wait before the next attempt to connect: it doubles up to five seconds, and a fifth of it is random. */
 function retryDelay(times: number): number {
-  return backOffMs(times, RETRY, Math.random());
+  const delay = Math.min(LONGEST_RETRY_MS, 50 * 2 ** Math.min(times, 10));
+  return Math.round(delay * (0.8 + 0.2 * Math.random()));
 }
 
 /** Opens a connection, or the connections of a cluster, that comes back by itself. */

@@ -1,4 +1,3 @@
-import { backOffMs } from '../clock/back-off.ts';
 import type { Clock } from '../clock/clock.ts';
 import { within } from '../clock/deadline.ts';
 import type { Logger } from '../logger/logger.ts';
@@ -72,13 +71,14 @@ interface Slot {
 const READY_MS = 120_000;
 /** A process that runs this long has not crashed because of its start. */
 const STABLE_MS = 60_000;
-const BACK_OFF = { firstMs: 1_000, longestMs: 30_000 };
+const FIRST_BACK_OFF_MS = 1_000;
+const LONGEST_BACK_OFF_MS = 30_000;
 /** This many consecutive failures are reported as a crash loop. */
 const LOOP = 3;
 
 /** 0 after the first failure, because somebody is waiting for a response; then 1 s, doubling up to 30 s. */
-function waitAfter(failures: number): number {
-  return failures < 2 ? 0 : backOffMs(failures - 1, BACK_OFF);
+function backOffMs(failures: number): number {
+  return failures < 2 ? 0 : Math.min(LONGEST_BACK_OFF_MS, FIRST_BACK_OFF_MS * 2 ** (failures - 2));
 }
 
 function describeEnd(end: ProcessEnd): string {
@@ -151,7 +151,7 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
 
   function retry(slot: Slot): void {
     slot.failures += 1;
-    const delayMs = waitAfter(slot.failures);
+    const delayMs = backOffMs(slot.failures);
     if (slot.failures >= LOOP) {
       logger.error(
         { process: slot.number, failed: slot.failures, delayMs },

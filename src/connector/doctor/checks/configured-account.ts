@@ -1,6 +1,5 @@
-import { digest } from '../../../runtime/sealing/digest.ts';
-import { equalSecrets } from '../../../runtime/sealing/equal-secrets.ts';
-import { FIRST_ACCOUNT_ID } from '../../accounts/account-store.ts';
+import { FIRST_ACCOUNT_ID, readAccounts } from '../../accounts/account-store.ts';
+import { findByKey } from '../../accounts/add-account.ts';
 import type { StoreFacts } from '../facts.ts';
 import { type Check, notChecked, ok, problem, warning } from '../finding.ts';
 
@@ -9,9 +8,7 @@ export const configuredAccount: Check<StoreFacts> = {
   id: 'account',
   title: 'account of the settings',
   async look({ settings, database }) {
-    const accounts = await database.query<{ id: string; baseUrl: string | null; digest: string | null }>(
-      'select id, base_url as "baseUrl", credential_digest as digest from connector.accounts',
-    );
+    const accounts = await readAccounts(database);
     const { service } = settings;
     if (service === undefined) {
       return accounts.length > 0
@@ -30,26 +27,24 @@ export const configuredAccount: Check<StoreFacts> = {
         advice: ['Start, or restart, the connector: it takes up the account at start.'],
       });
     }
-    const keyDigest = digest(service.apiKey);
-    const isSame = (stored: string | null): boolean => stored !== null && equalSecrets(stored, keyDigest);
-    const other = accounts.find((account) => isSame(account.digest) && account.id !== FIRST_ACCOUNT_ID);
-    if (other !== undefined) {
+    const owner = await findByKey(database, service.apiKey);
+    if (owner !== null && owner !== FIRST_ACCOUNT_ID) {
       return problem(
         'SERVICE_API_KEY belongs to an account that was added through the API: no process can start.',
         {
-          evidence: [`It is the key of the account ${other.id}.`],
+          evidence: [`It is the key of the account ${owner}.`],
           advice: [
-            `Remove that account (DELETE /v1/accounts/${other.id}), or remove SERVICE_API_KEY and SERVICE_BASE_URL.`,
+            `Remove that account (DELETE /v1/accounts/${owner}), or remove SERVICE_API_KEY and SERVICE_BASE_URL.`,
           ],
         },
       );
     }
     const changed = [
-      ...(isSame(first.digest) ? [] : ['SERVICE_API_KEY']),
+      ...(owner === FIRST_ACCOUNT_ID ? [] : ['SERVICE_API_KEY']),
       ...(first.baseUrl === service.baseUrl ? [] : ['SERVICE_BASE_URL']),
     ];
     if (changed.length === 0) return ok('The stored account is that of the settings.');
-    if (first.digest === null) return notChecked('The stored account has no credential yet.');
+    if (!first.hasCredential) return notChecked('The stored account has no credential yet.');
     return warning(`${changed.join(' and ')} changed since the connector was started.`, {
       advice: [
         'Restart every process of the connector, or run this command with the settings that they have.',

@@ -1,5 +1,5 @@
 import { scrubText } from '../../../runtime/logger/scrub-text.ts';
-import { oldestWaitMs, readHandover } from '../../state/figures.ts';
+import { listLetterErrors, oldestWaitMs, readHandover } from '../../state/figures.ts';
 import type { StoreFacts } from '../facts.ts';
 import { type Check, type Finding, notChecked, ok, problem, warning } from '../finding.ts';
 import { count, some, span } from '../wording.ts';
@@ -37,9 +37,7 @@ export const handoverLag: Check<StoreFacts> = {
       );
     }
     if (lag.deadLetters > 0) {
-      const newest = await database.query<{ error: string; at: number }>(
-        `select last_error as error, at from connector.dead_letters order by seq desc limit ${SHOWN}`,
-      );
+      const newest = await listLetterErrors(database, SHOWN);
       const errors = [...new Set(newest.map(({ error }) => scrubText(error, 120)))];
       findings.push(
         warning(

@@ -1,3 +1,4 @@
+import { readWorkers } from '../../state/figures.ts';
 import type { StoreFacts } from '../facts.ts';
 import { type Check, ok, problem } from '../finding.ts';
 import { ago, count } from '../wording.ts';
@@ -11,12 +12,7 @@ export const liveProcesses: Check<StoreFacts> = {
   title: 'processes that poll and send',
   async look({ database, clock }) {
     const now = clock.now();
-    const [row] = await database.query<{ alive: number; last: number | null }>(
-      `select count(*) filter (where beat_at > $1::bigint) as alive, max(beat_at) as last
-         from connector.processes where works`,
-      [now - SILENT_MS],
-    );
-    const { alive, last } = row ?? { alive: 0, last: null };
+    const { alive, last } = await readWorkers(database, now - SILENT_MS);
     if (alive > 0) {
       return ok(
         `${count(alive, 'process that polls and sends gives', 'processes that poll and send give')} signs of life.`,

@@ -1,5 +1,5 @@
-import type { Queryable } from '../../../runtime/database/database.ts';
 import { readRepairedAt } from '../../state/deliveries.ts';
+import { countNameless } from '../../state/messages.ts';
 import { reportSync } from '../../state/sync-report.ts';
 import type { AccountFacts } from '../facts.ts';
 import { type Check, notChecked, ok, problem, warning } from '../finding.ts';
@@ -64,13 +64,3 @@ export const missedEvents: Check<AccountFacts> = {
     }
   },
 };
-
-async function countNameless(db: Queryable, accountId: string, since: number): Promise<number> {
-  const [row] = await db.query<{ nameless: number }>(
-    `select count(*)::bigint as nameless from connector.connections c
-       join connector.messages m on m.connection_id = c.connection_id and m.direction = 'incoming'
-      where c.account_id = $1 and m.created_at >= $2::bigint and m.peer is null`,
-    [accountId, since],
-  );
-  return row?.nameless ?? 0;
-}

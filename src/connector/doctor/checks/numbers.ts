@@ -1,5 +1,5 @@
 import { type Quota, readQuotas } from '../../accounts/quota.ts';
-import { type ListedNumber, listNumbers } from '../../state/figures.ts';
+import { type ListedNumber, listAbandonedCreations, listNumbers } from '../../state/figures.ts';
 import type { AccountFacts, DoctorSettings } from '../facts.ts';
 import { type Check, type Finding, notChecked, ok, problem, warning } from '../finding.ts';
 import { ago, count, inPortal, some, span } from '../wording.ts';
@@ -96,21 +96,9 @@ function explainWaiting(waiting: readonly ListedNumber[], now: number): Finding 
   );
 }
 
-interface Creation {
-  readonly label: string | null;
-  readonly createdAt: number;
-  readonly lastError: string | null;
-}
-
 /** Requests to create a connection that are not repeated any more, and whose outcome only a person can find out. */
 async function judgeCreations({ account, database }: AccountFacts, now: number): Promise<readonly Finding[]> {
-  const doubtful = await database.query<Creation>(
-    `select label, created_at as "createdAt", last_error as "lastError" from connector.creations
-      where account_id = $1 and connection_id is null and unsettled > 0 and next_attempt_at is null
-        and created_at >= $2::bigint
-      order by created_at desc limit ${MOST}`,
-    [account.id, now - LATELY_MS],
-  );
+  const doubtful = await listAbandonedCreations(database, account.id, now - LATELY_MS, MOST);
   if (doubtful.length === 0) return [];
   const lines = doubtful.map(
     ({ label, createdAt, lastError }) =>

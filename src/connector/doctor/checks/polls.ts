@@ -2,6 +2,7 @@ import { ERRORS, isErrorCode } from '../../../contract/service/errors.ts';
 import { readAccount } from '../../accounts/account-store.ts';
 import { type PollState, readPollState } from '../../reconcile/poll-state.ts';
 import { readProgress } from '../../reconcile/progress.ts';
+import { listDatedAfter, listDatedBefore } from '../../state/messages.ts';
 import type { AccountFacts } from '../facts.ts';
 import { type Check, type Finding, notChecked, ok, problem, warning } from '../finding.ts';
 import { ago, count, howToConsent, span } from '../wording.ts';
@@ -65,35 +66,10 @@ export const polls: Check<AccountFacts> = {
 
 /** Clocks that are apart by less are a matter of the check of the clock. */
 const AHEAD_MS = 5 * 60_000;
-const MOST_AHEAD = 1_000;
-
-interface DatedAhead {
-  readonly id: string;
-  readonly connectionId: string;
-  readonly createdAt: number;
-  readonly firstSeenAt: number;
-  /** The first to be stored after it has a time that can be true. */
-  readonly contradicted: boolean;
-}
-
-// By the index of the newest of each direction.
-const DATED_AHEAD = `
-  select m.id, c.connection_id as "connectionId", m.created_at as "createdAt", m.first_seen_at as "firstSeenAt",
-         exists (select from connector.messages n
-                  where n.connection_id = c.connection_id and n.direction in ('incoming', 'outgoing')
-                    and n.created_at <= $2::bigint and n.created_at >= $2::bigint - 86400000
-                    and n.first_seen_at > m.first_seen_at) as contradicted
-    from connector.connections c
-   cross join (values ('incoming'), ('outgoing')) d(direction)
-   cross join lateral (
-     select * from connector.messages n
-      where n.connection_id = c.connection_id and n.direction = d.direction and n.created_at > $2::bigint
-      order by n.created_at desc limit ${MOST_AHEAD}) m
-   where c.account_id = $1 order by m.first_seen_at desc limit ${MOST_AHEAD}`;
 
 /** Messages that are dated in the future: single ones, or the service's clock. */
 async function judgeDates({ account, database }: AccountFacts, now: number): Promise<readonly Finding[]> {
-  const dated = await database.query<DatedAhead>(DATED_AHEAD, [account.id, now + AHEAD_MS]);
+  const dated = await listDatedAfter(database, account.id, now + AHEAD_MS);
   const [last] = dated;
   if (last === undefined) return [];
   const evidence = dated
@@ -129,22 +105,9 @@ async function judgeDates({ account, database }: AccountFacts, now: number): Pro
 /** The network is younger: an older time is none, such as 1970, or seconds that were read as milliseconds. */
 const NO_TIME_BEFORE_MS = Date.UTC(2000, 0, 1);
 
-const DATED_BEFORE = `
-  select m.id, c.connection_id as "connectionId", m.created_at as "createdAt"
-    from connector.connections c
-   cross join (values ('incoming'), ('outgoing')) d(direction)
-   cross join lateral (
-     select * from connector.messages n
-      where n.connection_id = c.connection_id and n.direction = d.direction and n.created_at < $2::bigint
-      order by n.created_at desc limit ${MOST_AHEAD}) m
-   where c.account_id = $1 limit ${MOST_AHEAD}`;
-
 /** Messages whose time cannot be true. */
 async function judgeOldDates({ account, database }: AccountFacts): Promise<readonly Finding[]> {
-  const dated = await database.query<Pick<DatedAhead, 'id' | 'connectionId' | 'createdAt'>>(DATED_BEFORE, [
-    account.id,
-    NO_TIME_BEFORE_MS,
-  ]);
+  const dated = await listDatedBefore(database, account.id, NO_TIME_BEFORE_MS);
   if (dated.length === 0) return [];
   return [
     warning(`The service dates ${count(dated.length, 'message')} before 2000.`, {

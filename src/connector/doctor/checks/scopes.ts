@@ -1,5 +1,6 @@
 import type { Scope } from '../../../contract/service/scopes.ts';
 import { isRefusal } from '../../service-client/service-errors.ts';
+import { readUses } from '../../state/figures.ts';
 import type { ServiceFacts } from '../facts.ts';
 import { type Check, notChecked, ok, problem } from '../finding.ts';
 import type { Asked } from '../service-calls.ts';
@@ -32,7 +33,7 @@ export const scopes: Check<ServiceFacts> = {
     const missing = carried.filter(([, has]) => has === false).map(([scope]) => scope);
     const unknown = carried.filter(([, has]) => has === null).map(([scope]) => scope);
     const without = missing.map((scope) => `Without ${scope}, ${WITHOUT[scope]}.`);
-    const uses = missing.length === 0 ? {} : await readUses(facts);
+    const uses = missing.length === 0 ? {} : await describeUses(facts);
     const needed = missing.filter((scope) => uses[scope] !== undefined);
     if (needed.length > 0) {
       return problem(
@@ -55,20 +56,14 @@ export const scopes: Check<ServiceFacts> = {
 };
 
 /** What this deployment uses a scope for, by scope. */
-async function readUses({
+async function describeUses({
   account,
   settings,
   database,
   clock,
 }: ServiceFacts): Promise<Readonly<Partial<Record<Scope, string>>>> {
-  const [used] =
-    database === null
-      ? []
-      : await database.query<{ sends: boolean; creates: boolean }>(
-          `select exists (select from connector.outbound where account_id = $1 and created_at >= $2::bigint) as sends,
-                  exists (select from connector.creations where account_id = $1 and created_at >= $2::bigint) as creates`,
-          [account.id, clock.now() - LATELY_MS],
-        );
+  const since = clock.now() - LATELY_MS;
+  const used = database === null ? undefined : await readUses(database, account.id, since);
   const registers = account.kind === 'api_key' && account.webhookUrl !== null;
   const awaitsEvents = account.kind === 'oauth' && settings.namesAppWebhookSecret === true;
   return {

@@ -1,18 +1,12 @@
-import { oldestWaitMs, readSends } from '../../state/figures.ts';
+import { listSendLanes, oldestWaitMs, readFailedSends, readSends } from '../../state/figures.ts';
 import type { StoreFacts } from '../facts.ts';
 import { type Check, type Finding, ok, problem, warning } from '../finding.ts';
 import { count, some, span } from '../wording.ts';
 
 const STUCK_MS = 5 * 60_000;
 const LATELY_MS = 24 * 3_600_000;
-const MOST = 1_000;
 
-interface Lane {
-  readonly connectionId: string;
-  readonly since: number;
-  readonly lastError: string | null;
-  readonly nextAttemptAt: number | null;
-}
+type Lane = Awaited<ReturnType<typeof listSendLanes>>[number];
 
 /** Sends go out: no lane stands still, and nothing waits for an operator. */
 export const sendLanes: Check<StoreFacts> = {
@@ -20,24 +14,12 @@ export const sendLanes: Check<StoreFacts> = {
   title: 'queued sends',
   async look({ database, clock }) {
     const now = clock.now();
-    const lanes = await database.query<Lane>(
-      `select distinct on (connection_id) connection_id as "connectionId",
-              greatest(updated_at, coalesce(next_attempt_at, 0)) as since, last_error as "lastError",
-              next_attempt_at as "nextAttemptAt"
-         from connector.outbound where state in ('queued', 'sending')
-        order by connection_id, position limit ${MOST}`,
-    );
-    const [ended] = await database.query<{ unknown: number; rejected: number; code: string | null }>(
-      `select count(*) filter (where state = 'unknown') as unknown, count(*) filter (where state = 'rejected') as rejected,
-              mode() within group (order by last_error) filter (where state = 'rejected') as code
-         from (select state, last_error from connector.outbound where created_at >= $1::bigint
-                order by created_at desc, id desc limit ${MOST}) o`,
-      [now - LATELY_MS],
-    );
+    const lanes = await listSendLanes(database);
+    const ended = await readFailedSends(database, now - LATELY_MS);
     const sends = await readSends(database);
     const waiting = `${count(sends.waiting, 'send waits', 'sends wait')} in all, the oldest for ${span(oldestWaitMs(sends, now))}.`;
     const findings: Finding[] = [...judgeLanes(lanes, now, waiting)];
-    if (ended !== undefined && ended.unknown > 0) {
+    if (ended.unknown > 0) {
       findings.push(
         warning(
           `${count(ended.unknown, 'send')} of 24 h ended as unknown: whether ${ended.unknown === 1 ? 'it went' : 'they went'} out, nobody knows.`,
@@ -49,7 +31,7 @@ export const sendLanes: Check<StoreFacts> = {
         ),
       );
     }
-    if (ended !== undefined && ended.rejected > 0) {
+    if (ended.rejected > 0) {
       findings.push(
         warning(`${count(ended.rejected, 'send')} of 24 h ended as rejected.`, {
           evidence: ended.code === null ? [] : [`The most frequent reason is ${ended.code}.`],

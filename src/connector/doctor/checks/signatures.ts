@@ -1,4 +1,4 @@
-import type { Queryable } from '../../../runtime/database/database.ts';
+import { readSubscription } from '../../accounts/subscription-store.ts';
 import type { TallyKind } from '../../inbox/receiver-tally.ts';
 import { readMissedAt, readTallies, type Tallied } from '../../state/deliveries.ts';
 import type { AccountFacts, DoctorSettings } from '../facts.ts';
@@ -21,14 +21,15 @@ export const signatures: Check<AccountFacts> = {
   async look({ account, database, clock, settings }) {
     const now = clock.now();
     const tallies = await readTallies(database, now - LATELY_MS, account.subscriptionId);
-    const secret = await readSecretState(database, account.subscriptionId);
-    if (!secret.hasSecret && account.kind === 'oauth') {
+    const subscription = await readSubscription(database, account.subscriptionId);
+    const hasSecret = subscription?.hasSecret === true;
+    if (!hasSecret && account.kind === 'oauth') {
       return warning(NO_APP_SECRET, {
         evidence: describeAll(tallies, now),
         advice: [settings.namesAppWebhookSecret === true ? RESTART_FOR_SECRET : SET_APP_SECRET],
       });
     }
-    if (!secret.hasSecret) {
+    if (!hasSecret) {
       // Without either setting nobody meant webhooks to come.
       const wanted = account.webhookUrl !== null || settings.namesWebhookSecret === true;
       const tell = wanted ? problem : warning;
@@ -171,12 +172,4 @@ function describeAll(tallies: Tallies, now: number): string[] {
     );
   }
   return lines;
-}
-
-async function readSecretState(db: Queryable, subscriptionId: string): Promise<{ hasSecret: boolean }> {
-  const [row] = await db.query<{ hasSecret: boolean }>(
-    'select sealed_secret is not null as "hasSecret" from connector.subscriptions where id = $1',
-    [subscriptionId],
-  );
-  return row ?? { hasSecret: false };
 }

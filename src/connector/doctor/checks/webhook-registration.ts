@@ -1,4 +1,5 @@
 import { scrubUrl } from '../../../runtime/logger/scrub-text.ts';
+import { readSubscription, type SubscriptionState } from '../../accounts/subscription-store.ts';
 import { isRefusal } from '../../service-client/service-errors.ts';
 import type { ServiceFacts } from '../facts.ts';
 import { type Check, type Finding, notChecked, ok, problem, warning } from '../finding.ts';
@@ -7,12 +8,7 @@ import { ago } from '../wording.ts';
 /** A replacement of a secret takes seconds. */
 const LONG_PENDING_MS = 60_000;
 
-interface Stored {
-  readonly hasSecret: boolean;
-  readonly registeredUrl: string | null;
-  readonly registeredAt: number | null;
-  readonly pendingAt: number | null;
-}
+type Stored = SubscriptionState | undefined;
 
 /**
  * The service delivers to this connector, and its secret is at hand. Implements `Webhook configuration`: one URL
@@ -29,7 +25,8 @@ export const webhookRegistration: Check<ServiceFacts> = {
         ? notChecked('The credential lacks the scope messaging.events.')
         : notChecked(`The service did not tell its webhook: ${asked.error.code}.`);
     }
-    const stored = await readStored(facts);
+    const { database, account } = facts;
+    const stored = database === null ? undefined : await readSubscription(database, account.subscriptionId);
     const { url, secretSet } = asked.value;
     return judgeUrl(facts, url, stored) ?? judgeSecret(facts, secretSet, stored, url ?? '');
   },
@@ -40,7 +37,7 @@ const OF_APP = notChecked(
   'The webhook of an OAuth app is set where the app is registered, which cannot be asked.',
 );
 
-function judgeUrl(facts: ServiceFacts, url: string | null, stored: Stored | null): Finding | undefined {
+function judgeUrl(facts: ServiceFacts, url: string | null, stored: Stored): Finding | undefined {
   const { webhookUrl } = facts.account;
   if (url === null) return explainNone(webhookUrl);
   const at = scrubUrl(url);
@@ -78,17 +75,18 @@ function explainNone(webhookUrl: string | null): Finding {
   });
 }
 
-function explainMove(stored: Stored | null, before: boolean): string {
+function explainMove(stored: Stored, before: boolean): string {
   if (before) {
     return 'Somebody registered another address with the same account since; there is one per account. Find out who: a second deployment, a colleague, a test.';
   }
-  return stored === null
+  return stored === undefined
     ? 'Somebody registered another address with the same account, or WEBHOOK_PUBLIC_URL was changed and is not registered yet.'
     : 'WEBHOOK_PUBLIC_URL was changed and the connector has not registered it yet, or could not.';
 }
 
-function judgeSecret(facts: ServiceFacts, secretSet: boolean, stored: Stored | null, url: string): Finding {
-  if (stored === null) return ok('The service delivers to this connector.', { evidence: [scrubUrl(url)] });
+function judgeSecret(facts: ServiceFacts, secretSet: boolean, stored: Stored, url: string): Finding {
+  if (stored === undefined)
+    return ok('The service delivers to this connector.', { evidence: [scrubUrl(url)] });
   const evidence = [`${scrubUrl(url)}, registered ${ago(stored.registeredAt, facts.clock.now())}.`];
   if (!secretSet || !stored.hasSecret) {
     return problem('The webhook is registered, but its signing secret is not at hand.', {
@@ -105,15 +103,4 @@ function judgeSecret(facts: ServiceFacts, secretSet: boolean, stored: Stored | n
     });
   }
   return ok('The service delivers to this connector.', { evidence });
-}
-
-async function readStored({ database, account }: ServiceFacts): Promise<Stored | null> {
-  if (database === null) return null;
-  const [row] = await database.query<Stored>(
-    `select sealed_secret is not null as "hasSecret", registered_url as "registeredUrl",
-            registered_at as "registeredAt", rotation_pending_at as "pendingAt"
-       from connector.subscriptions where id = $1`,
-    [account.subscriptionId],
-  );
-  return row ?? null;
 }

@@ -6,8 +6,7 @@ import type { AuthorizationRequest } from './read-request.ts';
 
 /**
  * What needs no question: the developer of the app is signed in and owns exactly one standalone workspace with at
- * least one connection that the request is about. Null: somebody has to be asked. [oauth.consent.automatic]
- * [choice.oauth.developer]
+ * least one connection that the request is about. Null: somebody has to be asked. Implements `OAuth 2.0: consent`.
  */
 export async function approveAutomatically(
   db: Queryable,

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Clock } from '../../runtime/clock/clock.ts';
-import { repeat } from '../../runtime/clock/repeat.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { Lease } from './lease.ts';
@@ -136,6 +135,8 @@ export function createPresence(options: PresenceOptions): Presence {
   let lookedAt: number | undefined;
   let failing = false;
   let stopped = false;
+  let cancel = (): void => undefined;
+  let looking: Promise<void> = Promise.resolve();
 
   async function join(joining: Life): Promise<void> {
     await database.query(JOIN, [joining.id, host, works, clock.now()], { deadlineMs: LOOK_DEADLINE_MS });
@@ -212,19 +213,22 @@ export function createPresence(options: PresenceOptions): Presence {
     return rows.map(({ name }) => name);
   }
 
-  const looks = repeat({
-    clock,
-    everyMs: LOOK_EVERY_MS,
-    async run() {
-      await look();
-      if (failing) for (const run of returning) run();
-      failing = false;
-    },
-    onError(err) {
-      if (!failing) logger.warn({ err }, 'no sign of life could be given; trying again');
-      failing = true;
-    },
-  });
+  function lookLater(): void {
+    if (stopped) return;
+    cancel = clock.after(LOOK_EVERY_MS, () => {
+      looking = look().then(
+        () => {
+          if (failing) for (const run of returning) run();
+          failing = false;
+        },
+        (err: unknown) => {
+          if (!failing) logger.warn({ err }, 'no sign of life could be given; trying again');
+          failing = true;
+        },
+      );
+      void looking.then(lookLater);
+    });
+  }
 
   return {
     get id() {
@@ -232,8 +236,8 @@ export function createPresence(options: PresenceOptions): Presence {
     },
     async start() {
       await join(life);
-      await looks.runNow();
-      looks.start();
+      await look();
+      lookLater();
     },
     async hold(name, work, signal) {
       const { id, holds, ending } = life;
@@ -263,11 +267,12 @@ export function createPresence(options: PresenceOptions): Presence {
     onReturn(run) {
       returning.push(run);
     },
-    look: looks.runNow,
+    look,
     async stop() {
       if (stopped) return;
       stopped = true;
-      await looks.stop();
+      cancel();
+      await looking;
       await database
         .query(LEAVE, [life.id], { deadlineMs: LOOK_DEADLINE_MS })
         .catch((err: unknown) => logger.warn({ err }, 'what this process held stays taken for some seconds'));

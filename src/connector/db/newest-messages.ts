@@ -1,0 +1,26 @@
+import { and, desc, eq, type SQL, sql } from 'drizzle-orm';
+import { alias } from 'drizzle-orm/pg-core';
+import type { Queryable } from '../../runtime/database/database.ts';
+import { orm } from '../../runtime/database/orm.ts';
+import { connections, messages } from './schema.ts';
+
+/** Connections and their messages, under the names that `newestMessages` joins them by. */
+export const c = alias(connections, 'c');
+export const m = alias(messages, 'm');
+
+/** Both directions, as `d`: the index of the newest messages has one list for each. */
+export const DIRECTIONS = sql`(values ('incoming'), ('outgoing')) d(direction)`;
+
+/**
+ * The newest `limit` messages that meet `where`, of the connection `c` and the direction `d`. Join it
+ * laterally to both: then each connection is read by the index, however many messages it has.
+ */
+export function newestMessages(db: Queryable, limit: number, where?: SQL) {
+  return orm(db)
+    .select()
+    .from(m)
+    .where(and(eq(m.connectionId, c.connectionId), sql`${m.direction} = d.direction`, where))
+    .orderBy(desc(m.createdAt))
+    .limit(limit)
+    .as('m');
+}

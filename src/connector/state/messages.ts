@@ -1,0 +1,92 @@
+import { and, count, desc, eq, gt, gte, isNull, lt, sql } from 'drizzle-orm';
+import { alias } from 'drizzle-orm/pg-core';
+import type { Queryable } from '../../runtime/database/database.ts';
+import { orm } from '../../runtime/database/orm.ts';
+import { WEBHOOK_SEEN } from '../db/facts.ts';
+import { c, DIRECTIONS, m, newestMessages } from '../db/newest-messages.ts';
+import { messages } from '../db/schema.ts';
+
+/* What the messages of an account show. Each function throws as `query` does. Times are epoch ms. */
+
+/** Incoming messages of an account since a time whose sender nobody named. */
+export async function countNameless(db: Queryable, accountId: string, since: number): Promise<number> {
+  const [row] = await orm(db)
+    .select({ count: count() })
+    .from(c)
+    .innerJoin(m, and(eq(m.connectionId, c.connectionId), eq(m.direction, 'incoming')))
+    .where(and(eq(c.accountId, accountId), gte(m.createdAt, since), isNull(m.peer)));
+  return row?.count ?? 0;
+}
+
+/** Newest messages of each direction of a connection that are looked at, and connections. */
+const SAMPLE = 100;
+const CONNECTIONS = 200;
+
+const STATUS_EVENTS = WEBHOOK_SEEN.sent | WEBHOOK_SEEN.delivered | WEBHOOK_SEEN.read | WEBHOOK_SEEN.failed;
+
+/**
+ * Of a sample of the messages of an account since a time: incoming ones that a webhook told of, outgoing ones with a
+ * status, and those of them whose status a webhook told.
+ */
+export async function readTold(
+  db: Queryable,
+  accountId: string,
+  since: number,
+): Promise<{ readonly received: number; readonly withStatus: number; readonly statusTold: number }> {
+  const newest = newestMessages(db, SAMPLE, gte(m.createdAt, since));
+  const { direction, webhookSeen, status } = newest;
+  const numbers = orm(db)
+    .select({ connectionId: c.connectionId })
+    .from(c)
+    .where(and(eq(c.accountId, accountId), eq(c.provider, 'qr')))
+    .orderBy(c.connectionId)
+    .limit(CONNECTIONS)
+    .as('c');
+  const [row] = await orm(db)
+    .select({
+      received: sql<number>`count(*) filter (where ${direction} = 'incoming' and ${webhookSeen} <> 0)`,
+      withStatus: sql<number>`count(*) filter (where ${direction} = 'outgoing' and ${status} is not null)`,
+      statusTold: sql<number>`count(*) filter (where ${direction} = 'outgoing' and ${webhookSeen} & ${STATUS_EVENTS}::int <> 0)`,
+    })
+    .from(numbers)
+    .crossJoin(DIRECTIONS)
+    .crossJoinLateral(newest);
+  return row ?? { received: 0, withStatus: 0, statusTold: 0 };
+}
+
+const MOST_DATED = 1_000;
+const DAY_MS = 24 * 3_600_000;
+
+/**
+ * Messages of an account that are dated after a time, at most 1,000, the last that was stored first. `contradicted`: one
+ * that was stored later has a time that can be true.
+ */
+export async function listDatedAfter(db: Queryable, accountId: string, time: number) {
+  const newest = newestMessages(db, MOST_DATED, gt(m.createdAt, time));
+  const later = alias(messages, 'later');
+  const contradicted = sql<boolean>`exists (
+    select from ${messages} later
+     where ${later.connectionId} = ${c.connectionId} and ${later.direction} in ('incoming', 'outgoing')
+       and ${later.createdAt} between ${time - DAY_MS} and ${time} and ${later.firstSeenAt} > ${newest.firstSeenAt})`;
+  const { id, connectionId, createdAt, firstSeenAt } = newest;
+  return await orm(db)
+    .select({ id, connectionId, createdAt, firstSeenAt, contradicted })
+    .from(c)
+    .crossJoin(DIRECTIONS)
+    .crossJoinLateral(newest)
+    .where(eq(c.accountId, accountId))
+    .orderBy(desc(firstSeenAt))
+    .limit(MOST_DATED);
+}
+
+/** Messages of an account that are dated before a time, at most 1,000. */
+export async function listDatedBefore(db: Queryable, accountId: string, time: number) {
+  const newest = newestMessages(db, MOST_DATED, lt(m.createdAt, time));
+  return await orm(db)
+    .select({ id: newest.id, connectionId: newest.connectionId, createdAt: newest.createdAt })
+    .from(c)
+    .crossJoin(DIRECTIONS)
+    .crossJoinLateral(newest)
+    .where(eq(c.accountId, accountId))
+    .limit(MOST_DATED);
+}
