@@ -19,7 +19,7 @@ export async function onChange(change: Change, { key, signal }: HandlerContext):
   await sql.begin(async (db) => {
     const taken = await db`
       INSERT INTO crm.taken_changes (key, taken_at) VALUES (${key}, ${change.at}) ON CONFLICT DO NOTHING`;
-    // It was processed before, but the connector did not learn of it.
+    // The change was processed before, but the connector did not get the confirmation.
     if (taken.count === 0) return;
     await applyChange(db, change);
     signal.throwIfAborted();
@@ -34,7 +34,7 @@ async function applyChange(db: postgres.TransactionSql, change: Change): Promise
     case 'message.status':
       return await storeStatus(db, change);
     default:
-    // Connections and sends are for you to add. New types may come: leave alone what you do not know.
+    // Add connections and sends here if you need them. Ignore unknown types, because new ones may be added.
   }
 }
 

@@ -1,9 +1,8 @@
 import { refuseOldNode } from '../runtime/node-version/node-version.mjs';
 
 /**
- * Runs a command, where this Node is new enough for it. Otherwise says so in one line on standard error, and the
- * exit code is 1.
- * @param {() => Promise<unknown>} importCommand imports the module that is the command; not called on an old Node
+ * Runs a command if this Node is new enough. Otherwise prints one line on standard error; the exit code is then 1.
+ * @param {() => Promise<unknown>} importCommand imports the module of the command; not called on an old Node
  * @returns {Promise<void>}
  */
 export async function launch(importCommand) {

@@ -3,7 +3,7 @@ import { SANDBOX_ENDPOINTS, type SandboxEndpointName } from '../contract/sandbox
 import { sandboxErrorBody } from '../contract/sandbox/errors.ts';
 import { invoke } from './invocation.ts';
 
-/** An advance of time answers once all that was due has happened. */
+/** An advance of time is answered after everything that was due has happened. */
 const DEADLINE_MS = 120_000;
 
 /** Endpoints whose answer is one JSON object. */
@@ -15,16 +15,16 @@ type AnswerOf<Called extends Name> = (typeof SANDBOX_ENDPOINTS)[Called]['answers
   ? z.output<Schema>
   : never;
 
-/** What goes into a call. */
+/** The input of a call. */
 export interface SandboxRequest {
   /** Parameters of the path by their names. */
   readonly params?: Readonly<Record<string, string>>;
-  /** Undefined values are left out. */
+  /** Undefined values are omitted. */
   readonly query?: Readonly<Record<string, string | undefined>>;
   readonly body?: object;
 }
 
-/** Calls an endpoint of the control API by its name in the contract. @throws Error saying why there is no good answer. */
+/** Calls an endpoint of the control API by its name in the contract. @throws Error with the reason for a failure. */
 export type CallSandbox = <Called extends Name>(
   name: Called,
   request?: SandboxRequest,
@@ -48,23 +48,24 @@ export function callSandboxAt(url: string): CallSandbox {
     const answer: unknown = await response.json().catch(() => null);
     if (!response.ok) throw explainRefusal(url, response.status, answer);
     const read = answers[0].schema.safeParse(answer);
-    if (!read.success) throw new Error(`What answers at ${url} is not the sandbox of this version.`);
+    if (!read.success) throw new Error(`The server at ${url} is not a sandbox of this version.`);
     return read.data as never;
   };
 }
 
 function explainSilence(url: string, error: unknown): Error {
   if (error instanceof Error && error.name === 'TimeoutError') {
-    return new Error(`The sandbox at ${url} has not answered for ${DEADLINE_MS / 1_000} s.`);
+    return new Error(`The sandbox at ${url} did not answer within ${DEADLINE_MS / 1_000} s.`);
   }
   return new Error(
-    `Nothing listens at ${url}. Start it with ${invoke('start')}, or ${invoke('platform')} for the service alone; ` +
-      'where it listens elsewhere, name that with --url.',
+    `No sandbox listens at ${url}. Start one with ${invoke('start')}, or without a connector with ${invoke('platform')}. ` +
+      'If it listens elsewhere, pass its address as --url.',
   );
 }
 
 function explainRefusal(url: string, status: number, answer: unknown): Error {
   const refusal = sandboxErrorBody.safeParse(answer).data;
-  if (refusal === undefined) return new Error(`What answers at ${url} is not a sandbox: status ${status}.`);
+  if (refusal === undefined)
+    return new Error(`The server at ${url} is not a sandbox: it returned status ${status}.`);
   return new Error(`${refusal.error}: ${refusal.message}`);
 }

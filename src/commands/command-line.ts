@@ -17,8 +17,8 @@ export interface CommandDefinition {
   readonly name: string;
   readonly summary: string;
   /**
-   * The words that it takes besides its options: `<required>`, then `[optional]`. The last one may be `<all...>`, which
-   * takes the rest. Absent for none.
+   * Its arguments besides the options: `<required>`, then `[optional]`. The last one may be `<all...>`, which receives
+   * the rest of the line. Absent if it has none.
    */
   readonly words?: string;
   readonly options: Readonly<Record<string, OptionDefinition>>;
@@ -93,7 +93,6 @@ function refuseSwallowed(command: CommandDefinition, words: readonly string[], e
 }
 
 /**
-/**
  * Parses the command line.
  * @returns what was given; `null` if `--help` or `--version` was printed.
  * @throws UsageError for an unknown option, an option without its value, and a missing or unexpected word.
@@ -133,7 +132,7 @@ function nameWords(command: CommandDefinition, given: readonly string[]): GivenL
     if (value !== undefined && value !== '') named[key] = value;
     else if (bracket === '<') throw new UsageError(`${usage} is missing: ${usageOf(command)}`);
   }
-  if (left.length > 0) throw new UsageError(`"${left[0]}" is one word too many. See --help.`);
+  if (left.length > 0) throw new UsageError(`"${left[0]}" is an unexpected argument. See --help.`);
   return named;
 }
 

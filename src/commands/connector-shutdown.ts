@@ -1,5 +1,5 @@
 /**
- * Maximum duration of the shutdown of the process around a connector. Half of it is the connector's own, by
- * the rule of its life cycle: at most 4 s for open requests, then 8 s for a send in flight at the service.
+ * Maximum duration of the shutdown of a process with a connector, in milliseconds. A step of the lifecycle gets at most
+ * half of the remaining time. The connector's step needs 4 s for open requests, and then 8 s for a send in flight.
  */
 export const CONNECTOR_SHUTDOWN_MS = 25_000;

@@ -22,19 +22,20 @@ const QUERY_MS = 8_000;
 const COMMAND = {
   name: 'doctor',
   summary:
-    'looks at settings, database, Redis, service and the running connector, says what is wrong and what to do. ' +
-    'Changes nothing. Ends with 0 when all is well, 1 when something is wrong, 2 when it could not look.',
+    'checks the settings, the database, Redis, the service and the running connector, and names each problem and its fix. ' +
+    'Changes nothing. Exits with 0 if there is no problem, 1 if there is one, and 2 if it could not run.',
   options: {
     json: { type: 'boolean', description: 'print one JSON line, {"well", "counts", "reports"}' },
     'data-dir': {
       type: 'string',
       value: 'DIR',
-      description: 'where a Postgres of its own keeps its data (default .data)',
+      description: 'folder for the data of the embedded Postgres (default .data)',
     },
     sandbox: {
       type: 'string',
       value: 'URL',
-      description: 'look at the connector of a running npm start, for example http://127.0.0.1:4000',
+      description:
+        'check the connector of the npm start whose sandbox has this address, for example http://127.0.0.1:4000',
     },
   },
 } as const;
@@ -45,7 +46,7 @@ await runCommand(COMMAND, async ({ options, env, clock, print }) => {
     const secretsFile = join(dataDir, 'secrets.json');
     const hasLoop = existsSync(secretsFile);
     const sandbox = options['sandbox'];
-    if (sandbox !== undefined && !hasLoop) throw new Error(`npm start has kept nothing in ${dataDir}.`);
+    if (sandbox !== undefined && !hasLoop) throw new Error(`${dataDir} contains no data of an npm start.`);
     const made = sandbox === undefined ? {} : await readLoopEnvironment(String(sandbox), secretsFile);
     const { settings: read, reports } = lookAtSettings({ ...env, ...made }, hasLoop && sandbox === undefined);
     const settings: DoctorSettings = {
@@ -66,9 +67,7 @@ await runCommand(COMMAND, async ({ options, env, clock, print }) => {
     } else print(writeReports(all));
     process.exitCode = verdictOf(counts.problem, broken || !lookedAnywhere(all));
   } catch (error) {
-    process.stderr.write(
-      `Nothing was looked at: ${error instanceof Error ? error.message : String(error)}\n`,
-    );
+    process.stderr.write(`Nothing was checked: ${error instanceof Error ? error.message : String(error)}\n`);
     process.exitCode = EXIT.couldNotLook;
   }
 });
@@ -78,14 +77,14 @@ function verdictOf(problems: number, couldNotLook: boolean): number {
   return couldNotLook ? EXIT.couldNotLook : EXIT.well;
 }
 
-/** Without a database nearly everything stays unknown, whatever else is well. */
+/** Without a database, nearly every check is impossible. */
 function lookedAnywhere(reports: readonly Report[]): boolean {
   return reports.some(({ check, verdict }) => check === 'database' && verdict !== 'not_checked');
 }
 
 type Store = Pick<ExamineOptions, 'whyNoDatabase'> & { readonly database: Database | null };
 
-/** The database of the settings, or the embedded one when it runs. Nothing is started. */
+/** The database of the settings, or the embedded one if it is running. Starts nothing. */
 async function findStore(settings: DoctorSettings, dataDir: string, clock: Clock): Promise<Store> {
   if (settings.databaseUrl !== undefined) return { database: open(settings.databaseUrl, clock) };
   const found = await findEmbeddedPostgres(dataDir);
@@ -95,12 +94,12 @@ async function findStore(settings: DoctorSettings, dataDir: string, clock: Clock
     case 'stopped':
       return {
         database: null,
-        whyNoDatabase: `DATABASE_URL is not set, and the Postgres in ${found.location} does not run: no process of the connector does. Start it, and look again.`,
+        whyNoDatabase: `DATABASE_URL is not set, and the Postgres in ${found.location} is not running, so no process of the connector is. Start the connector, and run the doctor again.`,
       };
     case 'absent':
       return {
         database: null,
-        whyNoDatabase: `DATABASE_URL is not set, and there is no data in ${dataDir}. Run this where the connector runs, with its .env.`,
+        whyNoDatabase: `DATABASE_URL is not set, and there is no data in ${dataDir}. Run the doctor where the connector runs, with its .env.`,
       };
   }
 }

@@ -7,7 +7,7 @@ import { refuseOldNode } from '../runtime/node-version/node-version.mjs';
 import { connectorOptions } from './connector-options.ts';
 import { connectorSettings } from './settings.ts';
 
-/** What the settings say, as far as they can be read, and what is wrong with them. */
+/** The settings that can be read, and reports about the others. */
 export interface LookedAtSettings {
   readonly settings: DoctorSettings;
   readonly reports: readonly Report[];
@@ -16,13 +16,13 @@ export interface LookedAtSettings {
 const SETTINGS = { check: 'settings', title: 'settings' } as const;
 
 /**
- * Reads the settings as the connector does. One that is wrong counts as not set, so that the rest can be looked at.
- * `besideLoop`: an `npm start` has run in this folder, and makes some of them itself.
+ * Reads the settings as the connector does. An invalid setting counts as unset, so that the rest can be checked.
+ * `besideLoop`: an `npm start` has run in this folder, and generates some of the settings itself.
  */
 export function lookAtSettings(env: Environment, besideLoop = false): LookedAtSettings {
   const typos: string[] = [];
   const problems = findProblems(env, (found, meant) =>
-    typos.push(`${found} is no setting. Did you mean ${meant}?`),
+    typos.push(`${found} is not a setting. Did you mean ${meant}?`),
   );
   const wrong = new Set(problems.map(({ setting }) => setting));
   const readable = Object.fromEntries(Object.entries(env).filter(([name]) => !wrong.has(name)));
@@ -52,7 +52,7 @@ export function lookAtSettings(env: Environment, besideLoop = false): LookedAtSe
   };
 }
 
-/** Every problem: what the connector names at once, and what it would name next. */
+/** Every problem: those that the connector reports first, and those that it would report after their correction. */
 function findProblems(
   env: Environment,
   warn: (found: string, meant: string) => void,
@@ -75,8 +75,8 @@ function findProblems(
 }
 
 const BESIDE_LOOP =
-  'npm start makes some of them for itself. To look at the connector that it runs: --sandbox http://127.0.0.1:4000, ' +
-  'or where its sandbox listens.';
+  'npm start generates some of them. To check the connector that it runs, pass the address of its sandbox, ' +
+  'for example --sandbox http://127.0.0.1:4000.';
 
 function report(
   problems: readonly ConfigurationProblem[],
@@ -88,12 +88,12 @@ function report(
       ...SETTINGS,
       ...problem(
         problems.length === 1
-          ? 'A setting is wrong: no process starts with it.'
-          : `${problems.length} settings are wrong: no process starts with them.`,
+          ? 'A setting is invalid, so no process can start.'
+          : `${problems.length} settings are invalid, so no process can start.`,
         {
           evidence: [...problems.map((each) => `${each.setting}: ${each.problem}`), ...typos],
           advice: [
-            'Correct them in .env of the working directory, or in the environment; .env.example names them all.',
+            'Correct them in .env in the working directory, or in the environment. .env.example lists all settings.',
             ...(besideLoop ? [BESIDE_LOOP] : []),
           ],
         },
@@ -103,11 +103,11 @@ function report(
   if (typos.length > 0) {
     return { ...SETTINGS, ...warning('A variable looks like a mistyped setting.', { evidence: typos }) };
   }
-  return { ...SETTINGS, ...ok('The settings can be used.') };
+  return { ...SETTINGS, ...ok('The settings are valid.') };
 }
 
 function lookAtNode(): Report {
-  const about = { check: 'node', title: 'version of Node' } as const;
+  const about = { check: 'node', title: 'Node version' } as const;
   const version = process.versions.node;
   const refusal = refuseOldNode(version);
   if (refusal === undefined) return { ...about, ...ok(`Node ${version} is new enough.`) };

@@ -5,17 +5,17 @@ import { readLocalSecrets } from './local-secrets.ts';
 const DEADLINE_MS = 5_000;
 
 /**
- * The settings that a running `npm start` made for its connector: addresses and keys as its sandbox tells them,
- * and the sealing key from its data folder. `secretsFile` must be there: nothing is made.
- * @throws Error when there is no sandbox at this address, or it has no connector attached.
+ * The settings that a running `npm start` generated for its connector: addresses and keys as its sandbox returns them,
+ * and the sealing key from its data folder. `secretsFile` must exist; nothing is created.
+ * @throws Error if there is no sandbox at this address, or no connector is attached to it.
  */
 export async function readLoopEnvironment(sandboxUrl: string, secretsFile: string): Promise<Environment> {
   const url = `${sandboxUrl.replace(/\/+$/, '')}/sandbox/v1/info`;
   const info = sandboxInfo.safeParse(await ask(url)).data;
-  if (info === undefined) throw new Error(`no sandbox answers at ${url}`);
+  if (info === undefined) throw new Error(`there is no sandbox at ${sandboxUrl}`);
   const { baseUrl, apiKey, connectorUrl, connectorToken, webhookUrl } = info;
   if (connectorUrl === null || connectorToken === null)
-    throw new Error(`the sandbox at ${sandboxUrl} has no connector attached`);
+    throw new Error(`no connector is attached to the sandbox at ${sandboxUrl}`);
   const { hostname, port } = new URL(connectorUrl);
   return {
     SERVICE_BASE_URL: baseUrl,

@@ -19,7 +19,7 @@ const SELF_CHECK_HOST = 'self-check.example.com';
 
 export interface LoopOptions {
   readonly connectorDatabaseUrl: string;
-  /** The loop has made that database for itself: what is outdated there is removed. False unless told. */
+  /** True if the loop created that database itself, so that outdated data in it may be removed. Default: false. */
   readonly ownsConnectorData?: boolean | undefined;
   readonly platformDatabaseUrl: string;
   readonly redisUrl?: string | undefined;
@@ -185,7 +185,7 @@ function explainOtherService(error: unknown, options: LoopOptions): unknown {
   if (!isKey) return error;
   const { ownsConnectorData = false, ownData = 'databases of its own.' } = options;
   const problem =
-    'contains the messages of another service, or of this one before it was reset, so they match no number. ' +
+    'contains messages of another service, or of this one before it was reset, so none of its numbers exists here. ' +
     `To start over, remove ${ownsConnectorData ? 'the folder' : 'its schema connector'}. ` +
     `To keep them, use other data for the loop: ${ownData}`;
   return new ConfigurationError([{ setting: ownsConnectorData ? '--data-dir' : 'DATABASE_URL', problem }]);

@@ -42,7 +42,7 @@ await runCommand(COMMAND, async ({ options, env, clock, print, warnOfTypo, typos
     tellsStop: options['json'] !== true,
     shutdownMs: SHUTDOWN_MS,
   } as const;
-  // Only here: loading it takes most of a start, and `--help` and a wrong word have no use for it.
+  // Imported only here: loading it takes most of the start, and `--help` and usage errors do not need it.
   const { runService } = await import('./run-service.ts');
   await serveUntilStopped(serving, async ({ logger, lifecycle }) => {
     const dataDir = String(options['data-dir'] ?? '.data');

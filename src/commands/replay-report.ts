@@ -9,28 +9,28 @@ export interface ReplayReportOptions {
   readonly apply: boolean;
   readonly clock: Clock;
   readonly print: (text: string) => void;
-  /** For progress, beside what is printed. */
+  /** Receives the progress, separately from the report. */
   readonly tell: (line: string) => void;
 }
 
-/** What a replay finds, as it finds it. */
+/** Receives the results of a replay as they are found. */
 export interface ReplayReport {
   readonly difference: (difference: MessageDifference) => void;
   readonly progress: ReplayOptions['onProgress'];
   readonly end: (summary: ReplaySummary) => void;
 }
 
-/** A replay that takes longer says how far it is, this often. */
+/** Time between two progress reports. */
 const PROGRESS_MS = 3_000;
 
 const WORDS = {
   missing: 'is missing',
-  behind: 'lacks what the inbox tells',
-  differs: 'differs from the inbox; the first value stands',
-  unexplained: 'knows more than any source told',
+  behind: 'lacks data of its deliveries',
+  differs: 'differs from its deliveries; the first value is kept',
+  unexplained: 'has data that no source reported',
 } as const;
 
-/** Writes a replay's report, line by line, so that no length of it needs memory. */
+/** Writes the report of a replay line by line, so that a long one needs no memory. */
 export function createReplayReport(options: ReplayReportOptions): ReplayReport {
   const { json, show, apply, clock, print, tell } = options;
   let shown = 0;
@@ -63,7 +63,7 @@ function writeDifference({ messageId, connectionId, kind, fields }: MessageDiffe
   return `${messageId} of ${connectionId} ${WORDS[kind]}\n${rows.join('')}`;
 }
 
-/** Texts come from strangers: no control character reaches the terminal. */
+/** Message texts are untrusted: no control character may reach the terminal. */
 function quote(value: string | null): string {
   return value === null ? 'nothing' : JSON.stringify(value);
 }
@@ -75,16 +75,16 @@ function writeSummary(
   const since = keptSince === null ? '' : ` since ${new Date(keptSince).toISOString().slice(0, 10)}`;
   const found = Object.entries(different).filter(([, count]) => count > 0);
   const lines = [
-    `Deliveries of messages kept${since}: ${deliveries}, about ${messages} messages of this database.`,
-    ...(rest.misfits > 0 ? [`Deliveries that do not fit, and tell nothing: ${rest.misfits}.`] : []),
-    ...(rest.refused > 0 ? [`Deliveries that tell what the database refuses: ${rest.refused}.`] : []),
+    `Retained deliveries${since}: ${deliveries}, for ${messages} messages in this database.`,
+    ...(rest.misfits > 0 ? [`Invalid deliveries, which contain nothing to merge: ${rest.misfits}.`] : []),
+    ...(rest.refused > 0 ? [`Deliveries that the database rejects: ${rest.refused}.`] : []),
     found.length === 0
       ? 'No message differs.'
       : `Messages that differ: ${found.map(([kind, count]) => `${count} ${kind}`).join(', ')}.`,
-    ...(apply ? [`Live messages that were changed: ${rest.applied}.`] : []),
+    ...(apply ? [`Messages that were changed: ${rest.applied}.`] : []),
   ];
   if (!apply && different.missing + different.behind > 0) {
-    lines.push('Nothing was written; --apply brings in what is missing or behind.');
+    lines.push('Nothing was written; --apply adds what is missing.');
   }
   return `${lines.join('\n')}\n`;
 }

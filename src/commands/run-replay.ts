@@ -8,13 +8,13 @@ import { openServerDatabase } from './server-database.ts';
 import { connectorSettings } from './settings.ts';
 
 const EXIT = { same: 0, different: 1 } as const;
-/** A statement reads eight megabytes of the inbox, or merges them. */
+/** A statement reads or merges eight megabytes of the inbox. */
 const QUERY_MS = 60_000;
 const POOL_SIZE = 3;
 
 /**
- * Runs a replay on the database of the settings and prints its report. Resolves with the exit code: 0 when nothing
- * (else) differs, 1 when something does. Throws when it could not be found out.
+ * Runs a replay on the database of the settings and prints its report. Resolves with the exit code: 0 if nothing
+ * differs (any more), 1 if something does. Throws if the replay could not finish.
  */
 export async function runReplay(
   { options, env, clock, print, warnOfTypo }: CommandContext,
@@ -40,7 +40,7 @@ export async function runReplay(
     const [tables] = await database.query<{ found: boolean }>(
       `select to_regclass('connector.inbox') is not null as found`,
     );
-    if (tables?.found !== true) throw new Error('the database has no tables of the connector.');
+    if (tables?.found !== true) throw new Error('the database does not contain the tables of the connector.');
     const { difference: onDifference, progress: onProgress } = report;
     const summary = await replay({ database, clock, apply, signal, onDifference, onProgress });
     report.end(summary);

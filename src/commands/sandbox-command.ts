@@ -7,7 +7,7 @@ import { SUBCOMMANDS } from './sandbox-subcommands.ts';
 const DEFAULT_URL = 'http://127.0.0.1:4000';
 
 const COMMON = {
-  json: { type: 'boolean', description: 'print the answer of the control API as one JSON line' },
+  json: { type: 'boolean', description: 'print the response of the control API as one JSON line' },
   url: {
     type: 'string',
     value: 'URL',
@@ -21,7 +21,7 @@ function listSubcommands(): string {
   );
   const width = Math.max(...rows.map(([left]) => left.length));
   const lines = rows.map(([left, summary]) => `  ${left.padEnd(width)}  ${summary}`);
-  return `\n${lines.join('\n')}\n\n  A <connection> is an id, a number in digits, or a label. Each of them answers --help.\n`;
+  return `\n${lines.join('\n')}\n\n  <connection> is an id, a phone number or a label. Run a subcommand with --help for its options.\n`;
 }
 
 const given = process.argv.slice(2);
@@ -48,7 +48,7 @@ const command: CommandDefinition =
 
 function baseUrl(text: string): string {
   if (!/^https?:\/\//.test(text) || !URL.canParse(text)) {
-    throw new UsageError(`--url and SANDBOX_URL take an address such as ${DEFAULT_URL}, not "${text}".`);
+    throw new UsageError(`--url or SANDBOX_URL must be an address such as ${DEFAULT_URL}, not "${text}".`);
   }
   return new URL(text).origin;
 }

@@ -5,25 +5,25 @@ import type { CommandDefinition, CommandOptions } from './command-line.ts';
 import { UsageError } from './command-line.ts';
 import { describeReset, describeService } from './describe-loop.ts';
 
-/** What a subcommand is given. */
+/** The input of a subcommand. */
 interface Given {
   readonly call: CallSandbox;
-  /** The word of its usage with this name. */
+  /** The required argument with this name in its usage. */
   readonly word: (name: string) => string;
-  /** The same for one that may be left out. */
+  /** The same for an optional argument. */
   readonly optional: (name: string) => string | undefined;
   readonly options: CommandOptions;
 }
 
-/** What a subcommand answers: for `--json`, and for people. */
+/** The output of a subcommand: for `--json`, and as text. */
 interface Answered {
   readonly json: object;
   readonly text: string;
 }
 
-/** A subcommand: calls of the control API, and words for their answer. */
+/** A subcommand: it calls the control API and describes the response. */
 interface Subcommand {
-  /** What follows its name: as in `CommandDefinition`. */
+  /** Its arguments, as in `CommandDefinition`. */
   readonly words: string;
   readonly summary: string;
   readonly options?: CommandDefinition['options'];
@@ -38,7 +38,7 @@ const UNITS: Readonly<Record<string, number>> = {
   d: 86_400_000,
 };
 
-/** `5m` as milliseconds, or an ISO 8601 date-time to move to. */
+/** Reads `5m` as milliseconds, and an ISO 8601 date-time as the time to advance to. */
 function readAdvance(text: string): { readonly ms: number } | { readonly to: string } {
   const [, amount, unit = ''] = /^(\d{1,12})(ms|s|m|h|d)$/.exec(text) ?? [];
   if (amount !== undefined) return { ms: Number(amount) * (UNITS[unit] ?? 1) };
@@ -51,7 +51,7 @@ function readAdvance(text: string): { readonly ms: number } | { readonly to: str
 function readNumber(text: unknown, what: string): number | undefined {
   if (text === undefined) return undefined;
   if (typeof text === 'string' && /^\d+(\.\d+)?$/.test(text)) return Number(text);
-  throw new UsageError(`${what} takes a number, not "${String(text)}".`);
+  throw new UsageError(`${what} must be a number, not "${String(text)}".`);
 }
 
 function readText(options: CommandOptions, name: string): string | undefined {
@@ -63,8 +63,8 @@ const ID = /^c[a-z0-9]{24}$/;
 const LONGEST_PAGE = '1000';
 
 /**
- * The id of a connection that is named by its id, its number in digits, or its label; the newest of several, one of the
- * workspace of the API key before all others.
+ * The id of a connection, given its id, its phone number or its label. Of several, the newest one in the workspace of
+ * the API key, or else the newest one.
  */
 async function readConnection(call: CallSandbox, word: string): Promise<string> {
   if (ID.test(word)) return word;
@@ -74,7 +74,8 @@ async function readConnection(call: CallSandbox, word: string): Promise<string> 
   const { workspaceId } = await call('getInfo');
   const named = entries.filter(({ label, phoneNumber }) => (isNumber ? phoneNumber : label) === word);
   const found = named.findLast((entry) => entry.workspaceId === workspaceId) ?? named.at(-1);
-  if (found === undefined) throw new Error(`No connection has the id, the number or the label "${word}".`);
+  if (found === undefined)
+    throw new Error(`No connection has the id, the phone number or the label "${word}".`);
   return found.id;
 }
 
@@ -82,12 +83,12 @@ function readAction(word: string): FaultActionType {
   const known = [...new Set(Object.values(FAULT_ACTIONS).flat())];
   const action = known.find((name) => name === word);
   if (action === undefined) {
-    throw new UsageError(`There is no fault "${word}": clear, or one of ${known.join(', ')}.`);
+    throw new UsageError(`There is no fault "${word}". Use clear, or one of ${known.join(', ')}.`);
   }
   return action;
 }
 
-/** The surface that knows an action; of several, calls where a call is described, else webhooks. */
+/** The surface that supports an action. Of several: calls if the options describe a call, otherwise webhooks. */
 function surfaceOf(action: FaultActionType, options: CommandOptions): FaultSurface {
   const { webhook, api } = FAULT_ACTIONS;
   const isCall = options['path'] !== undefined || options['method'] !== undefined;
@@ -111,13 +112,13 @@ const WORKSPACE = {
 } as const;
 const DEFAULT_LIMIT = '10';
 
-/** How a list is asked for. */
+/** The query of a list. */
 function page(options: CommandOptions): { readonly query: Readonly<Record<string, string | undefined>> } {
   const workspaceId = readText(options, 'workspace');
   return { query: { limit: readText(options, 'limit') ?? DEFAULT_LIMIT, workspaceId } };
 }
 
-/** The subcommands of `sandbox`, by their names. `<connection>` is an id, a number in digits, or a label. */
+/** The subcommands of `sandbox` by name. `<connection>` is an id, a phone number or a label. */
 export const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
   info: {
     words: '[field]',
@@ -130,7 +131,9 @@ export const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
       const known = Object.entries(json);
       const [, value] = known.find(([name]) => name === field) ?? [];
       if (value !== undefined) return { json, text: String(value ?? '') };
-      throw new UsageError(`There is no field "${field}", but ${known.map(([name]) => name).join(', ')}.`);
+      throw new UsageError(
+        `There is no field "${field}". The fields are ${known.map(([name]) => name).join(', ')}.`,
+      );
     },
   },
   id: {
@@ -152,10 +155,10 @@ export const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
         entry.phoneNumber,
         entry.provider,
         entry.status,
-        `licence ${entry.licenceStatus}`,
+        `license ${entry.licenceStatus}`,
         entry.label,
       ]);
-      return { json, text: table(rows, 'no connection') };
+      return { json, text: table(rows, 'no connections') };
     },
   },
   workspace: {
@@ -181,7 +184,7 @@ export const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
       workspace: {
         type: 'string',
         value: 'ID',
-        description: 'workspace of the connection (default: the one of the API key)',
+        description: 'workspace of the connection (default: that of the API key)',
       },
     },
     async run({ call, word, optional, options }) {
@@ -233,7 +236,7 @@ export const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
       const params = { phone: word('number') };
       const json = await call('listContactMessages', { params, ...page(options) });
       const rows = json.entries.map(({ at, from, messageId, text }) => [at, from, messageId, text]);
-      return { json, text: table(rows, 'nothing') };
+      return { json, text: table(rows, 'no messages') };
     },
   },
   outage: {
@@ -252,7 +255,7 @@ export const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
     summary: 'ends an outage of a connection.',
     async run({ call, word }) {
       const id = await readConnection(call, word('connection'));
-      return { json: await call('recover', { params: { id } }), text: 'works' };
+      return { json: await call('recover', { params: { id } }), text: 'recovered' };
     },
   },
   advance: {
@@ -271,7 +274,7 @@ export const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
       const scale = optional('scale');
       const body = { sendScale: readNumber(scale, '[scale]') };
       const json = scale === undefined ? await call('getTiming') : await call('setTiming', { body });
-      return { json, text: `sends take ${json.sendScale} of their real time` };
+      return { json, text: `sends take ${json.sendScale} × their real time` };
     },
   },
   faults: {
@@ -322,7 +325,7 @@ export const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
         outcome,
         attempts.map(({ status, error }) => error ?? status).join(', '),
       ]);
-      return { json, text: table(rows, 'no delivery') };
+      return { json, text: table(rows, 'no deliveries') };
     },
   },
   calls: {
@@ -339,7 +342,7 @@ export const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
         code,
         trace.findLast(({ passed }) => !passed)?.why ?? '',
       ]);
-      return { json, text: table(rows, 'no call') };
+      return { json, text: table(rows, 'no calls') };
     },
   },
   tunnel: {
@@ -350,7 +353,7 @@ export const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
         params: { host: word('host') },
         body: { target: word('target') },
       });
-      return { json, text: `https://${json.host} leads to ${json.target}` };
+      return { json, text: `https://${json.host} forwards to ${json.target}` };
     },
   },
   reset: {

@@ -115,7 +115,7 @@ async function sendThrough(
   const beganAt = clock.elapsed();
   const { messageId } = await call(`${loop.sandboxUrl}/sandbox/v1/contacts/${CONTACT}/messages`, wrote, {
     method: 'POST',
-    body: { connectionId, text: `Self-check, ${lane.name} lane` },
+    body: { connectionId, text: `Self-check by ${lane.name}` },
   });
   const [seenBy] = await Promise.all([
     awaitInFeed(loop, head.nextCursor ?? '0', messageId),

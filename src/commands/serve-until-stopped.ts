@@ -9,7 +9,7 @@ export interface ServeOptions extends LoggerOptions {
   readonly shutdownMs: number;
   /** Variables whose names resemble a setting; each is logged and removed from the list. */
   readonly typos: NearName[];
-  /** A person watches: standard error says when the end begins, and when it is reached. */
+  /** Prints on standard error when the shutdown starts and when it has finished, for a person at a terminal. */
   readonly tellsStop?: boolean | undefined;
   /** Default: SIGINT and SIGTERM. */
   readonly stopSignals?: readonly StopSignal[];

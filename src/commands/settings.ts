@@ -101,10 +101,10 @@ export function connectorSettings(env: Environment) {
   return {
     DATABASE_URL: databaseUrl,
     REDIS_URL: setting.secretUrl({
-      description: 'Redis for wake-ups and shared schedules, or several nodes of a Redis Cluster',
+      description: 'Redis that carries notifications between processes, or several nodes of a Redis Cluster',
       protocols: ['redis:', 'rediss:'],
       many: true,
-      unset: 'Postgres is used instead',
+      unset: 'Postgres carries the notifications',
       example: 'redis://127.0.0.1:6379',
     }),
     CONNECTOR_HOST: setting.string({

@@ -52,7 +52,7 @@ await runCommand(COMMAND, async ({ options, env, clock, print, warnOfTypo, typos
     // Its connector takes as long as a separate one.
     shutdownMs: CONNECTOR_SHUTDOWN_MS,
   } as const;
-  // Only here: loading it takes most of a start, and `--help` and a wrong word have no use for it.
+  // Imported only here: loading it takes most of the start, and `--help` and usage errors do not need it.
   const { startLoop } = await import('./loop.ts');
   await serveUntilStopped(serving, async ({ logger, lifecycle }) => {
     const beganAt = clock.elapsed();

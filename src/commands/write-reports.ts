@@ -12,13 +12,13 @@ const COLOURS = { ok: 'green', warning: 'yellow', problem: 'red', not_checked: '
 const MARK_WIDTH = 9;
 const INDENT = ' '.repeat(MARK_WIDTH);
 
-/** How many reports there are of each verdict. */
+/** The number of reports by verdict. */
 export function countVerdicts(reports: readonly Report[]): Readonly<Record<Verdict, number>> {
   const of = (verdict: Verdict): number => reports.filter((report) => report.verdict === verdict).length;
   return { ok: of('ok'), warning: of('warning'), problem: of('problem'), not_checked: of('not_checked') };
 }
 
-/** All reports for people: one line for what is well, evidence and advice for what is not, and the end in short. */
+/** All reports as text: one line for each that is ok, evidence and advice for the others, and a summary. */
 export function writeReports(reports: readonly Report[]): string {
   const several = new Set(reports.flatMap(({ accountId }) => accountId ?? [])).size > 1;
   const lines = joinSkipped(reports, several).map((report) => writeReport(report));
@@ -28,7 +28,7 @@ export function writeReports(reports: readonly Report[]): string {
 /** A report under the name, or the names, that it is printed with. */
 type Named = Pick<Report, 'verdict' | 'says' | 'evidence' | 'advice'> & { readonly names: readonly string[] };
 
-/** Neighbours that nobody looked at for the same reason are one line. */
+/** Consecutive checks that were skipped for the same reason share one line. */
 function joinSkipped(reports: readonly Report[], several: boolean): readonly Named[] {
   const joined: Named[] = [];
   for (const report of reports) {
@@ -43,7 +43,7 @@ function joinSkipped(reports: readonly Report[], several: boolean): readonly Nam
 }
 
 function writeReport({ verdict, says, evidence, advice, names }: Named): string {
-  // In colour on a terminal, unless NO_COLOR is set.
+  // In color on a terminal, unless NO_COLOR is set.
   const mark = styleText(COLOURS[verdict], MARKS[verdict].padEnd(MARK_WIDTH), { stream: process.stdout });
   const first = `${mark}${names.join(', ')}: ${says}`;
   if (verdict === 'ok') return [first, ...evidence].join(' ');
@@ -67,6 +67,6 @@ function summarize(reports: readonly Report[], several: boolean): string[] {
     reports.find(({ verdict }) => verdict === 'warning');
   if (first === undefined) return [counts];
   const [advice] = first.advice;
-  const begin = `Begin with ${nameOf(first, several)}: ${first.says}`;
+  const begin = `Start with ${nameOf(first, several)}: ${first.says}`;
   return [counts, advice === undefined ? begin : `${begin} ${advice}`];
 }

@@ -122,8 +122,8 @@ function boundCoverage(coverage: Coverage, { latest, overlapMs }: CoverageOption
 /**
  * Runs one period: the newest page first, so that a long catch-up never delays the newest messages, then the
  * oldest gaps, up to `maxPages` or as long as `mayReadOn` returns true. If its cursor keeps getting lost, a
- * gap gets a double budget: otherwise, with cursors that expire within a period, it would start over for
- * ever. Throws what `io` throws, and `StalledWalk`; what was committed until then is kept.
+ * gap gets a double budget: otherwise, with cursors that expire within a period, it would start over
+ * forever. Throws what `io` throws, and `StalledWalk`; what was committed until then is kept.
  */
 export async function walkCoverage<Item extends { createdAt: number }>(
   start: Coverage,

@@ -5,7 +5,7 @@
  * minutes is rejected.
  *
  * The mistake that this prevents: the parsed body is serialized again and verified, so that some genuine
- * deliveries fail, and a recorded delivery is accepted for ever because nobody checks the time.
+ * deliveries fail, and a recorded delivery is accepted forever because nobody checks the time.
  *
  * Why it is this strict:
  * - Bytes, not text: parsing and serializing again changes them, and so does decoding.

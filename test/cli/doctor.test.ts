@@ -60,7 +60,7 @@ describe('the settings as the doctor reads them', () => {
   it('that are nearly spelled right, or name a file that is not there', () => {
     expect(read({ ...GOOD, SERVICE_API_KEYS: 'x' }).report).toMatchObject({
       verdict: 'warning',
-      evidence: ['SERVICE_API_KEYS is no setting. Did you mean SERVICE_API_KEY?'],
+      evidence: ['SERVICE_API_KEYS is not a setting. Did you mean SERVICE_API_KEY?'],
     });
     expect(read({ ...GOOD, CONNECTOR_HANDLERS: './nowhere.ts' }).report).toMatchObject({
       verdict: 'problem',
@@ -107,7 +107,7 @@ describe('npm run doctor beside npm start', () => {
         verdict: 'problem',
         advice: [expect.any(String), expect.stringContaining('--sandbox http://127.0.0.1:4000')],
       });
-      expect(elsewhere).toMatchObject({ code: 2, stderr: expect.stringContaining('no sandbox answers') });
+      expect(elsewhere).toMatchObject({ code: 2, stderr: expect.stringContaining('there is no sandbox at') });
 
       const client = createLoopClient(loop.info());
       const { sandboxUrl } = loop.info();
@@ -187,7 +187,7 @@ describe('npm run doctor', () => {
         /^PROBLEM {2}webhook: The service delivers to another address than this connector\.$/m,
       );
       expect(wrong.stdout).toMatch(
-        /^1 problem, 0 warnings, \d+ ok, \d+ not checked\.\nBegin with webhook: /m,
+        /^1 problem, 0 warnings, \d+ ok, \d+ not checked\.\nStart with webhook: /m,
       );
       const secrets = [settings.apiToken, settings.service?.apiKey, ...settings.sealingKeys, 'whsec_'];
       for (const secret of secrets) expect(`${well.stdout}${wrong.stdout}`).not.toContain(secret);

@@ -348,7 +348,7 @@ describe('a service that was reset while its connector did not run', () => {
     await expect(startLoop({ ...options, ownData: 'npm start -- --data-dir .data-2' })).rejects.toMatchObject(
       {
         name: 'ConfigurationError',
-        message: expect.stringMatching(/DATABASE_URL: contains the messages of another service.*\.data-2/s),
+        message: expect.stringMatching(/DATABASE_URL: contains messages of another service.*\.data-2/s),
       },
     );
     expect(await query('SELECT text FROM connector.messages')).toEqual([{ text: 'Before the reset' }]);
@@ -358,7 +358,7 @@ describe('a service that was reset while its connector did not run', () => {
     const options = loopOptions(database, { ownsConnectorData: true });
     await resetAlone(options);
     await query(`UPDATE connector.feed SET id = '0123456789ab'`);
-    await expect(startLoop(options)).rejects.toThrow('--data-dir: contains the messages of another service');
+    await expect(startLoop(options)).rejects.toThrow('--data-dir: contains messages of another service');
     expect(await query('SELECT text FROM connector.messages')).toEqual([{ text: 'Before the reset' }]);
   });
 });

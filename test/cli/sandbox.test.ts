@@ -48,7 +48,7 @@ describe('npm run sandbox', { timeout: SLOW_MS }, () => {
     expect(await told('info', 'apiKey')).toBe(test.loop.info().apiKey);
     const { code, stderr } = await run('info', 'key');
     expect(code).toBe(2);
-    expect(stderr).toMatch(/^There is no field "key", but baseUrl, .*apiKey/);
+    expect(stderr).toMatch(/^There is no field "key"\. The fields are baseUrl, .*apiKey/);
     const { connections } = (await service('GET', '/connections')) as { connections?: { id: string }[] };
     const id = connections?.[0]?.id ?? '';
     expect([await told('id', FRONT_DESK), await told('id', 'Front desk'), await told('id', id)]).toEqual([
@@ -88,7 +88,7 @@ describe('npm run sandbox', { timeout: SLOW_MS }, () => {
       licenceStatus: 'active',
     });
     const lines = (await told('connections', '--limit', '1')).split('\n');
-    expect(lines).toEqual([`${entries[0].id}  ${FRONT_DESK}  qr  connected  licence active  Front desk`]);
+    expect(lines).toEqual([`${entries[0].id}  ${FRONT_DESK}  qr  connected  license active  Front desk`]);
   });
 
   it('say, received: people write, and get what was sent to them', async () => {
@@ -101,7 +101,7 @@ describe('npm run sandbox', { timeout: SLOW_MS }, () => {
       { id: byId.messageId, text: 'Again', connectionId },
       { id: byNumber, text: 'Hello there', connectionId },
     ]);
-    expect(await told('received', CONTACT)).toBe('nothing');
+    expect(await told('received', CONTACT)).toBe('no messages');
     await service('POST', '/messages', { connectionId, to: CONTACT, text: 'Good morning' });
     expect(await told('received', CONTACT)).toMatch(/^\S+Z {2}447700900101 {2}\w+ {2}Good morning$/);
   });
@@ -147,7 +147,7 @@ describe('npm run sandbox', { timeout: SLOW_MS }, () => {
     const passed = await told('advance', '5m');
     expect(passed).toMatch(/^\S+Z {2}now\n(?:.*\n)*\S+Z {2}outage\.found/);
     expect((await json('connections')).entries[0].status).toBe('disconnected');
-    expect(await told('recover', FRONT_DESK)).toBe('works');
+    expect(await told('recover', FRONT_DESK)).toBe('recovered');
     expect((await run('recover', FRONT_DESK)).stderr).toMatch(/^wrong_state: /);
     const { now } = await json('advance', '1500ms');
     const later = new Date(Date.parse(now) + 86_400_000).toISOString();
@@ -155,7 +155,7 @@ describe('npm run sandbox', { timeout: SLOW_MS }, () => {
   });
 
   it('timing: shows and sets the pace of sends', async () => {
-    expect(await told('timing', '0.5')).toBe('sends take 0.5 of their real time');
+    expect(await told('timing', '0.5')).toBe('sends take 0.5 × their real time');
     expect(await json('timing')).toEqual({ sendScale: 0.5 });
     await told('timing', '0');
   });
@@ -217,7 +217,7 @@ describe('npm run sandbox', { timeout: SLOW_MS }, () => {
 
   it('tunnel: has a public host lead here', async () => {
     expect(await told('tunnel', 'acme.example.com', 'http://127.0.0.1:3000')).toBe(
-      'https://acme.example.com leads to http://127.0.0.1:3000',
+      'https://acme.example.com forwards to http://127.0.0.1:3000',
     );
     expect((await run('tunnel', 'localhost', 'http://127.0.0.1:3000')).stderr).toMatch(
       /^invalid_request: 'host': /,
@@ -239,11 +239,11 @@ describe('npm run sandbox', { timeout: SLOW_MS }, () => {
       ['say', FRONT_DESK],
       '<from> is missing: npm run sandbox -- say <connection> <from> <text...> [options]',
     ],
-    [['reset', 'more'], '"more" is one word too many.'],
+    [['reset', 'more'], '"more" is an unexpected argument.'],
     [['advance', 'soon'], '"soon" is not a time: write 500ms, 30s, 5m, 2h or 7d'],
-    [['faults', 'explode'], 'There is no fault "explode": clear, or one of drop, duplicate,'],
-    [['faults', 'drop', '--first', 'one'], '--first takes a number, not "one".'],
-    [['timing', 'fast'], '[scale] takes a number, not "fast".'],
+    [['faults', 'explode'], 'There is no fault "explode". Use clear, or one of drop, duplicate,'],
+    [['faults', 'drop', '--first', 'one'], '--first must be a number, not "one".'],
+    [['timing', 'fast'], '[scale] must be a number, not "fast".'],
     [['info', '--jsn'], "Unknown option '--jsn'"],
   ])('ends with 2 for %j, and names the word', async (words, named) => {
     const { code, stdout, stderr } = await run(...words);
@@ -256,7 +256,7 @@ describe('npm run sandbox', { timeout: SLOW_MS }, () => {
     expect(await run('outage', '447700900999')).toEqual({
       code: 1,
       stdout: '',
-      stderr: 'No connection has the id, the number or the label "447700900999".\n',
+      stderr: 'No connection has the id, the phone number or the label "447700900999".\n',
     });
   });
 
@@ -282,8 +282,8 @@ describe('npm run sandbox, without a sandbox', { timeout: SLOW_MS }, () => {
     ]).ended;
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toBe(
-      `Nothing listens at http://127.0.0.1:${server.port}. Start it with npm start, or npm run platform for the service alone; ` +
-        'where it listens elsewhere, name that with --url.\n',
+      `No sandbox listens at http://127.0.0.1:${server.port}. Start one with npm start, or without a connector with npm run platform. ` +
+        'If it listens elsewhere, pass its address as --url.\n',
     );
   });
 
@@ -293,7 +293,7 @@ describe('npm run sandbox, without a sandbox', { timeout: SLOW_MS }, () => {
     const { code, stderr } = await spawnCli('sandbox', ['info', '--url', url]).ended;
     expect({ code, stderr }).toEqual({
       code: 1,
-      stderr: `What answers at ${url} is not the sandbox of this version.\n`,
+      stderr: `The server at ${url} is not a sandbox of this version.\n`,
     });
     await server.drain(0);
   });
@@ -301,13 +301,13 @@ describe('npm run sandbox, without a sandbox', { timeout: SLOW_MS }, () => {
   it('asks the address of SANDBOX_URL where --url names no other', async () => {
     const env = { SANDBOX_URL: 'http://127.0.0.1:9' };
     expect((await spawnCli('sandbox', ['info'], env).ended).stderr).toContain(
-      'Nothing listens at http://127.0.0.1:9.',
+      'No sandbox listens at http://127.0.0.1:9.',
     );
   });
 
   it('refuses what is no address', async () => {
     const { code, stderr } = await spawnCli('sandbox', ['info', '--url', '127.0.0.1:4000']).ended;
     expect(code).toBe(2);
-    expect(stderr).toContain('--url and SANDBOX_URL take an address such as http://127.0.0.1:4000');
+    expect(stderr).toContain('--url or SANDBOX_URL must be an address such as http://127.0.0.1:4000');
   });
 });

@@ -190,7 +190,7 @@ describe('docs/operations.md', () => {
       const ran = await spawnCommand('sh', ['-c', String(commands[0])], { cwd: ROOT, env }).ended;
       // The service knows no webhook of this account, and no setting asks for one: a warning.
       expect(ran.code, ran.stderr).toBe(0);
-      expect(ran.stdout).toContain('Begin with webhook:');
+      expect(ran.stdout).toContain('Start with webhook:');
       const named = [...PAGE.matchAll(/^\| [^|`]+ \| ((?:`[a-z-]+`(?:, )?)+) \|/gm)];
       const checks = named.flatMap(([, list = '']) =>
         [...list.matchAll(/`([a-z-]+)`/g)].map(([, check]) => check),

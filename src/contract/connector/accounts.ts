@@ -153,7 +153,7 @@ export const startGrantRequest = z.strictObject({
   reference: accountReference
     .optional()
     .describe(
-      "The CRM's own id for the account. It appears in the audit log, so do not use personal data. `GET /v1/accounts?reference=` finds the account by it. If absent in a renewal, the reference stays unchanged.",
+      "The CRM's own id for the account. It appears in the audit trail, so do not use personal data. `GET /v1/accounts?reference=` finds the account by it. If absent in a renewal, the reference stays unchanged.",
     ),
   scopes: z
     .array(scope.describe('`messaging.read`, `messaging.send`, `messaging.events` or `messaging.manage`.'))

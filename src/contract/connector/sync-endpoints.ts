@@ -226,7 +226,7 @@ export const SYNC_ENDPOINTS = {
     right: 'read',
     summary: "Lists changes that the CRM's handler failed to process.",
     description:
-      'Newest first. A change is set aside after the maximum number of attempts, 12 by default, so that it does not block its connection for ever.',
+      'Newest first. A change is set aside after the maximum number of attempts, 12 by default, so that it does not block its connection forever.',
     query: z.strictObject(pageQuery),
     answers: [{ status: 200, description: 'A page.', schema: deadLetterList }],
     errors: [...API_ERRORS, 'invalid_request'],

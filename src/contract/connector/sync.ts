@@ -58,7 +58,7 @@ export const connectionSync = z.object({
   lastWebhookAt: dateTime
     .nullable()
     .describe(
-      'When a webhook last brought something of it, by the clock of the connector; copies, polls and sends do not count. Goes by its newest messages and its last event. Null: none came.',
+      "When a webhook last changed something of this connection, by the connector's clock. Duplicates, polls and sends do not count. Derived from its newest messages and its last event. Null if there was none.",
     ),
 });
 export type ConnectionSync = z.infer<typeof connectionSync>;

@@ -100,7 +100,7 @@ export const ERRORS = {
   },
   pairing_code_unavailable: {
     statuses: [502], // [errors.pairing_code_unavailable]
-    meaning: 'The engine declined a pairing code; the QR picture still works.',
+    meaning: 'The engine declined a pairing code; the QR code still works.',
   },
   invalid_token: {
     statuses: [401], // [errors.generic]

@@ -12,7 +12,7 @@ export interface ListenerOptions {
   readonly clock: Clock;
   /** Called with the payload of each notification. Must not throw. */
   readonly onPayload: (payload: string) => void;
-  /** Called with each failure to hear. The listener goes on by itself. */
+  /** Called with each failure of the connection. The listener reconnects by itself. */
   readonly onError: (error: unknown) => void;
 }
 
@@ -26,20 +26,20 @@ const PROBE_MS = 3_000;
 const FIRST_RETRY_MS = 100;
 const LONGEST_RETRY_MS = 5_000;
 
-/** Whether a session lasts as long as its connection, as LISTEN needs it: not behind a pooler in transaction mode. */
+/** Whether LISTEN works: not behind a pooler in transaction mode, where a session does not last as long as its connection. */
 export function canListen(url: string): boolean {
   return prefersPrepared(url);
 }
 
 /**
- * Hears the notifications of a channel on a connection of its own, and connects again when that is lost or silent. What
- * is sent in between goes unheard.
+ * Receives the notifications of a channel on a separate connection, and reconnects if that connection is lost or does
+ * not respond. Notifications that are sent in between are lost.
  */
 export function startListener(options: ListenerOptions): Listener {
   const { url, name, channel, clock, onPayload, onError } = options;
   const closing = new AbortController();
 
-  /** Resolves when the connection has ended, or with the wish to close. */
+  /** Resolves when the connection has ended or the listener is closing. */
   async function hear(onHeard: () => void): Promise<void> {
     const settings = {
       url,
@@ -101,7 +101,7 @@ function untilProbe(session: Session, clock: Clock, closing: AbortSignal): Promi
   });
 }
 
-/** Ends a session that does not answer. Throws then. */
+/** Throws if the session does not answer, after ending it. */
 async function probe(session: Session, clock: Clock): Promise<void> {
   const cancel = clock.after(PROBE_MS, () =>
     session.end(new DatabaseUnavailable('lost', 'the connection for notifications did not answer a probe')),

@@ -13,7 +13,7 @@ const opened = new WeakMap<Queryable, PgRemoteDatabase>();
 /**
  * drizzle over `db`, which may be a pool or a transaction: the schema types parameters and rows, and every
  * statement has the deadline, the value rules and the errors of `Queryable.query`. Transactions are started with
- * `Database.transaction`; drizzle's own throws.
+ * `Database.transaction`; drizzle's own `transaction` throws.
  */
 export function orm(db: Queryable): PgRemoteDatabase {
   const known = opened.get(db);

@@ -213,7 +213,7 @@ export class Session {
     try {
       return await this.#socket.open(addresses);
     } catch (error) {
-      // With several hosts, the driver would wait for ever after this failure.
+      // With several hosts, the driver would wait forever after this failure.
       this.end(explainConnectFailure(error, this.#options.url));
       throw error;
     }

@@ -46,7 +46,7 @@ interface Visitor {
   /** The requests that are being answered. */
   current: IncomingMessage | undefined;
   vouched: boolean;
-  /** What the client asked for, whatever becomes of it. */
+  /** Whether the client requested a persistent connection. The server may close it nevertheless. */
   keepAlive: boolean;
   readonly waiting: [IncomingMessage, ServerResponse][];
   /** More requests were waiting than allowed; the connection is closed after them. */
@@ -113,7 +113,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
 
   function makeRoom(group: ReadonlySet<Visitor>, limit: number, newcomer: Visitor): void {
     const leaving = findLeaving(group, newcomer);
-    // If every connection is being served, the newcomer has to go.
+    // If every connection is being served, the new one is closed.
     const gone = leaving.length === 0 ? [newcomer] : leaving;
     for (const { socket } of gone) socket.destroy();
     note(gone.length, limit);

@@ -162,8 +162,7 @@ function closeAfterAnswer(response: ServerResponse): void {
 
 /**
  * Accepts the connections that the kernel has ready: closing the listener would reset them, with the requests
- * that were sent on them. One is accepted in a turn of the event loop, so this goes on until turns bring no
- * more.
+ * that were sent on them. Each turn of the event loop accepts one, so this continues until several turns have accepted none.
  */
 async function acceptWaiting(server: Server, clock: Clock): Promise<void> {
   let quietTurns = 0;
@@ -172,7 +171,7 @@ async function acceptWaiting(server: Server, clock: Clock): Promise<void> {
   };
   server.on('connection', accepted);
   const end = clock.elapsed() + ACCEPT_MS;
-  // Time alone would end this too early in a process that got no CPU time meanwhile.
+  // A limit by time only would end this too early in a process that got no CPU time meanwhile.
   for (let turn = 0; quietTurns < QUIET_TURNS && (turn < ACCEPT_TURNS || clock.elapsed() < end); turn++) {
     quietTurns += 1;
     await nextTurn();

@@ -37,8 +37,8 @@ const MOST_IDLE_HOLDERS = 1_000;
 
 /**
  * Creates a budget of `mostBytes`. When it is full, room is made among the requests of the address that holds
- * most, even if the newcomer is one of them: the request goes that has held most for the longest. So small
- * and fast requests find room, even from the same address as a flood.
+ * the most, even if the new request is one of them: the request that has held the most for the longest is dropped.
+ * Small and fast requests therefore find room, even from the same address as a flood.
  */
 export function createMemoryBudget(clock: Clock, mostBytes: number): MemoryBudget {
   const holders = new Map<string, Holder>();

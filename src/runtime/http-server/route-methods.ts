@@ -1,11 +1,11 @@
 import type { IRouter, RequestHandler } from 'express';
 
-/** What a path answers, by method, in the order in which `Allow` lists them. */
+/** The handlers of a path by method, in the order in which `Allow` lists the methods. */
 export type Methods = Readonly<Record<string, RequestHandler>>;
 
 /**
- * Routes a path to exactly these methods. For any other one `Allow` is set and `refuse` answers. HEAD is such another
- * one, unless it is listed or `headIsGet` is true: then the handler of GET answers it.
+ * Routes a path to exactly these methods. Any other method is answered by `refuse`, with `Allow`. This includes HEAD,
+ * unless it is listed or `headIsGet` is true; with `headIsGet`, the handler of GET answers it.
  */
 export function routeMethods(
   router: IRouter,

@@ -56,7 +56,7 @@ export function createLifecycle(options: {
   readonly logger: Logger;
   readonly clock: Clock;
   readonly deadlineMs: number;
-  /** Called when a signal has asked the process to end, and once every step of that has succeeded. */
+  /** `begun` is called when a signal starts the shutdown, `ended` once every step of it has succeeded. */
   readonly onStop?: { readonly begun: () => void; readonly ended: (ms: number) => void } | undefined;
 }): Lifecycle {
   const { logger, clock } = options;

@@ -1,10 +1,10 @@
-// Plain JavaScript, and nothing that an old Node lacks: this is what tells one that it is too old.
+// Plain JavaScript that an old Node can run, because it reports that the Node is too old.
 import { existsSync, readFileSync } from 'node:fs';
 
 const ROOT = new URL('../../../', import.meta.url);
 
 /**
- * The oldest Node that this package runs on, as `engines` of `package.json` says it (`>=22.19`).
+ * The oldest Node that this package runs on, from `engines` in `package.json` (`>=22.19`).
  * @returns {string}
  */
 export function oldestNode() {
@@ -13,7 +13,7 @@ export function oldestNode() {
 }
 
 /**
- * What is wrong with a version of Node, and what to do, in one line; undefined where nothing is.
+ * One line that states that this version of Node is too old, and what to do; undefined if it is new enough.
  * @param {string} [version]
  * @param {string} [oldest]
  * @returns {string | undefined}
@@ -22,9 +22,9 @@ export function refuseOldNode(version = process.versions.node, oldest = oldestNo
   const [major = 0, minor = 0] = version.split('.').map(Number);
   const [oldestMajor = 0, oldestMinor = 0] = oldest.split('.').map(Number);
   if (major > oldestMajor || (major === oldestMajor && minor >= oldestMinor)) return undefined;
-  // The package does not bring the workspace along.
+  // The npm package does not contain the workspace.
   const own = existsSync(new URL('packages/node', ROOT))
-    ? 'Run "npm ci", which brings one for npm\'s scripts and node_modules/.bin/node, or install one'
-    : 'Install a newer one';
+    ? 'Run "npm ci", which installs one for npm scripts and as node_modules/.bin/node, or install one yourself'
+    : 'Install a newer version';
   return `messaging-connector needs Node ${oldest} or newer, and this is Node ${version} (${process.execPath}). ${own}: https://nodejs.org`;
 }

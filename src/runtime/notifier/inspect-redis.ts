@@ -5,7 +5,7 @@ import { connectRedis, readRedisNodes } from './redis-connection.ts';
 
 const DEADLINE_MS = 5_000;
 
-/** What a Redis server says of itself. */
+/** The state that a Redis server reports. */
 export interface RedisState {
   readonly hosts: string;
   readonly version: string;
@@ -17,10 +17,10 @@ export interface RedisState {
 
 export type InspectedRedis =
   | { readonly kind: 'answered'; readonly servers: readonly RedisState[] }
-  /** `error` is the first that the connection met, or the deadline. */
+  /** `error` is the first error of the connection, or the deadline. */
   | { readonly kind: 'unreachable'; readonly hosts: string; readonly error: unknown };
 
-/** Asks every master of a Redis for version, policy and memory, and changes nothing. Throws a `ConfigurationError` for a wrong address. */
+/** Reads version, policy and memory of every master of a Redis. Throws a `ConfigurationError` for an invalid address. */
 export async function inspectRedis(redisUrl: string, clock: Clock): Promise<InspectedRedis> {
   const redis = readRedisNodes(redisUrl);
   const connection = connectRedis(redis, 'fail fast');

@@ -22,12 +22,12 @@ export class LocalDelivery {
     return this.#subscribers.has(topic);
   }
 
-  /** Calls the subscriber, if there is one; resolves when it has begun to look. */
+  /** Calls the subscriber, if there is one. Resolves when it has started to check. */
   async deliver(topic: string, key: string): Promise<void> {
     await this.#subscribers.get(topic)?.(key);
   }
 
-  /** Calls `run` once in `delayMs`, or at the earlier time that is set for this key already. */
+  /** Calls `run` once in `delayMs` milliseconds. If a call for the key is already scheduled, the earlier one is kept. */
   after(delayMs: number, topic: string, key: string, run: () => void): void {
     const name = `${topic} ${key}`;
     const dueAt = this.#clock.elapsed() + delayMs;

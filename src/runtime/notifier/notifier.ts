@@ -1,23 +1,24 @@
 /**
- * Tells processes that something may be due. What is due stands in the database, so a notification may be lost and
- * may come twice: it only says where to look, and whoever depends on it also looks without one from time to time.
+ * Notifies processes that work may be due. The work itself is in the database, so a notification may be lost or
+ * repeated: it only tells a subscriber what to check, and subscribers also check from time to time without one.
  */
 export interface Notifier {
   readonly backend: 'postgres' | 'redis';
 
-  /** False where nothing can be heard (a pooler in transaction mode), so that looking is all there is. */
+  /** False if no notifications arrive (behind a pooler in transaction mode), so that subscribers must check more often. */
   readonly hears: boolean;
 
   /**
-   * Has a subscriber of `topic` called with `key`, `delayMs` from now. Several calls for one key before then come as
-   * one, at the earliest or the latest of their times. Returns at once and never throws.
+   * Notifies the subscribers of `topic` with `key`, `delayMs` milliseconds from now. Several calls for one key before then
+   * become one notification, at the earliest or the latest of their times. Returns at once and never throws.
    */
   notify(topic: string, key: string, delayMs?: number): void;
 
   /**
-   * Has `onNotified` called with each key of `topic`. It resolves when this process has begun to look, and must not
-   * reject. Redis then picks the process, and no key goes to one that has not begun with the last; Postgres calls every
-   * process that hears. The function that is returned ends the subscription: keys then go to the other subscribers.
+   * Calls `onNotified` with each key of `topic`. Its promise must resolve when this process has started to check, and
+   * must not reject. With Redis, one process receives each key, and only while it has capacity for more; with Postgres,
+   * every process that listens does. The returned function ends the subscription: the other subscribers receive the
+   * keys from then on.
    */
   subscribe(topic: string, onNotified: (key: string) => Promise<void>): () => void;
 
@@ -28,7 +29,7 @@ export interface Notifier {
   close(): Promise<void>;
 }
 
-/** What carries notifications cannot be reached, or did not answer in time. */
+/** The carrier of notifications cannot be reached, or did not respond in time. */
 export class NotifierUnavailable extends Error {
   override readonly name = 'NotifierUnavailable';
   readonly code = 'notifier_unavailable';

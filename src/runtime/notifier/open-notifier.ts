@@ -7,11 +7,11 @@ import { openRedisNotifier } from './redis-notifier.ts';
 
 export interface OpenNotifierOptions {
   readonly database: Queryable;
-  /** The database that `database` is. */
+  /** The URL of `database`. */
   readonly databaseUrl: string;
-  /** One address, or those of several nodes of a Redis Cluster, separated by commas. Absent: Postgres notifies. */
+  /** One address, or several nodes of a Redis Cluster, separated by commas. If absent, Postgres carries notifications. */
   readonly redisUrl?: string | undefined;
-  /** Names the deployment, in a-z, 0-9 and -, where several share a Redis. */
+  /** Distinguishes deployments that share a Redis: a-z, 0-9 and -. */
   readonly prefix: string;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -20,9 +20,9 @@ export interface OpenNotifierOptions {
 const LOG_INTERVAL_MS = 5_000;
 
 /**
- * Opens what carries notifications: Redis when `redisUrl` is given, Postgres otherwise.
- * @throws {NotifierUnavailable} when Redis cannot be reached.
- * @throws {ConfigurationError} when `redisUrl` is wrong, or when that Redis may evict keys.
+ * Opens the carrier of notifications: Redis if `redisUrl` is given, otherwise Postgres.
+ * @throws {NotifierUnavailable} if Redis cannot be reached.
+ * @throws {ConfigurationError} if `redisUrl` is invalid, or if that Redis may evict keys.
  */
 export async function openNotifier(options: OpenNotifierOptions): Promise<Notifier> {
   const { redisUrl, clock, logger } = options;
@@ -31,7 +31,7 @@ export async function openNotifier(options: OpenNotifierOptions): Promise<Notifi
   return await openRedisNotifier({ ...options, redisUrl, onError });
 }
 
-/** During an outage errors come by the hundred and say the same: one line in five seconds is enough. */
+/** An outage causes hundreds of equal errors: one line in five seconds is enough. */
 function createErrorLog(logger: Logger, clock: Clock): (error: unknown) => void {
   let lastAt = Number.NEGATIVE_INFINITY;
   let unlogged = 0;
@@ -39,7 +39,10 @@ function createErrorLog(logger: Logger, clock: Clock): (error: unknown) => void 
     unlogged += 1;
     if (clock.elapsed() - lastAt < LOG_INTERVAL_MS) return;
     lastAt = clock.elapsed();
-    logger.warn({ err, count: unlogged }, 'notifications failed; what is due is found without them');
+    logger.warn(
+      { err, count: unlogged },
+      'notifications failed; due work is found by polling the database instead',
+    );
     unlogged = 0;
   };
 }

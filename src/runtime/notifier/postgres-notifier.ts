@@ -13,14 +13,14 @@ export interface PostgresNotifierOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/** Notifications of one statement. */
+/** Maximum number of notifications per statement. */
 const MOST_AT_ONCE = 500;
 const DEADLINE_MS = 5_000;
 const SEND = 'select pg_notify($1, n) from unnest($2::text[]) n';
 
 /**
- * Notifies by NOTIFY. A process that subscribes to a topic is told by itself, without the database, so the others hear
- * only of what they alone can do: a request that one process takes and another has to work on.
+ * Carries notifications by NOTIFY. A process that subscribes to a topic itself is notified directly, without the
+ * database, so NOTIFY is used only for work that another process must do: a `web` process queues, a `worker` works.
  */
 export function createPostgresNotifier(options: PostgresNotifierOptions): Notifier {
   const { database, databaseUrl, prefix, clock, onError } = options;
@@ -41,9 +41,9 @@ export function createPostgresNotifier(options: PostgresNotifierOptions): Notifi
       });
   }
 
-  /** What the database does not take is found by whoever looks. */
+  /** A notification that cannot be sent is lost; the work is found when a subscriber checks. */
   async function sendAll(): Promise<void> {
-    // Calls of the same moment share a statement.
+    // Calls at the same moment share a statement.
     await Promise.resolve();
     while (pending.size > 0) {
       const batch = [...pending].slice(0, MOST_AT_ONCE);
@@ -70,7 +70,7 @@ export function createPostgresNotifier(options: PostgresNotifierOptions): Notifi
       if (hears && !closed) listener ??= startListener({ ...listening, clock, onPayload, onError });
       return local.subscribe(topic, onNotified);
     },
-    // Whoever asks asks the database by itself, and there is nothing else.
+    // The caller checks the database itself, and nothing else can be unavailable.
     ping: () => Promise.resolve(),
     async close() {
       closed = true;
@@ -80,7 +80,7 @@ export function createPostgresNotifier(options: PostgresNotifierOptions): Notifi
   };
 }
 
-/** Others may notify on the channel, too. */
+/** Other programs may use the channel, too. */
 function readPayload(payload: string): readonly (string | undefined)[] {
   try {
     const read: unknown = JSON.parse(payload);

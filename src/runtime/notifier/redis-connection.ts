@@ -1,10 +1,10 @@
 import { Cluster, Redis } from 'ioredis';
 import { ConfigurationError } from '../config/configuration-error.ts';
 
-/** Where Redis is and how to get in. Several nodes are those of a Redis Cluster. */
+/** Addresses and credentials of Redis. Several nodes form a Redis Cluster. */
 export interface RedisNodes {
   readonly nodes: readonly { readonly host: string; readonly port: number }[];
-  /** The addresses for messages: no credentials. */
+  /** The addresses without credentials, for messages. */
   readonly hosts: string;
   readonly db: number;
   readonly username: string | undefined;
@@ -12,15 +12,15 @@ export interface RedisNodes {
   readonly tls: boolean;
 }
 
-/** What a command does while Redis is away. */
+/** What a command does while Redis is unavailable. */
 type Patience = 'fail fast' | 'keep trying';
 
 const COMMAND_TIMEOUT_MS = 5_000;
 const LONGEST_RETRY_MS = 5_000;
 
 /**
- * Reads `redis://` and `rediss://` addresses, separated by commas. User, password and TLS are those of the first.
- * @throws {ConfigurationError} for text that is no such address.
+ * Parses `redis://` and `rediss://` addresses, separated by commas. User, password and TLS are those of the first one.
+ * @throws {ConfigurationError} for any other text.
  */
 export function readRedisNodes(redisUrl: string): RedisNodes {
   const urls = redisUrl.split(',').flatMap((text) => {
@@ -53,7 +53,7 @@ function retryDelay(times: number): number {
   return Math.round(delay * (0.8 + 0.2 * Math.random()));
 }
 
-/** Opens a connection, or the connections of a cluster, that comes back by itself. */
+/** Opens a connection, or the connections of a cluster, that reconnects by itself. */
 export function connectRedis(redis: RedisNodes, patience: Patience): Redis | Cluster {
   const failFast = patience === 'fail fast';
   const options = {
@@ -61,7 +61,7 @@ export function connectRedis(redis: RedisNodes, patience: Patience): Redis | Clu
     ...(redis.password === undefined ? {} : { password: redis.password }),
     connectTimeout: COMMAND_TIMEOUT_MS,
     keepAlive: 10_000,
-    // BullMQ's blocking commands of workers must be free to wait.
+    // Workers of BullMQ use blocking commands, which must be allowed to wait.
     maxRetriesPerRequest: failFast ? 1 : null,
     ...(failFast ? { commandTimeout: COMMAND_TIMEOUT_MS } : {}),
     ...(redis.tls ? { tls: {} } : {}),
@@ -84,8 +84,8 @@ export function connectRedis(redis: RedisNodes, patience: Patience): Redis | Clu
 }
 
 /**
- * Refuses a Redis that evicts keys when its memory is full: it would silently lose queued jobs.
- * @throws {ConfigurationError} saying how to set the policy.
+ * Rejects a Redis that evicts keys when its memory is full: BullMQ fails if a key is evicted.
+ * @throws {ConfigurationError} that states how to set the policy.
  */
 export async function requireNoEviction(connection: Redis | Cluster, redis: RedisNodes): Promise<void> {
   const servers = connection instanceof Cluster ? connection.nodes('master') : [connection];
@@ -97,9 +97,9 @@ export async function requireNoEviction(connection: Redis | Cluster, redis: Redi
       {
         setting: 'REDIS_URL',
         problem:
-          `found a Redis (${redis.hosts}) whose maxmemory-policy is ${policy}: it may drop queued jobs. ` +
-          'Set it with: redis-cli CONFIG SET maxmemory-policy noeviction, and lastingly in redis.conf ' +
-          'or the parameters of your provider; or remove REDIS_URL (then: the same queues on Postgres).',
+          `found a Redis (${redis.hosts}) whose maxmemory-policy is ${policy}, so it may evict queued jobs. ` +
+          'Set it with: redis-cli CONFIG SET maxmemory-policy noeviction, and permanently in redis.conf ' +
+          'or in the parameters of your provider. Or remove REDIS_URL to use Postgres instead.',
       },
     ]);
   }

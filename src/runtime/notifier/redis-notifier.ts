@@ -9,7 +9,7 @@ import { connectRedis, readRedisNodes, requireNoEviction } from './redis-connect
 
 export interface RedisNotifierOptions {
   readonly redisUrl: string;
-  /** Goes before the name of every queue: deployments that share a Redis have different ones. */
+  /** The prefix of every queue name; deployments that share a Redis use different ones. */
   readonly prefix: string;
   readonly clock: Clock;
   readonly onError: (error: unknown) => void;
@@ -18,13 +18,13 @@ export interface RedisNotifierOptions {
 const START_DEADLINE_MS = 10_000;
 const PING_DEADLINE_MS = 5_000;
 const CLOSE_DEADLINE_MS = 2_000;
-/** Keys that a process has been given and has not begun with: the others are free for other processes. */
+/** How many keys a process may hold before it has started to work on them; other processes get the rest. */
 const HELD_AT_A_TIME = 4;
 const QUEUE_NAME = /^[a-z0-9-]{1,80}$/;
 
-/** Nothing is kept of a job that is over: what is due stands in the database. */
+/** A finished job is removed: the work is in the database. */
 const FORGET = { removeOnComplete: true, removeOnFail: true } as const;
-/** A job whose process fell silent goes to another one within some ten seconds. */
+/** A job whose process stops responding goes to another one within about ten seconds. */
 const WORKER = {
   concurrency: HELD_AT_A_TIME,
   lockDuration: 5_000,
@@ -39,16 +39,16 @@ interface Job {
 }
 
 /**
- * Notifies by jobs of BullMQ: each key goes to one process that has room for it, and a key that is to come later waits in
- * Redis, so that it comes in time even if the process that asked is gone. While Redis is away a process that subscribes
- * to a topic tells itself.
- * @throws {NotifierUnavailable} when Redis does not answer within ten seconds.
- * @throws {ConfigurationError} when `redisUrl` is wrong, or when that Redis may evict keys.
+ * Carries notifications as jobs of BullMQ. Each key goes to one process that has capacity for it. A delayed key waits in
+ * Redis, so it is delivered on time even if the process that sent it is gone. While Redis is unavailable, a process
+ * notifies only its own subscribers.
+ * @throws {NotifierUnavailable} if Redis does not respond within ten seconds.
+ * @throws {ConfigurationError} if `redisUrl` is invalid, or if that Redis may evict keys.
  */
 export async function openRedisNotifier(options: RedisNotifierOptions): Promise<Notifier> {
   const { prefix, clock, onError } = options;
   const redis = readRedisNodes(options.redisUrl);
-  // Callers must not wait for a Redis that is down; workers have nothing else to do.
+  // Callers must not wait for a Redis that is down; workers may.
   const producer = connectRedis(redis, 'fail fast').on('error', onError);
   const consumer = connectRedis(redis, 'keep trying').on('error', onError);
   const local = new LocalDelivery(clock);
@@ -61,15 +61,16 @@ export async function openRedisNotifier(options: RedisNotifierOptions): Promise<
       return await within(clock, ms, work);
     } catch (cause) {
       if (cause instanceof ConfigurationError) throw cause;
-      const problem = cause instanceof DeadlinePassed ? `no answer in ${ms} ms` : 'it failed';
+      const problem = cause instanceof DeadlinePassed ? `no response within ${ms} ms` : 'the command failed';
       throw new NotifierUnavailable(`${what}: ${problem}`, { cause });
     }
   }
 
-  /** All keys of a queue must lie in one slot of a cluster: what stands in braces chooses it. */
+  /** All keys of a queue must be in one slot of a cluster; the part in braces determines the slot. */
   function place(topic: string): { readonly name: string; readonly prefix: string } {
     const name = `${prefix}-${topic}`;
-    if (!QUEUE_NAME.test(name)) throw new TypeError(`A topic is made of a-z, 0-9 and -, not '${topic}'.`);
+    if (!QUEUE_NAME.test(name))
+      throw new TypeError(`A topic may contain only a-z, 0-9 and -, so '${topic}' is invalid.`);
     return { name, prefix: `{${name}}` };
   }
 
@@ -133,7 +134,7 @@ export async function openRedisNotifier(options: RedisNotifierOptions): Promise<
       const { name, prefix: keys } = place(topic);
       const begin = async (job: BullJob<Job>, token?: string): Promise<void> => {
         if (local.has(topic)) return await local.deliver(topic, job.data.key);
-        // Taken in the moment in which the subscription ended: another process shall have it.
+        // The subscription ended while this job was taken: leave it to another process.
         await job.moveToWait(token);
         throw new WaitingError();
       };
@@ -154,7 +155,7 @@ export async function openRedisNotifier(options: RedisNotifierOptions): Promise<
   };
 }
 
-/** BullMQ separates its keys by colons, so none may stand in a name. */
+/** BullMQ separates its keys by colons, so a name must not contain one. */
 function escapeColons(text: string): string {
   return text.replaceAll('%', '%25').replaceAll(':', '%3A');
 }

@@ -20,5 +20,5 @@ export function isMessage<Message extends FromProcess | FromSupervisor>(value: u
   return typeof value === 'object' && value !== null && 'says' in value;
 }
 
-/** The environment variable that tells a process its number. */
+/** The environment variable with the number of a process. */
 export const NUMBER_VARIABLE = 'SUPERVISED_AS';

@@ -310,10 +310,10 @@ describe('npm run replay', () => {
         `    text: nothing live, "Text of m0" rebuilt\n` +
         '    createdAt: nothing live, "2026-01-15T12:00:00.000Z" rebuilt\n' +
         '… and 1 more; --show 2 or --json shows them.\n' +
-        `Deliveries of messages kept since 2026-01-13: ${4 * 6 + 4}, about 9 messages of this database.\n` +
-        'Deliveries that do not fit, and tell nothing: 1.\n' +
+        `Retained deliveries since 2026-01-13: ${4 * 6 + 4}, for 9 messages in this database.\n` +
+        'Invalid deliveries, which contain nothing to merge: 1.\n' +
         'Messages that differ: 2 missing.\n' +
-        'Nothing was written; --apply brings in what is missing or behind.\n',
+        'Nothing was written; --apply adds what is missing.\n',
     });
     const { stdout, code } = await command({ apply: true, json: true });
     expect(code).toBe(0);
@@ -337,6 +337,9 @@ describe('npm run replay', () => {
     const failed: unknown = await promisify(execFile)(process.execPath, args, { env }).catch(
       (error) => error,
     );
-    expect(failed).toMatchObject({ code: 2, stderr: expect.stringContaining('no tables of the connector') });
+    expect(failed).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('does not contain the tables of the connector'),
+    });
   });
 });

@@ -89,7 +89,7 @@ describe.skipIf(REDIS_MISSING !== undefined)(
       const opening = open(server.url.replace('//', '//:cAnaRy@'));
       await expect(opening).rejects.toMatchObject({
         name: 'NotifierUnavailable',
-        message: `Redis at 127.0.0.1:${server.port} (REDIS_URL): no answer in 10000 ms`,
+        message: `Redis at 127.0.0.1:${server.port} (REDIS_URL): no response within 10000 ms`,
       });
     });
 

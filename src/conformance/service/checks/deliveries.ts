@@ -121,7 +121,7 @@ export const deliveryChecks: readonly ServiceCheck[] = [
     ...DELIVERY,
     id: 'delivery.three-attempts',
     section: SECTION,
-    rule: 'An event whose attempts all fail is tried 3 times, and then dropped.',
+    rule: 'An event is attempted 3 times if every attempt fails, and then dropped.',
     level: 'must',
     async run(context) {
       const { attempts } = await refusedDelivery(context);
@@ -133,7 +133,7 @@ export const deliveryChecks: readonly ServiceCheck[] = [
     ...DELIVERY,
     id: 'delivery.redirect',
     section: SECTION,
-    rule: 'A redirect is a failure: it is not followed, and the event is tried again.',
+    rule: 'A redirect is a failure: it is not followed, and the event is retried.',
     level: 'must',
     async run(context) {
       const { attempts, followed } = await refusedDelivery(context);

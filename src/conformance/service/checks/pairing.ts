@@ -32,7 +32,7 @@ function uncleanNumbers(digits: string): readonly unknown[] {
     `${digits}x`,
     '',
     'someone',
-    // Digits, but not those used for dialling.
+    // Digits, but not those used for dialing.
     [...digits].map((digit) => String.fromCodePoint(0xff10 + Number(digit))).join(''),
     null,
     undefined,
