@@ -23,7 +23,7 @@ export interface Pace {
   readonly rounds: number;
 }
 
-const BENCHES = ['ingest', 'delivery', 'isolation', 'reconcile', 'postgres', 'pages'] as const;
+const BENCHES = ['ingest', 'delivery', 'isolation', 'reconcile', 'sends', 'postgres', 'pages'] as const;
 export type BenchName = (typeof BENCHES)[number];
 
 /**
@@ -35,6 +35,7 @@ const PACES: Readonly<Record<BenchName, Pace>> = {
   delivery: { seconds: 5, rounds: 3 },
   isolation: { seconds: 2, rounds: 15 },
   reconcile: { seconds: 0, rounds: 3 },
+  sends: { seconds: 5, rounds: 3 },
   postgres: { seconds: 5, rounds: 3 },
   pages: { seconds: 5, rounds: 3 },
 };
@@ -45,14 +46,15 @@ export function paceOf(args: BenchArguments, name: BenchName): Pace {
 }
 
 /** What runs when nothing is named. `pages` is left out: its large database takes minutes to make. */
-const USUAL: readonly BenchName[] = ['ingest', 'delivery', 'isolation', 'reconcile', 'postgres'];
+const USUAL: readonly BenchName[] = ['ingest', 'delivery', 'isolation', 'reconcile', 'sends', 'postgres'];
 
-export const HELP = `Usage: npm run bench [-- ingest | delivery | isolation | reconcile | postgres | pages …] [options]
+export const HELP = `Usage: npm run bench [-- ingest | delivery | isolation | reconcile | sends | postgres | pages …] [options]
 
   ingest      webhook events stored per second, beside three other receivers
   delivery    webhook events delivered per second, beside a bare loop
   isolation   how long deliveries of one account take beside an account whose receiver never answers
   reconcile   messages of a fresh account stored per second, beside a bare client that walks the same pages
+  sends       how long a send waits that one process queues and another one makes, with Postgres and with Redis
   postgres    what an event costs the distribution's Postgres, beside the one from npm
   pages       what a page of messages costs with many stored, beside one with few
   (none)      all but pages
@@ -68,6 +70,7 @@ export const HELP = `Usage: npm run bench [-- ingest | delivery | isolation | re
   --help          this text
 
 Postgres: TEST_DATABASE_URL, or an embedded one in a temporary folder, with fsync on.
+Redis, for sends: TEST_REDIS_URL, or a redis-server that is installed.
 The exit code is 1 when something is broken (an answer other than 2xx, a row too few or too many),
 and never because a figure is low.
 `;

@@ -17,6 +17,8 @@ import { measureReconcile } from './reconcile/measure-reconcile.ts';
 import { reportReconcile } from './reconcile/reconcile-report.ts';
 import { type BenchReport, describeMachine } from './report/report.ts';
 import { writeReport } from './report/write-table.ts';
+import { measureSends } from './sends/measure-sends.ts';
+import { reportSends } from './sends/sends-report.ts';
 
 function progress(line: string): void {
   process.stderr.write(`${line}\n`);
@@ -44,6 +46,7 @@ async function runBenches(args: BenchArguments, signal: AbortSignal): Promise<Be
     const delivery = delivered === undefined ? undefined : reportDelivery(delivered);
     const isolation = await run('isolation', measureIsolation);
     const reconcile = await run('reconcile', measureReconcile);
+    const sends = await run('sends', measureSends);
     const engines = await run('postgres', measureEngines);
     const pages = await run('pages', loadAndMeasurePages);
     const contenders = [...(ingest?.contenders ?? []), ...(delivery?.contenders ?? [])];
@@ -55,12 +58,14 @@ async function runBenches(args: BenchArguments, signal: AbortSignal): Promise<Be
       ...(delivery === undefined ? {} : { delivery }),
       ...(isolation === undefined ? {} : { isolation: reportIsolation(isolation) }),
       ...(reconcile === undefined ? {} : { reconcile: reportReconcile(reconcile) }),
+      ...(sends === undefined ? {} : { sends: reportSends(sends) }),
       ...(engines === undefined ? {} : { engines: reportEngines(engines) }),
       ...(pages === undefined ? {} : { pages: reportPages(pages) }),
       broken: [
         ...contenders.flatMap(({ name, broken }) => broken.map((reason) => `${name}: ${reason}`)),
         ...(isolation?.broken ?? []),
         ...(reconcile?.broken ?? []),
+        ...(sends?.broken ?? []),
         ...(engines?.broken ?? []),
         ...(pages?.broken ?? []),
       ],

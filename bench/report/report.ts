@@ -7,6 +7,7 @@ import type { IsolationReport } from '../isolation/isolation-report.ts';
 import type { PagesReport } from '../pages/pages-report.ts';
 import type { PostgresSettings } from '../postgres/bench-postgres.ts';
 import type { ReconcileReport } from '../reconcile/reconcile-report.ts';
+import type { SendsReport } from '../sends/sends-report.ts';
 
 /** Everything one run found, as `--json` prints it. */
 export interface BenchReport {
@@ -18,6 +19,7 @@ export interface BenchReport {
   readonly delivery?: DeliveryReport;
   readonly isolation?: IsolationReport;
   readonly reconcile?: ReconcileReport;
+  readonly sends?: SendsReport;
   readonly engines?: EnginesReport;
   readonly pages?: PagesReport;
   /** What went wrong; the exit code is 1 if there is anything. */

@@ -2,6 +2,7 @@ import type { EnginesReport } from '../engines/engines-report.ts';
 import type { IsolationReport } from '../isolation/isolation-report.ts';
 import type { PagesReport } from '../pages/pages-report.ts';
 import type { ReconcileReport, WalkCost } from '../reconcile/reconcile-report.ts';
+import type { SendsReport } from '../sends/sends-report.ts';
 import type { Ratio } from './ratio.ts';
 import type { BenchReport } from './report.ts';
 import type { Spread } from './statistics.ts';
@@ -10,7 +11,7 @@ type Row = readonly string[];
 
 /** Writes a report for people: ratios first, then the figures behind them. */
 export function writeReport(report: BenchReport): string {
-  const { machine, postgres, ingest, delivery, isolation, reconcile, engines, pages } = report;
+  const { machine, postgres, ingest, delivery, isolation, reconcile, sends, engines, pages } = report;
   const lines = [
     `${machine.cores} cores, ${machine.platform}, Node ${machine.node}, Postgres ${postgres.version}` +
       ` (fsync ${postgres.fsync}, synchronous_commit ${postgres.synchronousCommit})`,
@@ -50,6 +51,7 @@ export function writeReport(report: BenchReport): string {
   }
   if (isolation !== undefined) lines.push(...writeIsolation(isolation));
   if (reconcile !== undefined) lines.push(...writeReconcile(reconcile));
+  if (sends !== undefined) lines.push(...writeSends(sends));
   if (engines !== undefined) lines.push(...writeEngines(engines));
   if (pages !== undefined) lines.push(...writePages(pages));
   if (report.broken.length > 0) lines.push('', ...report.broken.map((reason) => `BROKEN  ${reason}`));
@@ -104,6 +106,22 @@ function writeIsolation({ ratios, accounts, held }: IsolationReport): string[] {
       ...accounts.map((one) => [one.title, spread(one.p50Ms, 1), spread(one.p99Ms, 1)]),
     ]),
     `connections held by the black hole: ${spread(held, 0)}`,
+  ];
+}
+
+function writeSends({ ratios, contenders, notMeasured }: SendsReport): string[] {
+  return [
+    '',
+    ...ratioTable('sends', ratios),
+    '',
+    ...table([
+      ['from the request to the attempt in another process, by', 'p50 ms', 'p99 ms', 'longest ms'],
+      ...contenders.map((one) => [
+        one.title,
+        ...[one.p50Ms, one.p99Ms, one.longestMs].map((each) => spread(each, 0)),
+      ]),
+    ]),
+    ...(notMeasured === undefined ? [] : [`not measured: Redis (${notMeasured})`]),
   ];
 }
 

@@ -31,7 +31,6 @@ import { createInboxKeeper } from './inbox/inbox-keeper.ts';
 import { createReceiver } from './inbox/receiver.ts';
 import { createReceiverTally } from './inbox/receiver-tally.ts';
 import { keepForgetting } from './keep-forgetting.ts';
-import { createPresence } from './leases/presence.ts';
 import { createLicenceWatch } from './licences/licence-watch.ts';
 import { createFileOpener } from './media/open-file.ts';
 import { readOwnService } from './media/own-service.ts';
@@ -46,6 +45,7 @@ import { createOutboxMetrics } from './outbox/outbox-metrics.ts';
 import { createPollMetrics } from './reconcile/poll-metrics.ts';
 import { createReconciler } from './reconcile/reconciler.ts';
 import { measureState } from './state/measure-state.ts';
+import { createPresence } from './work/presence.ts';
 
 export interface ConnectorOptions {
   readonly database: Database;
@@ -259,6 +259,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     clock,
     logger,
     presence,
+    notifier,
     random,
     grants,
     mayUse,
@@ -372,7 +373,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
       if (appAdmission.isAdmitted) await oauth?.start();
       await accounts.start();
       if (role !== 'web') await outbox.start();
-      calls.start();
+      await calls.start();
       await handover.start();
       if (role !== 'web') await reconciler.start();
       if (!admission.isAdmitted) whenAdmitted(admission, () => accounts.takeUp(FIRST_ACCOUNT_ID));

@@ -1,4 +1,5 @@
 import type { Clock } from '../runtime/clock/clock.ts';
+import { repeat } from '../runtime/clock/repeat.ts';
 import type { Database, Queryable } from '../runtime/database/database.ts';
 import type { Logger } from '../runtime/logger/logger.ts';
 import { forgetOldCreations } from './connections/creation-store.ts';
@@ -21,28 +22,23 @@ export function keepForgetting(options: {
   readonly logger: Logger;
 }): () => Promise<void> {
   const { database, clock, logger } = options;
-  let stopped = false;
-  let cancel = (): void => undefined;
-  let forgetting: Promise<void> = Promise.resolve();
+  const forgetting = repeat({
+    clock,
+    everyMs: EVERY_MS,
+    async run(stopping) {
+      for (const forget of FORGET) {
+        if (stopping.aborted) return;
+        await forget(database, clock.now()).catch(noteFailure);
+      }
+    },
+    onError: noteFailure,
+  });
 
-  async function forgetAll(): Promise<void> {
-    for (const forget of FORGET) {
-      if (stopped) return;
-      await forget(database, clock.now()).catch((err: unknown) => {
-        logger.warn({ err }, 'what ended long ago could not be forgotten; trying again in an hour');
-      });
-    }
-    if (!stopped) cancel = clock.after(EVERY_MS, begin);
+  function noteFailure(err: unknown): void {
+    logger.warn({ err }, 'what ended long ago could not be forgotten; trying again in an hour');
   }
 
-  function begin(): void {
-    forgetting = forgetAll();
-  }
-
-  begin();
-  return async () => {
-    stopped = true;
-    cancel();
-    await forgetting;
-  };
+  forgetting.start();
+  forgetting.trigger();
+  return forgetting.stop;
 }

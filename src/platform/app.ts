@@ -8,7 +8,7 @@ import { shareWithPages } from './mcp/browser-rules.ts';
 import { MEDIA_PATH } from './media/media-address.ts';
 import { NEUTRAL_PICTURE, NEUTRAL_PICTURE_PATH } from './rest/neutral-picture.ts';
 
-/** Path prefix of the REST interface. Implements `Versioning`. */
+/** Path prefix of the REST interface. [versioning.prefix] [endpoints.base] */
 export const API_PREFIX = '/api/v1';
 
 export interface AppOptions {
@@ -33,10 +33,12 @@ export function createApp({ rest, auth = [], media, trustedProxies, ownUrl }: Ap
   const app = createJsonApp();
   app.enable('case sensitive routing');
   app.set('query parser', false);
+  // [choice.forwarded-for]
   app.set('trust proxy', (address: string) => findEntry(trustedProxies, address) !== null);
 
   app.use(ownHostsOnly({ ownUrl, trustedProxies }));
   app.use(API_PREFIX, rest);
+  // [versioning.auth-host]
   if (auth.length > 0) app.use(shareWithPages, ...auth);
   app.use(MEDIA_PATH, media);
   app.get(NEUTRAL_PICTURE_PATH, (_request, response) => {

@@ -175,7 +175,7 @@ async function startPlatform(options: PlatformOptions, release: () => Promise<vo
 
   return {
     app: createApp({ ...served, auth: [oauth.router(shell), tools.router] }),
-    legacyApp: createApp(served),
+    legacyApp: createApp(served), // [versioning.legacy]
     workspaces: createWorkspaces(changeState),
     apiKeys: createApiKeys(database, changeState),
     oauth,

@@ -3,6 +3,7 @@ import { promisify } from 'node:util';
 import { describe, expect, inject, it } from 'vitest';
 import type { BenchReport } from '../../bench/report/report.ts';
 import { INSTALLED_POSTGRES_MISSING } from '../support/own-postgres.ts';
+import { REDIS_MISSING } from '../support/redis.ts';
 
 const RUN = new URL('../../bench/run.ts', import.meta.url).pathname;
 const GENEROUS_MS = 240_000;
@@ -77,6 +78,20 @@ describe('delivery', { timeout: GENEROUS_MS }, () => {
     expect(report.delivery?.ratios).toEqual([
       expect.objectContaining({ ...spread, target: { atLeast: 0.5 }, reached: expect.any(Boolean) }),
     ]);
+  });
+});
+
+describe('sends', { timeout: GENEROUS_MS }, () => {
+  it('are all made by the other process, whatever notifies it', async () => {
+    const { broken, sends } = await benchReport('sends', '--seconds', '1', '--rounds', '1');
+
+    expect(broken).toEqual([]);
+    const kinds = REDIS_MISSING === undefined ? ['Postgres', 'Redis'] : ['Postgres'];
+    expect(sends?.contenders).toMatchObject(
+      kinds.map((title) => ({ title, p50Ms: spread, p99Ms: spread, longestMs: spread })),
+    );
+    expect(sends?.rows).toMatchObject(kinds.map(() => ({ expected: 70, found: 70 })));
+    expect(sends?.ratios).toMatchObject(kinds.map(() => ({ target: { below: 1 } })));
   });
 });
 

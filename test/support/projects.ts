@@ -8,7 +8,7 @@ export const PROJECTS = {
     'test/patterns/{message-status,pairing-poll,reconcile-walk,send-policy,single-flight-refresh,verify-signature}.test.ts',
     'test/conformance/{judgement,reports}.test.ts',
     'test/runtime/{config,event-loop,logger,metrics,page,sealing,supervisor,turns,under-way}/*.test.ts',
-    'test/runtime/clock/{deadline,manual-clock}.test.ts',
+    'test/runtime/clock/{back-off,deadline,manual-clock,repeat}.test.ts',
     'test/runtime/http-server/{bound-json,memory-budget}.test.ts',
     'test/runtime/public-network/{keeps-secrets,public-address}.test.ts',
     'test/connector/audit.test.ts',

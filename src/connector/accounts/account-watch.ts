@@ -1,4 +1,5 @@
 import type { Clock } from '../../runtime/clock/clock.ts';
+import { repeat } from '../../runtime/clock/repeat.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import { type Account, readAccounts } from './account-store.ts';
@@ -21,8 +22,8 @@ export interface AccountWatchOptions {
 export interface AccountWatch {
   /** Tells of every account there is, and looks again from time to time. Throws what the database throws. */
   start(): Promise<void>;
-  /** Looks now: an account came or went in this process. Tells of `again` even if it has told of it before. */
-  look(again?: string): Promise<void>;
+  /** Looks now: an account came or went in this process. Tells of `accountId` even if it has told of it before. */
+  look(accountId?: string): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -31,11 +32,10 @@ export function createAccountWatch(options: AccountWatchOptions): AccountWatch {
   const { database, clock, logger, onPresent, onGone, onLooked } = options;
   /** The version of the credential that was told of, by account. */
   const told = new Map<string, number>();
-  let looking: Promise<void> = Promise.resolve();
-  let cancel = (): void => undefined;
-  let closed = false;
+  /** To be told of once more. */
+  const again = new Set<string>();
 
-  async function lookOnce(again?: string): Promise<void> {
+  async function lookOnce(): Promise<void> {
     const accounts = await readAccounts(database);
     const present = new Set(accounts.map(({ id }) => id));
     for (const id of [...told.keys()].filter((known) => !present.has(known))) {
@@ -43,7 +43,7 @@ export function createAccountWatch(options: AccountWatchOptions): AccountWatch {
       told.delete(id);
     }
     const fresh = accounts.filter(
-      ({ id, credentialVersion }) => id === again || told.get(id) !== credentialVersion,
+      ({ id, credentialVersion }) => again.delete(id) || told.get(id) !== credentialVersion,
     );
     // Whoever could not be told is told the next time.
     const tell = async (account: Account): Promise<void> => {
@@ -54,31 +54,21 @@ export function createAccountWatch(options: AccountWatchOptions): AccountWatch {
     await onLooked();
   }
 
-  function look(again?: string): Promise<void> {
-    const turn = looking.then(() => lookOnce(again));
-    looking = turn.catch(() => undefined);
-    return turn;
-  }
-
-  function schedule(): void {
-    if (closed) return;
-    cancel = clock.after(EVERY_MS, () => {
-      look()
-        .catch((err: unknown) => logger.warn({ err }, 'the accounts could not be read; trying again soon'))
-        .finally(schedule);
-    });
-  }
-
+  const looking = repeat({
+    clock,
+    everyMs: EVERY_MS,
+    run: lookOnce,
+    onError: (err) => logger.warn({ err }, 'the accounts could not be read; trying again soon'),
+  });
   return {
     async start() {
-      await look();
-      schedule();
+      await looking.runNow();
+      looking.start();
     },
-    look,
-    async close() {
-      closed = true;
-      cancel();
-      await looking;
+    look(accountId) {
+      if (accountId !== undefined) again.add(accountId);
+      return looking.runNow();
     },
+    close: looking.stop,
   };
 }

@@ -2,7 +2,7 @@ import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
-import type { Presence } from '../leases/presence.ts';
+import type { Presence } from '../work/presence.ts';
 import { type Account, readAccount } from './account-store.ts';
 import { createAccountWatch } from './account-watch.ts';
 import { type AddedService, addAccount } from './add-account.ts';

@@ -1,4 +1,6 @@
+import { backOffMs } from '../../runtime/clock/back-off.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
+import { repeat } from '../../runtime/clock/repeat.ts';
 import { ConfigurationError, type ConfigurationProblem } from '../../runtime/config/configuration-error.ts';
 import type { Database, Queryable } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
@@ -57,8 +59,7 @@ export interface AdmissionOptions {
 /** What no process has named for so long is named by none that runs: each names its own every 10 s. */
 const SILENT_MS = 35_000;
 const FORGET_MS = 90 * 24 * 3_600_000;
-const FIRST_RETRY_MS = 1_000;
-const LONGEST_RETRY_MS = 30_000;
+const RETRY = { firstMs: 1_000, longestMs: 30_000 };
 /** A process that works with what others name tries its own refused one again after this. */
 const REFUSED_RETRY_MS = 5 * 60_000;
 
@@ -100,12 +101,13 @@ function createTrial({ database, clock, logger, audit }: AdmissionOptions, candi
   let refused: ConfigurationError | undefined;
   let failures = 0;
   let notBefore = Number.NEGATIVE_INFINITY;
-  let cancelRetry = (): void => undefined;
-  let looking: Promise<void> = Promise.resolve();
+  /** When it is tried again by itself; null: only when somebody looks. */
+  let retryAt: number | null = null;
   let toldOfOther = false;
 
   function admit(): void {
     isAdmitted = true;
+    retryAt = null;
     failures = 0;
     admitted.resolve();
   }
@@ -141,10 +143,10 @@ function createTrial({ database, clock, logger, audit }: AdmissionOptions, candi
     const { setting, problem } = verdict.problem;
     failures += 1;
     if (verdict.kind === 'undecided' && !isInUse) {
-      const waitMs = verdict.retryAfterMs ?? Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** (failures - 1));
+      const waitMs = verdict.retryAfterMs ?? backOffMs(failures, RETRY);
       notBefore = clock.elapsed() + waitMs;
       logger.warn({ setting, delayMs: waitMs }, `${setting} ${problem}`);
-      retryIn(waitMs);
+      retryAt = notBefore;
       return;
     }
     if (verdict.kind === 'refused') logger.error({ setting }, `${setting} ${problem}`);
@@ -153,6 +155,7 @@ function createTrial({ database, clock, logger, audit }: AdmissionOptions, candi
       notBefore = clock.elapsed() + REFUSED_RETRY_MS;
       return;
     }
+    retryAt = null;
     refused = new ConfigurationError([verdict.problem]);
     audit?.note('account.changed', { who: 'settings', what: setting, id: subject, result: 'refused' });
     admitted.reject(refused);
@@ -173,34 +176,29 @@ function createTrial({ database, clock, logger, audit }: AdmissionOptions, candi
     admit();
   }
 
-  function retryIn(ms: number): void {
-    cancelRetry();
-    cancelRetry = clock.after(ms, () => {
-      look().catch((err: unknown) => {
-        if (!(err instanceof ConfigurationError)) {
-          logger.warn({ err, setting: named }, 'the settings could not be tried; trying again soon');
-          retryIn(LONGEST_RETRY_MS);
-        }
-      });
-    });
-  }
-
-  function look(): Promise<void> {
-    const turn = looking.then(lookOnce);
-    looking = turn.catch(() => undefined);
-    return turn;
-  }
+  const looking = repeat({
+    clock,
+    everyMs: () => (retryAt === null ? null : Math.max(0, retryAt - clock.elapsed())),
+    async run() {
+      if (retryAt !== null && retryAt <= clock.elapsed()) retryAt = clock.elapsed() + RETRY.longestMs;
+      await lookOnce();
+    },
+    onError(err) {
+      if (!(err instanceof ConfigurationError))
+        logger.warn({ err, setting: named }, 'the settings could not be tried; trying again soon');
+    },
+  });
+  looking.start();
 
   return {
     get isAdmitted() {
       return isAdmitted;
     },
     admitted: admitted.promise,
-    look,
+    look: looking.runNow,
     async close() {
       closing.abort();
-      cancelRetry();
-      await looking;
+      await looking.stop();
     },
   };
 }

@@ -1,10 +1,11 @@
+import { backOffMs } from '../../runtime/clock/back-off.ts';
+import { repeat } from '../../runtime/clock/repeat.ts';
 import type { ServiceClient } from '../service-client/service-client.ts';
 import { ServiceError } from '../service-client/service-errors.ts';
 import { type RegisterOptions, registerWebhook, rotateSecret } from './register-webhook.ts';
 import { LeaseLost, type Replaced } from './replace-secret.ts';
 
-const FIRST_RETRY_MS = 5_000;
-const LONGEST_RETRY_MS = 5 * 60_000;
+const RETRY = { firstMs: 5_000, longestMs: 5 * 60_000, spread: 0.5 };
 /** Another process holds the lease: look again when it should be through. */
 const BUSY_RETRY_MS = 5_000;
 
@@ -50,7 +51,8 @@ export function createRegistrar(options: RegistrarOptions): Registrar {
   let running: Promise<void> | null = null;
   let rotating: Promise<unknown> | null = null;
   let attemptedAt = Number.NEGATIVE_INFINITY;
-  let cancelRetry = (): void => {};
+  /** Null: no further attempt is made by itself. */
+  let retryMs: number | null = null;
 
   const attemptOptions = (): RegisterOptions => ({
     ...options,
@@ -58,15 +60,30 @@ export function createRegistrar(options: RegistrarOptions): Registrar {
     signal: closing.signal,
   });
 
-  function retryIn(ms: number): void {
-    cancelRetry();
-    if (!closing.signal.aborted) cancelRetry = clock.after(ms, () => void attempt());
+  const attempts = repeat({
+    clock,
+    everyMs: () => retryMs,
+    run() {
+      const attempt = attemptOnce();
+      running ??= attempt.finally(endAttempt);
+      return attempt;
+    },
+    onError: (err) => logger.error({ err }, 'an attempt to register the webhook broke'),
+  });
+  attempts.start();
+
+  function endAttempt(): void {
+    running = null;
   }
 
-  async function run(): Promise<void> {
+  async function attemptOnce(): Promise<void> {
+    retryMs = null;
     try {
       const outcome = await registerWebhook(attemptOptions());
-      if (outcome === 'busy') return retryIn(BUSY_RETRY_MS);
+      if (outcome === 'busy') {
+        retryMs = BUSY_RETRY_MS;
+        return;
+      }
       failures = 0;
       state = { state: 'registered', errorCode: null };
       const { subscriptionId, url } = options;
@@ -75,6 +92,8 @@ export function createRegistrar(options: RegistrarOptions): Registrar {
     } catch (error) {
       if (closing.signal.aborted) return;
       fail(error);
+    } finally {
+      attemptedAt = clock.elapsed();
     }
   }
 
@@ -92,21 +111,16 @@ export function createRegistrar(options: RegistrarOptions): Registrar {
   function fail(error: unknown): void {
     failures += 1;
     state = { state: 'failed', errorCode: errorCode(error) };
-    const longest = Math.min(FIRST_RETRY_MS * 2 ** (failures - 1), LONGEST_RETRY_MS);
     logger.error(
       { err: error, subscriptionId: options.subscriptionId, errorCode: state.errorCode, attempts: failures },
       'the webhook could not be registered',
     );
     // A key that is refused stays refused until a person changes the configuration, which takes a restart.
-    if (state.errorCode !== 'invalid_key') retryIn(longest * (0.5 + options.random() / 2));
+    if (state.errorCode !== 'invalid_key') retryMs = backOffMs(failures, RETRY, options.random());
   }
 
   function attempt(): Promise<void> {
-    cancelRetry();
-    running ??= run().finally(() => {
-      attemptedAt = clock.elapsed();
-      running = null;
-    });
+    running ??= attempts.runNow().finally(endAttempt);
     return running;
   }
 
@@ -117,7 +131,10 @@ export function createRegistrar(options: RegistrarOptions): Registrar {
       return replaced;
     } catch (error) {
       const inDoubt = error instanceof LeaseLost || (error instanceof ServiceError && error.mayHaveActed);
-      if (inDoubt && !closing.signal.aborted) retryIn(FIRST_RETRY_MS);
+      if (inDoubt) {
+        retryMs = RETRY.firstMs;
+        attempts.start();
+      }
       throw error;
     }
   }
@@ -137,8 +154,7 @@ export function createRegistrar(options: RegistrarOptions): Registrar {
     },
     async close() {
       closing.abort();
-      cancelRetry();
-      await Promise.all([running, rotating]);
+      await Promise.all([attempts.stop(), rotating]);
     },
   };
 }

@@ -1,7 +1,7 @@
 import type { Database } from '../../runtime/database/database.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
 import { FIRST_SUBSCRIPTION_ID } from '../inbox/subscription-secrets.ts';
-import { heldByLiving } from '../leases/lease.ts';
+import { heldByLiving } from '../work/lease.ts';
 import type { Account } from './account-store.ts';
 import { clientOf } from './credential-source.ts';
 import { REGISTRATION } from './register-webhook.ts';

@@ -4,10 +4,10 @@ import type { Database } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
 import { secretContext } from '../db/sealed-columns.ts';
-import type { Lease } from '../leases/lease.ts';
-import type { Presence } from '../leases/presence.ts';
 import type { IssuedSecret } from '../service-client/service-client.ts';
 import { ServiceError } from '../service-client/service-errors.ts';
+import type { Lease } from '../work/lease.ts';
+import type { Presence } from '../work/presence.ts';
 import { clearPending, markAbandoned, markPending, storeIssued } from './rotation-mark.ts';
 
 /** Deliveries signed before the secret was replaced: 3 attempts of 10 s, 1.5 s between them, and a margin. */

@@ -1,5 +1,6 @@
 import { json, type NextFunction, type Request, type Response, type Router } from 'express';
 import { CONNECTOR_ENDPOINTS, type ConnectorEndpointName } from '../../contract/connector/endpoints.ts';
+import type { OpenApiDocument } from '../../contract/openapi/document.ts';
 import { buildConnectorOpenApi } from '../../contract/openapi.ts';
 import type { EndpointDefinition } from '../../contract/schema/endpoint.ts';
 import { LIMITS } from '../../contract/service/limits.ts';
@@ -167,10 +168,14 @@ export interface RouteTable {
   readonly extraPaths: readonly string[];
 }
 
-/** `GET /v1/openapi.json`: exactly the operations that exist. */
+/**
+ * `GET /v1/openapi.json`: exactly the operations that exist. The document is built with the first request: that takes
+ * longer than the rest of a start.
+ */
 export function serveOpenApi(names: readonly ConnectorEndpointName[]) {
-  const document = buildConnectorOpenApi({ serverUrl: '/', only: names });
+  let document: OpenApiDocument | undefined;
   return (_request: Request, response: Response): void => {
+    document ??= buildConnectorOpenApi({ serverUrl: '/', only: names });
     response.json(document);
   };
 }

@@ -1,9 +1,9 @@
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { markDeleted, readMirrorRow, storeDetail } from '../connections/mirror-row.ts';
 import { repeatCall } from '../connections/repeat-call.ts';
-import type { Presence } from '../leases/presence.ts';
 import type { ServiceClient } from '../service-client/service-client.ts';
 import { ServiceError, ServiceRefusal } from '../service-client/service-errors.ts';
+import type { Presence } from '../work/presence.ts';
 import { notFound } from './api-error.ts';
 import type { Operation } from './operations.ts';
 import { describeServiceFailure, type PassedCodes } from './service-failure.ts';

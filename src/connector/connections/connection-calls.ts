@@ -1,12 +1,13 @@
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
+import type { Notifier } from '../../runtime/notifier/notifier.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
 import { type Account, readAccount } from '../accounts/account-store.ts';
 import { clientOf, type GrantSources } from '../accounts/credential-source.ts';
-import type { Presence } from '../leases/presence.ts';
 import { createPairingWatches, type PairingWatches } from '../pairing/pairing-watches.ts';
 import type { ServiceClient } from '../service-client/service-client.ts';
+import type { Presence } from '../work/presence.ts';
 import { createCreationFinisher } from './finish-creations.ts';
 
 /**
@@ -21,6 +22,7 @@ export interface ConnectionCallsOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly presence: Presence;
+  readonly notifier: Notifier;
   readonly random: () => number;
   readonly grants?: GrantSources | undefined;
   /** Whether this process may use the credential of an account. */
@@ -38,15 +40,15 @@ export interface ConnectionCalls {
   readonly watches: PairingWatches;
   /** Aborts calls to the service when the process stops. */
   readonly closing: AbortSignal;
-  /** Starts finishing creations that were left in doubt. */
-  start(): void;
+  /** Starts finishing creations that were left in doubt. Throws as `query` does. */
+  start(): Promise<void>;
   /** Resolves when no creation is being finished. */
   settle(): Promise<void>;
   close(): Promise<void>;
 }
 
 export function createConnectionCalls(options: ConnectionCallsOptions): ConnectionCalls {
-  const { database, keyRing, clock, logger, presence, random } = options;
+  const { database, keyRing, clock, logger, presence, notifier, random } = options;
   const closing = new AbortController();
   const open = (account: Account): ServiceClient | null =>
     options.mayUse(account) && account.hasCredential
@@ -58,6 +60,7 @@ export function createConnectionCalls(options: ConnectionCallsOptions): Connecti
     clock,
     logger,
     presence,
+    notifier,
     onCreated: options.onCommitted,
     clientFor: async (accountId) => {
       const account = await readAccount(database, accountId);
@@ -68,10 +71,10 @@ export function createConnectionCalls(options: ConnectionCallsOptions): Connecti
     clientOf: open,
     watches,
     closing: closing.signal,
-    start() {
-      if (options.finishes) finisher.start();
+    async start() {
+      if (options.finishes) await finisher.start();
     },
-    settle: () => finisher.settle(),
+    settle: finisher.settle,
     async close() {
       closing.abort();
       watches.close();

@@ -1,8 +1,9 @@
+import { backOffMs } from '../../runtime/clock/back-off.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
-import type { Presence } from '../leases/presence.ts';
 import type { CreatedConnection, ServiceClient } from '../service-client/service-client.ts';
 import { isRefusal, ServiceError } from '../service-client/service-errors.ts';
+import type { Presence } from '../work/presence.ts';
 import {
   beginAttempt,
   CREATION,
@@ -33,10 +34,10 @@ export type CreationOutcome =
   | { readonly kind: 'in_progress'; readonly retryAfterMs: number }
   | { readonly kind: 'unknown' };
 
-/** A caller waits for the response. */
+/** A caller waits for the response, or for its turn. */
 const DEADLINE_MS = 75_000;
 const LOST_ATTEMPTS = 3;
-const FIRST_PAUSE_MS = 1_200;
+const PAUSE = { firstMs: 1_200, longestMs: 60_000 };
 const IN_PROGRESS_PAUSE_MS = 1_000;
 /** Rounded on both sides: slightly more than was requested. */
 const MARGIN_MS = 250;
@@ -57,17 +58,25 @@ export async function createOnce(
   creation: Creation,
   slotsAvailable: number | null,
 ): Promise<CreationOutcome> {
-  const { clock, closing, presence } = options;
+  const held = await options.presence.hold(
+    `${CREATION}:${creation.id}`,
+    (_lease, leased) => createUnderLease(options, creation, slotsAvailable, leased),
+    options.closing,
+  );
+  return held.held ? held.value : await createUnderLease(options, creation, slotsAvailable, options.closing);
+}
+
+/** The same, by whoever holds the lease already. */
+export async function createUnderLease(
+  options: Omit<CreateOptions, 'presence' | 'closing'>,
+  creation: Creation,
+  slotsAvailable: number | null,
+  giveUp: AbortSignal,
+): Promise<CreationOutcome> {
   const timeUp = new AbortController();
-  const cancel = clock.after(DEADLINE_MS, () => timeUp.abort());
-  const signal = AbortSignal.any([closing, timeUp.signal]);
+  const cancel = options.clock.after(DEADLINE_MS, () => timeUp.abort());
   try {
-    const held = await presence.hold(
-      `${CREATION}:${creation.id}`,
-      (_lease, leased) => ask(options, creation, slotsAvailable, leased),
-      signal,
-    );
-    return held.held ? held.value : await ask(options, creation, slotsAvailable, signal);
+    return await ask(options, creation, slotsAvailable, AbortSignal.any([giveUp, timeUp.signal]));
   } finally {
     cancel();
   }
@@ -75,7 +84,7 @@ export async function createOnce(
 
 /** Retries until the service has answered. */
 async function ask(
-  options: CreateOptions,
+  options: Omit<CreateOptions, 'presence' | 'closing'>,
   creation: Creation,
   slotsAvailable: number | null,
   signal: AbortSignal,
@@ -95,13 +104,13 @@ async function ask(
     }
     lost += 1;
     const again = isPassing(outcome) && lost < LOST_ATTEMPTS;
-    if (!again || !(await rest(clock, FIRST_PAUSE_MS * 2 ** (lost - 1), signal))) throw outcome;
+    if (!again || !(await rest(clock, backOffMs(lost, PAUSE), signal))) throw outcome;
   }
 }
 
 /** One attempt and its outcome. */
 async function attempt(
-  options: CreateOptions,
+  options: Omit<CreateOptions, 'presence' | 'closing'>,
   { id, label }: Creation,
   slotsAvailable: number | null,
   signal: AbortSignal,

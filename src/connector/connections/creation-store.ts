@@ -6,7 +6,7 @@ import { retryOnce } from '../../runtime/database/retry-once.ts';
 import { CONNECTION_DATA } from '../db/connection-changes.ts';
 import { toStorableText } from '../db/storable-text.ts';
 import { tellChanges } from '../db/tell-changes.ts';
-import { heldByLiving } from '../leases/lease.ts';
+import { heldByLiving } from '../work/lease.ts';
 
 /** The kind of lease for a creation call to the service, by creation. */
 export const CREATION = 'creation';
@@ -64,18 +64,38 @@ export async function readCreation(db: Queryable, id: string): Promise<Creation 
   return creation ?? null;
 }
 
-/**
- * Creations whose response was lost, that are due for another attempt and that nobody else is working on;
- * with `all`, also those that are not due yet.
- */
-export async function readDueCreations(db: Queryable, now: number, all: boolean): Promise<Creation[]> {
-  return await db.query<Creation>(
-    `select ${COLUMNS} from connector.creations
-      where next_attempt_at is not null and ($2::boolean or next_attempt_at <= $1::bigint)
+/** Up to `limit` creations whose response was lost, that are due for another attempt and that nobody is working on. */
+export async function readDueCreations(
+  db: Queryable,
+  now: number,
+  limit: number,
+): Promise<readonly string[]> {
+  const rows = await db.query<{ id: string }>(
+    `select id from connector.creations
+      where next_attempt_at <= $1::bigint
         and not ${heldByLiving(`'${CREATION}:' || id`)}
         and exists (select from connector.accounts a where a.id = account_id)
-      order by created_at limit 100`,
-    [now, all],
+      order by created_at limit $2::integer`,
+    [now, limit],
+  );
+  return rows.map(({ id }) => id);
+}
+
+/** When the creation is to be attempted again, epoch ms; null: not by itself. */
+export async function readDueAt(db: Queryable, id: string): Promise<number | null> {
+  const [row] = await db.query<{ dueAt: number | null }>(
+    'select next_attempt_at as "dueAt" from connector.creations where id = $1',
+    [id],
+  );
+  return row?.dueAt ?? null;
+}
+
+/** Has those that wait for their next attempt, and that nobody is at, attempted now. */
+export async function attemptAtOnce(db: Queryable, now: number): Promise<void> {
+  await db.query(
+    `update connector.creations set next_attempt_at = $1::bigint
+      where next_attempt_at > $1::bigint and not ${heldByLiving(`'${CREATION}:' || id`)}`,
+    [now],
   );
 }
 

@@ -1,8 +1,9 @@
+import { backOffMs } from '../../runtime/clock/back-off.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { ServiceError, ServiceUnreachable } from '../service-client/service-errors.ts';
 
 const ATTEMPTS = 3;
-const FIRST_PAUSE_MS = 600;
+const PAUSE = { firstMs: 600, longestMs: 60_000 };
 /** Total time of all attempts: a caller waits for the response. */
 const DEADLINE_MS = 75_000;
 
@@ -33,7 +34,7 @@ export async function repeatCall<T>(
         return await call(signal);
       } catch (error) {
         if (!isPassing(error) || attempt === ATTEMPTS || signal.aborted) throw error;
-        const rested = await rest(clock, FIRST_PAUSE_MS * 2 ** (attempt - 1), signal);
+        const rested = await rest(clock, backOffMs(attempt, PAUSE), signal);
         if (!rested) throw error;
       }
     }

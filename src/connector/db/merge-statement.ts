@@ -1,4 +1,4 @@
-import { heldLease } from '../leases/lease.ts';
+import { heldLease } from '../work/lease.ts';
 import type { ExtraCtes } from './batch.ts';
 import { connectionOwners, movedConnections, RACED } from './merge-connections.ts';
 import { inputConnections, inputDeliveries, inputMessages, ParamNumbers } from './merge-inputs.ts';

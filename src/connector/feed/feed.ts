@@ -1,5 +1,6 @@
 import type { Change } from '../../contract/connector/changes.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
+import { repeat } from '../../runtime/clock/repeat.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import { createLiveChanges, type TakeChanges } from './live-changes.ts';
@@ -58,8 +59,6 @@ export function createFeed(options: FeedOptions): Feed {
   const watchers = new Set<(lastSeq: number) => void>();
   let started = false;
   let failing = false;
-  let cancelLook = (): void => undefined;
-  let looking: Promise<void> = Promise.resolve();
 
   const sequencer = createSequencer({ database, clock, logger, onNumbered: advance });
   const live = createLiveChanges({ database, clock, ending: ending.signal, onFailure: noteFailure });
@@ -77,22 +76,21 @@ export function createFeed(options: FeedOptions): Feed {
   }
 
   async function look(): Promise<void> {
-    try {
-      const position = await readPosition(database);
-      advance(position.lastSeq);
-      if (position.waiting) sequencer.nudge();
-    } catch (error) {
-      noteFailure(error);
-    }
+    const position = await readPosition(database);
+    advance(position.lastSeq);
+    if (position.waiting) sequencer.nudge();
   }
 
-  function scheduleLook(): void {
-    if (!started || ending.signal.aborted) return;
-    cancelLook();
-    const somebodyListens = live.listeners > 0 || watchers.size > 0;
-    cancelLook = clock.after(somebodyListens ? LISTENING_MS : IDLE_MS, () => {
-      looking = look().finally(scheduleLook);
-    });
+  const looking = repeat({
+    clock,
+    everyMs: () => (live.listeners > 0 || watchers.size > 0 ? LISTENING_MS : IDLE_MS),
+    run: look,
+    onError: noteFailure,
+  });
+
+  /** Somebody listens who did not before. */
+  function lookSooner(): void {
+    if (started) looking.start();
   }
 
   return {
@@ -102,25 +100,23 @@ export function createFeed(options: FeedOptions): Feed {
     position: () => readPosition(database),
     subscribe(after, take, signal, filter) {
       const subscription = live.subscribe(after, take, signal, filter);
-      scheduleLook();
+      lookSooner();
       return subscription;
     },
     watch(onPosition) {
       watchers.add(onPosition);
-      scheduleLook();
+      lookSooner();
       return () => void watchers.delete(onPosition);
     },
     nudge: () => sequencer.nudge(),
     start() {
       started = true;
-      scheduleLook();
+      looking.start();
     },
     settle: () => sequencer.settle(),
     async close() {
       ending.abort();
-      cancelLook();
-      await sequencer.close();
-      await looking;
+      await Promise.all([sequencer.close(), looking.stop()]);
       await live.settle();
     },
   };

@@ -1,6 +1,6 @@
 import type { Notifier } from '../../runtime/notifier/notifier.ts';
 import type { Feed } from '../feed/feed.ts';
-import type { Presence } from '../leases/presence.ts';
+import type { Presence } from '../work/presence.ts';
 import { createWorker, type Worker } from '../work/worker.ts';
 import { changeKey } from './change-key.ts';
 import { checkHandlers } from './check-handlers.ts';

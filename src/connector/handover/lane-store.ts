@@ -1,6 +1,6 @@
 import type { Queryable } from '../../runtime/database/database.ts';
 import { CHANGE_COLUMNS, type StoredChange } from '../feed/present-change.ts';
-import { heldByLiving, heldLease, type Lease } from '../leases/lease.ts';
+import { heldByLiving, heldLease, type Lease } from '../work/lease.ts';
 
 /** The kind of lease under which a lane is handed over, by connection. */
 export const HANDOVER = 'handover';

@@ -1,9 +1,9 @@
 import type { Change } from '../../contract/connector/changes.ts';
+import { backOffMs } from '../../runtime/clock/back-off.ts';
 import { describeFault } from '../../runtime/logger/describe-fault.ts';
 import { presentChange, type StoredChange } from '../feed/present-change.ts';
-import { SILENT_MS } from '../leases/presence.ts';
+import { SILENT_MS } from '../work/presence.ts';
 import type { Run, RunEnd } from '../work/worker.ts';
-import { waitAfter } from './back-off.ts';
 import { callHandler } from './call-handler.ts';
 import { describeFailure } from './describe-failure.ts';
 import type { LaneContext } from './lane-context.ts';
@@ -19,6 +19,8 @@ import {
 
 const ATTEMPTS = 12;
 const DEADLINE_MS = 30_000;
+/** After a call of a change that failed. */
+const WAIT = { firstMs: 1_000, longestMs: 2 * 60_000, spread: 0.2 };
 /** Changes of one run, so that a long lane does not keep its place for ever. */
 const MOST_CHANGES = 50;
 
@@ -131,7 +133,7 @@ async function noteEnd(
       logger.error(told, 'a change was not taken after all its calls; it is a dead letter now');
     return readStep(step);
   }
-  const delayMs = Math.max(0, waitAfter(failed, context.random()) - agoMs);
+  const delayMs = Math.max(0, backOffMs(failed, WAIT, context.random()) - agoMs);
   logger.warn({ ...told, delayMs }, 'a change was not taken; it comes again, and its connection waits');
   const noted = await noteFailure(database, run, { seq, attempts: failed, dueAt: now + delayMs });
   return noted ? 'idle' : 'stopped';

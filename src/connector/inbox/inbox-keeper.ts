@@ -1,4 +1,5 @@
 import type { Clock } from '../../runtime/clock/clock.ts';
+import { repeat } from '../../runtime/clock/repeat.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import { dropInboxPartitions, makeInboxPartitions } from '../db/inbox-partitions.ts';
@@ -31,45 +32,28 @@ const DAYS_AHEAD = 7;
  */
 export function createInboxKeeper(options: InboxKeeperOptions): InboxKeeper {
   const { database, clock, logger } = options;
-  let cancel = (): void => undefined;
-  let closed = false;
   let hindered = false;
-  let keeping: Promise<void> = Promise.resolve();
 
   async function keepOnce(): Promise<void> {
     hindered = true;
-    try {
-      await makeInboxPartitions(database, clock.now(), DAYS_AHEAD);
-      const oldest = clock.now() - options.retentionDays * DAY_MS;
-      const { dropped, busy } = await dropInboxPartitions(database, oldest);
-      if (dropped > 0) logger.info({ count: dropped }, 'old days of the inbox were dropped');
-      if (busy > 0)
-        logger.info({ count: busy }, 'old days of the inbox are being read and will be dropped later');
-      hindered = busy > 0;
-    } catch (err) {
-      logger.warn({ err }, 'the partitions of the inbox could not be maintained; retrying in a minute');
-    }
+    await makeInboxPartitions(database, clock.now(), DAYS_AHEAD);
+    const oldest = clock.now() - options.retentionDays * DAY_MS;
+    const { dropped, busy } = await dropInboxPartitions(database, oldest);
+    if (dropped > 0) logger.info({ count: dropped }, 'old days of the inbox were dropped');
+    if (busy > 0)
+      logger.info({ count: busy }, 'old days of the inbox are being read and will be dropped later');
+    hindered = busy > 0;
   }
 
-  function keep(): Promise<void> {
-    keeping = keeping.then(keepOnce);
-    return keeping;
+  function noteFailure(err: unknown): void {
+    logger.warn({ err }, 'the partitions of the inbox could not be maintained; retrying in a minute');
   }
 
-  function start(): void {
-    if (closed) return;
-    cancel = clock.after(hindered ? MINUTE_MS : HOUR_MS, () => {
-      void keep().then(start);
-    });
-  }
-
-  return {
-    keep,
-    start,
-    async close() {
-      closed = true;
-      cancel();
-      await keeping;
-    },
-  };
+  const keeping = repeat({
+    clock,
+    everyMs: () => (hindered ? MINUTE_MS : HOUR_MS),
+    run: keepOnce,
+    onError: noteFailure,
+  });
+  return { keep: () => keeping.runNow().catch(noteFailure), start: keeping.start, close: keeping.stop };
 }

@@ -1,4 +1,5 @@
 import type { Clock } from '../../runtime/clock/clock.ts';
+import { repeat } from '../../runtime/clock/repeat.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { Refusal } from './refusals.ts';
@@ -66,9 +67,6 @@ export function createReceiverTally(options: {
   /** Finished hours, and counts that could not be written, by hour, subscription and kind. */
   const past = new Map<string, Tally>();
   let cleanedHour = 0;
-  let closed = false;
-  let cancel = (): void => undefined;
-  let adding: Promise<void> = Promise.resolve();
 
   function note(subscriptionId: string, kind: TallyKind, ms = 0): void {
     const now = clock.now();
@@ -118,10 +116,8 @@ export function createReceiverTally(options: {
       // Counts of an outage are the ones that are needed for diagnosis. A lost response makes some of them
       // count twice.
       keep(rows);
-      logger.debug({ err, count: rows.length }, 'counts of the receiver will be written later');
-      return;
+      throw err;
     }
-    if (!closed) await forgetOld().catch(() => undefined);
   }
 
   /** Once in an hour. */
@@ -134,21 +130,21 @@ export function createReceiverTally(options: {
     cleanedHour = hour;
   }
 
-  function addLater(): void {
-    if (closed) return;
-    cancel = clock.after(EVERY_MS, () => {
-      adding = add().finally(addLater);
-    });
-  }
-
+  const adding = repeat({
+    clock,
+    everyMs: EVERY_MS,
+    async run(stopping) {
+      await add();
+      if (!stopping.aborted) await forgetOld();
+    },
+    onError: (err) => logger.debug({ err }, 'counts of the receiver will be written later'),
+  });
   return {
     note,
-    start: addLater,
+    start: adding.start,
     async close() {
-      closed = true;
-      cancel();
-      await adding;
-      await add();
+      await adding.stop();
+      await add().catch(() => undefined);
     },
   };
 }

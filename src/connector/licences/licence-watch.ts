@@ -1,4 +1,5 @@
 import type { Clock } from '../../runtime/clock/clock.ts';
+import { repeat } from '../../runtime/clock/repeat.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import { noteLicenceEnds } from './note-licence-ends.ts';
@@ -24,42 +25,20 @@ const EVERY_MS = 60_000;
 /** Watches the ends of licences by time alone, so that a service that cannot be reached hides none of them. */
 export function createLicenceWatch(options: LicenceWatchOptions): LicenceWatch {
   const { database, clock, logger, onChanged } = options;
-  let cancel = (): void => undefined;
-  let closed = false;
-  let looking: Promise<void> = Promise.resolve();
 
   async function lookOnce(): Promise<void> {
-    try {
-      const noted = await noteLicenceEnds(database, clock.now());
-      if (noted.length > 0) onChanged();
-      for (const { id, notice } of noted) {
-        if (notice !== null)
-          logger.warn({ connectionId: id, reason: notice }, 'the licence of a connection ends');
-      }
-    } catch (err) {
-      logger.warn({ err }, 'the ends of licences could not be looked at; trying again in a minute');
+    const noted = await noteLicenceEnds(database, clock.now());
+    if (noted.length > 0) onChanged();
+    for (const { id, notice } of noted) {
+      if (notice !== null)
+        logger.warn({ connectionId: id, reason: notice }, 'the licence of a connection ends');
     }
   }
 
-  function look(): Promise<void> {
-    looking = looking.then(lookOnce);
-    return looking;
+  function noteFailure(err: unknown): void {
+    logger.warn({ err }, 'the ends of licences could not be looked at; trying again in a minute');
   }
 
-  function start(): void {
-    if (closed) return;
-    cancel = clock.after(EVERY_MS, () => {
-      void look().then(start);
-    });
-  }
-
-  return {
-    look,
-    start,
-    async close() {
-      closed = true;
-      cancel();
-      await looking;
-    },
-  };
+  const looking = repeat({ clock, everyMs: EVERY_MS, run: lookOnce, onError: noteFailure });
+  return { look: () => looking.runNow().catch(noteFailure), start: looking.start, close: looking.stop };
 }

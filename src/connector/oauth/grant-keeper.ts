@@ -1,4 +1,5 @@
 import type { Clock } from '../../runtime/clock/clock.ts';
+import { repeat } from '../../runtime/clock/repeat.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import { ServiceError } from '../service-client/service-errors.ts';
@@ -35,11 +36,8 @@ export interface GrantKeeper {
 
 export function createGrantKeeper(options: GrantKeeperOptions): GrantKeeper {
   const { database, clock, logger, credentials, subscriptionId, random } = options;
-  let cancel = (): void => undefined;
-  let working: Promise<void> = Promise.resolve();
-  let closed = false;
 
-  async function keep(): Promise<void> {
+  async function keep(stopping: AbortSignal): Promise<void> {
     const now = clock.now();
     const times = { now, before: now + EARLY_MS + JITTER_MS, olderThan: now - UNKNOWN_END_MS };
     const ageing = await listAgeing(database, subscriptionId, { ...times, limit: MOST_AT_A_LOOK });
@@ -50,7 +48,7 @@ export function createGrantKeeper(options: GrantKeeperOptions): GrantKeeper {
     const next = due.values();
     const worker = async (): Promise<void> => {
       for (const { accountId, version } of next) {
-        if (closed) return;
+        if (stopping.aborted) return;
         await refresh(accountId, version);
       }
     };
@@ -64,22 +62,11 @@ export function createGrantKeeper(options: GrantKeeperOptions): GrantKeeper {
     });
   }
 
-  function schedule(): void {
-    if (closed) return;
-    cancel = clock.after(LOOK_EVERY_MS, () => {
-      working = keep()
-        .catch((err: unknown) => logger.warn({ err }, 'grants could not be looked at; trying again soon'))
-        .finally(schedule);
-    });
-  }
-
-  return {
-    start: schedule,
-    keep,
-    async close() {
-      closed = true;
-      cancel();
-      await working;
-    },
-  };
+  const keeping = repeat({
+    clock,
+    everyMs: LOOK_EVERY_MS,
+    run: keep,
+    onError: (err) => logger.warn({ err }, 'grants could not be looked at; trying again soon'),
+  });
+  return { start: keeping.start, keep: keeping.runNow, close: keeping.stop };
 }

@@ -2,7 +2,7 @@ import type { OutboundState } from '../../contract/connector/outbound.ts';
 import type { Database, Queryable } from '../../runtime/database/database.ts';
 import { commitBatch } from '../db/commit-batch.ts';
 import type { MessageFacts } from '../db/facts.ts';
-import { heldByLiving, heldLease, type Lease } from '../leases/lease.ts';
+import { heldByLiving, heldLease, type Lease } from '../work/lease.ts';
 import { tellOutbound } from './stored-outbound.ts';
 
 /** The kind of lease under which a lane is sent, by connection. */

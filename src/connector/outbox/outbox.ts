@@ -1,6 +1,6 @@
 import type { Notifier } from '../../runtime/notifier/notifier.ts';
 import { createTurns } from '../../runtime/turns/turns.ts';
-import type { Presence } from '../leases/presence.ts';
+import type { Presence } from '../work/presence.ts';
 import { createWorker, type Worker } from '../work/worker.ts';
 import type { LaneContext } from './lane-context.ts';
 import { endWaits, readDueLanes, readNext, SEND } from './lane-store.ts';

@@ -1,11 +1,10 @@
+import { backOffMs } from '../../runtime/clock/back-off.ts';
 import { ReauthRequired } from '../oauth/oauth-errors.ts';
 import { isAway, isRefusal, ServiceError } from '../service-client/service-errors.ts';
 
-const FIRST_MS = 15_000;
-const LONGEST_MS = 5 * 60_000;
+const WAIT = { firstMs: 15_000, longestMs: 5 * 60_000, spread: 0.5 };
 /** While the service does not answer, polls are what finds out that it is back: for the sends, too. */
-const FIRST_AWAY_MS = 2_000;
-const LONGEST_AWAY_MS = 8_000;
+const WAIT_WHILE_AWAY = { firstMs: 2_000, longestMs: 8_000, spread: 0.5 };
 
 /** How long polling waits after a failure. */
 export interface BackOff {
@@ -20,9 +19,7 @@ export interface BackOff {
  * on `Retry-After`.
  */
 export function backOff(error: unknown, failures: number, random: number): BackOff {
-  const [first, most] = isAway(error) ? [FIRST_AWAY_MS, LONGEST_AWAY_MS] : [FIRST_MS, LONGEST_MS];
-  const longest = Math.min(first * 2 ** Math.min(failures - 1, 10), most);
-  const own = Math.round(longest * (1 - random / 2));
+  const own = backOffMs(failures, isAway(error) ? WAIT_WHILE_AWAY : WAIT, random);
   const asked = error instanceof ServiceError ? error.retryAfterMs : null;
   if (asked === null) return { waitMs: own, asked: false };
   // A little more than was asked for, so that many processes do not come back in the same instant.

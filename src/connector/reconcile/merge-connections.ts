@@ -3,8 +3,8 @@ import { changedFields, connectionChange } from '../db/connection-changes.ts';
 import { noticeWhileHeard } from '../db/license-notice.ts';
 import { toStorableText } from '../db/storable-text.ts';
 import { tellChanges } from '../db/tell-changes.ts';
-import { heldLease, type Lease } from '../leases/lease.ts';
 import type { PolledConnection } from '../service-client/polled.ts';
+import { heldLease, type Lease } from '../work/lease.ts';
 
 /** Versions of the rows that a listing may touch, as they stood before the request was made. */
 export type KnownVersions = ReadonlyMap<string, number>;

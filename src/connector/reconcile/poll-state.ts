@@ -1,5 +1,5 @@
 import type { Queryable } from '../../runtime/database/database.ts';
-import { heldByLiving, heldLease, type Lease } from '../leases/lease.ts';
+import { heldByLiving, heldLease, type Lease } from '../work/lease.ts';
 
 /** The kind of lease under which an account is polled, by account. */
 export const POLL = 'poll';

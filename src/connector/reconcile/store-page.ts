@@ -2,8 +2,8 @@ import type { Queryable } from '../../runtime/database/database.ts';
 import type { BatchResult } from '../db/batch.ts';
 import { commitBatch } from '../db/commit-batch.ts';
 import type { MessageFacts } from '../db/facts.ts';
-import type { Lease } from '../leases/lease.ts';
 import type { PolledMessage } from '../service-client/polled.ts';
+import type { Lease } from '../work/lease.ts';
 import { PROGRESS_CTES, PROGRESS_PARAMS, type ProgressChange, progressParams } from './progress.ts';
 import { notedRepairs } from './repairs.ts';
 

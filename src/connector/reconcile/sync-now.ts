@@ -1,4 +1,5 @@
 import { StalledWalk } from '../../patterns/reconcile-walk.ts';
+import { backOffMs } from '../../runtime/clock/back-off.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { ServiceError, ServiceRefusal } from '../service-client/service-errors.ts';
 import type { PollOutcome } from './account-poller.ts';
@@ -9,7 +10,7 @@ const DEADLINE_MS = 120_000;
 const BUSY_WAIT_MS = 200;
 /** A wait that the service asks for is sat out up to this long. */
 const LONGEST_WAIT_MS = 10_000;
-const FIRST_RETRY_MS = 500;
+const RETRY = { firstMs: 500, longestMs: 10_000 };
 const MOST_FAILURES = 3;
 
 /** What became of a poll on demand. */
@@ -77,7 +78,7 @@ function judgeFailure(error: unknown, askedMs: number | null, failures: number):
   if (error instanceof StalledWalk) return { kind: 'stalled' };
   if (!(error instanceof ServiceError)) throw error;
   const passing = !(error instanceof ServiceRefusal) || error.status >= 500 || error.status === 429;
-  if (passing && failures < MOST_FAILURES) return FIRST_RETRY_MS * 2 ** (failures - 1);
+  if (passing && failures < MOST_FAILURES) return backOffMs(failures, RETRY);
   const code = failureCode(error);
   if (error instanceof ServiceRefusal && error.status === 429) {
     return { kind: 'rate_limited', retryAfterMs: LONGEST_WAIT_MS };

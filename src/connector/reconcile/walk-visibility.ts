@@ -1,4 +1,4 @@
-import { heldLease } from '../leases/lease.ts';
+import { heldLease } from '../work/lease.ts';
 import { pollConnections, type VisibleConnections } from './poll-connections.ts';
 import type { PollContext } from './poll-context.ts';
 import type { ProgressChange, SlottedGap } from './progress.ts';

@@ -1,9 +1,10 @@
 import type { Clock } from '../../runtime/clock/clock.ts';
+import { repeat } from '../../runtime/clock/repeat.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { Notifier } from '../../runtime/notifier/notifier.ts';
 import { createTurns } from '../../runtime/turns/turns.ts';
-import type { Lease } from '../leases/lease.ts';
-import type { Presence } from '../leases/presence.ts';
+import type { Lease } from './lease.ts';
+import type { Presence } from './presence.ts';
 
 /** One run of a key, under its lease. */
 export interface Run {
@@ -92,9 +93,7 @@ export function createWorker(options: WorkerOptions, duty: Duty): Worker {
   let failing = false;
   /** The last look found as many keys as it asked for, so there may be others. */
   let moreDue = false;
-  let cancelLook = (): void => undefined;
   let unsubscribe = (): void => undefined;
-  let looking: Promise<void> = Promise.resolve();
 
   /** The run of a key in this process: one at a time. */
   function run(key: string): Running {
@@ -143,7 +142,10 @@ export function createWorker(options: WorkerOptions, duty: Duty): Worker {
     const entry = run(key);
     entry.ended.then(
       (end) => {
-        if (moreDue && end !== 'stopped' && running.size <= concurrency / 2) lookNow();
+        if (moreDue && end !== 'stopped' && running.size <= concurrency / 2) {
+          moreDue = false;
+          looks.trigger();
+        }
       },
       (err: unknown) => {
         if (!stopping.signal.aborted)
@@ -156,42 +158,29 @@ export function createWorker(options: WorkerOptions, duty: Duty): Worker {
   async function look(): Promise<void> {
     moreDue = false;
     const free = concurrency - running.size;
-    if (free <= 0 || stopping.signal.aborted) return;
-    try {
-      const due = await duty.readDue(clock.now(), free);
-      // Not by notifications: it may be those that do not work.
-      for (const key of due) if (!running.has(key)) void begin(key);
-      moreDue = due.length >= free;
-      failing = false;
-    } catch (err) {
-      if (!failing) logger.warn({ err, kind }, 'what is due could not be read; trying again');
-      failing = true;
-    }
+    if (free <= 0) return;
+    const due = await duty.readDue(clock.now(), free);
+    // Not by notifications: it may be those that do not work.
+    for (const key of due) if (!running.has(key)) void begin(key);
+    moreDue = due.length >= free;
+    failing = false;
   }
 
-  /** Looks once more after the look that is under way. */
-  function lookNow(): void {
-    moreDue = false;
-    looking = looking.then(look);
+  function noteFailure(err: unknown): void {
+    if (!failing) logger.warn({ err, kind }, 'what is due could not be read; trying again');
+    failing = true;
   }
 
-  function lookLater(): void {
-    if (stopping.signal.aborted) return;
-    cancelLook = clock.after(lookEveryMs, () => {
-      lookNow();
-      void looking.then(lookLater);
-    });
-  }
+  const looks = repeat({ clock, everyMs: lookEveryMs, run: look, onError: noteFailure });
 
   return {
     async start() {
       started = true;
       unsubscribe = notifier.subscribe(kind, begin);
       presence.onLeft(kind, (key) => void begin(key));
-      presence.onReturn(lookNow);
-      lookNow();
-      await looking;
-      lookLater();
+      presence.onReturn(looks.trigger);
+      await looks.runNow().catch(noteFailure);
+      looks.start();
     },
     notify: (key, delayMs) => notifier.notify(kind, key, delayMs),
     runOf: (key) => running.get(key)?.ended.catch(() => undefined),
@@ -208,11 +197,10 @@ export function createWorker(options: WorkerOptions, duty: Duty): Worker {
     async close() {
       unsubscribe();
       stopping.abort();
-      cancelLook();
       const cancel = clock.after(GRACE_MS, () => givingUp.abort(new Error('the process stops')), {
         keepAlive: true,
       });
-      await looking;
+      await looks.stop();
       await Promise.allSettled([...running.values()].map(({ ended }) => ended));
       cancel();
     },

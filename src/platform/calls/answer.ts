@@ -15,7 +15,7 @@ export interface Answer {
   readonly refused?: Refusal;
 }
 
-/** Challenges by code. Implements `API keys`: authentication errors carry an error parameter. */
+/** Challenges by code. [auth.challenge] */
 const CHALLENGES: Readonly<Partial<Record<ErrorCode, string>>> = {
   invalid_key: 'Bearer error="invalid_token"',
   invalid_token: 'Bearer error="invalid_token"',
@@ -26,7 +26,8 @@ const CHALLENGES: Readonly<Partial<Record<ErrorCode, string>>> = {
 /** The answer to a refusal, by the contract's table. `scope` is what the endpoint asks for. */
 export function refusal(error: PlatformError, scope?: Scope): Answer {
   const { code, field, hint, retryAfterSeconds } = error;
-  const body: ErrorBody = { error: code };
+  const body: ErrorBody = { error: code }; // [errors.body.code]
+  // [errors.body.no-more]
   if (code === 'invalid_request') {
     body.field = field ?? 'body';
     if (hint !== undefined) body.hint = hint;
@@ -48,7 +49,7 @@ export function writeAnswer(response: Response, { status, headers = {}, body }: 
   if (response.headersSent || response.destroyed) return false;
   response.status(status).set({ 'Cache-Control': 'no-store', ...headers });
   if (typeof body === 'string') response.end(body);
-  else response.json(body);
+  else response.json(body); // [endpoints.json]
   return true;
 }
 

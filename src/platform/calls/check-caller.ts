@@ -10,7 +10,10 @@ function nameOf({ kind }: Credential): string {
   return kind === 'api_key' ? 'key' : 'token';
 }
 
-/** Throws `ip_not_allowed` for a caller whose address is on none of the entries of the key. Implements `API keys`. */
+/**
+ * Throws `ip_not_allowed` for a caller whose address is on none of the entries of the key.
+ * [errors.ip_not_allowed]
+ */
 export function checkAddress(credential: Credential, { ip }: Pick<Request, 'ip'>): void {
   const { ipAllowlist } = credential;
   const { allowed, entry } = decideAddress(ipAllowlist, ip);
@@ -21,7 +24,10 @@ export function checkAddress(credential: Credential, { ip }: Pick<Request, 'ip'>
   passed('address', entry === null ? `the ${nameOf(credential)} has no allowlist` : `let in by ${entry}`);
 }
 
-/** Throws `insufficient_scope`. `subject` is what asks for the scope, in words for the trace. Implements `Scopes`. */
+/**
+ * Throws `insufficient_scope`. `subject` is what asks for the scope, in words for the trace. [scopes.missing]
+ * [errors.insufficient_scope]
+ */
 export function checkScope(credential: Credential, scope: Scope, subject: string): void {
   const { scopes } = credential;
   const name = nameOf(credential);

@@ -12,6 +12,7 @@ interface Options {
   readonly trustedProxies: readonly string[];
 }
 
+// [choice.host.foreign]
 const FOREIGN = new PlatformError(ASSUMPTIONS.foreignHost.value, {
   field: 'Host',
   hint: 'must be 127.0.0.1, localhost or [::1] while the service has no other address',

@@ -13,6 +13,7 @@ export async function readBytes(request: IncomingMessage, limit: number): Promis
     return await getRawBody(request, length === undefined ? { limit } : { limit, length });
   } catch (error) {
     const type: unknown = error instanceof Error ? Reflect.get(error, 'type') : undefined;
+    // [choice.body.too-large]
     if (type === 'entity.too.large') throw new PlatformError('payload_too_large', { cause: error });
     throw endedEarly(error);
   }
@@ -26,9 +27,11 @@ export function endedEarly(cause: unknown): PlatformError {
 /** The value of JSON in UTF-8 whose structure is bounded. Throws `invalid_request`. */
 export function parseJson(bytes: Uint8Array): unknown {
   try {
+    // [choice.body.bounded]
     boundJson(bytes, ASSUMPTIONS.bodyStructure.value);
     return JSON.parse(utf8.decode(bytes));
   } catch (error) {
+    // [choice.body.no-json]
     const hint = error instanceof DenseBody ? error.message : 'must be JSON';
     throw new PlatformError('invalid_request', { field: 'body', hint, cause: error });
   }
@@ -48,6 +51,7 @@ export function requirePlain({ headers }: IncomingMessage): void {
  * Reads a JSON body, whatever its content type and charset say, of at most `limit` bytes. No body reads as
  * undefined. Throws `payload_too_large`, or `invalid_request` for bytes that are no JSON in UTF-8.
  */
+// [endpoints.json]
 export async function readJsonBody(request: IncomingMessage, limit: number): Promise<unknown> {
   requirePlain(request);
   const bytes = await readBytes(request, limit);

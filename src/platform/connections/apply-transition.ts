@@ -53,6 +53,7 @@ export async function applyTransition(
 ): Promise<Connection> {
   const from = await lockStanding(change, connectionId);
   const before = await readConnection(change.tx, connectionId, change.now);
+  // [choice.outage.unlicensed]
   const { standing, tells } = takeStep(from, trigger, emitsEvents(before, change.now));
   await writeStanding(change, connectionId, standing, phoneNumber ?? null);
   const connection = await readConnection(change.tx, connectionId, change.now);

@@ -11,7 +11,7 @@ function writeCanonical(value: unknown): string {
 
 /**
  * A hash that is the same for two JSON values that differ in the order of keys alone. The value must nest no
- * deeper than the body of a request may. Implements `Rules per endpoint`, 2, idempotency 6.
+ * deeper than the body of a request may. [connections.create.idempotency.canonical]
  */
 export function hashCanonical(value: unknown): Buffer {
   return createHash('sha256').update(writeCanonical(value)).digest();

@@ -6,8 +6,8 @@ import type { Connection } from './read-connections.ts';
 import type { ConnectionEvent } from './transitions.ts';
 
 /**
- * Whether events of a connection go out at a virtual time. Implements `Events`: `qr` alone, none while the
- * licence is expired.
+ * Whether events of a connection go out at a virtual time. [service.qr.events] [service.cloud-api.silent]
+ * [events.qr-only] [state.outage.qr-alone] [delivery.unlicensed] [choice.outage.unlicensed]
  */
 export function emitsEvents(
   { provider, licence }: Pick<Connection, 'provider' | 'licence'>,
@@ -18,8 +18,8 @@ export function emitsEvents(
 
 /**
  * The event that tells how a connection stands now. `reason` is advisory and belongs to a break; `at` is
- * virtual epoch ms. The picture to scan is deliberately not in it.
- * Implements `connection.disconnected` and `connection.connected`.
+ * virtual epoch ms. The picture to scan is deliberately not in it. [events.disconnected.exact]
+ * [events.disconnected.no-qr] [events.connected.payload]
  */
 export function connectionTold(
   connection: Connection,

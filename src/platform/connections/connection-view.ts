@@ -3,11 +3,12 @@ import { toIso } from '../../runtime/clock/iso-time.ts';
 import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 import type { Connection } from './read-connections.ts';
 
+// [connections.item.status] [state.values]
 function listStatus(connection: Connection): string {
   return connection.state === 'live' ? ASSUMPTIONS.liveStatusInList.value : connection.state;
 }
 
-/** The state as the detail and the events name it. */
+/** The state as the detail and the events name it. [connections.detail.status] [state.values] */
 export function detailStatus({
   state,
 }: Pick<Connection, 'state'>): Exclude<Connection['state'], 'live'> | 'connected' {
@@ -16,7 +17,7 @@ export function detailStatus({
 
 /**
  * A connection in `GET /connections`, deprecated aliases included. `neutralPicture` stands in where the
- * number has none. Implements `Connection list item`.
+ * number has none. [connections.item.exact]
  */
 export function toListItem(connection: Connection, neutralPicture: string): ConnectionListItem {
   const phoneNumber = connection.phoneNumber ?? '';
@@ -29,16 +30,20 @@ export function toListItem(connection: Connection, neutralPicture: string): Conn
     isDefault: connection.isDefault,
     provider: connection.provider,
     tier: connection.tier,
-    profilePicUrl: connection.profilePicUrl ?? neutralPicture,
+    profilePicUrl: connection.profilePicUrl ?? neutralPicture, // [choice.picture.neutral]
     licenseValid: licence.valid,
     licenseStatus: licence.status,
     licenseExpires: licence.expiresAt === null ? null : toIso(licence.expiresAt),
+    // [versioning.aliases] [connections.item.phone] [connections.item.name]
     phone: phoneNumber,
     name: label,
   };
 }
 
-/** A connection in `GET /connections/{id}`, deprecated aliases included. `qr` is the picture to scan, if any. */
+/**
+ * A connection in `GET /connections/{id}`, deprecated aliases included. `qr` is the picture to scan, if any.
+ * [connections.detail.exact]
+ */
 export function toDetail(connection: Connection, qr: string | null): ConnectionDetail {
   const { phoneNumber, licence } = connection;
   const licenseExpires = licence.expiresAt === null ? null : toIso(licence.expiresAt);
@@ -51,7 +56,9 @@ export function toDetail(connection: Connection, qr: string | null): ConnectionD
     licenseStatus: licence.status,
     licenseExpires,
     ...(qr === null ? {} : { qr }),
+    // [versioning.aliases] [connections.detail.phone]
     phone: phoneNumber,
+    // [connections.detail.license_status] [connections.detail.license_expires]
     license_status: licence.status,
     license_expires: licenseExpires,
   };

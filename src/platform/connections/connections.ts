@@ -9,7 +9,10 @@ import { insertConnection } from './insert-connection.ts';
 import { isTaken, noteKnownNumber, startWarmup } from './pairing/paired-numbers.ts';
 import { type Connection, type ConnectionFilter, listAll, readConnection } from './read-connections.ts';
 
-/** A connection made outside the API, by embedded signup or a portal admin: already paired and live. */
+/**
+ * A connection made outside the API, by embedded signup or a portal admin: already paired and live.
+ * [service.cloud-api.no-pairing]
+ */
 export interface PairedConnection {
   readonly provider: Provider;
   /** International digits, no `+`. */

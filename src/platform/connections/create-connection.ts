@@ -31,6 +31,7 @@ async function provision(
 ): Promise<string> {
   const { workspaceId } = credential;
   await lockWorkspace(change.tx, workspaceId);
+  // [connections.create.qr-kind]
   const id = await insertConnection(change, { workspaceId, provider: 'qr', label });
   if (key !== null) await keepCreateKey(change, workspaceId, key, id);
   await extendReach(change.tx, credential, id);
@@ -41,7 +42,7 @@ async function provision(
  * Creates a `qr` connection that waits for its owner to pair; slot and trial are claimed then. With a key the
  * connection of its first request is answered for 24 hours. Throws what `takeCreateKey` throws, and
  * `not_found` where that connection was deleted since or is out of the credential's reach.
- * Implements `Rules per endpoint`, 2.
+ * [state.created.claims-nothing]
  */
 export function createConnection(
   changeState: ChangeState,
@@ -51,6 +52,8 @@ export function createConnection(
   return changeState(async (change) => {
     const { key } = request;
     const known = key === null ? null : await takeCreateKey(change, credential.workspaceId, key);
+    // [connections.create.idempotency.new] [connections.create.idempotency.replay]
+    // [connections.create.idempotency.replay-nothing]
     const id = known ?? (await provision(change, credential, request));
     const { tx, now } = change;
     const connection =

@@ -32,22 +32,27 @@ export async function takeCreateKey(
   const [held] = await tx.query<{ taken: boolean }>('SELECT pg_try_advisory_xact_lock($1::bigint) AS taken', [
     sha256('create-connection', workspaceId, key).readBigInt64BE(),
   ]);
+  // [connections.create.idempotency.in-flight] [errors.idempotency_in_progress]
   if (held?.taken !== true) {
     throw new PlatformError('idempotency_in_progress', {
+      // [connections.create.idempotency.in-flight-wait]
       retryAfterSeconds: LIMITS.idempotencyInProgressRetryAfterSeconds,
       why: 'the first request with this key is still in flight',
     });
   }
+  // [connections.create.idempotency.per-workspace] [connections.create.idempotency.lifetime]
+  // [limits.idempotency-key]
   const [row] = await tx.query<KeyRow>(
     `SELECT body_hash, connection_id FROM platform.create_keys
      WHERE workspace_id = $1 AND key_hash = $2 AND created_at > $3`,
     [workspaceId, sha256(key), now - LIMITS.idempotencyKeyLifetimeMs],
   );
   if (row === undefined) return null;
+  // [connections.create.idempotency.reuse] [errors.idempotency_key_reuse]
   if (!row.body_hash.equals(bodyHash)) {
     throw new PlatformError('idempotency_key_reuse', { why: 'the key came with another body before' });
   }
-  return row.connection_id;
+  return row.connection_id; // [connections.create.idempotency.replay]
 }
 
 /**

@@ -39,6 +39,7 @@ export async function insertConnection(
       change.now,
     ],
   );
+  // [service.cloud-api.no-pairing] [state.created.qr]
   if (provider === 'qr') await beginPairing(change, id);
   return id;
 }

@@ -15,7 +15,8 @@ export interface SessionDependencies {
 /**
  * Logs the session out: its credentials are gone, pictures and codes shown so far are void, the record and its
  * licence stay. Tells nobody, since its owner asked for it. Throws `not_found`, and
- * `not_supported_for_provider` for a number that could never pair again. Implements `Rules per endpoint`, 6.
+ * `not_supported_for_provider` for a number that could never pair again. [connections.logout.keeps-record]
+ * [state.logout.record]
  */
 export function logoutConnection(
   { changeState, network: { sessions } }: SessionDependencies,
@@ -24,6 +25,7 @@ export function logoutConnection(
 ): Promise<void> {
   return changeState(async (change) => {
     requireQr(await lockReachable(change, credential, connectionId));
+    // [connections.logout.clears] [state.logout.session]
     await sessions.end(change, connectionId);
     await beginPairing(change, connectionId);
     await applyTransition(change, connectionId, 'logged_out');

@@ -90,7 +90,8 @@ export async function readConnection(db: Queryable, id: string, now: number): Pr
 
 /**
  * One connection that a credential reaches. Throws `not_found`, the same for an unknown one, one of another
- * workspace and one outside the credential's list. An expired licence is a later check.
+ * workspace and one outside the credential's list. An expired licence is a later check. [choice.foreign.same]
+ * [choice.unlicensed.allowed]
  */
 export async function findReachable(
   db: Queryable,
@@ -112,7 +113,8 @@ export async function findReachable(
 
 /**
  * The connections that a credential sees, oldest first: of its workspace and within its list, paired, and
- * with a valid licence. Implements `What the service does`, 4.
+ * with a valid licence. [service.gate.visible] [service.gate.expired-hidden] [choice.unlicensed.hidden]
+ * [choice.unpaired]
  */
 export async function readVisible(db: Queryable, credential: Credential, now: number): Promise<Connection[]> {
   const rows = await db.query<ConnectionRow>(
@@ -145,7 +147,10 @@ export async function listAll(db: Queryable, filter: ConnectionFilter, now: numb
   return rows.map((row) => fromRow(row, now));
 }
 
-/** Throws the 402 of the workspace's kind unless the licence is valid. */
+/**
+ * Throws the 402 of the workspace's kind unless the licence is valid. [service.gate.unsendable]
+ * [errors.addon_required] [errors.license_inactive]
+ */
 export function requireLicence(connection: Connection): void {
   const { licence, workspaceKind } = connection;
   if (!licence.valid) {

@@ -27,13 +27,14 @@ async function buildAnew(
   }
   await sessions.end(change, id);
   await beginPairing(change, id);
+  // [state.restart.connecting] [state.logout.return]
   await applyTransition(change, id, 'restarted_needs_qr');
 }
 
 /**
  * Restarts the session and keeps the record. The same session is taken up again where the network lets it;
  * else it is built anew (`recreated`) and the owner has to pair. A number of the business platform has no
- * session to rebuild. Throws `not_found`. Implements `Rules per endpoint`, 5.
+ * session to rebuild. Throws `not_found`. [connections.restart.keeps-record]
  */
 export function restartConnection(
   { changeState, network: { sessions } }: SessionDependencies,

@@ -28,6 +28,7 @@ export type ConnectionEvent = 'connection.disconnected' | 'connection.connected'
 export interface Standing {
   readonly state: SessionState;
   /** It waits for its owner to pair again. */
+  // [state.needs-reconnect]
   readonly needsReconnect: boolean;
   /** The last event told of it was `connection.disconnected`. */
   readonly reportedBroken: boolean;
@@ -40,6 +41,7 @@ interface Transition {
   readonly tells: ConnectionEvent | null;
 }
 
+// [state.recovered.connected]
 const repaired: Transition = { next: 'live', needsReconnect: false, tells: 'connection.connected' };
 
 /**
@@ -50,16 +52,21 @@ export const TRANSITIONS: Readonly<
   Record<SessionState | 'none', Readonly<Partial<Record<Trigger, Transition>>>>
 > = {
   none: {
+    // [state.created.connecting]
     created: { next: 'connecting', needsReconnect: false, tells: null },
   },
   connecting: {
-    paired: repaired,
+    paired: repaired, // [state.paired.scan] [state.paired.code]
+    // [state.restart.connecting]
     restarted_needs_qr: { next: 'connecting', needsReconnect: 'as before', tells: null },
+    // [choice.logout.status]
     logged_out: { next: 'disconnected', needsReconnect: 'as before', tells: null },
   },
   live: {
+    // [state.outage.needs-reconnect]
     outage_found: { next: 'disconnected', needsReconnect: true, tells: 'connection.disconnected' },
     restarted: { next: 'live', needsReconnect: false, tells: null },
+    // [choice.logout.silent]
     logged_out: { next: 'disconnected', needsReconnect: true, tells: null },
   },
   disconnected: {
@@ -88,6 +95,8 @@ export function takeStep(from: Standing | null, trigger: Trigger, mayTell: boole
     throw new Error(`'${trigger}' cannot happen in state '${from?.state ?? 'none'}'`);
   const { next, needsReconnect, tells } = transition;
   const reported = from?.reportedBroken ?? false;
+  // [state.outage.told-once] [state.recovered.told-once] [state.paired.silent] [state.paired.told]
+  // [events.disconnected.fires] [events.connected.fires]
   const isTold = tells !== null && mayTell && (tells === 'connection.disconnected' || reported);
   return {
     standing: {

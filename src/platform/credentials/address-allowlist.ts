@@ -1,7 +1,7 @@
 import { findEntry, isAddressRange } from '../../runtime/addresses/address-ranges.ts';
 import { PlatformError } from '../kernel/platform-error.ts';
 
-/** Throws `invalid_request` when an entry is neither an address nor a CIDR range. */
+/** Throws `invalid_request` when an entry is neither an address nor a CIDR range. [auth.key.allowlist] */
 export function checkAllowlist(entries: readonly string[] | null): void {
   if (entries?.every(isAddressRange) === false) {
     throw new PlatformError('invalid_request', {
@@ -25,7 +25,7 @@ export function decideAddress(
   entries: readonly string[] | null,
   caller: string | undefined,
 ): AddressDecision {
-  if (entries === null) return { allowed: true, entry: null };
+  if (entries === null) return { allowed: true, entry: null }; // [auth.key.no-allowlist]
   const entry = findEntry(entries, caller);
-  return { allowed: entry !== null, entry };
+  return { allowed: entry !== null, entry }; // [auth.key.off-list] [auth.key.unknown-address]
 }

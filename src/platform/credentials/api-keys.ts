@@ -8,9 +8,9 @@ import { hashKey, newApiKey } from './hash-key.ts';
 
 /** What a key may do. Null lists mean no limit: every connection, every address. */
 export interface KeyAccess {
-  readonly scopes: readonly Scope[];
+  readonly scopes: readonly Scope[]; // [auth.key.scopes]
   readonly connectionIds: readonly string[] | null;
-  readonly ipAllowlist: readonly string[] | null;
+  readonly ipAllowlist: readonly string[] | null; // [auth.key.allowlist]
 }
 
 /** The developer portal's hand on API keys. Changes act on the next call. Implements `API keys`. */
@@ -51,7 +51,7 @@ export function createApiKeys(database: Queryable, changeState: ChangeState): Ap
           [
             id,
             workspaceId,
-            hashKey(key),
+            hashKey(key), // [auth.key.hashed]
             access.scopes ?? SCOPES,
             access.connectionIds ?? null,
             access.ipAllowlist ?? null,
@@ -60,7 +60,7 @@ export function createApiKeys(database: Queryable, changeState: ChangeState): Ap
         );
         if (rows.length === 0) throw new PlatformError('not_found');
       });
-      return { id, key };
+      return { id, key }; // [auth.key.shown-once]
     },
 
     async change(id, access) {

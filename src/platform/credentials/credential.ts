@@ -25,7 +25,7 @@ export function reaches(credential: Credential, connectionId: string): boolean {
   return credential.connectionIds === null || credential.connectionIds.includes(connectionId);
 }
 
-/** The events that the subscription of a credential covers. Implements `Events`: subscriptions. */
+/** The events that the subscription of a credential covers. [choice.oauth.legacy-events] */
 export function coveredEvents({ legacy }: Pick<Credential, 'legacy'>): EventType[] {
   return legacy ? ['message.received'] : [...EVENT_TYPES];
 }

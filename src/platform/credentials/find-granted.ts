@@ -52,7 +52,7 @@ export interface CredentialSources {
 }
 
 function refuse(why: string): never {
-  throw new PlatformError('invalid_token', { why });
+  throw new PlatformError('invalid_token', { why }); // [choice.oauth.token]
 }
 
 /** Why a token is not good, in words for the trace. */

@@ -8,7 +8,7 @@ export function newApiKey(): string {
   return PREFIX + randomBytes(KEY_BYTES).toString('base64url');
 }
 
-/** What is stored of a key, and looked up by. */
+/** What is stored of a key, and looked up by. [auth.key.hashed] */
 export function hashKey(key: string): Buffer {
   return createHash('sha256').update(key).digest();
 }

@@ -21,8 +21,9 @@ interface KeyRow {
   revoked_at: number | null;
 }
 
-/** The token of the one `Authorization: Bearer`. Throws `invalid_key`. */
+/** The token of the one `Authorization: Bearer`. Throws `invalid_key`. [auth.bearer] [endpoints.bearer] */
 function readToken([header, second]: readonly string[]): string {
+  // [choice.no-credential]
   if (header === undefined) throw new PlatformError('invalid_key', { why: 'no credential was sent' });
   if (second !== undefined) throw new PlatformError('invalid_key', { why: 'two credentials were sent' });
   const token = BEARER.exec(header)?.[1];
@@ -30,6 +31,7 @@ function readToken([header, second]: readonly string[]): string {
   return token;
 }
 
+// [auth.key.live-revoked] [auth.key.live-scopes] [auth.key.live-connections] [auth.key.no-expiry]
 async function findKey(db: Queryable, token: string): Promise<Credential> {
   const [row] = await db.query<KeyRow>(
     `SELECT k.id, k.workspace_id, w.kind, k.scopes, k.connection_ids, k.ip_allowlist, k.revoked_at
@@ -37,8 +39,10 @@ async function findKey(db: Queryable, token: string): Promise<Credential> {
      WHERE k.hash = $1`,
     [hashKey(token)],
   );
+  // [auth.key.unknown] [errors.invalid_key]
   if (row === undefined) throw new PlatformError('invalid_key', { why: 'no key has this value' });
   recognized(row.id, row.workspace_id);
+  // [auth.key.revoked] [errors.invalid_key]
   if (row.revoked_at !== null) throw new PlatformError('invalid_key', { why: 'the key was revoked' });
   return {
     kind: 'api_key',
@@ -81,6 +85,7 @@ export async function resolveToolCredential(
 ): Promise<Credential> {
   const token = readToken(authorization ?? []);
   if (!TOKEN.test(token)) {
+    // [choice.tools.credential]
     throw new PlatformError('invalid_token', { why: 'the tool server takes access tokens alone' });
   }
   const credential = await findGranted(sources, token, 'tools');

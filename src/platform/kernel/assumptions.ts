@@ -40,6 +40,7 @@ export const ASSUMPTIONS = {
     'open',
     'The list names `open`, the detail `connected`, for the same live session.',
   ),
+  // [errors.addon_required] [errors.license_inactive]
   licenceCode: assume(
     { crm_portal: 'addon_required', standalone: 'license_inactive' },
     'Two codes are shown for one 402; a portal connection is licensed by an add-on, a standalone one is not.',
@@ -52,6 +53,7 @@ export const ASSUMPTIONS = {
     'delivered',
     'The ladder is for outgoing messages; one that came in has been delivered.',
   ),
+  // [choice.send-key.lifetime]
   sendKeyLifetimeMs: assume(day, 'Shown for creates alone; sends follow the same 24 hours.'),
   sendInProgressRetryAfterSeconds: assume(
     1,
@@ -65,6 +67,8 @@ export const ASSUMPTIONS = {
     '\uFFFD',
     'What a person writes arrives: NUL and half surrogate pairs become the replacement character.',
   ),
+  // [limits.send-humanization] [messages.send.latency-qr] [messages.send.latency-long]
+  // [messages.send.latency-cloud-api]
   send: assume(
     {
       /** Before the first character is typed: least, and what a draw adds at most. */
@@ -77,6 +81,7 @@ export const ASSUMPTIONS = {
     },
     'Only ranges are shown: 1 to 7 s, about 20 s for long texts, about 1 s on the business platform.',
   ),
+  // [status.read-early]
   readOvertakes: assume(
     { chance: 0.05, lagMs: 700 },
     '`read` may arrive before `delivered`; how often and by how much is not shown.',
@@ -98,10 +103,12 @@ export const ASSUMPTIONS = {
     { send: 17 * 1024 * 1024, other: 256 * 1024 },
     'Body limits are not shown; the larger holds 16 MB of base64 and the rest of a send.',
   ),
+  // [choice.body.bounded]
   bodyStructure: assume(
     { plainBytes: 64 * 1024, depth: 64 },
     'Nor is how deep a body may nest, or how much of it may be no text; what means something is far below.',
   ),
+  // [choice.upload.places]
   uploadPlaces: assume(
     {
       inAll: 64,
@@ -112,6 +119,7 @@ export const ASSUMPTIONS = {
     },
     'How many files may come in at once is not shown; one customer must leave room for the others. Beyond: `rate_limited`.',
   ),
+  // [choice.upload.pace]
   uploadPace: assume(
     { graceMs: 8 * second, leastBytesPerSecond: 32 * 1024 },
     'A client that stops in the midst of a send must not hold its place; 400 after the grace, ahead of any time-out.',
@@ -150,15 +158,20 @@ export const ASSUMPTIONS = {
     'invalid_request',
     'Hosts are not mentioned; on loopback a foreign one is a web page whose name was made to lead here.',
   ),
+  // [choice.account.portal]
   accountOfPortal: assume(
     { available: 0 },
     'Slots are shown without the kind of workspace; add-ons are its slots, and nothing can be created there.',
   ),
   outageCauses: assume<Readonly<Record<OutageCause, OutageRules>>>(
     {
+      // [state.outage.session-lost]
       session_lost: { reason: 'AUTH_LOST', healTried: false, keepsCredentials: false },
+      // [state.outage.phone-off]
       phone_off: { reason: 'NEEDS_RECONNECT', healTried: false, keepsCredentials: true },
+      // [state.outage.session-ageing]
       session_ageing: { reason: 'HEAL_GIVEUP', healTried: true, keepsCredentials: false },
+      // [state.outage.opened-elsewhere]
       opened_elsewhere: { reason: 'NEEDS_RECONNECT', healTried: false, keepsCredentials: true },
       zombie: { reason: 'HEAL_GIVEUP', healTried: true, keepsCredentials: true },
     },
@@ -180,10 +193,12 @@ export const ASSUMPTIONS = {
     30 * day,
     'How long files can be fetched is not shown; afterwards `mediaUrl` is null and the type stays.',
   ),
+  // [service.qr.self-heal] [messages.send.latency-heal]
   sendHeal: assume(
     { leastMs: 20 * second, drawMs: 100 * second, giveUpMs: 130 * second, triedFor: 'session_ageing' },
     'Only the bound of about 2.5 minutes is shown, typing included; a worn session heals, or is given up by then.',
   ),
+  // [limits.warmup-figures]
   warmupCaps: assume(
     [
       { untilMs: day, perHour: 30 },
@@ -192,10 +207,12 @@ export const ASSUMPTIONS = {
     ],
     'Hourly caps for 72 hours are shown without figures; any hour counts, and the caps rise by the day.',
   ),
+  // [limits.abuse]
   sendsPerMinute: assume(
     3_000,
     'The threshold of the abuse limiter is not shown; per connection, and far above what anybody types.',
   ),
+  // [oauth.paths]
   oauthPaths: assume(
     {
       authorize: '/oauth/authorize',
@@ -218,10 +235,12 @@ export const ASSUMPTIONS = {
     10 * 60 * second,
     'How long somebody may think about a consent is not shown; a user code lives as long as its page.',
   ),
+  // [choice.oauth.consents-bounded]
   oauthConsentsPerApp: assume(
     1_000,
     'How many pages of an app may wait is not shown; with one more its oldest page is over, whatever time it is.',
   ),
+  // [choice.oauth.grant-end]
   oauthGrantLifetimeMs: assume(
     365 * day,
     'Refresh tokens of 30 days follow one another without an end that is shown; after a year the owner is asked again.',
@@ -246,6 +265,7 @@ export const ASSUMPTIONS = {
     ['messaging.read', 'messaging.send'],
     'What the tools need, and what their metadata asks for; a missing one is 403 with the scopes to ask for.',
   ),
+  // [choice.tools.early] [choice.tools.repeat]
   toolSend: assume(
     { progressEveryMs: 5 * second, answerWithinMs: 45 * second, sameSendWithinMs: 10 * 60 * second },
     'Clients give up after 60 s and models call again; an equal message without a key is such a repeat for a while.',

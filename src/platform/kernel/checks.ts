@@ -2,7 +2,7 @@ import type { ErrorCode } from '../../contract/service/errors.ts';
 
 /**
  * The checks of a call, in the one order that all endpoints keep. `route` precedes them and `network` follows:
- * the first refuses addresses that do not exist, the last what the phone network declines.
+ * the first refuses addresses that do not exist, the last what the phone network declines. [choice.order]
  */
 export const CHECKS = [
   'route',

@@ -17,7 +17,10 @@ function nextByte(): number {
   return pool[used++] ?? 0;
 }
 
-/** A new id: 25 characters, `c` and 24 random base-36 digits (124 bits). Ids say nothing about time. */
+/**
+ * A new id: 25 characters, `c` and 24 random base-36 digits (124 bits). Ids say nothing about time.
+ * [connections.item.id] [state.delete.id-retired]
+ */
 export function newIdentifier(): string {
   let id = 'c';
   while (id.length < LENGTH) {

@@ -14,10 +14,11 @@ export interface LicenceState {
   readonly expiresAt: number | null;
 }
 
-/** Reads a licence against the domain clock: no timer ends it, so none can be late. */
+/** Reads a licence against the domain clock: no timer ends it, so none can be late. [choice.licence.ends] */
 export function licenceState(licence: Licence | null, now: number): LicenceState {
   if (licence === null) return { status: 'none', valid: false, expiresAt: null };
   const { kind, expiresAt } = licence;
+  // [service.standalone.paid-after]
   if (expiresAt <= now) return { status: 'expired', valid: false, expiresAt };
   return { status: kind === 'trial' ? 'trial' : 'active', valid: true, expiresAt };
 }

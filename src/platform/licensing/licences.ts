@@ -52,6 +52,7 @@ async function readCurrent({ tx }: StateChange, connectionId: string): Promise<C
 
 /** The kind that makes a licence read as `status`; the kind it has, where either would do. */
 function chooseKind(status: LicenseStatus | undefined, current: CurrentRow): Licence['kind'] {
+  // [service.portal.addon] [service.standalone.bundled]
   const paid = current.workspace_kind === 'crm_portal' ? 'addon' : 'paid';
   if (status === 'trial') return 'trial';
   if (status === 'active') return paid;

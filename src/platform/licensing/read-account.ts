@@ -21,7 +21,10 @@ interface ConnectionRow {
   needs_reconnect: number;
 }
 
-/** A slot that has run out is renewed late; the next one to run out comes first all the same. */
+/**
+ * A slot that has run out is renewed late; the next one to run out comes first all the same.
+ * [service.slot.capacity] [choice.slot.run-out]
+ */
 const SLOTS = `
   SELECT CASE w.kind WHEN 'standalone' THEN w.slots END AS planned,
     count(l.id)::int AS opened,
@@ -31,6 +34,8 @@ const SLOTS = `
   FROM platform.workspaces w LEFT JOIN platform.licences l ON l.workspace_id = w.id
   WHERE w.id = $1 GROUP BY w.id`;
 
+// [account.connections.connected] [account.connections.needsReconnect] [state.outage.counted]
+// [choice.unpaired]
 const CONNECTIONS = `
   SELECT count(*)::int AS total,
     count(*) FILTER (WHERE state = 'live')::int AS connected,
@@ -43,14 +48,16 @@ function toSlots(row: SlotRow): Account['slots'] {
   return {
     total: Math.max(planned ?? 0, opened),
     used: attached,
+    // [account.slots.available] [service.slot.returns] [choice.account.portal]
     available: planned === null ? ASSUMPTIONS.accountOfPortal.value.available : neverUsed + pooled,
+    // [account.slots.nextExpiry] [choice.next-expiry]
     nextExpiry: row.next_expiry === null ? null : toIso(row.next_expiry),
   };
 }
 
 /**
  * The account as a credential sees it: the slots of its workspace, and counts of the connections that it
- * reaches, whatever their licence and whether or not they ever paired. Implements `Account`.
+ * reaches, whatever their licence and whether or not they ever paired. [choice.account.reach]
  */
 export async function readAccount(db: Queryable, credential: Credential, now: number): Promise<Account> {
   const { workspaceId, connectionIds } = credential;

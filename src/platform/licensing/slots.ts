@@ -22,7 +22,10 @@ async function insertLicence({ tx, now }: StateChange, pairing: Pairing, licence
   );
 }
 
-/** Takes a slot that lies in the pool, with the time it has left. */
+/**
+ * Takes a slot that lies in the pool, with the time it has left. [choice.slot.inherited]
+ * [choice.slot.run-out]
+ */
 async function takePooled({ tx, now }: StateChange, pairing: Pairing): Promise<boolean> {
   const taken = await tx.query(
     `UPDATE platform.licences SET connection_id = $2 WHERE id = (
@@ -54,7 +57,9 @@ async function startLicence(
     'SELECT count(*)::int AS count FROM platform.licences WHERE workspace_id = $1',
     [pairing.workspaceId],
   );
+  // [connections.create.over-quota]
   if ((used?.count ?? 0) >= slots) return;
+  // [service.standalone.trial] [service.standalone.bundled]
   return insertLicence(change, pairing, { kind: 'trial', expiresAt: change.now + LIMITS.trialMs });
 }
 
@@ -62,10 +67,11 @@ async function startLicence(
  * Gives a connection its licence at the moment its number pairs; one that it holds already stays as it is.
  * A slot from the pool comes first, with the rest of its time. Else, in a standalone workspace, a slot never
  * used before starts a trial of seven days, while there is one. In a portal workspace nothing is attached
- * without `addon`. Implements `What the service does`, 3 and 5.
+ * without `addon`. [service.slot.attaches]
  */
 export async function attachSlot(change: StateChange, pairing: Pairing): Promise<void> {
   const workspace = await lockWorkspace(change.tx, pairing.workspaceId);
+  // [service.portal.addon]
   if (workspace.kind === 'crm_portal' && pairing.addon !== true) return;
   if (await hasLicence(change, pairing)) return;
   if (await takePooled(change, pairing)) return;
@@ -74,8 +80,8 @@ export async function attachSlot(change: StateChange, pairing: Pairing): Promise
 
 /**
  * Puts the slot of a connection back into its workspace's pool, with the time that it has left. A connection
- * without one returns nothing. Called in the change that removes the connection.
- * Implements `What the service does`, 5.
+ * without one returns nothing. Called in the change that removes the connection. [service.slot.returns]
+ * [state.delete.slot]
  */
 export async function returnSlot({ tx }: StateChange, connectionId: string): Promise<void> {
   await tx.query('UPDATE platform.licences SET connection_id = NULL WHERE connection_id = $1', [

@@ -66,6 +66,7 @@ async function readMessage(request: Request): Promise<unknown> {
   return message;
 }
 
+// [choice.tools.scope]
 function requireToolScope(credential: Credential, tool: ToolName): void {
   const { scope } = SERVICE_TOOLS[tool];
   try {
@@ -80,7 +81,7 @@ function requireToolScope(credential: Credential, tool: ToolName): void {
 /**
  * The checks before any tool, in the order of all endpoints: credential, address, scope. The name of the tool
  * stands in the body, so the body is read in between, and only from a caller with a good token. Throws
- * `PlatformError`, `ScopeMissing`, or `UnreadableMessage`. Implements `Tool server`.
+ * `PlatformError`, `ScopeMissing`, or `UnreadableMessage`. [service.tools.offered]
  */
 export async function admitRequest(sources: CredentialSources, request: Request): Promise<AdmittedRequest> {
   const credential = await resolveToolCredential(sources, request.headersDistinct['authorization']);

@@ -15,6 +15,7 @@ export interface Patience {
 /**
  * The result of a send, or null when it is still under way after 45 s, when the client is gone, or when the
  * service stops; the send goes on. Meanwhile the client hears every 5 s that it is. Rejects as the send does.
+ * [choice.tools.early]
  */
 export async function awaitSend<Result>(
   sending: Promise<Result>,

@@ -45,6 +45,7 @@ const LOOPBACK = /^(localhost|.*\.localhost|127(\.\d+){3}|\[::1\])$/;
 /**
  * Whether a page of this origin may call. A page whose name was rebound to this host is on plain HTTP and not on
  * loopback; only such a page is of the server's own origin, and reads what no CORS header gave it.
+ * [choice.tools.origin]
  */
 export function isWelcomeOrigin(origin: string | undefined): boolean {
   if (origin === undefined) return true;

@@ -43,7 +43,10 @@ const ADVICE: Readonly<Record<ErrorCode, string>> = {
   payload_too_large: 'Send less in one call.',
 };
 
-/** A refusal as a model reads it: `code: what is wrong, what to do`. Never repeats what was sent. */
+/**
+ * A refusal as a model reads it: `code: what is wrong, what to do`. Never repeats what was sent.
+ * [choice.tools.refusal]
+ */
 export function adviseRefusal({ code, field, hint, retryAfterSeconds }: PlatformError): string {
   const subject = field === 'body' ? 'the arguments' : `\`${field}\``;
   const wrong = field === undefined ? '' : `${subject} ${hint ?? 'are wrong'}. `;

@@ -2,7 +2,7 @@ import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 import type { BaseUrls } from '../kernel/base-urls.ts';
 import { issuerOf, resourcesOf } from '../oauth/addresses.ts';
 
-/** Path of the tool server below `{auth_url}`. Implements `Tool server`. */
+/** Path of the tool server below `{auth_url}`. [versioning.auth-host] */
 export const TOOLS_PATH = '/api/mcp';
 
 /** Where the metadata of RFC 9728 stands: for the tool server, and where clients look that know the host alone. */

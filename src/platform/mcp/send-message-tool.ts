@@ -48,7 +48,7 @@ function inProgress(idempotencyKey: string): SendMessageOutput {
   };
 }
 
-/** `send_messaging_message`. */
+/** `send_messaging_message`. [tools.send] */
 export function sendMessageTool(dependencies: SendToolDependencies): Tool {
   const { database, gate, clock, sender } = dependencies;
   return defineTool({
@@ -63,6 +63,7 @@ export function sendMessageTool(dependencies: SendToolDependencies): Tool {
       const keyless = textSend({ ...fields, idempotencyKey: null });
       const key =
         idempotencyKey ?? (await gate.shared(() => giveKey(database, credential, keyless, clock.now())));
+      // [choice.tools.key]
       const sending = sender.send(credential, { ...keyless, idempotencyKey: key }, { joins: true });
       const sent = await awaitSend(sending, call, dependencies);
       if (sent === null) return inProgress(key);

@@ -19,7 +19,10 @@ interface Options
   readonly mediaAddress: MediaAddress;
 }
 
-/** The table of tools, over the same domain functions as the REST endpoints, and the server that offers them. */
+/**
+ * The table of tools, over the same domain functions as the REST endpoints, and the server that offers them.
+ * [service.tools.offered]
+ */
 export function startTools(options: Options): ToolServer {
   const stopping = new AbortController();
   const tools = [

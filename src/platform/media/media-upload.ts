@@ -44,7 +44,7 @@ function decode(base64: string): Buffer | null {
 
 /**
  * Checks base64 (its alphabet, its padding, at most 16 MB of characters), and stores it as it comes.
- * Implements `Media object`: `data`.
+ * [media.data] [limits.media] [choice.media.characters]
  */
 export function openUpload(db: Queryable, turns: Turns, id: string): MediaUpload {
   const hash = createHash('sha256');

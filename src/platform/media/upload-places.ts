@@ -19,7 +19,7 @@ interface Waiter {
 
 /**
  * Places for uploads: so many in all, and so many of one workspace, so that what one customer does leaves room for the
- * others. A free place goes to the workspace that has the fewest.
+ * others. A free place goes to the workspace that has the fewest. [choice.upload.places]
  */
 export function createUploadPlaces(clock: Clock): UploadPlaces {
   const { inAll, perWorkspace, waitingPerWorkspace, longestWaitMs, retryAfterSeconds } =

@@ -16,7 +16,7 @@ interface MessageRow extends Standing {
 
 /**
  * Locks the outgoing messages among these ids, in the order of ids so that two writers never deadlock. Those of a
- * deleted connection that are still to be removed count as gone.
+ * deleted connection that are still to be removed count as gone. [events.status.outbound-only]
  */
 async function lockOutgoing({ tx }: StateChange, ids: readonly string[]): Promise<Map<string, MessageRow>> {
   const rows = await tx.query<MessageRow>(
@@ -48,6 +48,7 @@ async function writeStandings({ tx }: StateChange, moved: ReadonlyMap<string, St
 /**
  * Applies receipts in their order and tells each one that is news. Receipts of messages that the service
  * never stored are dropped. Answers where each known message stands and whether a receipt was news for it.
+ * [events.status.fires]
  */
 export async function applyReceipts(
   change: StateChange,

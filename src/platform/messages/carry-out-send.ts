@@ -40,6 +40,7 @@ export interface SendCarrier {
 export function createSendCarrier(options: Options): SendCarrier {
   const { database, changeState, gate, network, logger, aroundStore = (store) => store() } = options;
 
+  // [messages.send.degraded]
   const leaveUnstored = async (
     entry: JournalEntry,
     { waMessageId }: Accepted,

@@ -16,6 +16,7 @@ function fingerprintOf({ subscriptionId }: Credential, { connectionId, to, text 
 /**
  * The idempotency key of a send that came without one: that of the last call with the same message by the same
  * app within ten minutes, else a new one. Who repeats a call because its answer did not come knows no key.
+ * [choice.tools.repeat]
  */
 export async function giveKey(
   db: Queryable,

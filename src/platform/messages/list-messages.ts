@@ -54,19 +54,23 @@ export async function listMessages(
   const { workspaceId } = credential;
   const scope = { workspaceId, connectionId: query.connectionId ?? null };
   const below = query.cursor === undefined ? Number.MAX_SAFE_INTEGER : cursors.read(scope, query.cursor);
+  // [messages.list.scoped] [choice.unlicensed.hidden]
   const visible = await readVisible(database, credential, now);
   const ids = visible
     .map(({ id }) => id)
+    // [messages.list.filter]
     .filter((id) => query.connectionId === undefined || id === query.connectionId);
-  if (ids.length === 0) return EMPTY;
+  if (ids.length === 0) return EMPTY; // [messages.list.foreign-empty]
 
   const range = { workspaceId, connectionIds: ids, below, limit: query.limit + 1 };
   const rows = await readPage(database, range);
   const page = rows.slice(0, query.limit);
   const last = page.at(-1);
+  // [messages.list.answer]
   const hasMore = rows.length > page.length && last !== undefined;
   return {
     messages: page.map((row) => toMessage(row, context)),
+    // [messages.list.cursor]
     nextCursor: hasMore ? cursors.write(scope, last.position) : null,
     hasMore,
   };

@@ -20,7 +20,10 @@ interface Inbound {
   readonly peer: string;
 }
 
-/** Throws `not_found` for an unknown message, one of another connection and an outgoing one alike. */
+/**
+ * Throws `not_found` for an unknown message, one of another connection and an outgoing one alike.
+ * [messages.read.incoming] [messages.read.no-network-id] [choice.marked.unknown]
+ */
 async function findInbound(db: Queryable, connectionId: string, messageId: string): Promise<Inbound> {
   const [found] = isIdentifier(messageId)
     ? await db.query<Inbound>(
@@ -35,6 +38,7 @@ async function findInbound(db: Queryable, connectionId: string, messageId: strin
   return found;
 }
 
+// [messages.read.cloud-api-phone]
 async function findLatest(db: Queryable, connectionId: string, phone: string): Promise<Inbound | null> {
   const [found] = await db.query<Inbound>(
     `SELECT id, peer FROM platform.messages
@@ -44,7 +48,10 @@ async function findLatest(db: Queryable, connectionId: string, phone: string): P
   return found ?? null;
 }
 
-/** Marks what is not read yet; answers how many that were. Rows are locked in one order. */
+/**
+ * Marks what is not read yet; answers how many that were. Rows are locked in one order.
+ * [messages.read.idempotent] [choice.marked]
+ */
 async function markUnread(db: Queryable, condition: string, params: readonly unknown[]): Promise<number> {
   const [marked] = await db.query<{ count: number }>(
     `WITH unread AS (
@@ -62,7 +69,7 @@ async function markUnread(db: Queryable, condition: string, params: readonly unk
 /**
  * Marks incoming messages as read and answers how many became so by this call. A `qr` connection marks the whole
  * chat, a `cloud_api` one a single message: the given one, or the latest of that person. Asking again changes
- * nothing. Throws `not_found` and the 402s. Implements `Rules per endpoint`, 11.
+ * nothing. Throws `not_found` and the 402s. [messages.read.no-rate-limit] [limits.read-receipts]
  */
 export async function markRead(
   { changeState, database }: { readonly changeState: ChangeState; readonly database: Queryable },
@@ -72,13 +79,15 @@ export async function markRead(
 ): Promise<number> {
   const connection = await findReachable(database, credential, connectionId, now);
   const named = messageId === null ? null : await findInbound(database, connectionId, messageId);
-  requireLicence(connection);
+  requireLicence(connection); // [choice.unlicensed.refused]
   return changeState(async ({ tx }) => {
-    const peer = named?.peer ?? phone;
+    const peer = named?.peer ?? phone; // [messages.read.message-wins]
     if (peer === null) throw new PlatformError('invalid_request', { field: 'messageId' });
+    // [messages.read.qr-chat]
     if (connection.provider === 'qr') {
       return markUnread(tx, 'connection_id = $1 AND peer = $2', [connectionId, peer]);
     }
+    // [messages.read.cloud-api-one]
     const one = named ?? (await findLatest(tx, connectionId, peer));
     return one === null ? 0 : markUnread(tx, 'id = $1', [one.id]);
   });

@@ -9,6 +9,7 @@ import type { StateChange } from '../time/state-change.ts';
 /** A session as a send finds it: it works, or the send waits until it has healed itself, or has not. */
 export type SessionMet = 'works' | 'heals' | 'ages';
 
+// [errors.send_failed]
 function deadSession(why: string): PlatformError {
   return new PlatformError(ASSUMPTIONS.deadSessionCode.value, { check: 'state', why });
 }
@@ -31,7 +32,10 @@ export function meetSession({ state }: Connection, session: NetworkSession): Ses
   return session.heals ? 'heals' : 'ages';
 }
 
-/** How long a send waits for a session to heal, in ms before scaling. `draw` in [0, 1). */
+/**
+ * How long a send waits for a session to heal, in ms before scaling. `draw` in [0, 1). [service.qr.self-heal]
+ * [messages.send.latency-heal]
+ */
 export function healWaitMs(met: Exclude<SessionMet, 'works'>, draw: number): number {
   const { leastMs, drawMs, giveUpMs } = ASSUMPTIONS.sendHeal.value;
   return met === 'heals' ? Math.round(leastMs + draw * drawMs) : giveUpMs;

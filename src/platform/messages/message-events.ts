@@ -13,7 +13,7 @@ interface Received {
   readonly at: number;
 }
 
-/** Implements `message.received`. */
+/** [events.received.exact] */
 export function messageReceived(connection: Connection, message: Received): NewEvent {
   return {
     workspaceId: connection.workspaceId,
@@ -29,10 +29,12 @@ export function messageReceived(connection: Connection, message: Received): NewE
         id: message.id,
         wa_id: message.waMessageId,
         from: message.from,
+        // [events.received.text] [events.received.text-null]
         text: message.text,
+        // [events.received.media] [events.received.media-null]
         media_url: message.mediaUrl,
         media_type: message.mediaType,
-        timestamp: message.at,
+        timestamp: message.at, // [events.received.timestamp]
       },
     },
   };
@@ -46,7 +48,7 @@ interface StatusTold {
   readonly at: number;
 }
 
-/** Implements `message.status`. */
+/** [events.status.exact] */
 export function messageStatusTold(connection: Connection, told: StatusTold): NewEvent {
   return {
     workspaceId: connection.workspaceId,
@@ -58,6 +60,7 @@ export function messageStatusTold(connection: Connection, told: StatusTold): New
     payload: {
       event: 'message.status',
       connection_id: connection.id,
+      // [events.status.id] [events.status.timestamp]
       message: { id: told.id, wa_id: told.waMessageId, status: told.status, timestamp: told.at },
     },
   };

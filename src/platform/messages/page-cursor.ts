@@ -12,7 +12,7 @@ export interface PageScope {
   readonly connectionId: string | null;
 }
 
-/** Opaque cursors: a position and a seal over it, the workspace and the filter. */
+/** Opaque cursors: a position and a seal over it, the workspace and the filter. [messages.list.cursor] */
 export interface PageCursors {
   write(scope: PageScope, position: number): string;
   /** Throws `invalid_request` for a forged or foreign cursor. */
@@ -38,6 +38,7 @@ export function createPageCursors(key: Uint8Array): PageCursors {
       const bytes = Buffer.from(CURSOR.test(cursor) ? cursor : '', 'base64url');
       const position = bytes.subarray(0, POSITION_BYTES);
       const given = bytes.subarray(POSITION_BYTES);
+      // [choice.cursor.refused] [choice.cursor.bound]
       if (given.length !== SEAL_BYTES || !timingSafeEqual(given, seal(scope, position))) {
         throw new PlatformError('invalid_request', {
           field: 'cursor',

@@ -52,6 +52,7 @@ export async function coversWorkspace(
  * the messages that are stored: one connection is read along its own index and a whole workspace along the
  * workspace's. Some connections of a workspace are merged: the positions of the page first, then its rows,
  * since along the workspace's index any number of messages of the others could lie between two of theirs.
+ * [messages.list.newest-first]
  */
 export function pageQuery(range: PageRange, whole: boolean): PageQuery {
   const { workspaceId, connectionIds, below, limit } = range;

@@ -23,8 +23,11 @@ export interface Standing {
  */
 export function applyReceipt(current: Standing, receipt: MessageStatus): Standing | null {
   const bit = RECEIPT_BITS[receipt];
+  // [status.failed-terminal]
   if (current.status === 'failed' || (current.receipts & bit) !== 0) return null;
   const receipts = current.receipts | bit;
+  // [status.sent-failed] [status.delivered-failed] [status.failed-not-after-read]
   if (receipt === 'failed') return current.status === 'read' ? null : { status: 'failed', receipts };
+  // [status.sent-delivered] [status.delivered-read] [status.read-early]
   return { status: RANKS[receipt] > RANKS[current.status] ? receipt : current.status, receipts };
 }

@@ -92,6 +92,7 @@ export async function receiveMessages(
     media,
   }));
   await insertIncoming(change, connection, messages, createdAt);
+  // [events.received.fires] [events.received.inbound-only]
   if (emitsEvents(connection, createdAt)) {
     await change.recordEvents(
       messages.map(({ media, ...message }) =>

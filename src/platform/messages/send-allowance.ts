@@ -38,10 +38,12 @@ interface WarmupStep {
   readonly endsAt: number;
 }
 
-/** The step of a number that warms up until `warmupUntil`; null: it is over. */
+/** The step of a number that warms up until `warmupUntil`; null: it is over. [service.qr.warmup] */
 export function warmupStep(warmupUntil: number | null, now: number): WarmupStep | null {
+  // [service.cloud-api.no-warmup]
   if (warmupUntil === null || now >= warmupUntil) return null;
   const began = warmupUntil - LIMITS.warmupMs;
+  // [limits.warmup-figures]
   const step = ASSUMPTIONS.warmupCaps.value.find(({ untilMs }) => now < began + untilMs);
   return step === undefined ? null : { perHour: step.perHour, endsAt: began + step.untilMs };
 }
@@ -127,10 +129,12 @@ export function createSendAllowances({ database, clock, sendsPerMinute }: Option
       const step = warmupStep(connection.warmupUntil, now);
       times.forgetUntil(now - (step === null ? MINUTE_MS : HOUR_MS));
       const warm = step === null ? null : times.roomAt(step.perHour, HOUR_MS, now);
+      // [errors.warmup_limited]
       if (step !== null && warm !== null) {
         refuse('warmup_limited', step.perHour, 'hour', Math.min(warm, step.endsAt), now);
       }
       const calm = times.roomAt(sendsPerMinute, MINUTE_MS, now);
+      // [errors.rate_limited] [limits.abuse]
       if (calm !== null) refuse('rate_limited', sendsPerMinute, 'minute', calm, now);
       times.add(now);
       return { giveBack: () => times.remove(now) };

@@ -26,7 +26,9 @@ export function sentAnswer(
     messageId,
     waMessageId,
     status: 'sent',
+    // [messages.send.degraded]
     ...(messageId === null ? { persisted: false } : {}),
+    // [messages.send.wa-media] [choice.wa-ids]
     ...(media === null ? {} : { wa_message_id: waMessageId }),
   };
 }
@@ -44,7 +46,10 @@ export type Claim =
   /** The first send with this key was answered 200. */
   | { readonly outcome: 'answered'; readonly answer: SendMessageAnswer; readonly same: boolean };
 
-/** Equal for two sends exactly when connection, recipient, text and file (its name, type and bytes) are equal. */
+/**
+ * Equal for two sends exactly when connection, recipient, text and file (its name, type and bytes) are equal.
+ * [choice.send-key.other-body]
+ */
 function hashMessage({ connectionId, to, text, media }: SendClaim): Buffer {
   const file = media && [media.filename, media.mimetype, Buffer.from(media.sha256).toString('hex')];
   return createHash('sha256')
@@ -55,7 +60,7 @@ function hashMessage({ connectionId, to, text, media }: SendClaim): Buffer {
 /**
  * Claims a key for a send, or reports what the send that holds it came to. Keys are per workspace and free
  * again 24 hours after the claim, but never while they are held. A send without a key always gets its claim.
- * Implements `10. POST /messages body`: retries with the same `idempotencyKey`.
+ * [messages.send.retry] [choice.send-key.lifetime]
  */
 export async function claimSend(
   db: Queryable,
@@ -105,12 +110,12 @@ export async function claimSend(
   return { outcome: 'answered', answer: JSON.parse(held.answer), same };
 }
 
-/** Frees the key of a send that was refused or failed. */
+/** Frees the key of a send that was refused or failed. [choice.send-key.remembers] */
 export async function freeSend(db: Queryable, messageId: string): Promise<void> {
   await db.query('DELETE FROM platform.sends WHERE message_id = $1 AND answer IS NULL', [messageId]);
 }
 
-/** Keeps the answer under the key; without a key there is nothing to remember. */
+/** Keeps the answer under the key; without a key there is nothing to remember. [choice.send-key.remembers] */
 export async function answerSend(db: Queryable, messageId: string, answer: SendMessageAnswer): Promise<void> {
   await db.query(
     `WITH keyless AS (DELETE FROM platform.sends WHERE message_id = $1 AND key_hash IS NULL)

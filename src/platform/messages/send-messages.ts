@@ -65,7 +65,7 @@ export interface Sent {
   readonly replayed: boolean;
 }
 
-/** Sends, over REST and tools alike. */
+/** Sends, over REST and tools alike. [choice.tools.key] */
 export interface Sender {
   readonly timing: SendTiming;
   /**
@@ -133,14 +133,16 @@ export function createSender(options: Options): Sender {
         await carrier.clearUp([claimed.messageId]);
         continue;
       }
+      // [choice.send-key.other-body]
       if (!claimed.same) {
         const why = 'the first send with this key was another message';
         throw new PlatformError('idempotency_key_reuse', { check: 'state', why });
       }
-      if (claimed.outcome === 'answered') return claimed.answer;
+      if (claimed.outcome === 'answered') return claimed.answer; // [messages.send.retry]
       if (!joins) {
         const retryAfterSeconds = ASSUMPTIONS.sendInProgressRetryAfterSeconds.value;
         const why = 'the first send with this key is under way';
+        // [messages.send.in-progress] [errors.in_progress]
         throw new PlatformError('in_progress', { retryAfterSeconds, why });
       }
       await Promise.allSettled([first]);
@@ -153,11 +155,12 @@ export function createSender(options: Options): Sender {
     entry: JournalEntry,
     signal: AbortSignal,
   ): Promise<Allowance> => {
-    requireLicence(connection);
+    requireLicence(connection); // [service.gate.unsendable] [choice.unlicensed.refused]
     const met = meetSession(connection, await network.sessions.read(database, connection.id));
     const allowance = await allowances.take(connection);
     passed('rate');
     try {
+      // [errors.recipient_not_on_whatsapp]
       if (!(await network.isRegistered(entry.to))) {
         throw new PlatformError('recipient_not_on_whatsapp', { why: 'the recipient has no account' });
       }
@@ -170,7 +173,7 @@ export function createSender(options: Options): Sender {
     }
   };
 
-  /** Everything that may still be refused; afterwards the message is on its way. */
+  /** Everything that may still be refused; afterwards the message is on its way. [choice.send.refused] */
   const prepare = async (
     connection: Connection,
     entry: JournalEntry,
@@ -191,6 +194,7 @@ export function createSender(options: Options): Sender {
     { joins = false }: SendManner,
   ): Promise<Sent> => {
     const { signal } = patience;
+    // [choice.send-key.reach]
     const connection = await findReachable(database, credential, message.connectionId, clock.now());
     const { connectionId, to, text, media, idempotencyKey } = message;
     const entry = { messageId, workspaceId: credential.workspaceId, connectionId, to, text, media };
@@ -209,7 +213,7 @@ export function createSender(options: Options): Sender {
     timing,
 
     send(credential, message, manner = {}) {
-      const messageId = newIdentifier();
+      const messageId = newIdentifier(); // [messages.send.id-joins]
       const sending = run(credential, message, messageId, manner).finally(() => {
         underWay.delete(messageId);
       });

@@ -31,11 +31,13 @@ export function createSendTiming(initial: number): SendTiming {
 
 /**
  * How long a send of this text takes, in whole ms before scaling. A `qr` send is typed by hand, as it were: longer
- * texts take longer, up to a bound. `draw` in [0, 1). Implements `What the service does`, 2.
+ * texts take longer, up to a bound. `draw` in [0, 1). [service.qr.humanized] [limits.send-humanization]
  */
 export function sendLatencyMs(provider: Provider, text: string, draw: number): number {
   const send = ASSUMPTIONS.send.value;
+  // [service.cloud-api.latency] [messages.send.latency-cloud-api]
   if (provider === 'cloud_api') return Math.round(send.cloudApiLeastMs + draw * send.cloudApiDrawMs);
   const typing = text.length * send.qrMsPerCharacter;
+  // [messages.send.latency-qr] [messages.send.latency-long]
   return Math.round(Math.min(send.qrBaseMs + draw * send.qrDrawMs + typing, send.qrLongestMs));
 }

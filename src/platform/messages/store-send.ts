@@ -45,6 +45,7 @@ export async function storeSend(
   await answerSend(change.tx, messageId, answer);
   if (inserted.length === 0) return answer;
   await network.followReceipts(change, { messageId, connectionId, to });
+  // [choice.send.sent-event] [events.status.fires]
   if (emitsEvents(connection, createdAt)) {
     await change.recordEvents([
       messageStatusTold(connection, { id: messageId, waMessageId, status: 'sent', at: createdAt }),

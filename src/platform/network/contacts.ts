@@ -67,7 +67,7 @@ interface PhoneMessageRow {
   sha256: Buffer;
 }
 
-/** Implements `Media object`: voice notes are `audio/ogg` under a name like `voice-*.ogg`. */
+/** [media.voice-note] */
 function isVoiceNote(filename: string, mimetype: string): boolean {
   return /^voice-.*\.ogg$/.test(filename) && /^audio\/ogg\s*(;|$)/i.test(mimetype);
 }

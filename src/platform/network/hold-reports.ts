@@ -70,6 +70,7 @@ async function readReach({ tx }: StateChange, connectionId: string): Promise<Rea
  * What of the messages that people write to a connection now reaches it now. What a blocked person writes
  * vanishes. While the session does not work the network keeps the rest and hands it over once it does; later
  * ones queue behind it, so that nothing overtakes. To a number that never paired everything passes, to be refused.
+ * [choice.outage.messages]
  */
 export async function passInbound<Message extends Omit<InboundMessage, 'connectionId' | 'at'>>(
   change: StateChange,
@@ -77,7 +78,7 @@ export async function passInbound<Message extends Omit<InboundMessage, 'connecti
   messages: readonly Message[],
 ): Promise<readonly Message[]> {
   const { workspaceId, blocked, held } = await readReach(change, connectionId);
-  const heard = messages.filter(({ from }) => !blocked.includes(from));
+  const heard = messages.filter(({ from }) => !blocked.includes(from)); // [choice.blocked]
   if (heard.length === 0 || !held || workspaceId === null) return heard;
   // First, since the session may work by now, and what passes is stored under this lock.
   await lockWorkspace(change.tx, workspaceId);
@@ -102,7 +103,7 @@ async function readDead({ tx }: StateChange, messageIds: readonly string[]): Pro
   return new Map(rows.map((row) => [row.message_id, row.connection_id]));
 }
 
-/** The receipts that reach the service now; the network keeps the others. */
+/** The receipts that reach the service now; the network keeps the others. [choice.outage.receipts] */
 async function passReceipts(change: StateChange, receipts: readonly Receipt[]): Promise<readonly Receipt[]> {
   const ids = [...new Set(receipts.map(({ messageId }) => messageId))];
   const suspected = await readDead(change, ids);

@@ -18,7 +18,7 @@ export interface ReceiptPlan {
 /**
  * Plans what a person does about a message sent at `sentAt`. `draw` in [0, 1) decides whether `read`
  * overtakes `delivered`: both happen in order, but the earlier receipt is reported after the later one.
- * Implements `Message status ladder`: `read` may arrive before `delivered`.
+ * [status.read-early]
  */
 export function planReceipts(behaviour: ContactBehaviour, sentAt: number, draw: number): ReceiptPlan {
   const { deliverAfterMs, readAfterMs, failAfterMs, autoReply } = behaviour;

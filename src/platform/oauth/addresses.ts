@@ -1,10 +1,10 @@
 import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 import type { BaseUrls } from '../kernel/base-urls.ts';
 
-/** Where the metadata of RFC 8414 stands. Implements `OAuth 2.0: discovery`. */
+/** Where the metadata of RFC 8414 stands. [oauth.discovery] [versioning.auth-host] */
 export const DISCOVERY_PATH = '/.well-known/oauth-authorization-server';
 
-/** Paths below the issuer. */
+/** Paths below the issuer. [oauth.paths] */
 export const OAUTH_PATHS = ASSUMPTIONS.oauthPaths.value;
 
 /** The one name of this server, the same bytes wherever it appears: no trailing slash. */

@@ -116,6 +116,7 @@ export function createOauthApps(
       const clientId = newIdentifier();
       const clientSecret = newOauthSecret('client');
       const { webhookUrl } = app;
+      // [events.oauth.url]
       const webhook = webhookUrl === undefined ? null : await webhooks.put(clientId, webhookUrl);
       await changeState(({ tx, now }) =>
         tx.query(

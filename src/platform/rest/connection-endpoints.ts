@@ -59,8 +59,10 @@ export function getConnectionEndpoint({ database, clock }: Dependencies): Endpoi
     async handle(credential, connectionId) {
       const now = clock.now();
       const connection = await findReachable(database, credential, connectionId, now);
+      // [choice.qr.absent] [connections.restart.new-qr] [state.restart.poll] [events.disconnected.qr-by-get]
       const pairs = connection.provider === 'qr' && connection.state !== 'live';
       const pairing = pairs ? await readPairing(database, connectionId) : null;
+      // [connections.get.qr-new]
       const qr = pairing === null ? null : showPicture(connectionId, pairing, now);
       const answer: ConnectionDetailAnswer = { connection: toDetail(connection, qr) };
       return ok(answer);

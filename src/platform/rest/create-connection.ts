@@ -34,15 +34,17 @@ function decode(value: string): string {
 /**
  * The key of a create; null without one, a blank one being none. Throws `idempotency_key_invalid` for more
  * than 255 characters, counted in code points, and `invalid_request` for several headers, of which none would
- * be the right one. Implements `Rules per endpoint`, 2, idempotency 5.
+ * be the right one. [connections.create.idempotency.not-cut]
  */
 export function readIdempotencyKey({ headersDistinct }: IncomingMessage): string | null {
   const field = HEADERS.idempotencyKey;
   const [value, second] = headersDistinct[field.toLowerCase()] ?? [];
   if (second !== undefined) throw new PlatformError('invalid_request', { field, hint: 'given twice' });
   const key = decode(value ?? '');
+  // [connections.create.idempotency.blank] [connections.create.key-optional]
   if (key.trim() === '') return null;
   const { length } = [...key];
+  // [connections.create.idempotency.too-long] [errors.idempotency_key_invalid]
   if (length > LIMITS.idempotencyKeyCharacters) {
     throw new PlatformError('idempotency_key_invalid', { why: `the key has ${length} characters` });
   }
@@ -54,7 +56,10 @@ interface Dependencies {
   readonly clock: DomainClock;
 }
 
-/** No body says as much as an empty one. The hash covers all of it, fields that nobody reads included. */
+/**
+ * No body says as much as an empty one. The hash covers all of it, fields that nobody reads included.
+ * [connections.create.body.optional]
+ */
 function readRequest({ body = {}, request }: RawInput): CreateRequest {
   const key = readIdempotencyKey(request);
   const { label = '' } = readShape(createConnectionRequest, body);
@@ -62,13 +67,18 @@ function readRequest({ body = {}, request }: RawInput): CreateRequest {
   return { label, key: key === null ? null : { key, bodyHash: hashCanonical(body) } };
 }
 
-/** Implements `POST /connections`: a grant exists over connections alone, so it never makes the first one. */
+/**
+ * A grant exists only over connections, so it never creates the first one.
+ * [connections.create.first-not-by-oauth] [choice.oauth.grant] [errors.invalid_grant]
+ */
 function requireGranted({ kind, connectionIds }: Credential): void {
+  // [connections.create.first-by-key] [auth.key.first-connection]
   if (kind === 'oauth' && connectionIds?.length === 0) {
     throw new PlatformError('invalid_grant', { why: 'no connection of the grant is left' });
   }
 }
 
+// [connections.create.idempotency.replay-header] [connections.create.replay-answer]
 function replay(body: ReplayedConnectionAnswer): Answer {
   return { status: 200, headers: { [HEADERS.idempotencyReplayed]: 'true' }, body };
 }
@@ -77,6 +87,7 @@ function replay(body: ReplayedConnectionAnswer): Answer {
 export function createConnectionEndpoint({ changeState, clock }: Dependencies): Endpoint {
   return defineEndpoint({
     row: SERVICE_ENDPOINTS.createConnection,
+    // [connections.create.standalone-only] [service.portal.made-inside]
     onlyFor: 'standalone',
     read: readRequest,
     async handle(credential, request): Promise<Answer> {
@@ -86,8 +97,10 @@ export function createConnectionEndpoint({ changeState, clock }: Dependencies): 
       const shown = { id, status: detailStatus(connection) };
       if (replayed && state === 'live') return replay({ connection: shown });
       const qr = showPicture(id, pairing, clock.now());
+      // [connections.create.idempotency.replay-qr]
       if (replayed) return replay({ connection: { ...shown, qr } });
       const body: CreatedConnectionAnswer = { connection: { ...shown, qr } };
+      // [connections.create.answer] [connections.create.idempotency.new] [state.created.qr]
       return { status: 201, body };
     },
   });

@@ -18,6 +18,7 @@ export interface Entry {
 
 function checkWorkspaceKind({ workspaceKind }: Credential, { onlyFor }: Endpoint): void {
   if (onlyFor === undefined) return;
+  // [connections.create.standalone-only] [errors.forbidden_portal_kind]
   if (workspaceKind !== onlyFor) {
     const why = `the workspace is of kind ${workspaceKind}, only ${onlyFor} may do this`;
     throw new PlatformError('forbidden_portal_kind', { why });
@@ -53,6 +54,7 @@ async function checkShape({ request, endpoint }: Entry, credential: Credential) 
  * (connection visible, licence, provider, state, rate) needs the endpoint's objects and is checked by the
  * domain in that order. The first refusal is the answer: nothing after it is looked at, and no body is read
  * for a caller who may not send one. Each check writes to the trace of the call. Answers what the endpoint answers.
+ * [choice.order]
  */
 export async function passGate(sources: CredentialSources, entry: Entry): Promise<Answer> {
   const { request, endpoint } = entry;

@@ -40,6 +40,7 @@ interface Reading {
 /**
  * The pieces of a body as they come. Throws `invalid_request` when the client is slower than the least speed: only the
  * time that the service waits for the client counts, so a busy service ends nobody's upload.
+ * [choice.upload.pace]
  */
 async function* atLeastSpeed(request: IncomingMessage, clock: Clock): AsyncGenerator<Buffer> {
   const { graceMs, leastBytesPerSecond } = ASSUMPTIONS.uploadPace.value;
@@ -124,6 +125,7 @@ class SendBodyReader {
     this.#keep(Buffer.from(this.mark));
   }
 
+  // [choice.body.too-large]
   #isTooLarge(): boolean {
     const { send, other } = ASSUMPTIONS.bodyBytes.value;
     return this.#bytes > send || this.#restBytes > other;

@@ -34,10 +34,12 @@ export function createRestRouter({ shell, sources, endpoints }: Options): Router
     });
     const why = `the address takes ${methods.map(([method]) => method).join(', ')}`;
     routeMethods(router, path.replaceAll(/\{(\w+)\}/g, ':$1'), Object.fromEntries(methods), {
+      // [choice.wrong-method]
       refuse: refuseWith(new PlatformError('method_not_allowed', { why })),
     });
   }
 
+  // [choice.unknown-route]
   const refuseUnknown = refuseWith(
     new PlatformError('not_found', { check: 'route', why: 'no such address' }),
   );

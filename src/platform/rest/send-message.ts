@@ -47,7 +47,7 @@ function toFile({ filename, mimetype }: MediaObject, { file }: SendBody): MediaF
   return { ...file, filename, mimetype };
 }
 
-/** Captions are texts; an empty one is none. */
+/** Captions are texts; an empty one is none. [media.caption] */
 function captionOf({ caption }: MediaObject): string | null {
   return caption === undefined || caption === '' ? null : caption;
 }

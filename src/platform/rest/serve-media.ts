@@ -54,8 +54,7 @@ async function sendFile(
 
 /**
  * Serves files at their public addresses, `/{id}` where it is mounted, to whoever knows one: no credential, no
- * listing, and the same 404 for an address that never was and one that is over. Implements `message.received`:
- * `media_url`.
+ * listing, and the same 404 for an address that never was and one that is over. [choice.media-url]
  */
 export function serveMedia(store: MediaStore, logger: Logger): RequestHandler {
   return async (request, response) => {

@@ -11,6 +11,7 @@ export function getWebhookEndpoint(webhooks: WebhookConfiguration): Endpoint {
     row: SERVICE_ENDPOINTS.getWebhook,
     read: readNothing,
     handle: async (credential) =>
+      // [choice.oauth.webhook]
       ok({ ...webhooks.get(credential.subscriptionId), events: coveredEvents(credential) }),
   });
 }

@@ -183,6 +183,7 @@ export class AccountLane {
       this.#tellIdle();
       return;
     }
+    // [delivery.identical]
     if (delivery.envelope === null) {
       delivery.envelope = this.#sign(delivery.event);
       if (delivery.envelope === null) {
@@ -254,9 +255,11 @@ export class AccountLane {
   #decide(delivery: ActiveDelivery, result: AttemptResult): void {
     if (!this.#active.has(delivery.id)) return;
     if (isSuccess(result)) this.#finish(delivery, { outcome: 'delivered', reason: null });
+    // [delivery.dropped]
     else if (delivery.made >= LIMITS.webhookAttempts) {
       this.#finish(delivery, { outcome: 'dropped', reason: null });
     } else {
+      // [delivery.attempts] [choice.attempts.from-end]
       this.#later(delivery, LIMITS.webhookAttemptDelaysMs[delivery.made] ?? 0);
       this.#tell(delivery);
     }

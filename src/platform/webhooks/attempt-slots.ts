@@ -19,7 +19,7 @@ export interface ShapedAttempt {
   readonly body: Buffer | Readable;
 }
 
-/** The headers of a delivery. Implements `Delivery and signature: headers`. */
+/** The headers of a delivery. [delivery.timestamp-header] [delivery.signature-header] */
 export function deliveryHeaders(signed: Pick<SignedBody, 'timestamp' | 'signature'>): Record<string, string> {
   return {
     'Content-Type': ASSUMPTIONS.webhookContentType.value,
@@ -28,7 +28,7 @@ export function deliveryHeaders(signed: Pick<SignedBody, 'timestamp' | 'signatur
   };
 }
 
-/** What leaves when nobody changes it: exactly what was signed. */
+/** What leaves when nobody changes it: exactly what was signed. [delivery.identical] */
 export function shapeRequest(signed: SignedBody): ShapedAttempt {
   return { headers: deliveryHeaders(signed), body: signed.body };
 }
@@ -70,6 +70,7 @@ export class AttemptSlots {
     return sendAttempt(
       dispatcher,
       { path, headers, body },
+      // [delivery.timeout]
       { clock, deadlineMs: LIMITS.webhookAttemptTimeoutMs },
       (result) => {
         this.#open -= 1;

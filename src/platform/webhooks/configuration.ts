@@ -68,10 +68,14 @@ export function createWebhookConfiguration(options: WebhookConfigurationOptions)
     clock,
     ASSUMPTIONS.webhookAddress.value.unresolvedAfterMs,
   );
+  // [webhook.config.one]
   const current = new Map<string, Destination>();
   const writes = new Map<string, Promise<unknown>>();
 
-  /** A name that does not resolve now is accepted; one that leads to any private address is not. */
+  /**
+   * A name that does not resolve now is accepted; one that leads to any private address is not.
+   * [choice.webhook.unresolved] [webhook.url.private]
+   */
   const checkAddress = async (url: URL): Promise<void> => {
     const host = hostOf(url);
     if (isIP(host) !== 0 || hosts.target(host) !== undefined) return;
@@ -114,22 +118,27 @@ export function createWebhookConfiguration(options: WebhookConfigurationOptions)
     },
     get(subscriptionId) {
       const set = current.get(subscriptionId);
+      // [webhook.get.no-secret] [webhook.config.secretSet] [choice.webhook.before-put]
       return { url: set?.url ?? null, events: [...EVENT_TYPES], secretSet: set !== undefined };
     },
     async put(subscriptionId, url) {
       const parsed = parseWebhookUrl(url);
       await checkAddress(typeof parsed === 'string' ? refuse(parsed) : parsed);
       return inTurn(subscriptionId, async () => {
+        // [webhook.put.issues] [choice.webhook.same-url]
         const secret = issue(subscriptionId, 'put');
+        // [webhook.config.moves]
         await store(subscriptionId, { url, secret });
         return { url, events: [...EVENT_TYPES], secret };
       });
     },
     rotate(subscriptionId) {
       return inTurn(subscriptionId, async () => {
+        // [choice.webhook.before-put]
         const set = current.get(subscriptionId) ?? refuse('no webhook is set', 'state');
         passed('state');
         const secret = issue(subscriptionId, 'rotate');
+        // [webhook.rotate.at-once]
         await store(subscriptionId, { url: set.url, secret });
         return { secret };
       });

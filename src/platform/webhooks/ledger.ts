@@ -42,7 +42,7 @@ export interface LedgerEntry {
 
 /**
  * The apps that an event is for: with a webhook, and with a live grant over its connection that covers it. Grants
- * from before the cut-over cover `message.received` alone. Implements `Events`: subscriptions.
+ * from before the cut-over cover `message.received` alone. [events.granted] [events.oauth.legacy]
  */
 const SUBSCRIBED_APPS = `ARRAY(
   SELECT DISTINCT g.app_id FROM platform.oauth_grants g

@@ -3,7 +3,7 @@ import type { Queryable } from '../../runtime/database/database.ts';
 /**
  * Marks every delivery that was not written down as dropped: the process that was to deliver it is gone, and there is
  * no long redelivery queue. `now` is wall-clock epoch milliseconds. Resolves with how many there were and
- * with the first id that is free. Implements `Delivery and signature: after final failure`.
+ * with the first id that is free. [delivery.dropped]
  */
 export async function recoverDeliveries(
   db: Queryable,

@@ -54,6 +54,7 @@ class AttemptHandler implements Dispatcher.DispatchHandler {
 
   constructor(clock: Clock, deadlineMs: number, done: (result: AttemptResult) => void) {
     this.#done = done;
+    // [delivery.timeout]
     this.#cancelDeadline = clock.after(deadlineMs, () => this.end('timeout'));
   }
 
@@ -107,7 +108,7 @@ export interface SendAttemptOptions {
 
 /**
  * Posts one attempt and calls `done` once. No redirect is followed, at most 64 KiB of an answer are read.
- * Returns a function that ends the attempt early. Implements `Delivery and signature: per-attempt timeout`.
+ * Returns a function that ends the attempt early. [events.post] [delivery.redirect]
  */
 export function sendAttempt(
   dispatcher: Dispatcher,
@@ -130,7 +131,7 @@ export function sendAttempt(
   return () => handler.end('stopped');
 }
 
-/** Whether a result is a success. Implements `Delivery and signature: success`: any 2xx. */
+/** Whether a result is a success. [delivery.success] [delivery.failure] [delivery.redirect] */
 export function isSuccess(result: AttemptResult): boolean {
   const { status, error } = result;
   return error === undefined && status !== undefined && status >= 200 && status < 300;

@@ -3,7 +3,10 @@ import { isPublicAddress } from '../../runtime/public-network/public-address.ts'
 import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 
 const LONGEST_NAME = 253;
-/** Only what stays as it is when a URL parser reads it: no control characters, blanks or backslashes. */
+/**
+ * Only what stays as it is when a URL parser reads it: no control characters, blanks or backslashes.
+ * [webhook.url.https]
+ */
 const PLAIN_HTTPS = /^https:\/\/([^\s\\\p{Cc}/?#]+)[^\s\\\p{Cc}]*$/iu;
 /** A host as it is written, and a port. Leaves no room for credentials. */
 const HOST_AND_PORT = /^(\[[^[\]@]+\]|[^:@[\]]+)(?::\d{1,5})?$/u;
@@ -57,8 +60,10 @@ function isWrittenPlainly(written: string, hostname: string): boolean {
 
 /** Why a host cannot be that of a webhook, by its form alone; null: it may be. */
 function whyNotPublic(host: string): string | null {
+  // [webhook.url.private]
   if (isIP(host) !== 0) return isPublicAddress(host) ? null : 'the host is a private address';
   if (isPublicName(host)) return null;
+  // [webhook.url.localhost]
   if (host === 'localhost' || host.endsWith('.localhost')) return 'the host is localhost';
   return host.includes('.') ? 'the host has a name of a private network' : 'the name of the host has no dot';
 }
@@ -66,13 +71,14 @@ function whyNotPublic(host: string): string | null {
 /**
  * Reads the address of a webhook: HTTPS, no credentials, a public address or the name of what may be a
  * public host, plainly written; any port but 0. Why it is not, as a phrase, when it is not. Implements
- * `Rules per endpoint, 12-14`.
+ * `Rules per endpoint, 12-14`. [webhook.config.url] [errors.invalid_webhook]
  */
 export function parseWebhookUrl(text: string): URL | string {
   const { characters } = ASSUMPTIONS.webhookAddress.value;
   if (text.length > characters) return `it has more than ${characters} characters`;
   if (!URL.canParse(text)) return 'it is not a URL';
   const url = new URL(text);
+  // [webhook.url.https]
   if (url.protocol !== 'https:') return 'it is not https';
   const authority = PLAIN_HTTPS.exec(text)?.[1];
   if (authority === undefined) return 'it is not written as a URL is: blanks, backslashes or slashes';

@@ -55,6 +55,7 @@ export async function lockWorkspace(
  * The `createdAt` of what this transaction creates, at the change's time or `at` at the earliest. The row
  * lock makes writers of a workspace commit one after the other, and the time never falls from one to the
  * next, whatever clocks do: a page cut in the order of positions is newest first. Throws `not_found`.
+ * [messages.list.newest-first]
  */
 export async function stampCreation(
   { tx, now }: Pick<StateChange, 'tx' | 'now'>,

@@ -1,4 +1,6 @@
+import { backOffMs } from '../clock/back-off.ts';
 import type { Clock } from '../clock/clock.ts';
+import { repeat } from '../clock/repeat.ts';
 import { prefersPrepared } from './database-url.ts';
 import { DatabaseUnavailable } from './errors.ts';
 import { Session } from './session.ts';
@@ -7,7 +9,7 @@ export interface ListenerOptions {
   readonly url: string;
   /** `application_name` of its connection. */
   readonly name: string;
-  /** A name that needs no quotes. */
+  /** A name without double quotes. */
   readonly channel: string;
   readonly clock: Clock;
   /** Called with the payload of each notification. Must not throw. */
@@ -23,8 +25,7 @@ export interface Listener {
 const CONNECT_DEADLINE_MS = 5_000;
 const PROBE_EVERY_MS = 10_000;
 const PROBE_MS = 3_000;
-const FIRST_RETRY_MS = 100;
-const LONGEST_RETRY_MS = 5_000;
+const RETRY = { firstMs: 100, longestMs: 5_000 };
 
 /** Whether LISTEN works: not behind a pooler in transaction mode, where a session does not last as long as its connection. */
 export function canListen(url: string): boolean {
@@ -37,10 +38,12 @@ export function canListen(url: string): boolean {
  */
 export function startListener(options: ListenerOptions): Listener {
   const { url, name, channel, clock, onPayload, onError } = options;
-  const closing = new AbortController();
+  /** Connections in a row on which nothing could be heard. */
+  let failures = 0;
 
   /** Resolves when the connection has ended or the listener is closing. */
-  async function hear(onHeard: () => void): Promise<void> {
+  async function hear(closing: AbortSignal): Promise<void> {
+    failures += 1;
     const settings = {
       url,
       name,
@@ -49,38 +52,34 @@ export function startListener(options: ListenerOptions): Listener {
       connectDeadlineMs: CONNECT_DEADLINE_MS,
       clock,
     };
-    const session = await Session.open({ ...settings, onNotify: onPayload }, closing.signal);
+    const session = await Session.open({ ...settings, onNotify: onPayload }, closing);
     try {
-      await session.run(`listen ${channel}`, []);
-      onHeard();
-      while (session.alive && !closing.signal.aborted) {
-        await untilProbe(session, clock, closing.signal);
-        if (session.alive && !closing.signal.aborted) await probe(session, clock);
+      await session.run(`listen "${channel}"`, []);
+      failures = 1;
+      while (session.alive && !closing.aborted) {
+        await untilProbe(session, clock, closing);
+        if (session.alive && !closing.aborted) await probe(session, clock);
       }
     } finally {
       await session.close();
     }
   }
 
-  async function hearForEver(): Promise<void> {
-    let delayMs = FIRST_RETRY_MS;
-    const onHeard = (): void => {
-      delayMs = FIRST_RETRY_MS;
-    };
-    while (!closing.signal.aborted) {
-      await hear(onHeard).catch((error: unknown) => {
-        if (!closing.signal.aborted) onError(error);
-      });
-      await clock.sleep(delayMs, closing.signal).catch(() => undefined);
-      delayMs = Math.min(2 * delayMs, LONGEST_RETRY_MS);
-    }
-  }
-
-  const hearing = hearForEver();
+  let closed = false;
+  const hearing = repeat({
+    clock,
+    everyMs: () => backOffMs(failures, RETRY),
+    run: hear,
+    onError: (error) => {
+      if (!closed) onError(error);
+    },
+  });
+  hearing.start();
+  hearing.trigger();
   return {
     async close() {
-      closing.abort();
-      await hearing;
+      closed = true;
+      await hearing.stop();
     },
   };
 }

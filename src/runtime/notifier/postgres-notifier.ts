@@ -7,7 +7,7 @@ import type { Notifier } from './notifier.ts';
 export interface PostgresNotifierOptions {
   readonly database: Queryable;
   readonly databaseUrl: string;
-  /** A name that needs no quotes: the channel. */
+  /** The name of the channel, in a-z, 0-9 and -. */
   readonly prefix: string;
   readonly clock: Clock;
   readonly onError: (error: unknown) => void;

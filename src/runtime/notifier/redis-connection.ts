@@ -1,4 +1,5 @@
 import { Cluster, Redis } from 'ioredis';
+import { backOffMs } from '../clock/back-off.ts';
 import { ConfigurationError } from '../config/configuration-error.ts';
 
 /** Addresses and credentials of Redis. Several nodes form a Redis Cluster. */
@@ -16,7 +17,7 @@ export interface RedisNodes {
 type Patience = 'fail fast' | 'keep trying';
 
 const COMMAND_TIMEOUT_MS = 5_000;
-const LONGEST_RETRY_MS = 5_000;
+const RETRY = { firstMs: 100, longestMs: 5_000, spread: 0.2 };
 
 /**
  * Parses `redis://` and `rediss://` addresses, separated by commas. User, password and TLS are those of the first one.
@@ -47,10 +48,9 @@ export function readRedisNodes(redisUrl: string): RedisNodes {
   };
 }
 
-/** The wait before the next attempt to connect: it doubles up to five seconds, and a fifth of it is random. */
+/** The wait before the next attempt to connect. */
 function retryDelay(times: number): number {
-  const delay = Math.min(LONGEST_RETRY_MS, 50 * 2 ** Math.min(times, 10));
-  return Math.round(delay * (0.8 + 0.2 * Math.random()));
+  return backOffMs(times, RETRY, Math.random());
 }
 
 /** Opens a connection, or the connections of a cluster, that reconnects by itself. */

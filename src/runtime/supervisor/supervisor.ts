@@ -1,3 +1,4 @@
+import { backOffMs } from '../clock/back-off.ts';
 import type { Clock } from '../clock/clock.ts';
 import { within } from '../clock/deadline.ts';
 import type { Logger } from '../logger/logger.ts';
@@ -71,14 +72,13 @@ interface Slot {
 const READY_MS = 120_000;
 /** A process that runs this long has not crashed because of its start. */
 const STABLE_MS = 60_000;
-const FIRST_BACK_OFF_MS = 1_000;
-const LONGEST_BACK_OFF_MS = 30_000;
+const BACK_OFF = { firstMs: 1_000, longestMs: 30_000 };
 /** This many consecutive failures are reported as a crash loop. */
 const LOOP = 3;
 
 /** 0 after the first failure, because somebody is waiting for a response; then 1 s, doubling up to 30 s. */
-function backOffMs(failures: number): number {
-  return failures < 2 ? 0 : Math.min(LONGEST_BACK_OFF_MS, FIRST_BACK_OFF_MS * 2 ** (failures - 2));
+function waitAfter(failures: number): number {
+  return failures < 2 ? 0 : backOffMs(failures - 1, BACK_OFF);
 }
 
 function describeEnd(end: ProcessEnd): string {
@@ -151,7 +151,7 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
 
   function retry(slot: Slot): void {
     slot.failures += 1;
-    const delayMs = backOffMs(slot.failures);
+    const delayMs = waitAfter(slot.failures);
     if (slot.failures >= LOOP) {
       logger.error(
         { process: slot.number, failed: slot.failures, delayMs },

@@ -5,8 +5,8 @@ import { createRegistrar } from '../../../src/connector/accounts/registrar.ts';
 import { LeaseLost } from '../../../src/connector/accounts/replace-secret.ts';
 import { secretContext } from '../../../src/connector/db/sealed-columns.ts';
 import { FIRST_SUBSCRIPTION_ID } from '../../../src/connector/inbox/subscription-secrets.ts';
-import { createPresence, type Presence } from '../../../src/connector/leases/presence.ts';
 import { createServiceClient } from '../../../src/connector/service-client/service-client.ts';
+import { createPresence, type Presence } from '../../../src/connector/work/presence.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
 import { createKeyRing, generateSealingKey } from '../../../src/runtime/sealing/key-ring.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
@@ -232,7 +232,7 @@ describe('a registration that does not get through', () => {
 
 describe('the registrar', () => {
   const create = (onIssued = async () => {}) =>
-    createRegistrar({ ...options(), client: () => options().client, random: () => 1, onIssued });
+    createRegistrar({ ...options(), client: () => options().client, random: () => 0, onIssued });
 
   it('tells that a secret was issued, once', async () => {
     let issued = 0;

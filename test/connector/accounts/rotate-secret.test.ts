@@ -3,8 +3,8 @@ import { ensureFirstAccount } from '../../../src/connector/accounts/first-accoun
 import { registerWebhook, rotateSecret } from '../../../src/connector/accounts/register-webhook.ts';
 import { secretContext } from '../../../src/connector/db/sealed-columns.ts';
 import { FIRST_SUBSCRIPTION_ID } from '../../../src/connector/inbox/subscription-secrets.ts';
-import { createPresence, type Presence } from '../../../src/connector/leases/presence.ts';
 import { createServiceClient } from '../../../src/connector/service-client/service-client.ts';
+import { createPresence, type Presence } from '../../../src/connector/work/presence.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
 import { createKeyRing, generateSealingKey } from '../../../src/runtime/sealing/key-ring.ts';
 import { ManualClock } from '../../support/manual-clock.ts';

@@ -100,6 +100,8 @@ describe('a changed API key', () => {
     expect(await isReady(next)).toBe(true);
     world.service.apiKeys.delete('key-1');
     await minutesPass(20_000);
+    // While it polls, another process waits for its turn.
+    await next.connector.settle();
     expect((await running.ask('POST', '/v1/sync', { body: {} })).status).toBe(200);
   });
 

@@ -23,7 +23,7 @@ async function finish(process: Worker): Promise<void> {
   await process.start();
   await process.settle();
   for (let looks = 0; looks < 20 && (await readHandover(bench.database))?.waiting !== 0; looks += 1) {
-    await bench.clock.advance(LATER_MS);
+    await bench.clock.skip(LATER_MS);
     await process.settle();
   }
 }
@@ -74,7 +74,7 @@ describe('a change that ends the process', () => {
     const connection = newId();
     await bench.tell(connection, 'deadly', 'next');
     for (let life = 0; life < 3; life += 1) {
-      await bench.clock.advance(LATER_MS);
+      await bench.clock.skip(LATER_MS);
       const dying = dyingDatabase(bench.database, Number.MAX_SAFE_INTEGER, 'before');
       bench.answer = ({ text }) => {
         if (text === 'deadly') dying.kill();
@@ -83,7 +83,7 @@ describe('a change that ends the process', () => {
       await process.start();
       // The first look finds what the life before left behind, and waits.
       await process.settle().catch(() => undefined);
-      await bench.clock.advance(LATER_MS);
+      await bench.clock.skip(LATER_MS);
       await process.settle().catch(() => undefined);
       expect(dying.died).toBe(true);
       await bench.bury(process);

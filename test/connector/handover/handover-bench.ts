@@ -3,7 +3,7 @@ import { createFeed, type Feed } from '../../../src/connector/feed/feed.ts';
 import type { ChangeHandlers, HandlerContext } from '../../../src/connector/handover/handlers.ts';
 import { createHandover, type HandoverOptions } from '../../../src/connector/handover/handover.ts';
 import { createHandoverMetrics } from '../../../src/connector/handover/handover-metrics.ts';
-import { createPresence, type Presence } from '../../../src/connector/leases/presence.ts';
+import { createPresence, type Presence } from '../../../src/connector/work/presence.ts';
 import type { Worker } from '../../../src/connector/work/worker.ts';
 import type { Change } from '../../../src/contract/connector/changes.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { PolledMessage } from '../../../src/connector/service-client/polled.ts';
 import type { Outbound } from '../../../src/contract/connector/outbound.ts';
 import { dyingDatabase, type Moment } from '../../support/dying-database.ts';
@@ -8,7 +8,6 @@ let bench: OutboxBench;
 beforeAll(async () => {
   bench = await OutboxBench.open();
 });
-afterEach(() => bench.stopAll());
 afterAll(() => bench.close());
 
 /** Every file and text that reached a phone, by idempotency key: the service remembers texts only. */
@@ -63,11 +62,12 @@ async function survive(
   await second.start();
   for (let looks = 0; looks < 3; looks += 1) {
     await second.settle();
-    await bench.clock.advance(2 * 60_000);
+    await bench.clock.skip(2 * 60_000);
   }
   await second.settle();
-  await second.close();
-  return { outbound: await bench.read(id), received: phones.get(connectionId) ?? [], died };
+  const outbound = await bench.read(id);
+  await bench.stopAll();
+  return { outbound, received: phones.get(connectionId) ?? [], died };
 }
 
 /** All steps of a process, until one lives to the end. */

@@ -8,7 +8,7 @@ import { createFeed } from '../../../src/connector/feed/feed.ts';
 import type { HandlerContext } from '../../../src/connector/handover/handlers.ts';
 import { createHandover } from '../../../src/connector/handover/handover.ts';
 import { createHandoverMetrics } from '../../../src/connector/handover/handover-metrics.ts';
-import { createPresence } from '../../../src/connector/leases/presence.ts';
+import { createPresence } from '../../../src/connector/work/presence.ts';
 import type { Change } from '../../../src/contract/connector/changes.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { openDatabase } from '../../../src/runtime/database/database.ts';

@@ -1,6 +1,5 @@
 import { FIRST_ACCOUNT_ID } from '../../../src/connector/accounts/account-store.ts';
 import type { FirstAccountOptions } from '../../../src/connector/accounts/first-account.ts';
-import { createPresence, type Presence } from '../../../src/connector/leases/presence.ts';
 import {
   type AccountPollerOptions,
   type PollOutcome,
@@ -8,6 +7,7 @@ import {
   pollAccount,
 } from '../../../src/connector/reconcile/account-poller.ts';
 import { createPollMetrics } from '../../../src/connector/reconcile/poll-metrics.ts';
+import { createPresence, type Presence } from '../../../src/connector/work/presence.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { type Database, openDatabase } from '../../../src/runtime/database/database.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';

@@ -2,9 +2,10 @@
  * A process that polls one account once, for tests that kill it. It gets all it needs as one JSON argument,
  * and prints a line when it is done.
  */
-import { createPresence } from '../../../src/connector/leases/presence.ts';
+
 import { pollAccount } from '../../../src/connector/reconcile/account-poller.ts';
 import { createPollMetrics } from '../../../src/connector/reconcile/poll-metrics.ts';
+import { createPresence } from '../../../src/connector/work/presence.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { openDatabase } from '../../../src/runtime/database/database.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';

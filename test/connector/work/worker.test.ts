@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
-import { createPresence } from '../../../src/connector/leases/presence.ts';
+import { createPresence } from '../../../src/connector/work/presence.ts';
 import { createWorker, type Duty, type RunEnd, type Worker } from '../../../src/connector/work/worker.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import type { Notifier } from '../../../src/runtime/notifier/notifier.ts';

@@ -59,7 +59,7 @@ async function startPostgres(): Promise<Carrier> {
       logger: silent,
     });
     onClose(() => database.close());
-    return await openNotifier({ database, databaseUrl, prefix: 'test', clock: systemClock, logger });
+    return await openNotifier({ database, databaseUrl, prefix: 'test-1', clock: systemClock, logger });
   });
   return {
     ...carrier,

@@ -22,13 +22,15 @@ interface Planned {
 
 /**
  * Plans the end of an outage's silence. One that heals is over before anything is told. Else the status probe
- * finds it: within 5 minutes, or after 15 to 20 where a heal is tried in vain. Implements `Connection status`.
+ * finds it: within 5 minutes, or after 15 to 20 where a heal is tried in vain. [limits.disconnect-detection]
  */
 export function planDiscovery({ cause, heals, at, draw, connectionId, outageId }: Planned): NewTimer {
   const { least, healedLeast, healedMost } = ASSUMPTIONS.outageFoundAfterMs.value;
   const within = (from: number, to: number): number => at + from + Math.round(draw * (to - from));
   const payload = { connectionId, outageId };
+  // [choice.outage.unfound]
   if (heals) return { kind: 'outage.healed', dueAt: within(healedLeast, healedMost), payload };
+  // [state.outage.heal-first] [state.outage.detected]
   const dueAt = ASSUMPTIONS.outageCauses.value[cause].healTried
     ? within(LIMITS.disconnectDetectionHealMinMs, LIMITS.disconnectDetectionHealMaxMs)
     : within(least, LIMITS.disconnectDetectionMs);

@@ -18,6 +18,7 @@ export interface NewOutage {
 /**
  * What happens to sessions on the network. The service shows a broken one as live until its status probe finds
  * out. Each call throws `not_found` for an unknown connection, `not_supported_for_provider` for a `cloud_api` one.
+ * [choice.outage.hidden]
  */
 export interface Outages {
   /** Breaks the session of a connection. False: it has no working session. */
@@ -47,6 +48,7 @@ export function createOutages({ changeState, sessions, random }: Options): Outag
   /** The connected event follows by the table of transitions: once, and only if the break was told. */
   const endOutage = async (change: StateChange, connectionId: string, { state }: Health): Promise<void> => {
     await sessions.open(change, connectionId);
+    // [state.recovered.connected] [choice.outage.unfound]
     if (state === 'disconnected') await applyTransition(change, connectionId, 'recovered');
   };
 
@@ -83,6 +85,7 @@ export function createOutages({ changeState, sessions, random }: Options): Outag
         const phone = { on: wanted.on ?? session.phoneOn, blocked: wanted.blocked ?? session.blocked };
         const cause = ASSUMPTIONS.ownerPhoneOff.value;
         await sessions.setPhone(change, connectionId, phone);
+        // [state.outage.phone-off]
         if (!phone.on && session.alive) await start(change, connectionId, { cause });
         if (phone.on && session.cause === cause) await endOutage(change, connectionId, health);
         return phone;

@@ -27,7 +27,8 @@ function paint(modules: readonly (readonly boolean[])[]): { side: number; pixels
 
 /**
  * A text as a QR picture: a PNG as a data URI. Drawn on every poll of every pairing, so it is made for speed:
- * grey, without filters, lightly deflated, about a millisecond.
+ * grey, without filters, lightly deflated, about a millisecond. [connections.detail.qr]
+ * [connections.created.qr]
  */
 export function drawPicture(text: string): string {
   const modules = encodeQR(text, 'raw', { ecc: 'medium', encoding: 'alphanumeric', border: QUIET_MODULES });

@@ -73,8 +73,9 @@ async function pair(
   if (connection.phoneNumber !== null && connection.phoneNumber !== phoneNumber) return 'wrong_number';
   if (await isTaken(change, connection, phoneNumber)) return 'number_taken';
   await beginPairing(change, id);
+  // [service.slot.attaches] [connections.pairing-code.consumes-nothing]
   await attachSlot(change, { workspaceId, connectionId: id });
-  await startWarmup(change, connection, phoneNumber);
+  await startWarmup(change, connection, phoneNumber); // [service.qr.warmup]
   await applyTransition(change, id, 'paired', { phoneNumber });
   await sessions.open(change, id);
   await ensureDefault(change, workspaceId);
@@ -100,6 +101,7 @@ export function createOwnerPhones({ changeState, network }: Dependencies): Owner
         if (!hasAccount) return 'no_account';
         const { connection } = attempt;
         const number = phoneNumber ?? connection.phoneNumber ?? (await inventNumber(change.tx, connection));
+        // [service.qr.pairs] [state.paired.scan]
         return number === null ? 'no_number' : pair(change, sessions, connection, number);
       });
     },
@@ -109,6 +111,7 @@ export function createOwnerPhones({ changeState, network }: Dependencies): Owner
         const { connection, pairing } = await beginAttempt(change, connectionId);
         const { code } = pairing;
         if (code === null || !isGoodCode(code, bareCode(typed), change.now)) return 'expired';
+        // [service.qr.pairs] [state.paired.code] [connections.pairing-code.no-event]
         return pair(change, sessions, connection, code.phoneNumber);
       }),
   };

@@ -18,7 +18,7 @@ export async function noteKnownNumber(
 /**
  * Starts the warm-up of a number that pairs for the first time in its workspace, and writes its end to the
  * connection. A number that paired before keeps what it had, also when its connection was deleted and made
- * anew. Implements `Limits`, warm-up.
+ * anew. [service.qr.warmup] [limits.warmup]
  */
 export async function startWarmup(
   { tx, now }: StateChange,

@@ -8,7 +8,7 @@ const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 const LENGTH = 8;
 const GROUP = 4;
 
-/** A new code for a number. */
+/** A new code for a number. [connections.pairing-code.again] */
 export function newPairingCode(phoneNumber: string, now: number): PairingCode {
   const characters = Array.from(randomBytes(LENGTH), (byte) => ALPHABET.charAt(byte % ALPHABET.length));
   return {
@@ -18,7 +18,7 @@ export function newPairingCode(phoneNumber: string, now: number): PairingCode {
   };
 }
 
-/** A code as it is shown: two groups of four, joined by a hyphen. Implements `Other shapes`. */
+/** A code as it is shown: two groups of four, joined by a hyphen. [shapes.pairing-code] */
 export function shownCode({ code }: PairingCode): string {
   return `${code.slice(0, GROUP)}-${code.slice(GROUP)}`;
 }

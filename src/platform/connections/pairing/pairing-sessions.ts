@@ -79,7 +79,7 @@ export async function writeCode(
   );
 }
 
-/** A fresh picture to scan, good for 20 s of virtual time. Implements `Created connection`, `qr`. */
+/** A fresh picture to scan, good for 20 s of virtual time. [connections.get.qr-new] */
 export function showPicture(connectionId: string, { secret }: PairingSession, now: number): string {
   return drawPicture(writeTicket(connectionId, secret, now));
 }

@@ -36,7 +36,7 @@ export function readTicket(text: string): PairingTicket | null {
 
 /**
  * Whether the network takes a ticket at a virtual time: signed by the present pairing session and not older
- * than the 20 s for which it is shown. Implements `Limits`: pairing code rotation.
+ * than the 20 s for which it is shown. [limits.qr-rotation] [connections.create.rotation] [choice.qr.earlier]
  */
 export function isGoodTicket(ticket: PairingTicket, secret: Uint8Array, now: number): boolean {
   const age = now - ticket.issuedAt;

@@ -16,7 +16,10 @@ interface Dependencies {
 
 const SECOND = 1_000;
 
-/** The requests of the last 15 minutes, this one included. Throws `rate_limited` for the sixth. */
+/**
+ * The requests of the last 15 minutes, this one included. Throws `rate_limited` for the sixth.
+ * [connections.pairing-code.cap] [limits.pairing-codes] [errors.rate_limited]
+ */
 function countRequest(earlier: readonly number[], now: number): number[] {
   const recent = earlier.filter((at) => at > now - LIMITS.pairingCodeWindowMs);
   const [oldest] = recent;
@@ -33,7 +36,7 @@ function countRequest(earlier: readonly number[], now: number): number[] {
  * Asks the network for a code that the owner of `phoneNumber` may type: a new one on each call, which voids
  * the one before; the session and its pictures stay. A request that the network declines counts. Throws, in
  * this order: `not_found`, `not_supported_for_provider`, `already_connected`, `rate_limited`,
- * `pairing_code_unavailable` for a number without an account. Implements `Rules per endpoint`, 7.
+ * `pairing_code_unavailable` for a number without an account. [state.pairing-code.unchanged]
  */
 export async function requestCode(
   { changeState, network }: Dependencies,
@@ -45,14 +48,18 @@ export async function requestCode(
     const connection = await lockReachable(change, credential, connectionId);
     requireQr(connection);
     requireNotLive(connection);
+    // [connections.pairing-code.cap-per-connection]
     const { codeRequests } = await readPairing(change.tx, connectionId);
     const requests = countRequest(codeRequests, change.now);
+    // [connections.pairing-code.again]
     const fresh = hasAccount ? newPairingCode(phoneNumber, change.now) : null;
+    // [connections.pairing-code.no-rebuild]
     await writeCode(change, connectionId, requests, fresh);
     return fresh;
   });
   // Thrown outside the change, or the request would not count.
   if (code === null) {
+    // [connections.pairing-code.declined] [errors.pairing_code_unavailable]
     throw new PlatformError('pairing_code_unavailable', { why: 'the network has no account of this number' });
   }
   passed('network');

@@ -6,7 +6,8 @@ import type { AuthorizationRequest } from './read-request.ts';
 
 /**
  * What needs no question: the developer of the app is signed in and owns exactly one standalone workspace with at
- * least one connection that the request is about. Null: somebody has to be asked. Implements `OAuth 2.0: consent`.
+ * least one connection that the request is about. Null: somebody has to be asked. [oauth.consent.automatic]
+ * [choice.oauth.developer]
  */
 export async function approveAutomatically(
   db: Queryable,

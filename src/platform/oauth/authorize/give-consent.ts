@@ -42,11 +42,13 @@ export async function giveConsent(
   const grantable = await readGrantable(tx, workspaceId, request);
   const granted = grantable.filter(({ id }) => connectionIds.includes(id)).map(({ id }) => id);
   const allowed = request.scopes.filter((scope) => scopes.includes(scope));
+  // [auth.oauth.needs-connection] [oauth.grant.existing]
   if (granted.length === 0) throw new OauthError('access_denied', 'no connection was approved');
   if (allowed.length === 0) throw new OauthError('access_denied', 'no scope was approved');
 
   const grantId = newIdentifier();
   const code = newOauthSecret('code');
+  // [events.oauth.legacy]
   // Whoever consented before does so again, and leaves the time before the cut-over behind.
   const made = await tx.query(
     `INSERT INTO platform.oauth_grants

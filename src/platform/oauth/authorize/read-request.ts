@@ -40,7 +40,10 @@ function requireCode(parameters: Parameters): void {
     throw new OauthError('invalid_request', 'response_mode must be query');
 }
 
-/** RFC 7636: a method that is left out means `plain`, which proves nothing to who reads the request. */
+/**
+ * RFC 7636: a method that is left out means `plain`, which proves nothing to who reads the request.
+ * [oauth.code]
+ */
 function readChallenge(parameters: Parameters): string {
   const challenge = requireParameter(parameters, 'code_challenge');
   if (parameters.get('code_challenge_method') !== 'S256') {
@@ -53,7 +56,7 @@ function readChallenge(parameters: Parameters): string {
   return challenge;
 }
 
-/** Implements `OAuth 2.0`: an authorize request with an empty connection list is rejected. */
+/** [oauth.grant.existing] */
 function readConnectionIds(parameters: Parameters): readonly string[] | null {
   if (!parameters.has(CONNECTIONS)) {
     passed('connections', 'left out: whoever approves chooses');

@@ -31,6 +31,7 @@ function offerWorkspaces(view: ConsentView, workspaces: readonly OwnedWorkspace[
 <p class="soft">On the next page you choose the connections and permissions.</p>${consentForm(view, fields)}`;
 }
 
+// [choice.oauth.user-code]
 function offerPortal(view: ConsentView, isOnlyWay: boolean): Markup {
   const { userCode } = view.consent;
   if (userCode === null) return html``;

@@ -47,7 +47,7 @@ interface Options {
 
 /**
  * Asks people. Works without script. A form that does not end a consent leads on to a page of its own address, so that
- * reload and Back never send a form again. Implements `OAuth 2.0: consent`.
+ * reload and Back never send a form again. [oauth.consent.standalone]
  */
 export interface ConsentPages {
   /** The first page of a checked request. */

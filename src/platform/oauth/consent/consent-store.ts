@@ -53,7 +53,10 @@ export function isItsForm({ form }: OpenConsent, given: string | null): boolean 
   return given !== null && timingSafeEqual(hashOauthSecret(form), hashOauthSecret(given));
 }
 
-/** Ends the oldest pages of an app beyond so many: a request costs a row, and whoever knows the client id may ask. */
+/**
+ * Ends the oldest pages of an app beyond so many: a request costs a row, and whoever knows the client id may ask.
+ * [choice.oauth.consents-bounded]
+ */
 async function boundConsents({ tx }: StateChange, appId: string): Promise<void> {
   await tx.query(
     `DELETE FROM platform.oauth_consents WHERE app_id = $1 AND position <= (

@@ -9,7 +9,7 @@ import { normalizeUserCode, userCodeOf } from './user-code.ts';
 /** Why an approval was not taken. */
 export type RefusedApproval = 'no_portal' | 'no_request' | 'several_requests' | 'unknown_code';
 
-/** The CRM portal's hand on consents. Implements `OAuth 2.0: consent`. */
+/** The CRM portal's hand on consents. [oauth.consent.portal] [choice.oauth.user-code] */
 export interface PortalApprovals {
   /**
    * The admin of a portal enters the code that a page shows; without one, approves the only page that waits.

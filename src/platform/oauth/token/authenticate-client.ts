@@ -10,8 +10,7 @@ import type { Parameters } from '../parameters.ts';
 /**
  * The app that proves itself by `client_id` and `client_secret` in the form: the one way here. Throws
  * `invalid_client`, the same for an unknown app, one that is switched off and a wrong secret, and
- * `invalid_request` for two proofs at once.
- * Implements `OAuth 2.0: client_secret_post`.
+ * `invalid_request` for two proofs at once. [oauth.client-auth]
  */
 export async function authenticateClient(
   db: Queryable,

@@ -74,6 +74,7 @@ export async function exchangeCode(
     throw new OauthError('invalid_grant', 'redirect_uri is not the one of the request', 'redirect_uri');
   }
   passed('redirect_uri');
+  // [oauth.code]
   if (!fits(verifier, code.challenge)) {
     throw new OauthError('invalid_grant', 'code_verifier does not fit the challenge', 'verifier');
   }

@@ -18,6 +18,7 @@ export interface TokenAnswer {
 
 /**
  * Stores a new refresh token of a family, good for 30 days, though not beyond the end of its grant; answers the token.
+ * [auth.oauth.token] [limits.tokens] [choice.oauth.grant-end]
  */
 export async function storeRefreshToken(
   { tx, now }: StateChange,

@@ -30,6 +30,7 @@ export async function findRefreshToken(db: Queryable, hash: Buffer): Promise<Sto
  * New tokens for a refresh token (RFC 6749, 6). All is checked before the token is used up, and it is used up by
  * one conditional update: of two requests at once, one gets tokens. A token that was used before is in wrong
  * hands, so its whole family is revoked, in a transaction of its own that outlives this refusal.
+ * [oauth.refresh.rotates]
  */
 export async function refreshGrant(
   context: TokenContext,

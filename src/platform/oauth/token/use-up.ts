@@ -47,7 +47,7 @@ async function refuseReuse({ changeState }: TokenContext, grantId: string): Prom
 
 /**
  * Uses it up by one conditional update and answers the next refresh token of its family, stored with it. Of
- * several requests at once one succeeds; to the others it was used before.
+ * several requests at once one succeeds; to the others it was used before. [oauth.refresh.rotates]
  */
 export async function useUp(context: TokenContext, { table, hash, grantId }: SingleUse): Promise<string> {
   const refreshToken = await context.changeState(async (change) => {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Clock } from '../../runtime/clock/clock.ts';
+import { repeat } from '../../runtime/clock/repeat.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { Lease } from './lease.ts';
@@ -135,8 +136,6 @@ export function createPresence(options: PresenceOptions): Presence {
   let lookedAt: number | undefined;
   let failing = false;
   let stopped = false;
-  let cancel = (): void => undefined;
-  let looking: Promise<void> = Promise.resolve();
 
   async function join(joining: Life): Promise<void> {
     await database.query(JOIN, [joining.id, host, works, clock.now()], { deadlineMs: LOOK_DEADLINE_MS });
@@ -213,22 +212,19 @@ export function createPresence(options: PresenceOptions): Presence {
     return rows.map(({ name }) => name);
   }
 
-  function lookLater(): void {
-    if (stopped) return;
-    cancel = clock.after(LOOK_EVERY_MS, () => {
-      looking = look().then(
-        () => {
-          if (failing) for (const run of returning) run();
-          failing = false;
-        },
-        (err: unknown) => {
-          if (!failing) logger.warn({ err }, 'no sign of life could be given; trying again');
-          failing = true;
-        },
-      );
-      void looking.then(lookLater);
-    });
-  }
+  const looks = repeat({
+    clock,
+    everyMs: LOOK_EVERY_MS,
+    async run() {
+      await look();
+      if (failing) for (const run of returning) run();
+      failing = false;
+    },
+    onError(err) {
+      if (!failing) logger.warn({ err }, 'no sign of life could be given; trying again');
+      failing = true;
+    },
+  });
 
   return {
     get id() {
@@ -236,8 +232,8 @@ export function createPresence(options: PresenceOptions): Presence {
     },
     async start() {
       await join(life);
-      await look();
-      lookLater();
+      await looks.runNow();
+      looks.start();
     },
     async hold(name, work, signal) {
       const { id, holds, ending } = life;
@@ -267,12 +263,11 @@ export function createPresence(options: PresenceOptions): Presence {
     onReturn(run) {
       returning.push(run);
     },
-    look,
+    look: looks.runNow,
     async stop() {
       if (stopped) return;
       stopped = true;
-      cancel();
-      await looking;
+      await looks.stop();
       await database
         .query(LEAVE, [life.id], { deadlineMs: LOOK_DEADLINE_MS })
         .catch((err: unknown) => logger.warn({ err }, 'what this process held stays taken for some seconds'));

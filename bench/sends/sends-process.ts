@@ -1,0 +1,138 @@
+import { fileURLToPath } from 'node:url';
+import { createOutbox, type Outbox } from '../../src/connector/outbox/outbox.ts';
+import { createOutboxMetrics } from '../../src/connector/outbox/outbox-metrics.ts';
+import { queueSend } from '../../src/connector/outbox/queue-send.ts';
+import { createServiceClient } from '../../src/connector/service-client/service-client.ts';
+import { createPresence, type Presence } from '../../src/connector/work/presence.ts';
+import { systemClock } from '../../src/runtime/clock/system-clock.ts';
+import { type Database, openDatabase } from '../../src/runtime/database/database.ts';
+import { migrateDatabase } from '../../src/runtime/database/migrate.ts';
+import { createLogger } from '../../src/runtime/logger/logger.ts';
+import { createMetrics } from '../../src/runtime/metrics/metrics.ts';
+import type { Notifier } from '../../src/runtime/notifier/notifier.ts';
+import { openNotifier } from '../../src/runtime/notifier/open-notifier.ts';
+import { serveParent } from '../process/serve-parent.ts';
+
+const clock = systemClock;
+const logger = createLogger({ level: 'warn', name: 'bench', destination: 'stderr' });
+
+interface Running {
+  readonly database: Database;
+  readonly notifier: Notifier;
+  readonly presence: Presence;
+  readonly outbox: Outbox;
+}
+
+/** Epoch milliseconds, by the text of the message. */
+export type Times = Readonly<Record<string, number>>;
+
+export interface SendsSetup {
+  readonly databaseUrl: string;
+  /** Undefined: Postgres notifies. */
+  readonly redisUrl: string | undefined;
+  /** Names the contender. */
+  readonly prefix: string;
+  /** False: this process only queues. */
+  readonly sends: boolean;
+}
+
+let running: Running | undefined;
+let startedAt: Record<string, number> = {};
+
+/** The sending half of a connector process: the outbox of the product, and a service that answers at once. */
+async function start({ databaseUrl, redisUrl, prefix, sends }: SendsSetup): Promise<Running> {
+  const folder = fileURLToPath(new URL('../../drizzle/connector', import.meta.url));
+  await migrateDatabase({ url: databaseUrl, folder, schema: 'connector', logger, clock });
+  const database = openDatabase({ url: databaseUrl, name: 'bench-connector', clock, logger });
+  const notifier = await openNotifier({ database, databaseUrl, redisUrl, prefix, clock, logger });
+  const presence = createPresence({ database, clock, logger, works: sends });
+  const client = createServiceClient({ baseUrl: 'http://unused.example', token: () => '', clock });
+  const outbox = createOutbox({
+    database,
+    notifier,
+    presence,
+    clock,
+    logger,
+    metrics: createOutboxMetrics(createMetrics()),
+    random: Math.random,
+    clientFor: async () => ({
+      ...client,
+      async sendMessage({ text = '' }) {
+        startedAt[text] = clock.now();
+        return { messageId: text, waMessageId: null, status: 'sent', persisted: true };
+      },
+    }),
+    onCommitted: () => undefined,
+  });
+  await presence.start();
+  if (sends) await outbox.start();
+  return { database, notifier, presence, outbox };
+}
+
+function theRunning(): Running {
+  if (running === undefined) throw new Error('the process was not started');
+  return running;
+}
+
+const commands = {
+  async start(setup: SendsSetup): Promise<void> {
+    running = await start(setup);
+  },
+  async addConnections({ count }: { readonly count: number }): Promise<void> {
+    await theRunning().database.query(
+      `with account as (
+         insert into connector.accounts (id, kind, subscription_id, created_at)
+         values ('bench', 'api_key', 'bench', 0))
+       insert into connector.connections (connection_id, account_id, listed_at, version, updated_at)
+       select 'c' || n, 'bench', 0, 1, 0 from generate_series(0, $1::integer - 1) n`,
+      [count],
+    );
+  },
+  /** Queues one send after the other, each on the next connection, and says when each was asked for. */
+  async queue(run: {
+    readonly name: string;
+    readonly count: number;
+    readonly everyMs: number;
+    readonly connections: number;
+  }): Promise<Times> {
+    const { database, outbox } = theRunning();
+    const times: Record<string, number> = {};
+    for (let index = 0; index < run.count; index += 1) {
+      const text = `${run.name}-${index}`;
+      const connectionId = `c${index % run.connections}`;
+      times[text] = clock.now();
+      const request = { connectionId, to: '447700900201', text, reference: text };
+      const queued = await queueSend(database, request, clock.now());
+      if (queued.kind !== 'queued') throw new Error(`a send was not queued: ${queued.kind}`);
+      outbox.notify(connectionId);
+      await clock.sleep(run.everyMs);
+    }
+    return times;
+  },
+  /** When the attempts began that this process has made since it was last asked. */
+  async started(): Promise<Times> {
+    const times = startedAt;
+    startedAt = {};
+    return times;
+  },
+  /** How many sends were made at their first attempt, once nothing is due any more. */
+  async countSent(): Promise<number> {
+    const { database, outbox } = theRunning();
+    await outbox.settle();
+    const [row] = await database.query<{ sent: number }>(
+      `select count(*) as sent from connector.outbound where state = 'sent' and attempts = 1`,
+      [],
+    );
+    return row?.sent ?? 0;
+  },
+};
+
+export type SendsCommands = typeof commands;
+
+serveParent(commands, async () => {
+  if (running === undefined) return;
+  await running.outbox.close();
+  await running.presence.stop();
+  await running.notifier.close();
+  await running.database.close();
+});
