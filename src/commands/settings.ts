@@ -91,7 +91,10 @@ function trustedProxies(server: string) {
   });
 }
 
-/** Allowed range of the polling interval; tests of a whole process need a shorter one (`NODE_ENV=test`). */
+/**
+ * Allowed range of the polling interval; tests of a whole process need a shorter one (`NODE_ENV=test`).
+ * [delivery.reconcile-period]
+ */
 function reconcileRange(env: Environment): { min: number; max: number } {
   return env['NODE_ENV'] === 'test' ? { min: 100, max: 3_600_000 } : { min: 30_000, max: 60_000 };
 }

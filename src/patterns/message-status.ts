@@ -14,6 +14,7 @@
 /** A status as reported by the service. */
 export type MessageStatus = 'sent' | 'delivered' | 'read' | 'failed';
 
+// [status.values]
 const RANK: Readonly<Record<MessageStatus, number>> = { sent: 1, delivered: 2, read: 3, failed: 4 };
 
 export interface StatusAfter {
@@ -36,6 +37,8 @@ export function applyStatus(current: string | null, update: string | null): Stat
   if (told === null) return { status: before, changed: false, conflict: false };
   if (before === null) return { status: told, changed: true, conflict: false };
   const conflict = (before === 'read' && told === 'failed') || (before === 'failed' && told === 'read');
+  // [status.consumer.rank] [status.consumer.duplicates] [status.consumer.never-back] [status.failed-terminal]
+  // [status.failed-not-after-read]
   const rises = before !== 'read' && RANK[told] > RANK[before];
   return { status: rises ? told : before, changed: rises, conflict };
 }

@@ -67,8 +67,8 @@ export type PairingStep =
 /** How it ended. */
 export type PairingResult = Extract<PairingStep, { next: 'connected' | 'stop' }>;
 
-export const SHORTEST_WAIT_MS = 3_000;
-export const LONGEST_WAIT_MS = 5_000;
+export const SHORTEST_WAIT_MS = 3_000; // [connections.create.client-polls]
+export const LONGEST_WAIT_MS = 5_000; // [connections.create.client-polls]
 const LONGEST_PAUSE_MS = 30_000;
 const LONGEST_RETRY_AFTER_MS = 60_000;
 /** A session that heals itself takes about 2.5 minutes. */

@@ -124,6 +124,7 @@ function boundCoverage(coverage: Coverage, { latest, overlapMs }: CoverageOption
  * oldest gaps, up to `maxPages` or as long as `mayReadOn` returns true. If its cursor keeps getting lost, a
  * gap gets a double budget: otherwise, with cursors that expire within a period, it would start over
  * forever. Throws what `io` throws, and `StalledWalk`; what was committed until then is kept.
+ * [delivery.reconcile]
  */
 export async function walkCoverage<Item extends { createdAt: number }>(
   start: Coverage,

@@ -37,7 +37,10 @@ const REJECT = { next: 'reject' } as const;
 const HOLD = { next: 'hold' } as const;
 const MISCONFIGURED = { next: 'repeat', firstMs: minute, longestMs: 15 * minute } as const;
 
-/** A rule for each error code of the service. A code that is missing here is decided by its HTTP status. */
+/**
+ * A rule for each error code of the service. A code that is missing here is decided by its HTTP status.
+ * [errors.client.branches-on-code]
+ */
 export const SEND_POLICY = {
   invalid_request: REJECT,
   invalid_phone_number: REJECT,
@@ -45,7 +48,7 @@ export const SEND_POLICY = {
   text_or_media: REJECT,
   idempotency_key_reuse: REJECT,
   idempotency_key_invalid: REJECT,
-  invalid_key: HOLD,
+  invalid_key: HOLD, // [errors.client.never-retries-key]
   addon_required: REJECT,
   license_inactive: REJECT,
   /** The key is valid but misconfigured: somebody must correct it, or allow another address. */
@@ -56,10 +59,11 @@ export const SEND_POLICY = {
   already_connected: REJECT,
   not_supported_for_provider: REJECT,
   /** A code of `POST /connections`; for a send it means the same as `in_progress`. */
+  // [errors.client.waits]
   idempotency_in_progress: { next: 'await', firstMs: second, longestMs: 30 * second },
-  in_progress: { next: 'await', firstMs: 5 * second, longestMs: 30 * second },
+  in_progress: { next: 'await', firstMs: 5 * second, longestMs: 30 * second }, // [errors.client.waits]
   recipient_not_on_whatsapp: REJECT,
-  warmup_limited: { next: 'repeat', firstMs: 5 * minute, longestMs: 15 * minute },
+  warmup_limited: { next: 'repeat', firstMs: 5 * minute, longestMs: 15 * minute }, // [errors.client.waits]
   rate_limited: { next: 'repeat', firstMs: 30 * second, longestMs: 5 * minute },
   send_failed: { next: 'repeat', firstMs: 5 * second, longestMs: 5 * minute },
   pairing_code_unavailable: REJECT,
@@ -141,6 +145,7 @@ const NOT_SENT = { firstMs: second, longestMs: 5 * second };
 
 /** Decides what follows an attempt. Pure. */
 export function decideSend(outcome: SendOutcome, situation: SendSituation): SendStep {
+  // [messages.send.degraded-no-retry]
   if (outcome.kind === 'accepted') return { next: outcome.stored ? 'sent' : 'delivered_not_stored' };
   if (outcome.kind === 'lost') return afterLoss(null, situation);
   if (outcome.kind === 'not_sent') return repeat(NOT_SENT, null, situation, situation.inDoubt);
@@ -187,6 +192,7 @@ function repeat(
   inDoubt: boolean,
 ): SendStep {
   const { attempts, firstAttemptAt, now, random } = situation;
+  // [errors.client.without-retry-after]
   const own = Math.min(firstMs * 2 ** Math.min(attempts - 1, 20), longestMs);
   // An endless `Retry-After: 0` must not become a loop without waits.
   const least = askedMs === null ? own : Math.max(askedMs, SHORTEST_WAIT_MS);

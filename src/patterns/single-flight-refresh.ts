@@ -62,6 +62,7 @@ export function createSingleFlightRefresh<Token>(io: RefreshIo<Token>): SingleFl
     // A refresh in flight may end with the very version that was rejected here: then it did not help.
     const joined = flight === null ? null : await flight;
     if (joined !== null && joined.version > refused) return joined;
+    // [oauth.refresh.serialized]
     flight ??= renewUnlessNewer(refused).finally(() => {
       flight = null;
     });
@@ -74,7 +75,7 @@ export function createSingleFlightRefresh<Token>(io: RefreshIo<Token>): SingleFl
       const stored = await io.load();
       const answer = await call(stored.token);
       if (!isRefused(answer)) return answer;
-      const newer = await newerThan(stored.version);
+      const newer = await newerThan(stored.version); // [oauth.refresh.on-401]
       return await call(newer.token);
     },
   };

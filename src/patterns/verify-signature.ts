@@ -23,7 +23,7 @@ import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto';
 
 /**
  * How far a timestamp may differ from the clock, in either direction, in milliseconds. The limit itself is
- * accepted.
+ * accepted. [limits.signature-freshness]
  */
 export const SIGNATURE_WINDOW_MS = 5 * 60 * 1000;
 
@@ -91,6 +91,7 @@ export function checkSignatureHeaders(request: SignatureHeaders): HeaderCheck {
   if (signatures.length > 1 || !SIGNATURE.test(signature)) return refuse('malformed_signature');
 
   const signedAt = Number(timestamp);
+  // [delivery.verify.stale]
   if (request.now - signedAt > SIGNATURE_WINDOW_MS) return refuse('stale_timestamp');
   if (signedAt - request.now > SIGNATURE_WINDOW_MS) return refuse('future_timestamp');
   return { valid: true, timestamp, digest: signature.slice(HEX_START) };
@@ -109,8 +110,9 @@ export function verifySignature(request: SignedRequest): SignatureCheck {
   const { timestamp } = headers;
   const claimed = Buffer.from(headers.digest, 'hex');
   const secret = request.secrets.findIndex((candidate) => {
+    // [delivery.verify.raw-bytes]
     const digest = createHmac('sha256', candidate).update(`${timestamp}.`).update(request.body).digest();
-    return timingSafeEqual(digest, claimed);
+    return timingSafeEqual(digest, claimed); // [delivery.verify.constant-time]
   });
   return secret === -1 ? refuse('wrong_signature') : { valid: true, timestamp: Number(timestamp), secret };
 }

@@ -89,6 +89,7 @@ export function requestPairingCode(options: ConnectionLifeOptions): Operation<'r
     const fallback = `/v1/connections/${encodeURIComponent(id)}/pairing`;
     const passed: PassedCodes = {
       ...CODE_REFUSALS,
+      // [connections.pairing-code.fallback]
       pairing_code_unavailable: `No pairing code is available now; use the QR code instead: GET ${fallback}.`,
     };
     try {

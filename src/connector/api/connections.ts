@@ -74,7 +74,10 @@ export interface MapCustomerOptions {
   readonly onChanged: () => void;
 }
 
-/** `PUT /v1/connections/{id}/customer`. The mapping belongs to the CRM: no poll or event changes it. */
+/**
+ * `PUT /v1/connections/{id}/customer`. The mapping belongs to the CRM: no poll or event changes it.
+ * [service.id.customer-map]
+ */
 export function mapCustomer({ database, clock, onChanged }: MapCustomerOptions): Operation<'mapCustomer'> {
   return async ({ id, body }) => {
     await database.query(

@@ -19,7 +19,7 @@ export function judgeHealth(facts: HealthFacts): ConnectionHealth {
   if (!facts.visible) return 'hidden';
   if (facts.licenseValid === false) return 'unlicensed';
   if (facts.status === 'connecting') return 'connecting';
-  if (facts.needsReconnect === true) return 'needs_reconnect';
+  if (facts.needsReconnect === true) return 'needs_reconnect'; // [events.disconnected.drives]
   if (facts.status === 'open' || facts.status === 'connected') return 'working';
   return facts.status === 'disconnected' ? 'disconnected' : 'unknown';
 }

@@ -47,6 +47,7 @@ export function foldConnections(
   };
 }
 
+// [delivery.order]
 function isNewer(event: ConnectionEventFacts, standing: ConnectionEventFacts): boolean {
   if (event.at !== standing.at) return event.at > standing.at;
   return rankConnectionEvent(event) > rankConnectionEvent(standing);

@@ -33,6 +33,7 @@ interface Told {
 export function foldMessages(facts: readonly MessageFacts[]): FoldedMessages {
   const groups = new Map<string, Told[]>();
   facts.forEach((fact, index) => {
+    // [events.received.dedupe] [messages.item.waMessageId.no-join]
     const key = `${fact.connectionId}\n${fact.messageId}\n${fact.accountId}`;
     const group = groups.get(key);
     if (group === undefined) groups.set(key, [{ index, facts: fact }]);
@@ -138,6 +139,7 @@ function credit(credits: number[], index: number, bits: number): void {
   credits[index] = (credits[index] ?? 0) | bits;
 }
 
+// [delivery.order]
 function byStatusTime(a: Told, b: Told): number {
   return (a.facts.statusAt ?? a.facts.createdAt) - (b.facts.statusAt ?? b.facts.createdAt);
 }

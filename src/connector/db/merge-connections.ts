@@ -43,7 +43,7 @@ const LICENSE = `(SELECT c.license_valid, coalesce(e.license_expires, c.license_
 
 /**
  * CTE `moved`: connections that an event moved on. Events compare only with the last event, by payload time. One
- * that tells what is known already has `told` false.
+ * that tells what is known already has `told` false. [delivery.order]
  */
 export function movedConnections({ now }: MergeTerms): string {
   return `moved AS (

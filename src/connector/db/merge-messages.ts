@@ -1,6 +1,9 @@
 import type { MergeTerms } from './merge-inputs.ts';
 
-/** The ladder is the order of the enum: sent, delivered, read, failed. */
+/**
+ * The ladder is the order of the enum: sent, delivered, read, failed. [status.consumer.rank]
+ * [status.consumer.never-back]
+ */
 const STATUS_RISES = `((excluded.status > m.status AND m.status <> 'read')
         OR (m.status IS NULL AND excluded.status IS NOT NULL))`;
 
@@ -26,7 +29,10 @@ const BOOKKEEPING_CHANGES = `(m.webhook_seen | excluded.webhook_seen <> m.webhoo
 
 const CONFLICT_APPEARS = `(${CONFLICT} AND NOT m.status_conflict)`;
 
-/** CTE `merged`: the messages that the batch created or changed, with the bits of `CHANGE`. */
+/**
+ * CTE `merged`: the messages that the batch created or changed, with the bits of `CHANGE`.
+ * [delivery.duplicates] [events.received.dedupe]
+ */
 export function mergedMessages({ now, source, via }: MergeTerms): string {
   // What a walk or a replay brings came by no webhook.
   const webhookAt = via === 'NULL' ? `CASE WHEN i.webhook_seen <> 0 THEN ${now} END` : 'NULL::bigint';

@@ -44,6 +44,7 @@ export function interpretBody(body: Buffer, context: DeliveryContext): Interpret
   switch (parsed.kind) {
     case 'known':
       return interpretEvent(parsed.event, context);
+    // [events.client-ignores] [versioning.client.unknown-events]
     case 'unknown':
       return { kind: 'kept', event: parsed.type, outcome: 'unknown_event', ...readNames(json) };
     case 'misfit':

@@ -16,6 +16,7 @@ const PIECE_BYTES = 200;
  * Reads the bytes of a request, whatever its content type and encoding say, without decompressing them.
  * Beyond `limit` bytes, or when the deadline passes, everything read so far is released and the rest is
  * discarded. `onBytes` is called with the memory that each chunk takes. Never rejects.
+ * [delivery.verify.raw-bytes]
  */
 export function readRawBody(
   request: IncomingMessage,

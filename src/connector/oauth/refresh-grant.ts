@@ -61,8 +61,7 @@ export async function loadTokens(
 /**
  * Exchanges a pair for the next one: by this process if it can claim the version, else by waiting until whoever
  * has claimed it has moved it on. A loser never refreshes the old token and never gives the grant up.
- * Throws `ReauthRequired`, another `ServiceError`, or what the database throws. Implements `OAuth 2.0`: refreshes
- * are serialized.
+ * Throws `ReauthRequired`, another `ServiceError`, or what the database throws. [oauth.refresh.serialized]
  */
 export async function refreshGrant(
   options: RefreshGrantOptions,

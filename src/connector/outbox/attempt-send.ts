@@ -116,6 +116,7 @@ async function call(
 ): Promise<CallEnding> {
   try {
     const answer = await client.sendMessage(request, signal);
+    // [messages.send.degraded-no-retry]
     return { outcome: { kind: 'accepted', stored: answer.persisted }, errorCode: null, answer };
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;

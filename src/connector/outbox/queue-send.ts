@@ -65,7 +65,7 @@ export async function queueSend(
       mimetype,
       caption,
       mediaFingerprint,
-      randomUUID(),
+      randomUUID(), // [messages.send.key-uuid]
       now,
       bytes,
     ],

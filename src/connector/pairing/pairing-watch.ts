@@ -50,6 +50,7 @@ export function endedEvent(reason: PairingEnd, code?: string): PairingEvent {
 /**
  * Polls a connection for its viewers and reports what there is to see. Resolves after the last event; rejects
  * when `signal` aborts, and with errors that are not failures of the service.
+ * [connections.create.client-polls]
  */
 export async function watchPairing(options: PairingWatchOptions, signal: AbortSignal): Promise<void> {
   const { clock, random, tell } = options;

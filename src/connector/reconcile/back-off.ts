@@ -15,8 +15,8 @@ export interface BackOff {
 
 /**
  * The wait after the `failures`-th failure in a row: what the service asked for, or else doubling from 15 s to
- * 5 minutes, or from 2 s to 8 s while the service is away, of which `random` (0 to 1) takes up to half away. Implements `Errors`: back-off must not depend
- * on `Retry-After`.
+ * 5 minutes, or from 2 s to 8 s while the service is away, of which `random` (0 to 1) takes up to half away.
+ * [errors.client.without-retry-after]
  */
 export function backOff(error: unknown, failures: number, random: number): BackOff {
   const own = backOffMs(failures, isAway(error) ? WAIT_WHILE_AWAY : WAIT, random);
@@ -26,7 +26,10 @@ export function backOff(error: unknown, failures: number, random: number): BackO
   return { waitMs: Math.round(asked + Math.min(asked, 1_000) * random), asked: true };
 }
 
-/** True when no call can succeed until the credential changes. Implements `API keys`: never retry, and `OAuth 2.0`. */
+/**
+ * True when no call can succeed until the credential changes. [errors.client.never-retries-key]
+ * [errors.client.branches-on-code]
+ */
 export function isRefusedCredential(error: unknown): boolean {
   return isRefusal(error, 'invalid_key') || error instanceof ReauthRequired;
 }

@@ -23,6 +23,7 @@ export interface PolledCycle {
  * connections missed, statuses that may still rise. Everything is stored page by page, so a poll that fails
  * or is killed loses nothing.
  * Throws a `ServiceError`, `PollSuperseded`, `StalledWalk`, or what the database throws.
+ * [service.cloud-api.polled] [delivery.reconcile]
  */
 export async function runPollCycle(
   context: PollContext,

@@ -65,7 +65,7 @@ export function createServiceCaller(options: ServiceCallerOptions): ServiceCalle
       return await attempt(call, token);
     } catch (error) {
       if (options.renew === undefined || !isUnauthorized(error)) throw error;
-      const newer = await options.renew(token);
+      const newer = await options.renew(token); // [oauth.refresh.on-401]
       return await attempt(call, newer).catch((second: unknown) => {
         // Whatever the code says, for an access token it concerns this token only: the account itself is not
         // rejected.

@@ -27,7 +27,10 @@ const READ_DEADLINE_MS = 20_000;
 const WRITE_DEADLINE_MS = 15_000;
 /** Restarts and pairing codes wait for the session behind the service. */
 const SESSION_DEADLINE_MS = 60_000;
-/** Deadline of a send. The specification requires at least 180 s; the rest is for the network. */
+/**
+ * Deadline of a send. The specification requires at least 180 s; the rest is for the network.
+ * [messages.send.client-timeout] [limits.send-timeout]
+ */
 export const SEND_DEADLINE_MS = LIMITS.sendClientTimeoutMs + 20_000;
 
 export interface MessageQuery {

@@ -33,7 +33,7 @@ export const LIMITS = {
   webhookAttemptTimeoutMs: 10 * second, // [limits.webhook-retries] [delivery.timeout]
   /** How far the timestamp of a signature may differ from the receiver's clock, in either direction. */
   signatureFreshnessMs: 5 * minute,
-  sendClientTimeoutMs: 180 * second,
+  sendClientTimeoutMs: 180 * second, // [limits.send-timeout]
   sendHumanizedMinMs: 1 * second,
   sendHumanizedMaxMs: 7 * second,
   sendLongTextMaxMs: 20 * second,

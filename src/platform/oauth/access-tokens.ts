@@ -44,18 +44,16 @@ export function createAccessTokens({ keys, clock, baseUrls }: Options): AccessTo
       const urls = baseUrls();
       const key = await keys.signer();
       const issuedAt = Math.floor(clock.now() / SECOND);
-      return (
-        new SignJWT({ client_id: appId, grant_id: grantId, scope: scopes.join(' ') })
-          .setProtectedHeader({ alg: SIGNING_ALGORITHM, typ: TYPE, kid: key.kid })
-          .setIssuer(issuerOf(urls))
-          .setAudience(resource === null ? Object.values(resourcesOf(urls)) : resource)
-          .setSubject(workspaceId)
-          .setIssuedAt(issuedAt)
-          // [auth.oauth.token] [limits.tokens]
-          .setExpirationTime(issuedAt + LIMITS.accessTokenLifetimeMs / SECOND)
-          .setJti(randomUUID())
-          .sign(key.privateKey)
-      );
+      // [auth.oauth.token] [limits.tokens]
+      return new SignJWT({ client_id: appId, grant_id: grantId, scope: scopes.join(' ') })
+        .setProtectedHeader({ alg: SIGNING_ALGORITHM, typ: TYPE, kid: key.kid })
+        .setIssuer(issuerOf(urls))
+        .setAudience(resource === null ? Object.values(resourcesOf(urls)) : resource)
+        .setSubject(workspaceId)
+        .setIssuedAt(issuedAt)
+        .setExpirationTime(issuedAt + LIMITS.accessTokenLifetimeMs / SECOND)
+        .setJti(randomUUID())
+        .sign(key.privateKey);
     },
 
     async verify(token, audience) {
