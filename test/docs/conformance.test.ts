@@ -24,7 +24,7 @@ describe('docs/conformance.md', () => {
 
   it('names options that there are', () => {
     const named = [...PAGE.matchAll(/--([a-z][a-z-]+)/g)].map(([, name = '']) => name);
-    const known = [...Object.keys(SERVICE_COMMAND.options), 'help', 'data-dir'];
+    const known = [...Object.keys(SERVICE_COMMAND.options), 'help', 'data-dir', 'workspace'];
     expect(named.filter((name) => !known.includes(name))).toEqual([]);
     expect(named.length).toBeGreaterThan(15);
   });
@@ -58,7 +58,10 @@ describe('docs/conformance.md', () => {
         .replaceAll('curl -s ', 'curl -s --fail-with-body ')
         .replace(/127\.0\.0\.1:40(\d\d)/g, (_, offset: string) => `127.0.0.1:${base + Number(offset)}`)
         .replaceAll('3999', String(listen));
-      const graded = await spawnCommand('sh', ['-e', '-c', script], { cwd: ROOT }).ended;
+      const graded = await spawnCommand('sh', ['-e', '-c', script], {
+        cwd: ROOT,
+        env: { SANDBOX_URL: `http://127.0.0.1:${base}` },
+      }).ended;
       await platform.kill();
       await folder.remove(platform.stdout());
       await database.drop();

@@ -20,7 +20,10 @@ describe('docs/tools.md', () => {
       .replaceAll('127.0.0.1:4000', `127.0.0.1:${bed.port}`)
       .replaceAll('127.0.0.1:4010', `127.0.0.1:${bed.service.port}`)
       .replaceAll('curl -s ', 'curl -s --fail-with-body ');
-    const { code, stdout, stderr } = await spawnCommand('sh', ['-e', '-c', script], { cwd: ROOT }).ended;
+    const { code, stdout, stderr } = await spawnCommand('sh', ['-e', '-c', script], {
+      cwd: ROOT,
+      env: { SANDBOX_URL: `http://127.0.0.1:${bed.port}` },
+    }).ended;
     expect(code, `${stdout}\n${stderr}`).toBe(0);
     const [app, list, sent, read] = stdout
       .trim()
@@ -34,7 +37,6 @@ describe('docs/tools.md', () => {
     expect(body.entries.map(({ tool }: { tool: string }) => tool)).toEqual([
       'read_messaging_messages',
       'send_messaging_message',
-      'list_messaging_connections',
       'list_messaging_connections',
     ]);
   });
