@@ -15,7 +15,7 @@ const WRONG_USE = 2;
 function usage(): string {
   const width = Math.max(...Object.keys(COMMANDS).map((name) => name.length));
   const rows = Object.entries(COMMANDS).map(([name, summary]) => `  ${name.padEnd(width)}  ${summary}`);
-  return `messaging-connector <command> [options]\n\n${rows.join('\n')}\n\nRun a command with --help for its options.\n`;
+  return `Usage: messaging-connector <command> [options]\n\n${rows.join('\n')}\n\nRun a command with --help for its options.\n`;
 }
 
 async function main(word: string | undefined): Promise<void> {

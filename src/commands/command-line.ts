@@ -59,7 +59,8 @@ export function helpText(command: CommandDefinition): string {
   );
   const width = Math.max(...rows.map(([left]) => left.length));
   const lines = rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`);
-  return [`${usageOf(command)}: ${command.summary}`, '', ...lines, command.more ?? ''].join('\n');
+  const summary = `${command.summary.charAt(0).toUpperCase()}${command.summary.slice(1)}`;
+  return [`Usage: ${usageOf(command)}`, '', summary, '', ...lines, command.more ?? ''].join('\n');
 }
 
 /** How the command is called. */

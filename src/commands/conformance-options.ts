@@ -67,7 +67,7 @@ export const SERVICE_COMMAND = {
     'webhook-url': {
       type: 'string',
       value: 'URL',
-      description: 'public HTTPS URL that leads to --webhook-listen; replaces the webhook',
+      description: 'public HTTPS URL that forwards to --webhook-listen; replaces the webhook',
     },
     'webhook-listen': { type: 'string', value: '[HOST:]PORT', description: 'where to listen for deliveries' },
     'await-reply': {

@@ -30,7 +30,7 @@ export interface ServiceInputs {
   readonly absentRecipient?: string;
   /** Digits of the phone number to request pairing codes for; its owner may be notified. */
   readonly pairingPhone?: string;
-  /** Public HTTPS URL that leads to the listener. */
+  /** Public HTTPS URL that forwards to the listener. */
   readonly webhookUrl?: string;
   /** True also runs checks that take half a minute each. */
   readonly patient?: boolean;

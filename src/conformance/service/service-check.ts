@@ -82,7 +82,7 @@ const NEEDS: Readonly<Record<Need, NeedDefinition>> = {
     given: ({ pairingPhone }) => pairingPhone !== undefined,
   },
   webhook: {
-    why: 'needs a public URL that leads here, and replaces the webhook of the account',
+    why: 'needs a public URL that forwards to this machine, and replaces the webhook of the account',
     flag: '--webhook-url and --webhook-listen',
     given: ({ webhookUrl }) => webhookUrl !== undefined,
   },
