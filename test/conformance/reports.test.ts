@@ -82,7 +82,7 @@ describe('a report', () => {
   it('tells in text what failed, with its evidence, and what would unlock the rest', () => {
     const text = writeText(report);
     expect(text).toContain('✗ area.two  violates: Somewhere');
-    expect(text).toContain('≠ other.one  differs from our reading: Somewhere');
+    expect(text).toContain('≠ other.one  differs from our interpretation: Somewhere');
     expect(text).toContain('expected  this & that');
     expect(text).toContain('request   POST /messages?key=<API key>');
     expect(text).toContain('--profile full: 1 check\n');
@@ -104,7 +104,7 @@ describe('a report', () => {
     expect(xml.match(/<failure type="must"/g)).toHaveLength(1);
     expect(xml).toContain('message="expected this &amp; that, found �&lt;that&gt;"');
     expect(xml).toContain('<skipped message="needs more (--profile full)"/>');
-    expect(xml).toContain('<system-out>differs from our reading');
+    expect(xml).toContain('<system-out>differs from our interpretation');
     const tags = [...xml.matchAll(/<(\/?)([a-z-]+)(?:\s[^<>]*?)?(\/?)>/g)];
     const open: string[] = [];
     for (const [, closes, name = '', single] of tags) {

@@ -7,7 +7,7 @@ import { conclude, groupByArea, type Report } from './report.ts';
 const KINDS = [
   ['pass', 'kept'],
   ['fail', 'failed'],
-  ['differs', 'differ from our reading'],
+  ['differs', 'differ from our interpretation'],
   ['skip', 'not checked'],
 ] as const;
 

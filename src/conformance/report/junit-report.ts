@@ -50,6 +50,6 @@ function writeInner(result: CheckResult): string | undefined {
   const message = escapeMarkup(`expected ${expected}, found ${actual}`);
   const shown = escapeMarkup(JSON.stringify(evidence, null, 2));
   if (result.result === 'differs')
-    return `<system-out>differs from our reading: ${message}\n${shown}</system-out>`;
+    return `<system-out>differs from our interpretation: ${message}\n${shown}</system-out>`;
   return `<failure type="${level}" message="${message}">${shown}</failure>`;
 }

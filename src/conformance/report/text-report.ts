@@ -32,7 +32,7 @@ export function writeText(report: Report): string {
   return `${lines.join('\n')}\n`;
 }
 
-const TITLES = { must: 'violates', should: 'should', reading: 'differs from our reading' } as const;
+const TITLES = { must: 'violates', should: 'advised', reading: 'differs from our interpretation' } as const;
 
 function describe(result: CheckResult): readonly string[] {
   const { id, section, rule, level, expected, actual, evidence } = result;

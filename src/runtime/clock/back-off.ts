@@ -2,11 +2,11 @@ export interface BackOffTimes {
   /** The wait after the first failure. */
   readonly firstMs: number;
   readonly longestMs: number;
-  /** The part of a wait that chance may take away, so that those who failed together do not come back together. */
+  /** The share of a wait that is random, from 0 to 1, so that callers that failed together do not retry together. */
   readonly spread?: number;
 }
 
-/** The wait in milliseconds after the `failures`-th failure in a row: it doubles each time. `random` is between 0 and 1. */
+/** The wait in milliseconds after this many consecutive failures. It doubles each time. `random` is between 0 and 1. */
 export function backOffMs(
   failures: number,
   { firstMs, longestMs, spread = 0 }: BackOffTimes,

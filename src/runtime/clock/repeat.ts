@@ -2,31 +2,31 @@ import type { Clock } from './clock.ts';
 
 export interface RepeatOptions {
   readonly clock: Clock;
-  /** One run. Its signal aborts when no further step is to begin. */
+  /** Performs one run. The signal aborts when the run should start no further steps. */
   readonly run: (stopping: AbortSignal) => Promise<void>;
   /**
-   * From the end of a run to the beginning of the next, in milliseconds; null: none follows. A function is asked after
-   * each run, and by `start`.
+   * Time from the end of a run to the start of the next, in milliseconds; null if none should follow. A function is
+   * called by `start` and after each run.
    */
   readonly everyMs: number | (() => number | null);
-  /** Called with what a run threw, unless somebody waited for that run. Must not throw. */
+  /** Called with the error of a run, unless a caller of `runNow` receives it. Must not throw. */
   readonly onError: (error: unknown) => void;
 }
 
 export interface Repeat {
-  /** Runs in `everyMs` from now, and again after each run. Called again, it begins that wait anew. */
+  /** Schedules a run in `everyMs` from now, and one after each run. A further call restarts the wait. */
   start(): void;
-  /** Runs as soon as the run under way has ended, or now. Rejects with what the run throws; does nothing once stopped. */
+  /** Runs now, or when the current run has ended. Rejects with the error of the run; does nothing once stopped. */
   runNow(): Promise<void>;
-  /** The same, with its error going to `onError`. */
+  /** The same, but passes the error to `onError`. */
   trigger(): void;
-  /** Resolves when no run is under way. */
+  /** Resolves when no run is in progress. */
   settle(): Promise<void>;
-  /** Begins no further run. Resolves when the one under way has ended. */
+  /** Starts no further runs. Resolves when the current one has ended. */
   stop(): Promise<void>;
 }
 
-/** Does something again and again: one run at a time, each a while after the last has ended, however that ended. */
+/** Repeats a task, one run at a time. A run starts some time after the previous one has ended, successfully or not. */
 export function repeat({ clock, run, everyMs, onError }: RepeatOptions): Repeat {
   const stopping = new AbortController();
   let last: Promise<void> = Promise.resolve();

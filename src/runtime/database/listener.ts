@@ -38,7 +38,7 @@ export function canListen(url: string): boolean {
  */
 export function startListener(options: ListenerOptions): Listener {
   const { url, name, channel, clock, onPayload, onError } = options;
-  /** Connections in a row on which nothing could be heard. */
+  /** Consecutive connections that could not listen. */
   let failures = 0;
 
   /** Resolves when the connection has ended or the listener is closing. */
