@@ -1,4 +1,5 @@
 import type { Database } from '../../runtime/database/database.ts';
+import { releaseConnections } from '../db/connection-rows.ts';
 
 /** What belongs to an account alone and is worth nothing without it, by its `account_id`. */
 const TABLES = ['coverage', 'poll_states', 'gaps', 'sweeps', 'repairs', 'repair_totals', 'quotas'] as const;
@@ -41,13 +42,7 @@ export async function removeAccount(
     for (const table of TABLES) {
       await tx.query(`delete from connector.${table} where account_id = $1`, [accountId]);
     }
-    await tx.query(
-      `update connector.connections
-          set listed_at = null, visible = false, license_valid = nullif(license_valid, true), license_notice = null,
-              version = version + 1, updated_at = $2
-        where account_id = $1`,
-      [accountId, now],
-    );
+    await releaseConnections(tx, accountId, now);
     return { sealedRefreshToken: grant?.sealed ?? null };
   });
 }

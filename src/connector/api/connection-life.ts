@@ -1,6 +1,6 @@
 import type { Clock } from '../../runtime/clock/clock.ts';
-import { markDeleted, readMirrorRow, storeDetail } from '../connections/mirror-row.ts';
 import { repeatCall } from '../connections/repeat-call.ts';
+import { markDeleted, readMirrorRow, storeDetail } from '../db/connection-rows.ts';
 import type { ServiceClient } from '../service-client/service-client.ts';
 import { ServiceError, ServiceRefusal } from '../service-client/service-errors.ts';
 import type { Presence } from '../work/presence.ts';

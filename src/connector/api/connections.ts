@@ -3,8 +3,7 @@ import type { Clock } from '../../runtime/clock/clock.ts';
 import { toIso, toIsoOrNull } from '../../runtime/clock/iso-time.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import { judgeHealth } from '../connections/judge-health.ts';
-import { connectionChange } from '../db/connection-changes.ts';
-import { tellChanges } from '../db/tell-changes.ts';
+import { storeCustomer } from '../db/connection-rows.ts';
 import { notFound } from './api-error.ts';
 import { CONNECTION_KEY, cutPage, decodeCursor } from './cursors.ts';
 import type { Operation } from './operations.ts';
@@ -80,19 +79,7 @@ export interface MapCustomerOptions {
  */
 export function mapCustomer({ database, clock, onChanged }: MapCustomerOptions): Operation<'mapCustomer'> {
   return async ({ id, body }) => {
-    await database.query(
-      `with mapped as (
-         update connector.connections set customer_ref = $2, updated_at = $3::bigint
-          where connection_id = $1 and customer_ref is distinct from $2 returning *),
-       ${tellChanges({
-         made: ['mapped'],
-         columns: 'type, at, account_id, connection_id, message_id, source, data',
-         rows: `select 'connection.updated', $3::bigint, c.account_id, c.connection_id, null, 'api',
-         ${connectionChange(`'["customerRef"]'::jsonb`)} from mapped c`,
-       })}
-       select from told`,
-      [id, body.customerRef, clock.now()],
-    );
+    await storeCustomer(database, id, body.customerRef, clock.now());
     onChanged();
     return await readConnection(database, id);
   };

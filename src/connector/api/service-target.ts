@@ -1,6 +1,6 @@
 import type { Database } from '../../runtime/database/database.ts';
 import { type Account, readAccount } from '../accounts/account-store.ts';
-import { type MirrorRow, readMirrorRow } from '../connections/mirror-row.ts';
+import { type MirrorRow, readMirrorRow } from '../db/connection-rows.ts';
 import type { ServiceClient } from '../service-client/service-client.ts';
 import { invalid, notFound } from './api-error.ts';
 import { chooseAccount } from './service-failure.ts';

@@ -3,9 +3,8 @@ import { LIMITS } from '../../contract/service/limits.ts';
 import type { ReadCreatedConnection } from '../../contract/service/read-answers.ts';
 import type { Database, Queryable } from '../../runtime/database/database.ts';
 import { retryOnce } from '../../runtime/database/retry-once.ts';
-import { CONNECTION_DATA } from '../db/connection-changes.ts';
+import { mirrorCreated } from '../db/connection-rows.ts';
 import { toStorableText } from '../db/storable-text.ts';
-import { tellChanges } from '../db/tell-changes.ts';
 import { heldByLiving } from '../work/lease.ts';
 
 /** The kind of lease for a creation call to the service, by creation. */
@@ -177,19 +176,7 @@ WITH done AS (
    WHERE id = $1 AND connection_id IS NULL
   RETURNING account_id, label
 ),
-placed AS (
-  INSERT INTO connector.connections AS c
-    (connection_id, account_id, label, provider, status, needs_reconnect, visible, version, updated_at)
-  SELECT $2, d.account_id, d.label, 'qr', $3, true, true, 1, $4::bigint FROM done d
-  ON CONFLICT (connection_id) DO NOTHING
-  RETURNING c.*
-),
-${tellChanges({
-  made: ['placed'],
-  columns: 'type, at, account_id, connection_id, message_id, source, data',
-  rows: `SELECT 'connection.updated', $4::bigint, c.account_id, c.connection_id, NULL, 'api', ${CONNECTION_DATA}
-    FROM placed c`,
-})}
+${mirrorCreated({ id: '$2', status: '$3', now: '$4::bigint', from: 'FROM done d' })}
 SELECT FROM placed`;
 
 /**

@@ -1,11 +1,46 @@
+import { isUtf8 } from 'node:buffer';
 import type { Queryable } from '../../runtime/database/database.ts';
-import type { Batch, BatchResult, DeliveryOutcome, RawDelivery } from './batch.ts';
-import { connectionColumns, deliveryColumns, joinBodies, messageColumns } from './batch-columns.ts';
-import { CHANGE } from './change-mask.ts';
-import type { ConnectionEventFacts, MessageFacts } from './facts.ts';
-import { foldConnections } from './fold-connections.ts';
-import { foldMessages } from './fold-facts.ts';
-import { mergeStatement } from './merge-statement.ts';
+import {
+  CHANGE,
+  type ConnectionEventFacts,
+  type DeliveryOutcome,
+  type MessageFacts,
+  type RawDelivery,
+} from './facts.ts';
+import { foldConnections, foldMessages } from './fold-facts.ts';
+import type { LoggedDelivery } from './merge-columns.ts';
+import { type Fence, mergeStatement } from './merge-statement.ts';
+
+/**
+ * Extra CTEs that run in the same statement, each `name AS (…)`, comma-separated. Their parameters are
+ * numbered from `$1`. With a fence they must carry `EXISTS (SELECT FROM guard)`. They can read `merged`
+ * (`connection_id, id, change_mask, status, previous_status`): the messages that this batch changed.
+ */
+export interface ExtraCtes {
+  readonly ctes: string;
+  readonly params: readonly unknown[];
+}
+
+export interface Batch {
+  /** Epoch ms; the time of every change it makes. */
+  readonly now: number;
+  readonly deliveries?: readonly RawDelivery[];
+  /** Facts beside those of the deliveries, in any order; the batch folds them. */
+  readonly messages?: readonly MessageFacts[];
+  readonly fence?: Fence;
+  /** Which walk or command brought facts that no delivery told. Kept with the changes that it makes. */
+  readonly via?: string;
+  readonly also?: ExtraCtes;
+}
+
+export interface BatchResult {
+  /** False: the fence was lost, and nothing was written. */
+  readonly applied: boolean;
+  /** How many messages it created or changed, by the bits of `CHANGE`. */
+  readonly masks: ReadonlyMap<number, number>;
+  /** How many deliveries had which outcome. */
+  readonly outcomes: Readonly<Partial<Record<DeliveryOutcome, number>>>;
+}
 
 /**
  * Writes a batch in one SQL statement: the raw log, the merged messages and connections, the changes for the
@@ -26,37 +61,40 @@ export async function commitBatch(
     messages,
     told.connections.map((entry) => entry.facts),
   );
-  const events = standing.size > 0;
-  const deliveryCredits = creditDeliveries(deliveries, told, credits, standing);
-  const bodies = joinBodies(deliveries);
-  const params = [
-    ...deliveryColumns(deliveries, deliveryCredits),
-    bodies,
-    ...messageColumns(messages),
-    ...connectionColumns(connections, events),
-    batch.now,
-    deliveries.length > 0 ? 'webhook' : (messages[0]?.source ?? 'poll'),
-    ...(batch.via === undefined ? [] : [batch.via]),
-    ...(batch.fence === undefined ? [] : [batch.fence.lease, batch.fence.fence]),
-    ...(batch.also?.params ?? []),
-  ];
-  const [row] = await db.query<ResultRow>(
-    mergeStatement({
-      events,
-      via: batch.via !== undefined,
-      fenced: batch.fence !== undefined,
-      utf8: typeof bodies === 'string',
-      also: batch.also,
-    }),
-    params,
-    options,
-  );
+  const input = {
+    now: batch.now,
+    source: deliveries.length > 0 ? 'webhook' : (messages[0]?.source ?? 'poll'),
+    deliveries: placeBodies(deliveries, creditDeliveries(deliveries, told, credits, standing)),
+    bodies: joinBodies(deliveries),
+    messages,
+    connections,
+    via: batch.via,
+    fence: batch.fence,
+    also: batch.also,
+  } as const;
+  const { text, valuesOf } = mergeStatement(input);
+  const [row] = await db.query<ResultRow>(text, valuesOf(input), options);
   if (row === undefined) throw new Error('the merge statement returned no row');
   return {
     applied: row.applied,
     masks: new Map(Object.entries(row.masks ?? {}).map(([mask, count]) => [Number(mask), count])),
     outcomes: countOutcomes(row.outcomes),
   };
+}
+
+/** All bodies in a row: text if they are UTF-8 that Postgres takes for text, which has no NUL. */
+function joinBodies(deliveries: readonly RawDelivery[]): string | Buffer {
+  const bodies = Buffer.concat(deliveries.map((delivery) => delivery.body));
+  return isUtf8(bodies) && !bodies.includes(0) ? bodies.toString('utf8') : bodies;
+}
+
+function placeBodies(deliveries: readonly RawDelivery[], credits: readonly number[]): LoggedDelivery[] {
+  let end = 0;
+  return deliveries.map((delivery, index) => {
+    const startsAt = end + 1;
+    end += delivery.body.length;
+    return { delivery, startsAt, credit: credits[index] ?? 0 };
+  });
 }
 
 interface ResultRow {

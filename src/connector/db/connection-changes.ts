@@ -1,29 +1,32 @@
+import { connections } from './account-tables.ts';
+
 /* What a change tells of a connection, and what makes it worth telling: pieces of the statements that write one. */
 
-/** The fields of a connection in a change, and their columns. Times are epoch ms; readers present them. */
-const FIELDS = {
-  phoneNumber: 'phone_number',
-  label: 'label',
-  provider: 'provider',
-  tier: 'tier',
-  status: 'status',
-  needsReconnect: 'needs_reconnect',
-  licenseValid: 'license_valid',
-  licenseStatus: 'license_status',
-  licenseExpires: 'license_expires',
-  licenseNotice: 'license_notice',
-  reason: 'reason',
-  isDefault: 'is_default',
-  profilePicUrl: 'profile_pic_url',
-  customerRef: 'customer_ref',
-  visible: 'visible',
-  deletedAt: 'deleted_at',
-} as const;
+/** The fields of a connection in a change. Times are epoch ms; readers present them. */
+const FIELDS = [
+  'phoneNumber',
+  'label',
+  'provider',
+  'tier',
+  'status',
+  'needsReconnect',
+  'licenseValid',
+  'licenseStatus',
+  'licenseExpires',
+  'licenseNotice',
+  'reason',
+  'isDefault',
+  'profilePicUrl',
+  'customerRef',
+  'visible',
+  'deletedAt',
+] as const;
+const COLUMNS = FIELDS.map((name) => ({ name, column: connections[name].name }));
 
 /** A connection as it is now, from the row `c`. */
-export const CONNECTION_DATA = `jsonb_build_object(${Object.entries(FIELDS)
-  .map(([name, column]) => `'${name}', c.${column}`)
-  .join(', ')})`;
+export const CONNECTION_DATA = `jsonb_build_object(${COLUMNS.map(
+  ({ name, column }) => `'${name}', c.${column}`,
+).join(', ')})`;
 
 /** The list calls a live connection `open`, its events and the detail `connected`: the word changes nothing. */
 const spelled = (row: string): string =>
@@ -36,8 +39,8 @@ const differs = (column: string, after: string, before: string): string =>
 
 /** The names of the fields that differ between two rows, as a JSON array; empty: there is nothing to tell. */
 export function changedFields(after: string, before: string): string {
-  const names = Object.entries(FIELDS).map(
-    ([name, column]) => `CASE WHEN ${differs(column, after, before)} THEN '${name}' END`,
+  const names = COLUMNS.map(
+    ({ name, column }) => `CASE WHEN ${differs(column, after, before)} THEN '${name}' END`,
   );
   return `to_jsonb(array_remove(ARRAY[${names.join(', ')}], NULL))`;
 }

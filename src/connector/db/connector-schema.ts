@@ -1,4 +1,5 @@
-import { bigint, customType, pgSchema } from 'drizzle-orm/pg-core';
+import { is } from 'drizzle-orm';
+import { bigint, customType, type PgColumn, PgEnumColumn, pgSchema } from 'drizzle-orm/pg-core';
 
 /** The Postgres schema that holds everything of the connector. */
 export const connectorSchema = pgSchema('connector');
@@ -8,3 +9,8 @@ export const epochMs = (name: string) => bigint(name, { mode: 'number' });
 
 /** Bytes: a `Buffer` in a row, any `Uint8Array` as a parameter. */
 export const bytea = customType<{ data: Uint8Array }>({ dataType: () => 'bytea' });
+
+/** The type of a column as SQL, with the schema of an enum. */
+export function sqlType(column: PgColumn): string {
+  return is(column, PgEnumColumn) ? `${column.enum.schema}.${column.enum.enumName}` : column.getSQLType();
+}

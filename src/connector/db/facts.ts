@@ -6,6 +6,15 @@ export type FactSource = 'webhook' | 'poll' | 'send';
 /** Bits of `messages.webhook_seen`: which events a webhook has brought. */
 export const WEBHOOK_SEEN = { received: 1, sent: 2, delivered: 4, read: 8, failed: 16 } as const;
 
+/**
+ * Bits that state what a write changed on a message. `created`, `status` and `fields` make changes in the feed;
+ * `bookkeeping` (which webhooks came, whether a poll saw it) and `conflict` (`read` met `failed`) do not.
+ */
+export const CHANGE = { created: 1, status: 2, fields: 4, bookkeeping: 8, conflict: 16 } as const;
+
+/** The bits that make changes in the feed. */
+export const IN_FEED = CHANGE.created | CHANGE.status | CHANGE.fields;
+
 /** What one source tells of one message. Null: the source does not say. */
 export interface MessageFacts {
   readonly connectionId: string;
@@ -46,3 +55,36 @@ export interface ConnectionEventFacts {
   readonly licenseExpires: number | null;
   readonly reason: string | null;
 }
+
+/** A verified delivery on its way to the raw log. */
+export interface RawDelivery {
+  readonly subscriptionId: string;
+  readonly accountId: string;
+  /** Epoch ms, our clock. */
+  readonly receivedAt: number;
+  /** The signed timestamp header, epoch ms. */
+  readonly signedAt: number;
+  /** Which secret of the subscription fits its signature. */
+  readonly secretVersion?: number;
+  readonly body: Uint8Array;
+  /** The value of `event`, as far as it could be read. */
+  readonly event: string | null;
+  /** What it tells. Absent: nothing to merge, and `outcome` says why. */
+  readonly message?: MessageFacts;
+  readonly connection?: ConnectionEventFacts;
+  readonly outcome?: 'unknown_event' | 'misfit' | 'unmergeable';
+  readonly reason?: string;
+  /** What a delivery without facts is about, as far as it could be read: it is found by its message. */
+  readonly names?: { readonly connectionId: string | null; readonly messageId: string | null };
+}
+
+/** What became of a delivery, as the raw log keeps it. */
+export const DELIVERY_OUTCOMES = [
+  'merged',
+  'unchanged',
+  'foreign',
+  'unknown_event',
+  'misfit',
+  'unmergeable',
+] as const;
+export type DeliveryOutcome = (typeof DELIVERY_OUTCOMES)[number];

@@ -1,7 +1,5 @@
 import { applyStatus } from '../../patterns/message-status.ts';
-import { CHANGE } from './change-mask.ts';
-import { compareKeys } from './compare-keys.ts';
-import type { MessageFacts } from './facts.ts';
+import { CHANGE, type ConnectionEventFacts, type MessageFacts } from './facts.ts';
 import { toStorableText } from './storable-text.ts';
 
 /** What a batch tells of one message, ready for the merge statement. */
@@ -41,7 +39,7 @@ export function foldMessages(facts: readonly MessageFacts[]): FoldedMessages {
   });
   const credits = new Array<number>(facts.length).fill(0);
   const messages = [...groups.values()].map((group) => foldOne(group, credits));
-  return { messages: messages.sort(byKey), credits };
+  return { messages: messages.sort(byMessageKey), credits };
 }
 
 function foldOne(group: readonly Told[], credits: number[]): FoldedMessage {
@@ -144,10 +142,81 @@ function byStatusTime(a: Told, b: Told): number {
   return (a.facts.statusAt ?? a.facts.createdAt) - (b.facts.statusAt ?? b.facts.createdAt);
 }
 
-function byKey(a: FoldedMessage, b: FoldedMessage): number {
+function byMessageKey(a: FoldedMessage, b: FoldedMessage): number {
   return (
     compareKeys(a.connectionId, b.connectionId) ||
     compareKeys(a.messageId, b.messageId) ||
     compareKeys(a.accountId, b.accountId)
   );
+}
+
+/** A connection that a batch names, with the newest event that tells of it, if any. */
+export interface FoldedConnection {
+  readonly connectionId: string;
+  readonly accountId: string;
+  readonly event: ConnectionEventFacts | null;
+}
+
+/** One row for each connection and account, ordered by key, and the indexes of the events that stand. */
+export interface FoldedConnections {
+  readonly connections: readonly FoldedConnection[];
+  readonly standing: ReadonlySet<number>;
+}
+
+/** Rank among events of the same millisecond: an outage ends after it began. */
+export function rankConnectionEvent(event: ConnectionEventFacts): number {
+  return event.event === 'connection.connected' ? 1 : 0;
+}
+
+/** Folds the connections that messages and events name: of several events the newest stands. Pure. */
+export function foldConnections(
+  messages: readonly FoldedMessage[],
+  events: readonly ConnectionEventFacts[],
+): FoldedConnections {
+  const rows = new Map<string, { connection: FoldedConnection; index: number | undefined }>();
+  for (const { connectionId, accountId } of messages) {
+    rows.set(`${connectionId}\n${accountId}`, {
+      connection: { connectionId, accountId, event: null },
+      index: undefined,
+    });
+  }
+  events.forEach((event, index) => {
+    const { connectionId, accountId } = event;
+    const key = `${connectionId}\n${accountId}`;
+    const standing = rows.get(key)?.connection.event;
+    if (standing !== undefined && standing !== null && !isNewer(event, standing)) return;
+    rows.set(key, { connection: { connectionId, accountId, event: cleanEvent(event) }, index });
+  });
+  const kept = [...rows.values()];
+  return {
+    connections: kept.map((row) => row.connection).sort(byConnectionKey),
+    standing: new Set(kept.flatMap((row) => (row.index === undefined ? [] : [row.index]))),
+  };
+}
+
+// [delivery.order]
+function isNewer(event: ConnectionEventFacts, standing: ConnectionEventFacts): boolean {
+  if (event.at !== standing.at) return event.at > standing.at;
+  return rankConnectionEvent(event) > rankConnectionEvent(standing);
+}
+
+function cleanEvent(event: ConnectionEventFacts): ConnectionEventFacts {
+  return {
+    ...event,
+    phoneNumber: toStorableText(event.phoneNumber),
+    label: toStorableText(event.label),
+    status: toStorableText(event.status),
+    licenseStatus: toStorableText(event.licenseStatus),
+    reason: toStorableText(event.reason),
+  };
+}
+
+function byConnectionKey(a: FoldedConnection, b: FoldedConnection): number {
+  return compareKeys(a.connectionId, b.connectionId) || compareKeys(a.accountId, b.accountId);
+}
+
+/** Orders keys by code unit: the same order in every process, whatever its locale. */
+function compareKeys(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
 }

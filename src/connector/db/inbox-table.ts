@@ -1,27 +1,28 @@
 import { bigint, integer, smallint, text } from 'drizzle-orm/pg-core';
-import type { DeliveryOutcome } from './batch.ts';
 import { bytea, connectorSchema, epochMs } from './connector-schema.ts';
+import type { DeliveryOutcome } from './facts.ts';
 
 /**
- * The raw inbox, for queries. It is partitioned by `received_at`, which the ORM cannot say, so a migration of its own
- * makes it, and `schema.ts` leaves it out.
+ * The raw log of verified deliveries, for queries. It is partitioned by day, which drizzle cannot express, so a
+ * migration of its own creates it, and `schema.ts` does not contain it.
  */
 export const inbox = connectorSchema.table('inbox', {
-  /** On our clock. */
   receivedAt: epochMs('received_at').notNull(),
-  /** Rises with each delivery that is stored. */
   id: bigint('id', { mode: 'number' }).notNull(),
   subscriptionId: text('subscription_id').notNull(),
   accountId: text('account_id').notNull(),
   signedAt: epochMs('signed_at').notNull(),
   body: bytea('body').notNull(),
+  /** The value of `event`, as far as it could be read. */
   event: text('event'),
   connectionId: text('connection_id'),
   messageId: text('message_id'),
   outcome: text('outcome').$type<DeliveryOutcome>().notNull(),
   reason: text('reason'),
-  /** Bits of `CHANGE`. */
+  /** Bits of `CHANGE` that are credited to the delivery. */
   changeMask: smallint('change_mask').notNull(),
+  /** The batch of changes that it is in; null: it changed nothing that the feed shows. */
   changeBatch: bigint('change_batch', { mode: 'number' }),
+  /** Which secret of the subscription fits its signature. */
   secretVersion: integer('secret_version'),
 });

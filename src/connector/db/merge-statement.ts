@@ -1,15 +1,23 @@
 import { heldLease } from '../work/lease.ts';
-import type { ExtraCtes } from './batch.ts';
-import { connectionOwners, movedConnections, RACED } from './merge-connections.ts';
-import { inputConnections, inputDeliveries, inputMessages, ParamNumbers } from './merge-inputs.ts';
-import { mergedMessages } from './merge-messages.ts';
-import { insertedChanges, loggedDeliveries } from './merge-outputs.ts';
+import { CONNECTION_DATA, changedFields, connectionChange } from './connection-changes.ts';
+import { CHANGE, type FactSource, IN_FEED } from './facts.ts';
+import type { FoldedConnection, FoldedMessage } from './fold-facts.ts';
+import { noticeWhileHeard } from './license-notice.ts';
+import {
+  CONNECTION_COLUMNS,
+  DELIVERY_COLUMNS,
+  EVENT_COLUMNS,
+  type InputColumn,
+  type LoggedDelivery,
+  MESSAGE_COLUMNS,
+} from './merge-columns.ts';
+import { tellChanges } from './tell-changes.ts';
 
 /*
  * The merge: one SQL statement for a batch of any size. Parameters are arrays, so one prepared text serves
- * every size. What it promises:
+ * every size. `test/connector/golden` contains the text of each of its forms. What it promises:
  *
- * - The merge is the dedupe. A second copy of a fact finds the row as it would make it and changes nothing.
+ * - The merge is the deduplication. A second copy of a fact finds the row as it would make it and changes nothing.
  * - A status only rises. Equal to `patterns/message-status`; a test compares both over all pairs.
  * - A change is inserted after the changed row was locked, so the ids of one row's changes rise with them.
  * - Rows are locked in the order of their keys.
@@ -17,74 +25,341 @@ import { insertedChanges, loggedDeliveries } from './merge-outputs.ts';
  * A data-modifying CTE sees the tables as they were when the statement began. What it changed is therefore
  * read from its RETURNING, and a message row keeps its previous status and what changed for that purpose.
  *
- * A statement costs by the length of its text, whatever its batch holds, so connection events, which are rare,
- * and the fence, which only polls need, are pieces that are left out where they are not needed.
+ * The cost of a statement grows with its text, whatever its batch contains. So connection events, which are rare,
+ * and the fence, which only polls need, are left out where they are not needed.
  */
 
-export interface MergeShape {
-  /** Connection events are among the facts. */
-  readonly events: boolean;
-  /** It is kept what brought the facts. */
-  readonly via: boolean;
-  /** A lease must still be held. */
-  readonly fenced: boolean;
-  /** The bodies are UTF-8. */
-  readonly utf8: boolean;
-  readonly also: ExtraCtes | undefined;
+/** A lease that must still be held when the batch is written. */
+export interface Fence {
+  readonly lease: string;
+  readonly fence: number;
 }
 
-const texts = new Map<string, string>();
-const MOST_TEXTS = 64;
-
-/**
- * The statement's text; the same shape gives the same text, so that it is prepared once. Its parameters are the
- * columns of deliveries and their bodies, of messages and of connections (with those of their events if there
- * are any), then the time, the source, what brought them, lease and fence if it is fenced, and the extra ones.
- */
-export function mergeStatement(shape: MergeShape): string {
-  const key = `${shape.events} ${shape.via} ${shape.fenced} ${shape.utf8} ${shape.also?.ctes ?? ''}`;
-  const known = texts.get(key);
-  if (known !== undefined) return known;
-  const text = compose(shape);
-  if (texts.size < MOST_TEXTS) texts.set(key, text);
-  return text;
+/** What a batch gives to the statement. */
+export interface MergeInput {
+  /** Epoch ms; the time of every change it makes. */
+  readonly now: number;
+  readonly source: FactSource;
+  readonly deliveries: readonly LoggedDelivery[];
+  /** The bodies of the deliveries, one after the other: text if they are UTF-8. */
+  readonly bodies: string | Uint8Array;
+  readonly messages: readonly FoldedMessage[];
+  readonly connections: readonly FoldedConnection[];
+  /** Which walk or command reported the facts; undefined for a webhook or a send. */
+  readonly via: string | undefined;
+  readonly fence: Fence | undefined;
+  /** Further CTEs, comma-separated, whose parameters are numbered from `$1`. */
+  readonly also: { readonly ctes: string; readonly params: readonly unknown[] } | undefined;
 }
 
-function compose({ events, via, fenced, utf8, also }: MergeShape): string {
-  const params = new ParamNumbers();
-  const where = fenced ? '\n   WHERE EXISTS (SELECT FROM guard)' : '';
-  const inputs = [
-    inputDeliveries(params, where, utf8),
-    inputMessages(params, where),
-    inputConnections(params, where, events),
-  ];
-  const terms = {
-    now: params.take('bigint'),
-    source: params.take('text'),
-    via: via ? params.take('text') : 'NULL',
-    events,
+/** A text and the values of its parameters. */
+export interface MergeStatement {
+  readonly text: string;
+  readonly valuesOf: (input: MergeInput) => unknown[];
+}
+
+const statements = new Map<string, MergeStatement>();
+const MAX_STATEMENTS = 64;
+
+/** The statement for an input. The same form of input gives the same text, so that it is prepared once. */
+export function mergeStatement(input: MergeInput): MergeStatement {
+  const form = {
+    events: input.connections.some(({ event }) => event !== null),
+    via: input.via !== undefined,
+    fenced: input.fence !== undefined,
+    utf8: typeof input.bodies === 'string',
+    also: input.also?.ctes ?? '',
   };
-  const ctes = [
-    ...(fenced ? [guard(params)] : []),
-    ...inputs,
-    connectionOwners(terms),
-    ...(events ? [movedConnections(terms)] : []),
-    mergedMessages(terms),
-    insertedChanges(terms),
-    loggedDeliveries(terms),
-    ...(also === undefined ? [] : [shiftParams(also.ctes, params.next() - 1)]),
+  const key = `${form.events} ${form.via} ${form.fenced} ${form.utf8} ${form.also}`;
+  const known = statements.get(key);
+  if (known !== undefined) return known;
+  const statement = compose(form);
+  if (statements.size < MAX_STATEMENTS) statements.set(key, statement);
+  return statement;
+}
+
+/** Numbers parameters where the text takes them, and remembers how each is read from the input. */
+class Parameters {
+  readonly #reads: ((input: MergeInput) => unknown)[] = [];
+
+  take(cast: string, read: (input: MergeInput) => unknown): string {
+    this.#reads.push(read);
+    return `$${this.#reads.length}::${cast}`;
+  }
+
+  /** An array for each column, for `unnest`. */
+  arrays<Row>(columns: readonly InputColumn<Row>[], rows: (input: MergeInput) => readonly Row[]): string {
+    return columns
+      .map(({ cast, isNullable, value }) =>
+        this.take(cast, (input) => {
+          const values = rows(input).map(value);
+          return isNullable && values.every((each) => each === null) ? [] : values;
+        }),
+      )
+      .join(', ');
+  }
+
+  get count(): number {
+    return this.#reads.length;
+  }
+
+  valuesOf = (input: MergeInput): unknown[] => [
+    ...this.#reads.map((read) => read(input)),
+    ...(input.also?.params ?? []),
   ];
-  return `WITH ${ctes.join(',\n')}
+}
+
+const names = (columns: readonly { readonly name: string }[], row?: string): string =>
+  columns.map(({ name }) => (row === undefined ? name : `${row}.${name}`)).join(', ');
+
+/** What is done to the columns of a message that was known, and when any of that is a change of this kind. */
+const MERGED = MESSAGE_COLUMNS.flatMap(({ name, merge }) =>
+  merge === undefined ? [] : [{ name, ...merge }],
+);
+const changes = (bit: keyof typeof CHANGE): string =>
+  `(${MERGED.filter((column) => column.bit === bit)
+    .map((column) => column.changes)
+    .join('\n        OR ')})`;
+const KINDS = ['status', 'fields', 'bookkeeping', 'conflict'] as const;
+
+/** What an event leaves of a row, for the notice that its license ends. */
+const LICENSE = `(SELECT c.license_valid, coalesce(e.license_expires, c.license_expires) AS license_expires) l`;
+const EVENT_CHANGED = changedFields('c', '(e.was)');
+
+/** What is reported of a connection that only a message has named; a reader takes an absent field for null. */
+const NAMED_ONLY = `'{"visible": true}'::jsonb`;
+
+/** What a change shows of a message, and what a change of its status alone does not. */
+const SHOWN = {
+  direction: 'm.direction',
+  peer: 'm.peer',
+  text: 'm.text',
+  mediaUrl: 'm.media_url',
+  mediaType: 'm.media_type',
+  errorMessage: 'm.error_message',
+  createdAt: 'm.created_at',
+  firstSeenBy: 'm.first_seen_by',
+};
+const SHOWN_UNLESS_STATUS = Object.fromEntries(
+  Object.entries(SHOWN).map(([name, sql]) => [
+    name,
+    `CASE kind.bit WHEN ${CHANGE.status} THEN NULL ELSE ${sql} END`,
+  ]),
+);
+
+interface MergeForm {
+  readonly events: boolean;
+  readonly via: boolean;
+  readonly fenced: boolean;
+  readonly utf8: boolean;
+  readonly also: string;
+}
+
+function compose({ events, via, fenced, utf8, also }: MergeForm): MergeStatement {
+  const p = new Parameters();
+  const when = (wanted: boolean, sql: string): string => (wanted ? sql : '');
+  const eventColumns = events ? EVENT_COLUMNS : [];
+  const connectionColumns = [...CONNECTION_COLUMNS, ...eventColumns];
+  const deliveries = p.arrays(DELIVERY_COLUMNS, (input) => input.deliveries);
+  // One value, cut apart here: an array of bodies is slow to read. UTF-8 is sent as it is, anything else as
+  // hexadecimal digits, which are twice as long.
+  const bodies = utf8
+    ? `(SELECT convert_to(${p.take('text', (input) => input.bodies)}, 'UTF8'))`
+    : p.take('bytea', (input) => input.bodies);
+  const messages = p.arrays(MESSAGE_COLUMNS, (input) => input.messages);
+  const connections = p.arrays(connectionColumns, (input) => input.connections);
+  const now = p.take('bigint', (input) => input.now);
+  const source = p.take('text', (input) => input.source);
+  const walk = via ? p.take('text', (input) => input.via) : 'NULL';
+  const guard = fenced
+    ? heldLease(
+        p.take('text', (input) => input.fence?.lease),
+        p.take('bigint', (input) => input.fence?.fence),
+      )
+    : '';
+  const whileHeld = when(fenced, '\n   WHERE EXISTS (SELECT FROM guard)');
+  // A walk and a replay bring nothing by a webhook.
+  const webhookAt = via ? 'NULL::bigint' : `CASE WHEN i.webhook_seen <> 0 THEN ${now} END`;
+  const connectionChanged = (from: string) => ({
+    type: `'connection.updated'`,
+    at: now,
+    accountId: 'c.account_id',
+    connectionId: 'c.connection_id',
+    source,
+    data: 'c.data',
+    from,
+  });
+  const messageChanged = {
+    at: now,
+    accountId: 'm.account_id',
+    connectionId: 'm.connection_id',
+    messageId: 'm.id',
+    source,
+    via: walk,
+    status: 'm.status',
+    previousStatus: 'm.previous_status',
+  };
+  const effect = `coalesce(m.change_mask${when(events, ', e.change_mask')}, 0) & d.credit`;
+
+  const text = `WITH ${when(fenced, `guard AS (${guard}),\n`)}input_deliveries AS (
+  SELECT d.*, substring(${bodies} FROM d.starts_at FOR d.bytes) AS body
+    FROM unnest(${deliveries}) WITH ORDINALITY
+      AS d(${names(DELIVERY_COLUMNS)}, position)${whileHeld}
+),
+input_messages AS (
+  SELECT m.* FROM unnest(${messages})
+    AS m(${names(MESSAGE_COLUMNS)})${whileHeld}
+),
+input_connections AS (
+  SELECT i.* FROM unnest(${connections}) WITH ORDINALITY
+    AS i(${names(connectionColumns)}, position)${whileHeld}
+),
+
+-- A connection belongs to one account; an unknown one is made for the account whose fact names it first. If another
+-- statement makes it at the same time, the update that changes nothing still returns its owner.
+known AS (
+  SELECT c.connection_id, c.account_id FROM connector.connections c
+   WHERE c.connection_id IN (SELECT i.connection_id FROM input_connections i)
+),
+made AS (
+  INSERT INTO connector.connections AS c
+    (${names(connectionColumns)}${when(events, ', webhook_at')}, visible, version, updated_at)
+  SELECT DISTINCT ON (connection_id) ${names(connectionColumns)}${when(
+    events,
+    `, CASE WHEN last_event_at IS NOT NULL THEN ${now} END`,
+  )}, true, 1, ${now}
+    FROM input_connections i
+   WHERE NOT EXISTS (SELECT FROM known k WHERE k.connection_id = i.connection_id)
+   ORDER BY connection_id, position
+  ON CONFLICT (connection_id) DO UPDATE SET account_id = c.account_id
+  RETURNING c.connection_id, c.account_id, c.xmax = 0 AS is_new, ${events ? CONNECTION_DATA : NAMED_ONLY} AS data
+),
+owners AS (
+  SELECT connection_id, account_id FROM known
+  UNION ALL
+  SELECT connection_id, account_id FROM made
+),
+${when(
+  events,
+  `
+-- Connections that an event moved on. Events compare only with the last event, by the time of their payload.
+-- [delivery.order]
+moved AS (
+  UPDATE connector.connections c
+     SET ${EVENT_COLUMNS.map(({ name, merged }) => `${name} = ${merged}`).join(',\n         ')},
+         license_notice = (SELECT ${noticeWhileHeard('l', now)} FROM ${LICENSE}),
+         webhook_at = ${now},
+         version = c.version + 1,
+         updated_at = ${now}
+    FROM (SELECT i.*, k AS was FROM input_connections i JOIN connector.connections k USING (connection_id, account_id)
+           WHERE i.last_event_at IS NOT NULL ORDER BY i.connection_id FOR UPDATE OF k) e
+   WHERE c.connection_id = e.connection_id
+     AND (c.last_event_at IS NULL
+          OR (e.last_event_at, e.last_event_rank) > (c.last_event_at, c.last_event_rank))
+  RETURNING c.connection_id, c.account_id, ${connectionChange(EVENT_CHANGED)} AS data,
+            ${EVENT_CHANGED} <> '[]' AS is_news
+),
+`,
+)}
+-- [delivery.duplicates] [events.received.dedupe]
+merged AS (
+  INSERT INTO connector.messages AS m
+    (${names(MESSAGE_COLUMNS)},
+     first_seen_by, first_seen_at, previous_status, change_mask, webhook_at)
+  SELECT ${names(MESSAGE_COLUMNS, 'i')},
+         ${source}, ${now}, NULL,
+         ${CHANGE.created | CHANGE.fields | CHANGE.bookkeeping}
+           | CASE WHEN i.status IS NULL THEN 0 ELSE ${CHANGE.status} END
+           | CASE WHEN i.status_conflict THEN ${CHANGE.conflict} ELSE 0 END, ${webhookAt}
+    FROM input_messages i JOIN owners o ON o.connection_id = i.connection_id AND o.account_id = i.account_id
+   ORDER BY i.connection_id, i.id
+  ON CONFLICT (connection_id, id) DO UPDATE
+     SET ${MERGED.map(({ name, value }) => `${name} = ${value}`).join(',\n         ')},
+         previous_status = m.status,
+         change_mask = ${KINDS.map(
+           (kind) => `CASE WHEN ${changes(kind)} THEN ${CHANGE[kind]} ELSE 0 END`,
+         ).join('\n                     | ')},
+         webhook_at = coalesce(excluded.webhook_at, m.webhook_at)
+   WHERE ${KINDS.map(changes).join('\n      OR ')}
+  RETURNING m.connection_id, m.id, m.account_id, m.change_mask, m.status, m.previous_status, m.direction, m.peer,
+            m.text, m.media_url, m.media_type, m.error_message, m.created_at, m.first_seen_by
+),
+
+${tellChanges({
+  made: ['merged', 'made', ...(events ? ['moved'] : [])],
+  changes: [
+    connectionChanged('FROM made c WHERE c.is_new'),
+    ...(events ? [connectionChanged('FROM moved c WHERE c.is_news')] : []),
+    {
+      ...messageChanged,
+      ...SHOWN,
+      type: `'message.created'`,
+      from: `FROM merged m WHERE m.change_mask & ${CHANGE.created} <> 0`,
+    },
+    {
+      ...messageChanged,
+      ...SHOWN_UNLESS_STATUS,
+      type: 'kind.type',
+      from: `FROM merged m
+    JOIN (VALUES ('message.status', ${CHANGE.status}), ('message.updated', ${CHANGE.fields})) kind(type, bit)
+      ON m.change_mask & kind.bit <> 0
+   WHERE m.change_mask & ${CHANGE.created} = 0`,
+    },
+  ],
+})},
+
+-- The raw log: each delivery with what became of it, the changes that it is credited with, and their batch.
+logged AS (
+  INSERT INTO connector.inbox
+    (received_at, subscription_id, account_id, signed_at, body, event, connection_id, message_id, outcome, reason,
+     change_mask, change_batch, secret_version)
+  SELECT d.received_at, d.subscription_id, d.account_id, d.signed_at, d.body, d.event, d.connection_id,
+         d.message_id,
+         CASE WHEN d.outcome IS NOT NULL THEN d.outcome
+              WHEN o.account_id IS DISTINCT FROM d.account_id THEN 'foreign'
+              WHEN ${effect} & ${IN_FEED} <> 0 THEN 'merged'
+              ELSE 'unchanged' END,
+         d.reason, ${effect},
+         CASE WHEN ${effect} & ${IN_FEED} <> 0 THEN (SELECT b.id FROM batch b) END, d.secret_version
+    FROM input_deliveries d
+    LEFT JOIN owners o ON o.connection_id = d.connection_id
+    LEFT JOIN merged m ON m.connection_id = d.connection_id AND m.id = d.message_id AND m.account_id = d.account_id
+${when(
+  events,
+  `
+    LEFT JOIN (SELECT connection_id, account_id,
+                      CASE WHEN is_news THEN ${CHANGE.fields} ELSE ${CHANGE.bookkeeping} END AS change_mask FROM moved
+               UNION ALL
+               SELECT connection_id, account_id, ${CHANGE.created | CHANGE.fields} FROM made WHERE is_new) e
+      ON d.message_id IS NULL AND e.connection_id = d.connection_id AND e.account_id = d.account_id`,
+)}
+   ORDER BY d.position
+  RETURNING outcome
+)${also === '' ? '' : `,${shiftParameters(also, p.count)}`}
 SELECT ${fenced ? 'EXISTS (SELECT FROM guard)' : 'true'} AS applied,
        (SELECT string_agg(l.outcome, ' ') FROM logged l) AS outcomes,
        (SELECT json_object_agg(c.change_mask, c.count)
-          FROM (SELECT m.change_mask, count(*) FROM merged m GROUP BY m.change_mask) c) AS masks${events ? `,\n       ${RACED} AS raced` : ''}`;
+          FROM (SELECT m.change_mask, count(*) FROM merged m GROUP BY m.change_mask) c) AS masks
+${when(
+  events,
+  `
+-- If two statements made a connection at once, one of them from an event, \`moved\` did not see the row, and the event
+-- would be lost. It fails as a serialization failure does, and the retry sees the row.
+       , (SELECT count(connector.fail_for_retry())
+          FROM made c JOIN input_connections i ON i.connection_id = c.connection_id AND i.account_id = c.account_id
+         WHERE NOT c.is_new AND i.last_event_at IS NOT NULL) AS raced`,
+)}`;
+  return { text: withoutComments(text), valuesOf: p.valuesOf };
 }
 
-function guard(params: ParamNumbers): string {
-  return `guard AS (${heldLease(params.take('text'), params.take('bigint'))})`;
+/** Comments are for readers of this file. */
+function withoutComments(sql: string): string {
+  return sql
+    .replace(/^ *--.*\n/gm, '')
+    .replace(/\n+/g, '\n')
+    .trimEnd();
 }
 
-function shiftParams(text: string, by: number): string {
-  return text.replace(/\$(\d+)/g, (_, number: string) => `$${Number(number) + by}`);
+function shiftParameters(sql: string, by: number): string {
+  return sql.replace(/\$(\d+)/g, (_, number: string) => `$${Number(number) + by}`);
 }

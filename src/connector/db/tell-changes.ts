@@ -1,12 +1,26 @@
+import { getTableColumns } from 'drizzle-orm';
+import { sqlType } from './connector-schema.ts';
+import { changes } from './feed-tables.ts';
+
+type Column = Exclude<keyof typeof changes.$inferInsert, 'batch' | 'position'>;
+type Required = 'type' | 'at' | 'accountId' | 'connectionId' | 'source';
+
+/** Changes of one kind: an SQL expression for each column that they have, over the rows of `from`. */
+export type ToldChange = Readonly<Record<Required, string>> &
+  Readonly<Partial<Record<Exclude<Column, Required>, string>>> & {
+    /** `FROM …` and what follows it. One change is told for each of its rows. */
+    readonly from: string;
+  };
+
 /** Changes to tell, as pieces of the statement that makes them. */
 export interface ToldChanges {
   /** The CTEs that lock and change rows. All of them. */
   readonly made: readonly string[];
-  /** Columns of `connector.changes`, from `type` on. */
-  readonly columns: string;
-  /** A query with these columns and a row for each change, in the order in which they are told. */
-  readonly rows: string;
+  /** The changes, in the order in which they are told. */
+  readonly changes: readonly ToldChange[];
 }
+
+const COLUMNS = Object.entries(getTableColumns(changes)) as [Column, (typeof changes)[Column]][];
 
 /**
  * CTEs `batch`, `changed` and `told`: they write changes for the CRM, in the statement that makes them.
@@ -16,15 +30,20 @@ export interface ToldChanges {
  * whoever sees the second batch committed sees the first one committed too: numbering batches by their ids
  * keeps the order of every row's changes.
  */
-export function tellChanges({ made, columns, rows }: ToldChanges): string {
+export function tellChanges({ made, changes: told }: ToldChanges): string {
   const locked = made.map((cte) => `(SELECT count(*) FROM ${cte}) AS all_${cte}`).join(', ');
+  const columns = COLUMNS.filter(([key]) => told.some((change) => change[key] !== undefined));
+  const rows = told.map((change) => {
+    const values = columns.map(([key, column]) => change[key] ?? `NULL::${sqlType(column)}`);
+    return `SELECT ${values.join(', ')}\n    ${change.from}`;
+  });
   return `batch AS MATERIALIZED (
   SELECT nextval('connector.change_batch_id') AS id FROM ${locked}
 ),
 changed AS (
-  INSERT INTO connector.changes (batch, position, ${columns})
+  INSERT INTO connector.changes (batch, position, ${columns.map(([, { name }]) => name).join(', ')})
   SELECT (SELECT b.id FROM batch b), row_number() OVER (), t.* FROM (
-  ${rows}) t
+  ${rows.join('\n  UNION ALL\n  ')}) t
   RETURNING at
 ),
 told AS (

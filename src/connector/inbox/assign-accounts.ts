@@ -1,5 +1,5 @@
 import type { Queryable } from '../../runtime/database/database.ts';
-import type { RawDelivery } from '../db/batch.ts';
+import type { RawDelivery } from '../db/facts.ts';
 
 const UNCLAIMED = 'unclaimed:';
 

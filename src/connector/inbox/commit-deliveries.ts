@@ -2,8 +2,8 @@ import type { Clock } from '../../runtime/clock/clock.ts';
 import { type Deadline, DeadlinePassed } from '../../runtime/clock/deadline.ts';
 import { isConnectionFailure, type Queryable, sqlState } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
-import type { BatchResult, RawDelivery } from '../db/batch.ts';
-import { commitBatch } from '../db/commit-batch.ts';
+import { type BatchResult, commitBatch } from '../db/commit-batch.ts';
+import type { RawDelivery } from '../db/facts.ts';
 
 export interface CommitDeliveriesOptions {
   readonly database: Queryable;

@@ -1,6 +1,6 @@
 import type { Metrics } from '../../runtime/metrics/metrics.ts';
-import { type BatchResult, DELIVERY_OUTCOMES, type DeliveryOutcome, type RawDelivery } from '../db/batch.ts';
-import { CHANGE } from '../db/change-mask.ts';
+import type { BatchResult } from '../db/commit-batch.ts';
+import { CHANGE, DELIVERY_OUTCOMES, type DeliveryOutcome, type RawDelivery } from '../db/facts.ts';
 import { REFUSALS, type Refusal } from './refusals.ts';
 
 /** The receiver's metrics. */

@@ -10,7 +10,8 @@ import { createMemoryBudget, type Share } from '../../runtime/http-server/memory
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { Metrics } from '../../runtime/metrics/metrics.ts';
 import type { Audit } from '../audit/audit.ts';
-import type { BatchResult, RawDelivery } from '../db/batch.ts';
+import type { BatchResult } from '../db/commit-batch.ts';
+import type { RawDelivery } from '../db/facts.ts';
 import { answerRefusal, answerTaken } from './answers.ts';
 import { assignAccounts, claimingSubscription } from './assign-accounts.ts';
 import { checkHeaders, checkSignature } from './check-signature.ts';

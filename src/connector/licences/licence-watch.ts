@@ -2,7 +2,7 @@ import type { Clock } from '../../runtime/clock/clock.ts';
 import { repeat } from '../../runtime/clock/repeat.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
-import { noteLicenceEnds } from './note-licence-ends.ts';
+import { noteLicenseEnds } from '../db/connection-rows.ts';
 
 export interface LicenceWatchOptions {
   readonly database: Database;
@@ -27,7 +27,7 @@ export function createLicenceWatch(options: LicenceWatchOptions): LicenceWatch {
   const { database, clock, logger, onChanged } = options;
 
   async function lookOnce(): Promise<void> {
-    const noted = await noteLicenceEnds(database, clock.now());
+    const noted = await noteLicenseEnds(database, clock.now());
     if (noted.length > 0) onChanged();
     for (const { id, notice } of noted) {
       if (notice !== null)

@@ -54,9 +54,18 @@ const OUTBOUND_DATA = Object.entries(SHOWN)
 export function tellOutbound(rows: string, source: 'api' | 'send', now: string): string {
   return tellChanges({
     made: [rows],
-    columns: 'type, at, account_id, connection_id, message_id, source, data',
-    rows: `SELECT 'outbound.updated', ${now}, o.account_id, o.connection_id, o.message_id, '${source}',
-         jsonb_build_object(${OUTBOUND_DATA}) FROM ${rows} o`,
+    changes: [
+      {
+        type: `'outbound.updated'`,
+        at: now,
+        accountId: 'o.account_id',
+        connectionId: 'o.connection_id',
+        messageId: 'o.message_id',
+        source: `'${source}'`,
+        data: `jsonb_build_object(${OUTBOUND_DATA})`,
+        from: `FROM ${rows} o`,
+      },
+    ],
   });
 }
 

@@ -1,5 +1,6 @@
 import { retryOnce } from '../../runtime/database/retry-once.ts';
-import { mergeConnections, readKnownVersions } from './merge-connections.ts';
+import { readKnownVersions } from '../db/connection-rows.ts';
+import { mergeConnections } from './merge-connections.ts';
 import { OVERLAP_MS, type PollContext, PollSuperseded } from './poll-context.ts';
 
 /** Ids of the connections that the service listed. */

@@ -1,5 +1,5 @@
 import type { Queryable } from '../../runtime/database/database.ts';
-import { WEBHOOK_SEEN } from '../db/facts.ts';
+import { CHANGE, WEBHOOK_SEEN } from '../db/facts.ts';
 import { heldLease, type Lease } from '../work/lease.ts';
 
 /** Three attempts of 10 s and 1.5 s between them: what has not come by then is not coming. */
@@ -25,8 +25,8 @@ noted_repairs AS (
     JOIN connector.connections c
       ON c.connection_id = m.connection_id AND c.provider = 'qr' AND c.license_valid IS DISTINCT FROM false
    WHERE m.created_at >= $${first + 2}::bigint AND EXISTS (SELECT FROM guard)
-     AND CASE m.direction WHEN 'incoming' THEN m.change_mask & 1 <> 0
-                          WHEN 'outgoing' THEN m.change_mask & 2 <> 0 END
+     AND CASE m.direction WHEN 'incoming' THEN m.change_mask & ${CHANGE.created} <> 0
+                          WHEN 'outgoing' THEN m.change_mask & ${CHANGE.status} <> 0 END
   ON CONFLICT (connection_id, message_id, what) DO NOTHING
 )`;
 }

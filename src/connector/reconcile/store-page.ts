@@ -1,6 +1,5 @@
 import type { Queryable } from '../../runtime/database/database.ts';
-import type { BatchResult } from '../db/batch.ts';
-import { commitBatch } from '../db/commit-batch.ts';
+import { type BatchResult, commitBatch } from '../db/commit-batch.ts';
 import type { MessageFacts } from '../db/facts.ts';
 import type { PolledMessage } from '../service-client/polled.ts';
 import type { Lease } from '../work/lease.ts';

@@ -7,7 +7,7 @@ import {
   walkGap,
 } from '../../patterns/reconcile-walk.ts';
 import { retryOnce } from '../../runtime/database/retry-once.ts';
-import { CHANGE } from '../db/change-mask.ts';
+import { CHANGE } from '../db/facts.ts';
 import type { PolledMessage } from '../service-client/polled.ts';
 import { ServiceRefusal } from '../service-client/service-errors.ts';
 import { createPageBelt } from './page-belt.ts';

@@ -1,7 +1,7 @@
 import type { TraceReason } from '../../contract/connector/trace.ts';
 import type { MessageStatus } from '../../contract/service/statuses.ts';
 import { applyStatus } from '../../patterns/message-status.ts';
-import { CHANGE } from '../db/change-mask.ts';
+import { CHANGE } from '../db/facts.ts';
 import type { KeptDelivery } from './read-deliveries.ts';
 import type { MessageChangeRow, TracedRow } from './trace-rows.ts';
 

@@ -1,6 +1,6 @@
 import type { TraceEntry } from '../../contract/connector/trace.ts';
 import { toIso, toIsoOrNull } from '../../runtime/clock/iso-time.ts';
-import { CHANGE } from '../db/change-mask.ts';
+import { CHANGE } from '../db/facts.ts';
 import { describeEffect, explainDelivery } from './explain-delivery.ts';
 import type { KeptDelivery } from './read-deliveries.ts';
 import type { MessageChangeRow, SendChangeRow, TracedRow } from './trace-rows.ts';

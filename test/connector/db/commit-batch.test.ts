@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { CHANGE } from '../../../src/connector/db/change-mask.ts';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
-import { WEBHOOK_SEEN } from '../../../src/connector/db/facts.ts';
+import { CHANGE, WEBHOOK_SEEN } from '../../../src/connector/db/facts.ts';
 import type { MessageStatus } from '../../../src/contract/service/statuses.ts';
 import { applyStatus } from '../../../src/patterns/message-status.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';

@@ -1,8 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { CHANGE } from '../../../src/connector/db/change-mask.ts';
-import { WEBHOOK_SEEN } from '../../../src/connector/db/facts.ts';
-import { foldConnections } from '../../../src/connector/db/fold-connections.ts';
-import { foldMessages } from '../../../src/connector/db/fold-facts.ts';
+import { CHANGE, WEBHOOK_SEEN } from '../../../src/connector/db/facts.ts';
+import { foldConnections, foldMessages } from '../../../src/connector/db/fold-facts.ts';
 import { toStorableText } from '../../../src/connector/db/storable-text.ts';
 import { outage, polled, received, recovery, status, T0 } from '../support/event-fixtures.ts';
 

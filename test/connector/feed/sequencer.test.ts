@@ -40,8 +40,17 @@ function sequencerOn(db: Database, onNumbered: (lastSeq: number) => void = () =>
 const insertChange = `WITH renamed AS (SELECT $1::text AS name),
 ${tellChanges({
   made: ['renamed'],
-  columns: 'type, at, account_id, connection_id, source, data',
-  rows: `SELECT 'connection.updated', 0, 'a', name, 'poll', '{}'::jsonb FROM renamed`,
+  changes: [
+    {
+      type: `'connection.updated'`,
+      at: '0',
+      accountId: `'a'`,
+      connectionId: 'name',
+      source: `'poll'`,
+      data: `'{}'::jsonb`,
+      from: 'FROM renamed',
+    },
+  ],
 })}
 SELECT FROM told`;
 

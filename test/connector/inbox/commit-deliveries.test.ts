@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { RawDelivery } from '../../../src/connector/db/batch.ts';
+import type { RawDelivery } from '../../../src/connector/db/facts.ts';
 import { commitDeliveries } from '../../../src/connector/inbox/commit-deliveries.ts';
 import { Deadline } from '../../../src/runtime/clock/deadline.ts';
 import {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { noteLicenceEnds } from '../../../src/connector/licences/note-licence-ends.ts';
+import { noteLicenseEnds } from '../../../src/connector/db/connection-rows.ts';
 import { type Change, changeList } from '../../../src/contract/connector/changes.ts';
 import { connectorConnection } from '../../../src/contract/connector/connections.ts';
 import { ConnectorWorld, type RunningConnector } from '../support/running-connector.ts';
@@ -57,9 +57,9 @@ async function gauge(name: string): Promise<Record<string, number>> {
 /** Lets time pass, a minute at a time at its end, so that the watch looks. */
 async function pass(ms: number): Promise<void> {
   world.clock.jump(ms - MINUTE);
-  await noteLicenceEnds(world.database, world.clock.now());
+  await noteLicenseEnds(world.database, world.clock.now());
   world.clock.jump(MINUTE);
-  await noteLicenceEnds(world.database, world.clock.now());
+  await noteLicenseEnds(world.database, world.clock.now());
 }
 
 describe('a connection', () => {
@@ -129,7 +129,7 @@ describe('the end of a licence', () => {
   it('is announced three days before, by time alone, once, and no longer once it is renewed', async () => {
     world.clock.jump(27 * DAY - HOUR);
     await poll();
-    await noteLicenceEnds(world.database, world.clock.now());
+    await noteLicenseEnds(world.database, world.clock.now());
     expect(await told()).toEqual([]);
     await pass(2 * HOUR);
     expect(await told()).toEqual([['c1', ['licenseNotice']]]);
@@ -161,10 +161,10 @@ describe('the end of a licence', () => {
     // The service is heard again: it is for it to say.
     world.service.fault = () => undefined;
     await poll();
-    await noteLicenceEnds(world.database, world.clock.now());
+    await noteLicenseEnds(world.database, world.clock.now());
     expect(await told()).toEqual([['c1', ['licenseNotice']]]);
     expect(await read('c1')).toMatchObject({ licenseNotice: null, licenseValid: true });
-    await noteLicenceEnds(world.database, world.clock.now() + DAY);
+    await noteLicenseEnds(world.database, world.clock.now() + DAY);
     expect(await told()).toEqual([]);
   });
 
@@ -173,7 +173,7 @@ describe('the end of a licence', () => {
     await poll();
     await told();
     const later = world.clock.now() + 2 * DAY;
-    await Promise.all(Array.from({ length: 4 }, () => noteLicenceEnds(world.database, later)));
+    await Promise.all(Array.from({ length: 4 }, () => noteLicenseEnds(world.database, later)));
     expect(await told()).toEqual([['c1', ['licenseNotice']]]);
   });
 

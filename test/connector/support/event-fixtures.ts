@@ -1,5 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import type { RawDelivery } from '../../../src/connector/db/batch.ts';
+import type { RawDelivery } from '../../../src/connector/db/facts.ts';
 import {
   type ConnectionEventFacts,
   type MessageFacts,

@@ -1,0 +1,404 @@
+import { eq, isNull, or, sql } from 'drizzle-orm';
+import type { PgColumn } from 'drizzle-orm/pg-core';
+import type { LicenseNotice } from '../../contract/connector/connections.ts';
+import type { ReadConnectionDetail } from '../../contract/service/read-answers.ts';
+import type { Queryable } from '../../runtime/database/database.ts';
+import { orm } from '../../runtime/database/orm.ts';
+import { retryOnce } from '../../runtime/database/retry-once.ts';
+import { connections } from './account-tables.ts';
+import { CONNECTION_DATA, changedFields, connectionChange } from './connection-changes.ts';
+import { noticeByTime, noticeWhileHeard } from './license-notice.ts';
+import { toStorableText } from './storable-text.ts';
+import { tellChanges } from './tell-changes.ts';
+
+/*
+ * All that is written to `connector.connections`, but for what the merge of a batch writes: a listing, a detail, a
+ * creation, a deletion, the CRM's mapping, the notice of a license that ends, the removal of an account. Each statement
+ * reports its changes itself. `version` rises with what the service says, so that what was read before a newer fact is
+ * not written over it.
+ */
+
+/**
+ * CTEs of `tellChanges` with one `connection.updated` for each row `c` of `from`. `data` is that of the change: see
+ * `connection-changes.ts`.
+ */
+function tellConnections(
+  made: readonly string[],
+  change: { readonly now: string; readonly source: string; readonly data: string; readonly from: string },
+): string {
+  const { now, source, data, from } = change;
+  const owner = { accountId: 'c.account_id', connectionId: 'c.connection_id' };
+  return tellChanges({
+    made,
+    changes: [{ type: `'connection.updated'`, at: now, ...owner, source: `'${source}'`, data, from }],
+  });
+}
+
+const columns = (of: readonly PgColumn[], row?: string): string =>
+  of.map(({ name }) => (row === undefined ? name : `${row}.${name}`)).join(', ');
+
+/** A live connection needs nobody; one that is known not to be live waits for its owner. */
+const needsReconnect = (status: string, otherwise: string): string =>
+  `CASE WHEN ${status} IN ('open', 'connected') THEN false
+            WHEN ${status} IN ('disconnected', 'connecting') THEN true ELSE ${otherwise} END`;
+
+/** The reason of an outage stays until the connection is known to be live again. */
+const REASON = 'CASE WHEN excluded.needs_reconnect IS DISTINCT FROM false THEN c.reason END';
+
+/** What the mirror contained for a connection before a call. Times in epoch milliseconds. */
+export type MirrorRow = Pick<
+  typeof connections.$inferSelect,
+  'accountId' | 'status' | 'version' | 'deletedAt'
+>;
+
+/** The mirror's row of a connection; null if it has none. */
+export async function readMirrorRow(db: Queryable, connectionId: string): Promise<MirrorRow | null> {
+  const { accountId, status, version, deletedAt } = connections;
+  const [row] = await orm(db)
+    .select({ accountId, status, version, deletedAt })
+    .from(connections)
+    .where(eq(connections.connectionId, connectionId));
+  return row ?? null;
+}
+
+const DETAILED = [
+  connections.status,
+  connections.needsReconnect,
+  connections.phoneNumber,
+  connections.label,
+  connections.provider,
+  connections.licenseStatus,
+  connections.licenseExpires,
+];
+
+/*
+ * A live connection is `open` in the list and `connected` in the detail: a difference in the word alone is
+ * not a change. Fields missing in the detail are kept.
+ */
+const STORE_DETAIL = `
+WITH seen AS (SELECT c.* FROM connector.connections c WHERE c.connection_id = $1 AND c.account_id = $2),
+detail AS (
+  SELECT CASE WHEN $4 IN ('open', 'connected') AND s.status IN ('open', 'connected') THEN s.status
+              ELSE coalesce($4, s.status) END AS status,
+         ${needsReconnect('$4', 's.needs_reconnect')} AS needs_reconnect,
+         coalesce($5, s.phone_number) AS phone_number, coalesce($6, s.label) AS label,
+         coalesce($7, s.provider) AS provider, coalesce($8, s.license_status) AS license_status,
+         coalesce($9::bigint, s.license_expires) AS license_expires
+    FROM (SELECT) one LEFT JOIN seen s ON true
+),
+kept AS (
+  INSERT INTO connector.connections AS c (connection_id, account_id, ${columns(DETAILED)}, visible, version, updated_at)
+  SELECT $1, $2, ${columns(DETAILED)}, true, 1, $10::bigint FROM detail
+  ON CONFLICT (connection_id) DO UPDATE
+     SET (${columns(DETAILED)}) = ROW(${columns(DETAILED, 'excluded')}), reason = ${REASON},
+         deleted_at = NULL, version = c.version + 1, updated_at = excluded.updated_at
+   WHERE c.account_id = excluded.account_id AND c.version = $3::bigint
+     AND (c.deleted_at IS NOT NULL OR (${columns(DETAILED, 'c')}) IS DISTINCT FROM (${columns(DETAILED, 'excluded')}))
+  RETURNING c.*
+),
+${tellConnections(['kept'], {
+  now: '$10::bigint',
+  source: 'api',
+  data: connectionChange(`CASE WHEN s.connection_id IS NOT NULL THEN ${changedFields('c', 's')} END`),
+  from: 'FROM kept c LEFT JOIN seen s ON true',
+})}
+SELECT FROM kept`;
+
+/**
+ * Writes the detail of a connection to the mirror. `version` is that of the row before the detail was
+ * requested, null if there was none: what an event or a poll reported meanwhile is newer and is kept. True if
+ * it changed something. Throws as `query` does.
+ */
+export async function storeDetail(
+  db: Queryable,
+  owner: { readonly accountId: string; readonly version: number | null },
+  detail: ReadConnectionDetail,
+  now: number,
+): Promise<boolean> {
+  const { id, licenseExpires } = detail;
+  const params = [
+    id,
+    owner.accountId,
+    owner.version,
+    toStorableText(detail.status),
+    toStorableText(detail.phoneNumber),
+    toStorableText(detail.label),
+    toStorableText(detail.provider),
+    toStorableText(detail.licenseStatus),
+    licenseExpires === null ? null : Date.parse(licenseExpires),
+    now,
+  ];
+  return (await retryOnce(() => db.query(STORE_DETAIL, params))).length > 0;
+}
+
+const MARK_DELETED = `
+WITH was AS (SELECT c.* FROM connector.connections c WHERE c.connection_id = $1),
+gone AS (
+  UPDATE connector.connections c
+     SET deleted_at = $3::bigint, license_notice = NULL, needs_reconnect = false, reason = NULL,
+         version = c.version + 1, updated_at = $3::bigint
+   WHERE c.connection_id = $1 AND c.account_id = $2 AND c.deleted_at IS NULL
+  RETURNING c.*
+),
+${tellConnections(['gone'], {
+  now: '$3::bigint',
+  source: 'api',
+  data: connectionChange(changedFields('c', 'w')),
+  from: 'FROM gone c CROSS JOIN was w',
+})}
+SELECT FROM gone`;
+
+/**
+ * Records that a connection no longer exists at the service. The row is kept, because messages refer to it; a
+ * list that contains the connection restores it. True if this was not recorded before. Throws as `query` does.
+ */
+export async function markDeleted(
+  db: Queryable,
+  connectionId: string,
+  accountId: string,
+  now: number,
+): Promise<boolean> {
+  const params = [connectionId, accountId, now];
+  return (await retryOnce(() => db.query(MARK_DELETED, params))).length > 0;
+}
+
+/**
+ * CTEs that mirror a connection which was just created, as the service lists it only once it has paired. Takes SQL
+ * expressions and `from`, whose row `d` has `account_id` and `label`.
+ */
+export function mirrorCreated(created: {
+  readonly id: string;
+  readonly status: string;
+  readonly now: string;
+  readonly from: string;
+}): string {
+  const { id, status, now, from } = created;
+  return `placed AS (
+  INSERT INTO connector.connections AS c
+    (connection_id, account_id, label, provider, status, needs_reconnect, visible, version, updated_at)
+  SELECT ${id}, d.account_id, d.label, 'qr', ${status}, true, true, 1, ${now} ${from}
+  ON CONFLICT (connection_id) DO NOTHING
+  RETURNING c.*
+),
+${tellConnections(['placed'], { now, source: 'api', data: CONNECTION_DATA, from: 'FROM placed c' })}`;
+}
+
+const MAP_CUSTOMER = `
+WITH mapped AS (
+  UPDATE connector.connections SET customer_ref = $2, updated_at = $3::bigint
+   WHERE connection_id = $1 AND customer_ref IS DISTINCT FROM $2 RETURNING *
+),
+${tellConnections(['mapped'], {
+  now: '$3::bigint',
+  source: 'api',
+  data: connectionChange(`'["customerRef"]'::jsonb`),
+  from: 'FROM mapped c',
+})}
+SELECT FROM mapped`;
+
+/** Maps a connection to the CRM's own record; null ends that. No poll or event changes it. Throws as `query` does. */
+export async function storeCustomer(
+  db: Queryable,
+  connectionId: string,
+  customerRef: string | null,
+  now: number,
+): Promise<void> {
+  await db.query(MAP_CUSTOMER, [connectionId, customerRef, now]);
+}
+
+const LISTED_AT = '(SELECT v.listed_at FROM connector.coverage v WHERE v.account_id = c.account_id)';
+const NOTICE = noticeByTime('c', '$1::bigint', LISTED_AT);
+
+/*
+ * Rows are locked in the order of their keys, as everywhere. The condition is evaluated again on the locked row, so
+ * what another process has noted meanwhile is not reported twice.
+ */
+const NOTE_LICENSE_ENDS = `
+WITH due AS (
+  SELECT c AS was, c.connection_id, ${NOTICE} AS notice FROM connector.connections c
+   WHERE c.license_notice IS DISTINCT FROM ${NOTICE}
+   ORDER BY c.connection_id FOR UPDATE OF c
+),
+noticed AS (
+  UPDATE connector.connections c SET license_notice = d.notice, updated_at = $1::bigint
+    FROM due d WHERE c.connection_id = d.connection_id
+  RETURNING c.*, d.was
+),
+${tellConnections(['noticed'], {
+  now: '$1::bigint',
+  source: 'poll',
+  data: connectionChange(changedFields('c', '(c.was)')),
+  from: 'FROM noticed c ORDER BY c.connection_id',
+})}
+SELECT connection_id AS id, license_notice AS notice FROM noticed`;
+
+/** A connection of which something new may be said. Null: there is nothing to say any more. */
+export interface NotedEnd {
+  readonly id: string;
+  readonly notice: LicenseNotice | null;
+}
+
+/**
+ * Reports licenses whose end comes near or has passed by the date, each once, whether or not the service can be
+ * reached. Any number of processes may do it at once. The rule is in `license-notice.ts`; it never makes a license
+ * invalid. Throws as `query` does.
+ */
+export async function noteLicenseEnds(db: Queryable, now: number): Promise<NotedEnd[]> {
+  return await db.query<NotedEnd>(NOTE_LICENSE_ENDS, [now]);
+}
+
+/** Hides the connections of an account that is removed. Another account that lists one of them takes it over. */
+export async function releaseConnections(db: Queryable, accountId: string, now: number): Promise<void> {
+  await orm(db)
+    .update(connections)
+    .set({
+      listedAt: null,
+      visible: false,
+      licenseValid: sql`nullif(${connections.licenseValid}, true)`,
+      licenseNotice: null,
+      version: sql`${connections.version} + 1`,
+      updatedAt: now,
+    })
+    .where(eq(connections.accountId, accountId));
+}
+
+/** What a listing reports of a connection. */
+const LISTED = [
+  connections.phoneNumber,
+  connections.label,
+  connections.provider,
+  connections.tier,
+  connections.status,
+  connections.needsReconnect,
+  connections.licenseValid,
+  connections.licenseStatus,
+  connections.licenseExpires,
+  connections.isDefault,
+  connections.profilePicUrl,
+];
+const FILLED = LISTED.map(({ name }) => `coalesce(excluded.${name}, c.${name})`).join(', ');
+
+/** What a listing leaves of a row, for the notice that its license ends. */
+const LICENSE = `(SELECT coalesce(excluded.license_valid, c.license_valid) AS license_valid,
+                 coalesce(excluded.license_expires, c.license_expires) AS license_expires) n`;
+
+/** A connection as a listing of the service shows it. */
+export type ListedConnection = { readonly id: string } & Readonly<
+  Pick<
+    typeof connections.$inferSelect,
+    | 'phoneNumber'
+    | 'label'
+    | 'provider'
+    | 'tier'
+    | 'status'
+    | 'licenseValid'
+    | 'licenseStatus'
+    | 'licenseExpires'
+    | 'isDefault'
+    | 'profilePicUrl'
+  >
+>;
+
+/** Versions of the rows that a listing may touch, as they stood before the request was made. */
+export type KnownVersions = ReadonlyMap<string, number>;
+
+/**
+ * Reads the versions before a listing is requested. What changes in between was reported by an event, which is
+ * newer than the listing or as new: the listing must not overwrite it.
+ */
+export async function readKnownVersions(db: Queryable, accountId: string): Promise<KnownVersions> {
+  const rows = await orm(db)
+    .select({ id: connections.connectionId, version: connections.version })
+    .from(connections)
+    .where(or(eq(connections.accountId, accountId), isNull(connections.listedAt)));
+  return new Map(rows.map((row) => [row.id, row.version]));
+}
+
+/**
+ * CTEs that write a listing for a statement with the CTEs `guard` and `coverage`. `kept` are the rows that the listing
+ * changed, `hidden` those that it does not show any more, `before` is the snapshot at the start of the statement, where
+ * the data-modifying CTEs have not happened. Uses `$1` to `$16`: see `listingParams`.
+ */
+export const LISTING_CTES = `
+listed AS (
+  SELECT u.id AS connection_id, u.phone_number, u.label, u.provider, u.tier, u.status,
+         ${needsReconnect('u.status', 'NULL')} AS needs_reconnect,
+         u.license_valid, u.license_status, u.license_expires, u.is_default, u.profile_pic_url, u.version
+    FROM unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::boolean[],
+                $10::text[], $11::bigint[], $12::boolean[], $13::text[], $14::bigint[])
+      AS u(id, phone_number, label, provider, tier, status, license_valid, license_status, license_expires,
+           is_default, profile_pic_url, version)
+   WHERE EXISTS (SELECT FROM guard)
+),
+before AS (
+  SELECT c.* FROM connector.connections c
+   WHERE c.account_id = $1 OR c.connection_id IN (SELECT connection_id FROM listed)
+),
+kept AS (
+  INSERT INTO connector.connections AS c
+    (connection_id, account_id, ${columns(LISTED)}, license_notice, listed_at, visible, version, updated_at)
+  SELECT l.connection_id, $1, ${columns(LISTED, 'l')}, ${noticeWhileHeard('l', '$2::bigint')},
+         $2::bigint, true, 1, $2::bigint
+    FROM listed l ORDER BY l.connection_id
+  ON CONFLICT (connection_id) DO UPDATE
+     SET (${columns(LISTED)}) = ROW(${FILLED}), reason = ${REASON},
+         license_notice = (SELECT ${noticeWhileHeard('n', '$2::bigint')} FROM ${LICENSE}),
+         account_id = excluded.account_id, listed_at = coalesce(c.listed_at, excluded.listed_at),
+         visible = true, deleted_at = NULL, version = c.version + 1, updated_at = excluded.updated_at
+   WHERE (c.account_id = excluded.account_id OR c.listed_at IS NULL)
+     AND c.version = (SELECT l.version FROM listed l WHERE l.connection_id = excluded.connection_id)
+     AND (c.listed_at IS NULL OR NOT c.visible OR c.deleted_at IS NOT NULL
+          OR (${columns(LISTED, 'c')}) IS DISTINCT FROM (${FILLED}))
+  RETURNING c.*
+),
+hidden AS (
+  UPDATE connector.connections c
+     SET visible = false, license_valid = nullif(c.license_valid, true), license_notice = NULL,
+         last_visible_at = (SELECT listed_at FROM coverage), version = c.version + 1, updated_at = $2::bigint
+    FROM unnest($15::text[], $16::bigint[]) AS k(connection_id, version)
+   WHERE c.connection_id = k.connection_id AND c.version = k.version AND c.account_id = $1
+     AND c.visible AND c.listed_at IS NOT NULL AND EXISTS (SELECT FROM guard)
+  RETURNING c.*
+),
+${tellConnections(['kept', 'hidden'], {
+  now: '$2::bigint',
+  source: 'poll',
+  data: connectionChange('d.changed'),
+  from: `FROM (SELECT * FROM kept UNION ALL SELECT * FROM hidden) c
+    LEFT JOIN before b ON b.connection_id = c.connection_id
+   CROSS JOIN LATERAL (
+     SELECT CASE WHEN b.listed_at IS NOT NULL THEN ${changedFields('c', 'b')} END AS changed) d
+   WHERE d.changed IS DISTINCT FROM '[]' ORDER BY c.connection_id`,
+})}`;
+
+/** The parameters of `LISTING_CTES`. Connections in `known` that are not in `listed` are hidden. */
+export function listingParams(
+  accountId: string,
+  now: number,
+  listed: readonly ListedConnection[],
+  known: KnownVersions,
+): readonly unknown[] {
+  const rows = [...new Map(listed.map((connection) => [connection.id, connection])).values()];
+  const ids = new Set(rows.map((connection) => connection.id));
+  const missing = [...known].filter(([id]) => !ids.has(id));
+  const text = (read: (connection: ListedConnection) => string | null) =>
+    rows.map((connection) => toStorableText(read(connection)));
+  return [
+    accountId,
+    now,
+    rows.map((connection) => connection.id),
+    text((connection) => connection.phoneNumber),
+    text((connection) => connection.label),
+    text((connection) => connection.provider),
+    text((connection) => connection.tier),
+    text((connection) => connection.status),
+    rows.map((connection) => connection.licenseValid),
+    text((connection) => connection.licenseStatus),
+    rows.map((connection) => connection.licenseExpires),
+    rows.map((connection) => connection.isDefault),
+    text((connection) => connection.profilePicUrl),
+    rows.map((connection) => known.get(connection.id) ?? null),
+    missing.map(([id]) => id),
+    missing.map(([, version]) => version),
+  ];
+}

@@ -1,0 +1,205 @@
+import { is } from 'drizzle-orm';
+import { type PgColumn, PgEnumColumn } from 'drizzle-orm/pg-core';
+import { connections } from './account-tables.ts';
+import { sqlType } from './connector-schema.ts';
+import type { CHANGE, ConnectionEventFacts, RawDelivery } from './facts.ts';
+import { type FoldedConnection, type FoldedMessage, rankConnectionEvent } from './fold-facts.ts';
+import { inbox } from './inbox-table.ts';
+import { messages } from './message-tables.ts';
+import { toStorableText } from './storable-text.ts';
+
+/*
+ * The columns of the merge. Name and type come from the schema. What stands here of a column is what a fact gives for
+ * it, and how the row takes that; `merge-statement.ts` makes its parameters, aliases and lists of columns from it.
+ */
+
+/** A column of an input of the merge: one array, an element for each row. */
+export interface InputColumn<Row> {
+  readonly name: string;
+  /** The cast of its array. */
+  readonly cast: string;
+  /** It may be NULL in every row: then it is sent without elements, which costs nothing, and `unnest` fills it up. */
+  readonly isNullable: boolean;
+  readonly value: (row: Row) => unknown;
+}
+
+/** How a row takes what is reported for a column. */
+export interface Merge {
+  /** SQL: the value afterwards, of the row `m` and of what is reported, `excluded`. */
+  readonly value: string;
+  /** SQL: whether that is a change. */
+  readonly changes: string;
+  /** The bit of `CHANGE` for such a change. */
+  readonly bit: keyof typeof CHANGE;
+}
+
+type ValueOf<Column extends PgColumn> =
+  | Column['_']['data']
+  | (Column['_']['notNull'] extends true ? never : null);
+
+function column<Row, Column extends PgColumn>(
+  of: Column,
+  value: (row: Row) => ValueOf<Column>,
+): InputColumn<Row> {
+  // The driver knows no array of an enum.
+  const cast = is(of, PgEnumColumn) ? `text[]::${sqlType(of)}[]` : `${sqlType(of)}[]`;
+  return { name: of.name, cast, isNullable: !of.notNull, value };
+}
+
+/** A column of no table, or of one that the statement computes. */
+function other<Row>(
+  name: string,
+  type: string,
+  value: (row: Row) => unknown,
+  isNullable = false,
+): InputColumn<Row> {
+  return { name, cast: `${type}[]`, isNullable, value };
+}
+
+/** A delivery for the raw log. */
+export interface LoggedDelivery {
+  readonly delivery: RawDelivery;
+  /** Where its body starts in the bodies of the batch, counted from 1. */
+  readonly startsAt: number;
+  /** Bits of `CHANGE` that it may be credited with. */
+  readonly credit: number;
+}
+
+const connectionOf = ({ message, connection, names }: RawDelivery): string | null =>
+  (message ?? connection ?? names)?.connectionId ?? null;
+
+export const DELIVERY_COLUMNS: readonly InputColumn<LoggedDelivery>[] = [
+  column(inbox.subscriptionId, ({ delivery }) => delivery.subscriptionId),
+  column(inbox.accountId, ({ delivery }) => delivery.accountId),
+  column(inbox.receivedAt, ({ delivery }) => delivery.receivedAt),
+  column(inbox.signedAt, ({ delivery }) => delivery.signedAt),
+  column(inbox.event, ({ delivery }) => toStorableText(delivery.event)),
+  column(inbox.connectionId, ({ delivery }) => connectionOf(delivery)),
+  column(inbox.messageId, ({ delivery: { message, names } }) => (message ?? names)?.messageId ?? null),
+  other('outcome', 'text', ({ delivery }) => delivery.outcome ?? null, true),
+  column(inbox.reason, ({ delivery }) => toStorableText(delivery.reason ?? null)),
+  column(inbox.secretVersion, ({ delivery }) => delivery.secretVersion ?? null),
+  other('starts_at', 'integer', ({ startsAt }) => startsAt),
+  other('bytes', 'integer', ({ delivery }) => delivery.body.length),
+  other('credit', 'smallint', ({ credit }) => credit),
+];
+
+/** The first value that a source reports for a field stands. */
+const first = (name: string): Merge => ({
+  value: `coalesce(m.${name}, excluded.${name})`,
+  changes: `(m.${name} IS NULL AND excluded.${name} IS NOT NULL)`,
+  bit: 'fields',
+});
+
+/**
+ * The ladder is the order of the enum: sent, delivered, read, failed. Nothing follows `read` or `failed`.
+ * [status.consumer.rank] [status.consumer.never-back]
+ */
+const rises = `((excluded.status > m.status AND m.status <> 'read')
+        OR (m.status IS NULL AND excluded.status IS NOT NULL))`;
+const status = (): Merge => ({
+  value: `CASE WHEN ${rises} THEN excluded.status ELSE m.status END`,
+  changes: rises,
+  bit: 'status',
+});
+
+/** A poll reports the service's own time. Until one has, the earliest time of an event stands. */
+const believedTime = `CASE WHEN m.polled THEN m.created_at
+              WHEN excluded.polled THEN excluded.created_at
+              ELSE least(m.created_at, excluded.created_at) END`;
+const creationTime = (): Merge => ({
+  value: believedTime,
+  changes: `m.created_at <> ${believedTime}`,
+  bit: 'fields',
+});
+
+const once = (name: string): Merge => ({
+  value: `m.${name} OR excluded.${name}`,
+  changes: `(excluded.${name} AND NOT m.${name})`,
+  bit: 'bookkeeping',
+});
+
+const union = (name: string): Merge => ({
+  value: `m.${name} | excluded.${name}`,
+  changes: `m.${name} | excluded.${name} <> m.${name}`,
+  bit: 'bookkeeping',
+});
+
+/** Both `read` and `failed` were reported. */
+const conflicts = `(m.status_conflict OR excluded.status_conflict
+        OR coalesce((m.status = 'read' AND excluded.status = 'failed')
+                 OR (m.status = 'failed' AND excluded.status = 'read'), false))`;
+const conflict = (): Merge => ({
+  value: conflicts,
+  changes: `(${conflicts} AND NOT m.status_conflict)`,
+  bit: 'conflict',
+});
+
+export interface MessageColumn extends InputColumn<FoldedMessage> {
+  /** Absent: what the first report says stays, whatever follows. */
+  readonly merge: Merge | undefined;
+}
+
+function ofMessage<Column extends PgColumn>(
+  of: Column,
+  value: (message: FoldedMessage) => ValueOf<Column>,
+  merge?: (name: string) => Merge,
+): MessageColumn {
+  return { ...column(of, value), merge: merge?.(of.name) };
+}
+
+/** What sources report of a message, and how its row takes it. */
+export const MESSAGE_COLUMNS: readonly MessageColumn[] = [
+  ofMessage(messages.connectionId, (message) => message.connectionId),
+  ofMessage(messages.id, (message) => message.messageId),
+  ofMessage(messages.accountId, (message) => message.accountId),
+  ofMessage(messages.direction, (message) => message.direction),
+  ofMessage(messages.peer, (message) => message.peer, first),
+  ofMessage(messages.text, (message) => message.text, first),
+  ofMessage(messages.mediaUrl, (message) => message.mediaUrl, first),
+  ofMessage(messages.mediaType, (message) => message.mediaType, first),
+  ofMessage(messages.status, (message) => message.status, status),
+  ofMessage(messages.errorMessage, (message) => message.errorMessage, first),
+  ofMessage(messages.waMessageId, (message) => message.waMessageId, first),
+  ofMessage(messages.createdAt, (message) => message.createdAt, creationTime),
+  ofMessage(messages.polled, (message) => message.polled, once),
+  ofMessage(messages.webhookSeen, (message) => message.webhookSeen, union),
+  ofMessage(messages.statusConflict, (message) => message.statusConflict, conflict),
+];
+
+export const CONNECTION_COLUMNS: readonly InputColumn<FoldedConnection>[] = [
+  column(connections.connectionId, (connection) => connection.connectionId),
+  column(connections.accountId, (connection) => connection.accountId),
+];
+
+export interface EventColumn extends InputColumn<FoldedConnection> {
+  /** SQL: the value afterwards, of the row `c` and of the event `e`. */
+  readonly merged: string;
+}
+
+/** The row takes what the newest event says. */
+const asReported = (name: string): string => `e.${name}`;
+/** The row keeps what the event does not say. */
+const ifReported = (name: string): string => `coalesce(e.${name}, c.${name})`;
+
+function ofEvent<Column extends PgColumn>(
+  of: Column,
+  value: (event: ConnectionEventFacts) => ValueOf<Column>,
+  merged: (name: string) => string,
+): EventColumn {
+  const read = ({ event }: FoldedConnection) => (event === null ? null : value(event));
+  return { ...column<FoldedConnection, PgColumn>(of, read), isNullable: true, merged: merged(of.name) };
+}
+
+/** What the newest event of a batch reports of its connection. */
+export const EVENT_COLUMNS: readonly EventColumn[] = [
+  ofEvent(connections.phoneNumber, (event) => event.phoneNumber, ifReported),
+  ofEvent(connections.label, (event) => event.label, ifReported),
+  ofEvent(connections.status, (event) => event.status, asReported),
+  ofEvent(connections.needsReconnect, (event) => event.needsReconnect, asReported),
+  ofEvent(connections.licenseStatus, (event) => event.licenseStatus, ifReported),
+  ofEvent(connections.licenseExpires, (event) => event.licenseExpires, ifReported),
+  ofEvent(connections.reason, (event) => event.reason, asReported),
+  ofEvent(connections.lastEventAt, (event) => event.at, asReported),
+  ofEvent(connections.lastEventRank, rankConnectionEvent, asReported),
+];
