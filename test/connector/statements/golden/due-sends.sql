@@ -1,0 +1,30 @@
+WITH RECURSIVE lanes AS (
+  SELECT min(n.connection_id) AS connection_id FROM connector.outbound n WHERE n.state IN ('queued', 'sending')
+   UNION ALL
+  SELECT (SELECT min(n.connection_id) FROM connector.outbound n
+           WHERE n.state IN ('queued', 'sending') AND n.connection_id > l.connection_id)
+    FROM lanes l WHERE l.connection_id IS NOT NULL
+)
+SELECT l.connection_id AS "connectionId"
+  FROM lanes l CROSS JOIN LATERAL (
+    SELECT either.* FROM (
+      SELECT n.* FROM connector.outbound n
+       WHERE n.connection_id = l.connection_id AND n.state IN ('queued', 'sending') ORDER BY n.position LIMIT 1) head
+     CROSS JOIN LATERAL (
+      SELECT head.*
+       UNION ALL
+      (SELECT n.* FROM connector.outbound n
+        WHERE head.state = 'sending' AND head.attempt_id IS NULL AND NOT head.awaits_service
+          AND n.connection_id = head.connection_id AND n.state IN ('queued',
+              'sending') AND n.recipient <> head.recipient
+        ORDER BY n.position LIMIT 1)) either
+     ORDER BY greatest(either.next_attempt_at, $1::bigint), either.position LIMIT 1) o
+ WHERE (o.next_attempt_at IS NULL OR o.next_attempt_at <= $1::bigint)
+   AND NOT EXISTS (SELECT FROM connector.leases held JOIN connector.processes living ON living.id = held.owner
+    WHERE held.name = 'send:' || l.connection_id)
+   AND NOT EXISTS (SELECT FROM connector.oauth_grants g
+                    WHERE g.account_id = o.account_id AND g.ended_at IS NOT NULL)
+   AND NOT EXISTS (SELECT FROM connector.accounts a
+                     JOIN connector.poll_states p ON p.account_id = a.id
+                    WHERE a.id = o.account_id AND p.refused_credential_version = a.credential_version)
+ LIMIT $2::integer

@@ -1,0 +1,1 @@
+SELECT FROM connector.leases WHERE name = $1 AND fence = $2::bigint FOR SHARE

@@ -1,0 +1,503 @@
+WITH input_deliveries AS (
+  SELECT d.*, substring($14::bytea FROM d.starts_at FOR d.bytes) AS body
+    FROM unnest($1::text[],
+        $2::text[],
+        $3::bigint[],
+        $4::bigint[],
+        $5::text[],
+        $6::text[],
+        $7::text[],
+        $8::text[],
+        $9::text[],
+        $10::integer[],
+        $11::integer[],
+        $12::integer[],
+        $13::smallint[]) WITH ORDINALITY
+      AS d(subscription_id,
+          account_id,
+          received_at,
+          signed_at,
+          event,
+          connection_id,
+          message_id,
+          outcome,
+          reason,
+          secret_version,
+          starts_at,
+          bytes,
+          credit,
+          position)
+),
+input_messages AS (
+  SELECT m.* FROM unnest($15::text[],
+      $16::text[],
+      $17::text[],
+      $18::text[],
+      $19::text[],
+      $20::text[],
+      $21::text[],
+      $22::text[],
+      $23::text[]::connector.message_status[],
+      $24::text[],
+      $25::text[],
+      $26::bigint[],
+      $27::boolean[],
+      $28::smallint[],
+      $29::boolean[])
+    AS m(connection_id,
+        id,
+        account_id,
+        direction,
+        peer,
+        text,
+        media_url,
+        media_type,
+        status,
+        error_message,
+        wa_message_id,
+        created_at,
+        polled,
+        webhook_seen,
+        status_conflict)
+),
+input_connections AS (
+  SELECT i.* FROM unnest($30::text[],
+      $31::text[],
+      $32::text[],
+      $33::text[],
+      $34::text[],
+      $35::boolean[],
+      $36::text[],
+      $37::bigint[],
+      $38::text[],
+      $39::bigint[],
+      $40::smallint[]) WITH ORDINALITY
+    AS i(connection_id,
+        account_id,
+        phone_number,
+        label,
+        status,
+        needs_reconnect,
+        license_status,
+        license_expires,
+        reason,
+        last_event_at,
+        last_event_rank,
+        position)
+),
+known AS (
+  SELECT c.connection_id, c.account_id FROM connector.connections c
+   WHERE c.connection_id IN (SELECT i.connection_id FROM input_connections i)
+),
+made AS (
+  INSERT INTO connector.connections AS c
+    (connection_id,
+        account_id,
+        phone_number,
+        label,
+        status,
+        needs_reconnect,
+        license_status,
+        license_expires,
+        reason,
+        last_event_at,
+        last_event_rank,
+        webhook_at,
+        visible,
+        version,
+        updated_at)
+  SELECT DISTINCT ON (connection_id) connection_id,
+      account_id,
+      phone_number,
+      label,
+      status,
+      needs_reconnect,
+      license_status,
+      license_expires,
+      reason,
+      last_event_at,
+      last_event_rank,
+      CASE WHEN last_event_at IS NOT NULL THEN $41::bigint END,
+      true,
+      1,
+      $41::bigint
+    FROM input_connections i
+   WHERE NOT EXISTS (SELECT FROM known k WHERE k.connection_id = i.connection_id)
+   ORDER BY connection_id, position
+  ON CONFLICT (connection_id) DO UPDATE SET account_id = c.account_id
+  RETURNING c.connection_id,
+      c.account_id,
+      c.xmax = 0 AS is_new,
+      jsonb_build_object('phoneNumber',
+      c.phone_number,
+      'label',
+      c.label,
+      'provider',
+      c.provider,
+      'tier',
+      c.tier,
+      'status',
+      c.status,
+      'needsReconnect',
+      c.needs_reconnect,
+      'licenseValid',
+      c.license_valid,
+      'licenseStatus',
+      c.license_status,
+      'licenseExpires',
+      c.license_expires,
+      'licenseNotice',
+      c.license_notice,
+      'reason',
+      c.reason,
+      'isDefault',
+      c.is_default,
+      'profilePicUrl',
+      c.profile_pic_url,
+      'customerRef',
+      c.customer_ref,
+      'visible',
+      c.visible,
+      'deletedAt',
+      c.deleted_at) AS data
+),
+owners AS (
+  SELECT connection_id, account_id FROM known
+  UNION ALL
+  SELECT connection_id, account_id FROM made
+),
+moved AS (
+  UPDATE connector.connections c
+     SET phone_number = coalesce(e.phone_number, c.phone_number),
+         label = coalesce(e.label, c.label),
+         status = e.status,
+         needs_reconnect = e.needs_reconnect,
+         license_status = coalesce(e.license_status, c.license_status),
+         license_expires = coalesce(e.license_expires, c.license_expires),
+         reason = e.reason,
+         last_event_at = e.last_event_at,
+         last_event_rank = e.last_event_rank,
+         license_notice = (SELECT CASE WHEN l.license_valid IS NOT FALSE AND l.license_expires > $41::bigint
+             AND l.license_expires <= $41::bigint + 259200000 THEN 'ends_soon' END FROM (SELECT c.license_valid,
+                 coalesce(e.license_expires,
+                 c.license_expires) AS license_expires) l),
+         webhook_at = $41::bigint,
+         version = c.version + 1,
+         updated_at = $41::bigint
+    FROM (SELECT i.*, k AS was FROM input_connections i JOIN connector.connections k USING (connection_id, account_id)
+           WHERE i.last_event_at IS NOT NULL ORDER BY i.connection_id FOR UPDATE OF k) e
+   WHERE c.connection_id = e.connection_id
+     AND (c.last_event_at IS NULL
+          OR (e.last_event_at, e.last_event_rank) > (c.last_event_at, c.last_event_rank))
+  RETURNING c.connection_id,
+      c.account_id,
+      jsonb_build_object('phoneNumber',
+      c.phone_number,
+      'label',
+      c.label,
+      'provider',
+      c.provider,
+      'tier',
+      c.tier,
+      'status',
+      c.status,
+      'needsReconnect',
+      c.needs_reconnect,
+      'licenseValid',
+      c.license_valid,
+      'licenseStatus',
+      c.license_status,
+      'licenseExpires',
+      c.license_expires,
+      'licenseNotice',
+      c.license_notice,
+      'reason',
+      c.reason,
+      'isDefault',
+      c.is_default,
+      'profilePicUrl',
+      c.profile_pic_url,
+      'customerRef',
+      c.customer_ref,
+      'visible',
+      c.visible,
+      'deletedAt',
+      c.deleted_at) || jsonb_build_object('changed',
+      to_jsonb(array_remove(ARRAY[CASE WHEN c.phone_number IS DISTINCT FROM (e.was).phone_number THEN 'phoneNumber' END,
+      CASE WHEN c.label IS DISTINCT FROM (e.was).label THEN 'label' END,
+      CASE WHEN c.provider IS DISTINCT FROM (e.was).provider THEN 'provider' END,
+      CASE WHEN c.tier IS DISTINCT FROM (e.was).tier THEN 'tier' END,
+      CASE WHEN CASE WHEN c.status = 'open' THEN 'connected' ELSE c.status END IS DISTINCT FROM CASE WHEN (e.was).status = 'open' THEN 'connected' ELSE (e.was).status END THEN 'status' END,
+      CASE WHEN c.needs_reconnect IS DISTINCT FROM (e.was).needs_reconnect THEN 'needsReconnect' END,
+      CASE WHEN c.license_valid IS DISTINCT FROM (e.was).license_valid THEN 'licenseValid' END,
+      CASE WHEN c.license_status IS DISTINCT FROM (e.was).license_status THEN 'licenseStatus' END,
+      CASE WHEN c.license_expires IS DISTINCT FROM (e.was).license_expires THEN 'licenseExpires' END,
+      CASE WHEN c.license_notice IS DISTINCT FROM (e.was).license_notice THEN 'licenseNotice' END,
+      CASE WHEN c.reason IS DISTINCT FROM (e.was).reason THEN 'reason' END,
+      CASE WHEN c.is_default IS DISTINCT FROM (e.was).is_default THEN 'isDefault' END,
+      CASE WHEN c.profile_pic_url IS DISTINCT FROM (e.was).profile_pic_url THEN 'profilePicUrl' END,
+      CASE WHEN c.customer_ref IS DISTINCT FROM (e.was).customer_ref THEN 'customerRef' END,
+      CASE WHEN c.visible IS DISTINCT FROM (e.was).visible THEN 'visible' END,
+      CASE WHEN c.deleted_at IS DISTINCT FROM (e.was).deleted_at THEN 'deletedAt' END],
+      NULL))) AS data,
+            to_jsonb(array_remove(ARRAY[CASE WHEN c.phone_number IS DISTINCT FROM (e.was).phone_number THEN 'phoneNumber' END,
+                CASE WHEN c.label IS DISTINCT FROM (e.was).label THEN 'label' END,
+                CASE WHEN c.provider IS DISTINCT FROM (e.was).provider THEN 'provider' END,
+                CASE WHEN c.tier IS DISTINCT FROM (e.was).tier THEN 'tier' END,
+                CASE WHEN CASE WHEN c.status = 'open' THEN 'connected' ELSE c.status END IS DISTINCT FROM CASE WHEN (e.was).status = 'open' THEN 'connected' ELSE (e.was).status END THEN 'status' END,
+                CASE WHEN c.needs_reconnect IS DISTINCT FROM (e.was).needs_reconnect THEN 'needsReconnect' END,
+                CASE WHEN c.license_valid IS DISTINCT FROM (e.was).license_valid THEN 'licenseValid' END,
+                CASE WHEN c.license_status IS DISTINCT FROM (e.was).license_status THEN 'licenseStatus' END,
+                CASE WHEN c.license_expires IS DISTINCT FROM (e.was).license_expires THEN 'licenseExpires' END,
+                CASE WHEN c.license_notice IS DISTINCT FROM (e.was).license_notice THEN 'licenseNotice' END,
+                CASE WHEN c.reason IS DISTINCT FROM (e.was).reason THEN 'reason' END,
+                CASE WHEN c.is_default IS DISTINCT FROM (e.was).is_default THEN 'isDefault' END,
+                CASE WHEN c.profile_pic_url IS DISTINCT FROM (e.was).profile_pic_url THEN 'profilePicUrl' END,
+                CASE WHEN c.customer_ref IS DISTINCT FROM (e.was).customer_ref THEN 'customerRef' END,
+                CASE WHEN c.visible IS DISTINCT FROM (e.was).visible THEN 'visible' END,
+                CASE WHEN c.deleted_at IS DISTINCT FROM (e.was).deleted_at THEN 'deletedAt' END],
+                NULL)) <> '[]' AS is_news
+),
+merged AS (
+  INSERT INTO connector.messages AS m
+    (connection_id,
+        id,
+        account_id,
+        direction,
+        peer,
+        text,
+        media_url,
+        media_type,
+        status,
+        error_message,
+        wa_message_id,
+        created_at,
+        polled,
+        webhook_seen,
+        status_conflict,
+     first_seen_by, first_seen_at, previous_status, change_mask, webhook_at)
+  SELECT i.connection_id,
+      i.id,
+      i.account_id,
+      i.direction,
+      i.peer,
+      i.text,
+      i.media_url,
+      i.media_type,
+      i.status,
+      i.error_message,
+      i.wa_message_id,
+      i.created_at,
+      i.polled,
+      i.webhook_seen,
+      i.status_conflict,
+         $42::text, $41::bigint, NULL,
+         13
+           | CASE WHEN i.status IS NULL THEN 0 ELSE 2 END
+           | CASE WHEN i.status_conflict THEN 16 ELSE 0 END, CASE WHEN i.webhook_seen <> 0 THEN $41::bigint END
+    FROM input_messages i JOIN owners o ON o.connection_id = i.connection_id AND o.account_id = i.account_id
+   ORDER BY i.connection_id, i.id
+  ON CONFLICT (connection_id, id) DO UPDATE
+     SET peer = coalesce(m.peer, excluded.peer),
+         text = coalesce(m.text, excluded.text),
+         media_url = coalesce(m.media_url, excluded.media_url),
+         media_type = coalesce(m.media_type, excluded.media_type),
+         status = CASE WHEN ((excluded.status > m.status AND m.status <> 'read')
+        OR (m.status IS NULL AND excluded.status IS NOT NULL)) THEN excluded.status ELSE m.status END,
+         error_message = coalesce(m.error_message, excluded.error_message),
+         wa_message_id = coalesce(m.wa_message_id, excluded.wa_message_id),
+         created_at = CASE WHEN m.polled THEN m.created_at
+              WHEN excluded.polled THEN excluded.created_at
+              ELSE least(m.created_at, excluded.created_at) END,
+         polled = m.polled OR excluded.polled,
+         webhook_seen = m.webhook_seen | excluded.webhook_seen,
+         status_conflict = (m.status_conflict OR excluded.status_conflict
+        OR coalesce((m.status = 'read' AND excluded.status = 'failed')
+                 OR (m.status = 'failed' AND excluded.status = 'read'), false)),
+         previous_status = m.status,
+         change_mask = CASE WHEN (((excluded.status > m.status AND m.status <> 'read')
+        OR (m.status IS NULL AND excluded.status IS NOT NULL))) THEN 2 ELSE 0 END
+                     | CASE WHEN ((m.peer IS NULL AND excluded.peer IS NOT NULL)
+        OR (m.text IS NULL AND excluded.text IS NOT NULL)
+        OR (m.media_url IS NULL AND excluded.media_url IS NOT NULL)
+        OR (m.media_type IS NULL AND excluded.media_type IS NOT NULL)
+        OR (m.error_message IS NULL AND excluded.error_message IS NOT NULL)
+        OR (m.wa_message_id IS NULL AND excluded.wa_message_id IS NOT NULL)
+        OR m.created_at <> CASE WHEN m.polled THEN m.created_at
+              WHEN excluded.polled THEN excluded.created_at
+              ELSE least(m.created_at, excluded.created_at) END) THEN 4 ELSE 0 END
+                     | CASE WHEN ((excluded.polled AND NOT m.polled)
+        OR m.webhook_seen | excluded.webhook_seen <> m.webhook_seen) THEN 8 ELSE 0 END
+                     | CASE WHEN (((m.status_conflict OR excluded.status_conflict
+        OR coalesce((m.status = 'read' AND excluded.status = 'failed')
+                 OR (m.status = 'failed' AND excluded.status = 'read'),
+                     false)) AND NOT m.status_conflict)) THEN 16 ELSE 0 END,
+         webhook_at = coalesce(excluded.webhook_at, m.webhook_at)
+   WHERE (((excluded.status > m.status AND m.status <> 'read')
+        OR (m.status IS NULL AND excluded.status IS NOT NULL)))
+      OR ((m.peer IS NULL AND excluded.peer IS NOT NULL)
+        OR (m.text IS NULL AND excluded.text IS NOT NULL)
+        OR (m.media_url IS NULL AND excluded.media_url IS NOT NULL)
+        OR (m.media_type IS NULL AND excluded.media_type IS NOT NULL)
+        OR (m.error_message IS NULL AND excluded.error_message IS NOT NULL)
+        OR (m.wa_message_id IS NULL AND excluded.wa_message_id IS NOT NULL)
+        OR m.created_at <> CASE WHEN m.polled THEN m.created_at
+              WHEN excluded.polled THEN excluded.created_at
+              ELSE least(m.created_at, excluded.created_at) END)
+      OR ((excluded.polled AND NOT m.polled)
+        OR m.webhook_seen | excluded.webhook_seen <> m.webhook_seen)
+      OR (((m.status_conflict OR excluded.status_conflict
+        OR coalesce((m.status = 'read' AND excluded.status = 'failed')
+                 OR (m.status = 'failed' AND excluded.status = 'read'), false)) AND NOT m.status_conflict))
+  RETURNING m.connection_id, m.id, m.account_id, m.change_mask, m.status, m.previous_status, m.direction, m.peer,
+            m.text, m.media_url, m.media_type, m.error_message, m.created_at, m.first_seen_by
+),
+batch AS MATERIALIZED (
+  SELECT nextval('connector.change_batch_id') AS id FROM (SELECT count(*) FROM merged) AS all_merged,
+      (SELECT count(*) FROM made) AS all_made,
+      (SELECT count(*) FROM moved) AS all_moved
+),
+changed AS (
+  INSERT INTO connector.changes (batch,
+      position,
+      type,
+      at,
+      account_id,
+      connection_id,
+      message_id,
+      source,
+      via,
+      status,
+      previous_status,
+      direction,
+      peer,
+      text,
+      media_url,
+      media_type,
+      error_message,
+      created_at,
+      first_seen_by,
+      data)
+  SELECT (SELECT b.id FROM batch b), row_number() OVER (), t.* FROM (
+  SELECT 'connection.updated',
+      $41::bigint,
+      c.account_id,
+      c.connection_id,
+      NULL::text,
+      $42::text,
+      NULL::text,
+      NULL::connector.message_status,
+      NULL::connector.message_status,
+      NULL::text,
+      NULL::text,
+      NULL::text,
+      NULL::text,
+      NULL::text,
+      NULL::text,
+      NULL::bigint,
+      NULL::text,
+      c.data
+    FROM made c WHERE c.is_new
+  UNION ALL
+  SELECT 'connection.updated',
+      $41::bigint,
+      c.account_id,
+      c.connection_id,
+      NULL::text,
+      $42::text,
+      NULL::text,
+      NULL::connector.message_status,
+      NULL::connector.message_status,
+      NULL::text,
+      NULL::text,
+      NULL::text,
+      NULL::text,
+      NULL::text,
+      NULL::text,
+      NULL::bigint,
+      NULL::text,
+      c.data
+    FROM moved c WHERE c.is_news
+  UNION ALL
+  SELECT 'message.created',
+      $41::bigint,
+      m.account_id,
+      m.connection_id,
+      m.id,
+      $42::text,
+      NULL,
+      m.status,
+      m.previous_status,
+      m.direction,
+      m.peer,
+      m.text,
+      m.media_url,
+      m.media_type,
+      m.error_message,
+      m.created_at,
+      m.first_seen_by,
+      NULL::jsonb
+    FROM merged m WHERE m.change_mask & 1 <> 0
+  UNION ALL
+  SELECT kind.type,
+      $41::bigint,
+      m.account_id,
+      m.connection_id,
+      m.id,
+      $42::text,
+      NULL,
+      m.status,
+      m.previous_status,
+      CASE kind.bit WHEN 2 THEN NULL ELSE m.direction END,
+      CASE kind.bit WHEN 2 THEN NULL ELSE m.peer END,
+      CASE kind.bit WHEN 2 THEN NULL ELSE m.text END,
+      CASE kind.bit WHEN 2 THEN NULL ELSE m.media_url END,
+      CASE kind.bit WHEN 2 THEN NULL ELSE m.media_type END,
+      CASE kind.bit WHEN 2 THEN NULL ELSE m.error_message END,
+      CASE kind.bit WHEN 2 THEN NULL ELSE m.created_at END,
+      CASE kind.bit WHEN 2 THEN NULL ELSE m.first_seen_by END,
+      NULL::jsonb
+    FROM merged m
+    JOIN (VALUES ('message.status', 2), ('message.updated', 4)) kind(type, bit)
+      ON m.change_mask & kind.bit <> 0
+   WHERE m.change_mask & 1 = 0) t
+  RETURNING at
+),
+told AS (
+  INSERT INTO connector.change_batches (id, size, told_at)
+  SELECT (SELECT b.id FROM batch b), count(*), max(at) FROM changed HAVING count(*) > 0
+  RETURNING size
+),
+logged AS (
+  INSERT INTO connector.inbox
+    (received_at, subscription_id, account_id, signed_at, body, event, connection_id, message_id, outcome, reason,
+     change_mask, change_batch, secret_version)
+  SELECT d.received_at, d.subscription_id, d.account_id, d.signed_at, d.body, d.event, d.connection_id,
+         d.message_id,
+         CASE WHEN d.outcome IS NOT NULL THEN d.outcome
+              WHEN o.account_id IS DISTINCT FROM d.account_id THEN 'foreign'
+              WHEN coalesce(m.change_mask, e.change_mask, 0) & d.credit & 7 <> 0 THEN 'merged'
+              ELSE 'unchanged' END,
+         d.reason, coalesce(m.change_mask, e.change_mask, 0) & d.credit,
+         CASE WHEN coalesce(m.change_mask,
+             e.change_mask,
+             0) & d.credit & 7 <> 0 THEN (SELECT b.id FROM batch b) END,
+             d.secret_version
+    FROM input_deliveries d
+    LEFT JOIN owners o ON o.connection_id = d.connection_id
+    LEFT JOIN merged m ON m.connection_id = d.connection_id AND m.id = d.message_id AND m.account_id = d.account_id
+    LEFT JOIN (SELECT connection_id, account_id,
+                      CASE WHEN is_news THEN 4 ELSE 8 END AS change_mask FROM moved
+               UNION ALL
+               SELECT connection_id, account_id, 5 FROM made WHERE is_new) e
+      ON d.message_id IS NULL AND e.connection_id = d.connection_id AND e.account_id = d.account_id
+   ORDER BY d.position
+  RETURNING outcome
+)
+SELECT true AS applied,
+       (SELECT string_agg(l.outcome, ' ') FROM logged l) AS outcomes,
+       (SELECT json_object_agg(c.change_mask, c.count)
+          FROM (SELECT m.change_mask, count(*) FROM merged m GROUP BY m.change_mask) c) AS masks
+       , (SELECT count(connector.fail_for_retry())
+          FROM made c JOIN input_connections i ON i.connection_id = c.connection_id AND i.account_id = c.account_id
+         WHERE NOT c.is_new AND i.last_event_at IS NOT NULL) AS raced

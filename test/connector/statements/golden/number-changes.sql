@@ -1,0 +1,1 @@
+SELECT numbered, last_seq FROM connector.number_changes($1)

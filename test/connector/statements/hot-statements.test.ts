@@ -1,0 +1,148 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { makeInboxPartitions } from '../../../src/connector/db/inbox-partitions.ts';
+import type { Database } from '../../../src/runtime/database/database.ts';
+import { openConnectorDatabase, T0 } from '../support/event-fixtures.ts';
+import { HOT_STATEMENTS, sentBy } from './hot-statements.ts';
+
+const GOLDEN = join(import.meta.dirname, 'golden');
+/** In a small table, reading all of it is the cheapest plan. */
+const LARGE =
+  /^(?:messages|connections|changes|change_batches|inbox_\d+|outbound|handover_queue|handover_lanes|leases)$/;
+const FUNCTIONS = ['number_changes', 'handover_head', 'leave_handover_queue'];
+
+let database: Database;
+let close: () => Promise<void>;
+
+beforeAll(async () => {
+  ({ database, close } = await openConnectorDatabase());
+  await makeInboxPartitions(database, T0, 0);
+  await fill();
+}, 120_000);
+afterAll(() => close());
+
+/** A connector of some days: 2,000 connections, 60,000 messages and changes, a backlog for the handler and to send. */
+async function fill(): Promise<void> {
+  const now = `${T0}::bigint`;
+  for (const statement of [
+    `INSERT INTO connector.connections (connection_id, account_id, visible, version, updated_at)
+     SELECT 'c-' || n, 'account-' || n % 50, true, 1, ${now} FROM generate_series(1, 2000) n`,
+    `INSERT INTO connector.messages (connection_id, id, account_id, direction, created_at, first_seen_by, first_seen_at,
+       polled, change_mask, webhook_seen, status_conflict)
+     SELECT 'c-' || n % 2000 + 1, 'm-' || n, 'account-1', 'incoming', ${now} - n, 'webhook', ${now}, false, 13, 1, false
+       FROM generate_series(1, 60000) n`,
+    `INSERT INTO connector.change_batches (id, size, told_at, last_seq)
+     SELECT n, 3, ${now}, CASE WHEN n <= 19900 THEN n * 3 END FROM generate_series(1, 20000) n`,
+    'UPDATE connector.feed SET last_seq = 59700',
+    'INSERT INTO connector.handover (cursor) VALUES (59000)',
+    `INSERT INTO connector.changes (batch, position, type, at, account_id, connection_id, message_id, source)
+     SELECT (n - 1) / 3 + 1, (n - 1) % 3 + 1, 'message.created', ${now}, 'account-1', 'c-' || n % 2000 + 1, 'm-' || n,
+            'webhook' FROM generate_series(1, 60000) n`,
+    `INSERT INTO connector.inbox (received_at, subscription_id, account_id, signed_at, body, event, connection_id,
+       message_id, outcome, change_mask, change_batch)
+     SELECT ${now} + n, 'default', 'account-1', ${now}, '{}', 'message.received', 'c-' || n % 2000 + 1, 'm-' || n % 20000,
+            'merged', 13, CASE WHEN n % 3 = 0 THEN n END FROM generate_series(1, 60000) n`,
+    `INSERT INTO connector.handover_lanes (connection_id, waiting, due_at)
+     SELECT 'c-' || n, CASE WHEN n <= 100 THEN 100 ELSE 0 END, CASE WHEN n <= 100 THEN ${now} - n END
+       FROM generate_series(1, 2000) n`,
+    `INSERT INTO connector.handover_queue (connection_id, seq, batch, position)
+     SELECT 'c-' || n % 100 + 1, n, (n - 1) / 3 + 1, (n - 1) % 3 + 1 FROM generate_series(1, 10000) n`,
+    `INSERT INTO connector.outbound (id, account_id, connection_id, reference, fingerprint, recipient, idempotency_key,
+       state, created_at, updated_at)
+     SELECT 'o-' || n, 'account-1', 'c-' || n % 2000 + 1, 'r-' || n, 'f', '4470000' || n, 'k-' || n,
+            CASE WHEN n > 29000 THEN 'queued' ELSE 'sent' END, ${now} - n, ${now} FROM generate_series(1, 30000) n`,
+    `INSERT INTO connector.poll_states (account_id, due_at) SELECT 'account-' || n, ${now} FROM generate_series(1, 500) n`,
+    `INSERT INTO connector.processes (id, host, works, started_at, beat_at)
+     SELECT 'p-' || n, 'h', true, ${now}, ${now} FROM generate_series(1, 10) n`,
+    `INSERT INTO connector.leases (name, owner) SELECT 'send:c-' || n, 'p-' || n % 10 + 1 FROM generate_series(1, 2000) n`,
+    'ANALYZE',
+  ]) {
+    await database.query(statement, [], { deadlineMs: 60_000 });
+  }
+}
+
+interface Plan {
+  readonly 'Node Type': string;
+  readonly 'Relation Name'?: string;
+  readonly 'Index Name'?: string;
+  readonly Plans?: readonly Plan[];
+}
+
+const nodesOf = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)];
+
+async function explain(text: string, params: readonly unknown[]): Promise<Plan[]> {
+  const [row] = await database.query<{ 'QUERY PLAN': [{ Plan: Plan }] }>(
+    `EXPLAIN (FORMAT JSON) ${text}`,
+    params,
+  );
+  if (row === undefined) throw new Error('no plan');
+  return nodesOf(row['QUERY PLAN'][0].Plan);
+}
+
+/** Without the name that the index of a partition has for itself. */
+const indexOf = ({ 'Index Name': name = '' }: Plan): string =>
+  name.replace(/^inbox_\d+_message_id_change_batch_received_at_idx$/, 'inbox_message');
+
+/** One entry for each line where a line would be too long to review. */
+function format(text: string): string {
+  return `${text
+    .trim()
+    .split('\n')
+    .map((line) =>
+      line.length <= 120 ? line : line.replaceAll(', ', `,\n${/^ */.exec(line)?.[0] ?? ''}    `),
+    )
+    .join('\n')}\n`;
+}
+
+describe('the text of a hot statement', () => {
+  it.each(Object.entries(HOT_STATEMENTS))('is the reviewed one: %s', async (name, { run }) => {
+    const { text } = await sentBy(run);
+    await expect(format(text)).toMatchFileSnapshot(join(GOLDEN, `${name}.sql`));
+  });
+
+  it.each(FUNCTIONS)('is the reviewed one in the database: connector.%s', async (name) => {
+    const [row] = await database.query<{ text: string }>(
+      `SELECT pg_get_functiondef(p.oid) AS text FROM pg_proc p WHERE p.proname = $1`,
+      [name],
+    );
+    await expect(row?.text ?? '').toMatchFileSnapshot(join(GOLDEN, `${name}.sql`));
+  });
+
+  it('has no file without a statement', () => {
+    const files = [...Object.keys(HOT_STATEMENTS), ...FUNCTIONS].map((name) => `${name}.sql`);
+    expect(readdirSync(GOLDEN).sort()).toEqual(files.sort());
+  });
+});
+
+describe('the plan of a hot statement', () => {
+  it.each(Object.entries(HOT_STATEMENTS))(
+    'finds rows by an index and reads no other large table: %s',
+    async (_name, { run, indexes = [], whole = [] }) => {
+      const { text, params } = await sentBy(run);
+      const nodes = await explain(text, params);
+      expect([...new Set(nodes.map(indexOf))]).toEqual(expect.arrayContaining([...indexes]));
+      const read = nodes.filter(
+        (node) => node['Node Type'] === 'Seq Scan' && LARGE.test(node['Relation Name'] ?? ''),
+      );
+      expect([...new Set(read.map((node) => node['Relation Name']))].sort()).toEqual([...whole].sort());
+    },
+  );
+
+  it('numbers a backlog by the index of what has no number', async () => {
+    const [row] = await database.query<{ source: string }>(
+      `SELECT prosrc AS source FROM pg_proc WHERE proname = 'number_changes'`,
+    );
+    const [, inner = ''] = /(WITH next AS[\s\S]*?) INTO numbered, reached/.exec(row?.source ?? '') ?? [];
+    const text = `${inner} FROM given g`
+      .replace('number_changes.last_seq', '0')
+      .replace('LIMIT most', 'LIMIT 1000');
+    const nodes = await database.transaction(async (tx) => {
+      await tx.query('SET LOCAL enable_nestloop = off');
+      await tx.query('SET LOCAL enable_seqscan = off');
+      const [plan] = await tx.query<{ 'QUERY PLAN': [{ Plan: Plan }] }>(`EXPLAIN (FORMAT JSON) ${text}`);
+      return plan === undefined ? [] : nodesOf(plan['QUERY PLAN'][0].Plan);
+    });
+    expect(nodes.map(indexOf)).toContain('change_batches_unnumbered');
+  });
+});

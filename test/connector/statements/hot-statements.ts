@@ -1,0 +1,141 @@
+import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
+import { readChanges, readFiltered } from '../../../src/connector/feed/read-changes.ts';
+import { numberChanges } from '../../../src/connector/feed/sequencer.ts';
+import { distribute } from '../../../src/connector/handover/distribute.ts';
+import * as dispatch from '../../../src/connector/handover/lane-store.ts';
+import { heldLease } from '../../../src/connector/leases/lease.ts';
+import { createPresence } from '../../../src/connector/leases/presence.ts';
+import * as sends from '../../../src/connector/outbox/lane-store.ts';
+import { readDueAccounts } from '../../../src/connector/reconcile/poll-state.ts';
+import { coverageChange } from '../../../src/connector/reconcile/progress.ts';
+import { storePage } from '../../../src/connector/reconcile/store-page.ts';
+import { readMerged, readUnchanged } from '../../../src/connector/trace/read-deliveries.ts';
+import type { Database, Queryable } from '../../../src/runtime/database/database.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { delivery, outage, received, silentLogger, T0 } from '../support/event-fixtures.ts';
+
+/** A statement that runs for every delivery, poll, send or call, or every second in every process. */
+export interface HotStatement {
+  /** Runs it as the connector does, on a handle that records it. */
+  readonly run: (db: Queryable) => Promise<unknown>;
+  /** The indexes by which it finds its rows in large tables. Absent: it reads what its text names. */
+  readonly indexes?: readonly string[];
+  /** Larger tables that it reads whole, which it does every few seconds. */
+  readonly whole?: readonly string[];
+}
+
+const lease = { name: 'poll:account-1', fence: 1 };
+const message = received('c-7', 'm-7');
+const lane = { connectionId: 'c-7', fence: 1 };
+
+function merge(
+  told: { message: typeof message } | { connection: ReturnType<typeof outage> },
+  body = Buffer.from('{}'),
+): HotStatement['run'] {
+  return (db) => commitBatch(db, { now: T0, deliveries: [delivery(told, { body })] });
+}
+
+const MERGE_INDEXES = ['connections_pkey'];
+
+/** The statements on the hot path. Each has its text in `golden/` and a test of its plan in `hot-statements.test.ts`. */
+export const HOT_STATEMENTS: Readonly<Record<string, HotStatement>> = {
+  'merge-messages': { run: merge({ message }), indexes: MERGE_INDEXES },
+  'merge-messages-not-utf8': { run: merge({ message }, Buffer.from([255])), indexes: MERGE_INDEXES },
+  'merge-events': { run: merge({ connection: outage('c-7', T0) }), indexes: MERGE_INDEXES },
+  'merge-events-not-utf8': {
+    run: merge({ connection: outage('c-7', T0) }, Buffer.from([255])),
+    indexes: MERGE_INDEXES,
+  },
+  'merge-replay': {
+    run: (db) => commitBatch(db, { now: T0, messages: [message], via: 'replay' }),
+    indexes: MERGE_INDEXES,
+  },
+  'merge-page': {
+    run: (db) =>
+      storePage(
+        { db, lease, accountId: 'account-1', registeredAt: T0 },
+        [],
+        coverageChange({ watermark: T0, gaps: [] }),
+        T0,
+      ),
+    indexes: [...MERGE_INDEXES, 'leases_pkey'],
+  },
+  'number-changes': { run: (db) => numberChanges(db) },
+  'read-feed': {
+    run: (db) => readChanges(db, 1_000, 100),
+    indexes: ['change_batches_seq', 'changes_pkey'],
+  },
+  'read-feed-stretch': {
+    run: (db) => readFiltered(db, 1_000, 100, { connectionId: 'c-7' }),
+    indexes: ['change_batches_seq'],
+  },
+  distribute: {
+    run: (db) => distribute(db, T0),
+    indexes: ['change_batches_seq', 'changes_pkey'],
+  },
+  // An index of the due times would cost more with each change than this does every five seconds.
+  'due-dispatch': { run: (db) => dispatch.readDueLanes(db, T0, 10), whole: ['handover_lanes', 'leases'] },
+  'open-dispatch': {
+    run: (db) => dispatch.openLane(db, lease, { connectionId: 'c-7', now: T0, limit: 50 }),
+    indexes: ['handover_lanes_pkey', 'leases_pkey', 'changes_pkey'],
+  },
+  'note-taken': {
+    run: (db) => dispatch.noteTaken(db, lane, 7),
+    indexes: ['handover_lanes_pkey'],
+  },
+  'due-sends': { run: (db) => sends.readDueLanes(db, T0, 10), indexes: ['outbound_lane'], whole: ['leases'] },
+  'next-send': { run: (db) => sends.readNext(db, 'c-7', T0), indexes: ['outbound_lane'] },
+  'begin-send': {
+    run: (db) => sends.beginAttempt(db, lease, { outboundId: 'o-7', attemptId: 'a', now: T0 }),
+    indexes: ['outbound_pkey', 'leases_pkey'],
+  },
+  'due-polls': {
+    run: (db) => readDueAccounts(db, ['account-1'], T0, 10),
+    indexes: ['poll_states_pkey', 'leases_pkey'],
+  },
+  guard: {
+    run: (db) => db.query(heldLease('$1', '$2'), [lease.name, lease.fence]),
+    indexes: ['leases_pkey'],
+  },
+  // It looks for leases whose holders are gone.
+  heartbeat: { run: beat, whole: ['leases'] },
+  'trace-merged': { run: (db) => readMerged(db, 'm-7'), indexes: ['inbox_message'] },
+  'trace-unchanged': {
+    run: (db) => readUnchanged(db, 'm-7', { at: 0, id: 0 }, 100),
+    indexes: ['inbox_message'],
+  },
+};
+
+async function beat(db: Queryable): Promise<void> {
+  const query: Queryable['query'] = async <Row extends object>(text: string, params?: readonly unknown[]) => {
+    await db.query(text, params);
+    return [{ alive: true, others: [], leases: [] }] as unknown as Row[];
+  };
+  const presence = createPresence({
+    database: { query } as unknown as Database,
+    clock: new ManualClock(T0),
+    logger: silentLogger,
+    works: true,
+    host: 'host',
+  });
+  await presence.look();
+}
+
+/** A statement as it is sent. */
+export interface SentStatement {
+  readonly text: string;
+  readonly params: readonly unknown[];
+}
+
+/** The first statement that `run` sends. What it does without rows afterwards is of no interest. */
+export async function sentBy(run: HotStatement['run']): Promise<SentStatement> {
+  const sent: SentStatement[] = [];
+  const query: Queryable['query'] = async (text, params = []) => {
+    sent.push({ text, params });
+    return [];
+  };
+  await run({ query }).catch(() => undefined);
+  const [first] = sent;
+  if (first === undefined) throw new Error('nothing was sent');
+  return first;
+}
