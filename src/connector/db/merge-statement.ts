@@ -18,7 +18,9 @@ import { tellChanges } from './tell-changes.ts';
  * every size. `test/connector/golden` contains the text of each of its forms. What it promises:
  *
  * - The merge is the deduplication. A second copy of a fact finds the row as it would make it and changes nothing.
+ *   [delivery.duplicates] [events.received.dedupe]
  * - A status only rises. Equal to `patterns/message-status`; a test compares both over all pairs.
+ * - An event of a connection counts only if it is newer than the last one. [delivery.order]
  * - A change is inserted after the changed row was locked, so the ids of one row's changes rise with them.
  * - Rows are locked in the order of their keys.
  *
@@ -243,7 +245,6 @@ ${when(
   events,
   `
 -- Connections that an event moved on. Events compare only with the last event, by the time of their payload.
--- [delivery.order]
 moved AS (
   UPDATE connector.connections c
      SET ${EVENT_COLUMNS.map(({ name, merged }) => `${name} = ${merged}`).join(',\n         ')},
@@ -261,7 +262,6 @@ moved AS (
 ),
 `,
 )}
--- [delivery.duplicates] [events.received.dedupe]
 merged AS (
   INSERT INTO connector.messages AS m
     (${names(MESSAGE_COLUMNS)},

@@ -3,13 +3,13 @@ import { readChanges, readFiltered } from '../../../src/connector/feed/read-chan
 import { numberChanges } from '../../../src/connector/feed/sequencer.ts';
 import { distribute } from '../../../src/connector/handover/distribute.ts';
 import * as dispatch from '../../../src/connector/handover/lane-store.ts';
-import { heldLease } from '../../../src/connector/leases/lease.ts';
-import { createPresence } from '../../../src/connector/leases/presence.ts';
 import * as sends from '../../../src/connector/outbox/lane-store.ts';
 import { readDueAccounts } from '../../../src/connector/reconcile/poll-state.ts';
 import { coverageChange } from '../../../src/connector/reconcile/progress.ts';
 import { storePage } from '../../../src/connector/reconcile/store-page.ts';
 import { readMerged, readUnchanged } from '../../../src/connector/trace/read-deliveries.ts';
+import { heldLease } from '../../../src/connector/work/lease.ts';
+import { createPresence } from '../../../src/connector/work/presence.ts';
 import type { Database, Queryable } from '../../../src/runtime/database/database.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { delivery, outage, received, silentLogger, T0 } from '../support/event-fixtures.ts';
