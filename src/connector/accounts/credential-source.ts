@@ -34,7 +34,7 @@ export class NoCredential extends Error {
   override readonly name = 'NoCredential';
 }
 
-/** The credential of an account, opened when it is first needed. Implements `Authentication`. */
+/** The credential of an account, opened when it is first needed. */
 export function credentialOf(options: CredentialOptions, account: Account): CredentialSource {
   if (account.kind === 'api_key') return apiKeyOf(options, account.id);
   if (options.grants !== undefined) return options.grants.of(account.id);

@@ -6,7 +6,7 @@ const STAYS = 'What is stored stays in use.';
 
 /**
  * What a failed `GET /connections` says about the settings that were tried: the key is refused, no service is at the
- * address, or nothing. Implements `Authentication` and `Errors`. Throws what is not a failure of the call.
+ * address, or nothing. Throws what is not a failure of the call.
  */
 export function judgeAnswer(error: unknown, baseUrl: string): Verdict {
   if (!(error instanceof ServiceError)) throw error;

@@ -21,7 +21,7 @@ export interface Quota {
   readonly readAt: number;
 }
 
-/** Keeps what the service tells of an account now. Implements `Account`. */
+/** Keeps what the service tells of an account now. */
 export async function storeQuota(
   db: Queryable,
   accountId: string,

@@ -13,7 +13,7 @@ const REFUSALS: PassedCodes = {
 
 /**
  * `POST /v1/read-receipts`. Marking is idempotent, so it is retried after a lost response; `marked` then
- * counts what the last call marked, which may be nothing. Implements `Rules per endpoint, 11`.
+ * counts what the last call marked, which may be nothing.
  */
 export function sendReadReceipt(options: ConnectionLifeOptions): Operation<'sendReadReceipt'> {
   return async ({ body }) => {

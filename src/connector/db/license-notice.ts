@@ -1,7 +1,4 @@
-/**
- * A licence that ends within this time is announced: long enough to renew it after a weekend.
- * Implements `Account`: `slots.nextExpiry`, renew before this date.
- */
+/** A licence that ends within this time is announced: long enough to renew it after a weekend. */
 export const NOTICE_BEFORE_MS = 3 * 24 * 3_600_000;
 
 /**

@@ -23,8 +23,7 @@ export type SignatureCheck =
  * Checks a delivery against the secrets of its subscription. If none matches, they are read again, because a
  * rotation may just have replaced them. A previous secret is only valid for what was signed before the
  * rotation, and only for a while. A delivery signed with the previous secret during a rotation waits for its
- * outcome, until the deadline. Implements `Delivery and signature`, and from `Rules per endpoint` 12-14 that
- * a rotation invalidates the old secret at once.
+ * outcome, until the deadline.
  */
 export async function checkSignature(
   request: IncomingMessage,

@@ -35,8 +35,7 @@ export interface DeliveryContext {
 /**
  * Interprets the bytes of a verified delivery. Bytes that are not UTF-8 become U+FFFD and a byte order mark
  * is skipped: the sender gives up after three attempts, so everything that can be understood is used, and the
- * inbox stores the original bytes. Never throws. Implements `Events`: unknown fields and event types are
- * ignored.
+ * inbox stores the original bytes. Never throws.
  */
 export function interpretBody(body: Buffer, context: DeliveryContext): Interpretation {
   const json = parseJson(body);

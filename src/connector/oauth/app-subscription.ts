@@ -26,8 +26,7 @@ function appWebhookUrl(app: OauthApp, publicUrl: string | undefined): string {
 /**
  * Brings the subscription of the app into the database, with its secret when the configuration names one, and logs the
  * address that belongs into the app's registration. It is there before anybody has consented. Without a secret its path
- * refuses every delivery, and polling brings all. Implements `Events`: an OAuth app has its webhook on the app.
- * Throws a `SealingError`, or what the database throws.
+ * refuses every delivery, and polling brings all. Throws a `SealingError`, or what the database throws.
  */
 export async function ensureAppSubscription(options: AppSubscriptionOptions, app: OauthApp): Promise<void> {
   const { database, keyRing, clock, logger, publicUrl, audit } = options;

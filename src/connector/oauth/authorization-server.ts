@@ -49,7 +49,7 @@ export interface AuthorizationServer {
 
 /**
  * The client of an authorization server, which is known by its address alone: everything else stands in its
- * discovery document. Implements `OAuth 2.0`: authorization code with PKCE S256, `client_secret_post`.
+ * discovery document.
  */
 export function createAuthorizationServer(app: OauthApp, clock: Clock): AuthorizationServer {
   const exchange = boundedFetch(clock);

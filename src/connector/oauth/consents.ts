@@ -133,7 +133,7 @@ export interface Consents {
   finish(returned: URLSearchParams, secretOf: SecretOf): Promise<FinishedConsent>;
 }
 
-/** Implements `OAuth 2.0`: authorization code, PKCE S256, `state` of one use, `iss`. */
+/** The authorization code flow with PKCE S256, a `state` that is used once, and a check of `iss`. */
 export function createConsents(options: ConsentsOptions): Consents {
   const { database, keyRing, clock, logger, server, app } = options;
 

@@ -26,7 +26,7 @@ interface Held {
   known: { readonly pair: Versioned<TokenPair>; readonly readAt: number } | undefined;
 }
 
-/** Makes the one place in a process through which tokens are read and refreshed. Implements `OAuth 2.0`. */
+/** Makes the one place in a process through which tokens are read and refreshed. */
 export function createGrantCredentials(options: RefreshGrantOptions): GrantCredentials {
   const { clock } = options;
   const held = new Map<string, Held>();

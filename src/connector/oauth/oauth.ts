@@ -47,7 +47,7 @@ export interface Oauth {
   close(): Promise<void>;
 }
 
-/** Puts together what belongs to the OAuth app. Implements `OAuth 2.0`, the client's side. */
+/** Puts together what belongs to the OAuth app. */
 export function createOauth(options: OauthOptions): Oauth {
   const { app, keyRing, clock, logger, keeps } = options;
   const subscriptionId = appSubscriptionId(app);

@@ -45,8 +45,8 @@ export type ServiceCaller = (call: ServiceCall) => Promise<ServiceAnswer>;
  * Creates the one function for all calls: one attempt, one deadline for connecting and reading, plain http
  * only to this machine, no redirects (they would send the credential elsewhere), and no response larger than
  * 8 MiB. If tokens can be renewed, a 401 is followed by one more attempt with a newer token: a 401 is
- * certain, nothing was executed. Implements `OAuth 2.0`: on 401, refresh once and retry. Throws
- * `ServiceRefusal`, `ServiceUnreachable`, `ServiceAnswerUnreadable`, and what `token` and `renew` throw.
+ * certain, nothing was executed. Throws `ServiceRefusal`, `ServiceUnreachable`, `ServiceAnswerUnreadable`,
+ * and what `token` and `renew` throw.
  */
 export function createServiceCaller(options: ServiceCallerOptions): ServiceCaller {
   const http = ky.create({

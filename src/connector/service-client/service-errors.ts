@@ -24,8 +24,8 @@ interface RefusalDetails {
 }
 
 /**
- * The service returned an error. Implements `Errors`: branch on `code`, which is `http_<status>` if the body
- * has none (for example, the page of a proxy).
+ * The service returned an error. Branch on `code`, which is `http_<status>` if the body has none (for
+ * example, the page of a proxy). [errors.client.branches-on-code]
  */
 export class ServiceRefusal extends ServiceError {
   override readonly name = 'ServiceRefusal';

@@ -9,9 +9,8 @@ export interface ErrorDefinition {
 }
 
 /**
- * Every code in `{ error: <code> }`. Implements `Errors`. The codes from `invalid_token` on are our choice
- * for generic responses that the specification leaves open.
- * What a send does after each of them is in `patterns/send-policy`.
+ * Every code in `{ error: <code> }`. The codes from `invalid_token` on are our choice for generic responses
+ * that the specification leaves open. What a send does after each of them is in `patterns/send-policy`.
  */
 export const ERRORS = {
   invalid_request: {

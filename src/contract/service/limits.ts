@@ -5,8 +5,7 @@ const day = 24 * hour;
 
 /**
  * Every figure of the service that a program on either side needs. Names ending in `Ms` are milliseconds,
- * names ending in `Seconds` are seconds, and all others are counts. Implements `Limits` and the figures of
- * `Delivery and signature` and `Rules per endpoint`.
+ * names ending in `Seconds` are seconds, and all others are counts.
  */
 export const LIMITS = {
   /** Maximum length of the text of a send, in Unicode code points. */

@@ -67,7 +67,7 @@ function ofTextLength(schema: z.ZodString) {
     .meta({ maxLength: LIMITS.textCharacters });
 }
 
-/** A file in a send; its caption has the same limit as a text. Implements `Media object`. */
+/** A file in a send; its caption has the same limit as a text. */
 export const mediaObject = z.object({
   // [media.filename]
   filename: z.string().min(1).max(255).describe('File name. Voice notes use `voice-*.ogg`.'),
@@ -90,7 +90,7 @@ function hasBoth(body: unknown): boolean {
   return has('text') && has('media');
 }
 
-/** Body of `POST /messages`. Implements `10. POST /messages body`. */
+/** Body of `POST /messages`. */
 export const sendMessageRequest = z
   .object({
     // [messages.send.connectionId]

@@ -19,7 +19,7 @@ export const PROVIDERS = ['qr', 'cloud_api'] as const;
 export const provider = z.enum(PROVIDERS);
 export type Provider = z.infer<typeof provider>;
 
-/** The two kinds of workspace. Implements `What the service does`, 3. */
+/** The two kinds of workspace. */
 export const WORKSPACE_KINDS = ['standalone', 'crm_portal'] as const;
 export const workspaceKind = z.enum(WORKSPACE_KINDS);
 export type WorkspaceKind = z.infer<typeof workspaceKind>;

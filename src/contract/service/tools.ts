@@ -4,7 +4,7 @@ import { LIMITS } from './limits.ts';
 import { message, sendMessageRequest } from './messages.ts';
 import type { Scope } from './scopes.ts';
 
-/** The tools of the tool server, in the order in which they are listed. Implements `Tool server`. */
+/** The tools of the tool server, in the order in which they are listed. */
 export const TOOL_NAMES = [
   'list_messaging_connections', // [tools.list]
   'send_messaging_message', // [tools.send]

@@ -13,7 +13,7 @@ export interface ListConnectionsContext {
   readonly neutralPicture: () => string;
 }
 
-/** The connections that a credential sees now. Implements `GET /connections` and `Access gate`. */
+/** The connections that a credential sees now. */
 export async function listConnections(
   { database, clock, neutralPicture }: ListConnectionsContext,
   credential: Credential,

@@ -31,7 +31,7 @@ interface Options extends CredentialSources {
   readonly stopping: AbortController;
 }
 
-/** Makes the tool server: its guard, the protocol behind it, and the metadata in front. Implements `Tool server`. */
+/** Makes the tool server: its guard, the protocol behind it, and the metadata in front. */
 export function createToolServer(options: Options): ToolServer {
   const { shell, baseUrls, protocol, stopping } = options;
   const standing = new Set<Response>();

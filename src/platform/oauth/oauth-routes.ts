@@ -61,7 +61,7 @@ async function forClients(request: Request, work: () => Promise<Answer>): Promis
   }
 }
 
-/** The endpoints of the authorization server. Implements `OAuth 2.0`. */
+/** The endpoints of the authorization server. */
 export function createOauthRoutes(options: Options): OauthRoutes {
   const { database, changeState, clock, baseUrls, keys, tokens, portal, codeKey } = options;
   const issuer = (): string => issuerOf(baseUrls());

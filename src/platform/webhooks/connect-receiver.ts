@@ -8,7 +8,7 @@ export interface ConnectReceiverOptions extends Omit<ConnectPublicOptions, 'deto
 
 /**
  * How delivery reaches a receiver: TLS to an address that was found public right before, or plain TCP to a
- * tunnel's target. Implements `Rules per endpoint, 12-14`: a publicly reachable host.
+ * tunnel's target.
  */
 export function connectReceiver({ hosts, ...options }: ConnectReceiverOptions): buildConnector.connector {
   return connectPublic({

@@ -52,7 +52,7 @@ export interface DeliveryOptions {
   readonly onChange?: (read: () => DeliveryRecord) => void;
 }
 
-/** Brings events to their receivers. Implements `Delivery and signature`. */
+/** Brings events to their receivers. */
 export interface Delivery {
   /** Marks what an earlier process left undone as dropped. Once, before any other call. */
   start(): Promise<void>;

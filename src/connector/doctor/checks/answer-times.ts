@@ -14,7 +14,7 @@ const GOES_ON_MS = 10 * 60_000;
 /** What is answered 503 because of the database. */
 const UNAVAILABLE: readonly Refusal[] = ['unavailable', 'undecided'];
 
-/** Deliveries are answered well before the sender gives up. Implements `Delivery and signature`: time-out. */
+/** Deliveries are answered well before the sender gives up. */
 export const answerTimes: Check<StoreFacts> = {
   id: 'answers',
   title: 'how fast deliveries are answered',

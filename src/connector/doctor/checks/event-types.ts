@@ -10,7 +10,7 @@ const ENOUGH = 3;
 
 /**
  * All event types are delivered. Subscriptions from before the cut-over get `message.received` alone until their
- * owner consents anew. Implements `Events`: subscriptions.
+ * owner consents anew.
  */
 export const eventTypes: Check<ServiceFacts> = {
   id: 'events',

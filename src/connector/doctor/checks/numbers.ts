@@ -9,8 +9,7 @@ const MOST = 100;
 
 /**
  * The numbers of the account work: they have a licence, are paired, and exist once. Without a licence a number is
- * hidden from lists, takes no sends and emits no events. Implements `What the service does`: the access gate;
- * `Connection status`: `needs_reconnect`; `POST /connections`: idempotency.
+ * hidden from lists, takes no sends and emits no events.
  */
 export const numbers: Check<AccountFacts> = {
   id: 'numbers',

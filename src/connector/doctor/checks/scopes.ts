@@ -18,7 +18,7 @@ const WITHOUT: Readonly<Record<Scope, string>> = {
   'messaging.manage': 'connections can be neither created, paired, restarted, logged out nor deleted',
 };
 
-/** The credential carries every scope that this deployment uses. Implements `Scopes`. */
+/** The credential carries every scope that this deployment uses. */
 export const scopes: Check<ServiceFacts> = {
   id: 'scopes',
   title: 'scopes of the credential',

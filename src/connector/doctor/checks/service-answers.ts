@@ -6,10 +6,7 @@ import { count, howToConsent, inPortal, span } from '../wording.ts';
 
 const SLOW_MS = 5_000;
 
-/**
- * The service can be reached and takes the credential. Implements `Errors`: `invalid_key`, `ip_not_allowed`,
- * `insufficient_scope`.
- */
+/** The service can be reached and takes the credential. */
 export const serviceAnswers: Check<ServiceFacts> = {
   id: 'service',
   title: 'the service answers',

@@ -9,7 +9,7 @@ const UNEASY_MS = 30_000;
 
 /**
  * How far the clocks of the service and of this machine are apart: from the `Date` of an answer, and from the
- * timestamps of signed deliveries. Implements `Delivery and signature`: replay guard.
+ * timestamps of signed deliveries.
  */
 export const serviceClock: Check<ServiceFacts> = {
   id: 'clock',

@@ -13,7 +13,7 @@ type Tallies = ReadonlyMap<TallyKind, Tallied>;
 /**
  * Deliveries carry good signatures. Anybody can post to the webhook, so nobody vouches for what was refused: it counts
  * as the service's own only where polling had to bring what was due since. Then a wrong secret and a wrong clock are
- * told apart. Implements `Delivery and signature`.
+ * told apart.
  */
 export const signatures: Check<AccountFacts> = {
   id: 'signatures',

@@ -10,10 +10,7 @@ const LONG_PENDING_MS = 60_000;
 
 type Stored = SubscriptionState | undefined;
 
-/**
- * The service delivers to this connector, and its secret is at hand. Implements `Webhook configuration`: one URL
- * per account, and setting it again moves the endpoint.
- */
+/** The service delivers to this connector, and its secret is at hand. */
 export const webhookRegistration: Check<ServiceFacts> = {
   id: 'webhook',
   title: 'webhook as the service has it',
