@@ -46,7 +46,8 @@ await runCommand(COMMAND, async ({ options, env, clock, print }) => {
     const secretsFile = join(dataDir, 'secrets.json');
     const hasLoop = existsSync(secretsFile);
     const sandbox = options['sandbox'];
-    if (sandbox !== undefined && !hasLoop) throw new Error(`${dataDir} contains no data of an npm start.`);
+    if (sandbox !== undefined && !hasLoop)
+      throw new Error(`${dataDir} contains no data of npm start. Pass its folder as --data-dir.`);
     const made = sandbox === undefined ? {} : await readLoopEnvironment(String(sandbox), secretsFile);
     const { settings: read, reports } = lookAtSettings({ ...env, ...made }, hasLoop && sandbox === undefined);
     const settings: DoctorSettings = {

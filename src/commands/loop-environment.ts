@@ -12,10 +12,13 @@ const DEADLINE_MS = 5_000;
 export async function readLoopEnvironment(sandboxUrl: string, secretsFile: string): Promise<Environment> {
   const url = `${sandboxUrl.replace(/\/+$/, '')}/sandbox/v1/info`;
   const info = sandboxInfo.safeParse(await ask(url)).data;
-  if (info === undefined) throw new Error(`there is no sandbox at ${sandboxUrl}`);
+  if (info === undefined)
+    throw new Error(`there is no sandbox at ${sandboxUrl}. Pass the address that npm start prints.`);
   const { baseUrl, apiKey, connectorUrl, connectorToken, webhookUrl } = info;
   if (connectorUrl === null || connectorToken === null)
-    throw new Error(`no connector is attached to the sandbox at ${sandboxUrl}`);
+    throw new Error(
+      `no connector is attached to the sandbox at ${sandboxUrl}. Omit --sandbox to check a connector that runs by itself.`,
+    );
   const { hostname, port } = new URL(connectorUrl);
   return {
     SERVICE_BASE_URL: baseUrl,

@@ -183,7 +183,7 @@ export async function startLoop(options: LoopOptions): Promise<Loop> {
 function explainOtherService(error: unknown, options: LoopOptions): unknown {
   const isKey = error instanceof ConfigurationError && error.problems[0]?.setting === 'SERVICE_API_KEY';
   if (!isKey) return error;
-  const { ownsConnectorData = false, ownData = 'databases of its own.' } = options;
+  const { ownsConnectorData = false, ownData = 'separate databases.' } = options;
   const problem =
     'contains messages of another service, or of this one before it was reset, so none of its numbers exists here. ' +
     `To start over, remove ${ownsConnectorData ? 'the folder' : 'its schema connector'}. ` +

@@ -40,7 +40,8 @@ export async function runReplay(
     const [tables] = await database.query<{ found: boolean }>(
       `select to_regclass('connector.inbox') is not null as found`,
     );
-    if (tables?.found !== true) throw new Error('the database does not contain the tables of the connector.');
+    if (tables?.found !== true)
+      throw new Error('the database does not contain the tables of the connector. Check DATABASE_URL.');
     const { difference: onDifference, progress: onProgress } = report;
     const summary = await replay({ database, clock, apply, signal, onDifference, onProgress });
     report.end(summary);

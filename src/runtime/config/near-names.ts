@@ -28,7 +28,7 @@ export interface NearName {
   readonly meant: string;
 }
 
-/** A sentence for whoever set it. */
+/** A sentence that suggests the correct name. */
 export function describeTypo({ found, meant }: NearName): string {
   return `The variable ${found} is not a setting. Did you mean ${meant}?`;
 }

@@ -18,7 +18,7 @@ export interface ConnectionsOptions {
   readonly limits: ConnectionLimits;
   /** Addresses and CIDR ranges of the trusted reverse proxies. */
   readonly trustedProxies: readonly string[];
-  /** Whether a connection is closed after the response to a request that nobody has vouched for. */
+  /** Whether a connection is closed after the response to an unauthenticated request (see `vouchFor`). */
   readonly closesStrangers: boolean;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -41,7 +41,7 @@ interface Visitor {
   readonly key: string | undefined;
   readonly proxies: readonly string[];
   readonly since: number;
-  /** When a request that somebody vouched for was last answered. */
+  /** When an authenticated request was last answered. */
   usefulAt: number | undefined;
   /** The requests that are being answered. */
   current: IncomingMessage | undefined;
@@ -53,7 +53,7 @@ interface Visitor {
   overrun: boolean;
 }
 
-/** One in this many is evicted at a time, so that searching costs little for each newcomer. */
+/** One in this many is evicted at a time, so that the search costs little per new connection. */
 const GIVING_WAY_SHARE = 16;
 /** A client that is still writing gets this long to read its response before its connection is reset. */
 const LINGER_MS = 500;
@@ -179,7 +179,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
     },
     take(request, response) {
       const visitor = visitors.get(request.socket);
-      // After its last response a connection may still deliver requests; nobody would get the responses.
+      // After its last response a connection may still deliver requests, whose responses could not be sent.
       if (visitor === undefined || request.socket.writableEnded) return;
       if (visitor.current === undefined) begin(visitor, request, response);
       else if (visitor.waiting.length < limits.maxPipelined) visitor.waiting.push([request, response]);
@@ -191,7 +191,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
   };
 }
 
-/** The connections that are evicted for a newcomer; none if all are in use. */
+/** The connections that are evicted for a new one; none if all are in use. */
 function findLeaving(group: ReadonlySet<Visitor>, newcomer: Visitor): readonly Visitor[] {
   const strangers: Visitor[] = [];
   let idle: Visitor | undefined;

@@ -49,8 +49,8 @@ export interface HttpServerOptions {
   /** Addresses and CIDR ranges of reverse proxies: their connections are not counted by address. */
   readonly trustedProxies?: readonly string[] | undefined;
   /**
-   * Closes each connection after a response, and lets it be evicted, unless somebody vouches for the request
-   * (`vouchFor`). By default, everybody is trusted.
+   * Closes each connection after a response, and lets it be evicted, unless the request was authenticated
+   * (`vouchFor`). By default, every client is trusted.
    */
   readonly closesStrangers?: boolean;
   /** The setting of the port, for the error if the port is in use. */
@@ -127,7 +127,7 @@ function createLimitedServer(limits: HttpLimits): Server {
 }
 
 /**
- * Invites a client that waits with `Expect: 100-continue` to send its body when somebody starts to read it.
+ * Invites a client that waits with `Expect: 100-continue` to send its body when the server starts to read it.
  * If the request was answered before that, the client keeps its body and Node closes the connection, because
  * the next bytes on it would be ambiguous.
  */
@@ -135,7 +135,7 @@ function inviteWhenRead(request: IncomingMessage, response: ServerResponse): voi
   const read = request._read;
   request._read = function readInvited(size) {
     request._read = read;
-    // If some of the body has arrived, nobody is waiting.
+    // If some of the body has arrived, the client is not waiting.
     if (!response.headersSent && request.readableLength === 0 && !request.complete) response.writeContinue();
     read.call(request, size);
   };

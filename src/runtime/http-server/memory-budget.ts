@@ -9,7 +9,7 @@ export interface Share {
   leave(): void;
 }
 
-/** Memory that requests of strangers share. */
+/** Memory that unauthenticated requests share. */
 export interface MemoryBudget {
   /**
    * Takes bytes for a request from `address`. `giveWay` is called when they are needed for others; at that

@@ -81,7 +81,7 @@ export function createLifecycle(options: {
     });
     try {
       const closed = Promise.resolve(step.close());
-      // A step that was abandoned may still fail; nobody awaits it any more.
+      // A step that was abandoned may still fail, and its error would be unhandled.
       closed.catch(() => undefined);
       if ((await Promise.race([closed, deadline])) === late)
         fail(step, new Error('it did not finish in time'));

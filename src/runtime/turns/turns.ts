@@ -11,7 +11,7 @@ export function createTurns(atOnce: number): Turns {
 
   const leave = (): void => {
     const next = waiting.shift();
-    // A turn that is handed on is never free in between, so nobody overtakes the waiting callers.
+    // The turn passes directly to the next caller, so no other caller can overtake those that wait.
     if (next === undefined) inside -= 1;
     else next();
   };
