@@ -31,7 +31,7 @@ function modeOf(url: string): string | null {
 }
 
 /**
- * The TLS mode that `sslmode` in the URL requests, interpreted as by libpq and the same for both drivers.
+ * The TLS mode that `sslmode` in the URL requests, interpreted as by libpq.
  * Without it, connections are unencrypted. An unknown mode means the strictest, as `verify-full` does.
  */
 export function tlsOf(url: string): Tls {
