@@ -115,10 +115,17 @@ function writeSends({ ratios, contenders, notMeasured }: SendsReport): string[] 
     ...ratioTable('sends', ratios),
     '',
     ...table([
-      ['from the request to the attempt in another process, by', 'p50 ms', 'p99 ms', 'longest ms'],
+      [
+        'from the request to the attempt in another process, by',
+        'p50 ms',
+        'p99 ms',
+        'longest ms',
+        'bare p50',
+        'bare p99',
+      ],
       ...contenders.map((one) => [
         one.title,
-        ...[one.p50Ms, one.p99Ms, one.longestMs].map((each) => spread(each, 0)),
+        ...[one.p50Ms, one.p99Ms, one.longestMs, one.bareP50Ms, one.bareP99Ms].map((each) => spread(each, 0)),
       ]),
     ]),
     ...(notMeasured === undefined ? [] : [`not measured: Redis (${notMeasured})`]),

@@ -9,6 +9,11 @@ import type { SendsCommands, Times } from './sends-process.ts';
 /** From the request in one process to the attempt in another, in milliseconds, round by round. */
 export interface SendsContender {
   readonly title: string;
+  /** Between two looks for what is due, where nothing is notified. */
+  readonly looksEveryMs?: number;
+  /** The same of the least that carries a signal there, sent in between. */
+  readonly bareP50Ms: number[];
+  readonly bareP99Ms: number[];
   readonly p50Ms: number[];
   readonly p99Ms: number[];
   readonly longestMs: number[];
@@ -26,6 +31,8 @@ const EVERY_MS = 20;
 const CONNECTIONS = 50;
 const WARM_UP = 20;
 const PATIENCE_MS = 30_000;
+/** How often a worker looks for what is due where it hears nothing. */
+const UNHEARD_LOOK_MS = 1_000;
 
 interface Contender extends SendsContender {
   readonly queues: Child<SendsCommands>;
@@ -34,8 +41,8 @@ interface Contender extends SendsContender {
 }
 
 /**
- * Measures how long a send waits that one process queues and another one makes: with notifications by Postgres, and by
- * Redis where there is a `redis-server` or `TEST_REDIS_URL`.
+ * Measures how long a send waits that one process queues and another one makes: with notifications by Postgres, by
+ * Redis where there is a `redis-server` or `TEST_REDIS_URL`, and without any.
  */
 export async function measureSends(context: BenchContext): Promise<SendsResult> {
   const { args, postgres, progress } = context;
@@ -45,8 +52,10 @@ export async function measureSends(context: BenchContext): Promise<SendsResult> 
   const contenders: Contender[] = [];
   const children: Child<SendsCommands>[] = [];
 
-  const open = async (name: string, title: string, url: string | undefined): Promise<void> => {
-    const databaseUrl = await postgres.createDatabase(`sends_${name}`);
+  const open = async (name: string, title: string, url?: string): Promise<void> => {
+    const created = await postgres.createDatabase(`sends_${name}`);
+    // As behind a pooler in transaction mode, where nothing can be heard.
+    const databaseUrl = name === 'unheard' ? `${created}?prepare=false` : created;
     const start = async (sends: boolean): Promise<Child<SendsCommands>> => {
       const child = context.start<SendsCommands>(new URL('./sends-process.ts', import.meta.url));
       children.push(child);
@@ -55,24 +64,35 @@ export async function measureSends(context: BenchContext): Promise<SendsResult> 
     };
     const [queues, sends] = [await start(false), await start(true)];
     await queues.ask('addConnections', { count: CONNECTIONS });
-    contenders.push({ title, queues, sends, queued: 0, p50Ms: [], p99Ms: [], longestMs: [] });
+    contenders.push({
+      title,
+      queues,
+      sends,
+      queued: 0,
+      ...(name === 'unheard' ? { looksEveryMs: UNHEARD_LOOK_MS } : {}),
+      bareP50Ms: [],
+      bareP99Ms: [],
+      p50Ms: [],
+      p99Ms: [],
+      longestMs: [],
+    });
   };
 
   try {
-    await open('postgres', 'Postgres', undefined);
+    await open('postgres', 'Postgres');
     if (redisUrl !== undefined) await open('redis', 'Redis', redisUrl);
+    await open('unheard', 'nothing');
     for (const contender of contenders) await measure(contender, 'warm-up', WARM_UP);
     for (let round = 0; round < args.rounds; round += 1) {
       for (const contender of contenders) {
         await postgres.checkpoint();
-        const waits = await measure(
-          contender,
-          `round-${round}`,
-          Math.ceil((args.seconds * 1_000) / EVERY_MS),
-        );
-        contender.p50Ms.push(percentile(waits, 0.5));
-        contender.p99Ms.push(percentile(waits, 0.99));
-        contender.longestMs.push(waits.at(-1) ?? Number.NaN);
+        const count = Math.ceil((args.seconds * 1_000) / EVERY_MS);
+        const { sends, bare } = await measure(contender, `round-${round}`, count);
+        contender.p50Ms.push(percentile(sends, 0.5));
+        contender.p99Ms.push(percentile(sends, 0.99));
+        contender.longestMs.push(sends.at(-1) ?? Number.NaN);
+        contender.bareP50Ms.push(percentile(bare, 0.5));
+        contender.bareP99Ms.push(percentile(bare, 0.99));
       }
       const longest = contenders.map(({ title, longestMs }) => `${title} ${longestMs.at(-1)} ms`);
       progress(`round ${round + 1} of ${args.rounds}: longest wait ${longest.join(', ')}`);
@@ -90,20 +110,30 @@ export async function measureSends(context: BenchContext): Promise<SendsResult> 
   }
 }
 
-/** Queues `count` sends and waits until each has begun. Resolves with their waits, the shortest first. */
-async function measure(contender: Contender, name: string, count: number): Promise<number[]> {
-  const run = { name, count, everyMs: EVERY_MS, connections: CONNECTIONS };
-  const queuedAt = await contender.queues.ask('queue', run);
-  contender.queued += count;
-  const startedAt: Record<string, number> = {};
-  const until = systemClock.elapsed() + PATIENCE_MS;
-  while (Object.keys(startedAt).length < count && systemClock.elapsed() < until) {
-    await systemClock.sleep(100);
-    Object.assign(startedAt, await contender.sends.ask('started', {} as never));
-  }
-  return waitsOf(queuedAt, startedAt).sort((a, b) => a - b);
+interface Waits {
+  /** The shortest first. */
+  readonly sends: readonly number[];
+  readonly bare: readonly number[];
 }
 
-function waitsOf(queuedAt: Times, startedAt: Times): number[] {
-  return Object.entries(queuedAt).map(([text, at]) => (startedAt[text] ?? Number.POSITIVE_INFINITY) - at);
+/** Queues `count` sends, and waits until each has begun and each bare signal has come. */
+async function measure(contender: Contender, name: string, count: number): Promise<Waits> {
+  const run = { name, count, everyMs: EVERY_MS, connections: CONNECTIONS };
+  const asked = await contender.queues.ask('queue', run);
+  contender.queued += count;
+  const begun = { sends: {}, bare: {} };
+  const until = systemClock.elapsed() + PATIENCE_MS;
+  const isOver = (): boolean => Object.values(begun).every((times) => Object.keys(times).length >= count);
+  while (!isOver() && systemClock.elapsed() < until) {
+    await systemClock.sleep(100);
+    const { sends, bare } = await contender.sends.ask('started', {} as never);
+    Object.assign(begun.sends, sends);
+    Object.assign(begun.bare, bare);
+  }
+  return { sends: waitsOf(asked.sends, begun.sends), bare: waitsOf(asked.bare, begun.bare) };
+}
+
+function waitsOf(askedAt: Times, begunAt: Times): readonly number[] {
+  const waits = Object.entries(askedAt).map(([text, at]) => (begunAt[text] ?? Number.POSITIVE_INFINITY) - at);
+  return waits.sort((a, b) => a - b);
 }

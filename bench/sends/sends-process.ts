@@ -12,19 +12,32 @@ import { createMetrics } from '../../src/runtime/metrics/metrics.ts';
 import type { Notifier } from '../../src/runtime/notifier/notifier.ts';
 import { openNotifier } from '../../src/runtime/notifier/open-notifier.ts';
 import { serveParent } from '../process/serve-parent.ts';
+import { type BareSignal, openBareSignal } from './bare-signal.ts';
 
 const clock = systemClock;
 const logger = createLogger({ level: 'warn', name: 'bench', destination: 'stderr' });
+
+/** Epoch milliseconds with their fraction. */
+function preciseNow(): number {
+  return performance.timeOrigin + performance.now();
+}
 
 interface Running {
   readonly database: Database;
   readonly notifier: Notifier;
   readonly presence: Presence;
   readonly outbox: Outbox;
+  readonly bare: BareSignal;
 }
 
 /** Epoch milliseconds, by the text of the message. */
 export type Times = Readonly<Record<string, number>>;
+
+/** When the sends and the bare signals of a run were asked for, or began. */
+export interface RunTimes {
+  readonly sends: Times;
+  readonly bare: Times;
+}
 
 export interface SendsSetup {
   readonly databaseUrl: string;
@@ -38,6 +51,7 @@ export interface SendsSetup {
 
 let running: Running | undefined;
 let startedAt: Record<string, number> = {};
+let heardAt: Record<string, number> = {};
 
 /** The sending half of a connector process: the outbox of the product, and a service that answers at once. */
 async function start({ databaseUrl, redisUrl, prefix, sends }: SendsSetup): Promise<Running> {
@@ -58,7 +72,7 @@ async function start({ databaseUrl, redisUrl, prefix, sends }: SendsSetup): Prom
     clientFor: async () => ({
       ...client,
       async sendMessage({ text = '' }) {
-        startedAt[text] = clock.now();
+        startedAt[text] = preciseNow();
         return { messageId: text, waMessageId: null, status: 'sent', persisted: true };
       },
     }),
@@ -66,7 +80,11 @@ async function start({ databaseUrl, redisUrl, prefix, sends }: SendsSetup): Prom
   });
   await presence.start();
   if (sends) await outbox.start();
-  return { database, notifier, presence, outbox };
+  const hear = (text: string): void => {
+    heardAt[text] = preciseNow();
+  };
+  const bare = await openBareSignal({ databaseUrl, redisUrl, prefix }, sends ? hear : undefined);
+  return { database, notifier, presence, outbox, bare };
 }
 
 function theRunning(): Running {
@@ -88,31 +106,36 @@ const commands = {
       [count],
     );
   },
-  /** Queues one send after the other, each on the next connection, and says when each was asked for. */
+  /** Queues one send after the other, each on the next connection, and sends a bare signal between two of them. */
   async queue(run: {
     readonly name: string;
     readonly count: number;
     readonly everyMs: number;
     readonly connections: number;
-  }): Promise<Times> {
-    const { database, outbox } = theRunning();
-    const times: Record<string, number> = {};
+  }): Promise<RunTimes> {
+    const { database, outbox, bare } = theRunning();
+    const sends: Record<string, number> = {};
+    const signals: Record<string, number> = {};
     for (let index = 0; index < run.count; index += 1) {
       const text = `${run.name}-${index}`;
       const connectionId = `c${index % run.connections}`;
-      times[text] = clock.now();
+      sends[text] = preciseNow();
       const request = { connectionId, to: '447700900201', text, reference: text };
       const queued = await queueSend(database, request, clock.now());
       if (queued.kind !== 'queued') throw new Error(`a send was not queued: ${queued.kind}`);
       outbox.notify(connectionId);
-      await clock.sleep(run.everyMs);
+      await clock.sleep(run.everyMs / 2);
+      signals[text] = preciseNow();
+      await bare.send(text);
+      await clock.sleep(run.everyMs / 2);
     }
-    return times;
+    return { sends, bare: signals };
   },
-  /** When the attempts began that this process has made since it was last asked. */
-  async started(): Promise<Times> {
-    const times = startedAt;
+  /** When the attempts began, and the bare signals came, since this process was last asked. */
+  async started(): Promise<RunTimes> {
+    const times = { sends: startedAt, bare: heardAt };
     startedAt = {};
+    heardAt = {};
     return times;
   },
   /** How many sends were made at their first attempt, once nothing is due any more. */
@@ -131,6 +154,7 @@ export type SendsCommands = typeof commands;
 
 serveParent(commands, async () => {
   if (running === undefined) return;
+  await running.bare.close();
   await running.outbox.close();
   await running.presence.stop();
   await running.notifier.close();
