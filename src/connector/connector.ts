@@ -224,7 +224,6 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     database: receiverDatabase,
     keyRing,
     clock,
-    onAbandonedRotation: (subscriptionId) => accounts.nudge(subscriptionId),
   });
   await subscriptions.load();
   const accounts = createAccounts({
@@ -233,6 +232,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     clock,
     logger,
     presence,
+    notifier,
     random,
     publicUrl: options.webhookPublicUrl,
     settleMs: options.rotationSettleMs,
@@ -247,10 +247,6 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     },
     polling: reconciler,
     polls: role !== 'web',
-    onLooked() {
-      // Nobody waits for a call; and what the service refuses is told when it is found out.
-      for (const each of [admission, appAdmission]) each.look().catch(() => undefined);
-    },
     onRemoved: oauth?.revokeRemoved,
   });
   const calls = createConnectionCalls({
@@ -387,6 +383,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     async settle() {
       await web?.receiver.settle();
       await oauth?.settle();
+      await accounts.settle();
       await reconciler.settle();
       await outbox.settle();
       await calls.settle();

@@ -14,8 +14,6 @@ export interface AccountWatchOptions {
   /** An account is there, or has another credential than before. */
   readonly onPresent: (account: Account) => Promise<void>;
   readonly onGone: (accountId: string) => Promise<void>;
-  /** Called each time. */
-  readonly onLooked: () => Promise<void>;
 }
 
 /** Sees accounts come and go that other processes add and remove. */
@@ -29,7 +27,7 @@ export interface AccountWatch {
 
 /** Watches the table of accounts, by reading it: nothing else reaches every process through any pooler. */
 export function createAccountWatch(options: AccountWatchOptions): AccountWatch {
-  const { database, clock, logger, onPresent, onGone, onLooked } = options;
+  const { database, clock, logger, onPresent, onGone } = options;
   /** The version of the credential that was told of, by account. */
   const told = new Map<string, number>();
   /** To be told of once more. */
@@ -51,7 +49,6 @@ export function createAccountWatch(options: AccountWatchOptions): AccountWatch {
       told.set(account.id, account.credentialVersion);
     };
     await Promise.all(fresh.map(tell));
-    await onLooked();
   }
 
   const looking = repeat({

@@ -1,6 +1,7 @@
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
+import type { Notifier } from '../../runtime/notifier/notifier.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
 import type { Presence } from '../work/presence.ts';
 import { type Account, readAccount } from './account-store.ts';
@@ -15,6 +16,7 @@ export interface AccountsOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly presence: Presence;
+  readonly notifier: Notifier;
   readonly random: () => number;
   /** Public address of the receiver; undefined: webhooks are registered by hand. */
   readonly publicUrl: string | undefined;
@@ -31,14 +33,12 @@ export interface AccountsOptions {
   };
   /** This process polls by itself what other processes add. */
   readonly polls: boolean;
-  /** Called each time that the accounts were looked at, every 10 s. */
-  readonly onLooked: () => void;
   /** Told of the refresh token that a removed account leaves behind. */
   readonly onRemoved?: ((accountId: string, sealedRefreshToken: string) => void) | undefined;
 }
 
 /** The accounts of this connector, each with its own credential, schedule, webhook path and secret. */
-export interface Accounts extends Pick<Registrations, 'nudge' | 'rotate'> {
+export interface Accounts extends Pick<Registrations, 'rotate' | 'settle'> {
   /** Registers webhooks, and follows what other processes add and remove. */
   start(): Promise<void>;
   /**
@@ -58,10 +58,14 @@ export interface Accounts extends Pick<Registrations, 'nudge' | 'rotate'> {
 
 /** Puts together what is done for accounts. */
 export function createAccounts(options: AccountsOptions): Accounts {
-  const { database, keyRing, clock, logger, presence, random, polling } = options;
+  const { database, keyRing, clock, logger, presence, notifier, random, polling } = options;
   const registrations = createRegistrations({
-    keeper: { database, clock, logger, presence },
+    database,
     keyRing,
+    clock,
+    logger,
+    presence,
+    notifier,
     publicUrl: options.publicUrl ?? null,
     mayUse: options.mayUse,
     onIssued: options.onIssued,
@@ -78,12 +82,7 @@ export function createAccounts(options: AccountsOptions): Accounts {
       if (started && options.polls) await polling.begin(account);
     },
     onGone: async (accountId) => {
-      await registrations.remove(accountId);
       await polling.end(accountId);
-    },
-    onLooked: async () => {
-      options.onLooked();
-      await registrations.nudgeAbandoned();
     },
   });
 
@@ -102,6 +101,7 @@ export function createAccounts(options: AccountsOptions): Accounts {
   return {
     takeUp,
     async start() {
+      await registrations.start();
       await watch.start();
       started = true;
     },
@@ -120,8 +120,8 @@ export function createAccounts(options: AccountsOptions): Accounts {
       });
       return true;
     },
-    nudge: registrations.nudge,
     rotate: registrations.rotate,
+    settle: registrations.settle,
     async close() {
       await watch.close();
       await registrations.close();

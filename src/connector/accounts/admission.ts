@@ -42,8 +42,8 @@ export interface Admission {
   /** Resolves once it may. Rejects with a `ConfigurationError` when the service refuses what is named. */
   readonly admitted: Promise<void>;
   /**
-   * Looks once, and says to the others what is named here. Call it every 10 s. Throws what the database throws, and
-   * a `ConfigurationError` if the service refuses what is named while this process was not admitted.
+   * Looks now, and from then on every 10 s, and tells the others what is named here. Throws what the database throws,
+   * and a `ConfigurationError` if the service refuses what is named while this process was not admitted.
    */
   look(): Promise<void>;
   close(): Promise<void>;
@@ -56,6 +56,7 @@ export interface AdmissionOptions {
   readonly audit?: Audit | undefined;
 }
 
+const EVERY_MS = 10_000;
 /** What no process has named for so long is named by none that runs: each names its own every 10 s. */
 const SILENT_MS = 35_000;
 const FORGET_MS = 90 * 24 * 3_600_000;
@@ -101,13 +102,10 @@ function createTrial({ database, clock, logger, audit }: AdmissionOptions, candi
   let refused: ConfigurationError | undefined;
   let failures = 0;
   let notBefore = Number.NEGATIVE_INFINITY;
-  /** When it is tried again by itself; null: only when somebody looks. */
-  let retryAt: number | null = null;
   let toldOfOther = false;
 
   function admit(): void {
     isAdmitted = true;
-    retryAt = null;
     failures = 0;
     admitted.resolve();
   }
@@ -146,7 +144,6 @@ function createTrial({ database, clock, logger, audit }: AdmissionOptions, candi
       const waitMs = verdict.retryAfterMs ?? backOffMs(failures, RETRY);
       notBefore = clock.elapsed() + waitMs;
       logger.warn({ setting, delayMs: waitMs }, `${setting} ${problem}`);
-      retryAt = notBefore;
       return;
     }
     if (verdict.kind === 'refused') logger.error({ setting }, `${setting} ${problem}`);
@@ -155,7 +152,6 @@ function createTrial({ database, clock, logger, audit }: AdmissionOptions, candi
       notBefore = clock.elapsed() + REFUSED_RETRY_MS;
       return;
     }
-    retryAt = null;
     refused = new ConfigurationError([verdict.problem]);
     audit?.note('account.changed', { who: 'settings', what: setting, id: subject, result: 'refused' });
     admitted.reject(refused);
@@ -176,26 +172,31 @@ function createTrial({ database, clock, logger, audit }: AdmissionOptions, candi
     admit();
   }
 
+  function untilNext(): number | null {
+    if (refused !== undefined) return null;
+    const left = notBefore - clock.elapsed();
+    return left > 0 ? Math.min(left, EVERY_MS) : EVERY_MS;
+  }
+
   const looking = repeat({
     clock,
-    everyMs: () => (retryAt === null ? null : Math.max(0, retryAt - clock.elapsed())),
-    async run() {
-      if (retryAt !== null && retryAt <= clock.elapsed()) retryAt = clock.elapsed() + RETRY.longestMs;
-      await lookOnce();
-    },
+    everyMs: untilNext,
+    run: lookOnce,
     onError(err) {
       if (!(err instanceof ConfigurationError))
         logger.warn({ err, setting: named }, 'the settings could not be tried; trying again soon');
     },
   });
-  looking.start();
 
   return {
     get isAdmitted() {
       return isAdmitted;
     },
     admitted: admitted.promise,
-    look: looking.runNow,
+    look() {
+      looking.start();
+      return looking.runNow();
+    },
     async close() {
       closing.abort();
       await looking.stop();

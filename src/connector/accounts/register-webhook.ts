@@ -2,7 +2,6 @@ import type { Queryable } from '../../runtime/database/database.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
 import type { ServiceClient } from '../service-client/service-client.ts';
 import { heldLease, type Lease } from '../work/lease.ts';
-import type { Held } from '../work/presence.ts';
 import { type RegistrationKeeper, type Replaced, type Replacement, replaceSecret } from './replace-secret.ts';
 import { OLDEST_SECRETS_MS } from './subscription-secrets.ts';
 
@@ -21,42 +20,29 @@ export interface RegisterOptions {
   readonly url: string | null;
   /** From announcing a replacement to the call, so that every process knows of it. */
   readonly settleMs?: number | undefined;
-  readonly signal?: AbortSignal | undefined;
 }
 
-/** `registered`: a new secret was issued. `unchanged`: all was in place. `busy`: another process is at it. */
-export type Registration = 'registered' | 'unchanged' | 'busy';
-
-/**
- * Sees to it that the service delivers to `url` and that the signing secret is at hand. `PUT /webhook` voids
- * the secret of every replica even when the address stays, so it is called only when the address differs, no
- * secret is stored, or an earlier replacement was begun and never finished: then nobody knows the secret.
- * Throws a `ServiceError`, or what the database throws. Implements `Rules per endpoint`, 12-14.
- */
-export async function registerWebhook(options: RegisterOptions): Promise<Registration> {
-  const held = await hold(options, (lease, signal) => registerUnderLease(options, lease, signal));
-  return held.held ? held.value : 'busy';
-}
+/** `registered`: a new secret was issued. `unchanged`: everything was in place. */
+export type Registration = 'registered' | 'unchanged';
 
 /**
  * Replaces the signing secret and loses no delivery: what is signed meanwhile waits for the outcome, and what
- * was signed before is taken for a while longer, unless the secret is `compromised`. A rotation whose answer
+ * was signed before is accepted for a while longer, unless the secret is `compromised`. A rotation whose answer
  * is lost is made again at once. Null: another process registers or rotates right now.
- * Throws what `registerWebhook` throws; when nobody knows whether it took effect, the next registration will
- * replace the secret. Implements `Rules per endpoint`, 12-14.
+ * Throws a `ServiceError`, `LeaseLost`, or what the database throws; if it is unknown whether it took effect, the next
+ * registration replaces the secret. Implements `Rules per endpoint`, 12-14.
  */
-export async function rotateSecret(options: RegisterOptions, compromised: boolean): Promise<Replaced | null> {
-  const held = await hold(options, (lease, signal) =>
-    replaceSecret(options, lease, rotation(options, compromised), signal),
+export async function rotateSecret(
+  options: RegisterOptions,
+  compromised: boolean,
+  signal?: AbortSignal,
+): Promise<Replaced | null> {
+  const held = await options.keeper.presence.hold(
+    `${REGISTRATION}:${options.subscriptionId}`,
+    (lease, leased) => replaceSecret(options, lease, rotation(options, compromised), leased),
+    signal,
   );
   return held.held ? held.value : null;
-}
-
-function hold<T>(
-  { keeper, subscriptionId, signal }: RegisterOptions,
-  work: (lease: Lease, signal: AbortSignal) => Promise<T>,
-): Promise<Held<T>> {
-  return keeper.presence.hold(`${REGISTRATION}:${subscriptionId}`, work, signal);
 }
 
 function rotation(
@@ -72,7 +58,13 @@ function rotation(
   };
 }
 
-async function registerUnderLease(
+/**
+ * Sees to it that the service delivers to `url` and that the signing secret is at hand. `PUT /webhook` voids
+ * the secret of every replica even when the address stays, so it is called only when the address differs, no
+ * secret is stored, or an earlier replacement was begun and never finished: then nobody knows the secret.
+ * Throws a `ServiceError`, `LeaseLost`, or what the database throws. Implements `Rules per endpoint`, 12-14.
+ */
+export async function registerWebhook(
   options: RegisterOptions,
   lease: Lease,
   signal: AbortSignal,

@@ -1,44 +1,59 @@
-import type { Database } from '../../runtime/database/database.ts';
+import { backOffMs } from '../../runtime/clock/back-off.ts';
+import type { Database, Queryable } from '../../runtime/database/database.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
 import { FIRST_SUBSCRIPTION_ID } from '../inbox/subscription-secrets.ts';
-import { heldByLiving } from '../work/lease.ts';
-import type { Account } from './account-store.ts';
+import { ServiceError } from '../service-client/service-errors.ts';
+import { heldByLiving, heldLease, type Lease } from '../work/lease.ts';
+import { createWorker, type Run, type RunEnd, type WorkerOptions } from '../work/worker.ts';
+import { type Account, noteRefused, readAccount } from './account-store.ts';
 import { clientOf } from './credential-source.ts';
-import { REGISTRATION } from './register-webhook.ts';
-import { createRegistrar, type Registrar, type SecretIssue } from './registrar.ts';
-import type { RegistrationKeeper, Replaced } from './replace-secret.ts';
+import { REGISTRATION, type RegisterOptions, registerWebhook, rotateSecret } from './register-webhook.ts';
+import type { Replaced } from './replace-secret.ts';
 
-export interface RegistrationsOptions {
-  readonly keeper: RegistrationKeeper;
+/** Webhooks that a process registers at a time. */
+const CONCURRENCY = 4;
+const RETRY = { firstMs: 5_000, longestMs: 5 * 60_000, spread: 0.5 };
+/** While nobody knows which secret is valid, deliveries are refused. */
+const RETRY_IN_DOUBT = { ...RETRY, longestMs: 10_000 };
+
+/** `registered`: with an address, or to end a doubt. `rotated`: because somebody asked for it. */
+export type SecretIssue = 'registered' | 'rotated';
+
+export interface RegistrationsOptions extends WorkerOptions {
+  readonly database: Database;
   readonly keyRing: KeyRing;
   /** Public address of the receiver without an id; null: webhooks are registered by hand. */
   readonly publicUrl: string | null;
   /** Whether this process may use the credential of an account. */
   readonly mayUse: (account: Account) => boolean;
-  /** Told when an account has a new secret. */
+  /** Called when an account has a new secret. A failure is logged. */
   readonly onIssued: (accountId: string, how: SecretIssue) => Promise<void>;
+  /** Between 0 and 1; spreads retries. */
   readonly random: () => number;
+  /** From announcing the replacement of a secret to the call. */
   readonly settleMs?: number | undefined;
 }
 
 /**
  * The webhooks of all API keys, and their secrets. Never those of grants: an OAuth app has its webhook where it is
- * registered, and what these calls would change for an access token is not shown; it might be the customer's own.
+ * registered, and what these calls would change for an access token is not specified; it might be the customer's own.
  * Implements `Events`: subscriptions.
  */
 export interface Registrations {
+  /** Starts registering what is due. Throws as `query` does. */
+  start(): Promise<void>;
   /**
-   * Looks after the webhook of an API key from now on, or again after a change of it. One attempt, then resolves.
-   * Leaves every other account alone.
+   * Checks and registers the webhook of an API key, now and until it is in place. Resolves after one attempt. Ignores
+   * every other account. Throws as `query` does.
    */
   add(account: Account): Promise<void>;
-  remove(accountId: string): Promise<void>;
-  /** The secret of a subscription is in doubt for long: whoever was replacing it may be gone. */
-  nudge(subscriptionId: string): void;
-  /** Does the same for every subscription that is in doubt. Throws what the database throws. */
-  nudgeAbandoned(): Promise<void>;
-  /** Rotates, see `Registrar.rotate`. Throws `UnknownCredential` when this process cannot call for it. */
+  /**
+   * Rotates, see `rotateSecret`. If it fails in doubt, the doubt is ended in the background. Throws
+   * `UnknownCredential` if this process cannot make calls for the account.
+   */
   rotate(accountId: string, compromised: boolean): Promise<Replaced | null>;
+  /** Registers all that is due, and resolves when no attempt is under way. */
+  settle(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -51,68 +66,108 @@ export class UnknownCredential extends Error {
   }
 }
 
-interface Registered {
-  readonly subscriptionId: string;
-  readonly registrar: Registrar;
-}
-
-/** Registers the webhook of each API key at its own path, and rotates secrets. */
+/**
+ * Registers the webhook of each API key at its own path: work of the worker, by subscription. A registration is due
+ * when a process starts or a credential changes, and at once while a secret is in doubt: marked as being replaced by
+ * nobody who lives. A failure stops nothing else: deliveries signed with the stored secret are accepted meanwhile.
+ */
 export function createRegistrations(options: RegistrationsOptions): Registrations {
-  const { keeper, keyRing, publicUrl, mayUse, onIssued, random, settleMs } = options;
-  const { database, clock, presence } = keeper;
-  const byAccount = new Map<string, Registered>();
+  const { database, keyRing, clock, logger, presence, publicUrl, onIssued, settleMs } = options;
+  const closing = new AbortController();
+  let rotating: Promise<unknown> = Promise.resolve();
 
-  function registrarOf(account: Account): Registrar {
-    const { id, subscriptionId } = account;
-    return createRegistrar({
-      keeper,
+  const isOurs = (account: Account | null): account is Account =>
+    account?.kind === 'api_key' && account.hasCredential && options.mayUse(account);
+
+  function registerOptions(account: Account): RegisterOptions {
+    const { subscriptionId } = account;
+    return {
+      keeper: { database, clock, logger, presence },
       keyRing,
       // Without grants, so that not even a mistake could call with an access token.
-      client: () => clientOf({ database, keyRing, clock }, account),
+      client: clientOf({ database, keyRing, clock }, account),
       subscriptionId,
       url: publicUrl === null ? null : webhookUrl(publicUrl, subscriptionId),
       settleMs,
-      random,
-      onIssued: (how) => onIssued(id, how),
-    });
+    };
   }
 
-  function registrarsOf(subscriptionId: string): readonly Registrar[] {
-    const registered = [...byAccount.values()].filter((each) => each.subscriptionId === subscriptionId);
-    return registered.map(({ registrar }) => registrar);
+  async function announce(accountId: string, how: SecretIssue): Promise<void> {
+    await onIssued(accountId, how).catch((err: unknown) =>
+      logger.warn({ err, accountId }, 'a new secret could not be announced'),
+    );
   }
 
-  function nudge(subscriptionId: string): void {
-    for (const registrar of registrarsOf(subscriptionId)) registrar.nudge();
+  async function run({ key: subscriptionId, lease, lost, stopping }: Run): Promise<RunEnd> {
+    const due = await readDue(database, subscriptionId);
+    if (due === null || due.dueAt === null || due.dueAt > clock.now()) return 'idle';
+    const account = await readAccount(database, due.accountId);
+    if (!isOurs(account) || account.isRefused) return 'stopped';
+    const registering = registerOptions(account);
+    const signal = AbortSignal.any([lost, stopping]);
+    try {
+      const outcome = await registerWebhook(registering, lease, signal);
+      await noteDone(database, lease, subscriptionId, due.dueAt);
+      const { url } = registering;
+      if (url !== null) logger.info({ subscriptionId, outcome, url }, 'webhook in place');
+      if (outcome === 'registered') await announce(account.id, 'registered');
+    } catch (error) {
+      if (signal.aborted) return 'stopped';
+      await noteFailure(account, lease, error);
+    }
+    return 'idle';
   }
 
-  presence.onLeft(REGISTRATION, (subscriptionId) => {
-    for (const registrar of registrarsOf(subscriptionId)) void registrar.attempt();
+  async function noteFailure(account: Account, lease: Lease, err: unknown): Promise<void> {
+    const { subscriptionId } = account;
+    const { failures = 0, inDoubt = false } = (await readDue(database, subscriptionId)) ?? {};
+    const waitMs = backOffMs(failures + 1, inDoubt ? RETRY_IN_DOUBT : RETRY, options.random());
+    await noteFailed(database, lease, subscriptionId, clock.now() + waitMs);
+    const errorCode = err instanceof ServiceError ? err.code : err instanceof Error ? err.name : 'unknown';
+    logger.error(
+      { err, subscriptionId, errorCode, attempts: failures + 1, delayMs: waitMs },
+      'the webhook could not be registered',
+    );
+    if (errorCode === 'invalid_key') await noteRefused(database, account);
+  }
+
+  const worker = createWorker(options, {
+    kind: REGISTRATION,
+    concurrency: CONCURRENCY,
+    readDue: (now, limit) => readAllDue(database, now, limit),
+    readDueAt: async (id) => (await readDue(database, id))?.dueAt ?? null,
+    run,
   });
 
+  async function rotate(accountId: string, compromised: boolean): Promise<Replaced | null> {
+    const account = await readAccount(database, accountId);
+    if (!isOurs(account)) throw new UnknownCredential();
+    try {
+      const replaced = await rotateSecret(registerOptions(account), compromised, closing.signal);
+      if (replaced !== null) await announce(accountId, 'rotated');
+      return replaced;
+    } catch (error) {
+      worker.notify(account.subscriptionId);
+      throw error;
+    }
+  }
+
   return {
+    start: worker.start,
     async add(account) {
-      if (account.kind !== 'api_key' || !account.hasCredential || !mayUse(account)) return;
-      const registrar = byAccount.get(account.id)?.registrar ?? registrarOf(account);
-      byAccount.set(account.id, { subscriptionId: account.subscriptionId, registrar });
-      await registrar.attempt();
+      if (!isOurs(account)) return;
+      await makeDue(database, account.subscriptionId, clock.now());
+      await worker.runNow(account.subscriptionId);
     },
-    async remove(accountId) {
-      const registered = byAccount.get(accountId);
-      byAccount.delete(accountId);
-      await registered?.registrar.close();
+    rotate(accountId, compromised) {
+      const work = rotate(accountId, compromised);
+      rotating = Promise.allSettled([rotating, work]);
+      return work;
     },
-    nudge,
-    async nudgeAbandoned() {
-      for (const id of await readAbandoned(database)) nudge(id);
-    },
-    async rotate(accountId, compromised) {
-      const registered = byAccount.get(accountId);
-      if (registered === undefined) throw new UnknownCredential();
-      return await registered.registrar.rotate(compromised);
-    },
+    settle: worker.settle,
     async close() {
-      await Promise.all([...byAccount.values()].map(({ registrar }) => registrar.close()));
+      closing.abort();
+      await Promise.all([worker.close(), rotating]);
     },
   };
 }
@@ -126,10 +181,58 @@ export function webhookUrl(publicUrl: string, subscriptionId: string): string {
 }
 
 /** A secret is replaced under the lease of its registration, so a mark without a holder was left behind. */
-async function readAbandoned(database: Database): Promise<string[]> {
-  const rows = await database.query<{ id: string }>(
+const IN_DOUBT = 'rotation_pending_owner is not null';
+const DUE_AT = `coalesce(register_due_at, case when ${IN_DOUBT} then 0 end)`;
+const GUARD = `exists (${heldLease('$2', '$3')})`;
+
+async function readAllDue(db: Queryable, now: number, limit: number): Promise<readonly string[]> {
+  const rows = await db.query<{ id: string }>(
     `select id from connector.subscriptions
-      where rotation_pending_owner is not null and not ${heldByLiving(`'${REGISTRATION}:' || id`)}`,
+      where ${DUE_AT} <= $1::bigint and account_id is not null
+        and not ${heldByLiving(`'${REGISTRATION}:' || id`)}
+      order by ${DUE_AT} limit $2::integer`,
+    [now, limit],
   );
   return rows.map(({ id }) => id);
+}
+
+interface Due {
+  readonly accountId: string;
+  /** Epoch ms; null: nothing is to be done. */
+  readonly dueAt: number | null;
+  readonly failures: number;
+  readonly inDoubt: boolean;
+}
+
+async function readDue(db: Queryable, id: string): Promise<Due | null> {
+  const [row] = await db.query<Due>(
+    `select account_id as "accountId", ${DUE_AT} as "dueAt", register_failures as failures, ${IN_DOUBT} as "inDoubt"
+       from connector.subscriptions where id = $1 and account_id is not null`,
+    [id],
+  );
+  return row ?? null;
+}
+
+async function makeDue(db: Queryable, id: string, now: number): Promise<void> {
+  await db.query(
+    'update connector.subscriptions set register_due_at = $2::bigint, register_failures = 0 where id = $1',
+    [id, now],
+  );
+}
+
+/** What became due during the run stays due. */
+async function noteDone(db: Queryable, lease: Lease, id: string, dueAt: number): Promise<void> {
+  await db.query(
+    `update connector.subscriptions set register_failures = 0, register_due_at = nullif(register_due_at, $4::bigint)
+      where id = $1 and ${GUARD}`,
+    [id, lease.name, lease.fence, dueAt],
+  );
+}
+
+async function noteFailed(db: Queryable, lease: Lease, id: string, dueAt: number): Promise<void> {
+  await db.query(
+    `update connector.subscriptions set register_failures = register_failures + 1, register_due_at = $4::bigint
+      where id = $1 and ${GUARD}`,
+    [id, lease.name, lease.fence, dueAt],
+  );
 }

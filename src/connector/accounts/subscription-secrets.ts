@@ -22,8 +22,6 @@ export const OLDEST_SECRETS_MS = 2_000;
 const READ_MS = 2_000;
 /** Failed verifications cost one read in this time, however many there are. */
 const READ_SPACING_MS = 250;
-/** A replacement that takes longer may have lost its owner, whose lease has run out by then. */
-const OWNER_GONE_MS = 10_000;
 /** Nobody waits for a replacement that is older. */
 const PENDING_MS = 30_000;
 /**
@@ -38,8 +36,6 @@ export interface SubscriptionSecretsOptions {
   readonly database: Database;
   readonly keyRing: KeyRing;
   readonly clock: Clock;
-  /** Told when a replacement of a secret was begun and its owner seems to be gone. */
-  readonly onAbandonedRotation?: (subscriptionId: string) => void;
 }
 
 interface Entry {
@@ -126,9 +122,7 @@ export function createSubscriptionSecrets(options: SubscriptionSecretsOptions): 
         if (subscription.secrets !== seen && fits(subscription)) return 'fits';
         seen = subscription.secrets;
         if (row.pendingAt === null) return 'none';
-        const age = clock.now() - row.pendingAt;
-        if (age > OWNER_GONE_MS) options.onAbandonedRotation?.(row.id);
-        if (age > PENDING_MS) return 'none';
+        if (clock.now() - row.pendingAt > PENDING_MS) return 'none';
         if (!waits && (waiting.get(id) ?? 0) >= MOST_WAITING) return 'unknown';
         if (!waits) waiting.set(id, (waiting.get(id) ?? 0) + 1);
         waits = true;

@@ -1,4 +1,4 @@
-import { bigint, boolean, index, primaryKey, smallint, text } from 'drizzle-orm/pg-core';
+import { bigint, boolean, index, integer, primaryKey, smallint, text } from 'drizzle-orm/pg-core';
 import { connectorSchema, epochMs } from './connector-schema.ts';
 
 /** A credential of the service: an API key, or a grant of an OAuth app. `sealed_credential` is never plain. */
@@ -74,6 +74,10 @@ export const subscriptions = connectorSchema.table('subscriptions', {
   rotationCompromised: boolean('rotation_compromised').notNull().default(false),
   registeredUrl: text('registered_url'),
   registeredAt: epochMs('registered_at'),
+  /** When the webhook is to be checked and registered; null: not until a secret is in doubt. */
+  registerDueAt: epochMs('register_due_at'),
+  /** Failed attempts in a row. */
+  registerFailures: integer('register_failures').notNull().default(0),
 });
 
 /**

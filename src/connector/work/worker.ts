@@ -23,6 +23,7 @@ export interface Run {
  * - `idle`: nothing was due any more.
  * - `more`: something is due; others get their turn first.
  * - `stopped`: it may not go on in this process now.
+ * `busy` instead of an end: another process is at it.
  */
 export type RunEnd = 'idle' | 'more' | 'stopped';
 
@@ -57,6 +58,8 @@ export interface Worker {
   start(): Promise<void>;
   /** The key has something due in `delayMs`. Returns at once, in processes that do not work, too. */
   notify(key: string, delayMs?: number): void;
+  /** Runs the key in this process, or joins its run. Resolves with its end; rejects with what the run throws. */
+  runNow(key: string): Promise<RunEnd | 'busy'>;
   /** Resolves when the run of the key in this process has ended, however it ended. Undefined if there is none. */
   runOf(key: string): Promise<unknown> | undefined;
   /** Works on everything that is due, and resolves when nothing of this process is under way. */
@@ -183,6 +186,7 @@ export function createWorker(options: WorkerOptions, duty: Duty): Worker {
       looks.start();
     },
     notify: (key, delayMs) => notifier.notify(kind, key, delayMs),
+    runNow: (key) => run(key).ended,
     runOf: (key) => running.get(key)?.ended.catch(() => undefined),
     async settle() {
       for (let moving = started; moving && !stopping.signal.aborted; ) {

@@ -1,7 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { ensureFirstAccount } from '../../../src/connector/accounts/first-account.ts';
-import { registerWebhook } from '../../../src/connector/accounts/register-webhook.ts';
-import { createRegistrar } from '../../../src/connector/accounts/registrar.ts';
+import { FIRST_ACCOUNT_ID, readAccount } from '../../../src/connector/accounts/account-store.ts';
+import { ensureFirstAccount, firstAccountCandidate } from '../../../src/connector/accounts/first-account.ts';
+import { REGISTRATION } from '../../../src/connector/accounts/register-webhook.ts';
+import { createRegistrations } from '../../../src/connector/accounts/registrations.ts';
 import { LeaseLost } from '../../../src/connector/accounts/replace-secret.ts';
 import { secretContext } from '../../../src/connector/db/sealed-columns.ts';
 import { FIRST_SUBSCRIPTION_ID } from '../../../src/connector/inbox/subscription-secrets.ts';
@@ -12,6 +13,8 @@ import { createKeyRing, generateSealingKey } from '../../../src/runtime/sealing/
 import { ManualClock } from '../../support/manual-clock.ts';
 import { WatchedClock } from '../../support/watched-clock.ts';
 import { openConnectorDatabase, silentLogger } from '../support/event-fixtures.ts';
+import { ManualNotifier } from '../support/manual-notifier.ts';
+import { register as registerOnce } from '../support/register.ts';
 import { ScriptedService } from '../support/scripted-service.ts';
 
 const URL_A = 'https://crm.example/webhooks/messaging';
@@ -43,15 +46,15 @@ afterAll(async () => {
   await opened.close();
 });
 beforeEach(async () => {
-  await database.query('truncate connector.accounts, connector.subscriptions, connector.leases');
+  await database.query(
+    'truncate connector.accounts, connector.subscriptions, connector.leases, connector.poll_states',
+  );
   clock = new WatchedClock();
   service = await ScriptedService.start();
-  await ensureFirstAccount({
-    database,
-    keyRing,
-    clock,
-    service: { baseUrl: service.baseUrl, apiKey: 'key-1' },
-  });
+  const named = { baseUrl: service.baseUrl, apiKey: 'key-1' };
+  const first = { database, keyRing, clock, service: named };
+  await ensureFirstAccount(first);
+  await database.transaction(firstAccountCandidate(first, named).store);
 });
 afterEach(() => service.close());
 
@@ -69,7 +72,7 @@ function options(process = 'p1', url = URL_A) {
     settleMs: 0,
   };
 }
-const register = (process?: string, url?: string) => registerWebhook(options(process, url));
+const register = (process?: string, url?: string) => registerOnce(options(process, url));
 
 interface Stored {
   readonly sealed: string | null;
@@ -230,59 +233,116 @@ describe('a registration that does not get through', () => {
   });
 });
 
-describe('the registrar', () => {
-  const create = (onIssued = async () => {}) =>
-    createRegistrar({ ...options(), client: () => options().client, random: () => 0, onIssued });
+describe('the registrations of a process', () => {
+  let notifier: ManualNotifier;
+  let issued: string[];
 
-  it('tells that a secret was issued, once', async () => {
-    let issued = 0;
-    const registrar = create(async () => {
-      issued += 1;
+  const create = (process = 'p1') => {
+    notifier = new ManualNotifier();
+    issued = [];
+    const { keeper, settleMs } = options(process);
+    return createRegistrations({
+      ...keeper,
+      notifier,
+      keyRing,
+      publicUrl: URL_A,
+      mayUse: () => true,
+      onIssued: async (accountId, how) => {
+        issued.push(`${accountId} ${how}`);
+      },
+      random: () => 0,
+      settleMs,
     });
-    await registrar.attempt();
-    await registrar.attempt();
-    expect(issued).toBe(1);
-    expect(registrar.state).toEqual({ state: 'registered', errorCode: null });
-    await registrar.close();
+  };
+  const account = async () => (await readAccount(database, FIRST_ACCOUNT_ID)) ?? expect.fail('no account');
+  const waits = () => notifier.notified.map(({ delayMs }) => delayMs);
+  const mark = () =>
+    database.query(
+      `update connector.subscriptions
+          set rotation_pending_owner = 'dead', rotation_pending_at = 1, rotation_call_at = 1`,
+    );
+
+  it('tell that a secret was issued, once', async () => {
+    const registrations = create();
+    await registrations.add(await account());
+    await registrations.add(await account());
+    expect(issued).toEqual(['default registered']);
+    expect(puts()).toBe(1);
+    await registrations.close();
   });
 
-  it('tries again, less and less often, until it gets through', async () => {
-    service.fault = () => ({ status: 503, body: { error: 'internal_error' } });
-    const registrar = create();
-    await registrar.attempt();
-    expect(registrar.state).toEqual({ state: 'failed', errorCode: 'internal_error' });
-    await clock.timerSet(5_000);
-    await clock.advance(5_000);
-    await registrar.attempt();
-    await clock.timerSet(10_000);
+  it('try again, less and less often, until one gets through', async () => {
+    service.fault = () => ({ status: 403, body: { error: 'insufficient_scope' } });
+    const registrations = create();
+    await registrations.start();
+    await registrations.add(await account());
+    await registrations.settle();
+    expect(service.requests).toHaveLength(1);
+    for (const wait of [5_000, 10_000]) {
+      expect(waits().at(-1)).toBe(wait);
+      await clock.advance(wait);
+      await registrations.settle();
+    }
+    expect(waits().at(-1)).toBe(20_000);
     service.fault = () => undefined;
-    await clock.advance(10_000);
-    await registrar.attempt();
-    expect(registrar.state.state).toBe('registered');
-    await registrar.close();
+    await clock.advance(20_000);
+    await registrations.settle();
+    expect(issued).toEqual(['default registered']);
+    expect(service.requests.filter(({ method }) => method === 'PUT')).toHaveLength(4);
+    await registrations.close();
     expect(clock.pending).toBe(0);
   });
 
-  it('does not try again with a key that is refused', async () => {
+  it('make no further call with a key that is refused', async () => {
     service.apiKeys.clear();
-    const registrar = create();
-    await registrar.attempt();
-    expect(registrar.state.errorCode).toBe('invalid_key');
-    expect(clock.pending).toBe(0);
-    await registrar.close();
+    const registrations = create();
+    await registrations.start();
+    await registrations.add(await account());
+    expect((await account()).isRefused).toBe(true);
+    await clock.advance(10 * 60_000);
+    await notifier.deliver(REGISTRATION, FIRST_SUBSCRIPTION_ID);
+    await registrations.settle();
+    expect(service.requests).toHaveLength(1);
+    await registrations.close();
   });
 
-  it('ends at once when it is closed in the middle of a call', async () => {
+  it('replace a secret that a dead process left in doubt, and look for it by themselves', async () => {
+    await register();
+    const registrations = create('p2');
+    await registrations.start();
+    await mark();
+    await clock.advance(5_000);
+    await registrations.settle();
+    expect(issued).toEqual(['default registered']);
+    expect(await stored()).toMatchObject({ sealed: service.webhook?.secret, pending: null });
+    await registrations.close();
+  });
+
+  it('wait ten seconds at most while a secret is in doubt', async () => {
+    await register();
+    service.fault = () => ({ status: 503, body: { error: 'internal_error' } });
+    const registrations = create();
+    await registrations.start();
+    await mark();
+    for (const wait of [5_000, 10_000, 10_000]) {
+      await registrations.settle();
+      expect(waits().at(-1)).toBe(wait);
+      await clock.advance(wait);
+    }
+    await registrations.close();
+  });
+
+  it('end at once when they are closed in the middle of a call', async () => {
     const reached = Promise.withResolvers<void>();
     service.fault = () => {
       reached.resolve();
       return 'hang';
     };
-    const registrar = create();
-    const attempt = registrar.attempt();
+    const registrations = create();
+    const adding = registrations.add(await account());
     await reached.promise;
-    await registrar.close();
-    await attempt;
+    await registrations.close();
+    await adding;
     expect(clock.pending).toBe(0);
   });
 });

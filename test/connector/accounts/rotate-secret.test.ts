@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ensureFirstAccount } from '../../../src/connector/accounts/first-account.ts';
-import { registerWebhook, rotateSecret } from '../../../src/connector/accounts/register-webhook.ts';
+import { rotateSecret } from '../../../src/connector/accounts/register-webhook.ts';
 import { secretContext } from '../../../src/connector/db/sealed-columns.ts';
 import { FIRST_SUBSCRIPTION_ID } from '../../../src/connector/inbox/subscription-secrets.ts';
 import { createServiceClient } from '../../../src/connector/service-client/service-client.ts';
@@ -10,6 +10,7 @@ import { createKeyRing, generateSealingKey } from '../../../src/runtime/sealing/
 import { ManualClock } from '../../support/manual-clock.ts';
 import { WatchedClock } from '../../support/watched-clock.ts';
 import { openConnectorDatabase, silentLogger } from '../support/event-fixtures.ts';
+import { register } from '../support/register.ts';
 import { ScriptedService } from '../support/scripted-service.ts';
 
 const URL_A = 'https://crm.example/webhooks/messaging';
@@ -41,7 +42,7 @@ beforeEach(async () => {
     clock,
     service: { baseUrl: service.baseUrl, apiKey: 'key-1' },
   });
-  await registerWebhook(options());
+  await register(options());
 });
 afterEach(() => service.close());
 
@@ -187,7 +188,7 @@ describe('a rotation that does not get through', () => {
     for (const wait of [0, 250, 1_000, 2_000]) await clock.pass(wait);
     await failed;
     expect((await stored()).pending).toEqual(expect.any(String));
-    expect(await registerWebhook(options())).toBe('registered');
+    expect(await register(options())).toBe('registered');
     expect(await stored()).toMatchObject({ sealed: service.webhook?.secret, ...UNMARKED });
   });
 });
@@ -197,28 +198,28 @@ describe('a rotation that somebody else left unfinished', () => {
     const first = service.webhook?.secret;
     const callAt = clock.now() - 20_000;
     await mark(callAt);
-    expect(await registerWebhook(options())).toBe('registered');
+    expect(await register(options())).toBe('registered');
     expect(await stored()).toMatchObject({ previous: first, maxTimestamp: callAt, ...UNMARKED });
   });
 
   it('is made again by a rotation where the webhook was registered by hand', async () => {
     await mark(clock.now() - 20_000);
-    expect(await registerWebhook(options(0, null))).toBe('registered');
+    expect(await register(options(0, null))).toBe('registered');
     expect(rotations()).toBe(1);
-    expect(await registerWebhook(options(0, null))).toBe('unchanged');
+    expect(await register(options(0, null))).toBe('unchanged');
     expect(rotations()).toBe(1);
   });
 
   it('stays compromised', async () => {
     await mark(clock.now() - 20_000, true);
-    await registerWebhook(options());
+    await register(options());
     expect(await stored()).toMatchObject({ previous: null, acceptUntil: null, ...UNMARKED });
   });
 
   it('stays unfinished while the service refuses', async () => {
     await mark(clock.now() - 20_000);
     service.fault = () => ({ status: 401, body: { error: 'invalid_key' } });
-    await expect(registerWebhook(options())).rejects.toMatchObject({ code: 'invalid_key' });
+    await expect(register(options())).rejects.toMatchObject({ code: 'invalid_key' });
     expect(await stored()).toMatchObject({ pending: expect.any(String), callAt: clock.now() - 20_000 });
   });
 });
