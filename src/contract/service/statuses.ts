@@ -33,7 +33,7 @@ export const MESSAGE_STATUSES = ['sent', 'delivered', 'read', 'failed'] as const
 export const messageStatus = z.enum(MESSAGE_STATUSES);
 export type MessageStatus = z.infer<typeof messageStatus>;
 
-/** Rank of a status. `failed` has none: it is terminal and does not follow `read`. [status.values] */
+/** Rank of a status. `failed` has none: it is terminal and does not follow `read`. */
 export const MESSAGE_STATUS_RANKS: Readonly<Record<Exclude<MessageStatus, 'failed'>, number>> = {
   sent: 1,
   delivered: 2,

@@ -8,6 +8,7 @@ export const RECEIPT_BITS: Readonly<Record<MessageStatus, number>> = {
   failed: 8,
 };
 
+// [status.values]
 const RANKS: Readonly<Record<Exclude<MessageStatus, 'failed'>, number>> = { sent: 1, delivered: 2, read: 3 };
 
 /** Where an outgoing message stands. */
