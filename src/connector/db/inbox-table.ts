@@ -2,11 +2,9 @@ import { bigint, integer, smallint, text } from 'drizzle-orm/pg-core';
 import { bytea, connectorSchema, epochMs } from './connector-schema.ts';
 import type { DeliveryOutcome } from './facts.ts';
 
-/**
- * The raw log of verified deliveries, for queries. It is partitioned by day, which drizzle cannot express, so a
- * migration of its own creates it, and `schema.ts` does not contain it.
- */
-export const inbox = connectorSchema.table('inbox', {
+/** Of the inbox and of each of its partitions. */
+export const inboxColumns = {
+  /** On our clock. */
   receivedAt: epochMs('received_at').notNull(),
   id: bigint('id', { mode: 'number' }).notNull(),
   subscriptionId: text('subscription_id').notNull(),
@@ -25,4 +23,10 @@ export const inbox = connectorSchema.table('inbox', {
   changeBatch: bigint('change_batch', { mode: 'number' }),
   /** Which secret of the subscription fits its signature. */
   secretVersion: integer('secret_version'),
-});
+};
+
+/**
+ * The raw log of verified deliveries, for queries. It is partitioned by day, which drizzle cannot express, so a
+ * migration of its own creates it, and `schema.ts` does not contain it.
+ */
+export const inbox = connectorSchema.table('inbox', inboxColumns);

@@ -1,8 +1,10 @@
-import type { MessageStatus } from '../../contract/service/statuses.ts';
+import { and, eq, getTableColumns, ne, notExists, sql } from 'drizzle-orm';
 import { applyStatus } from '../../patterns/message-status.ts';
 import { toIso } from '../../runtime/clock/iso-time.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
+import { isAnyOf, orm } from '../../runtime/database/orm.ts';
 import type { FoldedMessage } from '../db/fold-facts.ts';
+import { changes, messages } from '../db/schema.ts';
 
 /** A field of a message that is not as the kept inbox says. Long texts are cut. */
 export interface FieldDifference {
@@ -27,44 +29,26 @@ export interface MessageDifference {
   readonly fields: readonly FieldDifference[];
 }
 
-/** A message as it is stored. */
-export interface LiveMessage {
-  readonly connectionId: string;
-  readonly messageId: string;
-  readonly accountId: string;
-  readonly direction: 'incoming' | 'outgoing';
-  readonly peer: string | null;
-  readonly text: string | null;
-  readonly mediaUrl: string | null;
-  readonly mediaType: string | null;
-  readonly waMessageId: string | null;
-  readonly status: MessageStatus | null;
-  readonly statusConflict: boolean;
-  readonly createdAt: number;
-  readonly webhookSeen: number;
-  readonly firstSeenBy: 'webhook' | 'poll' | 'send';
-  readonly firstSeenAt: number;
-  /** Neither a poll nor a send told of it. */
-  readonly webhooksOnly: boolean;
+/** Reads messages by their ids, in the order of the merge. `lock` holds them to the end of the transaction. */
+export async function readLiveMessages(db: Queryable, ids: readonly string[], lock: boolean) {
+  const others = orm(db)
+    .select({ source: changes.source })
+    .from(changes)
+    .where(and(eq(changes.messageId, messages.id), ne(changes.source, 'webhook')));
+  const query = orm(db)
+    .select({
+      ...getTableColumns(messages),
+      /** Neither a poll nor a send told of it. */
+      webhooksOnly: sql<boolean>`${messages.firstSeenBy} = 'webhook' and not ${messages.polled} and ${notExists(others)}`,
+    })
+    .from(messages)
+    .where(isAnyOf(messages.id, ids))
+    .orderBy(messages.connectionId, messages.id);
+  return await (lock ? query.for('update') : query);
 }
 
-/** Reads messages by their ids. `lock` holds them to the end of the transaction, in the order of the merge. */
-export async function readLiveMessages(
-  db: Queryable,
-  ids: readonly string[],
-  lock = '',
-): Promise<readonly LiveMessage[]> {
-  return await db.query<LiveMessage>(
-    `SELECT m.connection_id AS "connectionId", m.id AS "messageId", m.account_id AS "accountId", m.direction, m.peer,
-            m.text, m.media_url AS "mediaUrl", m.media_type AS "mediaType", m.wa_message_id AS "waMessageId", m.status,
-            m.status_conflict AS "statusConflict", m.created_at AS "createdAt", m.webhook_seen AS "webhookSeen",
-            m.first_seen_by AS "firstSeenBy", m.first_seen_at AS "firstSeenAt",
-            m.first_seen_by = 'webhook' AND NOT m.polled AND NOT EXISTS (
-              SELECT FROM connector.changes c WHERE c.message_id = m.id AND c.source <> 'webhook') AS "webhooksOnly"
-       FROM connector.messages m WHERE m.id = ANY($1::text[]) ORDER BY m.connection_id, m.id ${lock}`,
-    [ids],
-  );
-}
+/** A message as it is stored. */
+export type LiveMessage = Awaited<ReturnType<typeof readLiveMessages>>[number];
 
 const FILLED = ['peer', 'text', 'mediaUrl', 'mediaType', 'waMessageId'] as const;
 const MERGED = [...FILLED, 'status', 'createdAt', 'webhookSeen', 'statusConflict'] as const;
@@ -81,16 +65,12 @@ export function differenceOf(
   told: FoldedMessage,
   keptSince: number,
 ): MessageDifference | null {
-  const { messageId, connectionId } = after;
+  const { id: messageId, connectionId } = after;
   if (before === undefined) {
     const known = [...FILLED, 'status', 'createdAt'] as const;
     const fields = known.filter((field) => after[field] !== null);
-    return {
-      messageId,
-      connectionId,
-      kind: 'missing',
-      fields: fields.map((field) => show(field, null, after[field])),
-    };
+    const shown = fields.map((field) => show(field, null, after[field]));
+    return { messageId, connectionId, kind: 'missing', fields: shown };
   }
   const added = MERGED.filter((field) => before[field] !== after[field]);
   // What another source told first stands for good.

@@ -1,14 +1,17 @@
+import { and, count, gt, isNull, min, sql } from 'drizzle-orm';
 import { type Queryable, sqlState } from '../../runtime/database/database.ts';
+import { isAnyOf, orm } from '../../runtime/database/orm.ts';
+import { connectorSchema } from '../db/connector-schema.ts';
+import type { MessageFacts } from '../db/facts.ts';
 import { listInboxPartitions } from '../db/inbox-partitions.ts';
+import { inbox, inboxColumns } from '../db/inbox-table.ts';
+import { interpretBody } from '../inbox/interpret-body.ts';
 
-/** A delivery about a message, as the kept inbox has it; equal copies of it are one. */
-export interface KeptDelivery {
-  readonly messageId: string | null;
-  readonly accountId: string;
-  /** Epoch ms. */
-  readonly signedAt: number;
-  readonly body: Uint8Array;
-  readonly copies: number;
+/** What kept deliveries about messages tell now, and how many tell nothing: their fields do not fit. */
+export interface Kept {
+  readonly facts: readonly MessageFacts[];
+  readonly deliveries: number;
+  readonly misfits: number;
 }
 
 /** Messages of a page, and bytes of their deliveries. The first message comes whatever its size. */
@@ -19,16 +22,7 @@ const UNNAMED = 200;
 const DAY_DEADLINE_MS = 10 * 60_000;
 const UNDEFINED_TABLE = '42P01';
 
-const OF_MESSAGES = `event IN ('message.received', 'message.status')`;
-
-// Named messages come by the index of each day, in the order of their ids.
-const NEXT = `
-SELECT k.id, sum(k.bytes)::bigint AS bytes FROM (
-  (SELECT i.message_id AS id, sum(octet_length(i.body)) AS bytes FROM connector.inbox i
-    WHERE i.message_id > $1 AND i.${OF_MESSAGES} GROUP BY i.message_id ORDER BY i.message_id LIMIT ${PAGE})
-  UNION ALL
-  SELECT u.id, 0 FROM unnest($2::text[]) u(id) WHERE u.id > $1) k
- GROUP BY k.id ORDER BY k.id LIMIT ${PAGE}`;
+const ABOUT_MESSAGES = sql`event in ('message.received', 'message.status')`;
 
 /** The next messages after `after` that kept deliveries, or `others`, tell of, in the order of their ids. */
 export async function listNextMessages(
@@ -36,55 +30,82 @@ export async function listNextMessages(
   after: string,
   others: readonly string[],
 ): Promise<readonly string[]> {
-  const rows = await db.query<{ id: string; bytes: number }>(NEXT, [after, others]);
+  // Named messages come by the index of each day, in the order of their ids.
+  const named = orm(db)
+    .select({ id: inbox.messageId, bytes: sql<number>`sum(octet_length(${inbox.body}))`.as('bytes') })
+    .from(inbox)
+    .where(and(gt(inbox.messageId, after), ABOUT_MESSAGES))
+    .groupBy(inbox.messageId)
+    .orderBy(inbox.messageId)
+    .limit(PAGE)
+    .as('named');
+  const id = sql<string>`coalesce(${named.id}, other)`;
+  const rows = await orm(db)
+    .select({ id, bytes: sql<number>`coalesce(${named.bytes}, 0)` })
+    .from(named)
+    .fullJoin(sql`unnest(${sql.param(others)}::text[]) other`, sql`other = ${named.id}`)
+    .where(gt(id, after))
+    .orderBy(id)
+    .limit(PAGE);
   let bytes = 0;
   const fitting = rows.filter((row, index) => {
     bytes += row.bytes;
     return index === 0 || bytes <= PAGE_BYTES;
   });
-  return fitting.map(({ id }) => id);
+  return fitting.map((row) => row.id);
 }
 
-/** The kept deliveries of these messages, in the order in which they were stored. */
-export async function readKeptDeliveries(
-  db: Queryable,
-  messageIds: readonly string[],
-): Promise<readonly KeptDelivery[]> {
-  return await db.query<KeptDelivery>(
-    `SELECT i.message_id AS "messageId", i.account_id AS "accountId", min(i.signed_at) AS "signedAt", i.body,
-            count(*) AS copies
-       FROM connector.inbox i WHERE i.message_id = ANY($1::text[]) AND i.${OF_MESSAGES}
-      GROUP BY i.message_id, i.account_id, i.body ORDER BY min(i.id)`,
-    [messageIds],
-  );
+/** The kept deliveries of these messages, in the order in which they were stored. Equal copies are read once. */
+export async function readKeptDeliveries(db: Queryable, messageIds: readonly string[]): Promise<Kept> {
+  const { messageId, accountId, body } = inbox;
+  const rows = await orm(db)
+    .select({ accountId, body, signedAt: sql<number>`min(${inbox.signedAt})`, copies: count() })
+    .from(inbox)
+    .where(and(isAnyOf(messageId, messageIds), ABOUT_MESSAGES))
+    .groupBy(messageId, accountId, body)
+    .orderBy(min(inbox.id));
+  return readFacts(rows);
 }
 
 /**
  * The kept deliveries whose message could not be read when they came: newer code may read it. Each day is read once,
  * by itself, and one that is dropped meanwhile ends there.
  */
-export async function* readUnnamedDeliveries(
-  db: Queryable,
-  signal: AbortSignal,
-): AsyncGenerator<KeptDelivery> {
-  for (const day of await listInboxPartitions(db)) {
+export async function* readUnnamedDeliveries(db: Queryable, signal: AbortSignal): AsyncGenerator<Kept> {
+  for (const name of await listInboxPartitions(db)) {
+    const day = connectorSchema.table(name, inboxColumns);
     for (let after = 0, full = true; full; ) {
       signal.throwIfAborted();
-      const rows: (KeptDelivery & { readonly id: number })[] = await db
-        .query<KeptDelivery & { id: number }>(
-          `SELECT i.id, NULL AS "messageId", i.account_id AS "accountId", i.signed_at AS "signedAt", i.body, 1 AS copies
-             FROM connector.${day} i
-            WHERE i.message_id IS NULL AND i.${OF_MESSAGES} AND i.id > $1::bigint ORDER BY i.id LIMIT ${UNNAMED}`,
-          [after],
-          { deadlineMs: DAY_DEADLINE_MS },
-        )
+      const { id, accountId, body, signedAt } = day;
+      const rows = await orm(db, DAY_DEADLINE_MS)
+        .select({ id, accountId, body, signedAt })
+        .from(day)
+        .where(and(isNull(day.messageId), ABOUT_MESSAGES, gt(id, after)))
+        .orderBy(id)
+        .limit(UNNAMED)
         .catch((error: unknown) => {
           if (sqlState(error) === UNDEFINED_TABLE) return [];
           throw error;
         });
-      yield* rows;
+      yield readFacts(rows.map((row) => ({ ...row, copies: 1 })));
       after = rows.at(-1)?.id ?? after;
       full = rows.length === UNNAMED;
     }
   }
+}
+
+type Stored = Pick<typeof inbox.$inferSelect, 'accountId' | 'body' | 'signedAt'> & {
+  readonly copies: number;
+};
+
+function readFacts(rows: readonly Stored[]): Kept {
+  const facts: MessageFacts[] = [];
+  let [deliveries, misfits] = [0, 0];
+  for (const { body, copies, ...context } of rows) {
+    const told = interpretBody(Buffer.from(body), context);
+    deliveries += copies;
+    if (told.kind === 'message') facts.push(told.message);
+    else misfits += copies;
+  }
+  return { facts, deliveries, misfits };
 }

@@ -7,7 +7,6 @@ import { foldMessages } from '../db/fold-facts.ts';
 import { readInboxSince } from '../db/inbox-partitions.ts';
 import { numberChanges } from '../feed/sequencer.ts';
 import { blamesData } from '../inbox/commit-deliveries.ts';
-import { interpretBody } from '../inbox/interpret-body.ts';
 import {
   type DifferenceKind,
   differenceOf,
@@ -15,12 +14,7 @@ import {
   type MessageDifference,
   readLiveMessages,
 } from './difference.ts';
-import {
-  type KeptDelivery,
-  listNextMessages,
-  readKeptDeliveries,
-  readUnnamedDeliveries,
-} from './kept-deliveries.ts';
+import { listNextMessages, readKeptDeliveries, readUnnamedDeliveries } from './kept-deliveries.ts';
 
 export interface ReplayOptions {
   readonly database: Database;
@@ -55,7 +49,8 @@ const PAGE_DEADLINE_MS = 60_000;
 /** What ends a transaction whose changes nobody wants. */
 const ROLL_BACK = new Error('rolled back');
 
-type Facts = ReadonlyMap<string, readonly MessageFacts[]>;
+/** What the deliveries tell that named no message when they came, by the message that they name now. */
+type Unnamed = ReadonlyMap<string, readonly MessageFacts[]>;
 
 /** What became of a page of messages. */
 interface Page extends Pick<ReplaySummary, 'deliveries' | 'misfits' | 'refused' | 'messages' | 'applied'> {
@@ -72,20 +67,18 @@ interface Page extends Pick<ReplaySummary, 'deliveries' | 'misfits' | 'refused' 
 export async function replay(options: ReplayOptions): Promise<ReplaySummary> {
   const { database, apply, signal, onDifference, onProgress } = options;
   const keptSince = await readInboxSince(database);
-  const { facts: unnamed, ...found } = await readUnnamed(database, signal);
-  const counts = { ...found, refused: 0, messages: 0, applied: 0 };
+  const counts = { deliveries: 0, misfits: 0, refused: 0, messages: 0, applied: 0 };
   const different = { missing: 0, behind: 0, differs: 0, unexplained: 0 };
-  for (let after = ''; ; ) {
-    const ids = await listNextMessages(database, after, [...unnamed.keys()]);
-    const open = ids.length === 0 ? [] : [ids];
-    for (let batch = open.pop(); batch !== undefined; batch = open.pop()) {
-      signal.throwIfAborted();
-      const page = await mergePage(options, batch, unnamed, keptSince ?? 0);
-      if (page === null) {
-        const middle = Math.ceil(batch.length / 2);
-        open.push(batch.slice(middle), batch.slice(0, middle));
-        continue;
-      }
+  const unnamed = new Map<string, MessageFacts[]>();
+  for await (const { facts, deliveries, misfits } of readUnnamedDeliveries(database, signal)) {
+    counts.deliveries += deliveries;
+    counts.misfits += misfits;
+    for (const fact of facts) unnamed.set(fact.messageId, [...(unnamed.get(fact.messageId) ?? []), fact]);
+  }
+  let ids = await listNextMessages(database, '', [...unnamed.keys()]);
+  while (ids.length > 0) {
+    signal.throwIfAborted();
+    for await (const page of mergePages(options, ids, unnamed, keptSince ?? 0)) {
       for (const key of ['deliveries', 'misfits', 'refused', 'messages', 'applied'] as const)
         counts[key] += page[key];
       for (const difference of page.differences) {
@@ -93,54 +86,61 @@ export async function replay(options: ReplayOptions): Promise<ReplaySummary> {
         onDifference(difference);
       }
       onProgress(counts);
+      signal.throwIfAborted();
     }
-    const last = ids.at(-1);
-    if (last === undefined) break;
-    after = last;
+    ids = await listNextMessages(database, ids.at(-1) ?? '', [...unnamed.keys()]);
   }
   if (apply && counts.applied > 0) await numberChanges(database);
   return { keptSince, ...counts, different };
 }
 
-/** Merges the deliveries of a page. Null: the database refuses something of it, and it has more than one message. */
+/** Merges the deliveries of these messages. Halves them until what the database refuses is by itself. */
+async function* mergePages(
+  options: ReplayOptions,
+  ids: readonly string[],
+  unnamed: Unnamed,
+  keptSince: number,
+): AsyncGenerator<Page> {
+  const page = await mergePage(options, ids, unnamed, keptSince);
+  if (page.refused > 0 && ids.length > 1) {
+    const middle = Math.ceil(ids.length / 2);
+    yield* mergePages(options, ids.slice(0, middle), unnamed, keptSince);
+    yield* mergePages(options, ids.slice(middle), unnamed, keptSince);
+  } else yield page;
+}
+
+/** Merges the deliveries of a page in one transaction. Of one that the database refuses, all facts count as refused. */
 async function mergePage(
   { database, clock, apply }: ReplayOptions,
   ids: readonly string[],
-  unnamed: Facts,
+  unnamed: Unnamed,
   keptSince: number,
-): Promise<Page | null> {
+): Promise<Page> {
   let page: Page | undefined;
   const work = (): Promise<void> =>
     database.transaction(
       async (tx) => {
         // Once the messages are locked, everything that was merged into them can be read.
-        const before = await readLiveMessages(tx, ids, 'FOR UPDATE');
-        const kept = await readKeptDeliveries(tx, ids);
-        const facts = [...kept.flatMap(readFacts), ...ids.flatMap((id) => unnamed.get(id) ?? [])];
-        const counts = {
-          deliveries: count(kept),
-          misfits: count(kept.filter((delivery) => readFacts(delivery).length === 0)),
-        };
+        const before = await readLiveMessages(tx, ids, true);
+        const { facts: named, ...counts } = await readKeptDeliveries(tx, ids);
+        const facts = [...named, ...ids.flatMap((id) => unnamed.get(id) ?? [])];
         page = { ...counts, refused: facts.length, messages: 0, applied: 0, differences: [] };
         const { masks } = await commitBatch(tx, { now: clock.now(), messages: facts, via: 'replay' });
-        const after = await readLiveMessages(tx, ids);
-        const found = compare(ids, before, after, facts, keptSince);
+        const found = compare(ids, before, await readLiveMessages(tx, ids, false), facts, keptSince);
         const changed = [...masks.values()].reduce((sum, number) => sum + number, 0);
         page = { ...counts, refused: 0, ...found, applied: apply ? changed : 0 };
         if (!apply) throw ROLL_BACK;
       },
       { deadlineMs: PAGE_DEADLINE_MS },
     );
-  try {
-    await retryOnce(work);
-  } catch (error) {
-    if (blamesData(error) && ids.length > 1) return null;
+  await retryOnce(work).catch((error: unknown) => {
     if (error !== ROLL_BACK && !blamesData(error)) throw error;
-  }
+  });
   if (page === undefined) throw new Error('a page of the replay was not read');
   return page;
 }
 
+/** What came by another account than the connection's is merged into no message, and so compared with none. */
 function compare(
   ids: readonly string[],
   before: readonly LiveMessage[],
@@ -148,45 +148,20 @@ function compare(
   facts: readonly MessageFacts[],
   keptSince: number,
 ): Pick<Page, 'messages' | 'differences'> {
-  const keyOf = (message: LiveMessage | MessageFacts): string =>
-    `${message.messageId}\n${message.connectionId}\n${message.accountId}`;
-  const stood = new Map(before.map((message) => [keyOf(message), message]));
-  const stands = new Map(after.map((message) => [keyOf(message), message]));
-  // What came by another account than the connection's is merged into no message.
-  const pairs = foldMessages(facts).messages.flatMap((told) => {
-    const now = stands.get(keyOf(told));
-    return now === undefined ? [] : [{ told, now }];
-  });
-  const places = new Map(ids.map((id, place) => [id, place]));
-  const placeOf = (pair: (typeof pairs)[number]): number => places.get(pair.now.messageId) ?? 0;
-  const differences = pairs
-    .toSorted((a, b) => placeOf(a) - placeOf(b))
-    .flatMap(({ told, now }) => differenceOf(stood.get(keyOf(now)), now, told, keptSince) ?? []);
-  return { messages: pairs.length, differences };
-}
-
-/** What the deliveries tell that named no message when they came, by the message that they name now. */
-async function readUnnamed(
-  database: Database,
-  signal: AbortSignal,
-): Promise<{ readonly facts: Facts; readonly deliveries: number; readonly misfits: number }> {
-  const facts = new Map<string, MessageFacts[]>();
-  let deliveries = 0;
-  let misfits = 0;
-  for await (const delivery of readUnnamedDeliveries(database, signal)) {
-    const told = readFacts(delivery);
-    deliveries += 1;
-    if (told.length === 0) misfits += 1;
-    for (const fact of told) facts.set(fact.messageId, [...(facts.get(fact.messageId) ?? []), fact]);
+  const keyOf = (id: string, { connectionId, accountId }: LiveMessage | MessageFacts): string =>
+    `${id}\n${connectionId}\n${accountId}`;
+  const stood = new Map(before.map((message) => [keyOf(message.id, message), message]));
+  const told = new Map(foldMessages(facts).messages.map((fact) => [keyOf(fact.messageId, fact), fact]));
+  const differences = [];
+  let messages = 0;
+  const byId = Map.groupBy(after, ({ id }) => id);
+  for (const now of ids.flatMap((id) => byId.get(id) ?? [])) {
+    const key = keyOf(now.id, now);
+    const fact = told.get(key);
+    if (fact === undefined) continue;
+    messages += 1;
+    const difference = differenceOf(stood.get(key), now, fact, keptSince);
+    if (difference !== null) differences.push(difference);
   }
-  return { facts, deliveries, misfits };
-}
-
-function readFacts({ body, accountId, signedAt }: KeptDelivery): MessageFacts[] {
-  const told = interpretBody(Buffer.from(body), { accountId, signedAt });
-  return told.kind === 'message' ? [told.message] : [];
-}
-
-function count(deliveries: readonly KeptDelivery[]): number {
-  return deliveries.reduce((sum, { copies }) => sum + copies, 0);
+  return { messages, differences };
 }

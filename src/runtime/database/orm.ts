@@ -1,3 +1,4 @@
+import { type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import { DrizzleQueryError } from 'drizzle-orm/errors';
 import { PgDialect } from 'drizzle-orm/pg-core';
 import type { PreparedQueryConfig } from 'drizzle-orm/pg-core/session';
@@ -13,22 +14,35 @@ const opened = new WeakMap<Queryable, PgRemoteDatabase>();
 /**
  * drizzle over `db`, which may be a pool or a transaction: the schema types parameters and rows, and every
  * statement has the deadline, the value rules and the errors of `Queryable.query`. Transactions are started with
- * `Database.transaction`; drizzle's own `transaction` throws.
+ * `Database.transaction`; drizzle's own `transaction` throws. `deadlineMs` is that of each statement, as in
+ * `Queryable.query`.
  */
-export function orm(db: Queryable): PgRemoteDatabase {
-  const known = opened.get(db);
+export function orm(db: Queryable, deadlineMs?: number): PgRemoteDatabase {
+  const known = deadlineMs === undefined ? opened.get(db) : undefined;
   if (known !== undefined) return known;
+  const deadline = deadlineMs === undefined ? {} : { deadlineMs };
   const dialect = new PgDialect();
   const session = new QueryableSession(
     async (text, params, method) => ({
-      rows: await db.query(text, params, { rows: method === 'execute' ? 'objects' : 'arrays' }),
+      rows: await db.query(text, params, {
+        rows: method === 'execute' ? 'objects' : 'arrays',
+        ...deadline,
+      }),
     }),
     dialect,
     undefined,
   );
   const database = new PgRemoteDatabase(dialect, session, undefined);
-  opened.set(db, database);
+  if (deadlineMs === undefined) opened.set(db, database);
   return database;
+}
+
+/**
+ * True where `column` is one of `values`. They are one parameter, an array: unlike `inArray`, any number of values is
+ * the same statement.
+ */
+export function isAnyOf(column: SQLWrapper, values: readonly (string | number)[]): SQL {
+  return sql`${column} = any(${sql.param(values)})`;
 }
 
 /** Throws the database's own errors. drizzle's wrapper has every parameter in its message. */
