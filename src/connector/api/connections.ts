@@ -1,61 +1,64 @@
-import type { ConnectorConnection, LicenseNotice } from '../../contract/connector/connections.ts';
+import { and, eq, gt, isNull, max, sql } from 'drizzle-orm';
+import type { ConnectorConnection } from '../../contract/connector/connections.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { toIso, toIsoOrNull } from '../../runtime/clock/iso-time.ts';
-import type { Database } from '../../runtime/database/database.ts';
+import type { Database, Queryable } from '../../runtime/database/database.ts';
+import { orm } from '../../runtime/database/orm.ts';
 import { judgeHealth } from '../connections/judge-health.ts';
 import { storeCustomer } from '../db/connection-rows.ts';
+import { connections, messages } from '../db/schema.ts';
 import { notFound } from './api-error.ts';
 import { CONNECTION_KEY, cutPage, decodeCursor } from './cursors.ts';
 import type { Operation } from './operations.ts';
 
-interface ConnectionRow {
-  readonly id: string;
-  readonly accountId: string;
-  readonly phoneNumber: string | null;
-  readonly label: string | null;
-  readonly provider: string | null;
-  readonly tier: string | null;
-  readonly status: string | null;
-  readonly needsReconnect: boolean | null;
-  readonly reason: string | null;
-  readonly isDefault: boolean | null;
-  readonly profilePicUrl: string | null;
-  readonly licenseValid: boolean | null;
-  readonly licenseStatus: string | null;
-  readonly licenseExpires: number | null;
-  readonly licenseNotice: LicenseNotice | null;
-  readonly visible: boolean;
-  readonly lastContactAt: number | null;
-  readonly customerRef: string | null;
-  readonly deletedAt: number | null;
-  readonly updatedAt: number;
+/** Connections as the API shows them. The last contact is computed: a message never writes to its connection. */
+function selectConnections(db: Queryable) {
+  const newest = (direction: 'incoming' | 'outgoing') =>
+    orm(db)
+      .select({ at: max(messages.createdAt) })
+      .from(messages)
+      .where(and(eq(messages.connectionId, connections.connectionId), eq(messages.direction, direction)));
+  return orm(db)
+    .select({
+      id: connections.connectionId,
+      accountId: connections.accountId,
+      phoneNumber: connections.phoneNumber,
+      label: connections.label,
+      provider: connections.provider,
+      tier: connections.tier,
+      status: connections.status,
+      needsReconnect: connections.needsReconnect,
+      reason: connections.reason,
+      isDefault: connections.isDefault,
+      profilePicUrl: connections.profilePicUrl,
+      licenseValid: connections.licenseValid,
+      licenseStatus: connections.licenseStatus,
+      licenseExpires: connections.licenseExpires,
+      licenseNotice: connections.licenseNotice,
+      visible: connections.visible,
+      customerRef: connections.customerRef,
+      deletedAt: connections.deletedAt,
+      updatedAt: connections.updatedAt,
+      lastContactAt: sql<number | null>`greatest(${newest('incoming')}, ${newest('outgoing')})`,
+    })
+    .from(connections);
 }
-
-// The last contact is computed: a message never writes to the row of its connection.
-const SELECT = `
-  select c.connection_id as id, c.account_id as "accountId", c.phone_number as "phoneNumber", c.label, c.provider,
-         c.tier, c.status, c.needs_reconnect as "needsReconnect", c.reason, c.is_default as "isDefault",
-         c.profile_pic_url as "profilePicUrl", c.license_valid as "licenseValid",
-         c.license_status as "licenseStatus", c.license_expires as "licenseExpires",
-         c.license_notice as "licenseNotice", c.visible,
-         c.customer_ref as "customerRef", c.deleted_at as "deletedAt", c.updated_at as "updatedAt",
-         greatest(
-           (select max(m.created_at) from connector.messages m
-             where m.connection_id = c.connection_id and m.direction = 'incoming'),
-           (select max(m.created_at) from connector.messages m
-             where m.connection_id = c.connection_id and m.direction = 'outgoing')) as "lastContactAt"
-    from connector.connections c`;
 
 /** `GET /v1/connections`, by id. Deleted connections are omitted, although messages still refer to them. */
 export function listConnections(database: Database): Operation<'listConnections'> {
   return async ({ query }) => {
     const [after] = decodeCursor(CONNECTION_KEY, query.cursor) ?? [null];
-    const rows = await database.query<ConnectionRow>(
-      `${SELECT} where ($1::text is null or c.connection_id > $1) and ($2::text is null or c.account_id = $2)
-          and c.deleted_at is null
-       order by c.connection_id limit $3::integer`,
-      [after, query.accountId ?? null, query.limit + 1],
-    );
+    const { connectionId, accountId, deletedAt } = connections;
+    const rows = await selectConnections(database)
+      .where(
+        and(
+          isNull(deletedAt),
+          after === null ? undefined : gt(connectionId, after),
+          query.accountId === undefined ? undefined : eq(accountId, query.accountId),
+        ),
+      )
+      .orderBy(connectionId)
+      .limit(query.limit + 1);
     const { page, nextCursor, hasMore } = cutPage(rows, query.limit, (row) => [row.id]);
     return { connections: page.map(present), nextCursor, hasMore };
   };
@@ -86,12 +89,12 @@ export function mapCustomer({ database, clock, onChanged }: MapCustomerOptions):
 }
 
 async function readConnection(database: Database, id: string): Promise<ConnectorConnection> {
-  const [row] = await database.query<ConnectionRow>(`${SELECT} where c.connection_id = $1`, [id]);
+  const [row] = await selectConnections(database).where(eq(connections.connectionId, id));
   if (row === undefined) throw notFound('connection');
   return present(row);
 }
 
-function present(row: ConnectionRow): ConnectorConnection {
+function present(row: Awaited<ReturnType<typeof selectConnections>>[number]): ConnectorConnection {
   return {
     ...row,
     health: judgeHealth(row),

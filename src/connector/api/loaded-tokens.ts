@@ -1,10 +1,13 @@
+import { eq } from 'drizzle-orm';
 import { z } from 'zod';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
+import { orm } from '../../runtime/database/orm.ts';
 import { digest } from '../../runtime/sealing/digest.ts';
 import { equalSecrets } from '../../runtime/sealing/equal-secrets.ts';
 import { type KeyRing, SealingError } from '../../runtime/sealing/key-ring.ts';
 import type { Audit } from '../audit/audit.ts';
+import { loadedTokens } from '../db/schema.ts';
 import type { ApiToken } from './token-guard.ts';
 
 const ID = 'api';
@@ -54,24 +57,19 @@ async function tellChangedTokens(
   }));
   const now = clock.now();
   const changes = await database.transaction(async (tx) => {
-    await tx.query(
-      'insert into connector.loaded_tokens (id, loaded_at) values ($1, $2) on conflict do nothing',
-      [ID, now],
-    );
-    const [row] = await tx.query<{ sealed: string | null }>(
-      'select sealed_tokens as sealed from connector.loaded_tokens where id = $1 for update',
-      [ID],
-    );
+    const isOwn = eq(loadedTokens.id, ID);
+    await orm(tx).insert(loadedTokens).values({ id: ID, loadedAt: now }).onConflictDoNothing();
+    const [row] = await orm(tx)
+      .select({ sealed: loadedTokens.sealedTokens })
+      .from(loadedTokens)
+      .where(isOwn)
+      .for('update');
     const sealed = row?.sealed ?? null;
     const before = sealed === null ? null : await openTokens(keyRing, sealed);
     const found = before === null ? [] : before === UNREADABLE ? [UNREADABLE] : compareTokens(before, named);
     if (sealed === null || found.length > 0 || !keyRing.isCurrent(sealed)) {
       const fresh = await keyRing.seal(JSON.stringify(named), CONTEXT);
-      await tx.query('update connector.loaded_tokens set sealed_tokens = $2, loaded_at = $3 where id = $1', [
-        ID,
-        fresh,
-        now,
-      ]);
+      await orm(tx).update(loadedTokens).set({ sealedTokens: fresh, loadedAt: now }).where(isOwn);
     }
     return found;
   });

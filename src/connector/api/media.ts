@@ -1,7 +1,10 @@
+import { desc, eq, sql } from 'drizzle-orm';
 import type { Request, RequestHandler, Router } from 'express';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
+import { orm } from '../../runtime/database/orm.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
+import { connections, messages } from '../db/schema.ts';
 import { createMediaRouter, type MessageFile } from '../media/media-router.ts';
 import { FileUnavailable, type OpenFile } from '../media/open-file.ts';
 import { ApiError, notFound } from './api-error.ts';
@@ -48,12 +51,17 @@ export function routeMedia({ database, clock, logger, allow, openFile, closing }
 
 async function findFile(database: Database, request: Request): Promise<MessageFile> {
   const id = readId(request.params['id']);
-  const [message] = await database.query<Omit<MessageFile, 'id' | 'mediaUrl'> & { mediaUrl: string | null }>(
-    `select m.media_url as "mediaUrl", m.media_type as "mediaType", coalesce(c.account_id, m.account_id) as "accountId"
-       from connector.messages m left join connector.connections c on c.connection_id = m.connection_id
-      where m.id = $1 order by m.created_at desc limit 1`,
-    [id],
-  );
+  const [message] = await orm(database)
+    .select({
+      mediaUrl: messages.mediaUrl,
+      mediaType: messages.mediaType,
+      accountId: sql<string>`coalesce(${connections.accountId}, ${messages.accountId})`,
+    })
+    .from(messages)
+    .leftJoin(connections, eq(connections.connectionId, messages.connectionId))
+    .where(eq(messages.id, id))
+    .orderBy(desc(messages.createdAt))
+    .limit(1);
   if (message === undefined) throw notFound('message');
   const { mediaUrl, mediaType, accountId } = message;
   if (mediaUrl !== null) return { id, accountId, mediaUrl, mediaType };

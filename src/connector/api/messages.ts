@@ -1,39 +1,32 @@
-import type {
-  ConnectorMessage,
-  FirstSeenBy,
-  ListConnectorMessagesQuery,
-} from '../../contract/connector/messages.ts';
-import type { Direction, MessageStatus } from '../../contract/service/statuses.ts';
+import { and, desc, eq, lte, sql } from 'drizzle-orm';
+import type { ConnectorMessage, ListConnectorMessagesQuery } from '../../contract/connector/messages.ts';
 import { toIso } from '../../runtime/clock/iso-time.ts';
 import type { Database, Queryable } from '../../runtime/database/database.ts';
+import { orm } from '../../runtime/database/orm.ts';
+import { c, DIRECTIONS, m } from '../db/newest-messages.ts';
 import { notFound } from './api-error.ts';
 import { cutPage, decodeCursor, MESSAGE_KEY } from './cursors.ts';
 import type { Operation } from './operations.ts';
 
-interface MessageRow {
-  readonly id: string;
-  readonly connectionId: string;
-  readonly direction: Direction;
-  readonly peer: string | null;
-  readonly text: string | null;
-  readonly mediaUrl: string | null;
-  readonly mediaType: string | null;
-  readonly status: MessageStatus | null;
-  readonly errorMessage: string | null;
-  readonly createdAt: number;
-  readonly firstSeenBy: FirstSeenBy;
-  readonly customerRef: string | null;
-}
-
-const COLUMNS = `m.id, m.connection_id as "connectionId", m.direction, m.peer, m.text, m.media_url as "mediaUrl",
-  m.media_type as "mediaType", m.status, m.error_message as "errorMessage", m.created_at as "createdAt",
-  m.first_seen_by as "firstSeenBy", c.customer_ref as "customerRef"`;
+const SHOWN = {
+  id: m.id,
+  connectionId: m.connectionId,
+  direction: m.direction,
+  peer: m.peer,
+  text: m.text,
+  mediaUrl: m.mediaUrl,
+  mediaType: m.mediaType,
+  status: m.status,
+  errorMessage: m.errorMessage,
+  createdAt: m.createdAt,
+  firstSeenBy: m.firstSeenBy,
+  customerRef: c.customerRef,
+};
 
 /** `GET /v1/messages`, newest first. */
 export function listMessages(database: Queryable): Operation<'listMessages'> {
   return async ({ query }) => {
-    const { text, params } = listStatement(query);
-    const rows = await database.query<MessageRow>(text, params);
+    const rows = await readPage(database, query);
     const { page, nextCursor, hasMore } = cutPage(rows, query.limit, (row) => [
       row.createdAt,
       row.id,
@@ -44,53 +37,60 @@ export function listMessages(database: Queryable): Operation<'listMessages'> {
 }
 
 /**
- * The statement for a page: the newest messages of each connection are read from an index of their own (by
- * conversation, or by direction), and the newest of all are taken from these. Conditions that the query does
- * not use are left out: no index serves an optional condition.
+ * The newest messages of each connection are read from an index of their own (by conversation, or by direction), and
+ * the newest of all are taken from these. Conditions that the query does not use are left out: no index serves an
+ * optional condition.
  */
-function listStatement(query: ListConnectorMessagesQuery): { text: string; params: unknown[] } {
-  const params: unknown[] = [query.limit + 1, query.connectionId ?? null, query.accountId ?? null];
-  const take = (value: unknown, type: string): string => `$${params.push(value)}::${type}`;
-  const { peer, direction } = query;
-  const conditions: string[] = [];
-  if (peer !== undefined) conditions.push(`m.peer = ${take(peer, 'text')}`);
-  if (direction !== undefined) conditions.push(`m.direction = ${take(direction, 'text')}`);
+async function readPage(db: Queryable, query: ListConnectorMessagesQuery) {
+  const { peer, direction, connectionId, accountId, limit } = query;
+  const [at, id, ofConnection] = decodeCursor(MESSAGE_KEY, query.cursor) ?? [];
+  const isBefore = sql`(${m.createdAt} < ${at} or (${m.id}, ${m.connectionId}) > (${id}, ${ofConnection}))`;
   const both = peer === undefined && direction === undefined;
-  if (both) conditions.push('m.direction = d.direction');
-  const cursor = decodeCursor(MESSAGE_KEY, query.cursor);
-  if (cursor !== null) {
-    const [createdAt, id, connectionId] = cursor;
-    const at = take(createdAt, 'bigint');
-    const key = `(${take(id, 'text')}, ${take(connectionId, 'text')})`;
-    conditions.push(`m.created_at <= ${at}`, `(m.created_at < ${at} or (m.id, m.connection_id) > ${key})`);
-  }
-  const text = `
-  select ${COLUMNS}
-    from connector.connections c${both ? "\n   cross join (values ('incoming'), ('outgoing')) d(direction)" : ''}
-   cross join lateral (
-     select * from connector.messages m
-      where m.connection_id = c.connection_id and ${conditions.join(' and ')}
-      order by m.created_at desc, m.id
-      limit $1::integer) m
-   where ($2::text is null or c.connection_id = $2) and ($3::text is null or c.account_id = $3)
-   order by m.created_at desc, m.id, m.connection_id
-   limit $1::integer`;
-  return { text, params };
+  const newest = orm(db)
+    .select()
+    .from(m)
+    .where(
+      and(
+        eq(m.connectionId, c.connectionId),
+        peer === undefined ? undefined : eq(m.peer, peer),
+        direction === undefined ? undefined : eq(m.direction, direction),
+        both ? sql`${m.direction} = d.direction` : undefined,
+        at === undefined ? undefined : and(lte(m.createdAt, at), isBefore),
+      ),
+    )
+    .orderBy(desc(m.createdAt), m.id)
+    .limit(limit + 1)
+    .as('m');
+  return await orm(db)
+    .select(SHOWN)
+    .from(c)
+    .crossJoin(both ? DIRECTIONS : sql`(values (null)) d(direction)`)
+    .crossJoinLateral(newest)
+    .where(
+      and(
+        connectionId === undefined ? undefined : eq(c.connectionId, connectionId),
+        accountId === undefined ? undefined : eq(c.accountId, accountId),
+      ),
+    )
+    .orderBy(desc(m.createdAt), m.id, m.connectionId)
+    .limit(limit + 1);
 }
 
 /** `GET /v1/messages/{id}`. */
 export function getMessage(database: Database): Operation<'getMessage'> {
   return async ({ id }) => {
-    const [row] = await database.query<MessageRow>(
-      `select ${COLUMNS} from connector.messages m join connector.connections c using (connection_id)
-        where m.id = $1 order by m.created_at desc limit 1`,
-      [id],
-    );
+    const [row] = await orm(database)
+      .select(SHOWN)
+      .from(m)
+      .innerJoin(c, eq(c.connectionId, m.connectionId))
+      .where(eq(m.id, id))
+      .orderBy(desc(m.createdAt))
+      .limit(1);
     if (row === undefined) throw notFound('message');
     return present(row);
   };
 }
 
-function present(row: MessageRow): ConnectorMessage {
+function present(row: Awaited<ReturnType<typeof readPage>>[number]): ConnectorMessage {
   return { ...row, createdAt: toIso(row.createdAt) };
 }

@@ -1,5 +1,8 @@
+import { eq } from 'drizzle-orm';
 import type { Queryable } from '../../runtime/database/database.ts';
+import { orm } from '../../runtime/database/orm.ts';
 import type { Network } from '../../runtime/public-network/public-address.ts';
+import { accounts } from '../db/schema.ts';
 
 /** The service of an account, as a source of files. */
 export interface OwnService {
@@ -16,9 +19,8 @@ export interface OwnService {
  * throws.
  */
 export async function readOwnService(db: Queryable, accountId: string): Promise<OwnService | null> {
-  const [row] = await db.query<{ baseUrl: string; network: Network | null }>(
-    'select base_url as "baseUrl", network from connector.accounts where id = $1 and base_url is not null',
-    [accountId],
-  );
-  return row === undefined ? null : { origin: new URL(row.baseUrl).origin, network: row.network };
+  const { id, baseUrl, network } = accounts;
+  const [row] = await orm(db).select({ baseUrl, network }).from(accounts).where(eq(id, accountId));
+  const url = row?.baseUrl ?? null;
+  return row === undefined || url === null ? null : { origin: new URL(url).origin, network: row.network };
 }

@@ -1,53 +1,34 @@
-import type { Outbound, OutboundState } from '../../contract/connector/outbound.ts';
+import type { GetColumnData } from 'drizzle-orm';
+import type { Outbound } from '../../contract/connector/outbound.ts';
 import { toIso, toIsoOrNull } from '../../runtime/clock/iso-time.ts';
+import { outbound } from '../db/schema.ts';
 import { tellChanges } from '../db/tell-changes.ts';
 
+/** What is shown of a send, by the name that it has there. */
+export const SHOWN = {
+  id: outbound.id,
+  accountId: outbound.accountId,
+  connectionId: outbound.connectionId,
+  to: outbound.recipient,
+  text: outbound.text,
+  mediaFilename: outbound.mediaFilename,
+  mediaMimetype: outbound.mediaMimetype,
+  mediaCaption: outbound.mediaCaption,
+  reference: outbound.reference,
+  state: outbound.state,
+  messageId: outbound.messageId,
+  attempts: outbound.attempts,
+  lastError: outbound.lastError,
+  nextAttemptAt: outbound.nextAttemptAt,
+  createdAt: outbound.createdAt,
+  updatedAt: outbound.updatedAt,
+};
+
 /** A send as a row or the data of a change holds it. Times in epoch ms. */
-export interface StoredOutbound {
-  readonly id: string;
-  readonly accountId: string;
-  readonly connectionId: string;
-  readonly to: string;
-  readonly text: string | null;
-  readonly mediaFilename: string | null;
-  readonly mediaMimetype: string | null;
-  readonly mediaCaption: string | null;
-  readonly reference: string;
-  readonly state: OutboundState;
-  readonly messageId: string | null;
-  readonly attempts: number;
-  readonly lastError: string | null;
-  readonly nextAttemptAt: number | null;
-  readonly createdAt: number;
-  readonly updatedAt: number;
-}
-
-const SHOWN = {
-  id: 'id',
-  accountId: 'account_id',
-  connectionId: 'connection_id',
-  to: 'recipient',
-  text: 'text',
-  mediaFilename: 'media_filename',
-  mediaMimetype: 'media_mimetype',
-  mediaCaption: 'media_caption',
-  reference: 'reference',
-  state: 'state',
-  messageId: 'message_id',
-  attempts: 'attempts',
-  lastError: 'last_error',
-  nextAttemptAt: 'next_attempt_at',
-  createdAt: 'created_at',
-  updatedAt: 'updated_at',
-} as const satisfies Readonly<Record<keyof StoredOutbound, string>>;
-
-/** The columns of `StoredOutbound`, from the row `o`. */
-export const OUTBOUND_COLUMNS = Object.entries(SHOWN)
-  .map(([name, column]) => `o.${column} as "${name}"`)
-  .join(', ');
+export type StoredOutbound = { readonly [Name in keyof typeof SHOWN]: GetColumnData<(typeof SHOWN)[Name]> };
 
 const OUTBOUND_DATA = Object.entries(SHOWN)
-  .map(([name, column]) => `'${name}', o.${column}`)
+  .map(([name, column]) => `'${name}', o.${column.name}`)
   .join(', ');
 
 /** CTEs of `tellChanges`: one `outbound.updated` for each row of the CTE `rows`. `now` is a parameter. */

@@ -1,12 +1,10 @@
 import { randomUUID } from 'node:crypto';
+import { eq } from 'drizzle-orm';
+import { outbound } from '../../../src/connector/db/schema.ts';
 import { createOutbox, type Outbox, type OutboxOptions } from '../../../src/connector/outbox/outbox.ts';
 import { createOutboxMetrics } from '../../../src/connector/outbox/outbox-metrics.ts';
 import { queueSend } from '../../../src/connector/outbox/queue-send.ts';
-import {
-  OUTBOUND_COLUMNS,
-  presentOutbound,
-  type StoredOutbound,
-} from '../../../src/connector/outbox/stored-outbound.ts';
+import { presentOutbound, SHOWN } from '../../../src/connector/outbox/stored-outbound.ts';
 import type { PolledMessage } from '../../../src/connector/service-client/polled.ts';
 import { createServiceClient } from '../../../src/connector/service-client/service-client.ts';
 import { ServiceRefusal, ServiceUnreachable } from '../../../src/connector/service-client/service-errors.ts';
@@ -15,6 +13,7 @@ import type { Outbound } from '../../../src/contract/connector/outbound.ts';
 import type { SendMessageRequest } from '../../../src/contract/service/messages.ts';
 import type { ReadSend } from '../../../src/contract/service/read-answers.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
+import { orm } from '../../../src/runtime/database/orm.ts';
 import { createMetrics } from '../../../src/runtime/metrics/metrics.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { ACCOUNT, openConnectorDatabase, silentLogger } from '../support/event-fixtures.ts';
@@ -193,10 +192,7 @@ export class OutboxBench {
   }
 
   async read(outboundId: string): Promise<Outbound> {
-    const [row] = await this.database.query<StoredOutbound>(
-      `select ${OUTBOUND_COLUMNS} from connector.outbound o where id = $1`,
-      [outboundId],
-    );
+    const [row] = await orm(this.database).select(SHOWN).from(outbound).where(eq(outbound.id, outboundId));
     if (row === undefined) throw new Error('no such send');
     return presentOutbound(row);
   }
