@@ -39,7 +39,7 @@ export async function measureDelivery(context: BenchContext): Promise<SenderResu
     const running = senders.map(
       (sender): Running => ({ sender, rounds: [], offered: 0, delivered: 0, runs: 0 }),
     );
-    for (const one of running) await deliver(one, WARM_UP_EVENTS);
+    for (const one of running) await deliver(one, warmUpEvents(args.seconds));
     for (let round = 0; round < args.rounds; round++) {
       for (const one of running) {
         await server.checkpoint();
@@ -56,9 +56,13 @@ export async function measureDelivery(context: BenchContext): Promise<SenderResu
   }
 }
 
+function warmUpEvents(seconds: number): number {
+  return Math.ceil(WARM_UP_EVENTS * Math.min(1, seconds));
+}
+
 /** A short stretch finds the rate; the measured one then takes about as long as was asked for. */
 async function runRound(one: Running, seconds: number): Promise<number> {
-  const probe = await deliver(one, WARM_UP_EVENTS);
+  const probe = await deliver(one, warmUpEvents(seconds));
   const measured = await deliver(one, Math.ceil(rateOf(probe) * seconds));
   one.rounds.push(rateOf(measured));
   return rateOf(measured);

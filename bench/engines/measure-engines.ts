@@ -62,7 +62,7 @@ export async function measureEngines(context: BenchContext): Promise<EnginesResu
       for (const engine of engines) {
         await engine.server.checkpoint();
         // The first finds out what a later one knows: plans, and the size of the tables.
-        await offer(engine, generator, Math.max(1, args.seconds / 2));
+        await offer(engine, generator, Math.min(args.seconds, Math.max(1, args.seconds / 2)));
         const { measured, load } = await offer(engine, generator, args.seconds);
         engine.rounds.push(measured);
         const cost = `${measured.microseconds.toFixed(0)} µs of Postgres for an event`;

@@ -81,7 +81,8 @@ async function runRound(
   seconds: number,
 ): Promise<LoadResult> {
   const warmUpSeconds = round === 0 ? Math.max(1, seconds / 2) : Math.max(0.3, seconds / 5);
-  const warmUp = await offer(one, generator, warmUpSeconds, WARM_UP_EVENTS_PER_SECOND);
+  // A run of less than a second only tries the benchmark out.
+  const warmUp = await offer(one, generator, Math.min(seconds, warmUpSeconds), WARM_UP_EVENTS_PER_SECOND);
   const measured = await offer(one, generator, seconds, Math.max(1000, warmUp.eventsPerSecond));
   one.rounds.push(measured);
   await one.contender.server.ask('settle', {});

@@ -25,10 +25,10 @@ const spread = { median: expect.any(Number), min: expect.any(Number), max: expec
 
 describe('ingest', { timeout: GENEROUS_MS }, () => {
   it('stores every acknowledged event of every receiver', async () => {
-    const report = await benchReport('ingest', '--seconds', '0.3', '--rounds', '2', '--without', 'stripe');
+    const report = await benchReport('ingest', '--seconds', '0.1', '--rounds', '2', '--without', 'stripe');
 
     expect(report.broken).toEqual([]);
-    expect(report.paces).toEqual({ ingest: { seconds: 0.3, rounds: 2 } });
+    expect(report.paces).toEqual({ ingest: { seconds: 0.1, rounds: 2 } });
     expect(report.ingest?.notMeasured).toEqual({ stripe: 'left out on request' });
     expect(report.ingest?.contenders.map(({ name }) => name)).toEqual(['connector', 'verify', 'insert']);
     for (const contender of report.ingest?.contenders ?? []) {
@@ -59,7 +59,7 @@ describe('ingest', { timeout: GENEROUS_MS }, () => {
 
 describe('delivery', { timeout: GENEROUS_MS }, () => {
   it('delivers every event once and writes it down', async () => {
-    const report = await benchReport('delivery', '--seconds', '0.3', '--rounds', '1');
+    const report = await benchReport('delivery', '--seconds', '0.1', '--rounds', '1');
 
     expect(report.broken).toEqual([]);
     const [platform, bare] = report.delivery?.contenders ?? [];
@@ -120,7 +120,7 @@ describe('postgres', { timeout: GENEROUS_MS }, () => {
   const missing = INSTALLED_POSTGRES_MISSING;
   const title = `tells what an event costs each, and that nothing is compiled${missing === undefined ? '' : ` (skipped: ${missing})`}`;
   it.skipIf(missing !== undefined)(title, async () => {
-    const { broken, engines } = await benchReport('postgres', '--seconds', '0.3', '--rounds', '1');
+    const { broken, engines } = await benchReport('postgres', '--seconds', '0.1', '--rounds', '1');
 
     expect(broken).toEqual([]);
     expect(engines?.compiled).toBe(0);
@@ -132,7 +132,7 @@ describe('postgres', { timeout: GENEROUS_MS }, () => {
 
 describe('isolation and pages', { timeout: GENEROUS_MS }, () => {
   it('deliver every event beside a black hole, and find on every page what belongs there', async () => {
-    const small = ['--seconds', '0.3', '--rounds', '1', '--rows', '12000'];
+    const small = ['--seconds', '0.1', '--rounds', '1', '--rows', '12000'];
     const { broken, isolation, pages } = await benchReport('isolation', 'pages', ...small);
 
     expect(broken).toEqual([]);

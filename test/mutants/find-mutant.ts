@@ -1,13 +1,27 @@
 import { readSources } from '../architecture/source-files.ts';
 import type { RequirementId } from '../requirements.ts';
 
-/** A way to break a rule. */
-export interface Mutant {
-  readonly rule: RequirementId;
+interface Edit {
   /** Stands exactly once below `src`. */
   readonly find: string;
   readonly replace: string;
 }
+
+/** A way to break a rule of the specification, which the tests that cite it notice. */
+export interface CitedMutant extends Edit {
+  readonly rule: RequirementId;
+  readonly test?: undefined;
+}
+
+/** A way to break a rule that the connector sets itself. */
+export interface ConnectorMutant extends Edit {
+  readonly rule: `connector.${string}`;
+  /** The test that notices: a part of its name that stands in one test file, or that file. */
+  readonly test: string;
+}
+
+/** A way to break a rule. */
+export type Mutant = CitedMutant | ConnectorMutant;
 
 /** A file of `src` as it is, and with a rule broken. */
 export interface MutatedFile {
@@ -17,6 +31,25 @@ export interface MutatedFile {
 }
 
 const sources = readSources('src');
+const testFiles = readSources('test').filter(({ path }) => path.endsWith('.test.ts'));
+
+/** Some tests of a file; with an empty name, all of them. */
+export interface NamedTest {
+  readonly file: string;
+  readonly name: string;
+}
+
+/** Finds the test of a rule of the connector. Throws when there is none, or when its name stands in several files. */
+export function findTest({ rule, test }: ConnectorMutant): NamedTest {
+  const isFile = test.endsWith('.test.ts');
+  const found = testFiles.filter(({ path, source }) => (isFile ? path === test : source.includes(test)));
+  const [file, another] = found;
+  if (file === undefined || another !== undefined) {
+    const places = found.map(({ path }) => path).join(', ') || 'nowhere';
+    throw new Error(`test/mutants, ${rule}: not in exactly one test file (${places}): ${test}`);
+  }
+  return { file: file.path, name: isFile ? '' : test };
+}
 
 /** Finds the place that a mutant changes. Throws when its text stands nowhere below `src`, or more than once. */
 export function findMutant({ rule, find, replace }: Mutant): MutatedFile {
@@ -24,7 +57,7 @@ export function findMutant({ rule, find, replace }: Mutant): MutatedFile {
   const [file, another] = found;
   if (file === undefined || another !== undefined || file.source.split(find).length !== 2) {
     const places = found.map(({ path }) => path).join(', ') || 'nowhere';
-    throw new Error(`test/mutants/mutants.ts, ${rule}: not exactly once below src (${places}):\n${find}`);
+    throw new Error(`test/mutants, ${rule}: not exactly once below src (${places}):\n${find}`);
   }
   // A function, so that `$` means itself.
   return { path: file.path, source: file.source, broken: file.source.replace(find, () => replace) };

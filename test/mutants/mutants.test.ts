@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { readCitations } from '../support/citations.ts';
 import { projectsOf } from '../support/projects.ts';
-import { findMutant } from './find-mutant.ts';
+import { CONNECTOR_MUTANTS } from './connector-mutants.ts';
+import { findMutant, findTest } from './find-mutant.ts';
 import { MUTANTS } from './mutants.ts';
 
 const cited = new Set(
@@ -12,14 +13,17 @@ const cited = new Set(
 
 describe('each way to break a rule', () => {
   it('stands at one place of the source, and changes it', () => {
-    for (const mutant of MUTANTS) {
+    for (const mutant of [...MUTANTS, ...CONNECTOR_MUTANTS]) {
       const { source, broken } = findMutant(mutant);
       expect([mutant.rule, broken === source]).toEqual([mutant.rule, false]);
     }
   });
 
-  it('has a test outside the campaigns that cites the rule', () => {
+  it('has a test outside the campaigns: one that cites the rule, or one that the table names', () => {
     expect(MUTANTS.filter(({ rule }) => !cited.has(rule)).map(({ rule }) => rule)).toEqual([]);
+    for (const mutant of CONNECTOR_MUTANTS) {
+      expect([mutant.rule, projectsOf(findTest(mutant).file)]).not.toEqual([mutant.rule, ['campaign']]);
+    }
   });
 
   it('is named when its text is not there, or there more than once', () => {

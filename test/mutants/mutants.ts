@@ -1,7 +1,7 @@
-import type { Mutant } from './find-mutant.ts';
+import type { CitedMutant } from './find-mutant.ts';
 
 /** Ways to break rules of the specification, each of which a test that cites the rule notices. */
-export const MUTANTS: readonly Mutant[] = [
+export const MUTANTS: readonly CitedMutant[] = [
   // Figures.
   { rule: 'limits.text', find: 'textCharacters: 4096,', replace: 'textCharacters: 4097,' },
   {

@@ -1,10 +1,10 @@
 /*
- * Breaks one rule at a time in a copy of the project, and expects a test that cites the rule to fail. Ends with 1
- * when a broken rule goes unnoticed.
+ * Breaks one rule at a time in a copy of the project, and expects a test to fail: one that cites the rule, or, for a
+ * rule of the connector's own, the one that the table names. Ends with 1 when a broken rule goes unnoticed.
  *
- *   npm run mutants                            breaks every rule of the table
+ *   npm run mutants                            breaks every rule of the tables
  *   npm run mutants -- --sample 10 --seed x    breaks 10 of them, the same ones for the same seed
- *   npm run mutants -- limits.page             breaks the rules with these ids
+ *   npm run mutants -- limits.page             breaks the rules with these ids, or whose ids begin like this
  */
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -12,17 +12,20 @@ import { once } from 'node:events';
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { readProofs } from '../requirements/run-report.ts';
-import { type Citation, readCitations } from '../support/citations.ts';
+import { readEnded } from '../requirements/run-report.ts';
+import { readCitations } from '../support/citations.ts';
 import { projectsOf } from '../support/projects.ts';
 import { ROOT } from '../support/root.ts';
 import { chooseScratchFolder } from '../support/scratch-folder.ts';
-import { findMutant, type Mutant } from './find-mutant.ts';
+import { CONNECTOR_MUTANTS } from './connector-mutants.ts';
+import { findMutant, findTest, type Mutant, type NamedTest } from './find-mutant.ts';
 import { MUTANTS } from './mutants.ts';
 
 const NOT_COPIED = new Set(['node_modules', '.git', '.data', 'dist']);
 /** The quicker ones first: where they catch it, the others need not run. Campaigns take too long. */
 const PROJECTS = ['unit', 'service', 'process'];
+
+const ALL: readonly Mutant[] = [...MUTANTS, ...CONNECTOR_MUTANTS];
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -34,46 +37,56 @@ function draw(mutant: Mutant): string {
 }
 
 function choose(): readonly Mutant[] {
-  if (positionals.length > 0) return MUTANTS.filter(({ rule }) => positionals.includes(rule));
-  if (values.sample === undefined) return MUTANTS;
-  return MUTANTS.toSorted((a, b) => (draw(a) < draw(b) ? -1 : 1)).slice(0, Number(values.sample));
+  if (positionals.length > 0)
+    return ALL.filter(({ rule }) => positionals.some((word) => rule === word || rule.startsWith(`${word}.`)));
+  if (values.sample === undefined) return ALL;
+  return ALL.toSorted((a, b) => (draw(a) < draw(b) ? -1 : 1)).slice(0, Number(values.sample));
 }
 
 /** A pattern for the names of tests, whatever a run fills in. */
-function toPattern(citations: readonly Citation[]): string {
-  const names = citations.map(({ name }) => name.at(-1) ?? '');
+function toPattern(names: readonly string[]): string {
   return names
     .map((name) => name.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&').replace(/…|%\w|\\\$\w+/g, '.*'))
     .join('|');
 }
 
-/** Runs the tests of one project that cite the rule, in the copy. Resolves with the name of one that failed. */
+/** The tests that should notice, by file and by a part of their names. */
+function testsFor(mutant: Mutant): readonly NamedTest[] {
+  const { rule, test } = mutant;
+  if (test !== undefined) return [findTest(mutant)];
+  return citations
+    .filter(({ id }) => id === rule)
+    .map(({ file, name }) => ({ file, name: name.at(-1) ?? '' }));
+}
+
+/** Runs some tests of one project in the copy. Resolves with the name of one that failed and is among them. */
 async function findFailing(
   copy: string,
-  rule: string,
-  citations: readonly Citation[],
+  { rule, test }: Mutant,
+  tests: readonly NamedTest[],
 ): Promise<string | undefined> {
   const report = join(copy, '.data/mutant-report.json');
   rmSync(report, { force: true });
-  const files = [...new Set(citations.map(({ file }) => file))];
-  const words = ['run', '--bail=1', '--reporter=json', `--outputFile=${report}`, '-t', toPattern(citations)];
+  const files = [...new Set(tests.map(({ file }) => file))];
+  const pattern = toPattern(tests.map(({ name }) => name));
+  const words = ['run', '--bail=1', '--reporter=json', `--outputFile=${report}`, '-t', pattern];
   const run = spawn(join(copy, 'node_modules/.bin/vitest'), [...words, ...files], {
     cwd: copy,
     stdio: 'ignore',
   });
   await once(run, 'exit');
-  const failed = readProofs([JSON.parse(readFileSync(report, 'utf8'))], 'failed');
-  return failed.get(rule)?.[0]?.name;
+  const failed = readEnded([JSON.parse(readFileSync(report, 'utf8'))], 'failed');
+  return failed.find(({ proves }) => test !== undefined || proves.includes(rule))?.name;
 }
 
 async function catchMutant(copy: string, mutant: Mutant): Promise<string | undefined> {
   const { path, source, broken } = findMutant(mutant);
-  const citing = citations.filter(({ id }) => id === mutant.rule);
+  const tests = testsFor(mutant);
   writeFileSync(join(copy, path), broken);
   try {
     for (const project of PROJECTS) {
-      const its = citing.filter(({ file }) => projectsOf(file).includes(project));
-      const name = its.length === 0 ? undefined : await findFailing(copy, mutant.rule, its);
+      const its = tests.filter(({ file }) => projectsOf(file).includes(project));
+      const name = its.length === 0 ? undefined : await findFailing(copy, mutant, its);
       if (name !== undefined) return name;
     }
     return undefined;
@@ -85,7 +98,7 @@ async function catchMutant(copy: string, mutant: Mutant): Promise<string | undef
 const { citations } = readCitations();
 const chosen = choose();
 // All of them now: a text that is not there fails before minutes have gone by.
-for (const mutant of MUTANTS) findMutant(mutant);
+for (const mutant of ALL) findMutant(mutant);
 const folder = mkdtempSync(join(await chooseScratchFolder(), 'messaging-connector-mutants-'));
 const copy = join(folder, 'copy');
 let unnoticed = 0;

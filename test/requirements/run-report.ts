@@ -25,19 +25,30 @@ export interface Proof {
   readonly name: string;
 }
 
-/** The tests of all these runs that ended so, by the id of each rule that they cite. */
-export function readProofs(
-  reports: readonly unknown[],
-  ended: 'passed' | 'failed' = 'passed',
-): ReadonlyMap<string, readonly Proof[]> {
-  const proofs = reports
+interface EndedTest extends Proof {
+  /** Ids of the rules that it cites. */
+  readonly proves: readonly string[];
+}
+
+/** The tests of all these runs that ended so. */
+export function readEnded(reports: readonly unknown[], ended: 'passed' | 'failed'): readonly EndedTest[] {
+  return reports
     .flatMap((report) => runReport.parse(report).testResults)
     .flatMap(({ name: path, assertionResults }) =>
       assertionResults
         .filter(({ status }) => status === ended)
-        .flatMap(({ fullName: name, meta }) =>
-          (meta?.proves ?? []).map((id) => ({ id, file: relative(ROOT, path), name })),
-        ),
+        .map(({ fullName: name, meta }) => ({
+          file: relative(ROOT, path),
+          name,
+          proves: meta?.proves ?? [],
+        })),
     );
+}
+
+/** The tests of all these runs that passed, by the id of each rule that they cite. */
+export function readProofs(reports: readonly unknown[]): ReadonlyMap<string, readonly Proof[]> {
+  const proofs = readEnded(reports, 'passed').flatMap(({ file, name, proves }) =>
+    proves.map((id) => ({ id, file, name })),
+  );
   return Map.groupBy(proofs, ({ id }) => id);
 }

@@ -291,6 +291,16 @@ describe('the signature', () => {
     expect(fixture.secrets.refreshes).toBe(2);
   });
 
+  it('is answered 503 by its deadline, though nobody says whether there is a newer secret', async () => {
+    const quick = await startReceiver(database, { limits: { answerMs: 200 } });
+    const never = Promise.withResolvers<'none'>();
+    vi.spyOn(quick.secrets, 'awaitNewer').mockReturnValue(never.promise);
+    const answer = await deliver(quick.server, receivedBody(), { secret: 'another' });
+    expect([answer.status, answer.body.error]).toEqual([503, 'unavailable']);
+    never.resolve('none');
+    await quick.close();
+  });
+
   it('does not look for newer secrets when the headers alone are bad', async () => {
     expect((await send(receivedBody(), { headers: { 'X-Service-Signature': 'sha256=abc' } })).status).toBe(
       401,

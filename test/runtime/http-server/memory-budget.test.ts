@@ -52,6 +52,14 @@ describe('a budget of memory', () => {
     expect(gone).toEqual(['first']);
   });
 
+  it('lets one that has been slow go before a larger one that has just come', async () => {
+    enter('slow', 30);
+    await clock.advance(10);
+    enter('large', 60);
+    enter('newcomer', 20);
+    expect(gone).toEqual(['slow']);
+  });
+
   it('finds room for what is small and quick, however much the same address holds', async () => {
     for (let index = 0; index < 500; index += 1) {
       enter(`flood ${index}`, 10);
