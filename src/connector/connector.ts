@@ -359,7 +359,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     untilReady: readiness.untilReady,
     async start() {
       await presence.start();
-      if (role !== 'web') stopForgetting = keepForgetting({ database, clock, logger });
+      if (role !== 'web') stopForgetting = keepForgetting({ database, clock, logger, presence });
       feed.start();
       stopWatching = watchEventLoop({ clock, logger });
       await keeper.keep();

@@ -5,8 +5,12 @@ import type { Logger } from '../runtime/logger/logger.ts';
 import { forgetOldCreations } from './connections/creation-store.ts';
 import { forgetOldLetters } from './handover/dead-letters.ts';
 import { forgetOldSends } from './outbox/forget-sends.ts';
+import type { Lease } from './work/lease.ts';
+import type { Presence } from './work/presence.ts';
 
 const EVERY_MS = 60 * 60_000;
+/** The name of the lease. */
+const RETENTION = 'retention:all';
 
 /** What has ended is forgotten after a time of its own, named where it is kept. */
 const FORGET: readonly ((db: Queryable, now: number) => Promise<void>)[] = [
@@ -15,29 +19,35 @@ const FORGET: readonly ((db: Queryable, now: number) => Promise<void>)[] = [
   forgetOldLetters,
 ];
 
-/** Forgets what ended long ago, now and every hour. Any number of processes may. Returns a function that ends it. */
+/**
+ * Forgets what ended long ago, now and every hour, in one process at a time: the others skip their turn. Returns a
+ * function that ends it.
+ */
 export function keepForgetting(options: {
   readonly database: Database;
   readonly clock: Clock;
   readonly logger: Logger;
+  readonly presence: Presence;
 }): () => Promise<void> {
-  const { database, clock, logger } = options;
-  const forgetting = repeat({
-    clock,
-    everyMs: EVERY_MS,
-    async run(stopping) {
-      for (const forget of FORGET) {
-        if (stopping.aborted) return;
-        await forget(database, clock.now()).catch(noteFailure);
-      }
-    },
-    onError: noteFailure,
-  });
+  const { database, clock, logger, presence } = options;
+
+  async function forgetAll(_lease: Lease, stopping: AbortSignal): Promise<void> {
+    for (const forget of FORGET) {
+      if (stopping.aborted) return;
+      await forget(database, clock.now()).catch(noteFailure);
+    }
+  }
 
   function noteFailure(err: unknown): void {
     logger.warn({ err }, 'what ended long ago could not be forgotten; trying again in an hour');
   }
 
+  const forgetting = repeat({
+    clock,
+    everyMs: EVERY_MS,
+    run: async (stopping) => void (await presence.hold(RETENTION, forgetAll, stopping)),
+    onError: noteFailure,
+  });
   forgetting.start();
   forgetting.trigger();
   return forgetting.stop;

@@ -34,6 +34,10 @@ export interface GrantKeeper {
   close(): Promise<void>;
 }
 
+/**
+ * Each process looks, without a lease: the claim on the row of the tokens already lets one process refresh a version, and
+ * it has an expiry because a refresh token must not be used twice. A lease would be a second guard for the same call.
+ */
 export function createGrantKeeper(options: GrantKeeperOptions): GrantKeeper {
   const { database, clock, logger, credentials, subscriptionId, random } = options;
 

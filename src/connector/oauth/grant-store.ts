@@ -78,24 +78,24 @@ export interface RefreshClaim {
 }
 
 /**
- * Takes the refresh of a version, for `ttlMs`. False: another process is at it, the version has moved, the grant
- * has ended, or a failure says to wait. Commit it before the call goes out.
+ * Takes the refresh of a version, for `ttlMs`, and returns how often it has failed in a row. Null: another process is at
+ * it, the version has moved, the grant has ended, or a failure says to wait. Commit it before the call goes out.
  */
 export async function claimRefresh(
   db: Queryable,
   { accountId, version, owner }: RefreshClaim,
   now: number,
   ttlMs: number,
-): Promise<boolean> {
-  const rows = await db.query(
+): Promise<number | null> {
+  const [claimed] = await db.query<{ failures: number }>(
     `update connector.oauth_grants set refresh_owner = $3, refresh_until = $5::bigint
       where account_id = $1 and version = $2 and ended_at is null
         and (refresh_owner is null or refresh_until <= $4::bigint)
         and (not_before is null or not_before <= $4::bigint)
-      returning account_id`,
+      returning failures`,
     [accountId, version, owner, now, now + ttlMs],
   );
-  return rows.length > 0;
+  return claimed?.failures ?? null;
 }
 
 /**
@@ -120,23 +120,19 @@ export async function storeRefreshed(
   return rows.length > 0;
 }
 
-/** Lets the claim go after a failure that says nothing of the grant. The wait doubles from `firstMs`. */
+/** Lets the claim go after a failure that says nothing of the grant. Nobody refreshes before `notBefore`. */
 export async function noteRefreshFailed(
   db: Queryable,
   { accountId, version, owner }: RefreshClaim,
-  failure: {
-    readonly code: string;
-    readonly now: number;
-    readonly firstMs: number;
-    readonly longestMs: number;
-  },
+  code: string,
+  notBefore: number,
 ): Promise<void> {
   await db.query(
     `update connector.oauth_grants
         set refresh_owner = null, refresh_until = null, failures = failures + 1, last_error_code = $4,
-            not_before = $5::bigint + least($6::bigint * (1 << least(failures, 20)), $7::bigint)
+            not_before = $5::bigint
       where account_id = $1 and version = $2 and refresh_owner = $3`,
-    [accountId, version, owner, failure.code, failure.now, failure.firstMs, failure.longestMs],
+    [accountId, version, owner, code, notBefore],
   );
 }
 

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Versioned } from '../../patterns/single-flight-refresh.ts';
+import { backOffMs } from '../../runtime/clock/back-off.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { type Database, isConnectionFailure } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
@@ -27,8 +28,7 @@ export const CLAIM_TTL_MS = 2 * CALL_DEADLINE_MS + 25_000;
 /** Those who wait outlive one owner that died. */
 const LONGEST_WAIT_MS = CLAIM_TTL_MS + 15_000;
 const LOOK_EVERY_MS = 100;
-const FIRST_BACK_OFF_MS = 5_000;
-const LONGEST_BACK_OFF_MS = 5 * 60_000;
+const BACK_OFF = { firstMs: 5_000, longestMs: 5 * 60_000 };
 
 /** How a refresh on the wire ended, for metrics. */
 export type RefreshEnd = 'refreshed' | 'ended' | 'failed';
@@ -73,9 +73,8 @@ export async function refreshGrant(
   const deadline = clock.elapsed() + LONGEST_WAIT_MS;
   for (;;) {
     const now = clock.now();
-    if (await claimRefresh(database, claim, now, CLAIM_TTL_MS)) {
-      return await refreshClaimed(options, claim, stored.token);
-    }
+    const failures = await claimRefresh(database, claim, now, CLAIM_TTL_MS);
+    if (failures !== null) return await refreshClaimed(options, claim, stored.token, failures);
     const newer = await findNewer(options, claim);
     if (newer !== null) return newer;
     if (clock.elapsed() > deadline || options.closing.aborted) throw new RefreshHeldUp('oauth_busy');
@@ -100,6 +99,7 @@ async function refreshClaimed(
   options: RefreshGrantOptions,
   claim: RefreshClaim,
   { refreshToken }: TokenPair,
+  failures: number,
 ): Promise<Versioned<TokenPair>> {
   const { onEnd } = options;
   let issued: IssuedTokens;
@@ -111,7 +111,7 @@ async function refreshClaimed(
       return await settleRefused(options, claim, error);
     }
     onEnd('failed');
-    await giveBack(options, claim, error);
+    await giveBack(options, claim, error, failures + 1);
     // Whether the authorization server has acted says nothing of the call that wanted the token: it was not made.
     throw error instanceof ServiceError ? new RefreshHeldUp(error.code) : error;
   }
@@ -188,12 +188,13 @@ async function giveBack(
   { database, clock, logger }: RefreshGrantOptions,
   claim: RefreshClaim,
   error: unknown,
+  failures: number,
 ): Promise<void> {
   const code = error instanceof ServiceError ? error.code : 'oauth_failed';
   logger.warn({ err: error, accountId: claim.accountId, errorCode: code }, 'a refresh failed');
-  const wait = { now: clock.now(), firstMs: FIRST_BACK_OFF_MS, longestMs: LONGEST_BACK_OFF_MS };
+  const notBefore = clock.now() + backOffMs(failures, BACK_OFF);
   // Without the database the claim runs out by itself.
-  await noteRefreshFailed(database, claim, { code, ...wait }).catch((err: unknown) =>
+  await noteRefreshFailed(database, claim, code, notBefore).catch((err: unknown) =>
     logger.warn({ err, accountId: claim.accountId }, 'a failed refresh could not be noted'),
   );
 }

@@ -1,4 +1,5 @@
 import type { Clock } from '../clock/clock.ts';
+import { repeat } from '../clock/repeat.ts';
 import type { Logger } from '../logger/logger.ts';
 import { DatabaseUnavailable, isConnectionFailure, QueryDeadlineExceeded, sqlState } from './errors.ts';
 import type { Pool } from './pool.ts';
@@ -30,7 +31,6 @@ export function startWatchdog(options: WatchdogOptions): Watchdog {
   let replaced = 0;
   let probing = false;
   let stopped = false;
-  let cancel = (): void => undefined;
 
   const replace = (scope: 'idle' | 'all'): void => {
     replaced += 1;
@@ -66,20 +66,22 @@ export function startWatchdog(options: WatchdogOptions): Watchdog {
     });
   };
 
-  const schedule = (): void => {
-    cancel = clock.after(options.everyMs, () => {
+  const looking = repeat({
+    clock,
+    everyMs: options.everyMs,
+    async run() {
       const quiet = clock.elapsed() - pool.lastAnswerAt >= options.everyMs;
       if (quiet && pool.counts.open > 0) suspect();
-      schedule();
-    });
-  };
-  schedule();
+    },
+    onError: (err) => logger.warn({ err }, 'the database connections could not be checked'),
+  });
+  looking.start();
 
   return {
     suspect,
     stop: () => {
       stopped = true;
-      cancel();
+      void looking.stop();
     },
     get replaced() {
       return replaced;

@@ -1,4 +1,5 @@
 import type { Clock } from '../clock/clock.ts';
+import { repeat } from '../clock/repeat.ts';
 import type { Logger } from '../logger/logger.ts';
 
 const BEAT_MS = 500;
@@ -25,23 +26,26 @@ export function watchEventLoop({
   /** The CPU time that this process has used, in milliseconds. */
   readonly processorMs?: () => number;
 }): () => void {
-  let cancel = (): void => undefined;
   let warnedAt = Number.NEGATIVE_INFINITY;
-  const beat = (): void => {
-    const due = clock.elapsed() + BEAT_MS;
-    const used = processorMs();
-    cancel = clock.after(BEAT_MS, () => {
-      const lateMs = Math.round(clock.elapsed() - due);
+  let beatenAt = clock.elapsed();
+  let used = processorMs();
+  const beats = repeat({
+    clock,
+    everyMs: BEAT_MS,
+    async run() {
+      const lateMs = Math.round(clock.elapsed() - beatenAt - BEAT_MS);
       if (lateMs > LATE_MS && clock.elapsed() - warnedAt >= PAUSE_MS) {
         warnedAt = clock.elapsed();
         const computed = processorMs() - used >= lateMs / 2;
         logger.warn({ ms: lateMs }, computed ? COMPUTED : HELD_UP);
       }
-      beat();
-    });
-  };
-  beat();
-  return () => cancel();
+      beatenAt = clock.elapsed();
+      used = processorMs();
+    },
+    onError: (err) => logger.warn({ err }, 'the event loop could not be watched'),
+  });
+  beats.start();
+  return () => void beats.stop();
 }
 
 function readProcessorMs(): number {

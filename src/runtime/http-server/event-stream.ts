@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Clock } from '../clock/clock.ts';
+import { repeat } from '../clock/repeat.ts';
 
 export interface EventStreamOptions {
   readonly clock: Clock;
@@ -49,18 +50,20 @@ export function openEventStream(
   });
   response.write(`retry: ${RETRY_MS}\n\n`);
 
-  let cancelBeat = (): void => undefined;
-  const beat = (): void => {
-    cancelBeat = clock.after(HEARTBEAT_MS, () => {
+  const beats = repeat({
+    clock,
+    everyMs: HEARTBEAT_MS,
+    async run() {
       if (!response.writableNeedDrain) response.write(':\n\n');
-      beat();
-    });
-  };
-  beat();
+    },
+    // A response that cannot be written to emits an error, which ends the stream.
+    onError: () => undefined,
+  });
+  beats.start();
 
   const over = AbortSignal.any([gone.signal, ending]);
   const end = (): void => {
-    cancelBeat();
+    void beats.stop();
     response.end();
   };
   if (over.aborted) end();

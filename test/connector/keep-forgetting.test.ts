@@ -1,0 +1,89 @@
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { keepForgetting } from '../../src/connector/keep-forgetting.ts';
+import { createPresence, type Presence } from '../../src/connector/work/presence.ts';
+import type { Database } from '../../src/runtime/database/database.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import { openConnectorDatabase, silentLogger } from './support/event-fixtures.ts';
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+
+let opened: Awaited<ReturnType<typeof openConnectorDatabase>>;
+let processes: ForgettingProcess[] = [];
+
+beforeEach(async () => {
+  opened = await openConnectorDatabase();
+});
+afterEach(async () => {
+  for (const { stop, presence } of processes) {
+    await stop();
+    await presence.stop();
+  }
+  processes = [];
+  await opened.close();
+});
+
+interface ForgettingProcess {
+  readonly clock: ManualClock;
+  readonly presence: Presence;
+  /** The statements that it has sent. */
+  readonly sent: string[];
+  stop(): Promise<void>;
+}
+
+/** `held`: its deletions wait until this resolves. */
+async function start(held: Promise<void> = Promise.resolve()): Promise<ForgettingProcess> {
+  const sent: string[] = [];
+  const database: Database = Object.create(opened.database, {
+    query: {
+      value: async (text: string, params: unknown[]) => {
+        sent.push(text.trim());
+        if (isDeletion(text)) await held;
+        return await opened.database.query(text, params);
+      },
+    },
+  });
+  const clock = new ManualClock();
+  const presence = createPresence({ database, clock, logger: silentLogger, works: true });
+  await presence.start();
+  const stop = keepForgetting({ database, clock, logger: silentLogger, presence });
+  const process = { clock, presence, sent, stop };
+  processes.push(process);
+  return process;
+}
+
+const isDeletion = (text: string): boolean => /^\s*delete from connector\.(outbound|creations)/i.test(text);
+const deletions = ({ sent }: ForgettingProcess): number => sent.filter(isDeletion).length;
+const turns = ({ sent }: ForgettingProcess): number =>
+  sent.filter((text) => text.startsWith('INSERT INTO connector.leases')).length;
+
+it('what ended long ago is forgotten at the start, and every hour', async () => {
+  const { database } = opened;
+  const addOld = () =>
+    database.query(
+      `insert into connector.creations (id, account_id, idempotency_key, created_at)
+       values (gen_random_uuid(), 'gone', '', $1)`,
+      [Date.UTC(2026, 0, 15, 12) - 91 * DAY],
+    );
+  const count = async () => (await database.query('select from connector.creations')).length;
+  await addOld();
+  const process = await start();
+  await expect.poll(count).toBe(0);
+  await addOld();
+  await expect.poll(() => turns(process)).toBe(1);
+  await process.clock.advance(HOUR);
+  await expect.poll(count).toBe(0);
+});
+
+it('one process at a time forgets; the others skip their turn', async () => {
+  const gate = Promise.withResolvers<void>();
+  const busy = await start(gate.promise);
+  await expect.poll(() => deletions(busy)).toBe(1);
+  const other = await start();
+  await expect.poll(() => turns(other)).toBe(1);
+  gate.resolve();
+  await busy.stop();
+  expect(deletions(other)).toBe(0);
+  await other.clock.advance(HOUR);
+  await expect.poll(() => deletions(other)).toBeGreaterThan(0);
+});
