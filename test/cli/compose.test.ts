@@ -203,7 +203,7 @@ describe.skipIf(REDIS_MISSING !== undefined)(
     beforeAll(async () => {
       const [server, ...settings] = readComposeService('redis').command ?? [];
       expect(server).toBe('redis-server');
-      [test, database] = await Promise.all([startTestService(), createTestDatabase()]);
+      [test, database] = await Promise.all([startTestService(), createTestDatabase({ connector: true })]);
       await makeSecrets(test.info.apiKey);
       const words = settings.map((word, index) => (settings[index - 1] === '--appendonly' ? 'no' : word));
       redis = await startTestRedis(words.map((word) => word.replace(MOUNTED, `${join(place, 'secrets')}/`)));

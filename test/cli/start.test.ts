@@ -200,7 +200,7 @@ describe('npm start, stopped by Ctrl-C', () => {
   let database: TestDatabase;
 
   beforeAll(async () => {
-    database = await createTestDatabase();
+    database = await createTestDatabase({ connector: true, platform: true });
     folder = await makeDataFolder();
   });
 
@@ -237,7 +237,7 @@ describe('npm start -- --json', () => {
   it(
     'prints one line on standard output, the answer of GET /sandbox/v1/info',
     async () => {
-      const database = await createTestDatabase();
+      const database = await createTestDatabase({ connector: true, platform: true });
       const folder = await makeDataFolder();
       const command = spawnCli('start', ['--json', '--port-base', '0', '--data-dir', folder.path], {
         DATABASE_URL: database.url,
@@ -335,7 +335,7 @@ describe('npm start, asked wrongly', () => {
   ])(
     'names the port of %s that is taken and the option to change',
     async (_, offset) => {
-      const database = await createTestDatabase();
+      const database = await createTestDatabase({ connector: true, platform: true });
       const folder = await makeDataFolder();
       const base = await findPortBase();
       const holder = createServer().listen(base + offset, '127.0.0.1');

@@ -197,7 +197,7 @@ describe('a supervisor', () => {
   it(
     'that is killed leaves no process behind, and they end in order',
     async () => {
-      const database = await createTestDatabase();
+      const database = await createTestDatabase({ connector: true });
       const more = { DATABASE_URL: database.url, CONNECTOR_API_TOKEN: 'token-of-a-test-0123456789' };
       const command = supervise(['--processes', '1'], more);
       await command.said(/all processes ready/);
@@ -219,7 +219,7 @@ describe('a supervisor', () => {
       const port = await findFreePort();
       const holder = createServer().listen(port, '127.0.0.1');
       await once(holder, 'listening');
-      const database = await createTestDatabase();
+      const database = await createTestDatabase({ connector: true });
       const { code, stderr } = await supervise(['--processes', '3', '--json'], {
         DATABASE_URL: database.url,
         CONNECTOR_API_TOKEN: 'token-of-a-test-0123456789',

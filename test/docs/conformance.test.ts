@@ -44,7 +44,7 @@ describe('docs/conformance.md', () => {
         findPortBase(),
         findFreePort(),
         makeDataFolder(),
-        createTestDatabase(),
+        createTestDatabase({ connector: true, platform: true }),
       ]);
       expect(others).toEqual([]);
       expect(start).toBe('npm run platform -- --data-dir .data/graded');

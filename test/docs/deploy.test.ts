@@ -41,7 +41,7 @@ describe('docs/deploy.md', () => {
   let command: SpawnedCommand | undefined;
 
   beforeAll(async () => {
-    database = await createTestDatabase();
+    database = await createTestDatabase({ connector: true, platform: true });
     place = await mkdtemp(join(tmpdir(), 'test-deploy-'));
   });
 

@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { request } from 'node:https';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import type { HttpServer } from '../../src/runtime/http-server/http-server.ts';
 import { HAPROXY_MISSING, startTestProxy, type TestProxy } from '../support/haproxy.ts';
 import { listen } from '../support/listen.ts';
@@ -95,7 +94,7 @@ describe.skipIf(HAPROXY_MISSING !== undefined)(
       await ask('GET /oauth/callback?code=mca_secret&state=secret&fail');
       await ask('GET /oauth/start/secret-fail?x=secret');
       await ask('GET /webhooks/messaging/447700900999-fail');
-      while (!proxy.log().includes('447700900999-fail')) await systemClock.sleep(10);
+      await expect.poll(() => proxy.log()).toContain('447700900999-fail');
       const lines = proxy.log().split('\n');
       const failures = lines.filter((line) => line.includes(' 500 '));
       expect(failures.map((line) => line.slice(line.indexOf('"')))).toEqual([

@@ -52,7 +52,11 @@ describe('docs/sandbox.md', { timeout: SLOW_MS }, () => {
   let variables: Record<string, string> = {};
 
   beforeAll(async () => {
-    [base, folder, database] = await Promise.all([findPortBase(), makeDataFolder(), createTestDatabase()]);
+    [base, folder, database] = await Promise.all([
+      findPortBase(),
+      makeDataFolder(),
+      createTestDatabase({ connector: true, platform: true }),
+    ]);
     program = createServer((request, response) => {
       let body = '';
       request.on('data', (chunk: Buffer) => {

@@ -31,7 +31,7 @@ describe('docs/your-crm.md', { timeout: SLOW_MS }, () => {
   beforeAll(async () => {
     base = await findPortBase();
     folder = await makeDataFolder();
-    database = await createTestDatabase();
+    database = await createTestDatabase({ connector: true, platform: true });
     own = mkdtempSync(join(tmpdir(), 'crm-'));
   });
   afterAll(async () => {

@@ -22,7 +22,7 @@ it('the service takes 50 files of 16 MB at once in less than 1 GB of memory', {
   ...proves('limits.media'),
   timeout: 180_000,
 }, async () => {
-  const database = await createTestDatabase();
+  const database = await createTestDatabase({ platform: true });
   const command = spawnCli('platform', ['--json', '--port-base', '0'], {
     PLATFORM_DATABASE_URL: database.url,
   });

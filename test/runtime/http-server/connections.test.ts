@@ -1,4 +1,4 @@
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
@@ -9,6 +9,7 @@ import {
   startHttpServer,
 } from '../../../src/runtime/http-server/http-server.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 import { watchPieces } from '../../support/watch-pieces.ts';
 import { connectRaw, postRequest, type RawClient } from './raw-client.ts';
 
@@ -20,10 +21,16 @@ afterEach(async () => {
   await Promise.all(started.splice(0).map((server) => server.drain(0)));
 });
 
+/** Tells of each request that is left without an answer. */
+const hangs = new EventEmitter();
+
 /** Vouches for `POST`, answers the address of the caller, and leaves `/hang` without an answer. */
 const app: RequestListener = (request: IncomingMessage, response: ServerResponse) => {
   if (request.method === 'POST') vouchFor(request, response);
-  if (request.url === '/hang') return;
+  if (request.url === '/hang') {
+    hangs.emit('one');
+    return;
+  }
   request.resume();
   response.end(`from ${clientAddress(request)}`);
 };
@@ -192,13 +199,15 @@ describe('beyond the number of connections that there may be', () => {
     const server = await start({ limits: { maxConnections: 2 } });
     const known = await connectTo(server);
     known.socket.write(postRequest('x').replace('/hook', '/hang'));
+    await once(hangs, 'one');
     const slow = await connectTo(server);
     slow.socket.write(get('/hang'));
+    await once(hangs, 'one');
     const newcomer = await connectTo(server);
     await slow.ended;
     expect(await answered(newcomer, postRequest('new'))).toContain('200 OK');
     newcomer.socket.write(postRequest('x').replace('/hook', '/hang'));
-    await systemClock.sleep(20);
+    await once(hangs, 'one');
     const refused = await connectTo(server);
     await refused.ended;
     expect(refused.received()).toBe('');
@@ -206,12 +215,13 @@ describe('beyond the number of connections that there may be', () => {
   });
 
   it('idle ones of known callers give way when there is no stranger, least recently useful first', async () => {
-    const server = await start({ limits: { maxConnections: 2 } });
+    const clock = new ManualClock();
+    const server = await start({ limits: { maxConnections: 2 }, clock });
     const first = await connectTo(server);
     await answered(first, postRequest('1'));
     const second = await connectTo(server);
     await answered(second, postRequest('2'));
-    await systemClock.sleep(5);
+    await clock.advance(5);
     await answered(first, postRequest('3'));
     const third = await connectTo(server);
     await second.ended;

@@ -124,7 +124,7 @@ describe('a client that waits for an invitation to send its body', () => {
 
   it('gets none any more when it did not wait', async () => {
     const server = await start((request, response) => {
-      setTimeout(() => echo(request, response), 20);
+      setImmediate(() => echo(request, response));
     });
     const client = await connectRaw(server.port);
     client.socket.write(`${HEAD}body`);

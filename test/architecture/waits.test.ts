@@ -1,0 +1,48 @@
+import { describe, expect, it } from 'vitest';
+import { readSources } from './source-files.ts';
+
+/** A wait in real time. */
+const WAITS = /\b(?:setTimeout|setInterval)\s*\(|\bsystemClock\s*\.\s*sleep\s*\(|\bAtomics\s*\.\s*wait\b/g;
+
+/** Files outside of the campaigns that wait in real time, and why. */
+const REASONS: Readonly<Record<string, string>> = {
+  // Parts of the campaigns, which take place in real time.
+  'test/support/crashing-connector.ts': 'kills at random moments',
+  'test/support/crm-sender.ts': 'a CRM that sends at a pace',
+  'test/support/follow-feed.ts': 'a reader that comes back',
+  'test/support/kill-backends.ts': 'kills at a pace',
+  'test/support/recovery-world.ts': 'looks at other processes',
+  'test/support/rotation-world.ts': 'senders at a pace',
+  'test/support/sends-world.ts': 'a CRM that tries again',
+  'test/support/silences.ts': 'measures at a pace',
+  'test/support/stranger.ts': 'a hostile client at a pace',
+  // Other programs say nothing when they are ready.
+  'test/support/haproxy.ts': 'asks the proxy until all servers are up',
+  'test/support/pgbouncer.ts': 'connects until the pooler listens',
+  'test/support/read-connector.ts': 'reads until no send is open',
+  // What is tested.
+  'test/conformance/broken-courier.ts': 'a sender that gives up after a second',
+  'test/runtime/clock/system-clock.test.ts': 'the system clock itself',
+  'test/runtime/http-server/http-server.test.ts': 'a client that sends a byte now and then',
+  'test/runtime/lifecycle/signal-fixture.ts': 'a process that waits for a signal',
+};
+
+const waiting = readSources('test')
+  .filter(({ path }) => !path.startsWith('test/campaign/'))
+  .filter(({ code }) => code.match(WAITS) !== null)
+  .map(({ path }) => path);
+
+describe('outside of the campaigns', () => {
+  it('nothing waits in real time but what the list names, with the reason', () => {
+    expect(waiting).toEqual(Object.keys(REASONS).sort());
+  });
+
+  it.each([
+    'setTimeout(resolve, 5)',
+    'setInterval (look, 5)',
+    'await systemClock.sleep(5)',
+    'Atomics.wait(cells, 0, 0, 5)',
+  ])('%s is a wait', (code) => {
+    expect(code.match(WAITS)).toHaveLength(1);
+  });
+});
