@@ -188,7 +188,7 @@ describe('a token request', () => {
       expect([what, reply.status, reply.body['error']]).toEqual([what, status, error]);
       expect([what, reply.headers.get('cache-control')]).toEqual([what, 'no-store']);
     }
-    expect((await world.redeem(app, code)).status).toBe(200);
+    expect((await world.redeem(app, code, { nobody_knows: 'this' })).status).toBe(200);
   });
 
   it('is taken as a form in the body alone, with one proof of the client', async () => {

@@ -1,14 +1,7 @@
 import { createRemoteJWKSet, jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { proves } from '../../support/proves.ts';
-import {
-  type App,
-  createOauthVisitor,
-  decode,
-  type OauthVisitor,
-  type Parameters,
-  REDIRECT_URI,
-} from './oauth-visitor.ts';
+import { type App, createOauthVisitor, decode, type OauthVisitor, REDIRECT_URI } from './oauth-visitor.ts';
 import {
   addTenant,
   outcomeOf,
@@ -46,33 +39,6 @@ describe('the authorization server', () => {
     outcomeOf(await service.api(token, 'GET', '/connections'));
 
   describe('discovery', () => {
-    test(
-      'leads to all endpoints on the host of the issuer, and says what they take',
-      proves('oauth.discovery', 'oauth.paths'),
-      async () => {
-        const { authUrl } = service.info;
-        const { metadata } = visitor;
-        expect(metadata).toMatchObject({
-          issuer: authUrl,
-          response_types_supported: ['code'],
-          token_endpoint_auth_methods_supported: ['client_secret_post'],
-          code_challenge_methods_supported: ['S256'],
-          authorization_response_iss_parameter_supported: true,
-        });
-        expect([...metadata.grant_types_supported].sort()).toEqual(['authorization_code', 'refresh_token']);
-        expect([...metadata.scopes_supported].sort()).toEqual([
-          'messaging.events',
-          'messaging.manage',
-          'messaging.read',
-          'messaging.send',
-        ]);
-        for (const endpoint of ['authorization', 'token', 'revocation']) {
-          expect(metadata[`${endpoint}_endpoint`]).toMatch(new RegExp(`^${authUrl}/`));
-        }
-        expect(metadata).not.toHaveProperty('registration_endpoint');
-      },
-    );
-
     test('names one issuer, and everything else repeats it byte for byte', async () => {
       const { issuer } = visitor.metadata;
       expect(issuer).toBe(service.info.authUrl);
@@ -174,78 +140,6 @@ describe('the authorization server', () => {
   });
 
   describe('an authorize request', () => {
-    test('with a client or redirect URI that is not registered is answered by a page, never by a redirect', async () => {
-      const elsewhere = [
-        'https://evil.example.com/callback',
-        `${REDIRECT_URI}/`,
-        `${REDIRECT_URI}?x=1`,
-        `${REDIRECT_URI}#x`,
-        `${REDIRECT_URI}/../callback`,
-        'https://CRM.example.com/callback',
-        'https://crm.example.com:443/callback',
-        'https://user@crm.example.com/callback',
-        'http://crm.example.com/callback',
-        'https://crm.example.com/CALLBACK',
-        'https://crm.example.com.evil.example.com/callback',
-        '',
-      ].map((uri) => ({ redirect_uri: uri }));
-      const twice = [REDIRECT_URI, REDIRECT_URI];
-      const refused = [
-        ...elsewhere,
-        { client_id: 'unknown' },
-        { client_id: undefined },
-        { redirect_uri: twice },
-      ];
-      for (const changes of refused) {
-        const { reply } = await visitor.authorize(app, changes);
-        expect([reply.status, reply.headers.get('location')], JSON.stringify(changes)).toEqual([400, null]);
-        expect(reply.headers.get('content-type')).toMatch(/^text\/html/);
-        expect(reply.headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
-      }
-    });
-
-    test(
-      'with another mistake goes back with error, state and issuer, and without a code',
-      proves('oauth.code'),
-      async () => {
-        const plain = { code_challenge: 'a'.repeat(43), code_challenge_method: 'plain' };
-        const mistakes: readonly (readonly [string, Parameters])[] = [
-          ['invalid_request', { response_type: undefined }],
-          ['unsupported_response_type', { response_type: 'token' }],
-          ['unsupported_response_type', { response_type: 'code token' }],
-          ['invalid_request', { code_challenge: undefined, code_challenge_method: undefined }],
-          ['invalid_request', { code_challenge: undefined }],
-          ['invalid_request', { code_challenge_method: undefined }],
-          ['invalid_request', plain],
-          ['invalid_request', { code_challenge: 'short' }],
-          ['invalid_request', { code_challenge: `${'a'.repeat(42)}!` }],
-          ['invalid_request', { scope: ['messaging.read', 'messaging.send'] }],
-          ['invalid_scope', { scope: 'messaging.read messaging.admin' }],
-          ['invalid_target', { resource: 'https://elsewhere.example.com/api' }],
-          ['invalid_target', { resource: `${service.info.mcpUrl}#x` }],
-        ];
-        for (const [error, changes] of mistakes) {
-          const { reply, back } = await visitor.authorize(app, { state: 'a b&c=d/ü', ...changes });
-          const { error_description: _, ...said } = Object.fromEntries(back ?? []);
-          expect(said, `${JSON.stringify(changes)} ${reply.status}`).toEqual({
-            error,
-            state: 'a b&c=d/ü',
-            iss: visitor.metadata.issuer,
-          });
-        }
-      },
-    );
-
-    test('of an app for a scope that it is not registered for goes back with invalid_scope', async () => {
-      const reader = await visitor.register({
-        ownerWorkspaceId: tenant.workspaceId,
-        scopes: ['messaging.read'],
-      });
-      const { back } = await visitor.authorize(reader, { scope: 'messaging.read messaging.send' });
-      expect(back?.get('error')).toBe('invalid_scope');
-      expect((await visitor.obtainTokens(reader)).scope).toBe('messaging.read');
-    });
-
     test('gets its state back as it was, none when it had none, and a parameter nobody knows is ignored', async () => {
       const state = 'täst +&=%20?#/\\"<>';
       expect((await visitor.authorize(app, { state })).back?.get('state')).toBe(state);
@@ -280,79 +174,6 @@ describe('the authorization server', () => {
   });
 
   describe('the token endpoint', () => {
-    test('takes a form by POST alone', async () => {
-      const { token_endpoint: endpoint } = visitor.metadata;
-      const code = await visitor.obtainCode(app);
-      const form = {
-        client_id: app.clientId,
-        client_secret: app.clientSecret,
-        grant_type: 'authorization_code',
-        code,
-        redirect_uri: REDIRECT_URI,
-      };
-      const byGet = await request(`${endpoint}?${new URLSearchParams(form)}`);
-      expect([byGet.status, byGet.headers.get('allow')]).toEqual([405, 'POST']);
-      const asJson = await requestJson(endpoint, 'POST', form);
-      expect(outcomeOf(asJson)).toBe('400 invalid_request');
-      const inQuery = await request(`${endpoint}?${new URLSearchParams(form)}`, { method: 'POST' });
-      expect(inQuery.status).toBeGreaterThanOrEqual(400);
-      expect((await visitor.redeem(app, code)).status).toBe(200);
-    });
-
-    test('knows a client by the secret in the form alone', proves('oauth.client-auth'), async () => {
-      const other = await visitor.register({ ownerWorkspaceId: tenant.workspaceId });
-      const code = await visitor.obtainCode(app);
-      for (const changes of [
-        { client_secret: 'wrong' },
-        { client_secret: undefined },
-        { client_secret: other.clientSecret },
-        { client_id: 'unknown' },
-      ]) {
-        const refused = await visitor.redeem(app, code, changes);
-        expect(outcomeOf(refused), JSON.stringify(changes)).toBe('401 invalid_client');
-        expect(refused.headers.get('cache-control')).toMatch(/no-store/);
-      }
-      const basic = `Basic ${Buffer.from(`${app.clientId}:${app.clientSecret}`).toString('base64')}`;
-      const { token_endpoint: endpoint } = visitor.metadata;
-      const form = { grant_type: 'authorization_code', code, redirect_uri: REDIRECT_URI };
-      const byHeader = await request(endpoint, {
-        method: 'POST',
-        headers: { authorization: basic },
-        body: new URLSearchParams(form),
-      });
-      expect(outcomeOf(byHeader)).toBe('401 invalid_client');
-      expect(byHeader.headers.get('www-authenticate')).toMatch(/^Basic/);
-      expect((await visitor.redeem(app, code)).status).toBe(200);
-    });
-
-    test('refuses each mistake with its code, and uses nothing up', async () => {
-      const other = await visitor.register({ ownerWorkspaceId: tenant.workspaceId });
-      const code = await visitor.obtainCode(app);
-      const theirs = { client_id: other.clientId, client_secret: other.clientSecret };
-      const mistakes: readonly (readonly [string, Parameters])[] = [
-        ['invalid_request', { grant_type: undefined }],
-        ['unsupported_grant_type', { grant_type: 'password' }],
-        ['unsupported_grant_type', { grant_type: 'client_credentials' }],
-        ['invalid_request', { code: undefined }],
-        ['invalid_request', { code: [code, code] }],
-        ['invalid_request', { grant_type: ['authorization_code', 'authorization_code'] }],
-        ['invalid_grant', { code: `${code}x` }],
-        ['invalid_grant', { code_verifier: 'b'.repeat(43) }],
-        ['invalid_grant', { redirect_uri: `${REDIRECT_URI}/` }],
-        ['invalid_grant', theirs],
-        ['invalid_target', { resource: 'https://elsewhere.example.com/api' }],
-      ];
-      for (const [error, changes] of mistakes) {
-        const refused = await visitor.redeem(app, code, changes);
-        expect(outcomeOf(refused), JSON.stringify(changes)).toBe(`400 ${error}`);
-        expect(refused.headers.get('cache-control')).toMatch(/no-store/);
-      }
-      for (const missing of [{ code_verifier: undefined }, { redirect_uri: undefined }]) {
-        expect(outcomeOf(await visitor.redeem(app, code, missing))).toMatch(/^400 invalid_(request|grant)$/);
-      }
-      expect((await visitor.redeem(app, code, { nobody_knows: 'this' })).status).toBe(200);
-    });
-
     test('takes a code once: its second use ends all that came of the first', async () => {
       const code = await visitor.obtainCode(app);
       const { body: pair } = await visitor.redeem(app, code);
@@ -364,21 +185,6 @@ describe('the authorization server', () => {
         '401 invalid_token',
       ]);
       expect(outcomeOf(await visitor.refresh(app, next.refresh_token))).toBe('400 invalid_grant');
-    });
-
-    test('gives tokens for a code to one of several who come at once', async () => {
-      const code = await visitor.obtainCode(app);
-      const replies = await Promise.all(Array.from({ length: 6 }, () => visitor.redeem(app, code)));
-      const outcomes = replies.map(outcomeOf).sort();
-      expect(outcomes).toEqual(['200', ...Array.from({ length: 5 }, () => '400 invalid_grant')]);
-      const won = replies.find(({ status }) => status === 200);
-      expect(await useOf(won?.body.access_token)).toBe('401 invalid_token');
-    });
-
-    test('takes no code that is older than a minute', async () => {
-      const code = await visitor.obtainCode(app);
-      await service.advance(60 * SECOND + 1);
-      expect(outcomeOf(await visitor.redeem(app, code))).toBe('400 invalid_grant');
     });
   });
 
@@ -402,37 +208,6 @@ describe('the authorization server', () => {
         expect((await visitor.refresh(app, other.refresh_token)).status).toBe(200);
       },
     );
-
-    test('of one token by several at once succeeds for one alone, and is a reuse', async () => {
-      const { refresh_token: token } = await visitor.obtainTokens(app);
-      const replies = await Promise.all(Array.from({ length: 6 }, () => visitor.refresh(app, token)));
-      const won = replies.filter(({ status }) => status === 200);
-      expect(won).toHaveLength(1);
-      for (const lost of replies.filter(({ status }) => status !== 200)) {
-        expect(outcomeOf(lost)).toBe('400 invalid_grant');
-      }
-      expect(outcomeOf(await visitor.refresh(app, won[0]?.body.refresh_token))).toBe('400 invalid_grant');
-    });
-
-    test('that is refused leaves the token as it was', async () => {
-      const other = await visitor.register({ ownerWorkspaceId: tenant.workspaceId });
-      const { refresh_token: token } = await visitor.obtainTokens(app, { scope: 'messaging.read' });
-      const theirs = { client_id: other.clientId, client_secret: other.clientSecret };
-      const mistakes: readonly (readonly [string, Parameters])[] = [
-        ['401 invalid_client', { client_secret: 'wrong' }],
-        ['400 invalid_grant', theirs],
-        ['400 invalid_request', { refresh_token: undefined }],
-        ['400 invalid_request', { refresh_token: [token, token] }],
-        ['400 invalid_scope', { scope: 'messaging.read messaging.send' }],
-        ['400 invalid_scope', { scope: 'nonsense' }],
-        ['400 invalid_target', { resource: 'https://elsewhere.example.com/api' }],
-        ['400 unsupported_grant_type', { grant_type: 'refresh' }],
-      ];
-      for (const [refusal, changes] of mistakes) {
-        expect(outcomeOf(await visitor.refresh(app, token, changes)), JSON.stringify(changes)).toBe(refusal);
-      }
-      expect((await visitor.refresh(app, token)).status).toBe(200);
-    });
 
     test('may narrow the token, and the next one has the whole grant again', async () => {
       const { refresh_token: token } = await visitor.obtainTokens(app);
@@ -461,32 +236,6 @@ describe('the authorization server', () => {
         expect((await visitor.refresh(app, next.refresh_token)).status).toBe(200);
       },
     );
-  });
-
-  describe('a revocation', () => {
-    test('of either token ends the grant at once', async () => {
-      for (const kind of ['refresh_token', 'access_token'] as const) {
-        const pair = await visitor.obtainTokens(app);
-        const revoked = await visitor.revoke(app, pair[kind], { token_type_hint: 'nonsense' });
-        expect(revoked.status).toBe(200);
-        expect(await useOf(pair.access_token)).toBe('401 invalid_token');
-        expect(outcomeOf(await visitor.refresh(app, pair.refresh_token))).toBe('400 invalid_grant');
-        expect((await visitor.revoke(app, pair[kind])).status).toBe(200);
-      }
-    });
-
-    test('of what is no token is no error, and another client revokes nothing', async () => {
-      const other = await visitor.register({ ownerWorkspaceId: tenant.workspaceId });
-      const pair = await visitor.obtainTokens(app);
-      expect((await visitor.revoke(app, 'nonsense')).status).toBe(200);
-      await visitor.revoke(other, pair.refresh_token);
-      await visitor.revoke(other, pair.access_token);
-      const stranger = await visitor.revoke(app, pair.refresh_token, { client_secret: 'wrong' });
-      expect(outcomeOf(stranger)).toBe('401 invalid_client');
-      expect(outcomeOf(await visitor.revoke(app, '', { token: undefined }))).toBe('400 invalid_request');
-      expect(await useOf(pair.access_token)).toBe('200');
-      expect((await visitor.refresh(app, pair.refresh_token)).status).toBe(200);
-    });
   });
 });
 

@@ -1,14 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { proves } from '../../support/proves.ts';
-import { type App, createOauthVisitor, decode, type OauthVisitor } from './oauth-visitor.ts';
+import { type App, createOauthVisitor, type OauthVisitor } from './oauth-visitor.ts';
 import { callMethod, callTool, ERAS, type Era, postMessage } from './tool-wire.ts';
 import {
   addTenant,
   type Json,
   nextNumber,
   outcomeOf,
-  type Reply,
   request,
   startWireService,
   type Tenant,
@@ -54,14 +52,6 @@ describe('the tool server', () => {
   };
   const receivedBy = async (contact: string): Promise<Json[]> =>
     (await service.control('GET', `/contacts/${contact}/messages`)).entries;
-  /** `WWW-Authenticate` by parameter. */
-  function challengeOf({ headers }: Reply): Record<string, string> {
-    const header = headers.get('www-authenticate') ?? '';
-    expect(header).toMatch(/^Bearer /);
-    return Object.fromEntries(
-      [...header.matchAll(/(\w+)="([^"]*)"/g)].map(([, name, value]) => [name, value]),
-    );
-  }
   /** The words of a result that is an error. */
   function refusalOf(result: Json): string {
     expect(result.isError, JSON.stringify(result)).toBe(true);
@@ -76,49 +66,6 @@ describe('the tool server', () => {
     });
     const call = (name: string, args: object = {}, token = agent.token): Promise<Json> =>
       callTool(service, era, token, name, args);
-
-    test(
-      'offers three tools, with strict inputs, outputs and all annotations',
-      proves('service.tools.offered'),
-      async () => {
-        const { message, headers } = await callMethod(service, era, agent.token, 'tools/list');
-        expect(headers.get('mcp-session-id')).toBeNull();
-        const { tools, nextCursor } = message.result;
-        expect(nextCursor ?? null).toBeNull();
-        expect(tools.map(({ name }: Json) => name).sort()).toEqual([LIST, READ, SEND]);
-        for (const tool of tools) {
-          expect(tool.description).toEqual(expect.any(String));
-          expect(tool.inputSchema).toMatchObject({ type: 'object', additionalProperties: false });
-          expect(tool.outputSchema).toMatchObject({ type: 'object' });
-          expect(tool.outputSchema.additionalProperties).not.toBe(false);
-          const reads = tool.name !== SEND;
-          expect(tool.annotations).toEqual({
-            readOnlyHint: reads,
-            destructiveHint: expect.any(Boolean),
-            idempotentHint: expect.any(Boolean),
-            openWorldHint: expect.any(Boolean),
-          });
-          expect(tool.annotations.destructiveHint && reads).toBe(false);
-        }
-        const byName = Object.fromEntries(tools.map((tool: Json) => [tool.name, tool]));
-        expect(byName[SEND].annotations.openWorldHint).toBe(true);
-        expect(byName[READ].description).toMatch(/untrusted/i);
-        const again = await callMethod(service, era, agent.token, 'tools/list');
-        expect(again.message.result.tools).toEqual(tools);
-      },
-    );
-
-    test('lists the connections of the grant as the REST API does', async () => {
-      const result = await call(LIST);
-      expect(result.isError ?? false).toBe(false);
-      const { body } = await service.api(agent.token, 'GET', '/connections');
-      const shown = result.structuredContent.connections;
-      expect(shown).toHaveLength(2);
-      for (const [index, connection] of shown.entries()) {
-        expect(body.connections[index]).toMatchObject(connection);
-      }
-      expect(JSON.parse(result.content[0].text)).toEqual(result.structuredContent);
-    });
 
     test('sends a message, once for a key, and reads it', async () => {
       const to = await addContact();
@@ -178,62 +125,6 @@ describe('the tool server', () => {
       expect(refusalOf(await call(SEND, long))).toMatch(/invalid_request/);
     });
 
-    test('refuses inputs that are not as described, and does nothing', async () => {
-      const to = await addContact();
-      const good = { connectionId: agent.first, to, text: 'never' };
-      const bad: readonly (readonly [string, object])[] = [
-        [SEND, {}],
-        [SEND, { ...good, extra: true }],
-        [SEND, { ...good, to: `+${to}` }],
-        [SEND, { ...good, to: Number(to) }],
-        [SEND, { ...good, text: undefined }],
-        [SEND, { ...good, text: '' }],
-        [SEND, { ...good, text: 'x'.repeat(4097) }],
-        [SEND, { ...good, connectionId: null }],
-        [READ, { limit: 0 }],
-        [READ, { limit: 101 }],
-        [READ, { limit: '5' }],
-        [READ, { cursor: 'forged' }],
-        [READ, { connection_id: agent.first }],
-        [LIST, { all: true }],
-      ];
-      for (const [name, args] of bad) {
-        const what = `${name} ${JSON.stringify(args).slice(0, 80)}`;
-        const { status, message } = await callMethod(service, era, agent.token, 'tools/call', {
-          name,
-          arguments: args,
-        });
-        expect(status, what).toBe(200);
-        expect(refusalOf(message.result), what).toMatch(/invalid_request/);
-      }
-      expect(await receivedBy(to)).toEqual([]);
-    });
-
-    test('tells a refusal of the service in the result, by its code and what to do', async () => {
-      const lapsed = await addAgent();
-      const missing = await addContact();
-      await service.control('PUT', `/contacts/${missing}`, { onNetwork: false });
-      const to = await addContact();
-      const send = (connectionId: string, recipient: string, token?: string) =>
-        call(SEND, { connectionId, to: recipient, text: 'x' }, token);
-      expect(refusalOf(await send(agent.first, missing))).toMatch(/^recipient_not_on_whatsapp: \w/);
-      for (const id of ['unknown', lapsed.first]) {
-        expect(refusalOf(await send(id, to)), id).toMatch(/^not_found: \w/);
-      }
-      await service.control('PUT', `/connections/${lapsed.first}/licence`, { status: 'expired' });
-      expect(refusalOf(await send(lapsed.first, to, lapsed.token))).toMatch(/^license_inactive: \w/);
-      expect((await call(LIST, {}, lapsed.token)).structuredContent.connections).toEqual([]);
-      const broken = await addAgent();
-      await service.control('POST', `/connections/${broken.first}/outage`, { cause: 'session_lost' });
-      await service.advance(300_000);
-      const message = { connectionId: broken.first, to, text: 'x' };
-      const { error } = (await service.api(broken.token, 'POST', '/messages', message)).body;
-      expect(refusalOf(await send(broken.first, to, broken.token))).toMatch(new RegExp(`^${error}: \\w`));
-      const portal = await addTenant(service, 1, { kind: 'crm_portal' });
-      expect(refusalOf(await send(portal.first, to))).toMatch(/^not_found/);
-      expect(await receivedBy(to)).toEqual([]);
-    });
-
     test('answers an unknown tool and an unknown method with a protocol error', async () => {
       for (const name of ['send_message', '', `${LIST}s`]) {
         const { message } = await callMethod(service, era, agent.token, 'tools/call', {
@@ -245,67 +136,6 @@ describe('the tool server', () => {
       const { status, message } = await callMethod(service, era, agent.token, 'resources/list');
       expect(message.error.code).toBe(-32601);
       expect(status).toBe(era.revision === MODERN ? 404 : 200);
-    });
-
-    test('asks for the scope that a tool needs, by a challenge', async () => {
-      const to = await addContact();
-      const calls = [
-        ['messaging.read', LIST, {}],
-        ['messaging.send', SEND, { connectionId: agent.first, to, text: 'never' }],
-        ['messaging.read', READ, {}],
-      ] as const;
-      for (const scope of ['messaging.read', 'messaging.send', 'messaging.manage']) {
-        const { access_token: token } = await visitor.obtainTokens(agent.app, { scope });
-        for (const [needed, name, args] of calls) {
-          if (needed === scope && name === SEND) continue;
-          const reply = await callMethod(service, era, token, 'tools/call', { name, arguments: args });
-          if (needed === scope) {
-            expect(reply.status, `${name} with ${scope}`).toBe(200);
-            continue;
-          }
-          expect(outcomeOf(reply), `${name} with ${scope}`).toBe('403 insufficient_scope');
-          const challenge = challengeOf(reply);
-          expect(challenge).toMatchObject({ error: 'insufficient_scope' });
-          expect(challenge['scope']?.split(' ')).toContain(needed);
-          const { body } = await request(String(challenge['resource_metadata']));
-          expect(body.resource).toBe(service.info.mcpUrl);
-        }
-      }
-      expect(await receivedBy(to)).toEqual([]);
-    });
-
-    test('knows a caller by an access token that is for it, in force at the time of the call', async () => {
-      const other = await addAgent();
-      const pair = await visitor.obtainTokens(other.app, { resource: service.info.mcpUrl });
-      const [header, claims] = pair.access_token.split('.');
-      const forApi = await visitor.obtainTokens(other.app, { resource: service.info.baseUrl });
-      const listWith = (token: string | null) => callMethod(service, era, token, 'tools/list');
-      expect((await listWith(pair.access_token)).status).toBe(200);
-      const strangers = [
-        null,
-        'nonsense',
-        other.key,
-        pair.refresh_token,
-        forApi.access_token,
-        `${header}.${claims}.`,
-      ];
-      for (const token of strangers) {
-        const reply = await listWith(token);
-        expect(reply.status, String(token)).toBe(401);
-        const { body } = await request(String(challengeOf(reply)['resource_metadata']));
-        expect(body).toMatchObject({
-          resource: service.info.mcpUrl,
-          authorization_servers: [visitor.metadata.issuer],
-        });
-      }
-      await visitor.revoke(other.app, pair.refresh_token);
-      expect((await listWith(pair.access_token)).status).toBe(401);
-      const kept = await visitor.obtainTokens(other.app);
-      const { exp } = decode(kept.access_token).claims;
-      await service.moveTo(exp * 1000 - 1);
-      expect((await listWith(kept.access_token)).status).toBe(200);
-      await service.moveTo(exp * 1000);
-      expect(challengeOf(await listWith(kept.access_token))).toMatchObject({ error: 'invalid_token' });
     });
   });
 
@@ -333,13 +163,6 @@ describe('the tool server', () => {
       const said = { jsonrpc: '2.0', method: 'notifications/initialized' };
       const accepted = await postMessage(service, token, said, { 'mcp-protocol-version': '2025-11-25' });
       expect([accepted.status, accepted.text]).toEqual([202, '']);
-    });
-
-    test('refuses a revision in the header that it does not know', async () => {
-      const { token } = await addAgent();
-      const list = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
-      const { status } = await postMessage(service, token, list, { 'mcp-protocol-version': '1999-12-31' });
-      expect(status).toBe(400);
     });
   });
 
@@ -373,43 +196,6 @@ describe('the tool server', () => {
       expect([...outcomes]).toEqual(['200', '429 warmup_limited']);
       const result = await callTool(service, modern, token, SEND, message);
       expect(refusalOf(result)).toMatch(/^warmup_limited: \w/);
-    });
-
-    test('hears every 5 s of a send that takes long, and after 45 s that it goes on', async () => {
-      const { token, first } = await addAgent();
-      await service.control('POST', `/connections/${first}/outage`, {
-        cause: 'session_ageing',
-        heals: false,
-      });
-      await service.control('PUT', '/timing', { sendScale: 1 });
-      const to = await addContact();
-      let answered = false;
-      const call = callMethod(service, modern, token, 'tools/call', {
-        name: SEND,
-        arguments: { connectionId: first, to, text: 'slow' },
-        _meta: { progressToken: 'token-1' },
-      }).finally(() => {
-        answered = true;
-      });
-      while (!answered) await service.advance(2500);
-      const { message, notifications } = await call;
-      expect(message.result.structuredContent).toMatchObject({
-        status: 'in_progress',
-        messageId: null,
-        idempotencyKey: expect.any(String),
-        alreadySent: false,
-      });
-      expect(notifications.length).toBeGreaterThan(0);
-      const progress = notifications.map(({ params }) => params.progress);
-      expect(progress).toEqual([...new Set(progress)].sort((one, two) => one - two));
-      for (const notification of notifications) {
-        expect(notification).toMatchObject({
-          method: 'notifications/progress',
-          params: { progressToken: 'token-1' },
-        });
-      }
-      await service.control('POST', `/connections/${first}/recover`);
-      await service.control('PUT', '/timing', { sendScale: 0 });
     });
 
     test('types each result, names itself in it, and says how long a list is good for', async () => {
@@ -470,36 +256,6 @@ describe('the tool server', () => {
   });
 
   describe('as an HTTP resource', () => {
-    test('is described by documents that are the same at the path and at the root', async () => {
-      const { authUrl, mcpUrl } = service.info;
-      const [atPath, atRoot] = await Promise.all(
-        ['/api/mcp', ''].map((path) => request(`${authUrl}/.well-known/oauth-protected-resource${path}`)),
-      );
-      expect(atPath?.body).toMatchObject({
-        resource: mcpUrl,
-        authorization_servers: [visitor.metadata.issuer],
-        bearer_methods_supported: ['header'],
-      });
-      expect([...(atPath?.body.scopes_supported ?? [])].sort()).toEqual(['messaging.read', 'messaging.send']);
-      expect(atRoot?.body).toEqual(atPath?.body);
-    });
-
-    test('takes POST alone, one message at a time, in JSON', async () => {
-      const { token } = await addAgent();
-      const headers = { authorization: `Bearer ${token}`, accept: 'text/event-stream' };
-      for (const method of ['GET', 'DELETE']) {
-        expect((await request(service.info.mcpUrl, { method, headers })).status, method).toBe(405);
-      }
-      const version = { 'mcp-protocol-version': '2025-11-25' };
-      const list = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
-      const garbled = await postMessage(service, token, '{"jsonrpc":', version);
-      expect([garbled.status, garbled.message.error.code]).toEqual([400, -32700]);
-      expect(garbled.message).not.toHaveProperty('id');
-      const batch = await postMessage(service, token, [list, list], version);
-      expect([batch.status, batch.message.error.code]).toEqual([400, -32600]);
-      expect((await postMessage(service, token, { id: 1, method: 'tools/list' }, version)).status).toBe(400);
-    });
-
     test('lets a page of any origin ask, send what both eras need, and read the challenge', async () => {
       const { authUrl, mcpUrl } = service.info;
       const asked = [
