@@ -214,7 +214,7 @@ describe('the control API answers', () => {
     expect({ status, ...body }).toEqual({
       status: 400,
       error: 'invalid_request',
-      message: 'The body has too many levels, or too much data outside its texts.',
+      message: 'The body has too many levels, or too much data outside its strings.',
     });
     expect(parsed()).not.toContain(text);
   });

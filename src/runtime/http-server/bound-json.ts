@@ -5,7 +5,7 @@ const CLOSING: ReadonlySet<number> = new Set(Buffer.from(']}'));
 
 export interface JsonBound {
   /**
-   * Maximum number of bytes outside texts: anything but names and texts takes many times its size once it is
+   * Maximum number of bytes outside strings: anything but names and strings takes many times its size once it is
    * parsed.
    */
   readonly plainBytes: number;
@@ -17,7 +17,7 @@ export class DenseBody extends Error {
   override readonly name = 'DenseBody';
 
   constructor() {
-    super('has too many levels, or too much data outside its texts');
+    super('has too many levels, or too much data outside its strings');
   }
 }
 
@@ -33,7 +33,7 @@ export function boundJson(bytes: Uint8Array, { plainBytes, depth: deepest }: Jso
     const byte = bytes[at] ?? 0;
     if (byte === QUOTE) inText = !inText;
     else if (inText) {
-      // An escaped character does not end a text.
+      // An escaped character does not end a string.
       if (byte === BACKSLASH) at += 1;
       continue;
     } else if (OPENING.has(byte)) depth += 1;

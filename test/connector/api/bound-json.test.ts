@@ -22,6 +22,6 @@ it.each([
   expect(parsed()).not.toContain(body);
   expect(await answer.json()).toMatchObject({
     error: 'invalid_request',
-    message: expect.stringContaining('too many levels, or too much data outside its texts'),
+    message: expect.stringContaining('too many levels, or too much data outside its strings'),
   });
 });

@@ -164,7 +164,7 @@ describe('what cannot be read', () => {
         jsonrpc: '2.0',
         error: {
           code: -32_700,
-          message: 'Parse error: the body has too many levels, or too much data outside its texts',
+          message: 'Parse error: the body has too many levels, or too much data outside its strings',
         },
       },
     ]);

@@ -27,6 +27,6 @@ describe('the bytes of a JSON body', () => {
     ['nothing but spaces', ' '.repeat(101)],
     ['many empty texts', `[${Array(60).fill('""').join(',')}]`],
   ])('are refused: %s', (_, text) => {
-    expect(look(text)).toThrow(/too much data outside its texts/);
+    expect(look(text)).toThrow(/too much data outside its strings/);
   });
 });
