@@ -108,9 +108,9 @@ interface ExplainedPlan {
 /** Runs the very statement of the service under EXPLAIN and adds up what it touched. */
 async function countBuffers({ at, page }: Side): Promise<number> {
   const whole = page.range.connectionIds.length > 1 && (await coversWorkspace(at.database, page.range));
-  const { text, params } = pageQuery(page.range, whole);
+  const { sql, params } = pageQuery(at.database, page.range, whole).toSQL();
   const [row] = await at.database.query<{ 'QUERY PLAN': unknown }>(
-    `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${text}`,
+    `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${sql}`,
     params,
   );
   const told = row?.['QUERY PLAN'];

@@ -1,5 +1,5 @@
 import { outageTimers } from './connections/health/outage-timers.ts';
-import { purgeTimers } from './connections/purge-messages.ts';
+import { purgeTimers } from './messages/purge-messages.ts';
 import { catchUpTimers, throughSessions } from './network/hold-reports.ts';
 import type { NetworkReports, PhoneNetwork } from './network/network.ts';
 import { createSimulatedNetwork, networkTimers } from './network/simulated-network.ts';

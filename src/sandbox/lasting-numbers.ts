@@ -1,6 +1,9 @@
+import { and, eq, isNotNull } from 'drizzle-orm';
 import type { PairedConnection } from '../platform/connections/connections.ts';
+import { connections, licences } from '../platform/db/core-tables.ts';
 import type { Platform } from '../platform/platform.ts';
 import type { Queryable } from '../runtime/database/database.ts';
+import { orm } from '../runtime/database/orm.ts';
 
 /** Later than any sandbox runs: nothing that the sandbox begins with stops working by itself. */
 const LASTING_UNTIL = Date.parse('2099-12-31T00:00:00Z');
@@ -22,25 +25,18 @@ export async function addLastingNumber(
   return { id };
 }
 
-/** A number of a workspace that is on a trial, or was. */
-export interface TrialNumber {
-  readonly id: string;
-  readonly phoneNumber: string;
-  /** Virtual epoch ms. */
-  readonly expiresAt: number;
-}
-
 /** The numbers of a workspace whose licence is a trial, over or not. */
-export function listTrials(database: Queryable, workspaceId: string): Promise<TrialNumber[]> {
-  return database.query<TrialNumber>(
-    `SELECT c.id, c.phone_number AS "phoneNumber", l.expires_at AS "expiresAt"
-     FROM platform.connections c JOIN platform.licences l ON l.connection_id = c.id
-     WHERE c.workspace_id = $1 AND l.kind = 'trial' AND c.phone_number IS NOT NULL`,
-    [workspaceId],
-  );
+export async function listTrials(database: Queryable, workspaceId: string) {
+  const { id, phoneNumber } = connections;
+  const isTrial = and(eq(licences.kind, 'trial'), isNotNull(phoneNumber));
+  return await orm(database)
+    .select({ id, phoneNumber, expiresAt: licences.expiresAt })
+    .from(connections)
+    .innerJoin(licences, eq(licences.connectionId, id))
+    .where(and(eq(connections.workspaceId, workspaceId), isTrial));
 }
 
 /** Turns the trial of a number into a licence that does not end. */
-export async function makeLasting({ licences }: Platform, { id }: TrialNumber): Promise<void> {
-  await licences.set(id, { status: 'active', expiresAt: LASTING_UNTIL });
+export async function makeLasting(platform: Platform, { id }: { readonly id: string }): Promise<void> {
+  await platform.licences.set(id, { status: 'active', expiresAt: LASTING_UNTIL });
 }

@@ -52,7 +52,7 @@ export async function healSeed(
   const lasting = CONNECTIONS.map(({ phoneNumber }) => phoneNumber);
   const now = platform.time.now();
   for (const trial of await listTrials(database, workspaceId)) {
-    if (lasting.includes(trial.phoneNumber)) await makeLasting(platform, trial);
+    if (lasting.includes(trial.phoneNumber ?? '')) await makeLasting(platform, trial);
     else if (trial.phoneNumber === ON_TRIAL.phoneNumber && trial.expiresAt <= now) {
       await platform.licences.set(trial.id, { status: 'trial', expiresAt: now + LIMITS.trialMs });
     }

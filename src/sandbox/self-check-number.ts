@@ -1,4 +1,7 @@
+import { eq } from 'drizzle-orm';
 import { z } from 'zod';
+import { connections } from '../platform/db/core-tables.ts';
+import { orm } from '../runtime/database/orm.ts';
 import { addLastingNumber, type SandboxStore } from './lasting-numbers.ts';
 import { storeValue } from './state-store.ts';
 
@@ -10,10 +13,8 @@ export type SelfCheckNumber = z.infer<typeof selfCheckNumber>;
 export async function ensureSelfCheckNumber({ platform, database }: SandboxStore): Promise<SelfCheckNumber> {
   const stored = storeValue(database, 'self_check', selfCheckNumber);
   const known = await stored.load();
-  const stands = await database.query('SELECT 1 FROM platform.connections WHERE id = $1', [
-    known?.connectionId ?? '',
-  ]);
-  if (known !== null && stands.length > 0) return known;
+  const stands = await orm(database).$count(connections, eq(connections.id, known?.connectionId ?? ''));
+  if (known !== null && stands > 0) return known;
   const { id: workspaceId } = await platform.workspaces.create({ kind: 'standalone' });
   const { id: connectionId } = await addLastingNumber(platform, workspaceId, {
     provider: 'qr',

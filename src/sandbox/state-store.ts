@@ -1,5 +1,8 @@
+import { eq } from 'drizzle-orm';
 import type { z } from 'zod';
+import { sandboxState } from '../platform/db/sandbox-tables.ts';
 import type { Queryable } from '../runtime/database/database.ts';
+import { orm } from '../runtime/database/orm.ts';
 
 /** A value that the sandbox finds again after a restart. */
 export interface StoredValue<Value> {
@@ -15,23 +18,21 @@ export function storeValue<Schema extends z.ZodType>(
   name: string,
   schema: Schema,
 ): StoredValue<z.output<Schema>> {
+  const isIt = eq(sandboxState.name, name);
   return {
     async load() {
-      const [row] = await database.query<{ value: string }>(
-        'SELECT value FROM platform.sandbox_state WHERE name = $1',
-        [name],
-      );
+      const [row] = await orm(database).select({ value: sandboxState.value }).from(sandboxState).where(isIt);
       return row === undefined ? null : (schema.safeParse(JSON.parse(row.value)).data ?? null);
     },
     async save(value) {
-      await database.query(
-        `INSERT INTO platform.sandbox_state (name, value) VALUES ($1, $2)
-         ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
-        [name, JSON.stringify(value)],
-      );
+      const text = JSON.stringify(value);
+      await orm(database)
+        .insert(sandboxState)
+        .values({ name, value: text })
+        .onConflictDoUpdate({ target: sandboxState.name, set: { value: text } });
     },
     async forget() {
-      await database.query('DELETE FROM platform.sandbox_state WHERE name = $1', [name]);
+      await orm(database).delete(sandboxState).where(isIt);
     },
   };
 }

@@ -22,19 +22,26 @@ export function namesOfTables(schema: Readonly<Record<string, unknown>>): Readon
   );
 }
 
+function schemaOf(names: ReadonlyMap<string, string>): string {
+  const [first = ''] = names.values();
+  return first.slice(0, first.indexOf('.'));
+}
+
 const VERB = String.raw`\b(?:insert\s+into|update|delete\s+from|merge\s+into)\s+(?:only\s+)?`;
 /** `update connector.accounts`, and `update connector.${table}`, where the text ends behind the dot. */
 const SQL_WRITE = new RegExp(String.raw`${VERB}"?(connector|platform)"?\s*\.\s*(?:"?(\w+)"?|$)`, 'gi');
 /** `sql\`update ${accounts} …\``: the text ends behind the verb, and the code goes on with a table. */
 const ENDS_WITH_VERB = new RegExp(`${VERB}$`, 'i');
 const PLACEHOLDER = /^\$\{\s*(?:\w+\s*\.\s*)?(\w+)\s*\}/;
+/** What precedes a write for certain; elsewhere `.delete(key)` may be a map's. */
+const ON_HANDLE = /\borm\([\w.#]+\)\s*$/;
 /** `.update(accounts)`, `.delete(tables.accounts)`. */
 const DRIZZLE_WRITE = /\.\s*(?:insert|update|delete)\s*\(\s*(?:\w+\s*\.\s*)?(\w+)\s*\)/g;
 
 /**
  * Where a file writes tables. `names` are the tables of drizzle that it may mean: see `namesOfTables`. Looks into
- * texts for SQL and into the code for drizzle, so a table must be named where it is written: neither the name of a
- * table that is passed as a parameter nor an import under another name is seen.
+ * texts for SQL and into the code for drizzle, so a table must be
+ * named where it is written: an import under another name is not seen, and a table in a parameter is `schema.*`.
  */
 export function findWrites(
   { path, source, code, texts }: SourceFile,
@@ -51,7 +58,8 @@ export function findWrites(
     }
   }
   for (const { index, 1: name = '' } of code.matchAll(DRIZZLE_WRITE)) {
-    found.push({ at: index, table: names.get(name) });
+    const isNamedLater = ON_HANDLE.test(code.slice(Math.max(0, index - 80), index));
+    found.push({ at: index, table: names.get(name) ?? (isNamedLater ? `${schemaOf(names)}.*` : undefined) });
   }
   return found.flatMap(({ at, table }) =>
     table === undefined ? [] : [{ path, line: lineAt(source, at), table }],

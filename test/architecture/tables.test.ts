@@ -74,6 +74,7 @@ describe('the rule about tables', () => {
     ['orm(db).insert(accounts).values(row)', ['1 connector.accounts']],
     ['orm(db)\n  .update(tables.pollStates)\n  .set({})', ['2 connector.poll_states']],
     ['await orm(tx).delete(outbound).where(x)', ['1 connector.outbound']],
+    ['await orm(change.tx)\n  .update(table)\n  .set(x)', ['2 connector.*']],
   ])('sees a write in %s', (source, expected) => {
     expect(tablesIn(source)).toEqual(expected);
   });

@@ -71,8 +71,8 @@ export const MUTANTS: readonly CitedMutant[] = [
   },
   {
     rule: 'auth.key.revoked',
-    find: 'if (row.revoked_at !== null) throw',
-    replace: 'if (row.revoked_at === 0) throw',
+    find: 'if (row.revokedAt !== null) throw',
+    replace: 'if (row.revokedAt === 0) throw',
   },
   { rule: 'scopes.missing', find: 'if (!scopes.includes(scope)) {', replace: 'if (scopes.length === 0) {' },
 
@@ -99,8 +99,8 @@ export const MUTANTS: readonly CitedMutant[] = [
   },
   {
     rule: 'connections.create.idempotency.reuse',
-    find: 'if (!row.body_hash.equals(bodyHash)) {',
-    replace: 'if (row.body_hash.length === 0) {',
+    find: 'if (Buffer.compare(row.bodyHash, bodyHash) !== 0) {',
+    replace: 'if (row.bodyHash.length === 0) {',
   },
   {
     rule: 'connections.create.idempotency.canonical',
@@ -109,8 +109,8 @@ export const MUTANTS: readonly CitedMutant[] = [
   },
   {
     rule: 'connections.create.idempotency.per-workspace',
-    find: 'WHERE workspace_id = $1 AND key_hash = $2 AND created_at > $3',
-    replace: "WHERE $1 <> '' AND key_hash = $2 AND created_at > $3",
+    find: '        eq(createKeys.workspaceId, workspaceId),\n        eq(createKeys.keyHash',
+    replace: '        eq(createKeys.keyHash',
   },
   {
     rule: 'state.outage.needs-reconnect',
@@ -150,13 +150,13 @@ export const MUTANTS: readonly CitedMutant[] = [
   { rule: 'service.slot.returns', find: 'neverUsed + pooled', replace: 'neverUsed' },
   {
     rule: 'account.connections.connected',
-    find: "count(*) FILTER (WHERE state = 'live')::int AS connected",
-    replace: 'count(*)::int AS connected',
+    find: "{state} = 'live')",
+    replace: "{state} <> '')",
   },
   {
     rule: 'account.connections.needsReconnect',
-    find: 'count(*) FILTER (WHERE needs_reconnect)::int',
-    replace: 'count(*) FILTER (WHERE NOT needs_reconnect)::int',
+    find: '{needsReconnect})`',
+    replace: '{needsReconnect} is false)`',
   },
 
   // Messages.
@@ -172,8 +172,8 @@ export const MUTANTS: readonly CitedMutant[] = [
   },
   {
     rule: 'messages.list.newest-first',
-    find: 'WHERE connection_id = $1 AND position < $2 ORDER BY position DESC LIMIT $3',
-    replace: 'WHERE connection_id = $1 AND position < $2 ORDER BY position LIMIT $3',
+    find: '    .where(and(where, lt(position, below)))\n    .orderBy(desc(position))',
+    replace: '    .where(and(where, lt(position, below)))\n    .orderBy(position)',
   },
   {
     rule: 'messages.list.filter',
@@ -197,18 +197,18 @@ export const MUTANTS: readonly CitedMutant[] = [
   },
   {
     rule: 'messages.read.message-wins',
-    find: 'const peer = named?.peer ?? phone;',
-    replace: 'const peer = phone ?? named?.peer ?? null;',
+    find: 'const person = named?.peer ?? phone;',
+    replace: 'const person = phone ?? named?.peer ?? null;',
   },
   {
     rule: 'messages.read.incoming',
-    find: "WHERE id = $1 AND connection_id = $2 AND direction = 'incoming'",
-    replace: 'WHERE id = $1 AND connection_id = $2',
+    find: 'where(and(eq(id, messageId), eq(messages.connectionId, connectionId), isIncoming))',
+    replace: 'where(and(eq(id, messageId), eq(messages.connectionId, connectionId)))',
   },
   {
     rule: 'messages.read.cloud-api-phone',
-    find: "AND peer = $2 AND direction = 'incoming' ORDER BY position DESC LIMIT 1",
-    replace: "AND peer = $2 AND direction = 'incoming' ORDER BY position LIMIT 1",
+    find: 'isIncoming))\n    .orderBy(desc(position))',
+    replace: 'isIncoming))\n    .orderBy(position)',
   },
   {
     rule: 'messages.read.qr-chat',
@@ -217,8 +217,8 @@ export const MUTANTS: readonly CitedMutant[] = [
   },
   {
     rule: 'messages.read.idempotent',
-    find: "AND direction = 'incoming' AND status <> 'read' ORDER BY position FOR UPDATE",
-    replace: "AND direction = 'incoming' ORDER BY position FOR UPDATE",
+    find: "and(which, isIncoming, ne(status, 'read'))",
+    replace: 'and(which, isIncoming)',
   },
   {
     rule: 'errors.warmup_limited',

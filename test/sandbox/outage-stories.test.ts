@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ListMessagesAnswer } from '../../src/contract/service/messages.ts';
-import { networkSessions } from '../../src/platform/network/sessions.ts';
+import { simulatedSessions } from '../../src/platform/network/sessions.ts';
 import { proves } from '../support/proves.ts';
 import { startTestSandbox, type TestSandbox } from './fixture.ts';
 
@@ -120,7 +120,7 @@ describe('whatever happens to sessions', () => {
   }
 
   const readSessions = ({ connections }: Cast) =>
-    Promise.all(connections.map(({ id }) => networkSessions.read(bed.service.database, id)));
+    Promise.all(connections.map(({ id }) => simulatedSessions.read(bed.service.database, id)));
 
   const readTold = ({ before }: Cast) => bed.service.platform.ledger.read(before, 1_000_000);
 

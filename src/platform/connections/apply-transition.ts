@@ -1,3 +1,6 @@
+import { eq, sql } from 'drizzle-orm';
+import { orm } from '../../runtime/database/orm.ts';
+import { connections } from '../db/core-tables.ts';
 import { PlatformError } from '../kernel/platform-error.ts';
 import type { StateChange } from '../time/state-change.ts';
 import { connectionTold, emitsEvents } from './connection-events.ts';
@@ -14,29 +17,32 @@ export interface TransitionDetails {
 
 /** How a connection stands, under its row lock, held to the end of the transaction. Throws `not_found`. */
 async function lockStanding({ tx }: StateChange, connectionId: string): Promise<Standing> {
-  const [row] = await tx.query<{ state: Standing['state']; needs: boolean; reported: boolean }>(
-    `SELECT state, needs_reconnect AS needs, reported_broken AS reported
-     FROM platform.connections WHERE id = $1 FOR UPDATE`,
-    [connectionId],
-  );
-  if (row === undefined) throw new PlatformError('not_found');
-  return { state: row.state, needsReconnect: row.needs, reportedBroken: row.reported };
+  const { state, needsReconnect, reportedBroken } = connections;
+  const [standing] = await orm(tx)
+    .select({ state, needsReconnect, reportedBroken })
+    .from(connections)
+    .where(eq(connections.id, connectionId))
+    .for('update');
+  if (standing === undefined) throw new PlatformError('not_found');
+  return standing;
 }
 
 async function writeStanding(
   { tx, now }: StateChange,
   connectionId: string,
-  { state, needsReconnect, reportedBroken }: Standing,
-  phoneNumber: string | null,
+  standing: Standing,
+  phoneNumber: string | undefined,
 ): Promise<void> {
-  await tx.query(
-    `UPDATE platform.connections SET state = $2, needs_reconnect = $3, reported_broken = $4,
-       label = CASE WHEN label = '' AND $5::text IS NOT NULL THEN $5 ELSE label END,
-       phone_number = coalesce($5, phone_number),
-       paired_at = coalesce(paired_at, CASE WHEN $2 = 'live' THEN $6::bigint END)
-     WHERE id = $1`,
-    [connectionId, state, needsReconnect, reportedBroken, phoneNumber, now],
-  );
+  const { id, label, pairedAt } = connections;
+  await orm(tx)
+    .update(connections)
+    .set({
+      ...standing,
+      phoneNumber,
+      ...(phoneNumber === undefined ? {} : { label: sql`coalesce(nullif(${label}, ''), ${phoneNumber})` }),
+      ...(standing.state === 'live' ? { pairedAt: sql`coalesce(${pairedAt}, ${now})` } : {}),
+    })
+    .where(eq(id, connectionId));
 }
 
 /**
@@ -55,7 +61,7 @@ export async function applyTransition(
   const before = await readConnection(change.tx, connectionId, change.now);
   // [choice.outage.unlicensed]
   const { standing, tells } = takeStep(from, trigger, emitsEvents(before, change.now));
-  await writeStanding(change, connectionId, standing, phoneNumber ?? null);
+  await writeStanding(change, connectionId, standing, phoneNumber);
   const connection = await readConnection(change.tx, connectionId, change.now);
   if (tells !== null) {
     await change.recordEvents([connectionTold(connection, tells, reason ?? null, change.now)]);

@@ -1,5 +1,4 @@
 import type { Credential } from '../credentials/credential.ts';
-import { extendReach } from '../credentials/extend-reach.ts';
 import type { ChangeState, StateChange } from '../time/state-change.ts';
 import { lockWorkspace } from '../workspaces/workspaces.ts';
 import { type CreateKey, keepCreateKey, takeCreateKey } from './create-keys.ts';
@@ -23,18 +22,29 @@ export interface Created {
   readonly replayed: boolean;
 }
 
+/**
+ * Puts a connection that a credential has just created within its reach, if the credential has a list of connections:
+ * otherwise its maker could never show the picture to scan.
+ */
+export type ExtendReach = (
+  change: StateChange,
+  credential: Credential,
+  connectionId: string,
+) => Promise<void>;
+
 /** Makes the connection and remembers the key, in one change: a crash leaves both or neither. */
 async function provision(
   change: StateChange,
   credential: Credential,
   { label, key }: CreateRequest,
+  extendReach: ExtendReach,
 ): Promise<string> {
   const { workspaceId } = credential;
   await lockWorkspace(change.tx, workspaceId);
   // [connections.create.qr-kind]
   const id = await insertConnection(change, { workspaceId, provider: 'qr', label });
   if (key !== null) await keepCreateKey(change, workspaceId, key, id);
-  await extendReach(change.tx, credential, id);
+  await extendReach(change, credential, id);
   return id;
 }
 
@@ -48,13 +58,14 @@ export function createConnection(
   changeState: ChangeState,
   credential: Credential,
   request: CreateRequest,
+  extendReach: ExtendReach,
 ): Promise<Created> {
   return changeState(async (change) => {
     const { key } = request;
     const known = key === null ? null : await takeCreateKey(change, credential.workspaceId, key);
     // [connections.create.idempotency.new] [connections.create.idempotency.replay]
     // [connections.create.idempotency.replay-nothing]
-    const id = known ?? (await provision(change, credential, request));
+    const id = known ?? (await provision(change, credential, request, extendReach));
     const { tx, now } = change;
     const connection =
       known === null ? await readConnection(tx, id, now) : await findReachable(tx, credential, id, now);

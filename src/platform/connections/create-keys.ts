@@ -1,5 +1,8 @@
 import { createHash } from 'node:crypto';
+import { and, eq, gt, lte, sql } from 'drizzle-orm';
 import { LIMITS } from '../../contract/service/limits.ts';
+import { orm } from '../../runtime/database/orm.ts';
+import { createKeys } from '../db/pairing-tables.ts';
 import { PlatformError } from '../kernel/platform-error.ts';
 import type { StateChange } from '../time/state-change.ts';
 
@@ -7,11 +10,6 @@ import type { StateChange } from '../time/state-change.ts';
 export interface CreateKey {
   readonly key: string;
   readonly bodyHash: Uint8Array;
-}
-
-interface KeyRow {
-  body_hash: Buffer;
-  connection_id: string;
 }
 
 function sha256(...parts: readonly string[]): Buffer {
@@ -29,9 +27,10 @@ export async function takeCreateKey(
   workspaceId: string,
   { key, bodyHash }: CreateKey,
 ): Promise<string | null> {
-  const [held] = await tx.query<{ taken: boolean }>('SELECT pg_try_advisory_xact_lock($1::bigint) AS taken', [
-    sha256('create-connection', workspaceId, key).readBigInt64BE(),
-  ]);
+  const lock = sha256('create-connection', workspaceId, key).readBigInt64BE();
+  const [held] = await orm(tx)
+    .select({ taken: sql<boolean>`taken` })
+    .from(sql`pg_try_advisory_xact_lock(${lock}) taken`);
   // [connections.create.idempotency.in-flight] [errors.idempotency_in_progress]
   if (held?.taken !== true) {
     throw new PlatformError('idempotency_in_progress', {
@@ -42,17 +41,22 @@ export async function takeCreateKey(
   }
   // [connections.create.idempotency.per-workspace] [connections.create.idempotency.lifetime]
   // [limits.idempotency-key]
-  const [row] = await tx.query<KeyRow>(
-    `SELECT body_hash, connection_id FROM platform.create_keys
-     WHERE workspace_id = $1 AND key_hash = $2 AND created_at > $3`,
-    [workspaceId, sha256(key), now - LIMITS.idempotencyKeyLifetimeMs],
-  );
+  const [row] = await orm(tx)
+    .select({ bodyHash: createKeys.bodyHash, connectionId: createKeys.connectionId })
+    .from(createKeys)
+    .where(
+      and(
+        eq(createKeys.workspaceId, workspaceId),
+        eq(createKeys.keyHash, sha256(key)),
+        gt(createKeys.createdAt, now - LIMITS.idempotencyKeyLifetimeMs),
+      ),
+    );
   if (row === undefined) return null;
   // [connections.create.idempotency.reuse] [errors.idempotency_key_reuse]
-  if (!row.body_hash.equals(bodyHash)) {
+  if (Buffer.compare(row.bodyHash, bodyHash) !== 0) {
     throw new PlatformError('idempotency_key_reuse', { why: 'the key came with another body before' });
   }
-  return row.connection_id; // [connections.create.idempotency.replay]
+  return row.connectionId; // [connections.create.idempotency.replay]
 }
 
 /**
@@ -65,13 +69,11 @@ export async function keepCreateKey(
   { key, bodyHash }: CreateKey,
   connectionId: string,
 ): Promise<void> {
-  await tx.query('DELETE FROM platform.create_keys WHERE workspace_id = $1 AND created_at <= $2', [
-    workspaceId,
-    now - LIMITS.idempotencyKeyLifetimeMs,
-  ]);
-  await tx.query(
-    `INSERT INTO platform.create_keys (workspace_id, key_hash, body_hash, connection_id, created_at)
-     VALUES ($1, $2, $3, $4, $5)`,
-    [workspaceId, sha256(key), bodyHash, connectionId, now],
-  );
+  const free = lte(createKeys.createdAt, now - LIMITS.idempotencyKeyLifetimeMs);
+  await orm(tx)
+    .delete(createKeys)
+    .where(and(eq(createKeys.workspaceId, workspaceId), free));
+  await orm(tx)
+    .insert(createKeys)
+    .values({ workspaceId, keyHash: sha256(key), bodyHash, connectionId, createdAt: now });
 }

@@ -1,3 +1,6 @@
+import { and, asc, eq, isNotNull } from 'drizzle-orm';
+import { orm } from '../../runtime/database/orm.ts';
+import { connections } from '../db/core-tables.ts';
 import type { StateChange } from '../time/state-change.ts';
 
 /**
@@ -5,11 +8,17 @@ import type { StateChange } from '../time/state-change.ts';
  * the next one after a default was deleted. The caller holds the workspace's lock.
  */
 export async function ensureDefault({ tx }: StateChange, workspaceId: string): Promise<void> {
-  await tx.query(
-    `UPDATE platform.connections SET is_default = true
-     WHERE id = (SELECT id FROM platform.connections WHERE workspace_id = $1 AND paired_at IS NOT NULL
-                 ORDER BY position LIMIT 1)
-       AND NOT EXISTS (SELECT 1 FROM platform.connections WHERE workspace_id = $1 AND is_default)`,
-    [workspaceId],
+  const { id, isDefault, pairedAt, position } = connections;
+  const [oldest] = await orm(tx)
+    .select({ id })
+    .from(connections)
+    .where(and(eq(connections.workspaceId, workspaceId), isNotNull(pairedAt)))
+    .orderBy(asc(position))
+    .limit(1);
+  const others = await orm(tx).$count(
+    connections,
+    and(eq(connections.workspaceId, workspaceId), eq(isDefault, true)),
   );
+  if (oldest === undefined || others > 0) return;
+  await orm(tx).update(connections).set({ isDefault: true }).where(eq(id, oldest.id));
 }

@@ -1,9 +1,11 @@
+import { eq } from 'drizzle-orm';
+import { orm } from '../../runtime/database/orm.ts';
 import type { Credential } from '../credentials/credential.ts';
+import { connections } from '../db/core-tables.ts';
 import { returnSlot } from '../licensing/slots.ts';
-import type { ChangeState } from '../time/state-change.ts';
+import type { ChangeState, StateChange } from '../time/state-change.ts';
 import { ensureDefault } from './default-connection.ts';
 import { lockReachable } from './lock-connection.ts';
-import { purgeMessages } from './purge-messages.ts';
 
 /**
  * Deletes a connection for good, with its session and its messages; its slot goes back to the pool with the
@@ -14,12 +16,13 @@ export function deleteConnection(
   changeState: ChangeState,
   credential: Credential,
   connectionId: string,
+  purgeMessages: (change: StateChange, connectionId: string) => Promise<void>,
 ): Promise<void> {
   return changeState(async (change) => {
     const { workspaceId } = await lockReachable(change, credential, connectionId);
     await returnSlot(change, connectionId); // [state.delete.slot] [service.slot.returns]
     await purgeMessages(change, connectionId);
-    await change.tx.query('DELETE FROM platform.connections WHERE id = $1', [connectionId]);
+    await orm(change.tx).delete(connections).where(eq(connections.id, connectionId));
     await ensureDefault(change, workspaceId);
   });
 }

@@ -1,4 +1,6 @@
 import type { Provider } from '../../contract/service/statuses.ts';
+import { orm } from '../../runtime/database/orm.ts';
+import { connections } from '../db/core-tables.ts';
 import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 import { newIdentifier } from '../kernel/identifiers.ts';
 import type { StateChange } from '../time/state-change.ts';
@@ -22,23 +24,11 @@ export async function insertConnection(
   { workspaceId, provider, label }: NewConnection,
 ): Promise<string> {
   const id = newIdentifier();
-  const { state, needsReconnect, reportedBroken } = takeStep(null, 'created', false).standing;
-  await change.tx.query(
-    `INSERT INTO platform.connections (id, workspace_id, provider, phone_number, label, tier, state,
-       needs_reconnect, reported_broken, is_default, profile_pic_url, created_at, paired_at, warmup_until)
-     VALUES ($1, $2, $3, NULL, $4, $5, $6, $7, $8, false, NULL, $9, NULL, NULL)`,
-    [
-      id,
-      workspaceId,
-      provider,
-      label,
-      ASSUMPTIONS.tierByProvider.value[provider],
-      state,
-      needsReconnect,
-      reportedBroken,
-      change.now,
-    ],
-  );
+  const { standing } = takeStep(null, 'created', false);
+  const tier = ASSUMPTIONS.tierByProvider.value[provider];
+  await orm(change.tx)
+    .insert(connections)
+    .values({ id, workspaceId, provider, label, tier, ...standing, isDefault: false, createdAt: change.now });
   // [service.cloud-api.no-pairing] [state.created.qr]
   if (provider === 'qr') await beginPairing(change, id);
   return id;

@@ -1,4 +1,7 @@
+import { eq } from 'drizzle-orm';
+import { orm } from '../../runtime/database/orm.ts';
 import type { Credential } from '../credentials/credential.ts';
+import { connections } from '../db/core-tables.ts';
 import type { StateChange } from '../time/state-change.ts';
 import { lockWorkspace } from '../workspaces/workspaces.ts';
 import { type Connection, findReachable, readConnection } from './read-connections.ts';
@@ -6,7 +9,7 @@ import { type Connection, findReachable, readConnection } from './read-connectio
 /** Takes the locks in their one order; what was read before them may be gone. */
 async function takeLocks({ tx }: StateChange, { id, workspaceId }: Connection): Promise<void> {
   await lockWorkspace(tx, workspaceId);
-  await tx.query('SELECT 1 FROM platform.connections WHERE id = $1 FOR UPDATE', [id]);
+  await orm(tx).select({ id: connections.id }).from(connections).where(eq(connections.id, id)).for('update');
 }
 
 /** A connection under the lock of its workspace and its own, to the end of the transaction. Throws `not_found`. */

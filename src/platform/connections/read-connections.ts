@@ -1,12 +1,14 @@
+import { and, asc, eq, gt, isNotNull } from 'drizzle-orm';
 import type { Provider, Tier, WorkspaceKind } from '../../contract/service/statuses.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
+import { isAnyOf, orm } from '../../runtime/database/orm.ts';
 import { type Credential, reaches } from '../credentials/credential.ts';
+import { connections, licences, type SessionState, workspaces } from '../db/core-tables.ts';
 import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 import { passed } from '../kernel/decision-trace.ts';
 import { isIdentifier } from '../kernel/identifiers.ts';
 import { PlatformError } from '../kernel/platform-error.ts';
 import { type Licence, type LicenceState, licenceState } from '../licensing/licence-state.ts';
-import type { SessionState } from './transitions.ts';
 
 /** A connection with its licence as it stands at the time of the read. */
 export interface Connection {
@@ -27,49 +29,29 @@ export interface Connection {
   readonly licence: LicenceState;
 }
 
-interface ConnectionRow {
-  id: string;
-  workspace_id: string;
-  workspace_kind: WorkspaceKind;
-  provider: Provider;
-  phone_number: string | null;
-  label: string;
-  tier: Tier;
-  state: SessionState;
-  needs_reconnect: boolean;
-  is_default: boolean;
-  profile_pic_url: string | null;
-  warmup_until: number | null;
-  licence_kind: Licence['kind'] | null;
-  licence_expires_at: number | null;
+/** Every read of connections, with their workspaces and licences. Conditions follow. */
+function select(db: Queryable) {
+  const { id, workspaceId, provider, phoneNumber, label, tier, state } = connections;
+  const { needsReconnect, isDefault, profilePicUrl, warmupUntil } = connections;
+  const { kind, expiresAt } = licences;
+  return orm(db)
+    .select({
+      ...{ id, workspaceId, workspaceKind: workspaces.kind, provider, phoneNumber, label, tier, state },
+      ...{ needsReconnect, isDefault, profilePicUrl, warmupUntil, licence: { kind, expiresAt } },
+    })
+    .from(connections)
+    .innerJoin(workspaces, eq(workspaces.id, workspaceId))
+    .leftJoin(licences, eq(licences.connectionId, id));
 }
 
-const SELECT = `
-  SELECT c.id, c.workspace_id, w.kind AS workspace_kind, c.provider, c.phone_number, c.label, c.tier, c.state,
-    c.needs_reconnect, c.is_default, c.profile_pic_url, c.warmup_until,
-    l.kind AS licence_kind, l.expires_at AS licence_expires_at
-  FROM platform.connections c
-  JOIN platform.workspaces w ON w.id = c.workspace_id
-  LEFT JOIN platform.licences l ON l.connection_id = c.id`;
-
-function fromRow(row: ConnectionRow, now: number): Connection {
-  const { licence_kind: kind, licence_expires_at: expiresAt } = row;
-  return {
-    id: row.id,
-    workspaceId: row.workspace_id,
-    workspaceKind: row.workspace_kind,
-    provider: row.provider,
-    phoneNumber: row.phone_number,
-    label: row.label,
-    tier: row.tier,
-    state: row.state,
-    needsReconnect: row.needs_reconnect,
-    isDefault: row.is_default,
-    profilePicUrl: row.profile_pic_url,
-    warmupUntil: row.warmup_until,
-    licence: licenceState(kind === null || expiresAt === null ? null : { kind, expiresAt }, now),
-  };
-}
+const at =
+  (now: number) =>
+  <Row extends { licence: Licence | null }>(
+    row: Row,
+  ): Omit<Row, 'licence'> & Pick<Connection, 'licence'> => ({
+    ...row,
+    licence: licenceState(row.licence, now),
+  });
 
 /** Connections by id, in no order; unknown ones are left out. */
 export async function readConnections(
@@ -77,8 +59,8 @@ export async function readConnections(
   ids: readonly string[],
   now: number,
 ): Promise<Map<string, Connection>> {
-  const rows = await db.query<ConnectionRow>(`${SELECT} WHERE c.id = ANY($1::text[])`, [ids]);
-  return new Map(rows.map((row) => [row.id, fromRow(row, now)]));
+  const rows = await select(db).where(isAnyOf(connections.id, ids));
+  return new Map(rows.map(at(now)).map((connection) => [connection.id, connection]));
 }
 
 /** One connection, for people outside the API. Throws `not_found`. */
@@ -117,14 +99,18 @@ export async function findReachable(
  * [choice.unpaired]
  */
 export async function readVisible(db: Queryable, credential: Credential, now: number): Promise<Connection[]> {
-  const rows = await db.query<ConnectionRow>(
-    `${SELECT}
-     WHERE c.workspace_id = $1 AND c.paired_at IS NOT NULL AND l.expires_at > $2
-       AND ($3::text[] IS NULL OR c.id = ANY($3::text[]))
-     ORDER BY c.position`,
-    [credential.workspaceId, now, credential.connectionIds],
-  );
-  return rows.map((row) => fromRow(row, now));
+  const { workspaceId, connectionIds } = credential;
+  const rows = await select(db)
+    .where(
+      and(
+        eq(connections.workspaceId, workspaceId),
+        isNotNull(connections.pairedAt),
+        gt(licences.expiresAt, now),
+        connectionIds === null ? undefined : isAnyOf(connections.id, connectionIds),
+      ),
+    )
+    .orderBy(asc(connections.position));
+  return rows.map(at(now));
 }
 
 /** Which connections to list; absent fields match all. */
@@ -138,13 +124,17 @@ export interface ConnectionFilter {
 /** The connections of everybody, oldest first, for people outside the API. */
 export async function listAll(db: Queryable, filter: ConnectionFilter, now: number): Promise<Connection[]> {
   const { workspaceId, phoneNumber, skip, limit } = filter;
-  const rows = await db.query<ConnectionRow>(
-    `${SELECT}
-     WHERE ($1::text IS NULL OR c.workspace_id = $1) AND ($2::text IS NULL OR c.phone_number = $2)
-     ORDER BY c.position OFFSET $3 LIMIT $4`,
-    [workspaceId ?? null, phoneNumber ?? null, skip, limit],
-  );
-  return rows.map((row) => fromRow(row, now));
+  const rows = await select(db)
+    .where(
+      and(
+        workspaceId === undefined ? undefined : eq(connections.workspaceId, workspaceId),
+        phoneNumber === undefined ? undefined : eq(connections.phoneNumber, phoneNumber),
+      ),
+    )
+    .orderBy(asc(connections.position))
+    .offset(skip)
+    .limit(limit);
+  return rows.map(at(now));
 }
 
 /**

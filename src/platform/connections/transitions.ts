@@ -1,6 +1,4 @@
-/** The session of a connection. The wire has other names for `live`: `open` in the list, `connected` in the detail. */
-export const SESSION_STATES = ['connecting', 'live', 'disconnected'] as const;
-export type SessionState = (typeof SESSION_STATES)[number];
+import type { SessionState } from '../db/core-tables.ts';
 
 /** What moves a session. A deletion moves nothing: it removes the connection. */
 export const TRIGGERS = [

@@ -1,5 +1,8 @@
+import { and, eq, isNotNull, isNull, sql } from 'drizzle-orm';
 import { SCOPES, type Scope } from '../../contract/service/scopes.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
+import { orm } from '../../runtime/database/orm.ts';
+import { apiKeys, workspaces } from '../db/core-tables.ts';
 import { newIdentifier } from '../kernel/identifiers.ts';
 import { PlatformError } from '../kernel/platform-error.ts';
 import type { ChangeState } from '../time/state-change.ts';
@@ -31,10 +34,15 @@ export interface ApiKeys {
   tryAddress(id: string, address: string): Promise<AddressDecision>;
 }
 
-interface AccessRow {
-  scopes: Scope[];
-  connection_ids: string[] | null;
-  ip_allowlist: string[] | null;
+const isLive = (id: string) => and(eq(apiKeys.id, id), isNull(apiKeys.revokedAt));
+
+/** Adds a connection to the list of a key, if it has one. */
+export async function extendKey(tx: Queryable, id: string, connectionId: string): Promise<void> {
+  const { connectionIds } = apiKeys;
+  await orm(tx)
+    .update(apiKeys)
+    .set({ connectionIds: sql`array_append(${connectionIds}, ${connectionId})` })
+    .where(and(eq(apiKeys.id, id), isNotNull(connectionIds)));
 }
 
 export function createApiKeys(database: Queryable, changeState: ChangeState): ApiKeys {
@@ -44,21 +52,20 @@ export function createApiKeys(database: Queryable, changeState: ChangeState): Ap
       const id = newIdentifier();
       const key = newApiKey();
       await changeState(async ({ tx, now }) => {
-        const rows = await tx.query(
-          `INSERT INTO platform.api_keys (id, workspace_id, hash, scopes, connection_ids, ip_allowlist, created_at)
-           SELECT $1, w.id, $3, $4, $5, $6, $7 FROM platform.workspaces w WHERE w.id = $2
-           RETURNING id`,
-          [
+        if ((await orm(tx).$count(workspaces, eq(workspaces.id, workspaceId))) === 0) {
+          throw new PlatformError('not_found');
+        }
+        await orm(tx)
+          .insert(apiKeys)
+          .values({
             id,
             workspaceId,
-            hashKey(key), // [auth.key.hashed]
-            access.scopes ?? SCOPES,
-            access.connectionIds ?? null,
-            access.ipAllowlist ?? null,
-            now,
-          ],
-        );
-        if (rows.length === 0) throw new PlatformError('not_found');
+            hash: hashKey(key), // [auth.key.hashed]
+            scopes: access.scopes ?? SCOPES,
+            connectionIds: access.connectionIds,
+            ipAllowlist: access.ipAllowlist,
+            createdAt: now,
+          });
       });
       return { id, key }; // [auth.key.shown-once]
     },
@@ -66,43 +73,35 @@ export function createApiKeys(database: Queryable, changeState: ChangeState): Ap
     async change(id, access) {
       checkAllowlist(access.ipAllowlist ?? null);
       return changeState(async ({ tx }) => {
-        const [row] = await tx.query<AccessRow>(
-          `UPDATE platform.api_keys SET
-             scopes = coalesce($2::text[], scopes),
-             connection_ids = CASE WHEN $3::boolean THEN $4::text[] ELSE connection_ids END,
-             ip_allowlist = CASE WHEN $5::boolean THEN $6::text[] ELSE ip_allowlist END
-           WHERE id = $1 AND revoked_at IS NULL
-           RETURNING scopes, connection_ids, ip_allowlist`,
-          [
-            id,
-            access.scopes ?? null,
-            access.connectionIds !== undefined,
-            access.connectionIds ?? null,
-            access.ipAllowlist !== undefined,
-            access.ipAllowlist ?? null,
-          ],
-        );
+        const { scopes, connectionIds, ipAllowlist } = apiKeys;
+        const [row] = await orm(tx)
+          .update(apiKeys)
+          // Sets one column at least: an access without any changes nothing.
+          .set({ scopes: sql`${scopes}`, ...access })
+          .where(isLive(id))
+          .returning({ scopes, connectionIds, ipAllowlist });
         if (row === undefined) throw new PlatformError('not_found');
-        return { scopes: row.scopes, connectionIds: row.connection_ids, ipAllowlist: row.ip_allowlist };
+        return row;
       });
     },
 
     revoke: (id) =>
       changeState(async ({ tx, now }) => {
-        const rows = await tx.query(
-          'UPDATE platform.api_keys SET revoked_at = coalesce(revoked_at, $2) WHERE id = $1 RETURNING id',
-          [id, now],
-        );
+        const rows = await orm(tx)
+          .update(apiKeys)
+          .set({ revokedAt: sql`coalesce(${apiKeys.revokedAt}, ${now})` })
+          .where(eq(apiKeys.id, id))
+          .returning({ id: apiKeys.id });
         if (rows.length === 0) throw new PlatformError('not_found');
       }),
 
     async tryAddress(id, address) {
-      const [row] = await database.query<Pick<AccessRow, 'ip_allowlist'>>(
-        'SELECT ip_allowlist FROM platform.api_keys WHERE id = $1 AND revoked_at IS NULL',
-        [id],
-      );
+      const [row] = await orm(database)
+        .select({ ipAllowlist: apiKeys.ipAllowlist })
+        .from(apiKeys)
+        .where(isLive(id));
       if (row === undefined) throw new PlatformError('not_found');
-      return decideAddress(row.ip_allowlist, address);
+      return decideAddress(row.ipAllowlist, address);
     },
   };
 }

@@ -1,7 +1,10 @@
+import { eq, sql } from 'drizzle-orm';
 import { errors } from 'jose';
 import type { Scope } from '../../contract/service/scopes.ts';
-import type { WorkspaceKind } from '../../contract/service/statuses.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
+import { orm } from '../../runtime/database/orm.ts';
+import { connections, workspaces } from '../db/core-tables.ts';
+import { oauthApps, oauthGrants } from '../db/oauth-tables.ts';
 import { recognized } from '../kernel/decision-trace.ts';
 import { PlatformError } from '../kernel/platform-error.ts';
 import type { Credential } from './credential.ts';
@@ -28,22 +31,15 @@ export interface TokenVerifier {
   verify(token: string, audience: Audience): Promise<TokenClaims>;
 }
 
-/** The granted connections that exist, in the order of the grant; for a grant `g`. */
-export const EXISTING_CONNECTIONS = `ARRAY(
-  SELECT c.id FROM unnest(g.connection_ids) WITH ORDINALITY AS granted (id, place)
-  JOIN platform.connections c ON c.id = granted.id AND c.workspace_id = g.workspace_id
-  ORDER BY granted.place)`;
-
-interface Row {
-  app_id: string;
-  workspace_id: string;
-  kind: WorkspaceKind;
-  scopes: Scope[];
-  connection_ids: string[];
-  legacy: boolean;
-  revoked_at: number | null;
-  enabled: boolean;
-}
+const { connectionIds: granted, workspaceId: owner } = oauthGrants;
+/**
+ * The granted connections that exist, in the order of the grant. Columns stand in a template of their own, since
+ * drizzle drops the table's name from those that do not.
+ */
+export const EXISTING_CONNECTIONS = sql<string[]>`array(
+  select c.id from unnest(${sql`${granted}`}) with ordinality g (id, place)
+  join ${connections} c on c.id = g.id and c.workspace_id = ${sql`${owner}`}
+  order by g.place)`;
 
 /** Where credentials are looked up. */
 export interface CredentialSources {
@@ -75,28 +71,28 @@ export async function findGranted(
   const claims: TokenClaims = await tokens
     .verify(token, resource)
     .catch((error: unknown) => refuse(explain(error)));
-  const [row] = await database.query<Row>(
-    `SELECT g.app_id, g.workspace_id, w.kind, g.scopes, ${EXISTING_CONNECTIONS} AS connection_ids, g.legacy,
-       g.revoked_at, a.enabled
-     FROM platform.oauth_grants g
-     JOIN platform.oauth_apps a ON a.id = g.app_id
-     JOIN platform.workspaces w ON w.id = g.workspace_id
-     WHERE g.id = $1`,
-    [claims.grantId],
-  );
-  if (row === undefined || row.app_id !== claims.appId) refuse('its grant is gone');
-  recognized(claims.grantId, row.workspace_id);
-  if (row.revoked_at !== null) refuse('its grant was revoked');
+  const { appId, workspaceId, scopes, legacy, revokedAt } = oauthGrants;
+  const [row] = await orm(database)
+    .select({
+      grant: { workspaceId, workspaceKind: workspaces.kind, scopes, legacy, subscriptionId: appId },
+      connectionIds: EXISTING_CONNECTIONS,
+      revokedAt,
+      enabled: oauthApps.enabled,
+    })
+    .from(oauthGrants)
+    .innerJoin(oauthApps, eq(oauthApps.id, appId))
+    .innerJoin(workspaces, eq(workspaces.id, workspaceId))
+    .where(eq(oauthGrants.id, claims.grantId));
+  if (row === undefined || row.grant.subscriptionId !== claims.appId) refuse('its grant is gone');
+  recognized(claims.grantId, row.grant.workspaceId);
+  if (row.revokedAt !== null) refuse('its grant was revoked');
   if (!row.enabled) refuse('its app is switched off');
   return {
     kind: 'oauth',
     id: claims.grantId,
-    workspaceId: row.workspace_id,
-    workspaceKind: row.kind,
-    scopes: row.scopes.filter((scope) => claims.scopes.includes(scope)),
-    connectionIds: row.connection_ids,
+    ...row.grant,
+    scopes: row.grant.scopes.filter((scope) => claims.scopes.includes(scope)),
+    connectionIds: row.connectionIds,
     ipAllowlist: null,
-    subscriptionId: row.app_id,
-    legacy: row.legacy,
   };
 }

@@ -1,6 +1,7 @@
-import type { Scope } from '../../contract/service/scopes.ts';
-import type { WorkspaceKind } from '../../contract/service/statuses.ts';
+import { eq } from 'drizzle-orm';
 import type { Queryable } from '../../runtime/database/database.ts';
+import { orm } from '../../runtime/database/orm.ts';
+import { apiKeys, workspaces } from '../db/core-tables.ts';
 import { passed, recognized } from '../kernel/decision-trace.ts';
 import { PlatformError } from '../kernel/platform-error.ts';
 import type { Credential } from './credential.ts';
@@ -10,16 +11,6 @@ import { hashKey } from './hash-key.ts';
 const BEARER = /^Bearer +([A-Za-z0-9._~+/-]{1,4096}=*)$/i;
 /** Three parts: the form of an access token, which no key has. */
 const TOKEN = /^[\w-]+\.[\w-]+\.[\w-]*$/;
-
-interface KeyRow {
-  id: string;
-  workspace_id: string;
-  kind: WorkspaceKind;
-  scopes: Scope[];
-  connection_ids: string[] | null;
-  ip_allowlist: string[] | null;
-  revoked_at: number | null;
-}
 
 /** The token of the one `Authorization: Bearer`. Throws `invalid_key`. [auth.bearer] [endpoints.bearer] */
 function readToken([header, second]: readonly string[]): string {
@@ -33,28 +24,21 @@ function readToken([header, second]: readonly string[]): string {
 
 // [auth.key.live-revoked] [auth.key.live-scopes] [auth.key.live-connections] [auth.key.no-expiry]
 async function findKey(db: Queryable, token: string): Promise<Credential> {
-  const [row] = await db.query<KeyRow>(
-    `SELECT k.id, k.workspace_id, w.kind, k.scopes, k.connection_ids, k.ip_allowlist, k.revoked_at
-     FROM platform.api_keys k JOIN platform.workspaces w ON w.id = k.workspace_id
-     WHERE k.hash = $1`,
-    [hashKey(token)],
-  );
+  const { id, workspaceId, scopes, connectionIds, ipAllowlist, revokedAt } = apiKeys;
+  const [row] = await orm(db)
+    .select({
+      revokedAt,
+      key: { id, workspaceId, workspaceKind: workspaces.kind, scopes, connectionIds, ipAllowlist },
+    })
+    .from(apiKeys)
+    .innerJoin(workspaces, eq(workspaces.id, workspaceId))
+    .where(eq(apiKeys.hash, hashKey(token)));
   // [auth.key.unknown] [errors.invalid_key]
   if (row === undefined) throw new PlatformError('invalid_key', { why: 'no key has this value' });
-  recognized(row.id, row.workspace_id);
+  recognized(row.key.id, row.key.workspaceId);
   // [auth.key.revoked] [errors.invalid_key]
-  if (row.revoked_at !== null) throw new PlatformError('invalid_key', { why: 'the key was revoked' });
-  return {
-    kind: 'api_key',
-    id: row.id,
-    workspaceId: row.workspace_id,
-    workspaceKind: row.kind,
-    scopes: row.scopes,
-    connectionIds: row.connection_ids,
-    ipAllowlist: row.ip_allowlist,
-    subscriptionId: row.workspace_id,
-    legacy: false,
-  };
+  if (row.revokedAt !== null) throw new PlatformError('invalid_key', { why: 'the key was revoked' });
+  return { kind: 'api_key', ...row.key, subscriptionId: row.key.workspaceId, legacy: false };
 }
 
 /**

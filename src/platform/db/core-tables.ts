@@ -1,13 +1,16 @@
 import { sql } from 'drizzle-orm';
 import { bigint, boolean, customType, index, integer, text, uniqueIndex } from 'drizzle-orm/pg-core';
+import type { Scope } from '../../contract/service/scopes.ts';
+import type { Provider, Tier, WorkspaceKind } from '../../contract/service/statuses.ts';
 import { epochMs, platformSchema } from './platform-schema.ts';
 
-export const bytea = customType<{ data: Uint8Array; driverData: Uint8Array }>({ dataType: () => 'bytea' });
+/** Bytes: a `Buffer` in a row, any `Uint8Array` as a parameter. */
+export const bytea = customType<{ data: Uint8Array }>({ dataType: () => 'bytea' });
 
 /** Who owns connections: `last_created_at` keeps `createdAt` from falling, whatever the clocks do. */
 export const workspaces = platformSchema.table('workspaces', {
   id: text('id').primaryKey(),
-  kind: text('kind').notNull(),
+  kind: text('kind').$type<WorkspaceKind>().notNull(),
   slots: integer('slots').notNull(),
   lastCreatedAt: epochMs('last_created_at').notNull(),
   createdAt: epochMs('created_at').notNull(),
@@ -22,18 +25,21 @@ export const apiKeys = platformSchema.table(
       .notNull()
       .references(() => workspaces.id, { onDelete: 'cascade' }),
     hash: bytea('hash').notNull().unique(),
-    scopes: text('scopes').array().notNull(),
-    connectionIds: text('connection_ids').array(),
-    ipAllowlist: text('ip_allowlist').array(),
+    scopes: text('scopes').array().$type<readonly Scope[]>().notNull(),
+    connectionIds: text('connection_ids').array().$type<readonly string[]>(),
+    ipAllowlist: text('ip_allowlist').array().$type<readonly string[]>(),
     createdAt: epochMs('created_at').notNull(),
     revokedAt: epochMs('revoked_at'),
   },
   (table) => [index('api_keys_workspace').on(table.workspaceId)],
 );
 
+/** The session of a connection. The wire has other names for `live`: `open` in the list, `connected` in the detail. */
+export const SESSION_STATES = ['connecting', 'live', 'disconnected'] as const;
+export type SessionState = (typeof SESSION_STATES)[number];
+
 /**
- * A number linked, or about to be linked, to the network. `state` is the session: `connecting`, `live` or
- * `disconnected`; the wire names differ between list and detail.
+ * A number linked, or about to be linked, to the network. `state` is the session.
  */
 export const connections = platformSchema.table(
   'connections',
@@ -42,11 +48,11 @@ export const connections = platformSchema.table(
     workspaceId: text('workspace_id')
       .notNull()
       .references(() => workspaces.id, { onDelete: 'cascade' }),
-    provider: text('provider').notNull(),
+    provider: text('provider').$type<Provider>().notNull(),
     phoneNumber: text('phone_number'),
     label: text('label').notNull(),
-    tier: text('tier').notNull(),
-    state: text('state').notNull(),
+    tier: text('tier').$type<Tier>().notNull(),
+    state: text('state').$type<SessionState>().notNull(),
     needsReconnect: boolean('needs_reconnect').notNull(),
     /** The last event told of it was `connection.disconnected`. */
     reportedBroken: boolean('reported_broken').notNull(),
@@ -63,6 +69,9 @@ export const connections = platformSchema.table(
   (table) => [index('connections_workspace').on(table.workspaceId, table.position)],
 );
 
+/** A trial, a paid slot, an add-on of a portal workspace. */
+export type LicenceKind = 'trial' | 'paid' | 'addon';
+
 /**
  * A slot's licence. It is attached to a connection, or lies in its workspace's pool with the time that is
  * left. Whether it has expired is never stored: it is read against the domain clock.
@@ -75,7 +84,7 @@ export const licences = platformSchema.table(
       .notNull()
       .references(() => workspaces.id, { onDelete: 'cascade' }),
     connectionId: text('connection_id').references(() => connections.id, { onDelete: 'set null' }),
-    kind: text('kind').notNull(),
+    kind: text('kind').$type<LicenceKind>().notNull(),
     expiresAt: epochMs('expires_at').notNull(),
     createdAt: epochMs('created_at').notNull(),
   },

@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { bigint, index, primaryKey, smallint, text, uniqueIndex } from 'drizzle-orm/pg-core';
+import type { Direction, MessageStatus } from '../../contract/service/statuses.ts';
 import { bytea } from './core-tables.ts';
 import { epochMs, platformSchema } from './platform-schema.ts';
 
@@ -15,12 +16,12 @@ export const messages = platformSchema.table(
     position: bigint('position', { mode: 'number' }).notNull().generatedAlwaysAsIdentity(),
     workspaceId: text('workspace_id').notNull(),
     connectionId: text('connection_id').notNull(),
-    direction: text('direction').notNull(),
+    direction: text('direction').$type<Direction>().notNull(),
     peer: text('peer').notNull(),
     text: text('text'),
     mediaId: text('media_id'),
     mediaType: text('media_type'),
-    status: text('status').notNull(),
+    status: text('status').$type<MessageStatus>().notNull(),
     receipts: smallint('receipts').notNull(),
     errorMessage: text('error_message'),
     waMessageId: text('wa_message_id'),

@@ -1,4 +1,5 @@
 import { bigint, boolean, index, integer, text } from 'drizzle-orm/pg-core';
+import type { Scope } from '../../contract/service/scopes.ts';
 import { bytea, workspaces } from './core-tables.ts';
 import { epochMs, platformSchema } from './platform-schema.ts';
 
@@ -8,8 +9,8 @@ export const oauthApps = platformSchema.table('oauth_apps', {
   name: text('name').notNull(),
   secretHash: bytea('secret_hash').notNull(),
   /** Compared character by character. */
-  redirectUris: text('redirect_uris').array().notNull(),
-  scopes: text('scopes').array().notNull(),
+  redirectUris: text('redirect_uris').array().$type<readonly string[]>().notNull(),
+  scopes: text('scopes').array().$type<readonly Scope[]>().notNull(),
   /** The workspace of the developer; null for one that has none here. */
   ownerWorkspaceId: text('owner_workspace_id').references(() => workspaces.id, { onDelete: 'set null' }),
   /** Made before the cut-over: the first consent of each workspace covers `message.received` alone. */
@@ -30,8 +31,8 @@ export const oauthGrants = platformSchema.table(
     workspaceId: text('workspace_id')
       .notNull()
       .references(() => workspaces.id, { onDelete: 'cascade' }),
-    scopes: text('scopes').array().notNull(),
-    connectionIds: text('connection_ids').array().notNull(),
+    scopes: text('scopes').array().$type<readonly Scope[]>().notNull(),
+    connectionIds: text('connection_ids').array().$type<readonly string[]>().notNull(),
     /** The one resource that tokens are for; null: all of them. */
     resource: text('resource'),
     /** Covers `message.received` alone. */
@@ -118,7 +119,7 @@ export const oauthCodeTries = platformSchema.table('oauth_code_tries', {
   workspaceId: text('workspace_id')
     .primaryKey()
     .references(() => workspaces.id, { onDelete: 'cascade' }),
-  failedAt: epochMs('failed_at').array().notNull(),
+  failedAt: epochMs('failed_at').array().$type<readonly number[]>().notNull(),
 });
 
 /**

@@ -16,7 +16,7 @@ export const pairingSessions = platformSchema.table('pairing_sessions', {
   codePhone: text('code_phone'),
   codeExpiresAt: epochMs('code_expires_at'),
   /** When codes were asked for lately, for the cap. */
-  codeRequests: epochMs('code_requests').array().notNull(),
+  codeRequests: epochMs('code_requests').array().$type<readonly number[]>().notNull(),
 });
 
 /** Idempotency keys of creates, as hashes, free again after 24 hours. No reference: a key outlives its connection. */

@@ -1,19 +1,16 @@
 import { randomUUID } from 'node:crypto';
+import { eq, sql } from 'drizzle-orm';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
+import { orm } from '../../runtime/database/orm.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import { currentProcess, isGone, type ProcessIdentity } from './process-identity.ts';
+import { processLease } from './time-tables.ts';
 
 const LIFETIME_MS = 10_000;
 const HEARTBEAT_MS = 2_500;
 
-interface LeaseRow {
-  owner: string;
-  host: string;
-  pid: number;
-  pid_start: string;
-  expires_at: number;
-}
+type LeaseRow = typeof processLease.$inferSelect;
 
 /** Another process runs the service on this database. */
 export class PlatformAlreadyRuns extends Error {
@@ -46,18 +43,19 @@ interface LeaseOptions {
 }
 
 async function claim(db: Queryable, owner: string, now: number, gone: string | null): Promise<LeaseRow> {
-  const self = currentProcess();
-  const [taken] = await db.query<LeaseRow>(
-    `INSERT INTO platform.process_lease AS held (id, owner, host, pid, pid_start, expires_at)
-     VALUES (1, $1, $2, $3, $4, $5)
-     ON CONFLICT (id) DO UPDATE SET owner = excluded.owner, host = excluded.host, pid = excluded.pid,
-       pid_start = excluded.pid_start, expires_at = excluded.expires_at
-       WHERE held.expires_at <= $6 OR held.owner = $7
-     RETURNING *`,
-    [owner, self.host, self.pid, self.pidStart, now + LIFETIME_MS, now, gone],
-  );
+  const { host, pid, pidStart } = currentProcess();
+  const lease = { owner, host, pid, pidStart, expiresAt: now + LIFETIME_MS };
+  const [taken] = await orm(db)
+    .insert(processLease)
+    .values({ id: 1, ...lease })
+    .onConflictDoUpdate({
+      target: processLease.id,
+      set: lease,
+      setWhere: sql`${processLease.expiresAt} <= ${now} or ${processLease.owner} = ${gone}`,
+    })
+    .returning();
   if (taken !== undefined) return taken;
-  const [held] = await db.query<LeaseRow>('SELECT * FROM platform.process_lease WHERE id = 1');
+  const [held] = await orm(db).select().from(processLease);
   if (held !== undefined) return held;
   return claim(db, owner, now, gone);
 }
@@ -70,21 +68,22 @@ export async function takeProcessLease(options: LeaseOptions): Promise<ProcessLe
   const { database, clock, logger, onLost } = options;
   const owner = randomUUID();
   let held = await claim(database, owner, clock.now(), null);
-  if (held.owner !== owner && isGone({ host: held.host, pid: held.pid, pidStart: held.pid_start })) {
+  if (held.owner !== owner && isGone(held)) {
     held = await claim(database, owner, clock.now(), held.owner);
   }
   if (held.owner !== owner) {
-    throw new PlatformAlreadyRuns({ host: held.host, pid: held.pid, pidStart: held.pid_start });
+    throw new PlatformAlreadyRuns(held);
   }
 
   let released = false;
   let cancel = (): void => {};
 
   const beat = async (): Promise<void> => {
-    const rows = await database.query(
-      'UPDATE platform.process_lease SET expires_at = $2 WHERE owner = $1 RETURNING id',
-      [owner, clock.now() + LIFETIME_MS],
-    );
+    const rows = await orm(database)
+      .update(processLease)
+      .set({ expiresAt: clock.now() + LIFETIME_MS })
+      .where(eq(processLease.owner, owner))
+      .returning({ id: processLease.id });
     if (rows.length > 0 || released) return;
     released = true;
     logger.fatal({ owner }, 'another platform took over this database; this one stops');
@@ -107,7 +106,7 @@ export async function takeProcessLease(options: LeaseOptions): Promise<ProcessLe
     async release() {
       released = true;
       cancel();
-      await database.query('DELETE FROM platform.process_lease WHERE owner = $1', [owner]);
+      await orm(database).delete(processLease).where(eq(processLease.owner, owner));
     },
   };
 }

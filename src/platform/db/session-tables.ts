@@ -1,4 +1,5 @@
 import { bigint, boolean, index, text } from 'drizzle-orm/pg-core';
+import type { OutageCause } from '../../contract/sandbox/connections.ts';
 import { connections } from './core-tables.ts';
 import { platformSchema } from './platform-schema.ts';
 
@@ -13,11 +14,11 @@ export const networkSessions = platformSchema.table('network_sessions', {
     .references(() => connections.id, { onDelete: 'cascade' }),
   alive: boolean('alive').notNull(),
   credentials: boolean('credentials').notNull(),
-  cause: text('cause'),
+  cause: text('cause').$type<OutageCause>(),
   heals: boolean('heals'),
   outageId: text('outage_id'),
   phoneOn: boolean('phone_on').notNull(),
-  blocked: text('blocked').array().notNull(),
+  blocked: text('blocked').array().$type<readonly string[]>().notNull(),
 });
 
 /** What the network keeps for a connection that it cannot reach: messages and receipts, in their order. */

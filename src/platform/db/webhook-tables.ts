@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { bigint, index, smallint, text, uniqueIndex } from 'drizzle-orm/pg-core';
+import type { EventType } from '../../contract/service/events.ts';
 import { epochMs, platformSchema } from './platform-schema.ts';
 
 /** Wall-clock time in epoch milliseconds: delivery runs on the system clock. */
@@ -27,11 +28,11 @@ export const ledger = platformSchema.table(
     workspaceId: text('workspace_id').notNull(),
     connectionId: text('connection_id').notNull(),
     messageId: text('message_id'),
-    event: text('event').notNull(),
+    event: text('event').$type<EventType>().notNull(),
     status: text('status'),
     body: text('body').notNull(),
     /** OAuth apps that it is for, beside its workspace. */
-    appIds: text('app_ids').array().notNull(),
+    appIds: text('app_ids').array().$type<readonly string[]>().notNull(),
   },
   (table) => [
     uniqueIndex('ledger_seq').on(table.seq).where(sql`${table.seq} is not null`),
@@ -54,9 +55,9 @@ export const deliveries = platformSchema.table('deliveries', {
   /** The workspace or the OAuth app that it is for. */
   subscriptionId: text('subscription_id').notNull(),
   url: text('url'),
-  outcome: text('outcome').notNull(),
-  /** Why nothing was ever sent: `no_webhook`, `backlog_full` or `interrupted`. */
-  reason: text('reason'),
+  outcome: text('outcome').$type<'delivered' | 'dropped'>().notNull(),
+  /** Why nothing was ever sent. */
+  reason: text('reason').$type<'no_webhook' | 'backlog_full' | 'interrupted'>(),
   createdAt: wallMs('created_at').notNull(),
   signedAt: wallMs('signed_at'),
   signature: text('signature'),

@@ -1,8 +1,9 @@
 import type { LicenseStatus } from '../../contract/service/statuses.ts';
+import type { LicenceKind } from '../db/core-tables.ts';
 
-/** What is stored of a licence. Kinds: a trial, a paid slot, an add-on of a portal workspace. */
+/** What is stored of a licence. */
 export interface Licence {
-  readonly kind: 'trial' | 'paid' | 'addon';
+  readonly kind: LicenceKind;
   /** Virtual epoch ms; from then on it has expired. */
   readonly expiresAt: number;
 }

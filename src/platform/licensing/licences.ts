@@ -1,4 +1,8 @@
+import { and, desc, eq, isNotNull, isNull } from 'drizzle-orm';
+import { alias } from 'drizzle-orm/pg-core';
 import type { LicenseStatus, WorkspaceKind } from '../../contract/service/statuses.ts';
+import { orm } from '../../runtime/database/orm.ts';
+import { connections, licences } from '../db/core-tables.ts';
 import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 import { newIdentifier } from '../kernel/identifiers.ts';
 import { PlatformError } from '../kernel/platform-error.ts';
@@ -23,45 +27,43 @@ export interface Licences {
   set(connectionId: string, licence: LicenceChange): Promise<LicenceState>;
 }
 
-interface CurrentRow {
-  workspace_id: string;
-  workspace_kind: WorkspaceKind;
-  kind: Licence['kind'] | null;
-  expires_at: number | null;
+/** Under a name without a schema, as FOR UPDATE OF wants it. */
+const c = alias(connections, 'c');
+
+interface Current {
+  readonly workspaceId: string;
+  readonly workspaceKind: WorkspaceKind;
+  readonly licence: Licence | null;
 }
 
 /** Reads the licence under the lock of its workspace: slots of a pool are taken one at a time. */
-async function readCurrent({ tx }: StateChange, connectionId: string): Promise<CurrentRow> {
-  const [owner] = await tx.query<{ workspace_id: string }>(
-    'SELECT workspace_id FROM platform.connections WHERE id = $1',
-    [connectionId],
-  );
+async function readCurrent({ tx }: StateChange, connectionId: string): Promise<Current> {
+  const { workspaceId, id } = connections;
+  const [owner] = await orm(tx).select({ workspaceId }).from(connections).where(eq(id, connectionId));
   if (owner === undefined) throw new PlatformError('not_found');
-  await lockWorkspace(tx, owner.workspace_id);
-  const [row] = await tx.query<CurrentRow>(
-    `SELECT c.workspace_id, w.kind AS workspace_kind, l.kind, l.expires_at
-     FROM platform.connections c
-     JOIN platform.workspaces w ON w.id = c.workspace_id
-     LEFT JOIN platform.licences l ON l.connection_id = c.id
-     WHERE c.id = $1 FOR UPDATE OF c`,
-    [connectionId],
-  );
+  const { kind: workspaceKind } = await lockWorkspace(tx, owner.workspaceId);
+  const [row] = await orm(tx)
+    .select({ licence: { kind: licences.kind, expiresAt: licences.expiresAt } })
+    .from(c)
+    .leftJoin(licences, eq(licences.connectionId, c.id))
+    .where(eq(c.id, connectionId))
+    .for('update', { of: c });
   if (row === undefined) throw new PlatformError('not_found');
-  return row;
+  return { ...owner, workspaceKind, ...row };
 }
 
 /** The kind that makes a licence read as `status`; the kind it has, where either would do. */
-function chooseKind(status: LicenseStatus | undefined, current: CurrentRow): Licence['kind'] {
+function chooseKind(status: LicenseStatus | undefined, current: Current): Licence['kind'] {
   // [service.portal.addon] [service.standalone.bundled]
-  const paid = current.workspace_kind === 'crm_portal' ? 'addon' : 'paid';
+  const paid = current.workspaceKind === 'crm_portal' ? 'addon' : 'paid';
   if (status === 'trial') return 'trial';
   if (status === 'active') return paid;
-  return current.kind ?? paid;
+  return current.licence?.kind ?? paid;
 }
 
-function chooseExpiry(change: LicenceChange, current: CurrentRow, now: number): number {
+function chooseExpiry(change: LicenceChange, current: Current, now: number): number {
   const lapsed = change.status === 'expired';
-  const held = current.expires_at;
+  const held = current.licence?.expiresAt ?? null;
   const fallback = lapsed
     ? Math.min(held ?? now, now)
     : held !== null && held > now
@@ -79,12 +81,14 @@ function chooseExpiry(change: LicenceChange, current: CurrentRow, now: number): 
 
 /** A renewed slot of the pool comes before one more: nobody pays for two where one lies idle. */
 async function attachPooled({ tx }: StateChange, workspaceId: string, connectionId: string): Promise<void> {
-  await tx.query(
-    `UPDATE platform.licences SET connection_id = $2 WHERE id = (
-       SELECT id FROM platform.licences WHERE workspace_id = $1 AND connection_id IS NULL
-       ORDER BY expires_at DESC, id LIMIT 1)`,
-    [workspaceId, connectionId],
-  );
+  const [pooled] = await orm(tx)
+    .select({ id: licences.id })
+    .from(licences)
+    .where(and(eq(licences.workspaceId, workspaceId), isNull(licences.connectionId)))
+    .orderBy(desc(licences.expiresAt), licences.id)
+    .limit(1);
+  if (pooled === undefined) return;
+  await orm(tx).update(licences).set({ connectionId }).where(eq(licences.id, pooled.id));
 }
 
 export function createLicences(changeState: ChangeState): Licences {
@@ -93,21 +97,23 @@ export function createLicences(changeState: ChangeState): Licences {
       changeState(async (change) => {
         const current = await readCurrent(change, connectionId);
         if (licence.status === 'none') {
-          await change.tx.query('DELETE FROM platform.licences WHERE connection_id = $1', [connectionId]);
+          await orm(change.tx).delete(licences).where(eq(licences.connectionId, connectionId));
           return licenceState(null, change.now);
         }
         const next: Licence = {
           kind: chooseKind(licence.status, current),
           expiresAt: chooseExpiry(licence, current, change.now),
         };
-        if (current.kind === null) await attachPooled(change, current.workspace_id, connectionId);
-        await change.tx.query(
-          `INSERT INTO platform.licences (id, workspace_id, connection_id, kind, expires_at, created_at)
-           VALUES ($1, $2, $3, $4, $5, $6)
-           ON CONFLICT (connection_id) WHERE connection_id IS NOT NULL
-           DO UPDATE SET kind = excluded.kind, expires_at = excluded.expires_at`,
-          [newIdentifier(), current.workspace_id, connectionId, next.kind, next.expiresAt, change.now],
-        );
+        if (current.licence === null) await attachPooled(change, current.workspaceId, connectionId);
+        const { workspaceId } = current;
+        await orm(change.tx)
+          .insert(licences)
+          .values({ id: newIdentifier(), workspaceId, connectionId, ...next, createdAt: change.now })
+          .onConflictDoUpdate({
+            target: licences.connectionId,
+            targetWhere: isNotNull(licences.connectionId),
+            set: next,
+          });
         return licenceState(next, change.now);
       }),
   };

@@ -1,5 +1,8 @@
+import { and, desc, eq, gt, isNull } from 'drizzle-orm';
 import { LIMITS } from '../../contract/service/limits.ts';
 import type { WorkspaceKind } from '../../contract/service/statuses.ts';
+import { orm } from '../../runtime/database/orm.ts';
+import { licences } from '../db/core-tables.ts';
 import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 import { newIdentifier } from '../kernel/identifiers.ts';
 import type { StateChange } from '../time/state-change.ts';
@@ -15,11 +18,10 @@ interface Pairing {
 }
 
 async function insertLicence({ tx, now }: StateChange, pairing: Pairing, licence: Licence): Promise<void> {
-  await tx.query(
-    `INSERT INTO platform.licences (id, workspace_id, connection_id, kind, expires_at, created_at)
-     VALUES ($1, $2, $3, $4, $5, $6)`,
-    [newIdentifier(), pairing.workspaceId, pairing.connectionId, licence.kind, licence.expiresAt, now],
-  );
+  const { workspaceId, connectionId } = pairing;
+  await orm(tx)
+    .insert(licences)
+    .values({ id: newIdentifier(), workspaceId, connectionId, ...licence, createdAt: now });
 }
 
 /**
@@ -27,20 +29,22 @@ async function insertLicence({ tx, now }: StateChange, pairing: Pairing, licence
  * [choice.slot.run-out]
  */
 async function takePooled({ tx, now }: StateChange, pairing: Pairing): Promise<boolean> {
-  const taken = await tx.query(
-    `UPDATE platform.licences SET connection_id = $2 WHERE id = (
-       SELECT id FROM platform.licences
-       WHERE workspace_id = $1 AND connection_id IS NULL AND expires_at > $3
-       ORDER BY expires_at DESC, id LIMIT 1)
-     RETURNING id`,
-    [pairing.workspaceId, pairing.connectionId, now],
-  );
-  return taken.length > 0;
+  const { workspaceId, connectionId } = pairing;
+  const { id, expiresAt } = licences;
+  const inPool = and(eq(licences.workspaceId, workspaceId), isNull(licences.connectionId));
+  const [pooled] = await orm(tx)
+    .select({ id })
+    .from(licences)
+    .where(and(inPool, gt(expiresAt, now)))
+    .orderBy(desc(expiresAt), id)
+    .limit(1);
+  if (pooled === undefined) return false;
+  await orm(tx).update(licences).set({ connectionId }).where(eq(id, pooled.id));
+  return true;
 }
 
 async function hasLicence({ tx }: StateChange, { connectionId }: Pairing): Promise<boolean> {
-  const held = await tx.query('SELECT 1 FROM platform.licences WHERE connection_id = $1', [connectionId]);
-  return held.length > 0;
+  return (await orm(tx).$count(licences, eq(licences.connectionId, connectionId))) > 0;
 }
 
 /** What a pairing starts where no slot was ever used: a trial, or the add-on that was bought with it. */
@@ -53,12 +57,9 @@ async function startLicence(
     const expiresAt = change.now + ASSUMPTIONS.paidLicenceMs.value;
     return insertLicence(change, pairing, { kind: 'addon', expiresAt });
   }
-  const [used] = await change.tx.query<{ count: number }>(
-    'SELECT count(*)::int AS count FROM platform.licences WHERE workspace_id = $1',
-    [pairing.workspaceId],
-  );
+  const used = await orm(change.tx).$count(licences, eq(licences.workspaceId, pairing.workspaceId));
   // [connections.create.over-quota]
-  if ((used?.count ?? 0) >= slots) return;
+  if (used >= slots) return;
   // [service.standalone.trial] [service.standalone.bundled]
   return insertLicence(change, pairing, { kind: 'trial', expiresAt: change.now + LIMITS.trialMs });
 }
@@ -84,7 +85,5 @@ export async function attachSlot(change: StateChange, pairing: Pairing): Promise
  * [state.delete.slot]
  */
 export async function returnSlot({ tx }: StateChange, connectionId: string): Promise<void> {
-  await tx.query('UPDATE platform.licences SET connection_id = NULL WHERE connection_id = $1', [
-    connectionId,
-  ]);
+  await orm(tx).update(licences).set({ connectionId: null }).where(eq(licences.connectionId, connectionId));
 }

@@ -1,7 +1,12 @@
+import { and, eq, gt, notExists } from 'drizzle-orm';
 import type { Clock } from '../../runtime/clock/clock.ts';
-import type { Queryable } from '../../runtime/database/database.ts';
+import type { Database, Queryable } from '../../runtime/database/database.ts';
+import { isAnyOf, orm } from '../../runtime/database/orm.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import { createTurns } from '../../runtime/turns/turns.ts';
+import { connections } from '../db/core-tables.ts';
+import { media, mediaChunks } from '../db/media-tables.ts';
+import { messages } from '../db/message-tables.ts';
 import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 import type { DomainClock } from '../time/domain-clock.ts';
 import type { MediaFile } from './media-file.ts';
@@ -23,7 +28,7 @@ export interface MediaStore {
   /** A file that a message of a present connection has, and that is not too old to be served; else null. */
   find(id: string): Promise<MediaFile | null>;
   /** The bytes from `start` up to `end`, which is not included, piece by piece. Throws where one is missing. */
-  read(id: string, start: number, end: number): AsyncGenerator<Buffer>;
+  read(id: string, start: number, end: number): AsyncGenerator<Uint8Array>;
   /** At start, before any upload: removes what belongs to no message, and what is too old to be served. */
   clearUp(): Promise<void>;
 }
@@ -31,11 +36,15 @@ export interface MediaStore {
 /** Makes an uploaded file one of a message, in the statement or transaction that the message comes with. */
 export async function keepFile(db: Queryable, file: MediaFile, createdAt: number): Promise<void> {
   const { id, filename, mimetype, bytes, sha256 } = file;
-  await db.query(
-    `INSERT INTO platform.media (id, filename, mimetype, bytes, sha256, created_at)
-     VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (id) DO NOTHING`,
-    [id, filename, mimetype, bytes, sha256, createdAt],
-  );
+  await orm(db)
+    .insert(media)
+    .values({ id, filename, mimetype, bytes, sha256, createdAt })
+    .onConflictDoNothing({ target: media.id });
+}
+
+/** Removes the bytes of files whose messages go. */
+export async function removeBytes(tx: Queryable, ids: readonly string[]): Promise<void> {
+  if (ids.length > 0) await orm(tx).delete(mediaChunks).where(isAnyOf(mediaChunks.mediaId, ids));
 }
 
 /** The earliest time of a message whose file is still served. */
@@ -44,7 +53,7 @@ export function oldestServed(now: number): number {
 }
 
 interface Options {
-  readonly database: Queryable;
+  readonly database: Database;
   readonly clock: DomainClock;
   /** Clients wait on real time. */
   readonly systemClock: Clock;
@@ -60,31 +69,31 @@ export function createMediaStore({ database, clock, systemClock, logger }: Optio
 
     async discard(ids) {
       if (ids.length === 0) return;
-      await database.query(
-        `DELETE FROM platform.media_chunks c WHERE c.media_id = ANY($1::text[])
-         AND NOT EXISTS (SELECT 1 FROM platform.media f WHERE f.id = c.media_id)`,
-        [ids],
-      );
+      const used = orm(database).select().from(media).where(eq(media.id, mediaChunks.mediaId));
+      await orm(database)
+        .delete(mediaChunks)
+        .where(and(isAnyOf(mediaChunks.mediaId, ids), notExists(used)));
     },
 
     async find(id) {
-      const [file] = await database.query<MediaFile>(
-        `SELECT f.id, f.filename, f.mimetype, f.bytes, f.sha256 FROM platform.media f
-         JOIN platform.messages m ON m.media_id = f.id
-         JOIN platform.connections c ON c.id = m.connection_id
-         WHERE f.id = $1 AND m.created_at > $2 LIMIT 1`,
-        [id, oldestServed(clock.now())],
-      );
+      const { filename, mimetype, bytes, sha256 } = media;
+      const [file] = await orm(database)
+        .select({ id: media.id, filename, mimetype, bytes, sha256 })
+        .from(media)
+        .innerJoin(messages, eq(messages.mediaId, media.id))
+        .innerJoin(connections, eq(connections.id, messages.connectionId))
+        .where(and(eq(media.id, id), gt(messages.createdAt, oldestServed(clock.now()))))
+        .limit(1);
       return file ?? null;
     },
 
     async *read(id, start, end) {
       for (let at = start; at < end; ) {
         const place = Math.floor(at / CHUNK_BYTES);
-        const [chunk] = await database.query<{ bytes: Buffer }>(
-          'SELECT bytes FROM platform.media_chunks WHERE media_id = $1 AND place = $2',
-          [id, place],
-        );
+        const [chunk] = await orm(database)
+          .select({ bytes: mediaChunks.bytes })
+          .from(mediaChunks)
+          .where(and(eq(mediaChunks.mediaId, id), eq(mediaChunks.place, place)));
         const from = at - place * CHUNK_BYTES;
         const piece = chunk?.bytes.subarray(from, from + end - at);
         if (piece === undefined || piece.length === 0) throw new Error(`piece ${place} of a file is missing`);
@@ -95,12 +104,13 @@ export function createMediaStore({ database, clock, systemClock, logger }: Optio
 
     async clearUp() {
       try {
-        await database.query(
-          `DELETE FROM platform.media_chunks c WHERE NOT EXISTS (
-             SELECT 1 FROM platform.media f WHERE f.id = c.media_id AND f.created_at > $1)`,
-          [oldestServed(clock.now())],
-          { deadlineMs: CLEAR_UP_DEADLINE_MS },
-        );
+        const served = orm(database)
+          .select()
+          .from(media)
+          .where(and(eq(media.id, mediaChunks.mediaId), gt(media.createdAt, oldestServed(clock.now()))));
+        await database.transaction((tx) => orm(tx).delete(mediaChunks).where(notExists(served)), {
+          deadlineMs: CLEAR_UP_DEADLINE_MS,
+        });
       } catch (error) {
         logger.warn({ err: error }, 'files that nobody needs any more could not be removed');
       }

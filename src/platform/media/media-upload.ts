@@ -21,7 +21,7 @@ export interface MediaUpload {
   finish(): Promise<StoredBytes | null>;
 }
 
-/** Writes one piece. The commit of the message that the file belongs to flushes it, so its own need not. */
+/** Writes one piece, decoded by Postgres. The commit of the message that the file belongs to flushes it, so its own need not. */
 async function insertChunk(db: Queryable, id: string, place: number, base64: string): Promise<void> {
   await db.query(
     `INSERT INTO platform.media_chunks (media_id, place, bytes)

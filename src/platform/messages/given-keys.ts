@@ -1,6 +1,9 @@
 import { createHash, randomUUID } from 'node:crypto';
+import { lte, sql } from 'drizzle-orm';
 import type { Queryable } from '../../runtime/database/database.ts';
+import { orm } from '../../runtime/database/orm.ts';
 import type { Credential } from '../credentials/credential.ts';
+import { givenKeys } from '../db/message-tables.ts';
 import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 import type { MessageSend } from './send-messages.ts';
 
@@ -25,22 +28,31 @@ export async function giveKey(
   now: number,
 ): Promise<string> {
   const { sameSendWithinMs } = ASSUMPTIONS.toolSend.value;
-  await db.query(
-    `DELETE FROM platform.given_keys WHERE (workspace_id, fingerprint) IN (
-       SELECT workspace_id, fingerprint FROM platform.given_keys WHERE expires_at <= $1 LIMIT $2
-       FOR UPDATE SKIP LOCKED)`,
-    [now, FORGOTTEN_AT_ONCE],
-  );
+  const { workspaceId, fingerprint, idempotencyKey, expiresAt } = givenKeys;
+  const over = orm(db)
+    .select({ workspaceId, fingerprint })
+    .from(givenKeys)
+    .where(lte(expiresAt, now))
+    .limit(FORGOTTEN_AT_ONCE)
+    .for('update', { skipLocked: true });
+  await orm(db).delete(givenKeys).where(sql`(${workspaceId}, ${fingerprint}) in ${over}`);
   const fresh = randomUUID();
-  const [given] = await db.query<{ idempotency_key: string }>(
-    `INSERT INTO platform.given_keys AS known (workspace_id, fingerprint, idempotency_key, expires_at)
-     VALUES ($1, $2, $3, $4)
-     ON CONFLICT (workspace_id, fingerprint) DO UPDATE SET
-       idempotency_key = CASE WHEN known.expires_at > $5 THEN known.idempotency_key
-         ELSE excluded.idempotency_key END,
-       expires_at = excluded.expires_at
-     RETURNING idempotency_key`,
-    [credential.workspaceId, fingerprintOf(credential, message), fresh, now + sameSendWithinMs, now],
-  );
-  return given?.idempotency_key ?? fresh;
+  const until = now + sameSendWithinMs;
+  const [given] = await orm(db)
+    .insert(givenKeys)
+    .values({
+      workspaceId: credential.workspaceId,
+      fingerprint: fingerprintOf(credential, message),
+      idempotencyKey: fresh,
+      expiresAt: until,
+    })
+    .onConflictDoUpdate({
+      target: [workspaceId, fingerprint],
+      set: {
+        idempotencyKey: sql`case when ${expiresAt} > ${now} then ${idempotencyKey} else ${fresh} end`,
+        expiresAt: until,
+      },
+    })
+    .returning({ idempotencyKey });
+  return given?.idempotencyKey ?? fresh;
 }

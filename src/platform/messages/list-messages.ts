@@ -12,22 +12,16 @@ const EMPTY: ListMessagesAnswer = { messages: [], nextCursor: null, hasMore: fal
 
 /** A file is served for a while only; its type stays known. */
 function mediaUrl(row: MessageRow, { mediaAddress, now }: ListContext): string | null {
-  if (row.media_id === null || row.created_at <= oldestServed(now)) return null;
-  return mediaAddress(row.media_id);
+  if (row.mediaId === null || row.createdAt <= oldestServed(now)) return null;
+  return mediaAddress(row.mediaId);
 }
 
 function toMessage(row: MessageRow, context: ListContext): Message {
+  const { id, waMessageId, connectionId, direction, text, mediaType, status, errorMessage } = row;
   return {
-    id: row.id,
-    waMessageId: row.wa_message_id,
-    connectionId: row.connection_id,
-    direction: row.direction,
-    text: row.text,
-    mediaUrl: mediaUrl(row, context),
-    mediaType: row.media_type,
-    status: row.status,
-    errorMessage: row.error_message,
-    createdAt: toIso(row.created_at),
+    ...{ id, waMessageId, connectionId, direction, text },
+    ...{ mediaUrl: mediaUrl(row, context), mediaType, status, errorMessage },
+    createdAt: toIso(row.createdAt),
   };
 }
 

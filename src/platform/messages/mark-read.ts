@@ -1,6 +1,9 @@
+import { and, count, desc, eq, inArray, ne, type SQL, sql } from 'drizzle-orm';
 import type { Queryable } from '../../runtime/database/database.ts';
+import { orm } from '../../runtime/database/orm.ts';
 import { findReachable, requireLicence } from '../connections/read-connections.ts';
 import type { Credential } from '../credentials/credential.ts';
+import { messages } from '../db/message-tables.ts';
 import { isIdentifier } from '../kernel/identifiers.ts';
 import { PlatformError } from '../kernel/platform-error.ts';
 import type { ChangeState } from '../time/state-change.ts';
@@ -15,6 +18,10 @@ export interface ReadReceipt {
   readonly messageId: string | null;
 }
 
+const { id, peer, position, status, receipts } = messages;
+/** Literal, so that the index of chats serves it. */
+const isIncoming = sql`${messages.direction} = 'incoming'`;
+
 interface Inbound {
   readonly id: string;
   readonly peer: string;
@@ -26,11 +33,10 @@ interface Inbound {
  */
 async function findInbound(db: Queryable, connectionId: string, messageId: string): Promise<Inbound> {
   const [found] = isIdentifier(messageId)
-    ? await db.query<Inbound>(
-        `SELECT id, peer FROM platform.messages
-         WHERE id = $1 AND connection_id = $2 AND direction = 'incoming'`,
-        [messageId, connectionId],
-      )
+    ? await orm(db)
+        .select({ id, peer })
+        .from(messages)
+        .where(and(eq(id, messageId), eq(messages.connectionId, connectionId), isIncoming))
     : [];
   if (found === undefined) {
     throw new PlatformError('not_found', { why: 'the connection has no incoming message with this id' });
@@ -40,11 +46,12 @@ async function findInbound(db: Queryable, connectionId: string, messageId: strin
 
 // [messages.read.cloud-api-phone]
 async function findLatest(db: Queryable, connectionId: string, phone: string): Promise<Inbound | null> {
-  const [found] = await db.query<Inbound>(
-    `SELECT id, peer FROM platform.messages
-     WHERE connection_id = $1 AND peer = $2 AND direction = 'incoming' ORDER BY position DESC LIMIT 1`,
-    [connectionId, phone],
-  );
+  const [found] = await orm(db)
+    .select({ id, peer })
+    .from(messages)
+    .where(and(eq(messages.connectionId, connectionId), eq(peer, phone), isIncoming))
+    .orderBy(desc(position))
+    .limit(1);
   return found ?? null;
 }
 
@@ -52,18 +59,24 @@ async function findLatest(db: Queryable, connectionId: string, phone: string): P
  * Marks what is not read yet; answers how many that were. Rows are locked in one order.
  * [messages.read.idempotent] [choice.marked]
  */
-async function markUnread(db: Queryable, condition: string, params: readonly unknown[]): Promise<number> {
-  const [marked] = await db.query<{ count: number }>(
-    `WITH unread AS (
-       SELECT id FROM platform.messages
-       WHERE ${condition} AND direction = 'incoming' AND status <> 'read' ORDER BY position FOR UPDATE),
-     marked AS (
-       UPDATE platform.messages m SET status = 'read', receipts = m.receipts | ${RECEIPT_BITS.read}
-       FROM unread WHERE m.id = unread.id RETURNING 1)
-     SELECT count(*)::int AS count FROM marked`,
-    params,
-  );
-  return marked?.count ?? 0;
+async function markUnread(db: Queryable, which: SQL | undefined): Promise<number> {
+  const unread = orm(db)
+    .select({ id })
+    .from(messages)
+    .where(and(which, isIncoming, ne(status, 'read')))
+    .orderBy(position)
+    .for('update');
+  const marked = orm(db)
+    .$with('marked')
+    .as(
+      orm(db)
+        .update(messages)
+        .set({ status: 'read', receipts: sql`${receipts} | ${RECEIPT_BITS.read}` })
+        .where(inArray(id, unread))
+        .returning({ id }),
+    );
+  const [row] = await orm(db).with(marked).select({ count: count() }).from(marked);
+  return row?.count ?? 0;
 }
 
 /**
@@ -81,14 +94,14 @@ export async function markRead(
   const named = messageId === null ? null : await findInbound(database, connectionId, messageId);
   requireLicence(connection); // [choice.unlicensed.refused]
   return changeState(async ({ tx }) => {
-    const peer = named?.peer ?? phone; // [messages.read.message-wins]
-    if (peer === null) throw new PlatformError('invalid_request', { field: 'messageId' });
+    const person = named?.peer ?? phone; // [messages.read.message-wins]
+    if (person === null) throw new PlatformError('invalid_request', { field: 'messageId' });
     // [messages.read.qr-chat]
     if (connection.provider === 'qr') {
-      return markUnread(tx, 'connection_id = $1 AND peer = $2', [connectionId, peer]);
+      return markUnread(tx, and(eq(messages.connectionId, connectionId), eq(peer, person)));
     }
     // [messages.read.cloud-api-one]
-    const one = named ?? (await findLatest(tx, connectionId, peer));
-    return one === null ? 0 : markUnread(tx, 'id = $1', [one.id]);
+    const one = named ?? (await findLatest(tx, connectionId, person));
+    return one === null ? 0 : markUnread(tx, eq(id, one.id));
   });
 }

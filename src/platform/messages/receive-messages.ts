@@ -39,6 +39,15 @@ interface Stored extends Required<Pick<IncomingMessage, 'id' | 'from' | 'text'>>
   readonly media: MediaReference | null;
 }
 
+/** One statement for any number of messages: text, since drizzle would need a parameter for each of their values. */
+export const INSERT_INCOMING = `
+  INSERT INTO platform.messages (id, workspace_id, connection_id, direction, peer, text, wa_message_id,
+    media_id, media_type, status, receipts, created_at)
+  SELECT m.id, $7, $8, 'incoming', m.peer, m.text, m.wa_id, m.media_id, m.media_type, $9, $10, $11
+  FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[])
+    WITH ORDINALITY AS m (id, peer, text, wa_id, media_id, media_type, place)
+  ORDER BY m.place`;
+
 async function insertIncoming(
   { tx }: StateChange,
   connection: Connection,
@@ -46,27 +55,19 @@ async function insertIncoming(
   createdAt: number,
 ): Promise<void> {
   const status = ASSUMPTIONS.incomingStatus.value;
-  await tx.query(
-    `INSERT INTO platform.messages (id, workspace_id, connection_id, direction, peer, text, wa_message_id,
-       media_id, media_type, status, receipts, created_at)
-     SELECT m.id, $7, $8, 'incoming', m.peer, m.text, m.wa_id, m.media_id, m.media_type, $9, $10, $11
-     FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[])
-       WITH ORDINALITY AS m (id, peer, text, wa_id, media_id, media_type, place)
-     ORDER BY m.place`,
-    [
-      messages.map((message) => message.id),
-      messages.map((message) => message.from),
-      messages.map((message) => message.text),
-      messages.map((message) => message.waMessageId),
-      messages.map((message) => message.media?.id ?? null),
-      messages.map((message) => message.media?.mimetype ?? null),
-      connection.workspaceId,
-      connection.id,
-      status,
-      RECEIPT_BITS[status],
-      createdAt,
-    ],
-  );
+  await tx.query(INSERT_INCOMING, [
+    messages.map((message) => message.id),
+    messages.map((message) => message.from),
+    messages.map((message) => message.text),
+    messages.map((message) => message.waMessageId),
+    messages.map((message) => message.media?.id ?? null),
+    messages.map((message) => message.media?.mimetype ?? null),
+    connection.workspaceId,
+    connection.id,
+    status,
+    RECEIPT_BITS[status],
+    createdAt,
+  ]);
 }
 
 /**

@@ -1,6 +1,9 @@
+import { and, eq, gt } from 'drizzle-orm';
 import { LIMITS } from '../../contract/service/limits.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
+import { orm } from '../../runtime/database/orm.ts';
 import type { Connection } from '../connections/read-connections.ts';
+import { messages } from '../db/message-tables.ts';
 import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 import { PlatformError } from '../kernel/platform-error.ts';
 import type { DomainClock } from '../time/domain-clock.ts';
@@ -75,12 +78,15 @@ class SendTimes {
 }
 
 async function readLastHour(db: Queryable, connectionId: string, now: number): Promise<number[]> {
-  const rows = await db.query<{ created_at: number }>(
-    `SELECT created_at FROM platform.messages
-     WHERE connection_id = $1 AND direction = 'outgoing' AND created_at > $2 ORDER BY position`,
-    [connectionId, now - HOUR_MS],
-  );
-  return rows.map((row) => row.created_at);
+  const { createdAt, direction, position } = messages;
+  const rows = await orm(db)
+    .select({ createdAt })
+    .from(messages)
+    .where(
+      and(eq(messages.connectionId, connectionId), eq(direction, 'outgoing'), gt(createdAt, now - HOUR_MS)),
+    )
+    .orderBy(position);
+  return rows.map((row) => row.createdAt);
 }
 
 function refuse(

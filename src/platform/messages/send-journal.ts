@@ -1,6 +1,9 @@
 import { createHash } from 'node:crypto';
+import { and, eq, inArray, isNotNull, isNull, lte, sql } from 'drizzle-orm';
 import type { SendMessageAnswer } from '../../contract/service/messages.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
+import { isAnyOf, orm } from '../../runtime/database/orm.ts';
+import { sends } from '../db/message-tables.ts';
 import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 import type { MediaFile, MediaReference } from '../media/media-file.ts';
 
@@ -71,87 +74,71 @@ export async function claimSend(
   const key = idempotencyKey === null ? null : createHash('sha256').update(idempotencyKey).digest();
   const message = hashMessage(entry);
   const expiresAt = now + ASSUMPTIONS.sendKeyLifetimeMs.value;
-  const claimed = await db.query(
-    `INSERT INTO platform.sends AS held
-       (message_id, workspace_id, connection_id, recipient, text, media_id, media_type, key_hash, started_at,
-        expires_at, message_hash)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
-     ON CONFLICT (workspace_id, key_hash) WHERE key_hash IS NOT NULL
-     DO UPDATE SET message_id = excluded.message_id, connection_id = excluded.connection_id,
-       recipient = excluded.recipient, text = excluded.text, media_id = excluded.media_id,
-       media_type = excluded.media_type, message_hash = excluded.message_hash, answer = NULL,
-       started_at = excluded.started_at, expires_at = excluded.expires_at
-       WHERE held.answer IS NOT NULL AND held.expires_at <= excluded.started_at
-     RETURNING message_id`,
-    [
-      entry.messageId,
-      entry.workspaceId,
-      entry.connectionId,
-      entry.to,
-      entry.text,
-      entry.media?.id ?? null,
-      entry.media?.mimetype ?? null,
-      key,
-      now,
-      expiresAt,
-      message,
-    ],
-  );
+  const claim = {
+    ...{
+      messageId: entry.messageId,
+      connectionId: entry.connectionId,
+      recipient: entry.to,
+      text: entry.text,
+    },
+    ...{ mediaId: entry.media?.id ?? null, mediaType: entry.media?.mimetype ?? null, messageHash: message },
+    ...{ answer: null, startedAt: now, expiresAt },
+  };
+  const claimed = await orm(db)
+    .insert(sends)
+    .values({ ...claim, workspaceId: entry.workspaceId, keyHash: key })
+    .onConflictDoUpdate({
+      target: [sends.workspaceId, sends.keyHash],
+      targetWhere: isNotNull(sends.keyHash),
+      set: claim,
+      setWhere: sql`${sends.answer} is not null and ${sends.expiresAt} <= ${now}`,
+    })
+    .returning({ messageId: sends.messageId });
   if (claimed.length > 0) return { outcome: 'claimed' };
-  const [held] = await db.query<{ message_id: string; answer: string | null; same: boolean }>(
-    `SELECT message_id, answer, message_hash = $3 AS same FROM platform.sends
-     WHERE workspace_id = $1 AND key_hash = $2`,
-    [entry.workspaceId, key, message],
-  );
+  const [held] = await orm(db)
+    .select({
+      messageId: sends.messageId,
+      answer: sends.answer,
+      same: sql<boolean>`${sends.messageHash} = ${message}`,
+    })
+    .from(sends)
+    .where(and(eq(sends.workspaceId, entry.workspaceId), sql`${sends.keyHash} = ${key}`));
   // Freed in between: the key is there for the taking.
   if (held === undefined) return claimSend(db, entry, idempotencyKey, now);
   const { same } = held;
-  if (held.answer === null) return { outcome: 'held', messageId: held.message_id, same };
+  if (held.answer === null) return { outcome: 'held', messageId: held.messageId, same };
   return { outcome: 'answered', answer: JSON.parse(held.answer), same };
 }
 
 /** Frees the key of a send that was refused or failed. [choice.send-key.remembers] */
 export async function freeSend(db: Queryable, messageId: string): Promise<void> {
-  await db.query('DELETE FROM platform.sends WHERE message_id = $1 AND answer IS NULL', [messageId]);
+  await orm(db)
+    .delete(sends)
+    .where(and(eq(sends.messageId, messageId), isNull(sends.answer)));
 }
 
 /** Keeps the answer under the key; without a key there is nothing to remember. [choice.send-key.remembers] */
 export async function answerSend(db: Queryable, messageId: string, answer: SendMessageAnswer): Promise<void> {
-  await db.query(
-    `WITH keyless AS (DELETE FROM platform.sends WHERE message_id = $1 AND key_hash IS NULL)
-     UPDATE platform.sends SET answer = $2, text = NULL WHERE message_id = $1 AND key_hash IS NOT NULL`,
-    [messageId, JSON.stringify(answer)],
-  );
-}
-
-interface EntryRow {
-  message_id: string;
-  workspace_id: string;
-  connection_id: string;
-  recipient: string;
-  text: string | null;
-  media_id: string | null;
-  media_type: string | null;
+  const isIt = eq(sends.messageId, messageId);
+  const kept = await orm(db)
+    .update(sends)
+    .set({ answer: JSON.stringify(answer), text: null })
+    .where(and(isIt, isNotNull(sends.keyHash)))
+    .returning({ messageId: sends.messageId });
+  if (kept.length === 0) await orm(db).delete(sends).where(isIt);
 }
 
 /** Sends without an answer: all, or those with the given ids. Oldest first. */
 export async function readUnanswered(db: Queryable, messageIds?: readonly string[]): Promise<JournalEntry[]> {
-  const rows = await db.query<EntryRow>(
-    `SELECT message_id, workspace_id, connection_id, recipient, text, media_id, media_type FROM platform.sends
-     WHERE answer IS NULL AND ($1::text[] IS NULL OR message_id = ANY($1::text[]))
-     ORDER BY started_at, message_id`,
-    [messageIds ?? null],
-  );
-  return rows.map((row) => ({
-    messageId: row.message_id,
-    workspaceId: row.workspace_id,
-    connectionId: row.connection_id,
-    to: row.recipient,
-    text: row.text,
-    media:
-      row.media_id === null || row.media_type === null
-        ? null
-        : { id: row.media_id, mimetype: row.media_type },
+  const { messageId, workspaceId, connectionId, recipient, text, mediaId, mediaType } = sends;
+  const rows = await orm(db)
+    .select({ entry: { messageId, workspaceId, connectionId, to: recipient, text }, mediaId, mediaType })
+    .from(sends)
+    .where(and(isNull(sends.answer), messageIds && isAnyOf(messageId, messageIds)))
+    .orderBy(sends.startedAt, messageId);
+  return rows.map(({ entry, mediaId: id, mediaType: mimetype }) => ({
+    ...entry,
+    media: id === null || mimetype === null ? null : { id, mimetype },
   }));
 }
 
@@ -160,13 +147,14 @@ const FORGOTTEN_AT_ONCE = 10_000;
 /** Forgets answers whose keys are free again. */
 export async function forgetExpiredSends(db: Queryable, now: number): Promise<void> {
   for (;;) {
-    const forgotten = await db.query(
-      `DELETE FROM platform.sends WHERE message_id IN (
-         SELECT message_id FROM platform.sends WHERE answer IS NOT NULL AND expires_at <= $1 LIMIT $2
-         FOR UPDATE SKIP LOCKED)
-       RETURNING message_id`,
-      [now, FORGOTTEN_AT_ONCE],
-    );
+    const { messageId, answer, expiresAt } = sends;
+    const some = orm(db)
+      .select({ messageId })
+      .from(sends)
+      .where(and(isNotNull(answer), lte(expiresAt, now)))
+      .limit(FORGOTTEN_AT_ONCE)
+      .for('update', { skipLocked: true });
+    const forgotten = await orm(db).delete(sends).where(inArray(messageId, some)).returning({ messageId });
     if (forgotten.length < FORGOTTEN_AT_ONCE) return;
   }
 }

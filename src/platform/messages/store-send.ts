@@ -1,6 +1,8 @@
 import type { SendMessageAnswer } from '../../contract/service/messages.ts';
+import { orm } from '../../runtime/database/orm.ts';
 import { emitsEvents } from '../connections/connection-events.ts';
 import { readConnection } from '../connections/read-connections.ts';
+import { messages } from '../db/message-tables.ts';
 import type { Accepted, PhoneNetwork } from '../network/network.ts';
 import type { StateChange } from '../time/state-change.ts';
 import { stampCreation } from '../workspaces/workspaces.ts';
@@ -23,24 +25,15 @@ export async function storeSend(
   const createdAt = await stampCreation(change, workspaceId);
   // Read under the stamp's lock, which a deletion takes as well: nothing is stored for a connection that is gone.
   const connection = await readConnection(change.tx, connectionId, change.now);
-  const inserted = await change.tx.query(
-    `INSERT INTO platform.messages (id, workspace_id, connection_id, direction, peer, text, media_id,
-       media_type, wa_message_id, status, receipts, created_at)
-     VALUES ($1, $2, $3, 'outgoing', $4, $5, $6, $7, $8, 'sent', $9, $10)
-     ON CONFLICT (id) DO NOTHING RETURNING id`,
-    [
-      messageId,
-      workspaceId,
-      connectionId,
-      to,
-      text,
-      media?.id ?? null,
-      media?.mimetype ?? null,
-      waMessageId,
-      RECEIPT_BITS.sent,
-      createdAt,
-    ],
-  );
+  const inserted = await orm(change.tx)
+    .insert(messages)
+    .values({
+      ...{ id: messageId, workspaceId, connectionId, direction: 'outgoing', peer: to, text, waMessageId },
+      ...{ mediaId: media?.id, mediaType: media?.mimetype },
+      ...{ status: 'sent', receipts: RECEIPT_BITS.sent, createdAt },
+    })
+    .onConflictDoNothing({ target: messages.id })
+    .returning({ id: messages.id });
   const answer = sentAnswer(entry, { messageId, waMessageId });
   await answerSend(change.tx, messageId, answer);
   if (inserted.length === 0) return answer;

@@ -1,5 +1,10 @@
+import { eq } from 'drizzle-orm';
 import type { Queryable } from '../../runtime/database/database.ts';
+import { orm } from '../../runtime/database/orm.ts';
+import { media } from '../db/media-tables.ts';
+import { contacts, phoneMessages } from '../db/network-tables.ts';
 import { ASSUMPTIONS } from '../kernel/assumptions.ts';
+import type { MediaFile } from '../media/media-file.ts';
 import type { ChangeState } from '../time/state-change.ts';
 
 /** How a person on the network behaves. Times count from the send, in virtual ms; null means never. */
@@ -47,74 +52,27 @@ export interface Contacts {
   received(phone: string, part?: { readonly skip: number; readonly limit: number }): Promise<PhoneMessage[]>;
 }
 
-interface ContactRow {
-  on_network: boolean;
-  deliver_after_ms: number | null;
-  read_after_ms: number | null;
-  fail_after_ms: number | null;
-  auto_reply: string | null;
-}
-
-interface PhoneMessageRow {
-  message_id: string;
-  connection_id: string;
-  sender: string;
-  text: string | null;
-  at: number;
-  filename: string | null;
-  mimetype: string;
-  bytes: number;
-  sha256: Buffer;
-}
-
 /** [media.voice-note] */
 function isVoiceNote(filename: string, mimetype: string): boolean {
   return /^voice-.*\.ogg$/.test(filename) && /^audio\/ogg\s*(;|$)/i.test(mimetype);
 }
 
-function toPhoneMessage(row: PhoneMessageRow): PhoneMessage {
-  const { message_id: messageId, connection_id: connectionId, sender: from, text, at } = row;
-  const { filename, mimetype, bytes, sha256 } = row;
-  if (filename === null) return { messageId, connectionId, from, text, at };
-  const voiceNote = isVoiceNote(filename, mimetype);
-  const media = { filename, mimetype, caption: text, bytes, sha256: sha256.toString('hex'), voiceNote };
-  return { messageId, connectionId, from, text: null, media, at };
+function toReceivedMedia(
+  { filename, mimetype, bytes, sha256 }: Pick<MediaFile, 'filename' | 'mimetype' | 'bytes' | 'sha256'>,
+  caption: string | null,
+): ReceivedMedia {
+  const digest = Buffer.from(sha256).toString('hex');
+  return { filename, mimetype, caption, bytes, sha256: digest, voiceNote: isVoiceNote(filename, mimetype) };
 }
 
 /** How the person behind a number behaves now. */
 export async function readBehaviour(db: Queryable, phone: string): Promise<ContactBehaviour> {
-  const [row] = await db.query<ContactRow>(
-    `SELECT on_network, deliver_after_ms, read_after_ms, fail_after_ms, auto_reply
-     FROM platform.contacts WHERE phone = $1`,
-    [phone],
-  );
-  if (row === undefined) return ASSUMPTIONS.unknownNumber.value;
-  return {
-    onNetwork: row.on_network,
-    deliverAfterMs: row.deliver_after_ms,
-    readAfterMs: row.read_after_ms,
-    failAfterMs: row.fail_after_ms,
-    autoReply: row.auto_reply,
-  };
-}
-
-async function writeBehaviour(tx: Queryable, phone: string, behaviour: ContactBehaviour): Promise<void> {
-  await tx.query(
-    `INSERT INTO platform.contacts
-       (phone, on_network, deliver_after_ms, read_after_ms, fail_after_ms, auto_reply)
-     VALUES ($1, $2, $3, $4, $5, $6)
-     ON CONFLICT (phone) DO UPDATE SET on_network = excluded.on_network,
-       deliver_after_ms = excluded.deliver_after_ms, read_after_ms = excluded.read_after_ms,
-       fail_after_ms = excluded.fail_after_ms, auto_reply = excluded.auto_reply`,
-    [
-      phone,
-      behaviour.onNetwork,
-      behaviour.deliverAfterMs,
-      behaviour.readAfterMs,
-      behaviour.failAfterMs,
-      behaviour.autoReply,
-    ],
-  );
+  const { onNetwork, deliverAfterMs, readAfterMs, failAfterMs, autoReply } = contacts;
+  const [row] = await orm(db)
+    .select({ onNetwork, deliverAfterMs, readAfterMs, failAfterMs, autoReply })
+    .from(contacts)
+    .where(eq(contacts.phone, phone));
+  return row ?? ASSUMPTIONS.unknownNumber.value;
 }
 
 export function createContacts(database: Queryable, changeState: ChangeState): Contacts {
@@ -124,18 +82,29 @@ export function createContacts(database: Queryable, changeState: ChangeState): C
     put: (phone, behaviour) =>
       changeState(async ({ tx }) => {
         const next = { ...(await readBehaviour(tx, phone)), ...behaviour };
-        await writeBehaviour(tx, phone, next);
+        await orm(tx)
+          .insert(contacts)
+          .values({ phone, ...next })
+          .onConflictDoUpdate({ target: contacts.phone, set: next });
         return next;
       }),
 
     async received(phone, part) {
-      const rows = await database.query<PhoneMessageRow>(
-        `SELECT p.message_id, p.connection_id, p.sender, p.text, p.at, f.filename, f.mimetype, f.bytes, f.sha256
-         FROM platform.phone_messages p LEFT JOIN platform.media f ON f.id = p.media_id
-         WHERE p.phone = $1 ORDER BY p.position OFFSET $2 LIMIT $3`,
-        [phone, part?.skip ?? 0, part?.limit ?? null],
+      const { filename, mimetype, bytes, sha256 } = media;
+      const { messageId, connectionId, sender: from, text, at } = phoneMessages;
+      const query = orm(database)
+        .select({
+          message: { messageId, connectionId, from, text, at },
+          file: { filename, mimetype, bytes, sha256 },
+        })
+        .from(phoneMessages)
+        .leftJoin(media, eq(media.id, phoneMessages.mediaId))
+        .where(eq(phoneMessages.phone, phone))
+        .orderBy(phoneMessages.position);
+      const rows = await (part === undefined ? query : query.offset(part.skip).limit(part.limit));
+      return rows.map(({ message, file }) =>
+        file === null ? message : { ...message, text: null, media: toReceivedMedia(file, message.text) },
       );
-      return rows.map(toPhoneMessage);
     },
   };
 }

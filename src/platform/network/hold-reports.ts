@@ -1,9 +1,14 @@
+import { and, eq, exists, not, sql } from 'drizzle-orm';
 import { z } from 'zod';
+import { isAnyOf, orm } from '../../runtime/database/orm.ts';
+import { connections } from '../db/core-tables.ts';
+import { phoneMessages } from '../db/network-tables.ts';
+import { heldReports, networkSessions } from '../db/session-tables.ts';
 import type { StateChange } from '../time/state-change.ts';
 import type { TimerHandler } from '../time/timer-runner.ts';
 import { lockWorkspace } from '../workspaces/workspaces.ts';
 import type { InboundMessage, NetworkReports, Receipt } from './network.ts';
-import { networkSessions } from './sessions.ts';
+import { simulatedSessions } from './sessions.ts';
 
 /** A report that could not reach the service, as it will be told later. */
 export type HeldReport =
@@ -16,35 +21,36 @@ export async function holdReports(
   connectionId: string,
   reports: readonly HeldReport[],
 ): Promise<void> {
-  await tx.query(
-    `INSERT INTO platform.held_reports (connection_id, report)
-     SELECT $1, r.report FROM unnest($2::text[]) WITH ORDINALITY AS r (report, place)
-     ORDER BY r.place`,
-    [connectionId, reports.map((report) => JSON.stringify(report))],
-  );
+  const rows = reports.map((report) => ({ connectionId, report: JSON.stringify(report) }));
+  if (rows.length > 0) await orm(tx).insert(heldReports).values(rows);
 }
 
 /** Takes out what is kept for a connection, in its order. */
 export async function takeHeld({ tx }: StateChange, connectionId: string): Promise<HeldReport[]> {
-  const rows = await tx.query<{ report: string; position: number }>(
-    `WITH taken AS (
-       DELETE FROM platform.held_reports WHERE connection_id = $1 RETURNING position, report)
-     SELECT report, position FROM taken ORDER BY position`,
-    [connectionId],
-  );
-  return rows.map((row): HeldReport => JSON.parse(row.report));
+  const { position, report } = heldReports;
+  const rows = await orm(tx)
+    .delete(heldReports)
+    .where(eq(heldReports.connectionId, connectionId))
+    .returning({ position, report });
+  return rows.sort((a, b) => a.position - b.position).map((row): HeldReport => JSON.parse(row.report));
 }
 
 /** Locks connection, then session, for reading: until the end of the change no outage begins or ends. */
 async function keepStill({ tx }: StateChange, connectionIds: readonly string[]): Promise<void> {
-  await tx.query('SELECT 1 FROM platform.connections WHERE id = ANY($1::text[]) ORDER BY id FOR KEY SHARE', [
-    connectionIds,
-  ]);
-  await tx.query(
-    `SELECT 1 FROM platform.network_sessions WHERE connection_id = ANY($1::text[])
-     ORDER BY connection_id FOR SHARE`,
-    [connectionIds],
-  );
+  const { id } = connections;
+  const { connectionId } = networkSessions;
+  await orm(tx)
+    .select({ id })
+    .from(connections)
+    .where(isAnyOf(id, connectionIds))
+    .orderBy(id)
+    .for('key share');
+  await orm(tx)
+    .select({ connectionId })
+    .from(networkSessions)
+    .where(isAnyOf(connectionId, connectionIds))
+    .orderBy(connectionId)
+    .for('share');
 }
 
 interface Reach {
@@ -56,13 +62,17 @@ interface Reach {
 }
 
 async function readReach({ tx }: StateChange, connectionId: string): Promise<Reach> {
-  const [row] = await tx.query<Reach>(
-    `SELECT c.workspace_id AS "workspaceId", s.blocked, c.phone_number IS NOT NULL AND (NOT s.alive OR EXISTS (
-       SELECT 1 FROM platform.held_reports h WHERE h.connection_id = c.id)) AS held
-     FROM platform.connections c JOIN platform.network_sessions s ON s.connection_id = c.id
-     WHERE c.id = $1`,
-    [connectionId],
-  );
+  const { alive, blocked } = networkSessions;
+  const waiting = orm(tx).select().from(heldReports).where(eq(heldReports.connectionId, connections.id));
+  const [row] = await orm(tx)
+    .select({
+      workspaceId: connections.workspaceId,
+      blocked,
+      held: sql<boolean>`${connections.phoneNumber} is not null and (not ${alive} or ${exists(waiting)})`,
+    })
+    .from(connections)
+    .innerJoin(networkSessions, eq(networkSessions.connectionId, connections.id))
+    .where(eq(connections.id, connectionId));
   return row ?? { workspaceId: null, held: false, blocked: [] };
 }
 
@@ -94,13 +104,13 @@ export async function passInbound<Message extends Omit<InboundMessage, 'connecti
 
 /** The connections of these messages whose session is not alive. */
 async function readDead({ tx }: StateChange, messageIds: readonly string[]): Promise<Map<string, string>> {
-  const rows = await tx.query<{ message_id: string; connection_id: string }>(
-    `SELECT m.message_id, m.connection_id FROM platform.phone_messages m
-     JOIN platform.network_sessions s ON s.connection_id = m.connection_id
-     WHERE m.message_id = ANY($1::text[]) AND NOT s.alive`,
-    [messageIds],
-  );
-  return new Map(rows.map((row) => [row.message_id, row.connection_id]));
+  const { messageId, connectionId } = phoneMessages;
+  const rows = await orm(tx)
+    .select({ messageId, connectionId })
+    .from(phoneMessages)
+    .innerJoin(networkSessions, eq(networkSessions.connectionId, connectionId))
+    .where(and(isAnyOf(messageId, messageIds), not(networkSessions.alive)));
+  return new Map(rows.map((row) => [row.messageId, row.connectionId]));
 }
 
 /** The receipts that reach the service now; the network keeps the others. [choice.outage.receipts] */
@@ -141,13 +151,13 @@ export function throughSessions(reports: NetworkReports): NetworkReports {
 const catchUpTimer = z.object({ connectionId: z.string() });
 
 async function catchUp(change: StateChange, reports: NetworkReports, connectionId: string): Promise<void> {
-  const [owner] = await change.tx.query<{ workspace_id: string }>(
-    'SELECT workspace_id FROM platform.connections WHERE id = $1',
-    [connectionId],
-  );
+  const [owner] = await orm(change.tx)
+    .select({ workspaceId: connections.workspaceId })
+    .from(connections)
+    .where(eq(connections.id, connectionId));
   if (owner === undefined) return;
-  await lockWorkspace(change.tx, owner.workspace_id);
-  const { alive } = await networkSessions.lock(change, connectionId);
+  await lockWorkspace(change.tx, owner.workspaceId);
+  const { alive } = await simulatedSessions.lock(change, connectionId);
   if (!alive) return;
   for (const held of await takeHeld(change, connectionId)) {
     if (held.kind === 'message') await reports.inbound(change, { ...held.message, at: change.now });

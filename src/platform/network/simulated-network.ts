@@ -1,16 +1,19 @@
 import { z } from 'zod';
 import { messageStatus } from '../../contract/service/statuses.ts';
-import type { Queryable } from '../../runtime/database/database.ts';
+import type { Database, Queryable } from '../../runtime/database/database.ts';
+import { isAnyOf, orm } from '../../runtime/database/orm.ts';
+import { phoneMessages } from '../db/network-tables.ts';
+import { keepFile } from '../media/media-store.ts';
 import type { DomainClock } from '../time/domain-clock.ts';
 import type { TimerHandler } from '../time/timer-runner.ts';
 import { readBehaviour } from './contacts.ts';
 import { passInbound } from './hold-reports.ts';
 import { type NetworkReports, newNetworkId, type PhoneNetwork } from './network.ts';
 import { planReceipts } from './plan-receipts.ts';
-import { networkSessions } from './sessions.ts';
+import { simulatedSessions } from './sessions.ts';
 
 interface Options {
-  readonly database: Queryable;
+  readonly database: Database;
   readonly clock: DomainClock;
   /** Draws in [0, 1). */
   readonly random: () => number;
@@ -23,17 +26,18 @@ async function readAccepted(
   db: Queryable,
   ids: readonly string[],
 ): Promise<Map<string, { waMessageId: string }>> {
-  const rows = await db.query<{ message_id: string; wa_message_id: string }>(
-    'SELECT message_id, wa_message_id FROM platform.phone_messages WHERE message_id = ANY($1::text[])',
-    [ids],
-  );
-  return new Map(rows.map((row) => [row.message_id, { waMessageId: row.wa_message_id }]));
+  const { messageId, waMessageId } = phoneMessages;
+  const rows = await orm(db)
+    .select({ messageId, waMessageId })
+    .from(phoneMessages)
+    .where(isAnyOf(messageId, ids));
+  return new Map(rows.map((row) => [row.messageId, { waMessageId: row.waMessageId }]));
 }
 
 /** The network with people behind it: contacts that receive, read, fail and answer as they were told to. */
 export function createSimulatedNetwork({ database, clock, random }: Options): PhoneNetwork {
   return {
-    sessions: networkSessions,
+    sessions: simulatedSessions,
     passInbound,
 
     async isRegistered(phone) {
@@ -43,29 +47,29 @@ export function createSimulatedNetwork({ database, clock, random }: Options): Ph
 
     async accept({ messageId, connectionId, from, to, text, media }) {
       const waMessageId = newNetworkId();
-      const rows = await database.query(
-        `WITH file AS (
-           INSERT INTO platform.media (id, filename, mimetype, bytes, sha256, created_at)
-           SELECT $8::text, $9, $10, $11::int, $12::bytea, $7::bigint WHERE $8::text IS NOT NULL
-           ON CONFLICT (id) DO NOTHING)
-         INSERT INTO platform.phone_messages
-           (message_id, phone, connection_id, sender, text, wa_message_id, at, media_id)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (message_id) DO NOTHING RETURNING message_id`,
-        [
-          messageId,
-          to,
-          connectionId,
-          from,
-          text,
-          waMessageId,
-          clock.now(),
-          media?.id ?? null,
-          media?.filename ?? null,
-          media?.mimetype ?? null,
-          media?.bytes ?? null,
-          media?.sha256 ?? null,
-        ],
-      );
+      const at = clock.now();
+      const insert = (db: Queryable) =>
+        orm(db)
+          .insert(phoneMessages)
+          .values({
+            messageId,
+            phone: to,
+            connectionId,
+            sender: from,
+            text,
+            waMessageId,
+            at,
+            mediaId: media?.id,
+          })
+          .onConflictDoNothing({ target: phoneMessages.messageId })
+          .returning({ messageId: phoneMessages.messageId });
+      const rows =
+        media === null
+          ? await insert(database)
+          : await database.transaction(async (tx) => {
+              await keepFile(tx, media, at);
+              return await insert(tx);
+            });
       if (rows.length > 0) return { waMessageId };
       return (await readAccepted(database, [messageId])).get(messageId) ?? { waMessageId: null };
     },

@@ -1,5 +1,9 @@
+import { and, desc, eq, lt } from 'drizzle-orm';
 import type { Scope } from '../../contract/service/scopes.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
+import { orm } from '../../runtime/database/orm.ts';
+import { workspaces } from '../db/core-tables.ts';
+import { oauthApps } from '../db/oauth-tables.ts';
 import { isIdentifier, newIdentifier } from '../kernel/identifiers.ts';
 import { PlatformError } from '../kernel/platform-error.ts';
 import type { ChangeState } from '../time/state-change.ts';
@@ -55,54 +59,35 @@ export interface OauthApps {
   list(options: { readonly limit: number; readonly before?: number }): Promise<App[]>;
 }
 
-interface Row {
-  id: string;
-  name: string;
-  secret_hash: Uint8Array;
-  redirect_uris: string[];
-  scopes: Scope[];
-  owner_workspace_id: string | null;
-  legacy_subscription: boolean;
-  position: number;
-  created_at: number;
-}
-
-const COLUMNS = `id, name, secret_hash, redirect_uris, scopes, owner_workspace_id, legacy_subscription,
-  position, created_at`;
-
-function fromRow(row: Row): App {
-  return {
-    id: row.id,
-    name: row.name,
-    secretHash: row.secret_hash,
-    redirectUris: row.redirect_uris,
-    scopes: row.scopes,
-    ownerWorkspaceId: row.owner_workspace_id,
-    legacySubscription: row.legacy_subscription,
-    position: row.position,
-    createdAt: row.created_at,
-  };
-}
+const { id, name, secretHash, redirectUris, scopes, ownerWorkspaceId } = oauthApps;
+const { legacySubscription, enabled, position, createdAt } = oauthApps;
+const COLUMNS = {
+  ...{ id, name, secretHash, redirectUris, scopes, ownerWorkspaceId },
+  ...{ legacySubscription, position, createdAt },
+};
 
 /** An app that is not switched off; null when there is none of this id. */
-export async function findApp(db: Queryable, id: string): Promise<App | null> {
-  if (!isIdentifier(id)) return null;
-  const [row] = await db.query<Row>(`SELECT ${COLUMNS} FROM platform.oauth_apps WHERE id = $1 AND enabled`, [
-    id,
-  ]);
-  return row === undefined ? null : fromRow(row);
+export async function findApp(db: Queryable, clientId: string): Promise<App | null> {
+  if (!isIdentifier(clientId)) return null;
+  const [app] = await orm(db)
+    .select(COLUMNS)
+    .from(oauthApps)
+    .where(and(eq(id, clientId), enabled));
+  return app ?? null;
 }
 
-async function checkRegistration(db: Queryable, { redirectUris, ownerWorkspaceId }: AppRegistration) {
-  if (!redirectUris.every(isRedirectUri)) {
+async function checkRegistration(db: Queryable, app: AppRegistration) {
+  if (!app.redirectUris.every(isRedirectUri)) {
     throw new PlatformError('invalid_request', {
       field: 'redirectUris',
       hint: 'HTTPS, HTTP on this machine or a private-use scheme; no fragment',
     });
   }
-  if (ownerWorkspaceId === undefined) return;
-  const found = await db.query('SELECT id FROM platform.workspaces WHERE id = $1', [ownerWorkspaceId]);
-  if (found.length === 0) throw new PlatformError('not_found');
+  const { ownerWorkspaceId: owner } = app;
+  if (owner === undefined) return;
+  if ((await orm(db).$count(workspaces, eq(workspaces.id, owner))) === 0) {
+    throw new PlatformError('not_found');
+  }
 }
 
 export function createOauthApps(
@@ -119,50 +104,46 @@ export function createOauthApps(
       // [events.oauth.url]
       const webhook = webhookUrl === undefined ? null : await webhooks.put(clientId, webhookUrl);
       await changeState(({ tx, now }) =>
-        tx.query(
-          `INSERT INTO platform.oauth_apps
-             (id, name, secret_hash, redirect_uris, scopes, owner_workspace_id, legacy_subscription, enabled, created_at)
-           VALUES ($1, $2, $3, $4, $5, $6, $7, true, $8)`,
-          [
-            clientId,
-            app.name,
-            hashOauthSecret(clientSecret),
-            app.redirectUris,
-            [...new Set(app.scopes)],
-            app.ownerWorkspaceId ?? null,
-            app.legacySubscription ?? false,
-            now,
-          ],
-        ),
+        orm(tx)
+          .insert(oauthApps)
+          .values({
+            id: clientId,
+            name: app.name,
+            secretHash: hashOauthSecret(clientSecret),
+            redirectUris: app.redirectUris,
+            scopes: [...new Set(app.scopes)],
+            ownerWorkspaceId: app.ownerWorkspaceId,
+            legacySubscription: app.legacySubscription ?? false,
+            enabled: true,
+            createdAt: now,
+          }),
       );
       return { clientId, clientSecret, webhookSecret: webhook?.secret ?? null };
     },
 
     async setWebhook(clientId, url) {
-      const found = isIdentifier(clientId)
-        ? await database.query('SELECT id FROM platform.oauth_apps WHERE id = $1', [clientId])
-        : [];
-      if (found.length === 0) throw new PlatformError('not_found');
+      const isKnown = isIdentifier(clientId) && (await orm(database).$count(oauthApps, eq(id, clientId))) > 0;
+      if (!isKnown) throw new PlatformError('not_found');
       const { secret } = await webhooks.put(clientId, url);
       return { webhookUrl: url, webhookSecret: secret };
     },
 
-    setEnabled: (clientId, enabled) =>
+    setEnabled: (clientId, isEnabled) =>
       changeState(async ({ tx }) => {
-        const rows = await tx.query(
-          'UPDATE platform.oauth_apps SET enabled = $2 WHERE id = $1 RETURNING id',
-          [clientId, enabled],
-        );
+        const rows = await orm(tx)
+          .update(oauthApps)
+          .set({ enabled: isEnabled })
+          .where(eq(id, clientId))
+          .returning({ id });
         if (rows.length === 0) throw new PlatformError('not_found');
       }),
 
-    async list({ limit, before }) {
-      const rows = await database.query<Row>(
-        `SELECT ${COLUMNS} FROM platform.oauth_apps WHERE position < $1::bigint
-         ORDER BY position DESC LIMIT $2::integer`,
-        [before ?? Number.MAX_SAFE_INTEGER, limit],
-      );
-      return rows.map(fromRow);
-    },
+    list: async ({ limit, before }) =>
+      await orm(database)
+        .select(COLUMNS)
+        .from(oauthApps)
+        .where(before === undefined ? undefined : lt(position, before))
+        .orderBy(desc(position))
+        .limit(limit),
   };
 }

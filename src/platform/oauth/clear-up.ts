@@ -1,4 +1,22 @@
+import {
+  and,
+  eq,
+  exists,
+  gt,
+  inArray,
+  isNotNull,
+  isNull,
+  lte,
+  notExists,
+  or,
+  type SQL,
+  sql,
+} from 'drizzle-orm';
+import { alias, type PgColumn } from 'drizzle-orm/pg-core';
+import type { Queryable } from '../../runtime/database/database.ts';
+import { orm } from '../../runtime/database/orm.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
+import { oauthApps, oauthConsents, oauthGrants, oauthRefreshTokens } from '../db/oauth-tables.ts';
 import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 import type { DomainClock } from '../time/domain-clock.ts';
 import type { ChangeState } from '../time/state-change.ts';
@@ -11,12 +29,12 @@ interface Options {
   readonly batch?: number;
 }
 
-/** What has ended of a table: rows `t` that fit, `$1` being a virtual time in epoch ms. */
+/** What has ended of a table, given a virtual time. */
 interface Ended {
-  readonly table: 'oauth_consents' | 'oauth_refresh_tokens' | 'oauth_grants';
-  readonly key: 'id' | 'hash';
-  readonly where: string;
-  /** How long before now `$1` lies. */
+  readonly table: typeof oauthConsents | typeof oauthRefreshTokens | typeof oauthGrants;
+  readonly key: PgColumn;
+  readonly where: (tx: Queryable, time: number) => SQL | undefined;
+  /** How long before now that time lies. */
   readonly keptMs: number;
 }
 
@@ -27,20 +45,45 @@ const BATCH = 1_000;
  * The last grant of a workspace to a legacy app stays for good: it is how the next consent is known to be another.
  */
 const ENDED: readonly Ended[] = [
-  { table: 'oauth_consents', key: 'id', where: 't.expires_at <= $1', keptMs: 0 },
-  { table: 'oauth_refresh_tokens', key: 'hash', where: 't.expires_at <= $1', keptMs: 0 },
   {
-    table: 'oauth_grants',
-    key: 'id',
-    where: `(t.revoked_at <= $1 OR coalesce(t.expires_at, t.created_at) <= $1)
-      AND (t.expires_at IS NULL OR NOT EXISTS (
-        SELECT 1 FROM platform.oauth_apps a WHERE a.id = t.app_id AND a.legacy_subscription AND NOT EXISTS (
-          SELECT 1 FROM platform.oauth_grants later
-          WHERE later.app_id = t.app_id AND later.workspace_id = t.workspace_id
-            AND later.expires_at IS NOT NULL AND later.position > t.position)))`,
-    keptMs: ASSUMPTIONS.oauthKeptMs.value,
+    table: oauthConsents,
+    key: oauthConsents.id,
+    where: (_tx, time) => lte(oauthConsents.expiresAt, time),
+    keptMs: 0,
   },
+  {
+    table: oauthRefreshTokens,
+    key: oauthRefreshTokens.hash,
+    where: (_tx, time) => lte(oauthRefreshTokens.expiresAt, time),
+    keptMs: 0,
+  },
+  { table: oauthGrants, key: oauthGrants.id, where: isGrantOver, keptMs: ASSUMPTIONS.oauthKeptMs.value },
 ];
+
+const later = alias(oauthGrants, 'later');
+
+function isGrantOver(tx: Queryable, time: number): SQL | undefined {
+  const { appId, workspaceId, revokedAt, expiresAt, createdAt, position } = oauthGrants;
+  const legacyApp = orm(tx)
+    .select()
+    .from(oauthApps)
+    .where(and(eq(oauthApps.id, appId), oauthApps.legacySubscription));
+  const nextConsent = orm(tx)
+    .select()
+    .from(later)
+    .where(
+      and(
+        eq(later.appId, appId),
+        eq(later.workspaceId, workspaceId),
+        isNotNull(later.expiresAt),
+        gt(later.position, position),
+      ),
+    );
+  return and(
+    or(lte(revokedAt, time), lte(sql`coalesce(${expiresAt}, ${createdAt})`, time)),
+    or(isNull(expiresAt), notExists(legacyApp), exists(nextConsent)),
+  );
+}
 
 /**
  * Removes what has ended, in transactions of a bounded size: pages that nobody answered, refresh tokens past
@@ -52,14 +95,15 @@ export function createClearUp({ changeState, clock, logger, batch = BATCH }: Opt
 
   const remove = async ({ table, key, where, keptMs }: Ended): Promise<void> => {
     for (;;) {
-      const removed = await changeState(({ tx, now }) =>
-        tx.query(
-          `DELETE FROM platform.${table} WHERE ${key} IN (
-             SELECT t.${key} FROM platform.${table} t WHERE ${where} LIMIT $2 FOR UPDATE SKIP LOCKED)
-           RETURNING 1`,
-          [now - keptMs, batch],
-        ),
-      );
+      const removed = await changeState(async ({ tx, now }) => {
+        const some = orm(tx)
+          .select({ key })
+          .from(table)
+          .where(where(tx, now - keptMs))
+          .limit(batch)
+          .for('update', { skipLocked: true });
+        return await orm(tx).delete(table).where(inArray(key, some)).returning({ key });
+      });
       if (removed.length < batch) return;
     }
   };

@@ -1,5 +1,8 @@
+import { eq, sql } from 'drizzle-orm';
 import type { Scope } from '../../contract/service/scopes.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
+import { orm } from '../../runtime/database/orm.ts';
+import { oauthGrants } from '../db/oauth-tables.ts';
 import { OauthError } from './oauth-error.ts';
 
 /** A grant, as far as tokens are concerned. */
@@ -13,34 +16,20 @@ export interface Grant {
   readonly revoked: boolean;
 }
 
-export interface GrantRow {
-  id: string;
-  app_id: string;
-  workspace_id: string;
-  scopes: Scope[];
-  resource: string | null;
-  revoked_at: number | null;
-}
+const { id, appId, workspaceId, scopes, resource, revokedAt } = oauthGrants;
 
-export const GRANT_COLUMNS = 'g.id, g.app_id, g.workspace_id, g.scopes, g.resource, g.revoked_at';
-
-export function toGrant(row: GrantRow): Grant {
-  return {
-    id: row.id,
-    appId: row.app_id,
-    workspaceId: row.workspace_id,
-    scopes: row.scopes,
-    resource: row.resource,
-    revoked: row.revoked_at !== null,
-  };
-}
+/** The columns of a `Grant`, for reads that join it to a code or a token. */
+export const GRANT = {
+  ...{ id, appId, workspaceId, scopes, resource },
+  revoked: sql<boolean>`${revokedAt} is not null`.as('revoked'),
+};
 
 /** Revokes a grant with all that was issued from it. Revoking twice changes nothing. */
 export async function revokeGrant(tx: Queryable, grantId: string, now: number): Promise<void> {
-  await tx.query('UPDATE platform.oauth_grants SET revoked_at = coalesce(revoked_at, $2) WHERE id = $1', [
-    grantId,
-    now,
-  ]);
+  await orm(tx)
+    .update(oauthGrants)
+    .set({ revokedAt: sql`coalesce(${revokedAt}, ${now})` })
+    .where(eq(id, grantId));
 }
 
 /** The resources that a grant's tokens may be for. */

@@ -1,6 +1,9 @@
+import { and, desc, eq, isNull, lt, sql } from 'drizzle-orm';
 import type { Scope } from '../../contract/service/scopes.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
+import { orm } from '../../runtime/database/orm.ts';
 import { EXISTING_CONNECTIONS } from '../credentials/find-granted.ts';
+import { oauthGrants } from '../db/oauth-tables.ts';
 import { PlatformError } from '../kernel/platform-error.ts';
 import type { ChangeState } from '../time/state-change.ts';
 import { revokeGrant } from './find-grant.ts';
@@ -40,35 +43,24 @@ export interface OauthGrants {
   revoke(id: string): Promise<void>;
 }
 
-interface Row {
-  id: string;
-  app_id: string;
-  workspace_id: string;
-  scopes: Scope[];
-  connection_ids: string[];
-  refreshes: number;
-  expires_at: number | null;
-  revoked_at: number | null;
-  position: number;
-  created_at: number;
+function select(db: Queryable) {
+  const { id, appId, workspaceId, scopes, refreshes, expiresAt, revokedAt, position, createdAt } =
+    oauthGrants;
+  return orm(db)
+    .select({
+      ...{ id, appId, workspaceId, scopes, connectionIds: EXISTING_CONNECTIONS },
+      ...{ refreshes, expiresAt, revokedAt, position, createdAt },
+    })
+    .from(oauthGrants);
 }
 
-const SELECT = `SELECT g.id, g.app_id, g.workspace_id, g.scopes, ${EXISTING_CONNECTIONS} AS connection_ids,
-  g.refreshes, g.expires_at, g.revoked_at, g.position, g.created_at FROM platform.oauth_grants g`;
-
-function toRecord(row: Row): GrantRecord {
-  return {
-    id: row.id,
-    appId: row.app_id,
-    workspaceId: row.workspace_id,
-    scopes: row.scopes,
-    connectionIds: row.connection_ids,
-    refreshes: row.refreshes,
-    expiresAt: row.expires_at,
-    revokedAt: row.revoked_at,
-    position: row.position,
-    createdAt: row.created_at,
-  };
+/** Adds a connection to a grant. */
+export async function extendGrant(tx: Queryable, id: string, connectionId: string): Promise<void> {
+  const { connectionIds } = oauthGrants;
+  await orm(tx)
+    .update(oauthGrants)
+    .set({ connectionIds: sql`array_append(${connectionIds}, ${connectionId})` })
+    .where(eq(oauthGrants.id, id));
 }
 
 function requireHeld(held: readonly string[], asked: readonly string[], field: string): void {
@@ -78,39 +70,32 @@ function requireHeld(held: readonly string[], asked: readonly string[], field: s
 
 export function createOauthGrants(database: Queryable, changeState: ChangeState): OauthGrants {
   return {
-    async list({ limit, before }) {
-      const rows = await database.query<Row>(
-        `${SELECT} WHERE g.position < $1::bigint ORDER BY g.position DESC LIMIT $2::integer`,
-        [before ?? Number.MAX_SAFE_INTEGER, limit],
-      );
-      return rows.map(toRecord);
-    },
+    list: async ({ limit, before }) =>
+      await select(database)
+        .where(before === undefined ? undefined : lt(oauthGrants.position, before))
+        .orderBy(desc(oauthGrants.position))
+        .limit(limit),
 
     narrow: (id, { scopes, connectionIds }) =>
       changeState(async ({ tx }) => {
-        const [row] = await tx.query<Row>(`${SELECT} WHERE g.id = $1 AND g.revoked_at IS NULL FOR UPDATE`, [
-          id,
-        ]);
-        if (row === undefined) throw new PlatformError('not_found');
-        const grant = toRecord(row);
+        const [grant] = await select(tx)
+          .where(and(eq(oauthGrants.id, id), isNull(oauthGrants.revokedAt)))
+          .for('update');
+        if (grant === undefined) throw new PlatformError('not_found');
         const left = {
           scopes: grant.scopes.filter((scope) => scopes?.includes(scope) ?? true),
           connectionIds: grant.connectionIds.filter((one) => connectionIds?.includes(one) ?? true),
         };
         requireHeld(grant.scopes, scopes ?? [], 'scopes');
         requireHeld(grant.connectionIds, connectionIds ?? [], 'connectionIds');
-        await tx.query('UPDATE platform.oauth_grants SET scopes = $2, connection_ids = $3 WHERE id = $1', [
-          id,
-          left.scopes,
-          left.connectionIds,
-        ]);
+        await orm(tx).update(oauthGrants).set(left).where(eq(oauthGrants.id, id));
         return { ...grant, ...left };
       }),
 
     revoke: (id) =>
       changeState(async ({ tx, now }) => {
-        const known = await tx.query('SELECT id FROM platform.oauth_grants WHERE id = $1', [id]);
-        if (known.length === 0) throw new PlatformError('not_found');
+        if ((await orm(tx).$count(oauthGrants, eq(oauthGrants.id, id))) === 0)
+          throw new PlatformError('not_found');
         await revokeGrant(tx, id, now);
       }),
   };

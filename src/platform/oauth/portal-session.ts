@@ -1,5 +1,8 @@
+import { and, desc, not, sql } from 'drizzle-orm';
 import type { WorkspaceKind } from '../../contract/service/statuses.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
+import { isAnyOf, orm } from '../../runtime/database/orm.ts';
+import { connections, workspaces } from '../db/core-tables.ts';
 import type { App } from './apps.ts';
 
 /** Somebody who is signed in to the developer portal. */
@@ -35,18 +38,27 @@ export interface OwnedWorkspace {
 const MOST_SHOWN = 100;
 
 /** The workspaces of a session, newest first and at most a hundred; none where nobody is signed in. */
-export function readOwned(db: Queryable, session: PortalSession | null): Promise<OwnedWorkspace[]> {
-  return db.query<OwnedWorkspace>(
-    `SELECT w.id, w.kind,
-       (SELECT count(*) FROM platform.connections c WHERE c.workspace_id = w.id) AS connections,
-       ARRAY(SELECT coalesce(c.phone_number, '') FROM platform.connections c WHERE c.workspace_id = w.id
-         ORDER BY c.position LIMIT 3) AS numbers,
-       ARRAY(SELECT c.label FROM platform.connections c WHERE c.workspace_id = w.id
-         ORDER BY c.position LIMIT 3) AS labels
-     FROM platform.workspaces w
-     WHERE $1::boolean AND ($2::text[] IS NULL OR w.id = ANY($2::text[]))
-       AND w.id <> ALL($4::text[])
-     ORDER BY w.created_at DESC, w.id LIMIT $3::integer`,
-    [session !== null, session?.workspaceIds ?? null, MOST_SHOWN, session?.except ?? []],
-  );
+export async function readOwned(db: Queryable, session: PortalSession | null): Promise<OwnedWorkspace[]> {
+  if (session === null) return [];
+  const { workspaceIds, except = [] } = session;
+  const { id, kind, createdAt } = workspaces;
+  // The workspace's column stands in a template of its own: drizzle drops the table's name from others.
+  const own = sql`from ${connections} c where c.workspace_id = ${sql`${id}`}`;
+  const first = sql`${own} order by c.position limit 3`;
+  return await orm(db)
+    .select({
+      ...{ id, kind },
+      connections: sql<number>`(select count(*) ${own})`,
+      numbers: sql<string[]>`array(select coalesce(c.phone_number, '') ${first})`,
+      labels: sql<string[]>`array(select c.label ${first})`,
+    })
+    .from(workspaces)
+    .where(
+      and(
+        workspaceIds === null ? undefined : isAnyOf(id, workspaceIds),
+        except.length === 0 ? undefined : not(isAnyOf(id, except)),
+      ),
+    )
+    .orderBy(desc(createdAt), id)
+    .limit(MOST_SHOWN);
 }

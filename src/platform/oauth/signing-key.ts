@@ -6,6 +6,7 @@ import {
   importJWK,
   type JWK,
 } from 'jose';
+import type { oauthSigningKeys } from '../db/oauth-tables.ts';
 
 /** The one algorithm. What a token's header names besides it is refused. */
 export const SIGNING_ALGORITHM = 'ES256';
@@ -22,11 +23,7 @@ export interface SigningKey {
 }
 
 /** A key as it is stored. */
-export interface StoredKey {
-  readonly kid: string;
-  readonly private_jwk: string;
-  readonly signs_from: number;
-}
+export type StoredKey = typeof oauthSigningKeys.$inferSelect;
 
 async function importKey(jwk: JWK): Promise<CryptoKey> {
   const key = await importJWK(jwk, SIGNING_ALGORITHM);
@@ -38,12 +35,12 @@ async function importKey(jwk: JWK): Promise<CryptoKey> {
 export async function makeSigningKey(signsFrom: number): Promise<StoredKey> {
   const { privateKey } = await generateKeyPair(SIGNING_ALGORITHM, { extractable: true });
   const jwk = await exportJWK(privateKey);
-  return { kid: await calculateJwkThumbprint(jwk), private_jwk: JSON.stringify(jwk), signs_from: signsFrom };
+  return { kid: await calculateJwkThumbprint(jwk), privateJwk: JSON.stringify(jwk), signsFrom: signsFrom };
 }
 
 /** Throws for what is no private key. */
-export async function readSigningKey({ kid, private_jwk, signs_from }: StoredKey): Promise<SigningKey> {
-  const { d, ...publicPart }: JWK = JSON.parse(private_jwk);
+export async function readSigningKey({ kid, privateJwk, signsFrom }: StoredKey): Promise<SigningKey> {
+  const { d, ...publicPart }: JWK = JSON.parse(privateJwk);
   if (d === undefined) throw new Error('the signing key in the database has no private part');
   const publicJwk: JWK = { ...publicPart, kid, alg: SIGNING_ALGORITHM, use: 'sig' };
   return {
@@ -51,6 +48,6 @@ export async function readSigningKey({ kid, private_jwk, signs_from }: StoredKey
     privateKey: await importKey({ ...publicPart, d }),
     publicKey: await importKey(publicJwk),
     publicJwk,
-    signsFrom: signs_from,
+    signsFrom: signsFrom,
   };
 }

@@ -1,5 +1,8 @@
+import { desc, not } from 'drizzle-orm';
 import { LIMITS } from '../../contract/service/limits.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
+import { isAnyOf, orm } from '../../runtime/database/orm.ts';
+import { oauthSigningKeys } from '../db/oauth-tables.ts';
 import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 import type { DomainClock } from '../time/domain-clock.ts';
 import type { ChangeState } from '../time/state-change.ts';
@@ -27,17 +30,11 @@ interface Options {
 
 const { signsForMs, shownBeforeMs } = ASSUMPTIONS.oauthSigningKeys.value;
 
-const insert = (db: Queryable, { kid, private_jwk, signs_from }: StoredKey) =>
-  db.query('INSERT INTO platform.oauth_signing_keys (kid, private_jwk, signs_from) VALUES ($1, $2, $3)', [
-    kid,
-    private_jwk,
-    signs_from,
-  ]);
+const insert = (db: Queryable, key: StoredKey) => orm(db).insert(oauthSigningKeys).values(key);
 
 async function loadKeys(db: Queryable, now: number): Promise<SigningKey[]> {
-  const rows = await db.query<StoredKey>(
-    'SELECT kid, private_jwk, signs_from FROM platform.oauth_signing_keys ORDER BY signs_from DESC, kid',
-  );
+  const { kid, signsFrom } = oauthSigningKeys;
+  const rows = await orm(db).select().from(oauthSigningKeys).orderBy(desc(signsFrom), kid);
   if (rows.length === 0) {
     const first = await makeSigningKey(now);
     await insert(db, first);
@@ -71,9 +68,10 @@ export async function loadSigningKeys({ database, changeState, clock }: Options)
     const all = made === null ? keys : [await readSigningKey(made), ...keys];
     keys = await changeState(async ({ tx, now }) => {
       const left = withoutEnded(all, now);
-      await tx.query('DELETE FROM platform.oauth_signing_keys WHERE kid <> ALL($1::text[])', [
-        left.map(({ kid }) => kid),
-      ]);
+      const kids = left.map(({ kid }) => kid);
+      await orm(tx)
+        .delete(oauthSigningKeys)
+        .where(not(isAnyOf(oauthSigningKeys.kid, kids)));
       if (made !== null) await insert(tx, made);
       return left;
     });

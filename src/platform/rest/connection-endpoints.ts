@@ -17,6 +17,7 @@ import { requestCode } from '../connections/pairing/request-code.ts';
 import { findReachable } from '../connections/read-connections.ts';
 import { restartConnection } from '../connections/restart-connection.ts';
 import { readAccount } from '../licensing/read-account.ts';
+import { purgeMessages } from '../messages/purge-messages.ts';
 import type { PhoneNetwork } from '../network/network.ts';
 import type { DomainClock } from '../time/domain-clock.ts';
 import type { ChangeState } from '../time/state-change.ts';
@@ -76,7 +77,7 @@ export function deleteConnectionEndpoint(changeState: ChangeState): Endpoint {
     row: SERVICE_ENDPOINTS.deleteConnection,
     read: readConnectionId,
     async handle(credential, connectionId) {
-      await deleteConnection(changeState, credential, connectionId);
+      await deleteConnection(changeState, credential, connectionId, purgeMessages);
       const answer: Acknowledgement = { ok: true };
       return ok(answer);
     },

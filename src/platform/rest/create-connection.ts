@@ -11,11 +11,13 @@ import type { Answer } from '../calls/answer.ts';
 import { readShape } from '../calls/read-shape.ts';
 import { hashCanonical } from '../connections/canonical-json.ts';
 import { detailStatus } from '../connections/connection-view.ts';
-import { type CreateRequest, createConnection } from '../connections/create-connection.ts';
+import { type CreateRequest, createConnection, type ExtendReach } from '../connections/create-connection.ts';
 import { showPicture } from '../connections/pairing/pairing-sessions.ts';
+import { extendKey } from '../credentials/api-keys.ts';
 import type { Credential } from '../credentials/credential.ts';
 import { PlatformError } from '../kernel/platform-error.ts';
 import { checkStorable } from '../messages/check-storable.ts';
+import { extendGrant } from '../oauth/grants.ts';
 import type { DomainClock } from '../time/domain-clock.ts';
 import type { ChangeState } from '../time/state-change.ts';
 import { defineEndpoint, type Endpoint, type RawInput } from './endpoint.ts';
@@ -78,6 +80,9 @@ function requireGranted({ kind, connectionIds }: Credential): void {
   }
 }
 
+const extendReach: ExtendReach = ({ tx }, { kind, id }, connectionId) =>
+  (kind === 'oauth' ? extendGrant : extendKey)(tx, id, connectionId);
+
 // [connections.create.idempotency.replay-header] [connections.create.replay-answer]
 function replay(body: ReplayedConnectionAnswer): Answer {
   return { status: 200, headers: { [HEADERS.idempotencyReplayed]: 'true' }, body };
@@ -92,7 +97,12 @@ export function createConnectionEndpoint({ changeState, clock }: Dependencies): 
     read: readRequest,
     async handle(credential, request): Promise<Answer> {
       requireGranted(credential);
-      const { connection, pairing, replayed } = await createConnection(changeState, credential, request);
+      const { connection, pairing, replayed } = await createConnection(
+        changeState,
+        credential,
+        request,
+        extendReach,
+      );
       const { id, state } = connection;
       const shown = { id, status: detailStatus(connection) };
       if (replayed && state === 'live') return replay({ connection: shown });

@@ -1,5 +1,8 @@
 import { randomBytes } from 'node:crypto';
+import { eq } from 'drizzle-orm';
 import type { Queryable } from '../../runtime/database/database.ts';
+import { orm } from '../../runtime/database/orm.ts';
+import { serviceState } from '../db/time-tables.ts';
 
 /** Where virtual time stands: its distance from the wall clock, or the time at which it was frozen. */
 export interface ClockState {
@@ -13,30 +16,27 @@ export interface ServiceState extends ClockState {
   readonly cursorKey: Uint8Array;
 }
 
-interface Row {
-  clock_offset_ms: number;
-  frozen_at: number | null;
-  cursor_key: Buffer;
-}
+const ID = 1;
 
 /** Reads the state; the first start on a database makes it, with time equal to the wall clock. */
 export async function loadServiceState(db: Queryable): Promise<ServiceState> {
-  await db.query(
-    `INSERT INTO platform.service_state (id, clock_offset_ms, frozen_at, cursor_key)
-     VALUES (1, 0, NULL, $1) ON CONFLICT (id) DO NOTHING`,
-    [randomBytes(32)],
-  );
-  const [row] = await db.query<Row>(
-    'SELECT clock_offset_ms, frozen_at, cursor_key FROM platform.service_state WHERE id = 1',
-  );
+  await orm(db)
+    .insert(serviceState)
+    .values({ id: ID, clockOffsetMs: 0, frozenAt: null, cursorKey: randomBytes(32) })
+    .onConflictDoNothing();
+  const { clockOffsetMs: offsetMs, frozenAt, cursorKey } = serviceState;
+  const [row] = await orm(db)
+    .select({ offsetMs, frozenAt, cursorKey })
+    .from(serviceState)
+    .where(eq(serviceState.id, ID));
   if (row === undefined) throw new Error('the service state is missing from the database');
-  return { offsetMs: row.clock_offset_ms, frozenAt: row.frozen_at, cursorKey: row.cursor_key };
+  return row;
 }
 
 /** Writes where the clock stands. Called before anything happens at that time. */
-export async function saveClock(db: Queryable, clock: ClockState): Promise<void> {
-  await db.query('UPDATE platform.service_state SET clock_offset_ms = $1, frozen_at = $2 WHERE id = 1', [
-    clock.offsetMs,
-    clock.frozenAt,
-  ]);
+export async function saveClock(db: Queryable, { offsetMs, frozenAt }: ClockState): Promise<void> {
+  await orm(db)
+    .update(serviceState)
+    .set({ clockOffsetMs: offsetMs, frozenAt })
+    .where(eq(serviceState.id, ID));
 }

@@ -1,4 +1,7 @@
+import { lte } from 'drizzle-orm';
 import type { Queryable } from '../../runtime/database/database.ts';
+import { isAnyOf, orm } from '../../runtime/database/orm.ts';
+import { timers } from '../db/time-tables.ts';
 
 /** What is to happen at a virtual time. */
 export interface NewTimer {
@@ -18,44 +21,34 @@ export interface StoredTimer {
   readonly payload: unknown;
 }
 
-interface Row {
-  id: number;
-  kind: string;
-  due_at: number;
-  payload: string;
-}
-
-function fromRow(row: Row): StoredTimer {
-  return { id: row.id, kind: row.kind, dueAt: row.due_at, payload: JSON.parse(row.payload) };
-}
-
 /** Writes timers. Equal due times fire in the order given. */
-export async function insertTimers(tx: Queryable, timers: readonly NewTimer[]): Promise<void> {
-  await tx.query(
-    `INSERT INTO platform.timers (due_at, kind, payload)
-     SELECT t.due_at, t.kind, t.payload
-     FROM unnest($1::bigint[], $2::text[], $3::text[]) WITH ORDINALITY AS t (due_at, kind, payload, place)
-     ORDER BY t.place`,
-    [
-      timers.map((timer) => Math.round(timer.dueAt)),
-      timers.map((timer) => timer.kind),
-      timers.map((timer) => JSON.stringify(timer.payload)),
-    ],
-  );
+export async function insertTimers(tx: Queryable, added: readonly NewTimer[]): Promise<void> {
+  if (added.length === 0) return;
+  await orm(tx)
+    .insert(timers)
+    .values(
+      added.map(({ kind, dueAt, payload }) => ({
+        kind,
+        dueAt: Math.round(dueAt),
+        payload: JSON.stringify(payload),
+      })),
+    );
 }
 
 /** The next timers up to a time, soonest first. */
 export async function readTimers(db: Queryable, until: number, limit: number): Promise<StoredTimer[]> {
-  const rows = await db.query<Row>(
-    `SELECT id, kind, due_at, payload FROM platform.timers
-     WHERE due_at <= $1 ORDER BY due_at, id LIMIT $2`,
-    [until, limit],
-  );
-  return rows.map(fromRow);
+  const { id, kind, dueAt, payload } = timers;
+  const rows = await orm(db)
+    .select({ id, kind, dueAt, payload })
+    .from(timers)
+    .where(lte(dueAt, until))
+    .orderBy(dueAt, id)
+    .limit(limit);
+  return rows.map((row) => ({ ...row, payload: JSON.parse(row.payload) }));
 }
 
 /** Removes timers that fire in this transaction. Answers how many were still there. */
 export async function deleteTimers(tx: Queryable, ids: readonly number[]): Promise<number> {
-  const rows = await tx.query('DELETE FROM platform.timers WHERE id = ANY($1::bigint[]) RETURNING id', [ids]);
+  const rows = await orm(tx).delete(timers).where(isAnyOf(timers.id, ids)).returning({ id: timers.id });
   return rows.length;
 }

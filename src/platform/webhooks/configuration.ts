@@ -3,8 +3,10 @@ import { isIP } from 'node:net';
 import { EVENT_TYPES, type EventType } from '../../contract/service/events.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
+import { orm } from '../../runtime/database/orm.ts';
 import { type HostLookup, lookupHost, lookupWithin } from '../../runtime/public-network/host-lookup.ts';
 import { isPublicAddress } from '../../runtime/public-network/public-address.ts';
+import { webhookConfigurations } from '../db/webhook-tables.ts';
 import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 import type { Check } from '../kernel/checks.ts';
 import { passed } from '../kernel/decision-trace.ts';
@@ -96,13 +98,11 @@ export function createWebhookConfiguration(options: WebhookConfigurationOptions)
   };
 
   const store = async (subscriptionId: string, destination: Destination): Promise<void> => {
-    await database.query(
-      `INSERT INTO platform.webhook_configurations (subscription_id, url, secret, changed_at)
-       VALUES ($1, $2, $3, $4)
-       ON CONFLICT (subscription_id) DO UPDATE
-       SET url = excluded.url, secret = excluded.secret, changed_at = excluded.changed_at`,
-      [subscriptionId, destination.url, destination.secret, clock.now()],
-    );
+    const row = { ...destination, changedAt: clock.now() };
+    await orm(database)
+      .insert(webhookConfigurations)
+      .values({ subscriptionId, ...row })
+      .onConflictDoUpdate({ target: webhookConfigurations.subscriptionId, set: row });
     current.set(subscriptionId, destination);
   };
 
@@ -111,10 +111,9 @@ export function createWebhookConfiguration(options: WebhookConfigurationOptions)
 
   return {
     async load() {
-      const rows = await database.query<{ subscription_id: string; url: string; secret: string }>(
-        'SELECT subscription_id, url, secret FROM platform.webhook_configurations',
-      );
-      for (const row of rows) current.set(row.subscription_id, { url: row.url, secret: row.secret });
+      const { subscriptionId, url, secret } = webhookConfigurations;
+      const rows = await orm(database).select({ subscriptionId, url, secret }).from(webhookConfigurations);
+      for (const { subscriptionId: id, ...destination } of rows) current.set(id, destination);
     },
     get(subscriptionId) {
       const set = current.get(subscriptionId);

@@ -32,7 +32,8 @@ const FULL_ROWS = 20_000;
 const FLUSH_MS = 100;
 const RETRY_MS = 1_000;
 
-const INSERT = `
+/** One statement for a batch of any size: text, since drizzle would write a statement for each size. */
+export const INSERT_DELIVERIES = `
   INSERT INTO platform.deliveries
     (id, event_id, subscription_id, url, outcome, reason, created_at, signed_at, signature, attempts)
   SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bigint[],
@@ -124,7 +125,7 @@ export class DeliveryLog {
   async #store(): Promise<void> {
     const batch = this.#rows.slice(0, BATCH_ROWS);
     const generation = this.#generation;
-    await this.#options.database.query(INSERT, insertParams(batch));
+    await this.#options.database.query(INSERT_DELIVERIES, insertParams(batch));
     if (generation !== this.#generation) return;
     const wasFull = this.full;
     this.#rows = this.#rows.slice(batch.length);

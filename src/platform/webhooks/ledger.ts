@@ -1,5 +1,8 @@
+import { and, desc, gt, lt, sql } from 'drizzle-orm';
 import type { EventType, WebhookEvent } from '../../contract/service/events.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
+import { isAnyOf, orm } from '../../runtime/database/orm.ts';
+import { ledger, ledgerPosition } from '../db/webhook-tables.ts';
 
 /** An event that a state change causes. `at` is virtual time in epoch milliseconds. */
 export interface NewEvent {
@@ -52,7 +55,8 @@ const SUBSCRIBED_APPS = `ARRAY(
     AND g.revoked_at IS NULL AND g.expires_at > given.at AND 'messaging.events' = ANY(g.scopes)
     AND (given.event = 'message.received' OR NOT g.legacy))`;
 
-const INSERT = `
+/** One statement for any number of events, which finds the apps of each: text, since drizzle writes no such insert. */
+export const INSERT_EVENTS = `
   INSERT INTO platform.ledger (workspace_id, connection_id, message_id, event, status, at, body, app_ids)
   SELECT workspace_id, connection_id, message_id, event, status, at, body, ${SUBSCRIBED_APPS}
   FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::text[])
@@ -67,7 +71,7 @@ const INSERT = `
 export async function recordEvents(tx: Queryable, events: readonly NewEvent[]): Promise<RecordedEvent[]> {
   if (events.length === 0) return [];
   const bodies = events.map((event) => JSON.stringify(event.payload));
-  const rows = await tx.query<{ id: number; app_ids: string[] }>(INSERT, [
+  const rows = await tx.query<{ id: number; app_ids: string[] }>(INSERT_EVENTS, [
     events.map((event) => event.workspaceId),
     events.map((event) => event.connectionId),
     events.map((event) => event.messageId),
@@ -85,38 +89,17 @@ export async function recordEvents(tx: Queryable, events: readonly NewEvent[]): 
   });
 }
 
-interface EventRow {
-  readonly id: number;
-  readonly workspace_id: string;
-  readonly connection_id: string;
-  readonly message_id: string | null;
-  readonly event: EventType;
-  readonly status: string | null;
-  readonly at: number;
-  readonly body: string;
-  readonly app_ids: string[];
-}
+const { id, seq, at, workspaceId, connectionId, messageId, event, status, body, appIds } = ledger;
+const COLUMNS = { id, workspaceId, connectionId, messageId, event, status, at };
 
 /** Reads events back by id, in the order of `ids`; ids that are not there are left out. */
 export async function loadEvents(db: Queryable, ids: readonly number[]): Promise<RecordedEvent[]> {
-  const rows = await db.query<EventRow>(
-    `SELECT id, workspace_id, connection_id, message_id, event, status, at, body, app_ids
-     FROM unnest($1::bigint[]) WITH ORDINALITY AS wanted (id, position)
-     JOIN platform.ledger USING (id)
-     ORDER BY position`,
-    [ids],
-  );
-  return rows.map((row) => ({
-    id: row.id,
-    workspaceId: row.workspace_id,
-    appIds: row.app_ids,
-    connectionId: row.connection_id,
-    messageId: row.message_id,
-    event: row.event,
-    status: row.status,
-    at: row.at,
-    body: Buffer.from(row.body),
-  }));
+  const rows = await orm(db)
+    .select({ ...COLUMNS, body, appIds })
+    .from(ledger)
+    .where(isAnyOf(id, ids));
+  const byId = new Map(rows.map((row) => [row.id, { ...row, body: Buffer.from(row.body) }]));
+  return ids.flatMap((one) => byId.get(one) ?? []);
 }
 
 const NUMBERING_BATCH = 5_000;
@@ -127,10 +110,9 @@ const NUMBERING_BATCH = 5_000;
  */
 async function numberLedger(db: Queryable): Promise<void> {
   for (;;) {
-    const [row] = await db.query<{ numbered: number }>(
-      'SELECT platform.number_ledger($1::integer) AS numbered',
-      [NUMBERING_BATCH],
-    );
+    const [row] = await orm(db)
+      .select({ numbered: sql<number>`numbered` })
+      .from(sql`platform.number_ledger(${NUMBERING_BATCH}) numbered`);
     if ((row?.numbered ?? 0) < NUMBERING_BATCH) return;
   }
 }
@@ -160,22 +142,13 @@ export interface Ledger {
 export function createLedger({ database }: { readonly database: Queryable }): Ledger {
   const readBetween: Ledger['readBetween'] = async ({ after, before, newestFirst = false }, limit) => {
     await numberLedger(database);
-    const rows = await database.query<Omit<EventRow, 'app_ids'> & { readonly seq: number }>(
-      `SELECT id, seq, workspace_id, connection_id, message_id, event, status, at, body
-       FROM platform.ledger WHERE seq > $1::bigint AND seq < $2::bigint
-       ORDER BY seq ${newestFirst ? 'DESC' : 'ASC'} LIMIT $3::integer`,
-      [after ?? 0, before ?? Number.MAX_SAFE_INTEGER, limit],
-    );
-    return rows.map((row) => ({
-      seq: row.seq,
-      at: row.at,
-      workspaceId: row.workspace_id,
-      connectionId: row.connection_id,
-      messageId: row.message_id,
-      event: row.event,
-      status: row.status,
-      payload: JSON.parse(row.body),
-    }));
+    const rows = await orm(database)
+      .select({ ...COLUMNS, seq: sql<number>`${seq}`, body })
+      .from(ledger)
+      .where(and(gt(seq, after ?? 0), before === undefined ? undefined : lt(seq, before)))
+      .orderBy(newestFirst ? desc(seq) : seq)
+      .limit(limit);
+    return rows.map(({ id: _, body: text, ...entry }) => ({ ...entry, payload: JSON.parse(text) }));
   };
 
   return {
@@ -183,10 +156,8 @@ export function createLedger({ database }: { readonly database: Queryable }): Le
     read: (after, limit) => readBetween({ after }, limit),
     async lastSeq() {
       await numberLedger(database);
-      const [row] = await database.query<{ last_seq: number }>(
-        'SELECT last_seq FROM platform.ledger_position',
-      );
-      return row?.last_seq ?? 0;
+      const [row] = await orm(database).select({ lastSeq: ledgerPosition.lastSeq }).from(ledgerPosition);
+      return row?.lastSeq ?? 0;
     },
   };
 }

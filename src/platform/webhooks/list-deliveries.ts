@@ -1,9 +1,12 @@
+import { and, desc, eq, lt } from 'drizzle-orm';
 import type { EventType } from '../../contract/service/events.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
+import { orm } from '../../runtime/database/orm.ts';
+import { deliveries, ledger } from '../db/webhook-tables.ts';
 import type { ActiveDelivery } from './active-delivery.ts';
 import { deliveryHeaders } from './attempt-slots.ts';
 import type { Waiting } from './backlog.ts';
-import type { Attempt, DeliveryEnd, DeliveryOutcome, DeliveryRecord, DropReason } from './delivery-record.ts';
+import type { DeliveryEnd, DeliveryOutcome, DeliveryRecord } from './delivery-record.ts';
 import type { Holdable } from './held-deliveries.ts';
 import { loadEvents, type RecordedEvent } from './ledger.ts';
 
@@ -17,51 +20,32 @@ export interface DeliveryFilter {
   readonly limit: number;
 }
 
-interface Row {
-  readonly id: number;
-  readonly event_id: number;
-  readonly subscription_id: string;
-  readonly workspace_id: string;
-  readonly event: EventType;
-  readonly connection_id: string;
-  readonly message_id: string | null;
-  readonly url: string | null;
-  readonly outcome: DeliveryOutcome;
-  readonly reason: DropReason | null;
-  readonly created_at: number;
-  readonly signed_at: number | null;
-  readonly signature: string | null;
-  readonly body: string;
-  readonly attempts: string;
-}
-
 /** A delivery that is in memory: it waits, or has begun. */
 type Pending = Holdable<Waiting | ActiveDelivery>;
 
-const SELECT = `
-  SELECT d.id, d.event_id, d.subscription_id, l.workspace_id, l.event, l.connection_id, l.message_id, d.url, d.outcome, d.reason, d.created_at,
-    d.signed_at, d.signature, l.body, d.attempts
-  FROM platform.deliveries d JOIN platform.ledger l ON l.id = d.event_id`;
+/** Deliveries that are over, with their events. */
+function select(db: Queryable) {
+  const { id, eventId, subscriptionId, url, outcome, reason, createdAt } = deliveries;
+  const { workspaceId, event, connectionId, messageId, body } = ledger;
+  const { attempts, signedAt, signature } = deliveries;
+  return orm(db)
+    .select({
+      delivery: { id, eventId, subscriptionId, url, outcome, reason, createdAt },
+      event: { workspaceId, event, connectionId, messageId, body },
+      ...{ attempts, signedAt, signature },
+    })
+    .from(deliveries)
+    .innerJoin(ledger, eq(ledger.id, eventId));
+}
 
-function fromRow(row: Row): DeliveryRecord {
-  const { signed_at: timestamp, signature } = row;
-  const attempts: Attempt[] = JSON.parse(row.attempts);
+function toRecord(row: Awaited<ReturnType<typeof select>>[number]): DeliveryRecord {
+  const { signedAt: timestamp, signature } = row;
   return {
-    id: row.id,
-    eventId: row.event_id,
-    subscriptionId: row.subscription_id,
-    workspaceId: row.workspace_id,
-    event: row.event,
-    connectionId: row.connection_id,
-    messageId: row.message_id,
-    url: row.url,
-    outcome: row.outcome,
-    reason: row.reason,
+    ...row.delivery,
+    ...row.event,
     held: false,
-    createdAt: row.created_at,
     headers: timestamp === null || signature === null ? {} : deliveryHeaders({ timestamp, signature }),
-    body: row.body,
-    attempts,
+    attempts: JSON.parse(row.attempts),
   };
 }
 
@@ -122,22 +106,20 @@ async function listPending(
 /** Deliveries that are over, newest first. */
 async function listFinished(db: Queryable, filter: DeliveryFilter): Promise<DeliveryRecord[]> {
   if (filter.outcome === 'pending') return [];
-  const rows = await db.query<Row>(
-    `${SELECT}
-     WHERE d.id < $1::bigint
-       AND ($2::text IS NULL OR l.event = $2) AND ($3::text IS NULL OR l.connection_id = $3)
-       AND ($4::text IS NULL OR d.outcome = $4) AND ($5::text IS NULL OR l.workspace_id = $5)
-     ORDER BY d.id DESC LIMIT $6::integer`,
-    [
-      filter.before ?? Number.MAX_SAFE_INTEGER,
-      filter.event ?? null,
-      filter.connectionId ?? null,
-      filter.outcome ?? null,
-      filter.workspaceId ?? null,
-      filter.limit,
-    ],
-  );
-  return rows.map(fromRow);
+  const { event, connectionId, workspaceId, outcome, before, limit } = filter;
+  const rows = await select(db)
+    .where(
+      and(
+        before === undefined ? undefined : lt(deliveries.id, before),
+        event === undefined ? undefined : eq(ledger.event, event),
+        connectionId === undefined ? undefined : eq(ledger.connectionId, connectionId),
+        outcome === undefined ? undefined : eq(deliveries.outcome, outcome),
+        workspaceId === undefined ? undefined : eq(ledger.workspaceId, workspaceId),
+      ),
+    )
+    .orderBy(desc(deliveries.id))
+    .limit(limit);
+  return rows.map(toRecord);
 }
 
 /**
@@ -163,6 +145,6 @@ export async function viewPending(db: Queryable, pending: Pending): Promise<Deli
 
 /** One finished delivery; null when there is none of that id. */
 export async function findDelivery(db: Queryable, id: number): Promise<DeliveryRecord | null> {
-  const [row] = await db.query<Row>(`${SELECT} WHERE d.id = $1::bigint`, [id]);
-  return row === undefined ? null : fromRow(row);
+  const [row] = await select(db).where(eq(deliveries.id, id));
+  return row === undefined ? null : toRecord(row);
 }

@@ -1,5 +1,21 @@
 import type { Queryable } from '../../runtime/database/database.ts';
 
+/** Numbers and inserts in one statement, whatever the number of rows: text, since drizzle writes no such insert. */
+export const RECOVER_DELIVERIES = `
+  WITH last AS (
+    SELECT coalesce(max(id), 0) AS id FROM platform.deliveries
+  ), dropped AS (
+    INSERT INTO platform.deliveries (id, event_id, subscription_id, outcome, reason, created_at, attempts)
+    SELECT last.id + row_number() OVER (ORDER BY l.id, s.id), l.id, s.id, 'dropped', 'interrupted', $1::bigint, '[]'
+    FROM platform.ledger l CROSS JOIN last, unnest(array_prepend(l.workspace_id, l.app_ids)) AS s (id)
+    WHERE NOT EXISTS (
+      SELECT 1 FROM platform.deliveries d WHERE d.event_id = l.id AND d.subscription_id = s.id
+    )
+    RETURNING id
+  )
+  SELECT count(dropped.id) AS dropped, greatest(max(dropped.id), max(last.id)) AS last_id
+  FROM last LEFT JOIN dropped ON true`;
+
 /**
  * Marks every delivery that was not written down as dropped: the process that was to deliver it is gone, and there is
  * no long redelivery queue. `now` is wall-clock epoch milliseconds. Resolves with how many there were and
@@ -9,21 +25,6 @@ export async function recoverDeliveries(
   db: Queryable,
   now: number,
 ): Promise<{ dropped: number; nextId: number }> {
-  const [row] = await db.query<{ dropped: number; last_id: number }>(
-    `WITH last AS (
-       SELECT coalesce(max(id), 0) AS id FROM platform.deliveries
-     ), dropped AS (
-       INSERT INTO platform.deliveries (id, event_id, subscription_id, outcome, reason, created_at, attempts)
-       SELECT last.id + row_number() OVER (ORDER BY l.id, s.id), l.id, s.id, 'dropped', 'interrupted', $1::bigint, '[]'
-       FROM platform.ledger l CROSS JOIN last, unnest(array_prepend(l.workspace_id, l.app_ids)) AS s (id)
-       WHERE NOT EXISTS (
-         SELECT 1 FROM platform.deliveries d WHERE d.event_id = l.id AND d.subscription_id = s.id
-       )
-       RETURNING id
-     )
-     SELECT count(dropped.id) AS dropped, greatest(max(dropped.id), max(last.id)) AS last_id
-     FROM last LEFT JOIN dropped ON true`,
-    [now],
-  );
+  const [row] = await db.query<{ dropped: number; last_id: number }>(RECOVER_DELIVERIES, [now]);
   return { dropped: row?.dropped ?? 0, nextId: (row?.last_id ?? 0) + 1 };
 }

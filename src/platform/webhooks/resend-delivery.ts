@@ -1,4 +1,7 @@
+import { eq, sql } from 'drizzle-orm';
 import type { Queryable } from '../../runtime/database/database.ts';
+import { orm } from '../../runtime/database/orm.ts';
+import { deliveries } from '../db/webhook-tables.ts';
 import type { AccountLane } from './account-lane.ts';
 import type { Envelope } from './active-delivery.ts';
 import type { Attempt, DeliveryRecord } from './delivery-record.ts';
@@ -26,21 +29,15 @@ export async function appendAttempts(
   envelope: Envelope,
   attempts: readonly Attempt[],
 ): Promise<void> {
-  await db.query(
-    `UPDATE platform.deliveries SET
-       attempts = (attempts::jsonb || $2::jsonb)::text,
-       outcome = CASE WHEN $3::boolean THEN 'delivered' ELSE outcome END,
-       reason = CASE WHEN $3::boolean THEN NULL ELSE reason END,
-       url = coalesce(url, $4::text), signed_at = coalesce(signed_at, $5::bigint),
-       signature = coalesce(signature, $6::text)
-     WHERE id = $1::bigint`,
-    [
-      id,
-      JSON.stringify(attempts),
-      attempts.some(isSuccess),
-      envelope.url,
-      envelope.timestamp,
-      envelope.signature,
-    ],
-  );
+  const { attempts: before, url, signedAt, signature } = deliveries;
+  await orm(db)
+    .update(deliveries)
+    .set({
+      attempts: sql`(${before}::jsonb || ${JSON.stringify(attempts)}::jsonb)::text`,
+      ...(attempts.some(isSuccess) ? { outcome: 'delivered', reason: null } : {}),
+      url: sql`coalesce(${url}, ${envelope.url})`,
+      signedAt: sql`coalesce(${signedAt}, ${envelope.timestamp})`,
+      signature: sql`coalesce(${signature}, ${envelope.signature})`,
+    })
+    .where(eq(deliveries.id, id));
 }

@@ -1,5 +1,8 @@
+import { eq, sql } from 'drizzle-orm';
 import type { WorkspaceKind } from '../../contract/service/statuses.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
+import { orm } from '../../runtime/database/orm.ts';
+import { workspaces } from '../db/core-tables.ts';
 import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 import { newIdentifier } from '../kernel/identifiers.ts';
 import { PlatformError } from '../kernel/platform-error.ts';
@@ -23,17 +26,12 @@ export function createWorkspaces(changeState: ChangeState): Workspaces {
     create: ({ kind, slots = ASSUMPTIONS.slotsPerWorkspace.value }) =>
       changeState(async ({ tx, now }) => {
         const id = newIdentifier();
-        await tx.query(
-          `INSERT INTO platform.workspaces (id, kind, slots, last_created_at, created_at)
-           VALUES ($1, $2, $3, $4, $4)`,
-          [id, kind, slots, now],
-        );
+        await orm(tx).insert(workspaces).values({ id, kind, slots, lastCreatedAt: now, createdAt: now });
         return { id, kind };
       }),
     exists: (id) =>
       changeState(async ({ tx }) => {
-        const found = await tx.query('SELECT 1 FROM platform.workspaces WHERE id = $1', [id]);
-        return found.length > 0;
+        return (await orm(tx).$count(workspaces, eq(workspaces.id, id))) > 0;
       }),
   };
 }
@@ -43,10 +41,11 @@ export async function lockWorkspace(
   tx: Queryable,
   id: string,
 ): Promise<{ kind: WorkspaceKind; slots: number }> {
-  const [row] = await tx.query<{ kind: WorkspaceKind; slots: number }>(
-    'SELECT kind, slots FROM platform.workspaces WHERE id = $1 FOR NO KEY UPDATE',
-    [id],
-  );
+  const [row] = await orm(tx)
+    .select({ kind: workspaces.kind, slots: workspaces.slots })
+    .from(workspaces)
+    .where(eq(workspaces.id, id))
+    .for('no key update');
   if (row === undefined) throw new PlatformError('not_found');
   return row;
 }
@@ -62,11 +61,12 @@ export async function stampCreation(
   workspaceId: string,
   at: number = now,
 ): Promise<number> {
-  const [row] = await tx.query<{ last_created_at: number }>(
-    `UPDATE platform.workspaces SET last_created_at = greatest(last_created_at, $2::bigint)
-     WHERE id = $1 RETURNING last_created_at`,
-    [workspaceId, at],
-  );
+  const { lastCreatedAt } = workspaces;
+  const [row] = await orm(tx)
+    .update(workspaces)
+    .set({ lastCreatedAt: sql`greatest(${lastCreatedAt}, ${at})` })
+    .where(eq(workspaces.id, workspaceId))
+    .returning({ lastCreatedAt });
   if (row === undefined) throw new PlatformError('not_found');
-  return row.last_created_at;
+  return row.lastCreatedAt;
 }

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import {
-  SESSION_STATES,
   type Standing,
   TRIGGERS,
   type Trigger,
   takeStep,
 } from '../../../src/platform/connections/transitions.ts';
+import { SESSION_STATES } from '../../../src/platform/db/core-tables.ts';
 
 type From = Standing['state'] | 'none';
 

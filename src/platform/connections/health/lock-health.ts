@@ -1,7 +1,9 @@
+import { eq } from 'drizzle-orm';
 import type { Provider } from '../../../contract/service/statuses.ts';
+import { orm } from '../../../runtime/database/orm.ts';
+import { connections, type SessionState } from '../../db/core-tables.ts';
 import type { NetworkSession, NetworkSessions } from '../../network/network.ts';
 import type { StateChange } from '../../time/state-change.ts';
-import type { SessionState } from '../transitions.ts';
 
 /** What the service shows of a connection, and what the network knows. */
 export interface Health {
@@ -16,10 +18,11 @@ export async function lockHealth(
   sessions: NetworkSessions,
   connectionId: string,
 ): Promise<Health | null> {
-  const [row] = await change.tx.query<{ provider: Provider; state: SessionState }>(
-    'SELECT provider, state FROM platform.connections WHERE id = $1 FOR UPDATE',
-    [connectionId],
-  );
+  const [row] = await orm(change.tx)
+    .select({ provider: connections.provider, state: connections.state })
+    .from(connections)
+    .where(eq(connections.id, connectionId))
+    .for('update');
   if (row === undefined) return null;
   return { ...row, session: await sessions.lock(change, connectionId) };
 }

@@ -1,5 +1,9 @@
+import { and, eq, like, ne } from 'drizzle-orm';
 import { LIMITS } from '../../../contract/service/limits.ts';
 import type { Queryable } from '../../../runtime/database/database.ts';
+import { orm } from '../../../runtime/database/orm.ts';
+import { connections } from '../../db/core-tables.ts';
+import { pairedNumbers } from '../../db/pairing-tables.ts';
 import type { StateChange } from '../../time/state-change.ts';
 
 /** Notes that a number with a past works in a workspace: it needs no warm-up. */
@@ -8,11 +12,7 @@ export async function noteKnownNumber(
   workspaceId: string,
   phoneNumber: string,
 ): Promise<void> {
-  await tx.query(
-    `INSERT INTO platform.paired_numbers (workspace_id, phone_number, warmup_until)
-     VALUES ($1, $2, NULL) ON CONFLICT DO NOTHING`,
-    [workspaceId, phoneNumber],
-  );
+  await orm(tx).insert(pairedNumbers).values({ workspaceId, phoneNumber }).onConflictDoNothing();
 }
 
 /**
@@ -25,17 +25,13 @@ export async function startWarmup(
   { id, workspaceId }: { readonly id: string; readonly workspaceId: string },
   phoneNumber: string,
 ): Promise<void> {
-  await tx.query(
-    `INSERT INTO platform.paired_numbers (workspace_id, phone_number, warmup_until)
-     VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
-    [workspaceId, phoneNumber, now + LIMITS.warmupMs],
-  );
-  await tx.query(
-    `UPDATE platform.connections SET warmup_until =
-       (SELECT warmup_until FROM platform.paired_numbers WHERE workspace_id = $2 AND phone_number = $3)
-     WHERE id = $1`,
-    [id, workspaceId, phoneNumber],
-  );
+  const paired = { workspaceId, phoneNumber, warmupUntil: now + LIMITS.warmupMs };
+  await orm(tx).insert(pairedNumbers).values(paired).onConflictDoNothing();
+  const [first = paired] = await orm(tx)
+    .select({ warmupUntil: pairedNumbers.warmupUntil })
+    .from(pairedNumbers)
+    .where(and(eq(pairedNumbers.workspaceId, workspaceId), eq(pairedNumbers.phoneNumber, phoneNumber)));
+  await orm(tx).update(connections).set({ warmupUntil: first.warmupUntil }).where(eq(connections.id, id));
 }
 
 /** Whether a connection of the workspace, other than `id`, has this number, paired or logged out. */
@@ -44,11 +40,17 @@ export async function isTaken(
   { id, workspaceId }: { readonly id?: string; readonly workspaceId: string },
   phoneNumber: string,
 ): Promise<boolean> {
-  const others = await tx.query(
-    `SELECT 1 FROM platform.connections
-     WHERE workspace_id = $1 AND phone_number = $2 AND id IS DISTINCT FROM $3 LIMIT 1`,
-    [workspaceId, phoneNumber, id ?? null],
-  );
+  const others = await orm(tx)
+    .select({ id: connections.id })
+    .from(connections)
+    .where(
+      and(
+        eq(connections.workspaceId, workspaceId),
+        eq(connections.phoneNumber, phoneNumber),
+        id === undefined ? undefined : ne(connections.id, id),
+      ),
+    )
+    .limit(1);
   return others.length > 0;
 }
 
@@ -63,12 +65,13 @@ export async function inventNumber(
   db: Queryable,
   { id, workspaceId }: { readonly id: string; readonly workspaceId: string },
 ): Promise<string | null> {
-  const rows = await db.query<{ phone_number: string }>(
-    `SELECT phone_number FROM platform.connections
-     WHERE workspace_id = $1 AND phone_number LIKE $2 || '%'`,
-    [workspaceId, FICTION.prefix],
-  );
-  const taken = new Set(rows.map((row) => row.phone_number));
+  const rows = await orm(db)
+    .select({ phoneNumber: connections.phoneNumber })
+    .from(connections)
+    .where(
+      and(eq(connections.workspaceId, workspaceId), like(connections.phoneNumber, `${FICTION.prefix}%`)),
+    );
+  const taken = new Set(rows.map((row) => row.phoneNumber));
   const start = [...id].reduce((sum, character) => (sum * 31 + character.charCodeAt(0)) % FICTION.count, 0);
   for (let step = 0; step < FICTION.count; step += 1) {
     const number = `${FICTION.prefix}${FICTION.first + ((start + step) % FICTION.count)}`;

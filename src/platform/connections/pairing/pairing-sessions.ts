@@ -1,5 +1,8 @@
 import { randomBytes } from 'node:crypto';
+import { eq } from 'drizzle-orm';
 import type { Queryable } from '../../../runtime/database/database.ts';
+import { orm } from '../../../runtime/database/orm.ts';
+import { pairingSessions } from '../../db/pairing-tables.ts';
 import { PlatformError } from '../../kernel/platform-error.ts';
 import type { StateChange } from '../../time/state-change.ts';
 import { drawPicture } from './draw-picture.ts';
@@ -23,14 +26,6 @@ export interface PairingSession {
   readonly codeRequests: readonly number[];
 }
 
-interface Row {
-  secret: Uint8Array;
-  code: string | null;
-  code_phone: string | null;
-  code_expires_at: number | null;
-  code_requests: number[];
-}
-
 const SECRET_BYTES = 32;
 
 /**
@@ -38,30 +33,23 @@ const SECRET_BYTES = 32;
  * asked for is not forgotten, or a restart would lift the cap.
  */
 export async function beginPairing({ tx }: StateChange, connectionId: string): Promise<void> {
-  await tx.query(
-    `INSERT INTO platform.pairing_sessions (connection_id, secret, code, code_phone, code_expires_at, code_requests)
-     VALUES ($1, $2, NULL, NULL, NULL, '{}')
-     ON CONFLICT (connection_id) DO UPDATE SET secret = excluded.secret, code = NULL, code_phone = NULL,
-       code_expires_at = NULL`,
-    [connectionId, randomBytes(SECRET_BYTES)],
-  );
+  const anew = { secret: randomBytes(SECRET_BYTES), code: null, codePhone: null, codeExpiresAt: null };
+  await orm(tx)
+    .insert(pairingSessions)
+    .values({ connectionId, ...anew, codeRequests: [] })
+    .onConflictDoUpdate({ target: pairingSessions.connectionId, set: anew });
 }
 
 /** The pairing session of a connection. Throws `not_found` for one that is gone or never pairs. */
 export async function readPairing(db: Queryable, connectionId: string): Promise<PairingSession> {
-  const [row] = await db.query<Row>(
-    `SELECT secret, code, code_phone, code_expires_at, code_requests
-     FROM platform.pairing_sessions WHERE connection_id = $1`,
-    [connectionId],
-  );
+  const [row] = await orm(db)
+    .select()
+    .from(pairingSessions)
+    .where(eq(pairingSessions.connectionId, connectionId));
   if (row === undefined) throw new PlatformError('not_found', { why: 'the connection is gone' });
-  const { code, code_phone: phoneNumber, code_expires_at: expiresAt } = row;
+  const { secret, code, codePhone: phoneNumber, codeExpiresAt: expiresAt, codeRequests } = row;
   const isComplete = code !== null && phoneNumber !== null && expiresAt !== null;
-  return {
-    secret: row.secret,
-    code: isComplete ? { code, phoneNumber, expiresAt } : null,
-    codeRequests: row.code_requests,
-  };
+  return { secret, code: isComplete ? { code, phoneNumber, expiresAt } : null, codeRequests };
 }
 
 /** Writes when codes were asked for, and the newest code; without one the code before stays. */
@@ -71,12 +59,10 @@ export async function writeCode(
   codeRequests: readonly number[],
   code: PairingCode | null,
 ): Promise<void> {
-  await tx.query(
-    `UPDATE platform.pairing_sessions SET code_requests = $2::bigint[], code = coalesce($3, code),
-       code_phone = coalesce($4, code_phone), code_expires_at = coalesce($5::bigint, code_expires_at)
-     WHERE connection_id = $1`,
-    [connectionId, codeRequests, code?.code ?? null, code?.phoneNumber ?? null, code?.expiresAt ?? null],
-  );
+  await orm(tx)
+    .update(pairingSessions)
+    .set({ codeRequests, code: code?.code, codePhone: code?.phoneNumber, codeExpiresAt: code?.expiresAt })
+    .where(eq(pairingSessions.connectionId, connectionId));
 }
 
 /** A fresh picture to scan, good for 20 s of virtual time. [connections.get.qr-new] */

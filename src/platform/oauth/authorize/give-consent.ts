@@ -1,5 +1,9 @@
+import { and, eq, isNotNull } from 'drizzle-orm';
 import type { Scope } from '../../../contract/service/scopes.ts';
 import type { Queryable } from '../../../runtime/database/database.ts';
+import { isAnyOf, orm } from '../../../runtime/database/orm.ts';
+import { connections } from '../../db/core-tables.ts';
+import { oauthApps, oauthCodes, oauthGrants } from '../../db/oauth-tables.ts';
 import { ASSUMPTIONS } from '../../kernel/assumptions.ts';
 import { newIdentifier } from '../../kernel/identifiers.ts';
 import type { StateChange } from '../../time/state-change.ts';
@@ -21,13 +25,17 @@ export async function readGrantable(
   workspaceId: string,
   { connectionIds }: Pick<AuthorizationRequest, 'connectionIds'>,
 ): Promise<{ readonly id: string; readonly label: string; readonly phoneNumber: string | null }[]> {
-  const rows = await db.query<{ id: string; label: string; phone_number: string | null }>(
-    `SELECT id, label, phone_number FROM platform.connections
-     WHERE workspace_id = $1 AND ($2::text[] IS NULL OR id = ANY($2::text[]))
-     ORDER BY position`,
-    [workspaceId, connectionIds],
-  );
-  return rows.map(({ id, label, phone_number: phoneNumber }) => ({ id, label, phoneNumber }));
+  const { id, label, phoneNumber, position } = connections;
+  return await orm(db)
+    .select({ id, label, phoneNumber })
+    .from(connections)
+    .where(
+      and(
+        eq(connections.workspaceId, workspaceId),
+        connectionIds === null ? undefined : isAnyOf(id, connectionIds),
+      ),
+    )
+    .orderBy(position);
 }
 
 /**
@@ -50,27 +58,39 @@ export async function giveConsent(
   const code = newOauthSecret('code');
   // [events.oauth.legacy]
   // Whoever consented before does so again, and leaves the time before the cut-over behind.
-  const made = await tx.query(
-    `INSERT INTO platform.oauth_grants
-       (id, app_id, workspace_id, scopes, connection_ids, resource, legacy, refreshes, created_at)
-     SELECT $1, a.id, $3, $4, $5, $6, a.legacy_subscription AND NOT EXISTS (
-       SELECT 1 FROM platform.oauth_grants g
-       WHERE g.app_id = a.id AND g.workspace_id = $3 AND g.expires_at IS NOT NULL
-     ), 0, $7
-     FROM platform.oauth_apps a WHERE a.id = $2 AND a.enabled RETURNING id`,
-    [grantId, request.appId, workspaceId, allowed, granted, request.resource, now],
+  const [app] = await orm(tx)
+    .select({ legacy: oauthApps.legacySubscription })
+    .from(oauthApps)
+    .where(and(eq(oauthApps.id, request.appId), oauthApps.enabled))
+    .for('key share');
+  if (app === undefined) throw new OauthError('access_denied', 'the app is gone or switched off');
+  const { appId, expiresAt } = oauthGrants;
+  const earlier = and(
+    eq(appId, request.appId),
+    eq(oauthGrants.workspaceId, workspaceId),
+    isNotNull(expiresAt),
   );
-  if (made.length === 0) throw new OauthError('access_denied', 'the app is gone or switched off');
-  await tx.query(
-    `INSERT INTO platform.oauth_codes (hash, grant_id, redirect_uri, challenge, expires_at)
-     VALUES ($1, $2, $3, $4, $5)`,
-    [
-      hashOauthSecret(code),
+  await orm(tx)
+    .insert(oauthGrants)
+    .values({
+      id: grantId,
+      appId: request.appId,
+      workspaceId,
+      scopes: allowed,
+      connectionIds: granted,
+      resource: request.resource,
+      legacy: app.legacy && (await orm(tx).$count(oauthGrants, earlier)) === 0,
+      refreshes: 0,
+      createdAt: now,
+    });
+  await orm(tx)
+    .insert(oauthCodes)
+    .values({
+      hash: hashOauthSecret(code),
       grantId,
-      request.redirectUri,
-      request.challenge,
-      now + ASSUMPTIONS.oauthCodeLifetimeMs.value,
-    ],
-  );
+      redirectUri: request.redirectUri,
+      challenge: request.challenge,
+      expiresAt: now + ASSUMPTIONS.oauthCodeLifetimeMs.value,
+    });
   return code;
 }

@@ -1,6 +1,9 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
+import { and, desc, eq, gt, isNull, lte } from 'drizzle-orm';
 import type { Scope } from '../../../contract/service/scopes.ts';
 import type { Queryable } from '../../../runtime/database/database.ts';
+import { orm } from '../../../runtime/database/orm.ts';
+import { oauthConsents } from '../../db/oauth-tables.ts';
 import { ASSUMPTIONS } from '../../kernel/assumptions.ts';
 import { isIdentifier, newIdentifier } from '../../kernel/identifiers.ts';
 import type { ChangeState, StateChange } from '../../time/state-change.ts';
@@ -35,13 +38,7 @@ export interface OpenConsent {
   readonly answer: OpenAnswer | null;
 }
 
-interface Row {
-  request: string;
-  browser_hash: Uint8Array;
-  has_code: boolean;
-  portal_workspace_id: string | null;
-  answer: string | null;
-}
+const isOpen = (id: string) => and(eq(oauthConsents.id, id), isNull(oauthConsents.closedAt));
 
 /** Derived, not stored, so that a page can be shown again. */
 function formOf(key: Uint8Array, consentId: string): string {
@@ -58,12 +55,18 @@ export function isItsForm({ form }: OpenConsent, given: string | null): boolean 
  * [choice.oauth.consents-bounded]
  */
 async function boundConsents({ tx }: StateChange, appId: string): Promise<void> {
-  await tx.query(
-    `DELETE FROM platform.oauth_consents WHERE app_id = $1 AND position <= (
-       SELECT position FROM platform.oauth_consents WHERE app_id = $1
-       ORDER BY position DESC OFFSET $2::integer LIMIT 1)`,
-    [appId, ASSUMPTIONS.oauthConsentsPerApp.value],
-  );
+  const { position } = oauthConsents;
+  const isOfApp = eq(oauthConsents.appId, appId);
+  const first = orm(tx)
+    .select({ position })
+    .from(oauthConsents)
+    .where(isOfApp)
+    .orderBy(desc(position))
+    .offset(ASSUMPTIONS.oauthConsentsPerApp.value)
+    .limit(1);
+  await orm(tx)
+    .delete(oauthConsents)
+    .where(and(isOfApp, lte(position, first)));
 }
 
 /**
@@ -81,19 +84,16 @@ export async function openConsent(
   const browser = newOauthSecret('browser');
   await changeState(async (change) => {
     const { tx, now } = change;
-    await tx.query(
-      `INSERT INTO platform.oauth_consents
-         (id, app_id, browser_hash, request, user_code_hash, expires_at)
-       VALUES ($1, $2, $3, $4, $5, $6)`,
-      [
+    await orm(tx)
+      .insert(oauthConsents)
+      .values({
         id,
-        request.appId,
-        hashOauthSecret(browser),
-        JSON.stringify(request),
-        userCode === null ? null : hashOauthSecret(userCode),
-        now + ASSUMPTIONS.oauthConsentLifetimeMs.value,
-      ],
-    );
+        appId: request.appId,
+        browserHash: hashOauthSecret(browser),
+        request: JSON.stringify(request),
+        userCodeHash: userCode === null ? null : hashOauthSecret(userCode),
+        expiresAt: now + ASSUMPTIONS.oauthConsentLifetimeMs.value,
+      });
     await boundConsents(change, request.appId);
   });
   const form = formOf(key, id);
@@ -108,35 +108,33 @@ export async function findConsent(
   now: number,
 ): Promise<OpenConsent | null> {
   if (!isIdentifier(id) || browser === null) return null;
-  const [row] = await db.query<Row>(
-    `SELECT request, browser_hash, user_code_hash IS NOT NULL AS has_code, portal_workspace_id, answer
-     FROM platform.oauth_consents WHERE id = $1 AND closed_at IS NULL AND expires_at > $2`,
-    [id, now],
-  );
-  if (row === undefined || !timingSafeEqual(row.browser_hash, hashOauthSecret(browser))) return null;
+  const [row] = await orm(db)
+    .select()
+    .from(oauthConsents)
+    .where(and(isOpen(id), gt(oauthConsents.expiresAt, now)));
+  if (row === undefined || !timingSafeEqual(row.browserHash, hashOauthSecret(browser))) return null;
   return {
     id,
     request: JSON.parse(row.request),
     form: formOf(key, id),
-    userCode: row.has_code ? userCodeOf(key, id) : null,
-    portalWorkspaceId: row.portal_workspace_id,
+    userCode: row.userCodeHash === null ? null : userCodeOf(key, id),
+    portalWorkspaceId: row.portalWorkspaceId,
     answer: row.answer === null ? null : JSON.parse(row.answer),
   };
 }
 
 /** Keeps what a form said that did not end the consent; null forgets it. */
 export async function keepAnswer({ tx }: StateChange, id: string, answer: OpenAnswer | null): Promise<void> {
-  await tx.query('UPDATE platform.oauth_consents SET answer = $2 WHERE id = $1 AND closed_at IS NULL', [
-    id,
-    answer === null ? null : JSON.stringify(answer),
-  ]);
+  const text = answer === null ? null : JSON.stringify(answer);
+  await orm(tx).update(oauthConsents).set({ answer: text }).where(isOpen(id));
 }
 
 /** Closes a consent; false when it was closed before, by a second click say. */
 export async function closeConsent({ tx, now }: StateChange, id: string): Promise<boolean> {
-  const closed = await tx.query(
-    'UPDATE platform.oauth_consents SET closed_at = $2 WHERE id = $1 AND closed_at IS NULL RETURNING id',
-    [id, now],
-  );
+  const closed = await orm(tx)
+    .update(oauthConsents)
+    .set({ closedAt: now })
+    .where(isOpen(id))
+    .returning({ id: oauthConsents.id });
   return closed.length > 0;
 }

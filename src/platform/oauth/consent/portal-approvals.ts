@@ -1,4 +1,7 @@
+import { and, eq, gt, isNotNull, isNull } from 'drizzle-orm';
 import type { Queryable } from '../../../runtime/database/database.ts';
+import { orm } from '../../../runtime/database/orm.ts';
+import { oauthCodeTries, oauthConsents } from '../../db/oauth-tables.ts';
 import { ASSUMPTIONS } from '../../kernel/assumptions.ts';
 import { PlatformError } from '../../kernel/platform-error.ts';
 import type { ChangeState, StateChange } from '../../time/state-change.ts';
@@ -21,30 +24,37 @@ export interface PortalApprovals {
 const { tries, triesWithinMs } = ASSUMPTIONS.oauthUserCode.value;
 
 async function readTries(tx: Queryable, workspaceId: string, since: number): Promise<number[]> {
-  const [row] = await tx.query<{ failed_at: number[] }>(
-    'SELECT failed_at FROM platform.oauth_code_tries WHERE workspace_id = $1',
-    [workspaceId],
-  );
-  return (row?.failed_at ?? []).filter((at) => at > since);
+  const [row] = await orm(tx)
+    .select({ failedAt: oauthCodeTries.failedAt })
+    .from(oauthCodeTries)
+    .where(eq(oauthCodeTries.workspaceId, workspaceId));
+  return (row?.failedAt ?? []).filter((at) => at > since);
 }
 
 async function storeTries(tx: Queryable, workspaceId: string, failedAt: readonly number[]): Promise<void> {
-  await tx.query(
-    `INSERT INTO platform.oauth_code_tries (workspace_id, failed_at) VALUES ($1, $2)
-     ON CONFLICT (workspace_id) DO UPDATE SET failed_at = excluded.failed_at`,
-    [workspaceId, failedAt],
-  );
+  await orm(tx)
+    .insert(oauthCodeTries)
+    .values({ workspaceId, failedAt })
+    .onConflictDoUpdate({ target: oauthCodeTries.workspaceId, set: { failedAt } });
 }
+
+const isWaiting = and(isNull(oauthConsents.closedAt), isNull(oauthConsents.portalWorkspaceId));
 
 /** The ids of pages that wait, for a code or for any. */
 async function findWaiting({ tx, now }: StateChange, code: string | undefined): Promise<string[]> {
-  const rows = await tx.query<{ id: string }>(
-    `SELECT id FROM platform.oauth_consents
-     WHERE closed_at IS NULL AND portal_workspace_id IS NULL AND user_code_hash IS NOT NULL AND expires_at > $1
-       AND ($2::bytea IS NULL OR user_code_hash = $2) LIMIT 2`,
-    [now, code === undefined ? null : hashOauthSecret(code)],
-  );
-  return rows.map(({ id }) => id);
+  const { id, userCodeHash, expiresAt } = oauthConsents;
+  const rows = await orm(tx)
+    .select({ id })
+    .from(oauthConsents)
+    .where(
+      and(
+        isWaiting,
+        gt(expiresAt, now),
+        code === undefined ? isNotNull(userCodeHash) : eq(userCodeHash, hashOauthSecret(code)),
+      ),
+    )
+    .limit(2);
+  return rows.map((row) => row.id);
 }
 
 async function refuseWhenTired({ tx, now }: StateChange, workspaceId: string): Promise<number[]> {
@@ -72,11 +82,11 @@ export function createPortalApprovals(changeState: ChangeState, key: Uint8Array)
         }
         if (second !== undefined) return 'several_requests';
         // Two portals may enter it at once: one has it.
-        const taken = await change.tx.query(
-          `UPDATE platform.oauth_consents SET portal_workspace_id = $2
-           WHERE id = $1 AND portal_workspace_id IS NULL AND closed_at IS NULL RETURNING id`,
-          [id, workspaceId],
-        );
+        const taken = await orm(change.tx)
+          .update(oauthConsents)
+          .set({ portalWorkspaceId: workspaceId })
+          .where(and(eq(oauthConsents.id, id), isWaiting))
+          .returning({ id: oauthConsents.id });
         return taken.length === 0 ? 'unknown_code' : { userCode: userCodeOf(key, id) };
       }),
   };

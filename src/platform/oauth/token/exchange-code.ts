@@ -1,8 +1,11 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
+import { eq } from 'drizzle-orm';
 import type { Queryable } from '../../../runtime/database/database.ts';
+import { orm } from '../../../runtime/database/orm.ts';
+import { oauthCodes, oauthGrants } from '../../db/oauth-tables.ts';
 import { passed } from '../../kernel/decision-trace.ts';
 import type { App } from '../apps.ts';
-import { GRANT_COLUMNS, type GrantRow, resourcesOfGrant, toGrant } from '../find-grant.ts';
+import { GRANT, resourcesOfGrant } from '../find-grant.ts';
 import { OauthError } from '../oauth-error.ts';
 import { hashOauthSecret } from '../oauth-secrets.ts';
 import { type Parameters, requireParameter } from '../parameters.ts';
@@ -19,22 +22,14 @@ interface StoredCode extends StoredSingleUse {
   readonly challenge: string;
 }
 
-interface Row extends GrantRow {
-  redirect_uri: string;
-  challenge: string;
-  code_expires_at: number;
-  consumed_at: number | null;
-}
-
-async function findCode(db: Queryable, hash: Buffer): Promise<StoredCode | null> {
-  const [row] = await db.query<Row>(
-    `SELECT ${GRANT_COLUMNS}, c.redirect_uri, c.challenge, c.expires_at AS code_expires_at, c.consumed_at
-     FROM platform.oauth_codes c JOIN platform.oauth_grants g ON g.id = c.grant_id WHERE c.hash = $1`,
-    [hash],
-  );
-  if (row === undefined) return null;
-  const { redirect_uri: redirectUri, challenge, code_expires_at: expiresAt } = row;
-  return { grant: toGrant(row), redirectUri, challenge, expiresAt, consumed: row.consumed_at !== null };
+async function findCode(db: Queryable, hash: Buffer): Promise<StoredCode | undefined> {
+  const { grantId, redirectUri, challenge, expiresAt, consumedAt } = oauthCodes;
+  const [code] = await orm(db)
+    .select({ grant: GRANT, redirectUri, challenge, expiresAt, consumedAt })
+    .from(oauthCodes)
+    .innerJoin(oauthGrants, eq(oauthGrants.id, grantId))
+    .where(eq(oauthCodes.hash, hash));
+  return code;
 }
 
 function readVerifier(parameters: Parameters): string {
@@ -81,6 +76,6 @@ export async function exchangeCode(
   passed('verifier');
   const resource = readResource(parameters, resourcesOfGrant(grant, resources())) ?? grant.resource;
 
-  const refreshToken = await useUp(context, { table: 'oauth_codes', hash, grantId: grant.id });
+  const refreshToken = await useUp(context, { table: oauthCodes, hash, grantId: grant.id });
   return answerTokens(tokens, grant, grant.scopes, resource, refreshToken);
 }

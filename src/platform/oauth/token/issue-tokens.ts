@@ -1,5 +1,8 @@
+import { eq, sql } from 'drizzle-orm';
 import { LIMITS } from '../../../contract/service/limits.ts';
 import type { Scope } from '../../../contract/service/scopes.ts';
+import { orm } from '../../../runtime/database/orm.ts';
+import { oauthGrants, oauthRefreshTokens } from '../../db/oauth-tables.ts';
 import { ASSUMPTIONS } from '../../kernel/assumptions.ts';
 import type { StateChange } from '../../time/state-change.ts';
 import type { AccessTokens } from '../access-tokens.ts';
@@ -26,17 +29,18 @@ export async function storeRefreshToken(
   refreshes: 0 | 1,
 ): Promise<string> {
   const token = newOauthSecret('refresh');
-  const expiresAt = now + LIMITS.refreshTokenLifetimeMs;
-  await tx.query(
-    `WITH family AS (
-       UPDATE platform.oauth_grants
-       SET expires_at = least($3::bigint, created_at + $5::bigint), refreshes = refreshes + $4::integer
-       WHERE id = $2 RETURNING id, expires_at
-     )
-     INSERT INTO platform.oauth_refresh_tokens (hash, grant_id, expires_at)
-     SELECT $1, id, expires_at FROM family`,
-    [hashOauthSecret(token), grantId, expiresAt, refreshes, ASSUMPTIONS.oauthGrantLifetimeMs.value],
-  );
+  const { createdAt, id, expiresAt, ...grant } = oauthGrants;
+  const end = sql`least(${now + LIMITS.refreshTokenLifetimeMs}, ${createdAt} + ${ASSUMPTIONS.oauthGrantLifetimeMs.value})`;
+  const [family] = await orm(tx)
+    .update(oauthGrants)
+    .set({ expiresAt: end, refreshes: sql`${grant.refreshes} + ${refreshes}` })
+    .where(eq(id, grantId))
+    .returning({ expiresAt });
+  const until = family?.expiresAt ?? null;
+  if (until !== null) {
+    const hash = hashOauthSecret(token);
+    await orm(tx).insert(oauthRefreshTokens).values({ hash, grantId, expiresAt: until });
+  }
   return token;
 }
 

@@ -1,6 +1,9 @@
+import { eq } from 'drizzle-orm';
 import type { Queryable } from '../../../runtime/database/database.ts';
+import { orm } from '../../../runtime/database/orm.ts';
+import { oauthGrants, oauthRefreshTokens } from '../../db/oauth-tables.ts';
 import type { App } from '../apps.ts';
-import { GRANT_COLUMNS, type GrantRow, resourcesOfGrant, toGrant } from '../find-grant.ts';
+import { GRANT, resourcesOfGrant } from '../find-grant.ts';
 import { hashOauthSecret } from '../oauth-secrets.ts';
 import { type Parameters, requireParameter } from '../parameters.ts';
 import { readResource } from '../resource-parameter.ts';
@@ -9,21 +12,15 @@ import { answerTokens, type TokenAnswer } from './issue-tokens.ts';
 import type { TokenContext } from './token-context.ts';
 import { requireUsable, type StoredSingleUse, useUp } from './use-up.ts';
 
-interface Row extends GrantRow {
-  token_expires_at: number;
-  consumed_at: number | null;
-}
-
-/** The refresh token with this hash; null when none was ever issued. */
-export async function findRefreshToken(db: Queryable, hash: Buffer): Promise<StoredSingleUse | null> {
-  const [row] = await db.query<Row>(
-    `SELECT ${GRANT_COLUMNS}, t.expires_at AS token_expires_at, t.consumed_at
-     FROM platform.oauth_refresh_tokens t JOIN platform.oauth_grants g ON g.id = t.grant_id
-     WHERE t.hash = $1`,
-    [hash],
-  );
-  if (row === undefined) return null;
-  return { grant: toGrant(row), expiresAt: row.token_expires_at, consumed: row.consumed_at !== null };
+/** The refresh token with this hash; undefined when none was ever issued. */
+export async function findRefreshToken(db: Queryable, hash: Buffer): Promise<StoredSingleUse | undefined> {
+  const { grantId, expiresAt, consumedAt } = oauthRefreshTokens;
+  const [token] = await orm(db)
+    .select({ grant: GRANT, expiresAt, consumedAt })
+    .from(oauthRefreshTokens)
+    .innerJoin(oauthGrants, eq(oauthGrants.id, grantId))
+    .where(eq(oauthRefreshTokens.hash, hash));
+  return token;
 }
 
 /**
@@ -44,6 +41,6 @@ export async function refreshGrant(
   const scopes = readScopes(parameters, grant.scopes);
   const resource = readResource(parameters, resourcesOfGrant(grant, resources())) ?? grant.resource;
 
-  const refreshToken = await useUp(context, { table: 'oauth_refresh_tokens', hash, grantId: grant.id });
+  const refreshToken = await useUp(context, { table: oauthRefreshTokens, hash, grantId: grant.id });
   return answerTokens(tokens, grant, scopes, resource, refreshToken);
 }

@@ -12,7 +12,7 @@ async function findOwner(
   token: string,
 ): Promise<{ grantId: string; appId: string } | null> {
   const refresh = await findRefreshToken(database, hashOauthSecret(token));
-  if (refresh !== null) return { grantId: refresh.grant.id, appId: refresh.grant.appId };
+  if (refresh !== undefined) return { grantId: refresh.grant.id, appId: refresh.grant.appId };
   return tokens.verify(token, 'any').catch(() => null);
 }
 

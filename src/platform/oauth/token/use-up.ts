@@ -1,3 +1,6 @@
+import { and, eq, isNull } from 'drizzle-orm';
+import { orm } from '../../../runtime/database/orm.ts';
+import { oauthCodes, type oauthRefreshTokens } from '../../db/oauth-tables.ts';
 import { passed } from '../../kernel/decision-trace.ts';
 import type { App } from '../apps.ts';
 import { type Grant, refuseGrant, revokeGrant } from '../find-grant.ts';
@@ -6,7 +9,7 @@ import type { TokenContext } from './token-context.ts';
 
 /** What is good for one use, with its table. */
 interface SingleUse {
-  readonly table: 'oauth_codes' | 'oauth_refresh_tokens';
+  readonly table: typeof oauthCodes | typeof oauthRefreshTokens;
   readonly hash: Buffer;
   readonly grantId: string;
 }
@@ -15,7 +18,7 @@ interface SingleUse {
 export interface StoredSingleUse {
   readonly grant: Grant;
   readonly expiresAt: number;
-  readonly consumed: boolean;
+  readonly consumedAt: number | null;
 }
 
 /**
@@ -25,11 +28,11 @@ export interface StoredSingleUse {
 export async function requireUsable<Found extends StoredSingleUse>(
   context: TokenContext,
   app: App,
-  { name, found }: { readonly name: string; readonly found: Found | null },
+  { name, found }: { readonly name: string; readonly found: Found | undefined },
 ): Promise<Found> {
-  if (found === null || found.grant.appId !== app.id) return refuseGrant(`${name} is unknown`);
-  const { grant, expiresAt, consumed } = found;
-  if (consumed) return refuseReuse(context, grant.id);
+  if (found === undefined || found.grant.appId !== app.id) return refuseGrant(`${name} is unknown`);
+  const { grant, expiresAt, consumedAt } = found;
+  if (consumedAt !== null) return refuseReuse(context, grant.id);
   if (grant.revoked) return refuseGrant('the grant was revoked');
   if (expiresAt <= context.now()) return refuseGrant(`${name} has expired`);
   passed('grant');
@@ -51,12 +54,13 @@ async function refuseReuse({ changeState }: TokenContext, grantId: string): Prom
  */
 export async function useUp(context: TokenContext, { table, hash, grantId }: SingleUse): Promise<string> {
   const refreshToken = await context.changeState(async (change) => {
-    const used = await change.tx.query(
-      `UPDATE platform.${table} SET consumed_at = $2 WHERE hash = $1 AND consumed_at IS NULL RETURNING hash`,
-      [hash, change.now],
-    );
+    const used = await orm(change.tx)
+      .update(table)
+      .set({ consumedAt: change.now })
+      .where(and(eq(table.hash, hash), isNull(table.consumedAt)))
+      .returning({ hash: table.hash });
     if (used.length === 0) return null;
-    return storeRefreshToken(change, grantId, table === 'oauth_codes' ? 0 : 1);
+    return storeRefreshToken(change, grantId, table === oauthCodes ? 0 : 1);
   });
   return refreshToken ?? refuseReuse(context, grantId);
 }

@@ -1,4 +1,8 @@
+import { and, eq, inArray, isNotNull, isNull } from 'drizzle-orm';
 import { z } from 'zod';
+import { orm } from '../../runtime/database/orm.ts';
+import { messages } from '../db/message-tables.ts';
+import { removeBytes } from '../media/media-store.ts';
 import type { StateChange } from '../time/state-change.ts';
 import type { TimerHandler } from '../time/timer-runner.ts';
 
@@ -12,20 +16,15 @@ async function removeSome(
   connectionId: string,
   what: { readonly files: boolean; readonly limit: number },
 ): Promise<string[]> {
-  const rows = await tx.query<{ media_id: string }>(
-    `DELETE FROM platform.messages WHERE id IN (
-       SELECT id FROM platform.messages WHERE connection_id = $1 AND media_id IS ${what.files ? 'NOT NULL' : 'NULL'}
-       LIMIT $2 FOR UPDATE SKIP LOCKED)
-     RETURNING media_id`,
-    [connectionId, what.limit],
-  );
-  return rows.map((row) => row.media_id);
-}
-
-async function removeFiles(change: StateChange, connectionId: string): Promise<void> {
-  const ids = await removeSome(change, connectionId, { files: true, limit: FILES_AT_ONCE });
-  if (ids.length === 0) return;
-  await change.tx.query('DELETE FROM platform.media_chunks WHERE media_id = ANY($1::text[])', [ids]);
+  const { id, mediaId } = messages;
+  const some = orm(tx)
+    .select({ id })
+    .from(messages)
+    .where(and(eq(messages.connectionId, connectionId), what.files ? isNotNull(mediaId) : isNull(mediaId)))
+    .limit(what.limit)
+    .for('update', { skipLocked: true });
+  const rows = await orm(tx).delete(messages).where(inArray(id, some)).returning({ mediaId });
+  return rows.flatMap((row) => row.mediaId ?? []);
 }
 
 /**
@@ -34,11 +33,13 @@ async function removeFiles(change: StateChange, connectionId: string): Promise<v
  * has got is still listed there, files by name and digest.
  */
 export async function purgeMessages(change: StateChange, connectionId: string): Promise<void> {
-  await removeFiles(change, connectionId);
+  await removeBytes(change.tx, await removeSome(change, connectionId, { files: true, limit: FILES_AT_ONCE }));
   await removeSome(change, connectionId, { files: false, limit: MESSAGES_AT_ONCE });
-  const left = await change.tx.query('SELECT 1 FROM platform.messages WHERE connection_id = $1 LIMIT 1', [
-    connectionId,
-  ]);
+  const left = await orm(change.tx)
+    .select({ id: messages.id })
+    .from(messages)
+    .where(eq(messages.connectionId, connectionId))
+    .limit(1);
   if (left.length === 0) return;
   await change.schedule([{ kind: 'connection.purge', dueAt: change.now, payload: { connectionId } }]);
 }
