@@ -106,7 +106,10 @@ describe('reading', () => {
       .get('/api/v1/messages')
       .query({ limit: 20 })
       .reply(200, { messages: [], nextCursor: null, hasMore: false });
-    await client().listMessages({ limit: 20, cursor: null });
+    expect(await client().listMessages({ limit: 20, cursor: null })).toMatchObject({
+      items: [],
+      hasMore: false,
+    });
   });
 
   it('reads a status that it does not know as null and leaves out what has no id', async () => {

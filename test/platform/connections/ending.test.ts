@@ -278,6 +278,10 @@ describe('restart, logout and deletion', () => {
       await life.on(key, 'DELETE', id);
       const next = await life.create(key);
       await life.pair(key, next, '447700900311');
+      expect(await life.detail(key, next)).toMatchObject({
+        status: 'connected',
+        phoneNumber: '447700900311',
+      });
     });
   });
 

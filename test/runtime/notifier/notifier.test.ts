@@ -113,7 +113,7 @@ for (const kind of CARRIERS) {
       await notifier.ping();
       proxy.freeze();
       notifier.notify('other', 'x');
-      await notifier.close();
+      await expect(notifier.close()).resolves.toBeUndefined();
       proxy.thaw();
     });
 

@@ -79,7 +79,8 @@ describe.skipIf(REDIS_MISSING !== undefined)(
 
     it('may ask for a password', async () => {
       const server = await start(['--requirepass', 'right-cAnaRy']);
-      await (await open(server.url.replace('//', '//:right-cAnaRy@'))).ping();
+      const notifier = await open(server.url.replace('//', '//:right-cAnaRy@'));
+      await expect(notifier.ping()).resolves.toBeUndefined();
     });
 
     it('has its name in the error when it cannot be reached, and its password has not', async () => {
