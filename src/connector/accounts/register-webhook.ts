@@ -1,7 +1,7 @@
 import type { Queryable } from '../../runtime/database/database.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
+import { heldLease, type Lease } from '../db/lease.ts';
 import type { ServiceClient } from '../service-client/service-client.ts';
-import { heldLease, type Lease } from '../work/lease.ts';
 import { type RegistrationKeeper, type Replaced, type Replacement, replaceSecret } from './replace-secret.ts';
 import { OLDEST_SECRETS_MS } from './subscription-secrets.ts';
 

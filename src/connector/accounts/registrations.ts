@@ -1,9 +1,9 @@
 import { backOffMs } from '../../runtime/clock/back-off.ts';
 import type { Database, Queryable } from '../../runtime/database/database.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
+import { heldByLiving, heldLease, type Lease } from '../db/lease.ts';
 import { FIRST_SUBSCRIPTION_ID } from '../inbox/subscription-secrets.ts';
 import { ServiceError } from '../service-client/service-errors.ts';
-import { heldByLiving, heldLease, type Lease } from '../work/lease.ts';
 import { createWorker, type Run, type RunEnd, type WorkerOptions } from '../work/worker.ts';
 import { type Account, noteRefused, readAccount } from './account-store.ts';
 import { clientOf } from './credential-source.ts';

@@ -3,10 +3,10 @@ import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
+import type { Lease } from '../db/lease.ts';
 import { secretContext } from '../db/sealed-columns.ts';
 import type { IssuedSecret } from '../service-client/service-client.ts';
 import { ServiceError } from '../service-client/service-errors.ts';
-import type { Lease } from '../work/lease.ts';
 import type { Presence } from '../work/presence.ts';
 import { clearPending, markAbandoned, markPending, storeIssued } from './rotation-mark.ts';
 

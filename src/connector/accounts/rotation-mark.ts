@@ -1,5 +1,5 @@
 import type { Queryable } from '../../runtime/database/database.ts';
-import { heldLease, type Lease } from '../work/lease.ts';
+import { heldLease, type Lease } from '../db/lease.ts';
 
 /*
  * The mark of a secret that is being replaced. It is set and taken away under the lease of the registration,

@@ -4,8 +4,8 @@ import type { ReadCreatedConnection } from '../../contract/service/read-answers.
 import type { Database, Queryable } from '../../runtime/database/database.ts';
 import { retryOnce } from '../../runtime/database/retry-once.ts';
 import { mirrorCreated } from '../db/connection-rows.ts';
+import { heldByLiving } from '../db/lease.ts';
 import { toStorableText } from '../db/storable-text.ts';
-import { heldByLiving } from '../work/lease.ts';
 
 /** The kind of lease for a creation call to the service, by creation. */
 export const CREATION = 'creation';

@@ -14,3 +14,10 @@ export const bytea = customType<{ data: Uint8Array }>({ dataType: () => 'bytea' 
 export function sqlType(column: PgColumn): string {
   return is(column, PgEnumColumn) ? `${column.enum.schema}.${column.enum.enumName}` : column.getSQLType();
 }
+
+/** For SQL as text: the columns of the row `alias`, each under its key. */
+export function selectList(columns: Readonly<Record<string, PgColumn>>, alias: string): string {
+  return Object.entries(columns)
+    .map(([key, { name }]) => `${alias}.${name} AS "${key}"`)
+    .join(', ');
+}

@@ -1,7 +1,7 @@
-import { heldLease } from '../work/lease.ts';
 import { CONNECTION_DATA, changedFields, connectionChange } from './connection-changes.ts';
 import { CHANGE, type FactSource, IN_FEED } from './facts.ts';
 import type { FoldedConnection, FoldedMessage } from './fold-facts.ts';
+import { heldLease } from './lease.ts';
 import { noticeWhileHeard } from './license-notice.ts';
 import {
   CONNECTION_COLUMNS,

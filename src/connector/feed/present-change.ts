@@ -1,32 +1,19 @@
+import { getTableColumns } from 'drizzle-orm';
 import type { Change, ConnectionChangeData, MessageChangeData } from '../../contract/connector/changes.ts';
-import type { MessageStatus } from '../../contract/service/statuses.ts';
 import { toIso } from '../../runtime/clock/iso-time.ts';
+import { selectList } from '../db/connector-schema.ts';
+import { changes } from '../db/feed-tables.ts';
 import { presentOutbound, type StoredOutbound } from '../outbox/stored-outbound.ts';
 
-/** A row of `connector.changes` with its number. Times are epoch ms, also in `data`. */
-export interface StoredChange {
-  readonly seq: number;
-  readonly type: string;
-  readonly at: number;
-  readonly account_id: string;
-  readonly connection_id: string;
-  readonly message_id: string | null;
-  readonly status: MessageStatus | null;
-  readonly previous_status: MessageStatus | null;
-  readonly direction: MessageChangeData['direction'] | null;
-  readonly peer: string | null;
-  readonly text: string | null;
-  readonly media_url: string | null;
-  readonly media_type: string | null;
-  readonly error_message: string | null;
-  readonly created_at: number | null;
-  readonly first_seen_by: MessageChangeData['firstSeenBy'] | null;
-  readonly data: Readonly<Record<string, unknown>> | null;
-}
+const { batch: _batch, position: _position, source: _source, via: _via, ...SHOWN } = getTableColumns(changes);
 
-/** The columns of `connector.changes` that `presentChange` needs. */
-export const CHANGE_COLUMNS = `type, at, account_id, connection_id, message_id, status, previous_status,
-  direction, peer, text, media_url, media_type, error_message, created_at, first_seen_by, data`;
+/** A row of `connector.changes` with its number. Times are epoch ms, also in `data`. */
+export type StoredChange = { readonly seq: number } & Readonly<
+  Pick<typeof changes.$inferSelect, keyof typeof SHOWN>
+>;
+
+/** SQL: the columns of `connector.changes`, as the row `alias`, that `presentChange` needs. */
+export const changeColumns = (alias: string): string => selectList(SHOWN, alias);
 
 /**
  * Converts a stored change to the shape of the contract. Throws a TypeError for a type that this version does
@@ -36,22 +23,22 @@ export function presentChange(row: StoredChange): Change {
   const head = {
     seq: row.seq,
     at: toIso(row.at),
-    accountId: row.account_id,
-    connectionId: row.connection_id,
+    accountId: row.accountId,
+    connectionId: row.connectionId,
   };
-  const messageId = row.message_id ?? '';
+  const messageId = row.messageId ?? '';
   switch (row.type) {
     case 'message.created':
     case 'message.updated':
       return { ...head, type: row.type, messageId, data: presentMessage(row, messageId) };
     case 'message.status': {
-      const data = { status: row.status ?? 'sent', previous: row.previous_status };
+      const data = { status: row.status ?? 'sent', previous: row.previousStatus };
       return { ...head, type: row.type, messageId, data };
     }
     case 'connection.updated':
       return { ...head, type: row.type, data: presentConnection(row) };
     case 'outbound.updated': {
-      const ofMessage = row.message_id === null ? {} : { messageId: row.message_id };
+      const ofMessage = row.messageId === null ? {} : { messageId: row.messageId };
       // Written only by the statements of the outbox.
       const data = presentOutbound(row.data as unknown as StoredOutbound);
       return { ...head, type: row.type, ...ofMessage, data };
@@ -64,29 +51,29 @@ export function presentChange(row: StoredChange): Change {
 function presentMessage(row: StoredChange, id: string): MessageChangeData {
   return {
     id,
-    connectionId: row.connection_id,
+    connectionId: row.connectionId,
     direction: row.direction ?? 'incoming',
     peer: row.peer,
     text: row.text,
-    mediaUrl: row.media_url,
-    mediaType: row.media_type,
+    mediaUrl: row.mediaUrl,
+    mediaType: row.mediaType,
     status: row.status,
-    errorMessage: row.error_message,
-    createdAt: toIso(row.created_at ?? row.at),
-    firstSeenBy: row.first_seen_by ?? 'webhook',
+    errorMessage: row.errorMessage,
+    createdAt: toIso(row.createdAt ?? row.at),
+    firstSeenBy: row.firstSeenBy ?? 'webhook',
   };
 }
 
 /** `data` as written by `CONNECTION_DATA` of the merge; an absent field is unknown. */
-function presentConnection({ data, connection_id, account_id, at }: StoredChange): ConnectionChangeData {
+function presentConnection({ data, connectionId, accountId, at }: StoredChange): ConnectionChangeData {
   const stored = (data ?? {}) as Partial<Omit<ConnectionChangeData, 'licenseExpires' | 'deletedAt'>> & {
     readonly licenseExpires?: number | null;
     readonly deletedAt?: number | null;
   };
   const { licenseExpires = null, deletedAt = null } = stored;
   return {
-    id: connection_id,
-    accountId: account_id,
+    id: connectionId,
+    accountId,
     phoneNumber: stored.phoneNumber ?? null,
     label: stored.label ?? null,
     provider: stored.provider ?? null,

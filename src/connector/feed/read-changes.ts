@@ -1,6 +1,9 @@
+import { sql } from 'drizzle-orm';
 import type { Change } from '../../contract/connector/changes.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
-import { CHANGE_COLUMNS, presentChange, type StoredChange } from './present-change.ts';
+import { orm } from '../../runtime/database/orm.ts';
+import { changeBatches, feed } from '../db/feed-tables.ts';
+import { changeColumns, presentChange, type StoredChange } from './present-change.ts';
 
 /** Filters the feed; an absent field matches everything. */
 export interface ChangeFilter {
@@ -101,7 +104,7 @@ async function readBatches(
   params: readonly unknown[],
 ): Promise<Change[]> {
   const rows = await database.query<StoredChange>(
-    `SELECT b.last_seq - b.size + c.position AS seq, ${CHANGE_COLUMNS}
+    `SELECT b.last_seq - b.size + c.position AS seq, ${changeColumns('c')}
        FROM connector.change_batches b
       CROSS JOIN LATERAL (
         SELECT * FROM connector.changes WHERE batch = b.id ${passing} ORDER BY position OFFSET 0) c
@@ -118,11 +121,15 @@ async function readBatches(
 export async function readPosition(
   database: Queryable,
 ): Promise<{ readonly feedId: string; readonly lastSeq: number; readonly waiting: boolean }> {
-  const [row] = await database.query<{ id: string; last_seq: number; waiting: boolean }>(
-    `SELECT f.id, f.last_seq, EXISTS (SELECT FROM connector.change_batches b WHERE b.last_seq IS NULL) AS waiting
-       FROM connector.feed f`,
-  );
-  return { feedId: row?.id ?? '', lastSeq: row?.last_seq ?? 0, waiting: row?.waiting ?? false };
+  const { lastSeq } = changeBatches;
+  const [row] = await orm(database)
+    .select({
+      id: feed.id,
+      lastSeq: feed.lastSeq,
+      waiting: sql<boolean>`exists (select from ${changeBatches} where ${lastSeq} is null)`,
+    })
+    .from(feed);
+  return { feedId: row?.id ?? '', lastSeq: row?.lastSeq ?? 0, waiting: row?.waiting ?? false };
 }
 
 /** True for a change that passes the filter. */

@@ -1,7 +1,7 @@
 import type { DeadLetter } from '../../contract/connector/changes.ts';
 import { toIso } from '../../runtime/clock/iso-time.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
-import { CHANGE_COLUMNS, presentChange, type StoredChange } from '../feed/present-change.ts';
+import { changeColumns, presentChange, type StoredChange } from '../feed/present-change.ts';
 import { changeKey, readSeq } from './change-key.ts';
 
 interface StoredLetter {
@@ -16,8 +16,8 @@ SELECT f.id AS "feedId", d.attempts, d.last_error AS "lastError", d.at AS "setAs
   FROM connector.feed f
  CROSS JOIN LATERAL (SELECT * FROM connector.dead_letters n WHERE $1::bigint IS NULL OR n.seq < $1::bigint
                       ORDER BY n.seq DESC LIMIT $2::integer) d
- CROSS JOIN LATERAL (SELECT d.seq, ${CHANGE_COLUMNS} FROM connector.changes
-                      WHERE batch = d.batch AND position = d.position) c
+ CROSS JOIN LATERAL (SELECT d.seq, ${changeColumns('h')} FROM connector.changes h
+                      WHERE h.batch = d.batch AND h.position = d.position) c
  ORDER BY d.seq DESC`;
 
 /** Up to `limit` dead letters with a `seq` below `before` (null: from the newest on), newest first. */

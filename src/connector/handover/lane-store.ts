@@ -1,6 +1,9 @@
+import { and, eq } from 'drizzle-orm';
 import type { Queryable } from '../../runtime/database/database.ts';
-import { CHANGE_COLUMNS, type StoredChange } from '../feed/present-change.ts';
-import { heldByLiving, heldLease, type Lease } from '../work/lease.ts';
+import { orm } from '../../runtime/database/orm.ts';
+import { handoverLanes } from '../db/handover-tables.ts';
+import { heldByLiving, heldLease, type Lease } from '../db/lease.ts';
+import { changeColumns, type StoredChange } from '../feed/present-change.ts';
 
 /** The kind of lease under which a lane is handed over, by connection. */
 export const HANDOVER = 'handover';
@@ -42,8 +45,8 @@ SELECT b.due_at, b.run_fence IS NOT NULL AND b.run_fence <> $2::bigint AS was_le
     SELECT n.seq, n.attempts, c.*
       FROM connector.handover_head($1, CASE WHEN b.due_at <= $4::bigint THEN $5::integer ELSE 0 END) n
      CROSS JOIN LATERAL (
-      SELECT ${CHANGE_COLUMNS} FROM connector.changes
-       WHERE batch = n.batch AND position = n.position OFFSET 0) c
+      SELECT ${changeColumns('h')} FROM connector.changes h
+       WHERE h.batch = n.batch AND h.position = n.position OFFSET 0) c
      ORDER BY n.seq) q ON true`;
 
 interface OpenRow extends Omit<StoredChange, 'seq'> {
@@ -146,18 +149,19 @@ export async function noteFailure(
 
 /** The run ends with changes left, and none of them is to blame. */
 export async function endRun(db: Queryable, run: LaneRun): Promise<void> {
-  await db.query(
-    'UPDATE connector.handover_lanes SET run_fence = NULL WHERE connection_id = $1 AND run_fence = $2::bigint',
-    [run.connectionId, run.fence],
-  );
+  const { connectionId, runFence } = handoverLanes;
+  await orm(db)
+    .update(handoverLanes)
+    .set({ runFence: null })
+    .where(and(eq(connectionId, run.connectionId), eq(runFence, run.fence)));
 }
 
 /** When the lane's first change may be called, epoch ms; null when nothing waits. */
 export async function readDueAt(db: Queryable, connectionId: string): Promise<number | null> {
-  const [row] = await db.query<{ dueAt: number | null }>(
-    'SELECT due_at AS "dueAt" FROM connector.handover_lanes WHERE connection_id = $1',
-    [connectionId],
-  );
+  const [row] = await orm(db)
+    .select({ dueAt: handoverLanes.dueAt })
+    .from(handoverLanes)
+    .where(eq(handoverLanes.connectionId, connectionId));
   return row?.dueAt ?? null;
 }
 

@@ -1,4 +1,7 @@
+import { and, inArray, lt, notInArray } from 'drizzle-orm';
 import type { Queryable } from '../../runtime/database/database.ts';
+import { orm } from '../../runtime/database/orm.ts';
+import { outbound, outboundMedia } from '../db/outbox-tables.ts';
 
 const DAY_MS = 24 * 60 * 60_000;
 /** How long the file of a send that failed is kept, so that an operator can try it again. */
@@ -8,22 +11,31 @@ const SENDS_KEPT_MS = 90 * DAY_MS;
 /** Sends that one statement forgets. */
 const MOST = 1_000;
 
-// A send is not over before it began, so the index of creation leads to those that may be old enough.
-const OVER = `updated_at < $1::bigint and state not in ('queued', 'sending')`;
-const FORGET_SENDS = `
-  delete from connector.outbound where ${OVER} and id in (
-    select id from connector.outbound where created_at < $1::bigint and ${OVER}
-     order by created_at, id limit ${MOST})
-  returning 1`;
-
-const FORGET_FILES = `
-  delete from connector.outbound_media f using connector.outbound o
-   where o.id = f.outbound_id and o.state in ('rejected', 'unknown') and o.updated_at < $1::bigint`;
-
 /** Forgets what old sends left behind: their files after a week, themselves after 90 days. Throws as `query` does. */
 export async function forgetOldSends(database: Queryable, now: number): Promise<void> {
-  await database.query(FORGET_FILES, [now - FILES_KEPT_MS]);
+  const { id, state, createdAt, updatedAt } = outbound;
+  const db = orm(database);
+  const failed = db
+    .select({ id })
+    .from(outbound)
+    .where(and(inArray(state, ['rejected', 'unknown']), lt(updatedAt, now - FILES_KEPT_MS)));
+  await db.delete(outboundMedia).where(inArray(outboundMedia.outboundId, failed));
+
+  const before = now - SENDS_KEPT_MS;
+  const isOver = and(lt(updatedAt, before), notInArray(state, ['queued', 'sending']));
+  // A send is not over before it began, so the index of creation leads to those that may be old enough.
+  const old = db
+    .select({ id })
+    .from(outbound)
+    .where(and(lt(createdAt, before), isOver))
+    .orderBy(createdAt, id)
+    .limit(MOST);
   for (let forgotten = MOST; forgotten === MOST; ) {
-    forgotten = (await database.query(FORGET_SENDS, [now - SENDS_KEPT_MS])).length;
+    forgotten = (
+      await db
+        .delete(outbound)
+        .where(and(isOver, inArray(id, old)))
+        .returning({ id })
+    ).length;
   }
 }

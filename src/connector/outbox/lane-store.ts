@@ -1,42 +1,57 @@
+import { and, eq, gt, isNull, sql } from 'drizzle-orm';
+import type { PgColumn } from 'drizzle-orm/pg-core';
 import type { OutboundState } from '../../contract/connector/outbound.ts';
 import type { Database, Queryable } from '../../runtime/database/database.ts';
+import { orm } from '../../runtime/database/orm.ts';
 import { commitBatch } from '../db/commit-batch.ts';
+import { selectList } from '../db/connector-schema.ts';
 import type { MessageFacts } from '../db/facts.ts';
-import { heldByLiving, heldLease, type Lease } from '../work/lease.ts';
+import { heldByLiving, heldLease, isHeld, type Lease } from '../db/lease.ts';
+import { outbound } from '../db/outbox-tables.ts';
 import { tellOutbound } from './stored-outbound.ts';
 
 /** The kind of lease under which a lane is sent, by connection. */
 export const SEND = 'send';
 
-/** A send as its lane sees it. Times in epoch ms. */
-export interface LaneSend {
-  readonly id: string;
-  readonly accountId: string;
-  readonly connectionId: string;
-  readonly to: string;
-  readonly text: string | null;
-  readonly mediaFilename: string | null;
-  readonly mediaMimetype: string | null;
-  readonly mediaCaption: string | null;
-  readonly mediaFingerprint: string | null;
-  readonly idempotencyKey: string;
-  readonly state: OutboundState;
-  readonly attempts: number;
-  /** The attempt under way, or one whose process is gone. Null while `sending`: it is being looked up. */
-  readonly attemptId: string | null;
-  readonly firstAttemptAt: number | null;
-  readonly lastAttemptAt: number | null;
-  readonly lostAt: number | null;
-  readonly inDoubt: boolean;
-  readonly nextAttemptAt: number | null;
-}
+/**
+ * A send as its lane sees it. Times in epoch ms. `attemptId` is the attempt under way, or one whose process is gone;
+ * null while `sending`: it is being looked up.
+ */
+export type LaneSend = Readonly<
+  Omit<
+    typeof outbound.$inferSelect,
+    | 'position'
+    | 'reference'
+    | 'fingerprint'
+    | 'recipient'
+    | 'messageId'
+    | 'lastError'
+    | 'awaitsService'
+    | 'createdAt'
+    | 'updatedAt'
+  > & { to: string }
+>;
 
-const COLUMNS = `o.id, o.account_id as "accountId", o.connection_id as "connectionId", o.recipient as "to",
-  o.text, o.media_filename as "mediaFilename", o.media_mimetype as "mediaMimetype",
-  o.media_caption as "mediaCaption", o.media_fingerprint as "mediaFingerprint", o.idempotency_key as "idempotencyKey",
-  o.state, o.attempts, o.attempt_id as "attemptId", o.first_attempt_at as "firstAttemptAt",
-  o.last_attempt_at as "lastAttemptAt", o.lost_at as "lostAt", o.in_doubt as "inDoubt",
-  o.next_attempt_at as "nextAttemptAt"`;
+const SEEN: Readonly<Record<keyof LaneSend, PgColumn>> = {
+  id: outbound.id,
+  accountId: outbound.accountId,
+  connectionId: outbound.connectionId,
+  to: outbound.recipient,
+  text: outbound.text,
+  mediaFilename: outbound.mediaFilename,
+  mediaMimetype: outbound.mediaMimetype,
+  mediaCaption: outbound.mediaCaption,
+  mediaFingerprint: outbound.mediaFingerprint,
+  idempotencyKey: outbound.idempotencyKey,
+  state: outbound.state,
+  attempts: outbound.attempts,
+  attemptId: outbound.attemptId,
+  firstAttemptAt: outbound.firstAttemptAt,
+  lastAttemptAt: outbound.lastAttemptAt,
+  lostAt: outbound.lostAt,
+  inDoubt: outbound.inDoubt,
+  nextAttemptAt: outbound.nextAttemptAt,
+};
 
 const UNFINISHED = `('queued', 'sending')`;
 
@@ -63,10 +78,10 @@ function nextOf(connectionId: string, now: string): string {
 
 /** The send that a lane takes next, at `nextAttemptAt` or, if that is null, at once. Null when the lane is empty. */
 export async function readNext(db: Queryable, connectionId: string, now: number): Promise<LaneSend | null> {
-  const [next] = await db.query<LaneSend>(`SELECT ${COLUMNS} FROM ${nextOf('$1', '$2::bigint')} o`, [
-    connectionId,
-    now,
-  ]);
+  const [next] = await db.query<LaneSend>(
+    `SELECT ${selectList(SEEN, 'o')} FROM ${nextOf('$1', '$2::bigint')} o`,
+    [connectionId, now],
+  );
   return next ?? null;
 }
 
@@ -209,15 +224,20 @@ export async function settleSend(
  * something due by that. What the service asked to wait for is waited for.
  */
 export async function endWaits(db: Queryable, accountId: string, now: number): Promise<readonly string[]> {
-  const rows = await db.query<{ connectionId: string }>(
-    `with ended as (
-       update connector.outbound set next_attempt_at = $2::bigint
-        where account_id = $1 and state in ${UNFINISHED} and awaits_service and next_attempt_at > $2::bigint
-       returning connection_id)
-     select distinct connection_id as "connectionId" from ended`,
-    [accountId, now],
-  );
-  return rows.map((row) => row.connectionId);
+  const { state, awaitsService, nextAttemptAt } = outbound;
+  const ended = await orm(db)
+    .update(outbound)
+    .set({ nextAttemptAt: now })
+    .where(
+      and(
+        eq(outbound.accountId, accountId),
+        sql`${state} in ${sql.raw(UNFINISHED)}`,
+        awaitsService,
+        gt(nextAttemptAt, now),
+      ),
+    )
+    .returning({ connectionId: outbound.connectionId });
+  return [...new Set(ended.map(({ connectionId }) => connectionId))];
 }
 
 /** Says when a send is looked up next, and whether that is sooner when the service answers again. Tells nobody. */
@@ -226,12 +246,18 @@ export async function lookAgain(
   lease: Lease,
   look: { readonly outboundId: string; readonly at: number; readonly awaitsService: boolean },
 ): Promise<void> {
-  await db.query(
-    `update connector.outbound set next_attempt_at = $4::bigint, awaits_service = $5::boolean
-      where id = $3 and state = 'sending' and attempt_id is null
-        and exists (${heldLease('$1', '$2')})`,
-    [lease.name, lease.fence, look.outboundId, look.at, look.awaitsService],
-  );
+  const { outboundId, at, awaitsService } = look;
+  await orm(db)
+    .update(outbound)
+    .set({ nextAttemptAt: at, awaitsService })
+    .where(
+      and(
+        eq(outbound.id, outboundId),
+        eq(outbound.state, 'sending'),
+        isNull(outbound.attemptId),
+        isHeld(lease),
+      ),
+    );
 }
 
 /**
@@ -264,12 +290,16 @@ export async function readClaimed(
   connectionId: string,
   messageIds: readonly string[],
 ): Promise<ReadonlySet<string>> {
-  const rows = await db.query<{ messageId: string }>(
-    `select message_id as "messageId" from connector.outbound
-      where connection_id = $1 and message_id = any($2::text[])`,
-    [connectionId, messageIds],
-  );
-  return new Set(rows.map((row) => row.messageId));
+  const rows = await orm(db)
+    .select({ messageId: outbound.messageId })
+    .from(outbound)
+    .where(
+      and(
+        eq(outbound.connectionId, connectionId),
+        sql`${outbound.messageId} = any(${sql.param(messageIds)}::text[])`,
+      ),
+    );
+  return new Set(rows.flatMap(({ messageId }) => messageId ?? []));
 }
 
 interface WrittenRow {

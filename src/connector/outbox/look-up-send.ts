@@ -1,9 +1,9 @@
 import { LAST_ATTEMPT_AFTER_MS, type SendStep } from '../../patterns/send-policy.ts';
 import type { MessageFacts } from '../db/facts.ts';
+import type { Lease } from '../db/lease.ts';
 import type { PolledMessage } from '../service-client/polled.ts';
 import { SEND_DEADLINE_MS, type ServiceClient } from '../service-client/service-client.ts';
 import { isAway, ServiceError } from '../service-client/service-errors.ts';
-import type { Lease } from '../work/lease.ts';
 import type { LaneContext } from './lane-context.ts';
 import { hasDouble, type LaneSend, lookAgain, readClaimed, type Written } from './lane-store.ts';
 import { fingerprintOf } from './queue-send.ts';

@@ -1,6 +1,9 @@
 import { createHash, randomUUID } from 'node:crypto';
+import { and, eq } from 'drizzle-orm';
 import type { QueueMessageRequest } from '../../contract/connector/messages.ts';
 import type { Database } from '../../runtime/database/database.ts';
+import { orm } from '../../runtime/database/orm.ts';
+import { outbound } from '../db/outbox-tables.ts';
 import { tellOutbound } from './stored-outbound.ts';
 
 /**
@@ -73,10 +76,10 @@ export async function queueSend(
   );
   if (row === undefined) return { kind: 'no_connection' };
   if (row.isNew) return { kind: 'queued', outboundId: id, isNew: true };
-  const [known] = await database.query<{ id: string; fingerprint: string }>(
-    'select id, fingerprint from connector.outbound where account_id = $1 and reference = $2',
-    [row.accountId, reference],
-  );
+  const [known] = await orm(database)
+    .select({ id: outbound.id, fingerprint: outbound.fingerprint })
+    .from(outbound)
+    .where(and(eq(outbound.accountId, row.accountId), eq(outbound.reference, reference)));
   if (known === undefined && row.isDeleted) return { kind: 'no_connection' };
   if (known?.fingerprint !== fingerprint) return { kind: 'reused' };
   return { kind: 'queued', outboundId: known.id, isNew: false };

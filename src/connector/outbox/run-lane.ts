@@ -1,5 +1,5 @@
 import { LAST_ATTEMPT_AFTER_MS } from '../../patterns/send-policy.ts';
-import type { Lease } from '../work/lease.ts';
+import type { Lease } from '../db/lease.ts';
 import type { Run, RunEnd } from '../work/worker.ts';
 import { attemptSend, settleAbandoned } from './attempt-send.ts';
 import type { LaneContext } from './lane-context.ts';

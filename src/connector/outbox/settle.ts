@@ -2,7 +2,7 @@ import type { OutboundState } from '../../contract/connector/outbound.ts';
 import { giveUp, type SendStep } from '../../patterns/send-policy.ts';
 import { isConnectionFailure } from '../../runtime/database/database.ts';
 import type { MessageFacts } from '../db/facts.ts';
-import type { Lease } from '../work/lease.ts';
+import type { Lease } from '../db/lease.ts';
 import type { LaneContext } from './lane-context.ts';
 import { type LaneSend, type Settlement, settleSend, type Written } from './lane-store.ts';
 

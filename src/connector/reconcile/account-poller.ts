@@ -1,12 +1,15 @@
+import { eq } from 'drizzle-orm';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
+import { orm } from '../../runtime/database/orm.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
 import { type Account, readAccount } from '../accounts/account-store.ts';
 import { clientOf, type GrantSources } from '../accounts/credential-source.ts';
 import { refreshQuota } from '../accounts/quota.ts';
+import { subscriptions } from '../db/account-tables.ts';
+import type { Lease } from '../db/lease.ts';
 import { isAway, ServiceError } from '../service-client/service-errors.ts';
-import type { Lease } from '../work/lease.ts';
 import type { Presence } from '../work/presence.ts';
 import { backOff, failureCode, isRefusedCredential } from './back-off.ts';
 import { type PageBudget, PollSuperseded } from './poll-context.ts';
@@ -167,9 +170,9 @@ async function noteFailure(
 }
 
 async function readRegisteredAt(database: Database, subscriptionId: string): Promise<number | null> {
-  const [row] = await database.query<{ registeredAt: number | null }>(
-    'select registered_at as "registeredAt" from connector.subscriptions where id = $1',
-    [subscriptionId],
-  );
+  const [row] = await orm(database)
+    .select({ registeredAt: subscriptions.registeredAt })
+    .from(subscriptions)
+    .where(eq(subscriptions.id, subscriptionId));
   return row?.registeredAt ?? null;
 }

@@ -5,7 +5,7 @@ import {
   type ListedConnection,
   listingParams,
 } from '../db/connection-rows.ts';
-import { heldLease, type Lease } from '../work/lease.ts';
+import { heldLease, type Lease } from '../db/lease.ts';
 
 export interface ListingMerge {
   readonly lease: Lease;

@@ -1,8 +1,8 @@
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
+import type { Lease } from '../db/lease.ts';
 import type { ServiceClient } from '../service-client/service-client.ts';
-import type { Lease } from '../work/lease.ts';
 import type { PollMetrics } from './poll-metrics.ts';
 
 /** Deliveries and clocks are a little out of order: each walk goes this far below what was seen. */

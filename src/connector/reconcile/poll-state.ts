@@ -1,23 +1,29 @@
+import { and, eq } from 'drizzle-orm';
 import type { Queryable } from '../../runtime/database/database.ts';
-import { heldByLiving, heldLease, type Lease } from '../work/lease.ts';
+import { orm } from '../../runtime/database/orm.ts';
+import { heldByLiving, isHeld, type Lease } from '../db/lease.ts';
+import { pollStates } from '../db/sync-tables.ts';
 
 /** The kind of lease under which an account is polled, by account. */
 export const POLL = 'poll';
 
 /** How polling of an account stands. Times are epoch milliseconds, ours unless told otherwise. */
-export interface PollState {
-  readonly lastStartedAt: number | null;
-  readonly lastGoodAt: number | null;
-  /** Service time. */
-  readonly lastGoodReference: number | null;
-  readonly failures: number;
-  readonly lastErrorCode: string | null;
-  readonly notBefore: number | null;
-  readonly askedToWait: boolean;
-  readonly refusedCredentialVersion: number | null;
-  readonly needsFullSweep: boolean;
-  readonly unresolved: number;
-}
+export type PollState = Readonly<
+  Pick<
+    typeof pollStates.$inferSelect,
+    | 'lastStartedAt'
+    | 'lastGoodAt'
+    /** Service time. */
+    | 'lastGoodReference'
+    | 'failures'
+    | 'lastErrorCode'
+    | 'notBefore'
+    | 'askedToWait'
+    | 'refusedCredentialVersion'
+    | 'needsFullSweep'
+    | 'unresolved'
+  >
+>;
 
 const FRESH: PollState = {
   lastStartedAt: null,
@@ -34,24 +40,16 @@ const FRESH: PollState = {
 
 /** Reads the state; a fresh one when the account was never polled. */
 export async function readPollState(db: Queryable, accountId: string): Promise<PollState> {
-  const [state] = await db.query<PollState>(
-    `select last_started_at as "lastStartedAt", last_good_at as "lastGoodAt",
-            last_good_reference as "lastGoodReference", failures, last_error_code as "lastErrorCode",
-            not_before as "notBefore", asked_to_wait as "askedToWait",
-            refused_credential_version as "refusedCredentialVersion", needs_full_sweep as "needsFullSweep", unresolved
-     from connector.poll_states where account_id = $1`,
-    [accountId],
-  );
+  const [state] = await orm(db).select().from(pollStates).where(eq(pollStates.accountId, accountId));
   return state ?? FRESH;
 }
 
 /** Notes that a poll begins. */
 export async function noteStarted(db: Queryable, accountId: string, now: number): Promise<void> {
-  await db.query(
-    `insert into connector.poll_states (account_id, last_started_at) values ($1, $2)
-     on conflict (account_id) do update set last_started_at = excluded.last_started_at`,
-    [accountId, now],
-  );
+  await orm(db)
+    .insert(pollStates)
+    .values({ accountId, lastStartedAt: now })
+    .onConflictDoUpdate({ target: pollStates.accountId, set: { lastStartedAt: now } });
 }
 
 /**
@@ -75,10 +73,10 @@ export async function askForPoll(
 
 /** When the account is to be polled, epoch ms; null: never, as far as anybody has asked. */
 export async function readDueAt(db: Queryable, accountId: string): Promise<number | null> {
-  const [row] = await db.query<{ dueAt: number | null }>(
-    'select due_at as "dueAt" from connector.poll_states where account_id = $1',
-    [accountId],
-  );
+  const [row] = await orm(db)
+    .select({ dueAt: pollStates.dueAt })
+    .from(pollStates)
+    .where(eq(pollStates.accountId, accountId));
   return row?.dueAt ?? null;
 }
 
@@ -99,8 +97,6 @@ export async function readDueAccounts(
   return rows.map((row) => row.accountId);
 }
 
-const GUARD = `exists (${heldLease('$2', '$3')})`;
-
 export interface GoodPoll {
   readonly now: number;
   readonly reference: number;
@@ -115,14 +111,20 @@ export async function noteGood(
   accountId: string,
   poll: GoodPoll,
 ): Promise<void> {
-  await db.query(
-    `update connector.poll_states
-     set last_good_at = $4, last_good_reference = $5, failures = 0, last_error_code = null, not_before = null,
-         asked_to_wait = false, refused_credential_version = null,
-         needs_full_sweep = needs_full_sweep and not $6::boolean, unresolved = coalesce($7::integer, unresolved)
-     where account_id = $1 and ${GUARD}`,
-    [accountId, lease.name, lease.fence, poll.now, poll.reference, poll.swept, poll.unresolved],
-  );
+  await orm(db)
+    .update(pollStates)
+    .set({
+      lastGoodAt: poll.now,
+      lastGoodReference: poll.reference,
+      failures: 0,
+      lastErrorCode: null,
+      notBefore: null,
+      askedToWait: false,
+      refusedCredentialVersion: null,
+      ...(poll.swept ? { needsFullSweep: false } : {}),
+      ...(poll.unresolved === null ? {} : { unresolved: poll.unresolved }),
+    })
+    .where(and(eq(pollStates.accountId, accountId), isHeld(lease)));
 }
 
 export interface FailedPoll {
@@ -142,23 +144,18 @@ export async function noteFailed(
   accountId: string,
   poll: FailedPoll,
 ): Promise<void> {
-  await db.query(
-    `update connector.poll_states
-     set failures = $4, last_error_code = $5, last_error_at = $6, not_before = $7, asked_to_wait = $8,
-         refused_credential_version = $9, needs_full_sweep = true
-     where account_id = $1 and ${GUARD}`,
-    [
-      accountId,
-      lease.name,
-      lease.fence,
-      poll.failures,
-      poll.code,
-      poll.now,
-      poll.notBefore,
-      poll.askedToWait,
-      poll.refusedCredentialVersion,
-    ],
-  );
+  await orm(db)
+    .update(pollStates)
+    .set({
+      failures: poll.failures,
+      lastErrorCode: poll.code,
+      lastErrorAt: poll.now,
+      notBefore: poll.notBefore,
+      askedToWait: poll.askedToWait,
+      refusedCredentialVersion: poll.refusedCredentialVersion,
+      needsFullSweep: true,
+    })
+    .where(and(eq(pollStates.accountId, accountId), isHeld(lease)));
 }
 
 /** Says when to poll next, unless somebody has asked for a poll since `dueAt` was read. */
@@ -168,9 +165,8 @@ export async function pollNextAt(
   accountId: string,
   { dueAt, at }: { readonly dueAt: number; readonly at: number },
 ): Promise<void> {
-  await db.query(
-    `update connector.poll_states set due_at = $4::bigint
-      where account_id = $1 and due_at = $5::bigint and ${GUARD}`,
-    [accountId, lease.name, lease.fence, at, dueAt],
-  );
+  await orm(db)
+    .update(pollStates)
+    .set({ dueAt: at })
+    .where(and(eq(pollStates.accountId, accountId), eq(pollStates.dueAt, dueAt), isHeld(lease)));
 }

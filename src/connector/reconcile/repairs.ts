@@ -1,6 +1,6 @@
 import type { Queryable } from '../../runtime/database/database.ts';
 import { CHANGE, WEBHOOK_SEEN } from '../db/facts.ts';
-import { heldLease, type Lease } from '../work/lease.ts';
+import { heldLease, type Lease } from '../db/lease.ts';
 
 /** Three attempts of 10 s and 1.5 s between them: what has not come by then is not coming. */
 const JUDGED_AFTER_MS = 40_000;

@@ -1,8 +1,8 @@
 import type { Queryable } from '../../runtime/database/database.ts';
 import { type BatchResult, commitBatch } from '../db/commit-batch.ts';
 import type { MessageFacts } from '../db/facts.ts';
+import type { Lease } from '../db/lease.ts';
 import type { PolledMessage } from '../service-client/polled.ts';
-import type { Lease } from '../work/lease.ts';
 import { PROGRESS_CTES, PROGRESS_PARAMS, type ProgressChange, progressParams } from './progress.ts';
 import { notedRepairs } from './repairs.ts';
 

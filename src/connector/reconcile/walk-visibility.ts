@@ -1,4 +1,7 @@
-import { heldLease } from '../work/lease.ts';
+import { and, eq, sql } from 'drizzle-orm';
+import { orm } from '../../runtime/database/orm.ts';
+import { isHeld } from '../db/lease.ts';
+import { gaps } from '../db/sync-tables.ts';
 import { pollConnections, type VisibleConnections } from './poll-connections.ts';
 import type { PollContext } from './poll-context.ts';
 import type { ProgressChange, SlottedGap } from './progress.ts';
@@ -13,10 +16,10 @@ const NOTHING: ProgressChange = { kind: 'visibility', saved: [], closed: [], swe
  */
 export async function walkVisibility(
   context: PollContext,
-  gaps: readonly SlottedGap[],
+  slotted: readonly SlottedGap[],
   visible: VisibleConnections,
 ): Promise<boolean> {
-  const open = gaps.filter(({ slot }) => visible.has(slot));
+  const open = slotted.filter(({ slot }) => visible.has(slot));
   const walked: string[] = [];
   let pages = 0;
   for (const { slot, gap } of open) {
@@ -42,10 +45,15 @@ async function closeGaps(
   { database, lease, accountId }: PollContext,
   slots: readonly string[],
 ): Promise<void> {
-  await database.query(
-    `delete from connector.gaps
-     where account_id = $3 and kind = 'visibility' and slot = any ($4::text[])
-       and exists (${heldLease('$1', '$2')})`,
-    [lease.name, lease.fence, accountId, slots],
-  );
+  const { accountId: account, kind, slot } = gaps;
+  await orm(database)
+    .delete(gaps)
+    .where(
+      and(
+        eq(account, accountId),
+        eq(kind, 'visibility'),
+        sql`${slot} = any(${sql.param(slots)}::text[])`,
+        isHeld(lease),
+      ),
+    );
 }

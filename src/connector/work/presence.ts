@@ -4,7 +4,7 @@ import type { Clock } from '../../runtime/clock/clock.ts';
 import { repeat } from '../../runtime/clock/repeat.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
-import type { Lease } from './lease.ts';
+import type { Lease } from '../db/lease.ts';
 
 /** Between two signs of life of a process, which is also how often it looks for those of the others. */
 const LOOK_EVERY_MS = 500;

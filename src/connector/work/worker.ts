@@ -3,7 +3,7 @@ import { repeat } from '../../runtime/clock/repeat.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { Notifier } from '../../runtime/notifier/notifier.ts';
 import { createTurns } from '../../runtime/turns/turns.ts';
-import type { Lease } from './lease.ts';
+import type { Lease } from '../db/lease.ts';
 import type { Presence } from './presence.ts';
 
 /** One run of a key, under its lease. */

@@ -1,4 +1,5 @@
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
+import { heldLease } from '../../../src/connector/db/lease.ts';
 import { readChanges, readFiltered } from '../../../src/connector/feed/read-changes.ts';
 import { numberChanges } from '../../../src/connector/feed/sequencer.ts';
 import { distribute } from '../../../src/connector/handover/distribute.ts';
@@ -8,7 +9,6 @@ import { readDueAccounts } from '../../../src/connector/reconcile/poll-state.ts'
 import { coverageChange } from '../../../src/connector/reconcile/progress.ts';
 import { storePage } from '../../../src/connector/reconcile/store-page.ts';
 import { readMerged, readUnchanged } from '../../../src/connector/trace/read-deliveries.ts';
-import { heldLease } from '../../../src/connector/work/lease.ts';
 import { createPresence } from '../../../src/connector/work/presence.ts';
 import type { Database, Queryable } from '../../../src/runtime/database/database.ts';
 import { ManualClock } from '../../support/manual-clock.ts';

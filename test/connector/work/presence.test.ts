@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { heldLease, type Lease } from '../../../src/connector/work/lease.ts';
+import { heldLease, type Lease } from '../../../src/connector/db/lease.ts';
 import { createPresence, type Presence } from '../../../src/connector/work/presence.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
 import { ManualClock } from '../../support/manual-clock.ts';

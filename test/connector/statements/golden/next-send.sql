@@ -1,9 +1,21 @@
-SELECT o.id, o.account_id as "accountId", o.connection_id as "connectionId", o.recipient as "to",
-  o.text, o.media_filename as "mediaFilename", o.media_mimetype as "mediaMimetype",
-  o.media_caption as "mediaCaption", o.media_fingerprint as "mediaFingerprint", o.idempotency_key as "idempotencyKey",
-  o.state, o.attempts, o.attempt_id as "attemptId", o.first_attempt_at as "firstAttemptAt",
-  o.last_attempt_at as "lastAttemptAt", o.lost_at as "lostAt", o.in_doubt as "inDoubt",
-  o.next_attempt_at as "nextAttemptAt" FROM (
+SELECT o.id AS "id",
+    o.account_id AS "accountId",
+    o.connection_id AS "connectionId",
+    o.recipient AS "to",
+    o.text AS "text",
+    o.media_filename AS "mediaFilename",
+    o.media_mimetype AS "mediaMimetype",
+    o.media_caption AS "mediaCaption",
+    o.media_fingerprint AS "mediaFingerprint",
+    o.idempotency_key AS "idempotencyKey",
+    o.state AS "state",
+    o.attempts AS "attempts",
+    o.attempt_id AS "attemptId",
+    o.first_attempt_at AS "firstAttemptAt",
+    o.last_attempt_at AS "lastAttemptAt",
+    o.lost_at AS "lostAt",
+    o.in_doubt AS "inDoubt",
+    o.next_attempt_at AS "nextAttemptAt" FROM (
     SELECT either.* FROM (
       SELECT n.* FROM connector.outbound n
        WHERE n.connection_id = $1 AND n.state IN ('queued', 'sending') ORDER BY n.position LIMIT 1) head

@@ -11,7 +11,21 @@ SELECT b.due_at, b.run_fence IS NOT NULL AND b.run_fence <> $2::bigint AS was_le
     SELECT n.seq, n.attempts, c.*
       FROM connector.handover_head($1, CASE WHEN b.due_at <= $4::bigint THEN $5::integer ELSE 0 END) n
      CROSS JOIN LATERAL (
-      SELECT type, at, account_id, connection_id, message_id, status, previous_status,
-  direction, peer, text, media_url, media_type, error_message, created_at, first_seen_by, data FROM connector.changes
-       WHERE batch = n.batch AND position = n.position OFFSET 0) c
+      SELECT h.type AS "type",
+          h.at AS "at",
+          h.account_id AS "accountId",
+          h.connection_id AS "connectionId",
+          h.message_id AS "messageId",
+          h.status AS "status",
+          h.previous_status AS "previousStatus",
+          h.direction AS "direction",
+          h.peer AS "peer",
+          h.text AS "text",
+          h.media_url AS "mediaUrl",
+          h.media_type AS "mediaType",
+          h.error_message AS "errorMessage",
+          h.created_at AS "createdAt",
+          h.first_seen_by AS "firstSeenBy",
+          h.data AS "data" FROM connector.changes h
+       WHERE h.batch = n.batch AND h.position = n.position OFFSET 0) c
      ORDER BY n.seq) q ON true

@@ -1,12 +1,20 @@
 SELECT b.last_seq - b.size + c.position AS seq,
-    type,
-    at,
-    account_id,
-    connection_id,
-    message_id,
-    status,
-    previous_status,
-  direction, peer, text, media_url, media_type, error_message, created_at, first_seen_by, data
+    c.type AS "type",
+    c.at AS "at",
+    c.account_id AS "accountId",
+    c.connection_id AS "connectionId",
+    c.message_id AS "messageId",
+    c.status AS "status",
+    c.previous_status AS "previousStatus",
+    c.direction AS "direction",
+    c.peer AS "peer",
+    c.text AS "text",
+    c.media_url AS "mediaUrl",
+    c.media_type AS "mediaType",
+    c.error_message AS "errorMessage",
+    c.created_at AS "createdAt",
+    c.first_seen_by AS "firstSeenBy",
+    c.data AS "data"
        FROM connector.change_batches b
       CROSS JOIN LATERAL (
         SELECT * FROM connector.changes WHERE batch = b.id  ORDER BY position OFFSET 0) c

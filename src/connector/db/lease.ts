@@ -1,3 +1,6 @@
+import { type SQL, sql } from 'drizzle-orm';
+import { leases } from './lease-tables.ts';
+
 /**
  * A piece of work that one process does at a time, held while its process lives. A process may be taken for dead
  * and come back, so holding protects nothing by itself: every write of a holder names its `fence`, and a holder
@@ -22,4 +25,9 @@ export function heldLease(name: string, fence: string): string {
 export function heldByLiving(name: string): string {
   return `EXISTS (SELECT FROM connector.leases held JOIN connector.processes living ON living.id = held.owner
     WHERE held.name = ${name})`;
+}
+
+/** For drizzle: a condition that is true while the lease is held, as `heldLease`. */
+export function isHeld({ name, fence }: Lease): SQL {
+  return sql`exists (select from ${leases} where ${leases.name} = ${name} and ${leases.fence} = ${fence} for share)`;
 }
