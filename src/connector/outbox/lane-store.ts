@@ -1,5 +1,4 @@
 import { and, eq, gt, isNull, sql } from 'drizzle-orm';
-import type { PgColumn } from 'drizzle-orm/pg-core';
 import type { OutboundState } from '../../contract/connector/outbound.ts';
 import type { Database, Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
@@ -8,50 +7,28 @@ import { selectList } from '../db/connector-schema.ts';
 import type { MessageFacts } from '../db/facts.ts';
 import { heldByLiving, heldLease, isHeld, type Lease } from '../db/lease.ts';
 import { outbound } from '../db/outbox-tables.ts';
-import { tellOutbound } from './stored-outbound.ts';
+import { OUTBOUND_SHOWN, type StoredOutbound, tellOutbound } from './stored-outbound.ts';
 
 /** The kind of lease under which a lane is sent, by connection. */
 export const SEND = 'send';
 
-/**
- * A send as its lane sees it. Times in epoch ms. `attemptId` is the attempt under way, or one whose process is gone;
- * null while `sending`: it is being looked up.
- */
-export type LaneSend = Readonly<
-  Omit<
-    typeof outbound.$inferSelect,
-    | 'position'
-    | 'reference'
-    | 'fingerprint'
-    | 'recipient'
-    | 'messageId'
-    | 'lastError'
-    | 'awaitsService'
-    | 'createdAt'
-    | 'updatedAt'
-  > & { to: string }
->;
-
-const SEEN: Readonly<Record<keyof LaneSend, PgColumn>> = {
-  id: outbound.id,
-  accountId: outbound.accountId,
-  connectionId: outbound.connectionId,
-  to: outbound.recipient,
-  text: outbound.text,
-  mediaFilename: outbound.mediaFilename,
-  mediaMimetype: outbound.mediaMimetype,
-  mediaCaption: outbound.mediaCaption,
+const OF_LANE = {
   mediaFingerprint: outbound.mediaFingerprint,
   idempotencyKey: outbound.idempotencyKey,
-  state: outbound.state,
-  attempts: outbound.attempts,
   attemptId: outbound.attemptId,
   firstAttemptAt: outbound.firstAttemptAt,
   lastAttemptAt: outbound.lastAttemptAt,
   lostAt: outbound.lostAt,
   inDoubt: outbound.inDoubt,
-  nextAttemptAt: outbound.nextAttemptAt,
 };
+
+/**
+ * A send as its lane sees it. Times in epoch ms. `attemptId` is the attempt under way, or one whose process is gone;
+ * null while `sending`: it is being looked up.
+ */
+export type LaneSend = StoredOutbound & Readonly<Pick<typeof outbound.$inferSelect, keyof typeof OF_LANE>>;
+
+const COLUMNS = selectList({ ...OUTBOUND_SHOWN, ...OF_LANE }, 'o');
 
 const UNFINISHED = `('queued', 'sending')`;
 
@@ -78,10 +55,10 @@ function nextOf(connectionId: string, now: string): string {
 
 /** The send that a lane takes next, at `nextAttemptAt` or, if that is null, at once. Null when the lane is empty. */
 export async function readNext(db: Queryable, connectionId: string, now: number): Promise<LaneSend | null> {
-  const [next] = await db.query<LaneSend>(
-    `SELECT ${selectList(SEEN, 'o')} FROM ${nextOf('$1', '$2::bigint')} o`,
-    [connectionId, now],
-  );
+  const [next] = await db.query<LaneSend>(`SELECT ${COLUMNS} FROM ${nextOf('$1', '$2::bigint')} o`, [
+    connectionId,
+    now,
+  ]);
   return next ?? null;
 }
 
