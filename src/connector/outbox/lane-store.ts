@@ -7,7 +7,7 @@ import { selectList } from '../db/connector-schema.ts';
 import type { MessageFacts } from '../db/facts.ts';
 import { heldByLiving, heldLease, isHeld, type Lease } from '../db/lease.ts';
 import { outbound } from '../db/outbox-tables.ts';
-import { OUTBOUND_SHOWN, type StoredOutbound, tellOutbound } from './stored-outbound.ts';
+import { SHOWN, type StoredOutbound, tellOutbound } from './stored-outbound.ts';
 
 /** The kind of lease under which a lane is sent, by connection. */
 export const SEND = 'send';
@@ -28,7 +28,7 @@ const OF_LANE = {
  */
 export type LaneSend = StoredOutbound & Readonly<Pick<typeof outbound.$inferSelect, keyof typeof OF_LANE>>;
 
-const COLUMNS = selectList({ ...OUTBOUND_SHOWN, ...OF_LANE }, 'o');
+const COLUMNS = selectList({ ...SHOWN, ...OF_LANE }, 'o');
 
 const UNFINISHED = `('queued', 'sending')`;
 
