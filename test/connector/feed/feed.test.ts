@@ -311,8 +311,8 @@ describe('the feed', () => {
       failed = resolve;
     });
     const flaky: Database = Object.assign(Object.create(database), {
-      query: (text: string, params: readonly unknown[]) => {
-        if (!broken) return database.query(text, params);
+      query: (...statement: Parameters<Database['query']>) => {
+        if (!broken) return database.query(...statement);
         failed();
         return Promise.reject(new Error('gone'));
       },
