@@ -3,9 +3,9 @@ import { repeat } from '../runtime/clock/repeat.ts';
 import type { Database, Queryable } from '../runtime/database/database.ts';
 import type { Logger } from '../runtime/logger/logger.ts';
 import { forgetOldCreations } from './connections/creation-store.ts';
+import type { Lease } from './db/lease.ts';
 import { forgetOldLetters } from './handover/dead-letters.ts';
 import { forgetOldSends } from './outbox/forget-sends.ts';
-import type { Lease } from './db/lease.ts';
 import type { Presence } from './work/presence.ts';
 
 const EVERY_MS = 60 * 60_000;

@@ -6,16 +6,21 @@ SELECT o.id AS "id",
     o.media_filename AS "mediaFilename",
     o.media_mimetype AS "mediaMimetype",
     o.media_caption AS "mediaCaption",
+    o.reference AS "reference",
+    o.state AS "state",
+    o.message_id AS "messageId",
+    o.attempts AS "attempts",
+    o.last_error AS "lastError",
+    o.next_attempt_at AS "nextAttemptAt",
+    o.created_at AS "createdAt",
+    o.updated_at AS "updatedAt",
     o.media_fingerprint AS "mediaFingerprint",
     o.idempotency_key AS "idempotencyKey",
-    o.state AS "state",
-    o.attempts AS "attempts",
     o.attempt_id AS "attemptId",
     o.first_attempt_at AS "firstAttemptAt",
     o.last_attempt_at AS "lastAttemptAt",
     o.lost_at AS "lostAt",
-    o.in_doubt AS "inDoubt",
-    o.next_attempt_at AS "nextAttemptAt" FROM (
+    o.in_doubt AS "inDoubt" FROM (
     SELECT either.* FROM (
       SELECT n.* FROM connector.outbound n
        WHERE n.connection_id = $1 AND n.state IN ('queued', 'sending') ORDER BY n.position LIMIT 1) head
