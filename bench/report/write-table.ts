@@ -125,7 +125,7 @@ function writeSends({ ratios, contenders, notMeasured }: SendsReport): string[] 
       ],
       ...contenders.map((one) => [
         one.title,
-        ...[one.p50Ms, one.p99Ms, one.longestMs, one.bareP50Ms, one.bareP99Ms].map((each) => spread(each, 0)),
+        ...[one.p50Ms, one.p99Ms, one.longestMs, one.bareP50Ms, one.bareP99Ms].map((each) => spread(each, 1)),
       ]),
     ]),
     ...(notMeasured === undefined ? [] : [`not measured: Redis (${notMeasured})`]),

@@ -94,7 +94,7 @@ export async function measureSends(context: BenchContext): Promise<SendsResult> 
         contender.bareP50Ms.push(percentile(bare, 0.5));
         contender.bareP99Ms.push(percentile(bare, 0.99));
       }
-      const longest = contenders.map(({ title, longestMs }) => `${title} ${longestMs.at(-1)} ms`);
+      const longest = contenders.map(({ title, longestMs }) => `${title} ${longestMs.at(-1)?.toFixed(0)} ms`);
       progress(`round ${round + 1} of ${args.rounds}: longest wait ${longest.join(', ')}`);
     }
     const rows: RowCheck[] = [];
