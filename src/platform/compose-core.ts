@@ -28,7 +28,7 @@ export interface Core {
 }
 
 function composeWebhooks({ database, systemClock, logger, ports = {} }: PlatformOptions) {
-  const { hosts = noTunnels, aroundAttempt } = ports;
+  const { hosts = noTunnels, aroundAttempt, mayBegin } = ports;
   const lookup = ports.lookup === undefined ? {} : { lookup: ports.lookup };
   const secrets = ports.webhookSecrets === undefined ? {} : { secrets: ports.webhookSecrets };
   const clock = systemClock;
@@ -39,6 +39,7 @@ function composeWebhooks({ database, systemClock, logger, ports = {} }: Platform
     logger,
     configuration: webhooks,
     aroundAttempt,
+    mayBegin,
     hosts,
     ...(ports.onDelivery === undefined ? {} : { onChange: ports.onDelivery }),
     ...lookup,

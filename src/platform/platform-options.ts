@@ -8,6 +8,7 @@ import type { BaseUrls } from './kernel/base-urls.ts';
 import type { AroundStore } from './messages/carry-out-send.ts';
 import type { PortalSessions } from './oauth/portal-session.ts';
 import type { StoredTimer } from './time/timers.ts';
+import type { MayBegin } from './webhooks/account-lane.ts';
 import type { AroundAttempt } from './webhooks/around-attempt.ts';
 import type { WebhookSecrets } from './webhooks/configuration.ts';
 import type { DeliveryRecord } from './webhooks/delivery-record.ts';
@@ -18,6 +19,8 @@ import type { TunnelHosts } from './webhooks/tunnel-hosts.ts';
 export interface PlatformPorts {
   /** Stands around the HTTP client of deliveries. */
   readonly aroundAttempt?: AroundAttempt;
+  /** Asked before each attempt of a delivery; default: it begins when it is due. */
+  readonly mayBegin?: MayBegin;
   /** Stands around each call to the API, the authorization server and the tools. */
   readonly aroundCall?: AroundCall;
   /** Stands around the storing of each message that the network has. */

@@ -1,5 +1,6 @@
 import type { PlatformPorts } from '../platform/platform.ts';
 import { type CallBoard, createCallBoard } from './calls/call-board.ts';
+import { HeldDeliveries } from './deliveries/held-deliveries.ts';
 import { presentDelivery } from './endpoints/delivery-endpoints.ts';
 import { changedByTimer } from './events/changed-lists.ts';
 import { createEventHub, type EventHub } from './events/event-hub.ts';
@@ -14,6 +15,7 @@ export interface SandboxPorts {
   readonly faults: FaultBoard;
   readonly calls: CallBoard;
   readonly hosts: TunnelBoard;
+  readonly held: HeldDeliveries;
   /** Tells whoever listens what happens in the service. */
   readonly events: EventHub;
   /** Calls `listener` whenever events are new in the ledger. */
@@ -39,6 +41,7 @@ export function createSandboxPorts({ webhookSecret, tunnelTargets }: SandboxPort
   const edge = createCallEdge(faults);
   const calls = createCallBoard();
   const hosts = createTunnelBoard(tunnelTargets);
+  const held = new HeldDeliveries();
   const events = createEventHub();
   const ledgerListeners: (() => void)[] = [];
   let seededWorkspace: string | undefined;
@@ -47,10 +50,12 @@ export function createSandboxPorts({ webhookSecret, tunnelTargets }: SandboxPort
     faults,
     calls,
     hosts,
+    held,
     events,
     onLedger: (listener) => void ledgerListeners.push(listener),
     platform: {
       aroundAttempt: aroundAttempts(faults.webhook),
+      mayBegin: held.mayBegin,
       aroundCall: edge.aroundCall,
       aroundStore: edge.aroundStore,
       portal: portalSessions(hidden),
@@ -59,7 +64,8 @@ export function createSandboxPorts({ webhookSecret, tunnelTargets }: SandboxPort
       onEvents: () => {
         for (const tell of ledgerListeners) tell();
       },
-      onDelivery: (read) => events.publish(() => ({ type: 'delivery', entry: presentDelivery(read()) })),
+      onDelivery: (read) =>
+        events.publish(() => ({ type: 'delivery', entry: presentDelivery(held.view(read())) })),
       onTimers: (timers) => events.changed(...timers.flatMap(({ kind }) => changedByTimer(kind))),
       webhookSecrets: {
         next: (workspaceId, reason) =>

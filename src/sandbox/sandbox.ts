@@ -8,10 +8,11 @@ import type { Queryable } from '../runtime/database/database.ts';
 import type { Logger } from '../runtime/logger/logger.ts';
 import { createSandboxApp, SANDBOX_PREFIX } from './app.ts';
 import { type ConnectorApp, type ConnectorAppAddresses, ensureConnectorApp } from './connector-app.ts';
+import { controlDeliveries } from './deliveries/control-deliveries.ts';
 import { accessEndpoints } from './endpoints/access-endpoints.ts';
 import { callEndpoints } from './endpoints/call-endpoints.ts';
 import { clockEndpoints } from './endpoints/clock-endpoints.ts';
-import { deliveryEndpoints } from './endpoints/delivery-endpoints.ts';
+import { deliveryEndpoints, presentDelivery } from './endpoints/delivery-endpoints.ts';
 import { faultEndpoints } from './endpoints/fault-endpoints.ts';
 import { hostEndpoints } from './endpoints/host-endpoints.ts';
 import { oauthEndpoints } from './endpoints/oauth-endpoints.ts';
@@ -90,6 +91,14 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
     return planted;
   };
 
+  const control = controlDeliveries({
+    delivery: platform.delivery,
+    webhooks: platform.webhooks,
+    held: ports.held,
+    clock: options.clock,
+    onChange: (record) => ports.events.publish(() => ({ type: 'delivery', entry: presentDelivery(record) })),
+  });
+
   const followed = followService({ platform, ports, clock: options.clock, logger: options.logger });
 
   const saveTunnels = (): Promise<void> => storedTunnels.save(ports.hosts.list());
@@ -98,6 +107,7 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
     await emptying.save(true);
     await platform.reset();
     ports.faults.reset();
+    ports.held.clear();
     followed.reset();
     await saveTunnels();
     const planted = await plant();
@@ -164,7 +174,7 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
         ...peopleEndpoints(platform),
         ...pairingEndpoints(platform),
         ...outageEndpoints(platform),
-        ...deliveryEndpoints(platform),
+        ...deliveryEndpoints(platform, control, ports.held),
         ...callEndpoints(ports.calls),
         ...hostEndpoints(ports.hosts, saveTunnels),
       },

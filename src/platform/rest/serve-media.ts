@@ -1,7 +1,9 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { Request, RequestHandler, Response } from 'express';
+import type { IRouter, Request, RequestHandler, Response } from 'express';
+import { routeMethods } from '../../runtime/http-server/route-methods.ts';
 import { INERT } from '../../runtime/http-server/safe-headers.ts';
+import { strictRouter } from '../../runtime/http-server/strict-router.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import { answerOf, refusal, writeAnswer } from '../calls/answer.ts';
 import { isIdentifier } from '../kernel/identifiers.ts';
@@ -56,13 +58,8 @@ async function sendFile(
  * Serves files at their public addresses, `/{id}` where it is mounted, to whoever knows one: no credential, no
  * listing, and the same 404 for an address that never was and one that is over. [choice.media-url]
  */
-export function serveMedia(store: MediaStore, logger: Logger): RequestHandler {
-  return async (request, response) => {
-    if (request.method !== 'GET' && request.method !== 'HEAD') {
-      const answer = refusal(new PlatformError('method_not_allowed'));
-      writeAnswer(response, { ...answer, headers: { Allow: 'GET, HEAD' } });
-      return;
-    }
+export function serveMedia(store: MediaStore, logger: Logger): IRouter {
+  const serve: RequestHandler = async (request, response) => {
     try {
       // As it was sent: nothing in an id is ever encoded.
       const id = request.path.slice(1);
@@ -77,4 +74,15 @@ export function serveMedia(store: MediaStore, logger: Logger): RequestHandler {
       else writeAnswer(response, answerOf(error));
     }
   };
+  const router = strictRouter();
+  routeMethods(
+    router,
+    /.*/,
+    { GET: serve, HEAD: serve },
+    {
+      refuse: (_request, response) =>
+        void writeAnswer(response, refusal(new PlatformError('method_not_allowed'))),
+    },
+  );
+  return router;
 }

@@ -7,7 +7,6 @@ import { Backlog, type BacklogLimits, Fifo, type Ready, type Waiting } from './b
 import type { Destination } from './configuration.ts';
 import type { DeliveryLog } from './delivery-log.ts';
 import type { Attempt, DeliveryEnd } from './delivery-record.ts';
-import { HeldDeliveries, type Holdable } from './held-deliveries.ts';
 import type { RecordedEvent } from './ledger.ts';
 import type { Receivers } from './receivers.ts';
 import { type AttemptResult, isSuccess } from './send-attempt.ts';
@@ -21,24 +20,31 @@ export interface LaneLimits extends BacklogLimits {
   readonly deliveries: number;
 }
 
+/**
+ * Port: asked before an attempt of a delivery begins. If it answers false, the attempt begins with a call of `begin`
+ * instead, which asks again.
+ */
+export type MayBegin = (deliveryId: number, begin: () => void) => boolean;
+
 export interface LaneOptions {
   readonly clock: Clock;
   readonly limits: LaneLimits;
   readonly around: AroundAttempt;
+  readonly mayBegin: MayBegin;
   readonly log: DeliveryLog;
   readonly receivers: Receivers;
   /** Where events of this account go now. */
   readonly destination: () => Destination | null;
   readonly load: (eventIds: readonly number[]) => Promise<readonly RecordedEvent[]>;
   readonly onLoadFailure: (error: unknown, retry: () => void) => void;
-  /** Called when a delivery begins, after each attempt, when it is held or released, and when it is over. */
-  readonly onChange: (delivery: Holdable<ActiveDelivery>, end?: DeliveryEnd) => void;
+  /** Called when a delivery begins, after each attempt, and when it is over. */
+  readonly onChange: (delivery: ActiveDelivery, end?: DeliveryEnd) => void;
   /** Called when nothing is left to do. */
   readonly onIdle: () => void;
 }
 
 /**
- * Delivers the events of one account. An attempt that waits for its time holds no place among the open
+ * Delivers the events of one account. An attempt that waits for its time takes no place among the open
  * attempts, so a receiver that refuses connections delays nobody; one that never answers fills its own
  * account's places alone. Implements `Delivery and signature: attempts, success, after final failure`.
  */
@@ -49,7 +55,8 @@ export class AccountLane {
   /** What begins as soon as there is a place: retries, attempts that were kept back, repetitions. */
   readonly #due = new Fifo<() => void>();
   readonly #active = new Map<number, ActiveDelivery>();
-  readonly #held = new HeldDeliveries();
+  /** Deliveries whose next attempt may not begin yet. */
+  readonly #keptBack = new Set<number>();
   /** Ends a repetition that is not over. */
   readonly #repetitions = new Set<() => void>();
   #pumping = false;
@@ -67,10 +74,10 @@ export class AccountLane {
     });
   }
 
-  /** Nothing goes on by itself: all is over, or held. */
+  /** True when nothing is running or scheduled; deliveries that may not begin yet do not count. */
   get idle(): boolean {
     return (
-      this.#active.size === this.#held.parked && this.#backlog.size === 0 && this.#repetitions.size === 0
+      this.#active.size === this.#keptBack.size && this.#backlog.size === 0 && this.#repetitions.size === 0
     );
   }
 
@@ -103,37 +110,21 @@ export class AccountLane {
   }
 
   /** Everything that is not over: what has begun, and what waits. */
-  pending(): Holdable<Waiting>[] {
-    return [...this.#active.values(), ...this.#backlog.list()].map((delivery) => this.#view(delivery));
+  pending(): Waiting[] {
+    return [...this.#active.values(), ...this.#backlog.list()];
   }
 
   /** A delivery that is not over. */
-  find(id: number): Holdable<Waiting> | undefined {
-    const found = this.#active.get(id) ?? this.#backlog.list().find((waiting) => waiting.id === id);
-    return found === undefined ? undefined : this.#view(found);
+  find(id: number): Waiting | undefined {
+    return this.#active.get(id) ?? this.#backlog.list().find((waiting) => waiting.id === id);
   }
 
-  /** Writes attempts made by hand down in a delivery that has begun; false when it has not, or is over. */
+  /** Adds attempts to a delivery that has begun; false when it has not, or is over. */
   append(id: number, attempts: readonly Attempt[]): boolean {
     const delivery = this.#active.get(id);
     if (delivery === undefined) return false;
     delivery.attempts.push(...attempts);
-    this.#tellChange(id);
-    return true;
-  }
-
-  /** Holds a delivery before its next attempt; false when it is over or not of this lane. */
-  hold(id: number): boolean {
-    if (this.find(id) === undefined) return false;
-    this.#held.hold(id);
-    this.#tellChange(id);
-    return true;
-  }
-
-  /** Lets a held delivery go on; false when it is not held. */
-  release(id: number): boolean {
-    if (!this.#held.release(id)) return false;
-    this.#tellChange(id);
+    this.#tell(delivery);
     return true;
   }
 
@@ -158,7 +149,7 @@ export class AccountLane {
     this.#stopped = true;
     this.#backlog.clear();
     this.#due.clear();
-    this.#held.clear();
+    this.#keptBack.clear();
     for (const stop of [...this.#repetitions]) stop();
     for (const delivery of [...this.#active.values()]) {
       this.#active.delete(delivery.id);
@@ -177,12 +168,9 @@ export class AccountLane {
     return () => this.#begin(delivery);
   }
 
-  /** Signs before the first attempt, and begins the attempt unless it is held. */
+  /** Signs before the first attempt, and begins the attempt if it may. */
   #begin(delivery: ActiveDelivery): void {
-    if (this.#held.park(delivery.id, () => this.#becomeDue(() => this.#begin(delivery)))) {
-      this.#tellIdle();
-      return;
-    }
+    if (!this.#mayBegin(delivery.id, () => this.#begin(delivery))) return;
     // [delivery.identical]
     if (delivery.envelope === null) {
       delivery.envelope = this.#sign(delivery.event);
@@ -213,10 +201,7 @@ export class AccountLane {
       send: (shape, copies, ended) => {
         let stops: (() => void)[] = [];
         const begin = (): void => {
-          if (this.#held.park(deliveryId, () => this.#becomeDue(begin))) {
-            this.#tellIdle();
-            return;
-          }
+          if (!this.#mayBegin(deliveryId, begin)) return;
           stops = Array.from({ length: copies }, (_, copy) =>
             this.#slots.send(envelope.url, shape(), (sent, result) => ended(sent, result, copy)),
           );
@@ -231,6 +216,17 @@ export class AccountLane {
       over: (result) => this.#decide(delivery, result),
     });
     hasPlace = false;
+  }
+
+  #mayBegin(id: number, begin: () => void): boolean {
+    const may = this.#options.mayBegin(id, () => {
+      if (this.#keptBack.delete(id)) this.#becomeDue(begin);
+    });
+    if (!may) {
+      this.#keptBack.add(id);
+      this.#tellIdle();
+    }
+    return may;
   }
 
   #sign(event: RecordedEvent): Envelope | null {
@@ -268,7 +264,7 @@ export class AccountLane {
 
   #finish(delivery: ActiveDelivery, end: DeliveryEnd): void {
     this.#active.delete(delivery.id);
-    this.#held.forget(delivery.id);
+    this.#keptBack.delete(delivery.id);
     this.#writeDown(delivery, end);
     this.#tellIdle();
   }
@@ -278,17 +274,8 @@ export class AccountLane {
     this.#tell(delivery, end);
   }
 
-  #view<Delivery extends Waiting>(delivery: Delivery): Holdable<Delivery> {
-    return this.#held.has(delivery.id) ? { ...delivery, held: true } : delivery;
-  }
-
   #tell(delivery: ActiveDelivery, end?: DeliveryEnd): void {
-    this.#options.onChange(this.#view(delivery), end);
-  }
-
-  #tellChange(id: number): void {
-    const delivery = this.#active.get(id);
-    if (delivery !== undefined) this.#tell(delivery);
+    this.#options.onChange(delivery, end);
   }
 
   #tellIdle(): void {

@@ -2,7 +2,6 @@ import type { buildConnector } from 'undici';
 import { AccountLane, type LaneOptions } from './account-lane.ts';
 import type { Waiting } from './backlog.ts';
 import type { WebhookConfiguration } from './configuration.ts';
-import type { Holdable } from './held-deliveries.ts';
 import { Receivers } from './receivers.ts';
 import type { TunnelHosts } from './tunnel-hosts.ts';
 
@@ -42,7 +41,7 @@ export class AccountLanes {
   }
 
   /** A delivery that is not over, and its lane. */
-  find(id: number): { readonly lane: AccountLane; readonly delivery: Holdable<Waiting> } | undefined {
+  find(id: number): { readonly lane: AccountLane; readonly delivery: Waiting } | undefined {
     for (const { lane } of this.#lanes.values()) {
       const delivery = lane.find(id);
       if (delivery !== undefined) return { lane, delivery };
@@ -50,7 +49,7 @@ export class AccountLanes {
     return undefined;
   }
 
-  pending(): Holdable<Waiting>[] {
+  pending(): Waiting[] {
     return [...this.#lanes.values()].flatMap(({ lane }) => lane.pending());
   }
 

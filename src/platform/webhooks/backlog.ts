@@ -16,12 +16,12 @@ export interface Ready extends Waiting {
   readonly event: RecordedEvent;
 }
 
-/** How much of a backlog is held in memory. */
+/** How much of a backlog is kept in memory. */
 export interface BacklogLimits {
-  /** Events held with their bytes. */
+  /** Events kept with their bytes. */
   readonly events: number;
   readonly bytes: number;
-  /** Events held by their ids alone; their bytes are read back from the ledger in time. */
+  /** Events kept by their ids only; their bytes are read back from the ledger in time. */
   readonly ids: number;
 }
 
@@ -73,7 +73,7 @@ export class Fifo<Item> {
 
 /**
  * The events of one account that wait for their first attempt, in order and bounded in memory: past a
- * bound only ids are held, since the bytes lie in the ledger anyway. A receiver that takes nothing thus
+ * bound only ids are kept, since the bytes are in the ledger anyway. A receiver that takes nothing thus
  * costs its own account time, and the process next to nothing.
  */
 export class Backlog {
@@ -96,7 +96,7 @@ export class Backlog {
     const { limits } = this.#options;
     const allHere = this.#away.size === 0 && this.#loading.length === 0;
     if (allHere && this.#ready.size < limits.events && this.#bytes < limits.bytes) {
-      this.#hold(waiting);
+      this.#keep(waiting);
       return true;
     }
     if (this.#away.size >= limits.ids) return false;
@@ -124,7 +124,7 @@ export class Backlog {
     this.#bytes = 0;
   }
 
-  #hold(waiting: Ready): void {
+  #keep(waiting: Ready): void {
     this.#ready.push(waiting);
     this.#bytes += waiting.event.body.length;
   }
@@ -150,7 +150,7 @@ export class Backlog {
         const byId = new Map(events.map((event) => [event.id, event]));
         for (const waiting of batch) {
           const event = byId.get(waiting.eventId);
-          if (event !== undefined) this.#hold({ ...waiting, event });
+          if (event !== undefined) this.#keep({ ...waiting, event });
         }
         this.#options.onReady();
       },

@@ -61,7 +61,7 @@ function refuse(why: string, check: Check = 'shape'): never {
 
 /**
  * Keeps the configurations in memory beside their table: one process runs the service on a database, and an
- * event must be signed with the secret that holds at that moment, not at an earlier read.
+ * event must be signed with the secret of that moment, not of an earlier read.
  */
 export function createWebhookConfiguration(options: WebhookConfigurationOptions): WebhookConfiguration {
   const { database, hosts, clock } = options;

@@ -42,8 +42,6 @@ export interface DeliveryRecord {
   readonly url: string | null;
   readonly outcome: DeliveryOutcome;
   readonly reason: DropReason | null;
-  /** True: its next attempt waits until somebody releases it. */
-  readonly held: boolean;
   /** Wall-clock epoch milliseconds. */
   readonly createdAt: number;
   /** As sent with each untouched attempt; empty before the first one was signed. */

@@ -5,14 +5,17 @@ import type { Logger } from '../../runtime/logger/logger.ts';
 import type { Sockets } from '../../runtime/public-network/connect-public.ts';
 import { type HostLookup, lookupHost } from '../../runtime/public-network/host-lookup.ts';
 import { ASSUMPTIONS } from '../kernel/assumptions.ts';
-import type { LaneLimits } from './account-lane.ts';
+import type { LaneLimits, MayBegin } from './account-lane.ts';
 import { AccountLanes } from './account-lanes.ts';
+import type { Envelope } from './active-delivery.ts';
+import { appendAttempts } from './append-attempts.ts';
 import { type AroundAttempt, sendAsSigned } from './around-attempt.ts';
+import { unsentAttempt } from './attempt-slots.ts';
 import { clearWebhookTables } from './clear-tables.ts';
 import type { WebhookConfiguration } from './configuration.ts';
 import { connectReceiver } from './connect-receiver.ts';
 import { DeliveryLog } from './delivery-log.ts';
-import type { DeliveryRecord } from './delivery-record.ts';
+import type { Attempt, DeliveryRecord } from './delivery-record.ts';
 import { loadEvents, type RecordedEvent } from './ledger.ts';
 import {
   type DeliveryFilter,
@@ -22,8 +25,6 @@ import {
   viewPending,
 } from './list-deliveries.ts';
 import { recoverDeliveries } from './recover-deliveries.ts';
-import { type ResendOptions, repeatEnvelope } from './repeat-envelope.ts';
-import { appendAttempts, repeatThrough } from './resend-delivery.ts';
 import { noTunnels, type TunnelHosts } from './tunnel-hosts.ts';
 
 const LOAD_RETRY_MS = 1_000;
@@ -44,6 +45,8 @@ export interface DeliveryOptions {
   readonly logger: Logger;
   readonly configuration: WebhookConfiguration;
   readonly aroundAttempt?: AroundAttempt | undefined;
+  /** Default: every attempt begins when it is due. */
+  readonly mayBegin?: MayBegin | undefined;
   readonly hosts?: TunnelHosts;
   readonly lookup?: HostLookup;
   readonly sockets?: Sockets;
@@ -60,21 +63,15 @@ export interface Delivery {
   deliver(events: readonly RecordedEvent[]): void;
   /** Newest first, pending ones included. */
   list(filter: DeliveryFilter): Promise<DeliveryRecord[]>;
-  /**
-   * Sends the bytes of a delivery again, to where they went before, each time as one attempt more of the
-   * same delivery. Resolves when all have ended; with null for an unknown id, with `waiting` for one that
-   * has not begun, with `unsigned` when nothing was ever signed and no webhook is set to sign for.
-   */
-  resend(id: number, options?: ResendOptions): Promise<DeliveryRecord | 'waiting' | 'unsigned' | null>;
-  /**
-   * Holds a pending delivery before its next attempt: one under way goes to its end, and if it succeeds there
-   * is nothing left to hold. One that has not begun is signed when it is released; one between attempts keeps
-   * its bytes, so its signature grows old. Null for an unknown id, `over` when no attempt is to come.
-   */
-  hold(id: number): Promise<DeliveryRecord | 'over' | null>;
-  /** Lets a held delivery go on, at once if its next attempt is due. */
-  release(id: number): Promise<DeliveryRecord | 'not_held' | null>;
-  /** Resolves when no delivery is open, save those that are held, and all are stored. Retries run by the clock meanwhile. */
+  /** One delivery; null for an unknown id. */
+  find(id: number): Promise<DeliveryRecord | null>;
+  /** Whether a delivery waits or has begun, and is not over. */
+  isOpen(id: number): boolean;
+  /** Sends an envelope once to a subscription, beside the attempts of any delivery. Resolves with the result. */
+  sendOnce(subscriptionId: string, envelope: Envelope): Promise<Attempt>;
+  /** Adds attempts to a delivery. One that a receiver accepted makes a dropped delivery delivered. */
+  append(id: number, envelope: Envelope, attempts: readonly Attempt[]): Promise<void>;
+  /** Resolves when no delivery is open, except those that may not begin yet, and all are stored. Retries run by the clock meanwhile. */
   settle(): Promise<void>;
   /** Drops what is open and empties ledger, deliveries and configurations. Nothing may be delivered meanwhile. */
   reset(): Promise<void>;
@@ -92,6 +89,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     log,
     limits: { ...LIMITS_PER_ACCOUNT, ...options.limits },
     around: options.aroundAttempt ?? sendAsSigned,
+    mayBegin: options.mayBegin ?? (() => true),
     connect: connectReceiver({
       hosts,
       lookup: options.lookup ?? lookupHost,
@@ -108,13 +106,6 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   });
   let nextId = 1;
   let closed = false;
-
-  const findRecord = async (id: number): Promise<DeliveryRecord | null> => {
-    const pending = lanes.find(id);
-    if (pending !== undefined) return viewPending(database, pending.delivery);
-    await log.flush();
-    return findDelivery(database, id);
-  };
 
   return {
     async start() {
@@ -137,31 +128,19 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       await log.flush();
       return listDeliveries(database, pending, filter);
     },
-    async resend(id, again = {}) {
-      const record = await findRecord(id);
-      const [event] = record === null ? [] : await loadEvents(database, [record.eventId]);
-      if (closed || record === null || event === undefined) return null;
-      const lane = lanes.of(record.subscriptionId);
-      if (record.outcome === 'pending' && record.url === null) return 'waiting';
-      const current = configuration.destination(record.subscriptionId);
-      const envelope = repeatEnvelope(record, again, current, clock.now());
-      if (envelope === null) return 'unsigned';
-      const attempts = await repeatThrough(lane, envelope, again);
-      if (!lane.append(id, attempts)) {
-        await log.flush();
-        await appendAttempts(database, id, envelope, attempts);
-      }
-      const resent = await findRecord(id);
-      if (resent !== null && resent.outcome !== 'pending') onChange?.(() => resent);
-      return resent;
+    async find(id) {
+      const pending = lanes.find(id);
+      if (pending !== undefined) return viewPending(database, pending.delivery);
+      await log.flush();
+      return findDelivery(database, id);
     },
-    async hold(id) {
-      if (lanes.find(id)?.lane.hold(id) === true) return findRecord(id);
-      return (await findRecord(id)) === null ? null : 'over';
-    },
-    async release(id) {
-      if (lanes.find(id)?.lane.release(id) === true) return findRecord(id);
-      return (await findRecord(id)) === null ? null : 'not_held';
+    isOpen: (id) => lanes.find(id) !== undefined,
+    sendOnce: async (subscriptionId, envelope) =>
+      closed ? unsentAttempt(clock, 'stopped') : lanes.of(subscriptionId).repeat(envelope),
+    async append(id, envelope, attempts) {
+      if (lanes.find(id)?.lane.append(id, attempts) === true) return;
+      await log.flush();
+      await appendAttempts(database, id, envelope, attempts);
     },
     async settle() {
       do {

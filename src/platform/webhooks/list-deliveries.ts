@@ -7,7 +7,6 @@ import type { ActiveDelivery } from './active-delivery.ts';
 import { deliveryHeaders } from './attempt-slots.ts';
 import type { Waiting } from './backlog.ts';
 import type { DeliveryEnd, DeliveryOutcome, DeliveryRecord } from './delivery-record.ts';
-import type { Holdable } from './held-deliveries.ts';
 import { loadEvents, type RecordedEvent } from './ledger.ts';
 
 /** Which deliveries to list, newest first. `before` is an id: only older ones. */
@@ -21,7 +20,7 @@ export interface DeliveryFilter {
 }
 
 /** A delivery that is in memory: it waits, or has begun. */
-type Pending = Holdable<Waiting | ActiveDelivery>;
+type Pending = Waiting | ActiveDelivery;
 
 /** Deliveries that are over, with their events. */
 function select(db: Queryable) {
@@ -43,7 +42,6 @@ function toRecord(row: Awaited<ReturnType<typeof select>>[number]): DeliveryReco
   return {
     ...row.delivery,
     ...row.event,
-    held: false,
     headers: timestamp === null || signature === null ? {} : deliveryHeaders({ timestamp, signature }),
     attempts: JSON.parse(row.attempts),
   };
@@ -64,7 +62,6 @@ export function viewDelivery(pending: Pending, event: RecordedEvent, end?: Deliv
     url: envelope?.url ?? null,
     outcome: end?.outcome ?? 'pending',
     reason: end?.reason ?? null,
-    held: end === undefined && pending.held === true,
     createdAt: pending.createdAt,
     headers: envelope === null ? {} : deliveryHeaders(envelope),
     body: (envelope?.body ?? event.body).toString(),

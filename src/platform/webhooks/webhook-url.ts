@@ -82,7 +82,7 @@ export function parseWebhookUrl(text: string): URL | string {
   if (url.protocol !== 'https:') return 'it is not https';
   const authority = PLAIN_HTTPS.exec(text)?.[1];
   if (authority === undefined) return 'it is not written as a URL is: blanks, backslashes or slashes';
-  if (authority.includes('@')) return 'it holds a user name or password';
+  if (authority.includes('@')) return 'it contains a user name or password';
   const written = HOST_AND_PORT.exec(authority)?.[1];
   if (written === undefined || url.port === '0') return 'the host or the port is malformed';
   // First: how an address is written matters less than where it leads.

@@ -2,12 +2,13 @@ import type { Delivery as DeliveryAnswer } from '../../contract/sandbox/deliveri
 import { messageStatus } from '../../contract/service/statuses.ts';
 import type { Platform } from '../../platform/platform.ts';
 import type { SignedBody } from '../../platform/webhooks/attempt-slots.ts';
-import type { DeliveryRecord } from '../../platform/webhooks/delivery-record.ts';
 import type { LedgerEntry } from '../../platform/webhooks/ledger.ts';
 import { toIso } from '../../runtime/clock/iso-time.ts';
 import { pageOf, readCursor } from '../control/page-cursor.ts';
 import { SandboxError } from '../control/sandbox-error.ts';
 import type { Handlers } from '../control/serve-endpoint.ts';
+import type { DeliveryControl } from '../deliveries/control-deliveries.ts';
+import type { HeldDeliveries, HoldableRecord } from '../deliveries/held-deliveries.ts';
 import { tamperBody, tamperSignature } from '../faults/shape-attempt.ts';
 import { givenFields } from './given-fields.ts';
 
@@ -18,7 +19,7 @@ function explainError(error: string, url: string | null): string {
 }
 
 /** A delivery as the control API shows it. */
-export function presentDelivery(record: DeliveryRecord): DeliveryAnswer {
+export function presentDelivery(record: HoldableRecord): DeliveryAnswer {
   const { id, event, connectionId, messageId, url, outcome, reason, held, createdAt, headers, body } = record;
   const { subscriptionId, workspaceId } = record;
   return {
@@ -76,20 +77,29 @@ export const TAMPERED = {
 } as const;
 
 /** Deliveries as they went, and the events as they were meant. */
-export function deliveryEndpoints({ delivery, ledger }: Platform) {
+export function deliveryEndpoints(
+  { delivery, ledger }: Platform,
+  control: DeliveryControl,
+  held: HeldDeliveries,
+) {
   return {
     async listDeliveries({ query: { limit, cursor, ...wanted } }) {
       const before = cursor === undefined ? undefined : readCursor(cursor);
       const filter = givenFields({ ...wanted, before, limit: limit + 1 });
       const records = await delivery.list(filter);
-      return pageOf(records, limit, presentDelivery, ({ id }) => id);
+      return pageOf(
+        records,
+        limit,
+        (record) => presentDelivery(held.view(record)),
+        ({ id }) => id,
+      );
     },
 
     async resendDelivery({ param, body: { tamper, ...again } = {} }) {
       const alter =
         tamper === undefined ? {} : { alter: { name: `tamper_${tamper}`, change: TAMPERED[tamper] } };
       const asked = { ...givenFields(again), ...alter };
-      const record = (await delivery.resend(readId(param('id')), asked)) ?? refuseUnknown();
+      const record = (await control.resend(readId(param('id')), asked)) ?? refuseUnknown();
       if (record === 'waiting') {
         throw new SandboxError('wrong_state', 'The delivery has not started; there is nothing to resend.');
       }
@@ -100,13 +110,13 @@ export function deliveryEndpoints({ delivery, ledger }: Platform) {
     },
 
     async holdDelivery({ param }) {
-      const record = (await delivery.hold(readId(param('id')))) ?? refuseUnknown();
+      const record = (await control.hold(readId(param('id')))) ?? refuseUnknown();
       if (record === 'over') throw new SandboxError('wrong_state', 'This delivery has no further attempt.');
       return presentDelivery(record);
     },
 
     async releaseDelivery({ param }) {
-      const record = (await delivery.release(readId(param('id')))) ?? refuseUnknown();
+      const record = (await control.release(readId(param('id')))) ?? refuseUnknown();
       if (record === 'not_held') throw new SandboxError('wrong_state', 'This delivery is not held.');
       return presentDelivery(record);
     },

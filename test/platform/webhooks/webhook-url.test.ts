@@ -24,7 +24,7 @@ describe('the address of a webhook', () => {
     ['https://8.8.2056/', 'the host is not written plainly'],
     ['https://crm.internal/', 'the host has a name of a private network'],
     ['https://crm/', 'the name of the host has no dot'],
-    ['https://anna:secret@crm.example.com/', 'it holds a user name or password'],
+    ['https://anna:secret@crm.example.com/', 'it contains a user name or password'],
     ['https://crm.example.com:0/', 'the host or the port is malformed'],
     ['crm.example.com', 'it is not a URL'],
     ['https:/crm.example.com/', 'it is not written as a URL is: blanks, backslashes or slashes'],

@@ -1,20 +1,16 @@
 import { describe, expect, it } from 'vitest';
-import type { DeliveryRecord } from '../../../src/platform/webhooks/delivery-record.ts';
+import { receivedEvent, shareDatabase, WORKSPACE } from '../../platform/webhooks/fixture.ts';
 import { isSignedWith } from '../../support/signed-request.ts';
-import { receivedEvent, shareDatabase, useHook, WORKSPACE } from './fixture.ts';
+import { useControl } from './control-fixture.ts';
 
 const start = Date.UTC(2026, 0, 15, 12);
 
 shareDatabase();
 
 describe('a delivery that is held', () => {
-  const hook = useHook(() => ({ limits: { attempts: 1 } }));
+  const controlled = useControl({ attempts: 1 });
+  const { hook, newest } = controlled;
 
-  const newest = async (): Promise<DeliveryRecord> => {
-    const [delivery] = await hook.fixture.delivery.list({ limit: 1 });
-    if (delivery === undefined) throw new Error('there is no delivery');
-    return delivery;
-  };
   /** An event whose first attempt has failed. */
   const failOnce = async (): Promise<number> => {
     hook.receiver.script({ status: 503 });
@@ -26,13 +22,14 @@ describe('a delivery that is held', () => {
   it('makes no attempt until it is released, and then the next one with the same bytes and signature', async () => {
     const { delivery, clock } = hook.fixture;
     const id = await failOnce();
-    expect(await delivery.hold(id)).toMatchObject({ id, outcome: 'pending', held: true });
+    expect(await controlled.control.hold(id)).toMatchObject({ id, outcome: 'pending', held: true });
     await clock.advance(3_600_000);
     await delivery.settle();
     expect(hook.receiver.requests).toHaveLength(1);
     expect(await newest()).toMatchObject({ held: true, attempts: [{ at: start, status: 503 }] });
     await hook.fixture.configuration.rotate(WORKSPACE);
-    await delivery.release(id);
+    await controlled.control.release(id);
+    expect(controlled.changes.map(({ held }) => held)).toEqual([true, false]);
     await delivery.settle();
     expect(hook.receiver.requests[1]).toEqual(hook.receiver.requests[0]);
     expect(await newest()).toMatchObject({
@@ -44,9 +41,9 @@ describe('a delivery that is held', () => {
 
   it('that is released before its delay is over waits for the rest of it', async () => {
     const id = await failOnce();
-    await hook.fixture.delivery.hold(id);
+    await controlled.control.hold(id);
     await hook.fixture.clock.advance(200);
-    expect(await hook.fixture.delivery.release(id)).toMatchObject({ held: false, outcome: 'pending' });
+    expect(await controlled.control.release(id)).toMatchObject({ held: false, outcome: 'pending' });
     await hook.fixture.clock.advance(299);
     expect(hook.receiver.requests).toHaveLength(1);
     await hook.fixture.clock.advance(1);
@@ -57,9 +54,9 @@ describe('a delivery that is held', () => {
   it('has all of its attempts left, and no more', async () => {
     const id = await failOnce();
     hook.receiver.otherwise({ status: 500 });
-    await hook.fixture.delivery.hold(id);
+    await controlled.control.hold(id);
     await hook.fixture.clock.advance(10_000);
-    await hook.fixture.delivery.release(id);
+    await controlled.control.release(id);
     await hook.fixture.pass(1_000);
     await hook.fixture.delivery.settle();
     expect(await newest()).toMatchObject({ outcome: 'dropped', held: false });
@@ -72,12 +69,12 @@ describe('a delivery that is held', () => {
     await hook.fixture.emit(receivedEvent('cmessage1'));
     await hook.receiver.received(1);
     const { id } = await newest();
-    expect(await hook.fixture.delivery.hold(id)).toMatchObject({ held: true });
+    expect(await controlled.control.hold(id)).toMatchObject({ held: true });
     answer.resolve();
     await hook.fixture.delivery.settle();
     expect(await newest()).toMatchObject({ outcome: 'delivered', held: false });
-    expect(await hook.fixture.delivery.release(id)).toBe('not_held');
-    expect(await hook.fixture.delivery.hold(id)).toBe('over');
+    expect(await controlled.control.release(id)).toBe('not_held');
+    expect(await controlled.control.hold(id)).toBe('over');
   });
 
   it('before it has begun is signed when it is released, and lets others pass', async () => {
@@ -87,18 +84,18 @@ describe('a delivery that is held', () => {
     await hook.receiver.received(1);
     const [, held] = await hook.fixture.delivery.list({ limit: 2 });
     const id = held?.id ?? 0;
-    expect(await hook.fixture.delivery.hold(id)).toMatchObject({
+    expect(await controlled.control.hold(id)).toMatchObject({
       messageId: 'cheld',
       held: true,
       headers: {},
     });
-    expect(await hook.fixture.delivery.resend(id)).toBe('waiting');
+    expect(await controlled.control.resend(id)).toBe('waiting');
     answer.resolve();
     await hook.fixture.delivery.settle();
     expect(hook.receiver.requests).toHaveLength(2);
     const { secret } = await hook.fixture.configuration.rotate(WORKSPACE);
     await hook.fixture.clock.advance(60_000);
-    await hook.fixture.delivery.release(id);
+    await controlled.control.release(id);
     await hook.fixture.delivery.settle();
     const [, , released] = hook.receiver.requests;
     expect(JSON.parse(released?.body.toString() ?? '').message.id).toBe('cheld');
@@ -108,8 +105,8 @@ describe('a delivery that is held', () => {
 
   it('can be sent again by hand meanwhile, and stays held', async () => {
     const id = await failOnce();
-    await hook.fixture.delivery.hold(id);
-    expect(await hook.fixture.delivery.resend(id)).toMatchObject({
+    await controlled.control.hold(id);
+    expect(await controlled.control.resend(id)).toMatchObject({
       outcome: 'pending',
       held: true,
       attempts: [{ status: 503 }, { status: 200 }],
@@ -118,7 +115,7 @@ describe('a delivery that is held', () => {
 
   it('is dropped with the process, and forgotten by a reset', async () => {
     const { delivery, database } = hook.fixture;
-    await delivery.hold(await failOnce());
+    await controlled.control.hold(await failOnce());
     await delivery.close();
     const rows = await database.query('SELECT outcome, reason FROM platform.deliveries');
     expect(rows).toEqual([{ outcome: 'dropped', reason: 'interrupted' }]);
@@ -128,7 +125,7 @@ describe('a delivery that is held', () => {
   });
 
   it('is no delivery that was never made', async () => {
-    expect(await hook.fixture.delivery.hold(4_711)).toBeNull();
-    expect(await hook.fixture.delivery.release(4_711)).toBeNull();
+    expect(await controlled.control.hold(4_711)).toBeNull();
+    expect(await controlled.control.release(4_711)).toBeNull();
   });
 });

@@ -1,11 +1,11 @@
 import { HEADERS } from '../../contract/service/headers.ts';
-import type { Envelope } from './active-delivery.ts';
-import type { SignedBody } from './attempt-slots.ts';
-import type { Destination } from './configuration.ts';
-import type { DeliveryRecord } from './delivery-record.ts';
-import { signEvent } from './sign-event.ts';
+import type { Envelope } from '../../platform/webhooks/active-delivery.ts';
+import type { SignedBody } from '../../platform/webhooks/attempt-slots.ts';
+import type { Destination } from '../../platform/webhooks/configuration.ts';
+import type { DeliveryRecord } from '../../platform/webhooks/delivery-record.ts';
+import { signEvent } from '../../platform/webhooks/sign-event.ts';
 
-/** How the bytes of a delivery go again. */
+/** How the bytes of a delivery are sent again. */
 export interface ResendOptions {
   /** Signs afresh, with the secret of now: old bytes are refused once they are five minutes old. */
   readonly resign?: boolean;
@@ -16,7 +16,7 @@ export interface ResendOptions {
 }
 
 /** The same bytes and signature, or freshly signed ones. Null when there is nothing to sign with. */
-export function repeatEnvelope(
+export function resendEnvelope(
   record: DeliveryRecord,
   options: ResendOptions,
   current: Destination | null,

@@ -2,22 +2,9 @@ import { eq, sql } from 'drizzle-orm';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
 import { deliveries } from '../db/webhook-tables.ts';
-import type { AccountLane } from './account-lane.ts';
 import type { Envelope } from './active-delivery.ts';
 import type { Attempt, DeliveryRecord } from './delivery-record.ts';
-import type { ResendOptions } from './repeat-envelope.ts';
 import { isSuccess } from './send-attempt.ts';
-
-/** Sends an envelope several times through a lane. Resolves with the attempts, in the order they began. */
-export function repeatThrough(
-  lane: AccountLane,
-  envelope: Envelope,
-  { times = 1, alter }: ResendOptions,
-): Promise<Attempt[]> {
-  const marks = alter === undefined ? {} : { marks: [alter.name] };
-  const repeated = async (): Promise<Attempt> => ({ ...(await lane.repeat(envelope)), ...marks });
-  return Promise.all(Array.from({ length: times }, repeated));
-}
 
 /**
  * Adds attempts to a finished delivery. One that a receiver took makes the delivery delivered; one that had

@@ -1,0 +1,74 @@
+import type { WebhookConfiguration } from '../../platform/webhooks/configuration.ts';
+import type { Delivery } from '../../platform/webhooks/delivery.ts';
+import type { Attempt } from '../../platform/webhooks/delivery-record.ts';
+import type { Clock } from '../../runtime/clock/clock.ts';
+import type { HeldDeliveries, HoldableRecord } from './held-deliveries.ts';
+import { type ResendOptions, resendEnvelope } from './resend-envelope.ts';
+
+/** What a person does to the deliveries of the service. */
+export interface DeliveryControl {
+  /**
+   * Holds a pending delivery before its next attempt: one in progress continues to its end, and if it succeeds there
+   * is nothing left to hold. A delivery that has not begun is signed when it is released; one between attempts keeps
+   * its bytes, so its signature grows old. Null for an unknown id, `over` when no attempt is to come.
+   */
+  hold(id: number): Promise<HoldableRecord | 'over' | null>;
+  /** Lets a held delivery continue, at once if its next attempt is due. */
+  release(id: number): Promise<HoldableRecord | 'not_held' | null>;
+  /**
+   * Sends the bytes of a delivery again, to where they went before, each time as one attempt more of the same
+   * delivery. Resolves when all have ended; with null for an unknown id, with `waiting` for one that has not begun,
+   * with `unsigned` when nothing was ever signed and no webhook is set to sign for.
+   */
+  resend(id: number, options?: ResendOptions): Promise<HoldableRecord | 'waiting' | 'unsigned' | null>;
+}
+
+interface Options {
+  readonly delivery: Delivery;
+  readonly webhooks: WebhookConfiguration;
+  readonly held: HeldDeliveries;
+  /** The system clock. */
+  readonly clock: Clock;
+  /** Called with each delivery that was changed. */
+  readonly onChange: (record: HoldableRecord) => void;
+}
+
+export function controlDeliveries({ delivery, webhooks, held, clock, onChange }: Options): DeliveryControl {
+  const changed = async (id: number): Promise<HoldableRecord | null> => {
+    const record = await delivery.find(id);
+    if (record === null) return null;
+    const seen = held.view(record);
+    onChange(seen);
+    return seen;
+  };
+
+  return {
+    async hold(id) {
+      if ((await delivery.find(id)) === null) return null;
+      if (!delivery.isOpen(id)) return 'over';
+      held.hold(id);
+      return changed(id);
+    },
+    async release(id) {
+      if ((await delivery.find(id)) === null) return null;
+      return held.release(id) && delivery.isOpen(id) ? changed(id) : 'not_held';
+    },
+    async resend(id, options = {}) {
+      const record = await delivery.find(id);
+      if (record === null) return null;
+      if (record.outcome === 'pending' && record.url === null) return 'waiting';
+      const current = webhooks.destination(record.subscriptionId);
+      const envelope = resendEnvelope(record, options, current, clock.now());
+      if (envelope === null) return 'unsigned';
+      const { times = 1, alter } = options;
+      const marks = alter === undefined ? {} : { marks: [alter.name] };
+      const once = async (): Promise<Attempt> => ({
+        ...(await delivery.sendOnce(record.subscriptionId, envelope)),
+        ...marks,
+      });
+      const attempts = await Promise.all(Array.from({ length: times }, once));
+      await delivery.append(id, envelope, attempts);
+      return changed(id);
+    },
+  };
+}
