@@ -1,5 +1,10 @@
+import { and, between, eq, sql } from 'drizzle-orm';
 import type { AccountKind } from '../../contract/connector/accounts.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
+import { orm } from '../../runtime/database/orm.ts';
+import { c } from '../db/newest-messages.ts';
+import { accounts, oauthGrants, pollStates, subscriptions } from '../db/schema.ts';
+import { HAS_CREDENTIAL, IS_REFUSED } from './account-store.ts';
 import { type Quota, readQuotas } from './quota.ts';
 
 const DAY_MS = 24 * 60 * 60_000;
@@ -40,19 +45,27 @@ export interface AccountRow {
   readonly endingLicenses: readonly EndingLicense[];
 }
 
-const SELECT = `
-  select a.id, a.kind, a.label, a.reference, a.base_url as "baseUrl",
-         a.kind = 'oauth' or a.sealed_credential is not null as "hasCredential",
-         case when a.kind = 'oauth' and g.account_id is null then a.created_at else g.ended_at end as "endedAt",
-         g.ended_reason as "endedReason",
-         coalesce(p.refused_credential_version = a.credential_version, false) as refused,
-         a.subscription_id as "subscriptionId", coalesce(s.is_first, false) as "isFirst",
-         s.registered_url as "registeredUrl", s.registered_at as "registeredAt",
-         s.rotation_pending_owner is not null as "inDoubt", a.created_at as "createdAt"
-    from connector.accounts a
-    left join connector.subscriptions s on s.id = a.subscription_id
-    left join connector.poll_states p on p.account_id = a.id
-    left join connector.oauth_grants g on g.account_id = a.id`;
+function selectRows(db: Queryable) {
+  const { id, kind, label, reference, baseUrl, subscriptionId, createdAt } = accounts;
+  const { accountId, endedAt, endedReason } = oauthGrants;
+  return orm(db)
+    .select({
+      ...{ id, kind, label, reference, baseUrl, subscriptionId, createdAt, endedReason },
+      hasCredential: HAS_CREDENTIAL,
+      endedAt: sql<
+        number | null
+      >`case when ${kind} = 'oauth' and ${accountId} is null then ${createdAt} else ${endedAt} end`,
+      refused: IS_REFUSED,
+      isFirst: sql<boolean>`coalesce(${subscriptions.isFirst}, false)`,
+      registeredUrl: subscriptions.registeredUrl,
+      registeredAt: subscriptions.registeredAt,
+      inDoubt: sql<boolean>`${subscriptions.rotationPendingOwner} is not null`,
+    })
+    .from(accounts)
+    .leftJoin(subscriptions, eq(subscriptions.id, subscriptionId))
+    .leftJoin(pollStates, eq(pollStates.accountId, id))
+    .leftJoin(oauthGrants, eq(accountId, id));
+}
 
 type Stored = Omit<AccountRow, 'quota' | 'endingLicenses'>;
 
@@ -66,19 +79,23 @@ export async function listAccountRows(
     readonly now: number;
   },
 ): Promise<AccountRow[]> {
-  const [createdAt, id] = page.after ?? [null, null];
-  const rows = await db.query<Stored>(
-    `${SELECT} where ($1::bigint is null or (a.created_at, a.id) > ($1::bigint, $2::text))
-       and ($4::text is null or a.reference = $4::text)
-     order by a.created_at, a.id limit $3::integer`,
-    [createdAt, id, page.limit, page.reference],
-  );
+  const { createdAt, id } = accounts;
+  const [at, ofId] = page.after ?? [];
+  const rows = await selectRows(db)
+    .where(
+      and(
+        at === undefined ? undefined : sql`(${createdAt}, ${id}) > (${at}, ${ofId})`,
+        page.reference === null ? undefined : eq(accounts.reference, page.reference),
+      ),
+    )
+    .orderBy(createdAt, id)
+    .limit(page.limit);
   return await complete(db, rows, page.now);
 }
 
 /** One account; null when there is none such. */
 export async function readAccountRow(db: Queryable, id: string, now: number): Promise<AccountRow | null> {
-  const rows = await db.query<Stored>(`${SELECT} where a.id = $1`, [id]);
+  const rows = await selectRows(db).where(eq(accounts.id, id));
   const [row] = await complete(db, rows, now);
   return row ?? null;
 }
@@ -86,17 +103,29 @@ export async function readAccountRow(db: Queryable, id: string, now: number): Pr
 async function complete(db: Queryable, rows: readonly Stored[], now: number): Promise<AccountRow[]> {
   if (rows.length === 0) return [];
   const quotas = new Map((await readQuotas(db)).map((quota) => [quota.accountId, quota]));
-  const ending = await db.query<EndingLicense & { accountId: string }>(
-    `select c.account_id as "accountId", c.connection_id as "connectionId", c.license_expires as "licenseExpires"
-       from unnest($1::text[]) as wanted (id)
-      cross join lateral (
-        select account_id, connection_id, license_expires from connector.connections
-         where account_id = wanted.id and visible and license_valid
-           and license_expires between $2::bigint and $3::bigint
-         order by license_expires, connection_id limit ${MOST_ENDING}) c
-      order by c.license_expires, c.connection_id`,
-    [rows.map(({ id }) => id), now, now + ENDING_WITHIN_MS],
-  );
+  const soonest = orm(db)
+    .select()
+    .from(c)
+    .where(
+      and(
+        sql`${c.accountId} = wanted.id`,
+        eq(c.visible, true),
+        eq(c.licenseValid, true),
+        between(c.licenseExpires, now, now + ENDING_WITHIN_MS),
+      ),
+    )
+    .orderBy(c.licenseExpires, c.connectionId)
+    .limit(MOST_ENDING)
+    .as('c');
+  const ending = await orm(db)
+    .select({
+      accountId: soonest.accountId,
+      connectionId: soonest.connectionId,
+      licenseExpires: sql<number>`${soonest.licenseExpires}`,
+    })
+    .from(sql`unnest(${sql.param(rows.map(({ id }) => id))}::text[]) wanted(id)`)
+    .crossJoinLateral(soonest)
+    .orderBy(soonest.licenseExpires, soonest.connectionId);
   return rows.map((row) => ({
     ...row,
     quota: quotas.get(row.id) ?? null,

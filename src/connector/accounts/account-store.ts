@@ -1,6 +1,10 @@
+import { and, eq, type SQL, sql } from 'drizzle-orm';
 import type { Queryable } from '../../runtime/database/database.ts';
+import { orm } from '../../runtime/database/orm.ts';
 import type { Network } from '../../runtime/public-network/public-address.ts';
+import { digest } from '../../runtime/sealing/digest.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
+import { accounts, oauthGrants, pollStates, quotas } from '../db/schema.ts';
 import { credentialContext } from '../db/sealed-columns.ts';
 
 /** The account that comes from configuration. Fixed, so that replicas agree on it. */
@@ -28,24 +32,75 @@ export interface Account {
   readonly quotaReadAt: number | null;
 }
 
-const COLUMNS = `id, kind, label, base_url as "baseUrl", network,
-  kind = 'oauth' or sealed_credential is not null as "hasCredential",
-  kind = 'oauth' and not exists (
-    select from connector.oauth_grants where account_id = accounts.id and ended_at is null) as "awaitsConsent",
-  exists (select from connector.poll_states p where p.account_id = accounts.id
-           and p.refused_credential_version = credential_version) as "isRefused",
-  credential_version as "credentialVersion", subscription_id as "subscriptionId", created_at as "createdAt",
-  (select read_at from connector.quotas where account_id = id) as "quotaReadAt"`;
+/** It is a grant, whose tokens have a table of their own, or has an API key. */
+export const HAS_CREDENTIAL = sql<boolean>`${accounts.kind} = 'oauth' or ${accounts.sealedCredential} is not null`;
+/** With `poll_states` joined. */
+export const IS_REFUSED = sql<boolean>`coalesce(${pollStates.refusedCredentialVersion} = ${accounts.credentialVersion}, false)`;
+
+function selectAccounts(db: Queryable) {
+  const { id, kind, label, baseUrl, network, credentialVersion, subscriptionId, createdAt } = accounts;
+  const { accountId, endedAt } = oauthGrants;
+  return orm(db)
+    .select({
+      ...{ id, kind, label, baseUrl, network, credentialVersion, subscriptionId, createdAt },
+      hasCredential: HAS_CREDENTIAL,
+      awaitsConsent: sql<boolean>`${kind} = 'oauth' and (${accountId} is null or ${endedAt} is not null)`,
+      isRefused: IS_REFUSED,
+      quotaReadAt: quotas.readAt,
+    })
+    .from(accounts)
+    .leftJoin(oauthGrants, eq(accountId, id))
+    .leftJoin(pollStates, eq(pollStates.accountId, id))
+    .leftJoin(quotas, eq(quotas.accountId, id));
+}
 
 /** All accounts, the oldest first. */
 export async function readAccounts(db: Queryable): Promise<Account[]> {
-  return await db.query<Account>(`select ${COLUMNS} from connector.accounts order by created_at, id`);
+  return await selectAccounts(db).orderBy(accounts.createdAt, accounts.id);
 }
 
 /** One account, or null. */
 export async function readAccount(db: Queryable, id: string): Promise<Account | null> {
-  const [account] = await db.query<Account>(`select ${COLUMNS} from connector.accounts where id = $1`, [id]);
+  const [account] = await selectAccounts(db).where(eq(accounts.id, id));
   return account ?? null;
+}
+
+/** The account that has this API key; null when none has. */
+export async function findByKey(db: Queryable, apiKey: string): Promise<string | null> {
+  const [row] = await orm(db)
+    .select({ id: accounts.id })
+    .from(accounts)
+    .where(eq(accounts.credentialDigest, digest(apiKey)));
+  return row?.id ?? null;
+}
+
+type NewAccount = typeof accounts.$inferInsert;
+
+/** Stores an account; false when there is one with this id or API key. Throws as `query` does. */
+export async function insertAccount(db: Queryable, account: NewAccount): Promise<boolean> {
+  const added = await orm(db)
+    .insert(accounts)
+    .values(account)
+    .onConflictDoNothing()
+    .returning({ id: accounts.id });
+  return added.length > 0;
+}
+
+/**
+ * Writes what belongs to the credential of an account; its version rises, so that every process takes it up. What is
+ * undefined stays as it was. False: no account meets `where`. Throws as `query` does.
+ */
+export async function renewCredential(
+  db: Queryable,
+  where: SQL | undefined,
+  credential: Partial<NewAccount>,
+): Promise<boolean> {
+  const renewed = await orm(db)
+    .update(accounts)
+    .set({ ...credential, credentialVersion: sql`${accounts.credentialVersion} + 1` })
+    .where(where)
+    .returning({ id: accounts.id });
+  return renewed.length > 0;
 }
 
 /** Notes that the service refuses the credential that an account had in `account`, unless it has another one by now. */
@@ -53,13 +108,16 @@ export async function noteRefused(
   db: Queryable,
   { id, credentialVersion }: Pick<Account, 'id' | 'credentialVersion'>,
 ): Promise<void> {
-  await db.query(
-    `insert into connector.poll_states as p (account_id, refused_credential_version)
-     select id, credential_version from connector.accounts where id = $1 and credential_version = $2
-     on conflict (account_id) do update set refused_credential_version = excluded.refused_credential_version,
-       last_error_code = 'invalid_key'`,
-    [id, credentialVersion],
-  );
+  const [account] = await orm(db)
+    .select({ id: accounts.id })
+    .from(accounts)
+    .where(and(eq(accounts.id, id), eq(accounts.credentialVersion, credentialVersion)));
+  if (account === undefined) return;
+  const refused = { refusedCredentialVersion: credentialVersion };
+  await orm(db)
+    .insert(pollStates)
+    .values({ accountId: id, ...refused })
+    .onConflictDoUpdate({ target: pollStates.accountId, set: { ...refused, lastErrorCode: 'invalid_key' } });
 }
 
 /**
@@ -71,10 +129,10 @@ export async function openCredential(
   keyRing: KeyRing,
   accountId: string,
 ): Promise<string | null> {
-  const [row] = await db.query<{ sealed: string | null }>(
-    'select sealed_credential as sealed from connector.accounts where id = $1',
-    [accountId],
-  );
+  const [row] = await orm(db)
+    .select({ sealed: accounts.sealedCredential })
+    .from(accounts)
+    .where(eq(accounts.id, accountId));
   if (row === undefined || row.sealed === null) return null;
   return await keyRing.open(row.sealed, credentialContext(accountId));
 }

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../runtime/clock/clock.ts';
-import type { Queryable } from '../../runtime/database/database.ts';
 import { findNetwork } from '../../runtime/public-network/check-host.ts';
 import { lookupHost, lookupWithin } from '../../runtime/public-network/host-lookup.ts';
 import type { Network } from '../../runtime/public-network/public-address.ts';
@@ -9,8 +8,10 @@ import { credentialContext } from '../db/sealed-columns.ts';
 import { NETWORK_FETCH } from '../service-client/network-fetch.ts';
 import { createServiceClient } from '../service-client/service-client.ts';
 import { ServiceUnreachable } from '../service-client/service-errors.ts';
+import { findByKey, insertAccount } from './account-store.ts';
 import type { CredentialOptions } from './credential-source.ts';
 import { storeQuota } from './quota.ts';
+import { addSubscription } from './subscription-store.ts';
 
 const LOOKUP_WITHIN_MS = 10_000;
 
@@ -23,15 +24,6 @@ export class AccountExists extends Error {
     super(`the API key belongs to the account ${accountId} already`);
     this.accountId = accountId;
   }
-}
-
-/** The account that has this key; null when none has. */
-export async function findByKey(db: Queryable, apiKey: string): Promise<string | null> {
-  const [row] = await db.query<{ id: string }>(
-    'select id from connector.accounts where credential_digest = $1',
-    [digest(apiKey)],
-  );
-  return row?.id ?? null;
 }
 
 /** A service and a key that somebody wants to add. */
@@ -65,7 +57,7 @@ export async function addAccount(
     clock,
   });
   const figures = await client.readAccount(signal);
-  const id = await insertAccount(options, { ...service, baseUrl, network });
+  const id = await store(options, { ...service, baseUrl, network });
   await storeQuota(database, id, figures, clock.now());
   return id;
 }
@@ -79,28 +71,25 @@ async function networkOf(baseUrl: string, clock: Clock): Promise<Network> {
   });
 }
 
-async function insertAccount(
+async function store(
   { database, keyRing, clock }: CredentialOptions,
-  service: { readonly baseUrl: string; readonly apiKey: string; readonly network: Network },
+  {
+    baseUrl,
+    apiKey,
+    network,
+  }: { readonly baseUrl: string; readonly apiKey: string; readonly network: Network },
 ): Promise<string> {
-  const id = randomUUID();
-  const rows = await database.query(
-    `with added as (
-       insert into connector.accounts
-         (id, kind, base_url, sealed_credential, credential_digest, subscription_id, created_at, network)
-       values ($1, 'api_key', $2, $3, $4, $5, $6, $7) on conflict (credential_digest) do nothing
-       returning id, subscription_id)
-     insert into connector.subscriptions (id, account_id) select subscription_id, id from added returning id`,
-    [
-      id,
-      service.baseUrl,
-      await keyRing.seal(service.apiKey, credentialContext(id)),
-      digest(service.apiKey),
-      randomUUID(),
-      clock.now(),
-      service.network,
-    ],
-  );
-  if (rows.length > 0) return id;
-  throw new AccountExists((await findByKey(database, service.apiKey)) ?? 'that was just added');
+  const [id, subscriptionId] = [randomUUID(), randomUUID()];
+  const account = {
+    ...{ id, kind: 'api_key' as const, baseUrl, network, subscriptionId, createdAt: clock.now() },
+    sealedCredential: await keyRing.seal(apiKey, credentialContext(id)),
+    credentialDigest: digest(apiKey),
+  };
+  const isNew = await database.transaction(async (tx) => {
+    const added = await insertAccount(tx, account);
+    if (added) await addSubscription(tx, { id: subscriptionId, accountId: id });
+    return added;
+  });
+  if (isNew) return id;
+  throw new AccountExists((await findByKey(database, apiKey)) ?? 'that was just added');
 }

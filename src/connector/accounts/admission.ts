@@ -1,11 +1,14 @@
+import { and, desc, eq, isNotNull, isNull, lt, sql } from 'drizzle-orm';
 import { backOffMs } from '../../runtime/clock/back-off.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { repeat } from '../../runtime/clock/repeat.ts';
 import { ConfigurationError, type ConfigurationProblem } from '../../runtime/config/configuration-error.ts';
 import type { Database, Queryable } from '../../runtime/database/database.ts';
+import { orm } from '../../runtime/database/orm.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import { equalSecrets } from '../../runtime/sealing/equal-secrets.ts';
 import type { Audit } from '../audit/audit.ts';
+import { namedSettings } from '../db/schema.ts';
 
 /** What a call has shown about settings. */
 export type Verdict =
@@ -70,12 +73,6 @@ const ADMITTED: Admission = {
   look: () => Promise.resolve(),
   close: () => Promise.resolve(),
 };
-
-interface Named {
-  readonly digest: string;
-  readonly acceptedAt: number | null;
-  readonly namedAt: number;
-}
 
 /**
  * Decides over what the settings of this process name, so that a mistake stays in the process that makes it. What is
@@ -212,18 +209,19 @@ const OTHER_IS_USED =
 async function nameSettings(
   db: Queryable,
   { subject, digest, now }: { readonly subject: string; readonly digest: string; readonly now: number },
-): Promise<Named[]> {
-  return await db.query<Named>(
-    `with forgotten as (delete from connector.named_settings where named_at < $4::bigint),
-     named as (
-       insert into connector.named_settings as n (subject, digest, named_at) values ($1, $2, $3::bigint)
-       on conflict (subject, digest) do update set named_at = greatest(n.named_at, excluded.named_at)
-       returning digest, accepted_at, named_at)
-     select digest, accepted_at as "acceptedAt", named_at as "namedAt" from named
-     union all
-     select digest, accepted_at, named_at from connector.named_settings where subject = $1 and digest <> $2`,
-    [subject, digest, now, now - FORGET_MS],
-  );
+): Promise<(typeof namedSettings.$inferSelect)[]> {
+  const n = namedSettings;
+  await orm(db)
+    .delete(namedSettings)
+    .where(lt(n.namedAt, now - FORGET_MS));
+  await orm(db)
+    .insert(namedSettings)
+    .values({ subject, digest, namedAt: now })
+    .onConflictDoUpdate({
+      target: [n.subject, n.digest],
+      set: { namedAt: sql`greatest(${n.namedAt}, excluded.named_at)` },
+    });
+  return await orm(db).select().from(n).where(eq(n.subject, subject));
 }
 
 /** `once`: a time that is there already stays. */
@@ -234,19 +232,21 @@ async function noteAccepted(
   now: number,
   once: boolean,
 ): Promise<void> {
-  await db.query(
-    `update connector.named_settings set accepted_at = $3
-      where subject = $1 and digest = $2 and (not $4::boolean or accepted_at is null)`,
-    [subject, digest, now, once],
-  );
+  const { subject: of, digest: named, acceptedAt } = namedSettings;
+  await orm(db)
+    .update(namedSettings)
+    .set({ acceptedAt: now })
+    .where(and(eq(of, subject), eq(named, digest), once ? isNull(acceptedAt) : undefined));
 }
 
 /** The digest that was put in place last for a subject; null: none. */
 export async function readAccepted(db: Queryable, subject: string): Promise<string | null> {
-  const [row] = await db.query<{ digest: string }>(
-    `select digest from connector.named_settings where subject = $1 and accepted_at is not null
-      order by accepted_at desc, digest limit 1`,
-    [subject],
-  );
+  const { digest, acceptedAt } = namedSettings;
+  const [row] = await orm(db)
+    .select({ digest })
+    .from(namedSettings)
+    .where(and(eq(namedSettings.subject, subject), isNotNull(acceptedAt)))
+    .orderBy(desc(acceptedAt), digest)
+    .limit(1);
   return row?.digest ?? null;
 }

@@ -2,6 +2,7 @@ import type { Database } from '../../runtime/database/database.ts';
 import { equalSecrets } from '../../runtime/sealing/equal-secrets.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
 import { secretContext } from '../db/sealed-columns.ts';
+import { readSubscription, storeConfigured } from './subscription-store.ts';
 
 export interface ConfiguredSecret {
   readonly database: Database;
@@ -19,22 +20,11 @@ export interface ConfiguredSecret {
  */
 export async function storeConfiguredSecret(options: ConfiguredSecret): Promise<boolean> {
   const { database, keyRing, subscriptionId, secret, now } = options;
-  const [stored] = await database.query<{ sealed: string | null }>(
-    'select sealed_configured_secret as sealed from connector.subscriptions where id = $1',
-    [subscriptionId],
-  );
+  const before = (await readSubscription(database, subscriptionId))?.configured ?? null;
   const context = secretContext(subscriptionId);
-  if (await opensTo(keyRing, stored?.sealed ?? null, context, secret)) return false;
-  const rows = await database.query(
-    `update connector.subscriptions
-     set sealed_secret = $2, sealed_configured_secret = $2, secret_version = secret_version + 1,
-         sealed_previous_secret = null, previous_max_timestamp = null, previous_accept_until = null,
-         rotation_pending_owner = null, rotation_pending_at = null, rotation_call_at = null,
-         rotation_compromised = false, registered_at = $3
-     where id = $1 and sealed_configured_secret is not distinct from $4 returning id`,
-    [subscriptionId, await keyRing.seal(secret, context), now, stored?.sealed ?? null],
-  );
-  return rows.length > 0;
+  if (await opensTo(keyRing, before, context, secret)) return false;
+  const sealed = await keyRing.seal(secret, context);
+  return await storeConfigured(database, subscriptionId, { sealed, before, now });
 }
 
 /** Whether a sealed value holds this plain one. Throws a `SealingError`, see above. */

@@ -1,17 +1,28 @@
+import { and, eq, isNotNull } from 'drizzle-orm';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database, Queryable } from '../../runtime/database/database.ts';
+import { orm } from '../../runtime/database/orm.ts';
 import { digest } from '../../runtime/sealing/digest.ts';
 import { equalSecrets } from '../../runtime/sealing/equal-secrets.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
 import type { Audit } from '../audit/audit.ts';
+import { accounts, connections, pollStates } from '../db/schema.ts';
 import { credentialContext } from '../db/sealed-columns.ts';
 import { FIRST_SUBSCRIPTION_ID } from '../inbox/subscription-secrets.ts';
 import { createServiceClient } from '../service-client/service-client.ts';
-import { FIRST_ACCOUNT_ID, openCredential } from './account-store.ts';
-import { AccountExists, findByKey } from './add-account.ts';
+import {
+  FIRST_ACCOUNT_ID,
+  findByKey,
+  IS_REFUSED,
+  insertAccount,
+  openCredential,
+  renewCredential,
+} from './account-store.ts';
+import { AccountExists } from './add-account.ts';
 import type { Candidate, Verdict } from './admission.ts';
 import { storeConfiguredSecret } from './configured-secret.ts';
 import { judgeAnswer } from './judge-answer.ts';
+import { addSubscription } from './subscription-store.ts';
 
 /** The service of the first account, as the settings name it. */
 export interface ConfiguredService {
@@ -41,24 +52,17 @@ export async function ensureFirstAccount(options: FirstAccountOptions): Promise<
   const { database, keyRing, clock, service, webhookSecret, audit } = options;
   if (service === undefined && webhookSecret === undefined) return;
   const now = clock.now();
-  await database.query(
-    `insert into connector.subscriptions (id, account_id, is_first) values ($1, $2, true) on conflict do nothing`,
-    [FIRST_SUBSCRIPTION_ID, FIRST_ACCOUNT_ID],
-  );
-  const added = await database.query(
-    `insert into connector.accounts (id, kind, subscription_id, created_at)
-     values ($1, 'api_key', $2, $3) on conflict do nothing returning id`,
-    [FIRST_ACCOUNT_ID, FIRST_SUBSCRIPTION_ID, now],
-  );
+  const [id, subscriptionId] = [FIRST_ACCOUNT_ID, FIRST_SUBSCRIPTION_ID];
+  await addSubscription(database, { id: subscriptionId, accountId: id, isFirst: true });
+  const added = await insertAccount(database, { id, kind: 'api_key', subscriptionId, createdAt: now });
   const told = { who: 'settings', id: FIRST_ACCOUNT_ID, result: 'ok' } as const;
-  if (added.length > 0) audit?.note('account.added', told);
+  if (added) audit?.note('account.added', told);
   if (service !== undefined) {
     await openCredential(database, keyRing, FIRST_ACCOUNT_ID);
     const owner = await findByKey(database, service.apiKey);
     if (owner !== null && owner !== FIRST_ACCOUNT_ID) throw new AccountExists(owner);
   }
   if (webhookSecret === undefined) return;
-  const subscriptionId = FIRST_SUBSCRIPTION_ID;
   const secret = { subscriptionId, secret: webhookSecret, now };
   const changed = await storeConfiguredSecret({ database, keyRing, ...secret });
   if (changed) audit?.note('account.changed', { ...told, what: 'WEBHOOK_SECRET' });
@@ -95,23 +99,23 @@ function digestOfCredential(baseUrl: string, keyDigest: string): string {
 }
 
 async function readInUse(db: Queryable): Promise<{ digest: string; refused: boolean } | null> {
-  const [row] = await db.query<{ baseUrl: string; keyDigest: string; refused: boolean }>(
-    `select a.base_url as "baseUrl", a.credential_digest as "keyDigest",
-            coalesce(p.refused_credential_version = a.credential_version, false) as refused
-       from connector.accounts a left join connector.poll_states p on p.account_id = a.id
-      where a.id = $1 and a.base_url is not null and a.sealed_credential is not null`,
-    [FIRST_ACCOUNT_ID],
-  );
-  if (row === undefined) return null;
-  return { digest: digestOfCredential(row.baseUrl, row.keyDigest), refused: row.refused };
+  const { baseUrl, credentialDigest: keyDigest, sealedCredential, id } = accounts;
+  const [row] = await orm(db)
+    .select({ baseUrl, keyDigest, refused: IS_REFUSED })
+    .from(accounts)
+    .leftJoin(pollStates, eq(pollStates.accountId, id))
+    .where(and(eq(id, FIRST_ACCOUNT_ID), isNotNull(sealedCredential)));
+  if (row === undefined || row.baseUrl === null) return null;
+  return { digest: digestOfCredential(row.baseUrl, row.keyDigest ?? ''), refused: row.refused };
 }
 
 /** A key that is good, but of another workspace, would take all numbers of the account out of sight. */
 async function judgeWorkspace(db: Queryable, listed: ReadonlySet<string>): Promise<Verdict> {
-  const known = await db.query<{ id: string }>(
-    'select connection_id as id from connector.connections where account_id = $1 and visible',
-    [FIRST_ACCOUNT_ID],
-  );
+  const { connectionId: id, accountId, visible } = connections;
+  const known = await orm(db)
+    .select({ id })
+    .from(connections)
+    .where(and(eq(accountId, FIRST_ACCOUNT_ID), eq(visible, true)));
   const isOther = known.length > 0 && listed.size > 0 && !known.some(({ id }) => listed.has(id));
   if (!isOther) return { kind: 'accepted' };
   return {
@@ -136,16 +140,14 @@ export async function storeCredential(
   { baseUrl, apiKey }: ConfiguredService,
 ): Promise<string[]> {
   const keyDigest = digest(apiKey);
-  const [before] = await db.query<{ baseUrl: string | null; keyDigest: string | null }>(
-    `select base_url as "baseUrl", credential_digest as "keyDigest" from connector.accounts where id = $1 for update`,
-    [FIRST_ACCOUNT_ID],
-  );
-  await db.query(
-    `update connector.accounts
-     set base_url = $2, sealed_credential = $3, credential_digest = $4, credential_version = credential_version + 1
-     where id = $1`,
-    [FIRST_ACCOUNT_ID, baseUrl, await keyRing.seal(apiKey, credentialContext(FIRST_ACCOUNT_ID)), keyDigest],
-  );
+  const isFirst = eq(accounts.id, FIRST_ACCOUNT_ID);
+  const [before] = await orm(db)
+    .select({ baseUrl: accounts.baseUrl, keyDigest: accounts.credentialDigest })
+    .from(accounts)
+    .where(isFirst)
+    .for('update');
+  const sealedCredential = await keyRing.seal(apiKey, credentialContext(FIRST_ACCOUNT_ID));
+  await renewCredential(db, isFirst, { baseUrl, sealedCredential, credentialDigest: keyDigest });
   return [
     ...(before?.baseUrl === baseUrl ? [] : ['SERVICE_BASE_URL']),
     ...(equalSecrets(before?.keyDigest ?? '', keyDigest) ? [] : ['SERVICE_API_KEY']),

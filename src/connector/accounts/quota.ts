@@ -1,7 +1,10 @@
+import { eq } from 'drizzle-orm';
 import type { Account as AccountFigures } from '../../contract/service/account.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database, Queryable } from '../../runtime/database/database.ts';
+import { orm } from '../../runtime/database/orm.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
+import { accounts, quotas } from '../db/schema.ts';
 import type { ServiceClient } from '../service-client/service-client.ts';
 import type { Account } from './account-store.ts';
 
@@ -9,17 +12,7 @@ import type { Account } from './account-store.ts';
 const READ_EVERY_MS = 5 * 60_000;
 
 /** What `GET /account` told last. Times in epoch milliseconds. */
-export interface Quota {
-  readonly accountId: string;
-  readonly slotsTotal: number;
-  readonly slotsUsed: number;
-  readonly slotsAvailable: number;
-  readonly nextExpiry: number | null;
-  readonly connectionsTotal: number;
-  readonly connectionsConnected: number;
-  readonly connectionsNeedReconnect: number;
-  readonly readAt: number;
-}
+export type Quota = Readonly<typeof quotas.$inferSelect>;
 
 /** Keeps what the service tells of an account now. */
 export async function storeQuota(
@@ -28,29 +21,26 @@ export async function storeQuota(
   { slots, connections }: AccountFigures,
   now: number,
 ): Promise<void> {
-  await db.query(
-    `insert into connector.quotas
-       (account_id, slots_total, slots_used, slots_available, next_expiry, connections_total,
-        connections_connected, connections_need_reconnect, read_at)
-     select id, $2::integer, $3::integer, $4::integer, $5::bigint, $6::integer, $7::integer, $8::integer, $9::bigint
-       from connector.accounts where id = $1
-     on conflict (account_id) do update
-       set slots_total = excluded.slots_total, slots_used = excluded.slots_used,
-           slots_available = excluded.slots_available, next_expiry = excluded.next_expiry,
-           connections_total = excluded.connections_total, connections_connected = excluded.connections_connected,
-           connections_need_reconnect = excluded.connections_need_reconnect, read_at = excluded.read_at`,
-    [
-      accountId,
-      slots.total,
-      slots.used,
-      slots.available,
-      slots.nextExpiry === null ? null : Date.parse(slots.nextExpiry),
-      connections.total,
-      connections.connected,
-      connections.needsReconnect,
-      now,
-    ],
-  );
+  const figures = {
+    slotsTotal: slots.total,
+    slotsUsed: slots.used,
+    slotsAvailable: slots.available,
+    nextExpiry: slots.nextExpiry === null ? null : Date.parse(slots.nextExpiry),
+    connectionsTotal: connections.total,
+    connectionsConnected: connections.connected,
+    connectionsNeedReconnect: connections.needsReconnect,
+    readAt: now,
+  };
+  // Nothing is kept of an account that was removed meanwhile.
+  const [account] = await orm(db)
+    .select({ id: accounts.id })
+    .from(accounts)
+    .where(eq(accounts.id, accountId));
+  if (account === undefined) return;
+  await orm(db)
+    .insert(quotas)
+    .values({ accountId, ...figures })
+    .onConflictDoUpdate({ target: quotas.accountId, set: figures });
 }
 
 /** Reads the figures of an account again when they are old. A failure is logged: a poll does not need them. */
@@ -70,11 +60,5 @@ export async function refreshQuota(
 
 /** Of every account whose figures were read. */
 export async function readQuotas(db: Queryable): Promise<Quota[]> {
-  return await db.query<Quota>(
-    `select account_id as "accountId", slots_total as "slotsTotal", slots_used as "slotsUsed",
-            slots_available as "slotsAvailable", next_expiry as "nextExpiry",
-            connections_total as "connectionsTotal", connections_connected as "connectionsConnected",
-            connections_need_reconnect as "connectionsNeedReconnect", read_at as "readAt"
-       from connector.quotas`,
-  );
+  return await orm(db).select().from(quotas);
 }

@@ -2,6 +2,7 @@ import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import { FIRST_SUBSCRIPTION_ID } from '../inbox/subscription-secrets.ts';
 import type { Admission } from './admission.ts';
+import { readSubscription } from './subscription-store.ts';
 
 const LOOK_EVERY_MS = 250;
 
@@ -32,18 +33,10 @@ export function createReadiness({ database, clock, admissions, registers }: Read
   const closed = Promise.withResolvers<false>();
   let hasSecret = !registers;
 
-  async function readSecret(): Promise<boolean> {
-    const rows = await database.query(
-      'select from connector.subscriptions where id = $1 and sealed_secret is not null',
-      [FIRST_SUBSCRIPTION_ID],
-    );
-    return rows.length > 0;
-  }
-
   async function isReady(): Promise<boolean> {
     if (!admissions.every(({ isAdmitted }) => isAdmitted)) return false;
     // It never goes again: a rotation replaces it.
-    hasSecret ||= await readSecret();
+    hasSecret ||= (await readSubscription(database, FIRST_SUBSCRIPTION_ID))?.hasSecret === true;
     return hasSecret;
   }
 

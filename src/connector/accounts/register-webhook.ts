@@ -1,15 +1,12 @@
-import type { Queryable } from '../../runtime/database/database.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
-import { heldLease, type Lease } from '../db/lease.ts';
+import type { Lease } from '../db/lease.ts';
 import type { ServiceClient } from '../service-client/service-client.ts';
 import { type RegistrationKeeper, type Replaced, type Replacement, replaceSecret } from './replace-secret.ts';
 import { OLDEST_SECRETS_MS } from './subscription-secrets.ts';
+import { noteRegistered, REGISTRATION, readSubscription } from './subscription-store.ts';
 
 /** After a rotation whose answer was lost everything that is signed is in doubt: ask again at once. */
 const ROTATION_RETRIES_MS = [0, 250, 1_000, 2_000];
-
-/** The kind of lease under which a webhook is registered and its secret replaced, by subscription. */
-export const REGISTRATION = 'registration';
 
 export interface RegisterOptions {
   readonly keeper: RegistrationKeeper;
@@ -70,49 +67,23 @@ export async function registerWebhook(
   signal: AbortSignal,
 ): Promise<Registration> {
   const { keeper, client, subscriptionId, url, settleMs = OLDEST_SECRETS_MS } = options;
-  const stored = await readStored(keeper.database, subscriptionId);
+  const { database, clock } = keeper;
+  const stored = await readSubscription(database, subscriptionId);
+  const isPending = stored !== undefined && stored.pendingAt !== null;
   if (url === null) {
-    if (!stored.pending) return 'unchanged';
+    if (!isPending) return 'unchanged';
     await replaceSecret(options, lease, rotation(options, false), signal);
     return 'registered';
   }
   // We hold the lease, so whoever left the mark is gone.
-  if (!stored.pending && stored.hasSecret) {
+  if (!isPending && stored?.hasSecret === true) {
     const current = await client.getWebhook(signal);
     if (current.url === url && current.secretSet) {
-      await noteRegistered(keeper, subscriptionId, url, lease);
+      await noteRegistered(database, lease, { id: subscriptionId, url, now: clock.now() });
       return 'unchanged';
     }
   }
   const issue: Replacement['issue'] = (calling) => client.putWebhook(url, calling);
   await replaceSecret(options, lease, { issue, url, compromised: false, settleMs, retryAfterMs: [] }, signal);
   return 'registered';
-}
-
-async function readStored(
-  db: Queryable,
-  subscriptionId: string,
-): Promise<{ hasSecret: boolean; pending: boolean }> {
-  const [row] = await db.query<{ hasSecret: boolean; pending: boolean }>(
-    `select sealed_secret is not null as "hasSecret", rotation_pending_owner is not null as pending
-     from connector.subscriptions where id = $1`,
-    [subscriptionId],
-  );
-  return row ?? { hasSecret: false, pending: false };
-}
-
-const GUARD = `exists (${heldLease('$2', '$3')})`;
-
-async function noteRegistered(
-  keeper: RegistrationKeeper,
-  id: string,
-  url: string,
-  lease: Lease,
-): Promise<void> {
-  await keeper.database.query(
-    `update connector.subscriptions
-     set registered_url = $4, registered_at = coalesce(registered_at, $5)
-     where id = $1 and ${GUARD} and (registered_url is distinct from $4 or registered_at is null)`,
-    [id, lease.name, lease.fence, url, keeper.clock.now()],
-  );
 }

@@ -1,14 +1,15 @@
 import { backOffMs } from '../../runtime/clock/back-off.ts';
-import type { Database, Queryable } from '../../runtime/database/database.ts';
+import type { Database } from '../../runtime/database/database.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
-import { heldByLiving, heldLease, type Lease } from '../db/lease.ts';
+import type { Lease } from '../db/lease.ts';
 import { FIRST_SUBSCRIPTION_ID } from '../inbox/subscription-secrets.ts';
 import { ServiceError } from '../service-client/service-errors.ts';
 import { createWorker, type Run, type RunEnd, type WorkerOptions } from '../work/worker.ts';
 import { type Account, noteRefused, readAccount } from './account-store.ts';
 import { clientOf } from './credential-source.ts';
-import { REGISTRATION, type RegisterOptions, registerWebhook, rotateSecret } from './register-webhook.ts';
+import { type RegisterOptions, registerWebhook, rotateSecret } from './register-webhook.ts';
 import type { Replaced } from './replace-secret.ts';
+import { listDue, makeDue, noteDone, noteFailed, REGISTRATION, readDue } from './subscription-store.ts';
 
 /** Webhooks that a process registers at a time. */
 const CONCURRENCY = 4;
@@ -134,7 +135,7 @@ export function createRegistrations(options: RegistrationsOptions): Registration
   const worker = createWorker(options, {
     kind: REGISTRATION,
     concurrency: CONCURRENCY,
-    readDue: (now, limit) => readAllDue(database, now, limit),
+    readDue: (now, limit) => listDue(database, now, limit),
     readDueAt: async (id) => (await readDue(database, id))?.dueAt ?? null,
     run,
   });
@@ -178,61 +179,4 @@ export function webhookUrl(publicUrl: string, subscriptionId: string): string {
   const url = new URL(publicUrl);
   url.pathname = `${url.pathname.replace(/\/+$/, '')}/${encodeURIComponent(subscriptionId)}`;
   return url.href;
-}
-
-/** A secret is replaced under the lease of its registration, so a mark without a holder was left behind. */
-const IN_DOUBT = 'rotation_pending_owner is not null';
-const DUE_AT = `coalesce(register_due_at, case when ${IN_DOUBT} then 0 end)`;
-const GUARD = `exists (${heldLease('$2', '$3')})`;
-
-async function readAllDue(db: Queryable, now: number, limit: number): Promise<readonly string[]> {
-  const rows = await db.query<{ id: string }>(
-    `select id from connector.subscriptions
-      where ${DUE_AT} <= $1::bigint and account_id is not null
-        and not ${heldByLiving(`'${REGISTRATION}:' || id`)}
-      order by ${DUE_AT} limit $2::integer`,
-    [now, limit],
-  );
-  return rows.map(({ id }) => id);
-}
-
-interface Due {
-  readonly accountId: string;
-  /** Epoch ms; null: nothing is to be done. */
-  readonly dueAt: number | null;
-  readonly failures: number;
-  readonly inDoubt: boolean;
-}
-
-async function readDue(db: Queryable, id: string): Promise<Due | null> {
-  const [row] = await db.query<Due>(
-    `select account_id as "accountId", ${DUE_AT} as "dueAt", register_failures as failures, ${IN_DOUBT} as "inDoubt"
-       from connector.subscriptions where id = $1 and account_id is not null`,
-    [id],
-  );
-  return row ?? null;
-}
-
-async function makeDue(db: Queryable, id: string, now: number): Promise<void> {
-  await db.query(
-    'update connector.subscriptions set register_due_at = $2::bigint, register_failures = 0 where id = $1',
-    [id, now],
-  );
-}
-
-/** What became due during the run stays due. */
-async function noteDone(db: Queryable, lease: Lease, id: string, dueAt: number): Promise<void> {
-  await db.query(
-    `update connector.subscriptions set register_failures = 0, register_due_at = nullif(register_due_at, $4::bigint)
-      where id = $1 and ${GUARD}`,
-    [id, lease.name, lease.fence, dueAt],
-  );
-}
-
-async function noteFailed(db: Queryable, lease: Lease, id: string, dueAt: number): Promise<void> {
-  await db.query(
-    `update connector.subscriptions set register_failures = register_failures + 1, register_due_at = $4::bigint
-      where id = $1 and ${GUARD}`,
-    [id, lease.name, lease.fence, dueAt],
-  );
 }

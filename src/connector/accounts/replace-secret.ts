@@ -8,7 +8,7 @@ import { secretContext } from '../db/sealed-columns.ts';
 import type { IssuedSecret } from '../service-client/service-client.ts';
 import { ServiceError } from '../service-client/service-errors.ts';
 import type { Presence } from '../work/presence.ts';
-import { clearPending, markAbandoned, markPending, storeIssued } from './rotation-mark.ts';
+import { clearPending, markAbandoned, markPending, storeIssued } from './subscription-store.ts';
 
 /** Deliveries signed before the secret was replaced: 3 attempts of 10 s, 1.5 s between them, and a margin. */
 const PREVIOUS_ACCEPTED_MS = 35_000;
@@ -83,7 +83,7 @@ export async function replaceSecret(
     callAt,
     compromised: replacement.compromised,
   });
-  if (marked === null) throw new LeaseLost();
+  if (marked === undefined) throw new LeaseLost();
   const wait = marked.hasSecret ? marked.callAt - clock.now() : 0;
   let called: Called;
   try {

@@ -10,6 +10,7 @@ import type {
   SubscriptionSecret,
   SubscriptionSecrets,
 } from '../inbox/subscription-secrets.ts';
+import { readSecrets, type SecretRow } from './subscription-store.ts';
 
 /** Beyond this age what is in memory is used, and read again in the background. */
 const FRESH_MS = 1_000;
@@ -68,7 +69,7 @@ export function createSubscriptionSecrets(options: SubscriptionSecretsOptions): 
   async function load(): Promise<void> {
     const begun = clock.elapsed();
     triedAt = begun;
-    const rows = await database.query<SecretRow>(SELECT, [], { deadlineMs: READ_MS });
+    const rows = await readSecrets(database, READ_MS);
     const opened = await Promise.all(rows.map((row) => openEntry(keyRing, row, entries.get(row.id))));
     entries = new Map(opened.map((entry) => [entry.row.id, entry]));
     readAt = begun;
@@ -153,25 +154,6 @@ export function createSubscriptionSecrets(options: SubscriptionSecretsOptions): 
     awaitNewer: (known, deadline, fits) => waitForNewer(known, deadline, fits).catch(() => 'unknown'),
   };
 }
-
-interface SecretRow {
-  readonly id: string;
-  readonly accountId: string | null;
-  readonly isFirst: boolean;
-  readonly sealed: string | null;
-  readonly version: number;
-  readonly sealedPrevious: string | null;
-  readonly previousMaxTimestamp: number | null;
-  readonly previousAcceptUntil: number | null;
-  readonly pendingAt: number | null;
-  readonly callAt: number | null;
-}
-
-const SELECT = `select id, account_id as "accountId", is_first as "isFirst", sealed_secret as sealed, secret_version as version,
-  sealed_previous_secret as "sealedPrevious",
-  previous_max_timestamp as "previousMaxTimestamp", previous_accept_until as "previousAcceptUntil",
-  rotation_pending_at as "pendingAt", rotation_call_at as "callAt"
-  from connector.subscriptions`;
 
 async function openEntry(keyRing: KeyRing, row: SecretRow, known: Entry | undefined): Promise<Entry> {
   if (known !== undefined && sameSecrets(known.row, row)) return { ...known, row };

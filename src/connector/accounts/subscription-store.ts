@@ -1,21 +1,250 @@
-import { eq, sql } from 'drizzle-orm';
+import { and, eq, isNotNull, isNull, lte, or, sql } from 'drizzle-orm';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
+import { heldByLiving, isHeld, type Lease } from '../db/lease.ts';
 import { subscriptions } from '../db/schema.ts';
 
-/** How a subscription stands; undefined: there is none. Times are epoch ms, ours. Throws as `query` does. */
+/* The subscriptions, and the mark of a secret that is being replaced. Times are epoch ms, ours. Throws as `query` does. */
+
+/** The kind of lease under which a webhook is registered and its secret replaced, by subscription. */
+export const REGISTRATION = 'registration';
+
+const s = subscriptions;
+const NEXT_VERSION = sql`${s.secretVersion} + 1`;
+const UNMARKED = {
+  rotationPendingOwner: null,
+  rotationPendingAt: null,
+  rotationCallAt: null,
+  rotationCompromised: false,
+};
+
+/** Adds a subscription that is not there yet. */
+export async function addSubscription(
+  db: Queryable,
+  subscription: typeof subscriptions.$inferInsert,
+): Promise<void> {
+  await orm(db).insert(subscriptions).values(subscription).onConflictDoNothing();
+}
+
+/** How a subscription stands; undefined: there is none. `pendingAt`: since when its secret is being replaced. */
 export async function readSubscription(db: Queryable, id: string) {
+  const { sealedSecret, registeredUrl, registeredAt, rotationPendingAt: pendingAt } = s;
   const [row] = await orm(db)
     .select({
-      hasSecret: sql<boolean>`${subscriptions.sealedSecret} is not null`,
-      registeredUrl: subscriptions.registeredUrl,
-      registeredAt: subscriptions.registeredAt,
-      /** When a replacement of its secret was begun that has not ended; null: none. */
-      pendingAt: subscriptions.rotationPendingAt,
+      ...{ registeredUrl, registeredAt, pendingAt, configured: s.sealedConfiguredSecret },
+      hasSecret: sql<boolean>`${sealedSecret} is not null`,
     })
-    .from(subscriptions)
-    .where(eq(subscriptions.id, id));
+    .from(s)
+    .where(eq(s.id, id));
   return row;
 }
 
 export type SubscriptionState = NonNullable<Awaited<ReturnType<typeof readSubscription>>>;
+
+/** All subscriptions with their secrets, and what says how far each of these holds. */
+export async function readSecrets(db: Queryable, deadlineMs: number) {
+  return await orm(db, deadlineMs)
+    .select({
+      id: s.id,
+      accountId: s.accountId,
+      isFirst: s.isFirst,
+      sealed: s.sealedSecret,
+      version: s.secretVersion,
+      sealedPrevious: s.sealedPreviousSecret,
+      previousMaxTimestamp: s.previousMaxTimestamp,
+      previousAcceptUntil: s.previousAcceptUntil,
+      pendingAt: s.rotationPendingAt,
+      callAt: s.rotationCallAt,
+    })
+    .from(s);
+}
+
+export type SecretRow = Awaited<ReturnType<typeof readSecrets>>[number];
+
+/** A secret is replaced under the lease of its registration, so a mark without a holder was left behind. */
+const IN_DOUBT = sql<boolean>`${s.rotationPendingOwner} is not null`;
+const DUE_AT = sql<number | null>`coalesce(${s.registerDueAt}, case when ${IN_DOUBT} then 0 end)`;
+
+/** Subscriptions of accounts whose registration is due at `now`, the longest due first, up to `limit`. */
+export async function listDue(db: Queryable, now: number, limit: number): Promise<readonly string[]> {
+  const isHeldByLiving = sql.raw(heldByLiving(`'${REGISTRATION}:' || subscriptions.id`));
+  const rows = await orm(db)
+    .select({ id: s.id })
+    .from(s)
+    .where(and(lte(DUE_AT, now), isNotNull(s.accountId), sql`not ${isHeldByLiving}`))
+    .orderBy(DUE_AT)
+    .limit(limit);
+  return rows.map(({ id }) => id);
+}
+
+/** When the registration of an account's subscription is due (null: nothing is to be done); null: there is none. */
+export async function readDue(db: Queryable, id: string) {
+  const [row] = await orm(db)
+    .select({
+      accountId: sql<string>`${s.accountId}`,
+      dueAt: sql<number | null>`${DUE_AT}`,
+      failures: s.registerFailures,
+      inDoubt: sql<boolean>`${IN_DOUBT}`,
+    })
+    .from(s)
+    .where(and(eq(s.id, id), isNotNull(s.accountId)));
+  return row ?? null;
+}
+
+/** Makes the registration due. */
+export async function makeDue(db: Queryable, id: string, now: number): Promise<void> {
+  await orm(db).update(subscriptions).set({ registerDueAt: now, registerFailures: 0 }).where(eq(s.id, id));
+}
+
+/** The registration that was due at `dueAt` is done. What became due during the run stays due. */
+export async function noteDone(db: Queryable, lease: Lease, id: string, dueAt: number): Promise<void> {
+  await orm(db)
+    .update(subscriptions)
+    .set({ registerFailures: 0, registerDueAt: sql`nullif(${s.registerDueAt}, ${dueAt})` })
+    .where(and(eq(s.id, id), isHeld(lease)));
+}
+
+/** The registration failed, and is due again at `dueAt`. */
+export async function noteFailed(db: Queryable, lease: Lease, id: string, dueAt: number): Promise<void> {
+  await orm(db)
+    .update(subscriptions)
+    .set({ registerFailures: sql`${s.registerFailures} + 1`, registerDueAt: dueAt })
+    .where(and(eq(s.id, id), isHeld(lease)));
+}
+
+/**
+ * Puts a secret of the configuration in place of the one that it named before, which `before` holds as it is sealed.
+ * False: another process was first.
+ */
+export async function storeConfigured(
+  db: Queryable,
+  id: string,
+  { sealed, before, now }: { readonly sealed: string; readonly before: string | null; readonly now: number },
+): Promise<boolean> {
+  const stored = await orm(db)
+    .update(subscriptions)
+    .set({
+      ...UNMARKED,
+      ...{ sealedSecret: sealed, sealedConfiguredSecret: sealed, secretVersion: NEXT_VERSION },
+      ...{ sealedPreviousSecret: null, previousMaxTimestamp: null, previousAcceptUntil: null },
+      registeredAt: now,
+    })
+    .where(and(eq(s.id, id), sql`${s.sealedConfiguredSecret} is not distinct from ${before}`))
+    .returning({ id: s.id });
+  return stored.length > 0;
+}
+
+/** Notes under the lease where the service delivers to. The time is that of the first registration. */
+export async function noteRegistered(
+  db: Queryable,
+  lease: Lease,
+  { id, url, now }: { readonly id: string; readonly url: string; readonly now: number },
+): Promise<void> {
+  const isNew = or(sql`${s.registeredUrl} is distinct from ${url}`, isNull(s.registeredAt));
+  await orm(db)
+    .update(subscriptions)
+    .set({ registeredUrl: url, registeredAt: sql`coalesce(${s.registeredAt}, ${now})` })
+    .where(and(eq(s.id, id), isHeld(lease), isNew));
+}
+
+export interface NewMark {
+  readonly subscriptionId: string;
+  readonly owner: string;
+  readonly now: number;
+  /** No call goes out before then, epoch ms. */
+  readonly callAt: number;
+  readonly compromised: boolean;
+}
+
+/** What stands in the row once it is marked. */
+interface Marked {
+  readonly hasSecret: boolean;
+  /** A mark was there already: a call of somebody else may have voided the stored secret. */
+  readonly found: boolean;
+  /** When the first call may have gone out. An earlier mark keeps its time. */
+  readonly callAt: number;
+  readonly compromised: boolean;
+}
+
+/**
+ * Sets the mark under the lease; undefined when that is lost. An earlier mark keeps its time, and is `found`: a call of
+ * somebody else may have voided the stored secret.
+ */
+export async function markPending(db: Queryable, lease: Lease, mark: NewMark): Promise<Marked | undefined> {
+  const old = orm(db)
+    .select({ id: s.id, owner: s.rotationPendingOwner })
+    .from(s)
+    .where(eq(s.id, mark.subscriptionId))
+    .for('update')
+    .as('old');
+  const [row] = await orm(db)
+    .update(subscriptions)
+    .set({
+      rotationPendingOwner: mark.owner,
+      rotationPendingAt: mark.now,
+      rotationCallAt: sql`coalesce(${s.rotationCallAt}, ${mark.callAt})`,
+      rotationCompromised: sql`${s.rotationCompromised} or ${mark.compromised}`,
+    })
+    .from(old)
+    .where(and(eq(s.id, old.id), isHeld(lease)))
+    .returning({
+      hasSecret: sql<boolean>`${s.sealedSecret} is not null`,
+      found: sql<boolean>`${old.owner} is not null`,
+      callAt: sql<number>`${s.rotationCallAt}`,
+      compromised: s.rotationCompromised,
+    });
+  return row;
+}
+
+/** Takes this owner's mark away: the stored secret holds. */
+export async function clearPending(db: Queryable, subscriptionId: string, owner: string): Promise<void> {
+  await orm(db)
+    .update(subscriptions)
+    .set(UNMARKED)
+    .where(and(eq(s.id, subscriptionId), eq(s.rotationPendingOwner, owner)));
+}
+
+/** Says that nobody knows which secret holds. */
+export async function markAbandoned(db: Queryable, subscriptionId: string, now: number): Promise<void> {
+  await orm(db)
+    .update(subscriptions)
+    .set({
+      rotationPendingOwner: 'abandoned',
+      rotationPendingAt: now,
+      rotationCallAt: sql`coalesce(${s.rotationCallAt}, ${now})`,
+    })
+    .where(eq(s.id, subscriptionId));
+}
+
+export interface StoredSecret {
+  readonly subscriptionId: string;
+  readonly owner: string;
+  readonly sealed: string;
+  /** The secret of before is good for timestamps up to this one … */
+  readonly previousMaxTimestamp: number;
+  /** … and on our clock until then; null: for nothing. */
+  readonly previousAcceptUntil: number | null;
+  /** Null: as it was. */
+  readonly url: string | null;
+  readonly now: number;
+}
+
+/** Puts a new secret in place and takes the mark away; false when the lease or the mark is lost. */
+export async function storeIssued(db: Queryable, lease: Lease, secret: StoredSecret): Promise<boolean> {
+  const { previousMaxTimestamp, previousAcceptUntil, url, now } = secret;
+  const previous =
+    previousAcceptUntil === null
+      ? { sealedPreviousSecret: null, previousMaxTimestamp: null }
+      : { sealedPreviousSecret: sql`${s.sealedSecret}`, previousMaxTimestamp };
+  const stored = await orm(db)
+    .update(subscriptions)
+    .set({
+      ...UNMARKED,
+      ...{ ...previous, previousAcceptUntil, sealedSecret: secret.sealed, secretVersion: NEXT_VERSION },
+      registeredUrl: url ?? undefined,
+      registeredAt: url === null ? sql`coalesce(${s.registeredAt}, ${now})` : now,
+    })
+    .where(and(eq(s.id, secret.subscriptionId), isHeld(lease), eq(s.rotationPendingOwner, secret.owner)))
+    .returning({ id: s.id });
+  return stored.length > 0;
+}

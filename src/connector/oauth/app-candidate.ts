@@ -1,8 +1,11 @@
 import { randomBytes } from 'node:crypto';
+import { and, eq, sql } from 'drizzle-orm';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { digest } from '../../runtime/sealing/digest.ts';
+import { renewCredential } from '../accounts/account-store.ts';
 import { type Candidate, readAccepted, type Verdict } from '../accounts/admission.ts';
 import { judgeAnswer, noServiceAt } from '../accounts/judge-answer.ts';
+import { accounts } from '../db/schema.ts';
 import { createServiceClient } from '../service-client/service-client.ts';
 import { ServiceError, ServiceRefusal } from '../service-client/service-errors.ts';
 import type { AuthorizationServer } from './authorization-server.ts';
@@ -30,11 +33,10 @@ export function appCandidate(app: OauthApp, server: AuthorizationServer, clock: 
       return service.kind === 'accepted' ? await tryClient(app, server) : service;
     },
     async store(tx) {
-      await tx.query(
-        `update connector.accounts set base_url = $2, credential_version = credential_version + 1
-          where kind = 'oauth' and subscription_id = $1 and base_url is distinct from $2`,
-        [subject, app.baseUrl],
-      );
+      const { kind, subscriptionId, baseUrl } = accounts;
+      const isElsewhere = sql`${baseUrl} is distinct from ${app.baseUrl}`;
+      const ofApp = and(eq(kind, 'oauth'), eq(subscriptionId, subject), isElsewhere);
+      await renewCredential(tx, ofApp, { baseUrl: app.baseUrl });
       return [SETTINGS];
     },
   };

@@ -4,6 +4,7 @@ import type { Logger } from '../../runtime/logger/logger.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
 import { storeConfiguredSecret } from '../accounts/configured-secret.ts';
 import { webhookUrl } from '../accounts/registrations.ts';
+import { addSubscription } from '../accounts/subscription-store.ts';
 import type { Audit } from '../audit/audit.ts';
 import { appSubscriptionId, type OauthApp } from './oauth-app.ts';
 
@@ -32,10 +33,7 @@ export async function ensureAppSubscription(options: AppSubscriptionOptions, app
   const { database, keyRing, clock, logger, publicUrl, audit } = options;
   const { webhookSecret: secret } = app;
   const subscriptionId = appSubscriptionId(app);
-  await database.query(
-    'insert into connector.subscriptions (id, account_id) values ($1, null) on conflict do nothing',
-    [subscriptionId],
-  );
+  await addSubscription(database, { id: subscriptionId });
   const url = appWebhookUrl(app, publicUrl);
   if (secret === undefined) {
     logger.info(

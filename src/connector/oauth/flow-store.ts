@@ -1,98 +1,66 @@
+import { and, eq, gt, isNull, lt } from 'drizzle-orm';
 import type { Queryable } from '../../runtime/database/database.ts';
+import { orm } from '../../runtime/database/orm.ts';
+import { oauthFlows } from '../db/schema.ts';
 
-/** A consent that was begun. Times in epoch milliseconds. */
-export interface NewFlow {
-  readonly id: string;
-  readonly startId: string;
-  readonly accountId: string | null;
-  readonly label: string | null;
-  readonly reference: string | null;
-  readonly returnUrl: string | null;
-  readonly sealedVerifier: string;
-  readonly sealedAuthorizationUrl: string;
-  readonly createdAt: number;
-  readonly expiresAt: number;
-}
-
-/** A consent as it stands. */
-export interface Flow extends Omit<NewFlow, 'startId' | 'sealedAuthorizationUrl' | 'createdAt'> {
-  /** Null: begun by a version that handed out the address of the service itself. */
-  readonly sealedAuthorizationUrl: string | null;
-  /** Under what the cookie of its browser is kept; null: it has none yet. It is set once. */
-  readonly browser: string | null;
-  readonly usedAt: number | null;
-  /** `connected`, or the code of a failure; null: not used, or a process died over it. */
-  readonly outcome: string | null;
-}
+/**
+ * A consent as it stands. `outcome` is `connected`, or the code of a failure; null: not used, or a process died over
+ * it. Times in epoch milliseconds.
+ */
+export type Flow = typeof oauthFlows.$inferSelect;
 
 /** Keeps a flow, and forgets those whose time was over `forgetMs` ago. */
-export async function insertFlow(db: Queryable, flow: NewFlow, forgetMs: number): Promise<void> {
-  await db.query(
-    `with forgotten as (delete from connector.oauth_flows where expires_at < $11::bigint)
-     insert into connector.oauth_flows
-       (id, start_id, account_id, label, reference, return_url, sealed_verifier, sealed_authorization_url,
-        created_at, expires_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-    [
-      flow.id,
-      flow.startId,
-      flow.accountId,
-      flow.label,
-      flow.reference,
-      flow.returnUrl,
-      flow.sealedVerifier,
-      flow.sealedAuthorizationUrl,
-      flow.createdAt,
-      flow.expiresAt,
-      flow.createdAt - forgetMs,
-    ],
-  );
+export async function insertFlow(
+  db: Queryable,
+  flow: typeof oauthFlows.$inferInsert,
+  forgetMs: number,
+): Promise<void> {
+  await orm(db).insert(oauthFlows).values(flow);
+  await orm(db)
+    .delete(oauthFlows)
+    .where(lt(oauthFlows.expiresAt, flow.createdAt - forgetMs));
 }
-
-const SELECT = `select id, account_id as "accountId", label, reference, return_url as "returnUrl",
-  sealed_verifier as "sealedVerifier", sealed_authorization_url as "sealedAuthorizationUrl", browser,
-  expires_at as "expiresAt", used_at as "usedAt", outcome from connector.oauth_flows`;
 
 /** The flow with this id; null: there is none such. */
 export async function readFlow(db: Queryable, id: string): Promise<Flow | null> {
-  const [flow] = await db.query<Flow>(`${SELECT} where id = $1`, [id]);
+  const [flow] = await orm(db).select().from(oauthFlows).where(eq(oauthFlows.id, id));
   return flow ?? null;
 }
 
 /** The flow with this start token; null: there is none such. */
 export async function readStartedFlow(db: Queryable, startId: string): Promise<Flow | null> {
-  const [flow] = await db.query<Flow>(`${SELECT} where start_id = $1`, [startId]);
+  const [flow] = await orm(db).select().from(oauthFlows).where(eq(oauthFlows.startId, startId));
   return flow ?? null;
 }
 
+/** Not used, and its time is not over. */
+const isOpen = (id: string, now: number) =>
+  and(eq(oauthFlows.id, id), isNull(oauthFlows.usedAt), gt(oauthFlows.expiresAt, now));
+
 /** Gives a flow to the browser with this cookie, unless one has it already. */
 export async function bindFlow(db: Queryable, id: string, browser: string, now: number): Promise<void> {
-  await db.query(
-    `update connector.oauth_flows set browser = $2
-      where id = $1 and browser is null and used_at is null and expires_at > $3::bigint`,
-    [id, browser, now],
-  );
+  await orm(db)
+    .update(oauthFlows)
+    .set({ browser })
+    .where(and(isOpen(id, now), isNull(oauthFlows.browser)));
 }
 
 /** Uses a flow up: true for one callback, in whichever process. False: it was used, or its time is over. */
 export async function takeFlow(db: Queryable, id: string, now: number): Promise<boolean> {
-  const rows = await db.query(
-    `update connector.oauth_flows set used_at = $2::bigint
-      where id = $1 and used_at is null and expires_at > $2::bigint returning id`,
-    [id, now],
-  );
-  return rows.length > 0;
+  const taken = await orm(db)
+    .update(oauthFlows)
+    .set({ usedAt: now })
+    .where(isOpen(id, now))
+    .returning({ id: oauthFlows.id });
+  return taken.length > 0;
 }
 
 /** Says that a flow has brought no grant, for whoever comes with it again. */
 export async function noteFailure(db: Queryable, id: string, code: string): Promise<void> {
-  await db.query('update connector.oauth_flows set outcome = $2 where id = $1', [id, code]);
+  await orm(db).update(oauthFlows).set({ outcome: code }).where(eq(oauthFlows.id, id));
 }
 
 /** Says which account a flow has given a grant. */
 export async function noteConnected(db: Queryable, id: string, accountId: string): Promise<void> {
-  await db.query(`update connector.oauth_flows set outcome = 'connected', account_id = $2 where id = $1`, [
-    id,
-    accountId,
-  ]);
+  await orm(db).update(oauthFlows).set({ outcome: 'connected', accountId }).where(eq(oauthFlows.id, id));
 }

@@ -1,5 +1,8 @@
+import { and, eq, isNotNull, isNull, lte, or, type SQL, sql } from 'drizzle-orm';
 import type { Queryable } from '../../runtime/database/database.ts';
+import { orm } from '../../runtime/database/orm.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
+import { accounts, oauthGrants } from '../db/schema.ts';
 import { tokenContext } from '../db/sealed-columns.ts';
 import type { IssuedTokens } from './authorization-server.ts';
 
@@ -11,28 +14,11 @@ export interface TokenPair {
   readonly expiresAt: number | null;
 }
 
-/** The tokens of a grant, as they are stored. */
-export interface SealedPair {
-  readonly sealedAccess: string;
-  readonly sealedRefresh: string | null;
-  readonly accessExpiresAt: number | null;
-}
-
 /** A grant as it is stored. Times in epoch milliseconds, ours. */
-export interface GrantRow extends SealedPair {
-  readonly accountId: string;
-  readonly version: number;
-  readonly refreshOwner: string | null;
-  readonly lastErrorCode: string | null;
-  readonly notBefore: number | null;
-  /** Set: only a new consent helps. */
-  readonly endedAt: number | null;
-}
+export type GrantRow = typeof oauthGrants.$inferSelect;
 
-const COLUMNS = `account_id as "accountId", version, sealed_access_token as "sealedAccess",
-  sealed_refresh_token as "sealedRefresh", access_expires_at as "accessExpiresAt",
-  refresh_owner as "refreshOwner", last_error_code as "lastErrorCode", not_before as "notBefore",
-  ended_at as "endedAt"`;
+/** The tokens of a grant, as they are stored. */
+export type SealedPair = Pick<GrantRow, 'sealedAccessToken' | 'sealedRefreshToken' | 'accessExpiresAt'>;
 
 /** Seals what a server issued at `now`. A refresh that brings no refresh token keeps the one before. */
 export async function sealTokens(
@@ -43,8 +29,8 @@ export async function sealTokens(
 ): Promise<SealedPair> {
   const { accessToken, refreshToken, expiresInMs } = issued;
   return {
-    sealedAccess: await keyRing.seal(accessToken, tokenContext(accountId, 'access')),
-    sealedRefresh:
+    sealedAccessToken: await keyRing.seal(accessToken, tokenContext(accountId, 'access')),
+    sealedRefreshToken:
       refreshToken === null ? null : await keyRing.seal(refreshToken, tokenContext(accountId, 'refresh')),
     accessExpiresAt: expiresInMs === null ? null : now + expiresInMs,
   };
@@ -52,22 +38,35 @@ export async function sealTokens(
 
 /** Opens the tokens of a grant. Throws a `SealingError`. */
 export async function openTokens(keyRing: KeyRing, row: GrantRow): Promise<TokenPair> {
-  const { accountId, sealedAccess, sealedRefresh } = row;
+  const { accountId, sealedAccessToken, sealedRefreshToken } = row;
   return {
-    accessToken: await keyRing.open(sealedAccess, tokenContext(accountId, 'access')),
+    accessToken: await keyRing.open(sealedAccessToken, tokenContext(accountId, 'access')),
     refreshToken:
-      sealedRefresh === null ? null : await keyRing.open(sealedRefresh, tokenContext(accountId, 'refresh')),
+      sealedRefreshToken === null
+        ? null
+        : await keyRing.open(sealedRefreshToken, tokenContext(accountId, 'refresh')),
     expiresAt: row.accessExpiresAt,
   };
 }
 
+const g = oauthGrants;
+const RELEASED = { refreshOwner: null, refreshUntil: null };
+const UNFAILED = { ...RELEASED, failures: 0, lastErrorCode: null, notBefore: null };
+const NEXT_VERSION = sql`${g.version} + 1`;
+
 /** The grant of an account; null when it has none. */
 export async function readGrant(db: Queryable, accountId: string): Promise<GrantRow | null> {
-  const [row] = await db.query<GrantRow>(
-    `select ${COLUMNS} from connector.oauth_grants where account_id = $1`,
-    [accountId],
-  );
+  const [row] = await orm(db).select().from(g).where(eq(g.accountId, accountId));
   return row ?? null;
+}
+
+/** Stores what a consent brought. A refresh that is under way names the version before, and so changes nothing any more. */
+export async function putGrant(
+  db: Queryable,
+  grant: SealedPair & Pick<GrantRow, 'accountId' | 'scope' | 'refreshedAt'>,
+): Promise<void> {
+  const set = { ...grant, ...UNFAILED, version: NEXT_VERSION, endedAt: null, endedReason: null };
+  await orm(db).insert(oauthGrants).values(grant).onConflictDoUpdate({ target: g.accountId, set });
 }
 
 /** Whoever refreshes names the account, the version that is refreshed, and itself. */
@@ -77,78 +76,82 @@ export interface RefreshClaim {
   readonly owner: string;
 }
 
+/** The grant at the version of a claim. */
+function at({ accountId, version }: RefreshClaim): SQL | undefined {
+  return and(eq(g.accountId, accountId), eq(g.version, version));
+}
+
+/** No refresh is under way, and no failure says to wait. */
+function isFree(now: number): SQL | undefined {
+  return and(
+    or(isNull(g.refreshOwner), lte(g.refreshUntil, now)),
+    or(isNull(g.notBefore), lte(g.notBefore, now)),
+  );
+}
+
 /**
  * Takes the refresh of a version, for `ttlMs`, and returns how often it has failed in a row. Null: another process is at
  * it, the version has moved, the grant has ended, or a failure says to wait. Commit it before the call goes out.
  */
 export async function claimRefresh(
   db: Queryable,
-  { accountId, version, owner }: RefreshClaim,
+  claim: RefreshClaim,
   now: number,
   ttlMs: number,
 ): Promise<number | null> {
-  const [claimed] = await db.query<{ failures: number }>(
-    `update connector.oauth_grants set refresh_owner = $3, refresh_until = $5::bigint
-      where account_id = $1 and version = $2 and ended_at is null
-        and (refresh_owner is null or refresh_until <= $4::bigint)
-        and (not_before is null or not_before <= $4::bigint)
-      returning failures`,
-    [accountId, version, owner, now, now + ttlMs],
-  );
+  const [claimed] = await orm(db)
+    .update(oauthGrants)
+    .set({ refreshOwner: claim.owner, refreshUntil: now + ttlMs })
+    .where(and(at(claim), isNull(g.endedAt), isFree(now)))
+    .returning({ failures: g.failures });
   return claimed?.failures ?? null;
 }
 
 /**
  * Stores a pair as the version that follows the claimed one, whoever holds the claim by now: a good pair is never
- * thrown away. False: the version has moved, or the grant has ended or is gone.
+ * thrown away. What the server did not say stays as it was. False: the version has moved, or the grant has ended or
+ * is gone.
  */
 export async function storeRefreshed(
   db: Queryable,
-  { accountId, version }: RefreshClaim,
-  pair: SealedPair & { readonly scope: string | null },
+  claim: RefreshClaim,
+  { sealedRefreshToken, scope, ...pair }: SealedPair & Pick<GrantRow, 'scope'>,
   now: number,
 ): Promise<boolean> {
-  const rows = await db.query(
-    `update connector.oauth_grants
-        set version = version + 1, sealed_access_token = $3, access_expires_at = $5,
-            sealed_refresh_token = coalesce($4, sealed_refresh_token), scope = coalesce($6, scope),
-            refreshed_at = $7, refresh_owner = null, refresh_until = null, failures = 0,
-            last_error_code = null, not_before = null
-      where account_id = $1 and version = $2 and ended_at is null returning account_id`,
-    [accountId, version, pair.sealedAccess, pair.sealedRefresh, pair.accessExpiresAt, pair.scope, now],
-  );
+  const kept = { sealedRefreshToken: sealedRefreshToken ?? undefined, scope: scope ?? undefined };
+  const rows = await orm(db)
+    .update(oauthGrants)
+    .set({ ...pair, ...kept, ...UNFAILED, version: NEXT_VERSION, refreshedAt: now })
+    .where(and(at(claim), isNull(g.endedAt)))
+    .returning({ version: g.version });
   return rows.length > 0;
 }
 
 /** Lets the claim go after a failure that says nothing of the grant. Nobody refreshes before `notBefore`. */
 export async function noteRefreshFailed(
   db: Queryable,
-  { accountId, version, owner }: RefreshClaim,
+  claim: RefreshClaim,
   code: string,
   notBefore: number,
 ): Promise<void> {
-  await db.query(
-    `update connector.oauth_grants
-        set refresh_owner = null, refresh_until = null, failures = failures + 1, last_error_code = $4,
-            not_before = $5::bigint
-      where account_id = $1 and version = $2 and refresh_owner = $3`,
-    [accountId, version, owner, code, notBefore],
-  );
+  await orm(db)
+    .update(oauthGrants)
+    .set({ ...RELEASED, failures: sql`${g.failures} + 1`, lastErrorCode: code, notBefore })
+    .where(and(at(claim), eq(g.refreshOwner, claim.owner)));
 }
 
 /** Says that the server refuses this version for good. False: the version has moved, and nothing was written. */
 export async function endGrant(
   db: Queryable,
-  { accountId, version, owner }: RefreshClaim,
+  claim: RefreshClaim,
   reason: string,
   now: number,
 ): Promise<boolean> {
-  const rows = await db.query(
-    `update connector.oauth_grants
-        set ended_at = $4, ended_reason = $5, refresh_owner = null, refresh_until = null, not_before = null
-      where account_id = $1 and version = $2 and refresh_owner = $3 and ended_at is null returning account_id`,
-    [accountId, version, owner, now, reason],
-  );
+  const rows = await orm(db)
+    .update(oauthGrants)
+    .set({ ...RELEASED, endedAt: now, endedReason: reason, notBefore: null })
+    .where(and(at(claim), eq(g.refreshOwner, claim.owner), isNull(g.endedAt)))
+    .returning({ version: g.version });
   return rows.length > 0;
 }
 
@@ -162,17 +165,22 @@ export async function listAgeing(
     readonly olderThan: number;
     readonly limit: number;
   },
-): Promise<
-  { readonly accountId: string; readonly version: number; readonly accessExpiresAt: number | null }[]
-> {
-  return await db.query(
-    `select g.account_id as "accountId", g.version, g.access_expires_at as "accessExpiresAt"
-       from connector.oauth_grants g join connector.accounts a on a.id = g.account_id
-      where a.subscription_id = $1 and g.ended_at is null and g.sealed_refresh_token is not null
-        and (g.access_expires_at <= $3::bigint or (g.access_expires_at is null and g.refreshed_at <= $4::bigint))
-        and (g.not_before is null or g.not_before <= $2::bigint)
-        and (g.refresh_owner is null or g.refresh_until <= $2::bigint)
-      order by g.access_expires_at nulls last, g.account_id limit $5`,
-    [subscriptionId, times.now, times.before, times.olderThan, times.limit],
-  );
+) {
+  const { accountId, version, accessExpiresAt } = g;
+  const isOld = and(isNull(accessExpiresAt), lte(g.refreshedAt, times.olderThan));
+  return await orm(db)
+    .select({ accountId, version, accessExpiresAt })
+    .from(g)
+    .innerJoin(accounts, eq(accounts.id, accountId))
+    .where(
+      and(
+        eq(accounts.subscriptionId, subscriptionId),
+        isNull(g.endedAt),
+        isNotNull(g.sealedRefreshToken),
+        or(lte(accessExpiresAt, times.before), isOld),
+        isFree(times.now),
+      ),
+    )
+    .orderBy(accessExpiresAt, accountId)
+    .limit(times.limit);
 }

@@ -1,5 +1,8 @@
+import { and, desc, eq, isNotNull, isNull } from 'drizzle-orm';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
+import { orm } from '../../runtime/database/orm.ts';
+import { connections } from '../db/schema.ts';
 import { createServiceClient, type ServiceClient } from '../service-client/service-client.ts';
 import { ServiceError, ServiceRefusal } from '../service-client/service-errors.ts';
 import type { IssuedTokens } from './authorization-server.ts';
@@ -59,11 +62,12 @@ export async function lookAtGrant(
 
 /** The numbers of an account as they are mirrored. Throws as `query` does. */
 export async function readNumbers(db: Queryable, accountId: string): Promise<GrantedNumber[]> {
-  return await db.query<GrantedNumber>(
-    `select phone_number as "phoneNumber", label from connector.connections
-      where account_id = $1 and visible and deleted_at is null order by phone_number nulls last, connection_id`,
-    [accountId],
-  );
+  const { accountId: of, phoneNumber, label, visible, deletedAt, connectionId } = connections;
+  return await orm(db)
+    .select({ phoneNumber, label })
+    .from(connections)
+    .where(and(eq(of, accountId), eq(visible, true), isNull(deletedAt)))
+    .orderBy(phoneNumber, connectionId);
 }
 
 async function listWithin(client: ServiceClient, clock: Clock): Promise<readonly GrantedNumber[]> {
@@ -81,12 +85,13 @@ async function listWithin(client: ServiceClient, clock: Clock): Promise<readonly
 
 /** The connections that an account has listed, those that nobody sees now included. */
 async function readListed(db: Queryable, accountId: string): Promise<string[]> {
-  const rows = await db.query<{ id: string }>(
-    `select connection_id as id from connector.connections
-      where account_id = $1 and listed_at is not null and deleted_at is null order by visible desc, connection_id`,
-    [accountId],
-  );
-  return rows.map(({ id }) => id);
+  const { accountId: of, visible, deletedAt, listedAt, connectionId } = connections;
+  const rows = await orm(db)
+    .select({ connectionId })
+    .from(connections)
+    .where(and(eq(of, accountId), isNotNull(listedAt), isNull(deletedAt)))
+    .orderBy(desc(visible), connectionId);
+  return rows.map((row) => row.connectionId);
 }
 
 /** Throws a `ServiceError` when the service does not say. */

@@ -1,8 +1,11 @@
+import { and, eq, ne } from 'drizzle-orm';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
+import { orm } from '../../runtime/database/orm.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
 import type { Candidate } from '../accounts/admission.ts';
+import { accounts } from '../db/schema.ts';
 import { tokenContext } from '../db/sealed-columns.ts';
 import { appCandidate } from './app-candidate.ts';
 import { createAuthorizationServer } from './authorization-server.ts';
@@ -106,13 +109,11 @@ async function warnOfOthers(
   { database, logger }: Pick<OauthOptions, 'database' | 'logger'>,
   subscriptionId: string,
 ): Promise<void> {
-  const [others] = await database.query<{ count: number }>(
-    `select count(*)::integer as count from connector.accounts where kind = 'oauth' and subscription_id <> $1`,
-    [subscriptionId],
-  );
-  if (others !== undefined && others.count > 0) {
+  const isOther = and(eq(accounts.kind, 'oauth'), ne(accounts.subscriptionId, subscriptionId));
+  const count = await orm(database).$count(accounts, isOther);
+  if (count > 0) {
     logger.warn(
-      { count: others.count },
+      { count },
       'accounts of another OAuth app are left alone; each needs a new consent, or the client id and address of before',
     );
   }

@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { FIRST_ACCOUNT_ID, readAccount } from '../../../src/connector/accounts/account-store.ts';
 import { ensureFirstAccount, firstAccountCandidate } from '../../../src/connector/accounts/first-account.ts';
-import { REGISTRATION } from '../../../src/connector/accounts/register-webhook.ts';
 import { createRegistrations } from '../../../src/connector/accounts/registrations.ts';
 import { LeaseLost } from '../../../src/connector/accounts/replace-secret.ts';
+import { REGISTRATION } from '../../../src/connector/accounts/subscription-store.ts';
 import { secretContext } from '../../../src/connector/db/sealed-columns.ts';
 import { FIRST_SUBSCRIPTION_ID } from '../../../src/connector/inbox/subscription-secrets.ts';
 import { createServiceClient } from '../../../src/connector/service-client/service-client.ts';

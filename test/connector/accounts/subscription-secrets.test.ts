@@ -33,10 +33,10 @@ beforeEach(async () => {
   silent = false;
   counted = Object.create(database, {
     query: {
-      value: (text: string, params?: unknown[]) => {
+      value: (...statement: Parameters<Database['query']>) => {
         reads += 1;
         if (silent) return new Promise(() => undefined);
-        return broken ? Promise.reject(new Error('lost')) : database.query(text, params);
+        return broken ? Promise.reject(new Error('lost')) : database.query(...statement);
       },
     },
   });

@@ -129,8 +129,8 @@ it('tells by the status that a file broke off before its first byte', async () =
 });
 
 it.each([
-  ['the message', '"connector"."messages"'],
-  ['the service of its account', '"base_url", "network" from'],
+  ['the message', 'connector.messages'],
+  ['the service of its account', 'base_url, network from'],
 ])('ends after 10 s when the database is silent about %s', async (_, word) => {
   const id = await receive(atService());
   const asked = mute.mute(word);

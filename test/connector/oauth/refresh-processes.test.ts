@@ -48,7 +48,7 @@ async function storeGrant(): Promise<void> {
     `insert into connector.oauth_grants
        (account_id, sealed_access_token, sealed_refresh_token, access_expires_at, refreshed_at)
      values ($1, $2, $3, $4, $4)`,
-    [ACCOUNT, pair.sealedAccess, pair.sealedRefresh, now],
+    [ACCOUNT, pair.sealedAccessToken, pair.sealedRefreshToken, now],
   );
 }
 

@@ -76,7 +76,7 @@ describe('the first picture', () => {
   // Whole clauses: what the process asks for by itself meanwhile, such as the list of accounts, must be answered.
   it.each([
     ['the connection', 'connector.connections where connector.connections.connection_id = $1'],
-    ['its account', 'connector.accounts where id = $1'],
+    ['its account', 'where connector.accounts.id = $1'],
   ])('is waited for 10 s where the database is silent about %s', async (_, clause) => {
     // So that it is the request that asks, and nothing that an earlier test has caused.
     await running.connector.settle();

@@ -1,5 +1,4 @@
-import { FIRST_ACCOUNT_ID, readAccounts } from '../../accounts/account-store.ts';
-import { findByKey } from '../../accounts/add-account.ts';
+import { FIRST_ACCOUNT_ID, findByKey, readAccounts } from '../../accounts/account-store.ts';
 import type { StoreFacts } from '../facts.ts';
 import { type Check, notChecked, ok, problem, warning } from '../finding.ts';
 
