@@ -7,6 +7,6 @@ export {
   type StartedConnector,
   startConnector,
 } from './commands/start-connector.ts';
-export { type ChangeHandlers, defineHandlers, type HandlerContext } from './connector/handover/handlers.ts';
+export { type ChangeHandlers, defineHandlers, type HandlerContext } from './connector/dispatch/handlers.ts';
 export type { Change, ChangeType } from './contract/connector/changes.ts';
 export { ConfigurationError, type ConfigurationProblem } from './runtime/config/configuration-error.ts';

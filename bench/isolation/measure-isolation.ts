@@ -19,7 +19,7 @@ export interface IsolationResult {
 
 const SECRET = 'bench-signing-secret-0123456789abcdef';
 const PER_SECOND = 500;
-const MOST_WARM_UP_EVENTS = 1_000;
+const MAX_WARM_UP_EVENTS = 1_000;
 /** Events that the neighbour begins with, and those that come with each round. */
 const FLOOD_FIRST = 5_000;
 const FLOOD_MORE = 500;
@@ -50,7 +50,7 @@ export async function measureIsolation(context: BenchContext): Promise<Isolation
     const beside = await start('beside');
     await flood(beside, FLOOD_FIRST);
     const count = Math.ceil(args.seconds * PER_SECOND);
-    for (const service of [alone, beside]) await deliver(service, Math.min(count, MOST_WARM_UP_EVENTS));
+    for (const service of [alone, beside]) await deliver(service, Math.min(count, MAX_WARM_UP_EVENTS));
     const held: number[] = [];
     for (let round = 0; round < args.rounds; round += 1) {
       await flood(beside, FLOOD_MORE);

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
-import { checkHandlers } from '../connector/handover/check-handlers.ts';
-import type { ChangeHandlers } from '../connector/handover/handlers.ts';
+import { checkHandlers } from '../connector/dispatch/check-handlers.ts';
+import type { ChangeHandlers } from '../connector/dispatch/handlers.ts';
 import { ConfigurationError } from '../runtime/config/configuration-error.ts';
 import { type Environment, variablesOf } from '../runtime/config/read-settings.ts';
 import { findPlace } from '../runtime/logger/find-place.ts';

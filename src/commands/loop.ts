@@ -1,6 +1,6 @@
 import { webhookUrl } from '../connector/accounts/registrations.ts';
+import type { ChangeHandlers } from '../connector/dispatch/handlers.ts';
 import { readPosition } from '../connector/feed/read-changes.ts';
-import type { ChangeHandlers } from '../connector/handover/handlers.ts';
 import { appSubscriptionId, callbackUrl, type OauthApp } from '../connector/oauth/oauth-app.ts';
 import type { SandboxInfo } from '../contract/sandbox/info.ts';
 import type { Clock } from '../runtime/clock/clock.ts';

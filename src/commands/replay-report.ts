@@ -76,7 +76,7 @@ function writeSummary(
   const found = Object.entries(different).filter(([, count]) => count > 0);
   const lines = [
     `Retained deliveries${since}: ${deliveries}, for ${messages} messages in this database.`,
-    ...(rest.misfits > 0 ? [`Invalid deliveries, which contain nothing to merge: ${rest.misfits}.`] : []),
+    ...(rest.invalid > 0 ? [`Invalid deliveries, which contain nothing to merge: ${rest.invalid}.`] : []),
     ...(rest.refused > 0 ? [`Deliveries that the database rejects: ${rest.refused}.`] : []),
     found.length === 0
       ? 'No message differs.'

@@ -1,9 +1,9 @@
 import type { Clock } from '../runtime/clock/clock.ts';
 import { systemClock } from '../runtime/clock/system-clock.ts';
 import { ConfigurationError } from '../runtime/config/configuration-error.ts';
-import { describeTypo, type NearName } from '../runtime/config/near-names.ts';
 import { readEnvironment } from '../runtime/config/read-environment.ts';
 import type { Environment } from '../runtime/config/read-settings.ts';
+import { describeTypo, type NearName } from '../runtime/config/similar-names.ts';
 import { type CommandDefinition, type GivenLine, readCommandLine, UsageError } from './command-line.ts';
 
 /** The context that every command gets. */

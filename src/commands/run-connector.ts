@@ -1,6 +1,6 @@
 import type { ApiToken } from '../connector/api/token-guard.ts';
 import { createConnector } from '../connector/connector.ts';
-import type { ChangeHandlers } from '../connector/handover/handlers.ts';
+import type { ChangeHandlers } from '../connector/dispatch/handlers.ts';
 import type { OauthApp } from '../connector/oauth/oauth-app.ts';
 import type { Clock } from '../runtime/clock/clock.ts';
 import { type Database, openDatabase } from '../runtime/database/database.ts';

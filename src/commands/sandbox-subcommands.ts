@@ -155,7 +155,7 @@ export const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
         entry.phoneNumber,
         entry.provider,
         entry.status,
-        `license ${entry.licenceStatus}`,
+        `license ${entry.licenseStatus}`,
         entry.label,
       ]);
       return { json, text: table(rows, 'no connections') };

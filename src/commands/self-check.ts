@@ -88,26 +88,26 @@ async function awaitInFeed(loop: CheckedLoop, after: string, messageId: string):
   throw new SelfCheckFailed('the feed ended before the message appeared');
 }
 
-interface Lane {
+interface Queue {
   readonly name: 'webhook' | 'poll';
   readonly attempts: number;
   readonly repair?: () => Promise<unknown>;
 }
 
 /** Sends messages until one has arrived through the expected source; returns how long it took. */
-async function timeLane(loop: CheckedLoop, lane: Lane, clock: Clock): Promise<number> {
+async function timeQueue(loop: CheckedLoop, queue: Queue, clock: Clock): Promise<number> {
   for (let attempt = 1; ; attempt++) {
-    const { seenBy, ms } = await sendThrough(loop, lane, clock);
-    if (seenBy === lane.name) return ms;
-    if (attempt < lane.attempts) continue;
-    throw new SelfCheckFailed(`a message arrived by ${seenBy} instead of ${lane.name}`);
+    const { seenBy, ms } = await sendThrough(loop, queue, clock);
+    if (seenBy === queue.name) return ms;
+    if (attempt < queue.attempts) continue;
+    throw new SelfCheckFailed(`a message arrived by ${seenBy} instead of ${queue.name}`);
   }
 }
 
 /** Lets a contact write a message, and waits until the feed contains it. */
 async function sendThrough(
   loop: CheckedLoop,
-  lane: Lane,
+  queue: Queue,
   clock: Clock,
 ): Promise<{ readonly seenBy: string | undefined; readonly ms: number }> {
   const { connectionId, connectorToken: token } = loop;
@@ -115,14 +115,14 @@ async function sendThrough(
   const beganAt = clock.elapsed();
   const { messageId } = await call(`${loop.sandboxUrl}/sandbox/v1/contacts/${CONTACT}/messages`, wrote, {
     method: 'POST',
-    body: { connectionId, text: `Self-check by ${lane.name}` },
+    body: { connectionId, text: `Self-check by ${queue.name}` },
   });
   const [seenBy] = await Promise.all([
     awaitInFeed(loop, head.nextCursor ?? '0', messageId),
-    lane.repair?.(),
+    queue.repair?.(),
   ]).catch((error: unknown) => {
     const why = error instanceof Error ? error.message : String(error);
-    throw new SelfCheckFailed(`a message did not arrive by ${lane.name}: ${why}`);
+    throw new SelfCheckFailed(`a message did not arrive by ${queue.name}: ${why}`);
   });
   return { seenBy, ms: Math.round(clock.elapsed() - beganAt) };
 }
@@ -132,15 +132,15 @@ async function sendThrough(
  * polling must repair it. For a loop that has just started: no faults are active afterwards.
  * @throws SelfCheckFailed
  */
-export async function timeLanes(loop: CheckedLoop, clock: Clock): Promise<SelfCheck> {
+export async function timeQueues(loop: CheckedLoop, clock: Clock): Promise<SelfCheck> {
   const sync = (): Promise<unknown> =>
     call(`${loop.connectorUrl}/v1/sync`, z.unknown(), {
       method: 'POST',
       token: loop.connectorToken,
       body: {},
     });
-  const byWebhook: Lane = { name: 'webhook', attempts: WEBHOOK_ATTEMPTS };
-  const webhookMs = await timeLane(loop, byWebhook, clock);
+  const byWebhook: Queue = { name: 'webhook', attempts: WEBHOOK_ATTEMPTS };
+  const webhookMs = await timeQueue(loop, byWebhook, clock);
 
   const faultsUrl = `${loop.sandboxUrl}/sandbox/v1/faults`;
   const drop = {
@@ -151,8 +151,8 @@ export async function timeLanes(loop: CheckedLoop, clock: Clock): Promise<SelfCh
   };
   await call(faultsUrl, faults, { method: 'PUT', body: { rules: [drop] } });
   try {
-    const byPoll: Lane = { name: 'poll', attempts: 1, repair: sync };
-    return { webhookMs, repairMs: await timeLane(loop, byPoll, clock) };
+    const byPoll: Queue = { name: 'poll', attempts: 1, repair: sync };
+    return { webhookMs, repairMs: await timeQueue(loop, byPoll, clock) };
   } finally {
     await call(faultsUrl, faults, { method: 'DELETE' });
   }
@@ -210,7 +210,7 @@ export async function checkLoop(options: CheckLoopOptions): Promise<SelfCheck | 
     const connector = await runConnector(twinOptions(options, databaseUrl.href, connectorToken));
     try {
       const { connectionId } = number;
-      return await timeLanes(
+      return await timeQueues(
         { sandboxUrl, connectionId, connectorUrl: connector.url, connectorToken },
         clock,
       );

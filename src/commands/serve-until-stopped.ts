@@ -1,5 +1,5 @@
 import type { Clock } from '../runtime/clock/clock.ts';
-import { describeTypo, type NearName } from '../runtime/config/near-names.ts';
+import { describeTypo, type NearName } from '../runtime/config/similar-names.ts';
 import { createLifecycle, type Lifecycle, type StopSignal } from '../runtime/lifecycle/lifecycle.ts';
 import { createLogger, type Logger, type LoggerOptions } from '../runtime/logger/logger.ts';
 

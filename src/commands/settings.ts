@@ -9,9 +9,9 @@ import { equalSecrets } from '../runtime/sealing/equal-secrets.ts';
 import { findKeyProblem, MAKE_SEALING_KEY } from '../runtime/sealing/key-ring.ts';
 
 const TOKEN = /^[\x21-\x7e]+$/;
-const LEAST_TOKEN = 24;
+const MIN_TOKEN = 24;
 /** The service chooses some of the secrets; its own are longer. */
-const LEAST_WEBHOOK_SECRET = 16;
+const MIN_WEBHOOK_SECRET = 16;
 const MAKE_TOKEN = `Generate one with: node -p "require('node:crypto').randomBytes(24).toString('base64url')"`;
 const POSTGRES = ['postgres:', 'postgresql:'];
 const HTTPS = ['https:'];
@@ -42,7 +42,7 @@ const databaseUrl = setting.secretUrl({
 const webhookSecret = setting.secret({
   description:
     'Signing secret of a webhook that was registered by hand; with only this and a database, the connector receives webhooks without ever calling the service',
-  least: LEAST_WEBHOOK_SECRET,
+  least: MIN_WEBHOOK_SECRET,
   unset: 'the connector registers its webhook itself and stores the sealed secret in its database',
 });
 
@@ -66,7 +66,7 @@ function readToken(item: string, before: readonly NamedToken[]): setting.ReadEnt
   }
   if (!TOKEN.test(token))
     return { problem: `a token of "${name}" that contains characters other than printable ASCII` };
-  const weakness = findWeakness(token, LEAST_TOKEN);
+  const weakness = findWeakness(token, MIN_TOKEN);
   if (weakness !== undefined) return { problem: `a token of "${name}" of ${weakness}` };
   if (before.some((other) => equalSecrets(other.token.reveal(), token))) {
     return { problem: `the token of "${name}" twice` };
@@ -124,7 +124,7 @@ export function connectorSettings(env: Environment) {
       description: 'Bearer token of the API under /v1 and of /metrics, with all rights',
       pattern: TOKEN,
       allowed: 'a secret of printable ASCII characters without spaces',
-      least: LEAST_TOKEN,
+      least: MIN_TOKEN,
       make: MAKE_TOKEN,
       unset: 'the connector does not start; npm start generates one',
     }),
@@ -132,7 +132,7 @@ export function connectorSettings(env: Environment) {
       description:
         'Additional tokens, each with a name for the audit trail and its rights: read, write (send, pair, manage connections, start consents), operate (accounts, rotation, dead letters, polling on request), metrics. Several may be valid at the same time, so a token can be replaced without interruption',
       read: readToken,
-      allowed: `one or more of name:rights:token, separated by commas; rights are ${RIGHTS.join(', ')}, joined by +; a token has at least ${LEAST_TOKEN} printable ASCII characters without spaces or commas`,
+      allowed: `one or more of name:rights:token, separated by commas; rights are ${RIGHTS.join(', ')}, joined by +; a token has at least ${MIN_TOKEN} printable ASCII characters without spaces or commas`,
       make: MAKE_TOKEN,
       unset: 'CONNECTOR_API_TOKEN is the only token',
     }),
@@ -218,7 +218,7 @@ export function connectorSettings(env: Environment) {
     SERVICE_CLIENT_WEBHOOK_SECRET: setting.secret({
       description:
         "Signing secret of the OAuth app's webhook. It is issued where the app is registered with the webhook URL that the connector logs at start",
-      least: LEAST_WEBHOOK_SECRET,
+      least: MIN_WEBHOOK_SECRET,
       unset: 'events of OAuth accounts are only found by polling; npm start uses the secret of its own app',
     }),
     CONNECTOR_TRUSTED_PROXIES: trustedProxies('the connector'),

@@ -1,9 +1,9 @@
-import type { ChangeHandlers } from '../connector/handover/handlers.ts';
+import type { ChangeHandlers } from '../connector/dispatch/handlers.ts';
 import { systemClock } from '../runtime/clock/system-clock.ts';
 import { ConfigurationError } from '../runtime/config/configuration-error.ts';
-import { describeTypo, type NearName } from '../runtime/config/near-names.ts';
 import { readEnvironment } from '../runtime/config/read-environment.ts';
 import type { Environment } from '../runtime/config/read-settings.ts';
+import { describeTypo, type NearName } from '../runtime/config/similar-names.ts';
 import { createLifecycle } from '../runtime/lifecycle/lifecycle.ts';
 import { createLogger } from '../runtime/logger/logger.ts';
 import { connectorOptions, nameProcess } from './connector-options.ts';

@@ -7,7 +7,7 @@ import { CONNECTOR_SHUTDOWN_MS } from './connector-shutdown.ts';
 import type { CommandContext } from './run-command.ts';
 import { serveUntilStopped } from './serve-until-stopped.ts';
 
-const MOST_PROCESSES = 64;
+const MAX_PROCESSES = 64;
 /** A process with little CPU time may exceed its own deadline slightly. */
 const DRAIN_MS = CONNECTOR_SHUTDOWN_MS + 5_000;
 const SHUTDOWN_MS = DRAIN_MS + 5_000;
@@ -21,8 +21,8 @@ const SCRIPT = join(import.meta.dirname, `../cli/connector${extname(import.meta.
 export function readProcesses(value: string | boolean | undefined): number | undefined {
   if (value === undefined) return undefined;
   const count = typeof value === 'string' && /^\d{1,2}$/.test(value) ? Number(value) : 0;
-  if (count >= 1 && count <= MOST_PROCESSES) return count;
-  throw new UsageError(`--processes must be a number from 1 to ${MOST_PROCESSES}, not "${String(value)}".`);
+  if (count >= 1 && count <= MAX_PROCESSES) return count;
+  throw new UsageError(`--processes must be a number from 1 to ${MAX_PROCESSES}, not "${String(value)}".`);
 }
 
 /**

@@ -22,16 +22,16 @@ import { ALL_RIGHTS_NAME, type ApiToken, createTokenGuard } from './api/token-gu
 import { createAudit } from './audit/audit.ts';
 import { createConnectionCalls } from './connections/connection-calls.ts';
 import { resealSecrets } from './db/sealed-columns.ts';
+import { createDispatch } from './dispatch/dispatch.ts';
+import { createDispatchMetrics } from './dispatch/dispatch-metrics.ts';
+import type { ChangeHandlers } from './dispatch/handlers.ts';
 import { createFeed } from './feed/feed.ts';
-import type { ChangeHandlers } from './handover/handlers.ts';
-import { createHandover } from './handover/handover.ts';
-import { createHandoverMetrics } from './handover/handover-metrics.ts';
 import { claimingSubscription } from './inbox/assign-accounts.ts';
 import { createInboxKeeper } from './inbox/inbox-keeper.ts';
 import { createReceiver } from './inbox/receiver.ts';
 import { createReceiverTally } from './inbox/receiver-tally.ts';
 import { keepForgetting } from './keep-forgetting.ts';
-import { createLicenceWatch } from './licences/licence-watch.ts';
+import { createLicenseWatch } from './licenses/license-watch.ts';
 import { createFileOpener } from './media/open-file.ts';
 import { readOwnService } from './media/own-service.ts';
 import { ensureAppSubscription } from './oauth/app-subscription.ts';
@@ -145,7 +145,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
   measureState(metrics, database, clock);
   const onRefreshEnd = countRefreshes(metrics);
   const feed = createFeed({ database, clock, logger });
-  const licences = createLicenceWatch({ database, clock, logger, onChanged: () => feed.nudge() });
+  const licenses = createLicenseWatch({ database, clock, logger, onChanged: () => feed.notify() });
   const keeper = createInboxKeeper({ database, clock, logger, retentionDays: options.inboxRetentionDays });
   const candidate = service === undefined ? undefined : firstAccountCandidate(first, service);
   const admission = createAdmission({ database, clock, logger, audit }, candidate);
@@ -192,16 +192,16 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     metrics: createOutboxMetrics(metrics),
     clientFor: (accountId) => openSendingClient({ database, keyRing, clock, grants, mayUse }, accountId),
     fetchFile: createOwnFileFetch(openFile),
-    onCommitted: () => feed.nudge(),
+    onCommitted: () => feed.notify(),
   });
-  const handover = createHandover({
+  const dispatch = createDispatch({
     database,
     notifier,
     clock,
     logger,
     presence,
     random,
-    metrics: createHandoverMetrics(metrics),
+    metrics: createDispatchMetrics(metrics),
     feed,
     handlers: role === 'web' ? undefined : options.handlers,
   });
@@ -215,7 +215,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     random,
     metrics: createPollMetrics(metrics),
     intervalMs: options.reconcileIntervalMs,
-    onCommitted: () => feed.nudge(),
+    onCommitted: () => feed.notify(),
     onAnswering: (accountId) => void outbox.serviceAnswers(accountId),
     polls: mayUse,
     grants,
@@ -260,7 +260,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     grants,
     mayUse,
     finishes: role !== 'web',
-    onCommitted: () => feed.nudge(),
+    onCommitted: () => feed.notify(),
   });
   metrics.gauge(
     'connector_pairing_streams',
@@ -320,7 +320,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
       metrics,
       tally,
       audit,
-      onCommitted: () => feed.nudge(),
+      onCommitted: () => feed.notify(),
       onConnectionEvent: (accountId) => void pollClaimants(accountId),
     });
     const changes = createChangesRouter({ feed, clock, allow: guard.allow });
@@ -336,7 +336,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
         changes,
         reconciler,
         outbox,
-        handover,
+        dispatch,
         accounts,
         presence,
         openFile,
@@ -364,13 +364,13 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
       stopWatching = watchEventLoop({ clock, logger });
       await keeper.keep();
       keeper.start();
-      if (role !== 'web') licences.start();
+      if (role !== 'web') licenses.start();
       web?.tally.start();
       if (appAdmission.isAdmitted) await oauth?.start();
       await accounts.start();
       if (role !== 'web') await outbox.start();
       await calls.start();
-      await handover.start();
+      await dispatch.start();
       if (role !== 'web') await reconciler.start();
       if (!admission.isAdmitted) whenAdmitted(admission, () => accounts.takeUp(FIRST_ACCOUNT_ID));
       if (!appAdmission.isAdmitted) whenAdmitted(appAdmission, takeUpApp);
@@ -388,7 +388,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
       await outbox.settle();
       await calls.settle();
       await feed.settle();
-      await handover.settle();
+      await dispatch.settle();
     },
     async close() {
       stopWatching();
@@ -398,7 +398,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
       await Promise.all([
         reconciler.close(),
         outbox.close(),
-        handover.close(),
+        dispatch.close(),
         accounts.close(),
         admission.close(),
         appAdmission.close(),
@@ -406,7 +406,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
         calls.close(),
         keeper.close(),
         stopForgetting(),
-        licences.close(),
+        licenses.close(),
         web?.tally.close(),
       ]);
       // Last: what others find released must be over.

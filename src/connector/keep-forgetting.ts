@@ -4,7 +4,7 @@ import type { Database, Queryable } from '../runtime/database/database.ts';
 import type { Logger } from '../runtime/logger/logger.ts';
 import { forgetOldCreations } from './connections/creation-store.ts';
 import type { Lease } from './db/lease.ts';
-import { forgetOldLetters } from './handover/dead-letters.ts';
+import { forgetOldLetters } from './dispatch/dead-letters.ts';
 import { forgetOldSends } from './outbox/forget-sends.ts';
 import type { Presence } from './work/presence.ts';
 

@@ -8,7 +8,7 @@ import type { BaseUrls } from './kernel/base-urls.ts';
 import type { AroundStore } from './messages/carry-out-send.ts';
 import type { PortalSessions } from './oauth/portal-session.ts';
 import type { StoredTimer } from './time/timers.ts';
-import type { MayBegin } from './webhooks/account-lane.ts';
+import type { MayBegin } from './webhooks/account-queue.ts';
 import type { AroundAttempt } from './webhooks/around-attempt.ts';
 import type { WebhookSecrets } from './webhooks/configuration.ts';
 import type { DeliveryRecord } from './webhooks/delivery-record.ts';

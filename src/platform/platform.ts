@@ -9,7 +9,7 @@ import { type ApiKeys, createApiKeys } from './credentials/api-keys.ts';
 import { clearTables } from './db/clear-tables.ts';
 import { takeProcessLease } from './db/process-lease.ts';
 import { ASSUMPTIONS } from './kernel/assumptions.ts';
-import { createLicences, type Licences } from './licensing/licences.ts';
+import { createLicenses, type Licenses } from './licensing/licenses.ts';
 import { startTools } from './mcp/start-tools.ts';
 import { createMediaAddress } from './media/media-address.ts';
 import { createMediaStore } from './media/media-store.ts';
@@ -48,7 +48,7 @@ export interface Platform {
   readonly connections: Connections;
   /** Outages of sessions, and the owners' phones. */
   readonly outages: Outages;
-  readonly licences: Licences;
+  readonly licenses: Licenses;
   readonly messages: Messages;
   readonly timing: SendTiming;
   readonly contacts: Contacts;
@@ -181,7 +181,7 @@ async function startPlatform(options: PlatformOptions, release: () => Promise<vo
     oauth,
     connections: createConnections(changeState, network.sessions),
     outages: createOutages({ changeState, sessions: network.sessions, random }),
-    licences: createLicences(changeState),
+    licenses: createLicenses(changeState),
     messages: createMessages({ changeState, network, mediaStore, mediaAddress }),
     timing: sender.timing,
     contacts: createContacts(database, changeState),

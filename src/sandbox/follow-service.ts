@@ -36,7 +36,7 @@ export function followService({ platform, ports, clock, logger }: FollowServiceO
     logger,
     onEntry: (entry) => events.publish(() => ({ type: 'ledger', entry: presentEntry(entry) })),
   });
-  ports.onLedger(() => tail.nudge());
+  ports.onLedger(() => tail.notify());
   ports.calls.onEntry((entry) => {
     events.publish(() => ({ type: 'call', entry }));
     events.changed(...changedByCall(entry));

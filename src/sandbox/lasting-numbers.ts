@@ -1,6 +1,6 @@
 import { and, eq, isNotNull } from 'drizzle-orm';
 import type { PairedConnection } from '../platform/connections/connections.ts';
-import { connections, licences } from '../platform/db/core-tables.ts';
+import { connections, licenses } from '../platform/db/core-tables.ts';
 import type { Platform } from '../platform/platform.ts';
 import type { Queryable } from '../runtime/database/database.ts';
 import { orm } from '../runtime/database/orm.ts';
@@ -14,29 +14,29 @@ export interface SandboxStore {
   readonly database: Queryable;
 }
 
-/** Adds a number that is paired, with an active licence that does not end. */
+/** Adds a number that is paired, with an active license that does not end. */
 export async function addLastingNumber(
-  { connections, licences }: Platform,
+  { connections, licenses }: Platform,
   workspaceId: string,
   number: PairedConnection,
 ): Promise<{ readonly id: string }> {
   const { id } = await connections.createPaired(workspaceId, number);
-  await licences.set(id, { status: 'active', expiresAt: LASTING_UNTIL });
+  await licenses.set(id, { status: 'active', expiresAt: LASTING_UNTIL });
   return { id };
 }
 
-/** The numbers of a workspace whose licence is a trial, over or not. */
+/** The numbers of a workspace whose license is a trial, over or not. */
 export async function listTrials(database: Queryable, workspaceId: string) {
   const { id, phoneNumber } = connections;
-  const isTrial = and(eq(licences.kind, 'trial'), isNotNull(phoneNumber));
+  const isTrial = and(eq(licenses.kind, 'trial'), isNotNull(phoneNumber));
   return await orm(database)
-    .select({ id, phoneNumber, expiresAt: licences.expiresAt })
+    .select({ id, phoneNumber, expiresAt: licenses.expiresAt })
     .from(connections)
-    .innerJoin(licences, eq(licences.connectionId, id))
+    .innerJoin(licenses, eq(licenses.connectionId, id))
     .where(and(eq(connections.workspaceId, workspaceId), isTrial));
 }
 
-/** Turns the trial of a number into a licence that does not end. */
+/** Turns the trial of a number into a license that does not end. */
 export async function makeLasting(platform: Platform, { id }: { readonly id: string }): Promise<void> {
-  await platform.licences.set(id, { status: 'active', expiresAt: LASTING_UNTIL });
+  await platform.licenses.set(id, { status: 'active', expiresAt: LASTING_UNTIL });
 }

@@ -43,7 +43,7 @@ export async function createSeed(platform: Platform): Promise<SandboxSeed> {
 
 /**
  * Keeps the numbers of an earlier start alive: in data of older versions all of them are on a trial of seven days.
- * Numbers that somebody has added, and licences that somebody has set, stay as they are.
+ * Numbers that somebody has added, and licenses that somebody has set, stay as they are.
  */
 export async function healSeed(
   { platform, database }: SandboxStore,
@@ -54,7 +54,7 @@ export async function healSeed(
   for (const trial of await listTrials(database, workspaceId)) {
     if (lasting.includes(trial.phoneNumber ?? '')) await makeLasting(platform, trial);
     else if (trial.phoneNumber === ON_TRIAL.phoneNumber && trial.expiresAt <= now) {
-      await platform.licences.set(trial.id, { status: 'trial', expiresAt: now + LIMITS.trialMs });
+      await platform.licenses.set(trial.id, { status: 'trial', expiresAt: now + LIMITS.trialMs });
     }
   }
 }

@@ -9,11 +9,11 @@ export const OWNERS: Readonly<Record<string, string>> = {
   'connector.connections': 'src/connector/db/',
   'connector.coverage': 'src/connector/reconcile/',
   'connector.creations': 'src/connector/connections/',
-  'connector.dead_letters': 'src/connector/handover/',
+  'connector.dead_letters': 'src/connector/dispatch/',
   'connector.gaps': 'src/connector/reconcile/',
-  'connector.handover': 'src/connector/handover/',
-  'connector.handover_lanes': 'src/connector/handover/',
-  'connector.handover_queue': 'src/connector/handover/',
+  'connector.dispatch': 'src/connector/dispatch/',
+  'connector.dispatch_queues': 'src/connector/dispatch/',
+  'connector.dispatch_entries': 'src/connector/dispatch/',
   'connector.inbox': 'src/connector/db/',
   'connector.inbox_default': 'src/connector/db/',
   'connector.leases': 'src/connector/work/',
@@ -41,7 +41,7 @@ export const OWNERS: Readonly<Record<string, string>> = {
   'platform.held_reports': 'src/platform/network/',
   'platform.ledger': 'src/platform/webhooks/',
   'platform.ledger_position': 'src/platform/webhooks/',
-  'platform.licences': 'src/platform/licensing/',
+  'platform.licenses': 'src/platform/licensing/',
   'platform.media': 'src/platform/media/',
   'platform.media_chunks': 'src/platform/media/',
   'platform.messages': 'src/platform/messages/',
@@ -95,14 +95,14 @@ export const RAW_SQL: Readonly<Record<string, string>> = {
   'src/connector/doctor/checks/database-rights.ts': 'reads the catalog of the server',
   'src/connector/doctor/examine.ts': 'asks the server for its version',
   'src/connector/feed/read-changes.ts': 'hot: pages of the feed',
-  'src/connector/handover/distribute.ts': 'hot: distributes changes in one statement',
-  'src/connector/handover/lane-store.ts':
+  'src/connector/dispatch/distribute.ts': 'hot: distributes changes in one statement',
+  'src/connector/dispatch/queue-store.ts':
     'hot: what is due, and each step of a queue with its change in one statement',
-  'src/connector/handover/dead-letters.ts': 'moves a dead letter and counts it in one statement',
+  'src/connector/dispatch/dead-letters.ts': 'moves a dead letter and counts it in one statement',
   'src/connector/inbox/assign-accounts.ts': 'joins the connections of a batch, with a deadline of its own',
   'src/connector/inbox/receiver-tally.ts':
     'adds the counts of two seconds in one statement, with a deadline of its own',
-  'src/connector/outbox/lane-store.ts':
+  'src/connector/outbox/queue-store.ts':
     'hot: what is due, and each step of a send with its change in one statement',
   'src/connector/outbox/queue-send.ts': 'stores a send, its file and its change in one statement',
   'src/connector/reconcile/merge-connections.ts':

@@ -60,7 +60,7 @@ async function expectNoneCompiled(route: (url: string) => Promise<string>): Prom
   expect(await countCompiled()).toMatchObject([{ query: expect.stringContaining('control') }]);
 }
 
-/** Runs the loop with messages in both directions, sends, a poll, a hand-over and webhooks that come in batches. */
+/** Runs the loop with messages in both directions, sends, a poll, a dispatch and webhooks that come in batches. */
 async function useEverything(databaseUrl: string): Promise<{ changes: number; handed: number }> {
   let handed = 0;
   const onChange = async (): Promise<void> => {

@@ -20,7 +20,7 @@ import { openSendsWorld, type SendsWorld } from '../support/sends-world.ts';
 const SECOND = 1_000;
 const OUTAGE_MS = 600 * SECOND;
 const PROMISED_MS = 10 * SECOND;
-const LANES = 4;
+const QUEUES = 4;
 const IN_OUTAGE_STEP_MS = 2 * SECOND;
 const STEP_MS = 500;
 
@@ -35,13 +35,13 @@ const OUTAGES: readonly { readonly name: string; readonly passage: Passage; read
 
 let world: SendsWorld;
 beforeAll(async () => {
-  world = await openSendsWorld(LANES);
+  world = await openSendsWorld(QUEUES);
 }, 120_000);
 afterAll(() => world?.close());
 
 interface AwayTest {
   readonly gate: OutageGate;
-  queue(lane: number, to: number, kind: 'text' | 'file', reference: string): Promise<void>;
+  queue(queue: number, to: number, kind: 'text' | 'file', reference: string): Promise<void>;
   /** States by reference. */
   states(): Promise<Map<string, string>>;
   pass(ms: number, step: number): Promise<void>;
@@ -91,8 +91,8 @@ async function open(): Promise<AwayTest> {
 
   return {
     gate,
-    async queue(lane, to, kind, reference) {
-      const { connectionId = '', phones = [] } = world.lanes[lane] ?? {};
+    async queue(queue, to, kind, reference) {
+      const { connectionId = '', phones = [] } = world.queues[queue] ?? {};
       const what =
         kind === 'text'
           ? { text: reference }
@@ -146,14 +146,14 @@ describe('a service that was away for ten minutes', { timeout: 600_000 }, () => 
         await test.pass(5 * SECOND, STEP_MS);
         await test.gate.set(passage);
         const lookup = nameless ? vi.spyOn(dns, 'lookup').mockImplementation(refuseName as never) : undefined;
-        for (let lane = 0; lane < LANES; lane += 1) {
-          await test.queue(lane, 0, lane % 2 === 0 ? 'file' : 'text', `${name} first ${lane}`);
-          await test.queue(lane, 0, 'text', `${name} same ${lane}`);
-          await test.queue(lane, 1, 'text', `${name} other ${lane}`);
+        for (let queue = 0; queue < QUEUES; queue += 1) {
+          await test.queue(queue, 0, queue % 2 === 0 ? 'file' : 'text', `${name} first ${queue}`);
+          await test.queue(queue, 0, 'text', `${name} same ${queue}`);
+          await test.queue(queue, 1, 'text', `${name} other ${queue}`);
         }
         await test.pass(OUTAGE_MS / 2, IN_OUTAGE_STEP_MS);
-        for (let lane = 0; lane < LANES; lane += 1)
-          await test.queue(lane, 2, 'text', `${name} later ${lane}`);
+        for (let queue = 0; queue < QUEUES; queue += 1)
+          await test.queue(queue, 2, 'text', `${name} later ${queue}`);
         await test.pass(OUTAGE_MS / 2, IN_OUTAGE_STEP_MS);
         const before = await test.states();
         expect([...before.values()].every((state) => state === 'queued' || state === 'sending')).toBe(true);

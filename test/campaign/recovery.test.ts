@@ -14,7 +14,7 @@ import { type RecoveryWorld, startRecoveryWorld, watchLooks } from '../support/r
 
 const KILLS = process.env['CAMPAIGN'] === 'whole' ? 8 : 1;
 const PROMISED_LOOKS = 10;
-const WORK = ['poll', 'handover', 'send'] as const;
+const WORK = ['poll', 'dispatch', 'send'] as const;
 const HELD_MS = 600_000;
 const PERSON = '447700900777';
 

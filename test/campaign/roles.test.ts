@@ -32,7 +32,7 @@ describe.skipIf(MISSING !== undefined)(
       const crm = startCrmSender({
         url: proxy.url,
         token: TOKEN,
-        lanes: world.lanes,
+        queues: world.queues,
         everyMs: SEND_EVERY_MS,
       });
       onTestFinished(() => crm.stop());
@@ -87,10 +87,10 @@ async function underLoad(sender: LoadSender, seed: number, faults: () => Promise
 }
 
 /** Every send that the CRM was told of is sent, and each person got theirs once and in order. */
-async function expectSends({ connector, sandbox, lanes }: RolesWorld, crm: CrmSender): Promise<void> {
+async function expectSends({ connector, sandbox, queues }: RolesWorld, crm: CrmSender): Promise<void> {
   const outbound = await readAllOutbound(connector);
   expect(outbound.filter(({ state }) => state !== 'sent')).toEqual([]);
-  for (const { connectionId, phone } of lanes) {
+  for (const { connectionId, phone } of queues) {
     const taken = crm.taken.get(connectionId) ?? [];
     expect(taken.length).toBeGreaterThan(5);
     const received = await readAllEntries<{ text: string }>(sandbox, `/contacts/${phone}/messages?limit=100`);

@@ -37,7 +37,7 @@ const TOKEN = 'token-of-a-campaign-for-tests';
 const BETWEEN_KILLS_MS = 500;
 const LOOK_EVERY_MS = 50;
 const NOTHING_ENDS_MS = 3_000;
-/** From one life to the next: longer than any repeat, look-up or lane of a dead process waits. */
+/** From one life to the next: longer than any repeat, look-up or queue of a dead process waits. */
 const AHEAD_MS = 6 * 60_000;
 
 const send = { surface: 'api', method: 'POST', path: '/messages' };
@@ -68,7 +68,7 @@ async function openCampaign(): Promise<Campaign> {
   const world = await openSendsWorld(CONNECTIONS);
   const port = await findFreePort();
   const url = `http://127.0.0.1:${port}`;
-  const { baseUrl, apiKey, databaseUrl, service, lanes, clock } = world;
+  const { baseUrl, apiKey, databaseUrl, service, queues, clock } = world;
   const options = {
     databaseUrl,
     port,
@@ -100,8 +100,8 @@ async function openCampaign(): Promise<Campaign> {
       lives.pass(AHEAD_MS);
     },
     async post(number, kind) {
-      const lane = lanes[number % lanes.length];
-      if (lane !== undefined) await postUntilTaken(url, TOKEN, bodyOf(lane, number, kind));
+      const queue = queues[number % queues.length];
+      if (queue !== undefined) await postUntilTaken(url, TOKEN, bodyOf(queue, number, kind));
     },
     async close() {
       await lives.stop();
@@ -118,7 +118,7 @@ test('sends over 20 connections survive kills and every answer of the service', 
   await world.sandbox('PUT', '/faults', { seed: SEED, rules: randomFaults() });
 
   const killing = killAtRandom(campaign);
-  const posting = world.lanes.map(async (_lane, index) => {
+  const posting = world.queues.map(async (_queue, index) => {
     for (let turn = 0; turn < SENDS / CONNECTIONS; turn += 1) {
       const kind = (turn + index) % 2 === 0 ? 'text' : 'file';
       await campaign.post(posted + index + turn * CONNECTIONS, kind);

@@ -8,12 +8,12 @@ import { readStoredState } from '../support/read-connector.ts';
 import { runTestConnector, type TestConnector } from '../support/run-test-connector.ts';
 
 const STATUSES: readonly LoadStatus[] = ['sent', 'delivered', 'read', 'failed'];
-const MOST_EVENTS = 5;
+const MAX_EVENTS = 5;
 const PACE = { burst: 128, everyMs: 0 };
 const T0 = Date.UTC(2026, 0, 15, 12);
 
 /** Every sequence of one to five statuses, with repeats: 4 + 16 + 64 + 256 + 1024. */
-const SEQUENCES = sequences(MOST_EVENTS);
+const SEQUENCES = sequences(MAX_EVENTS);
 
 /** By the specification: only a higher rank is taken, and nothing follows `read` or `failed`. */
 const LADDER: Readonly<Record<LoadStatus, readonly LoadStatus[]>> = {
@@ -23,7 +23,7 @@ const LADDER: Readonly<Record<LoadStatus, readonly LoadStatus[]>> = {
   failed: [],
 };
 
-describe(`all ${SEQUENCES.length} orders of up to ${MOST_EVENTS} status events`, () => {
+describe(`all ${SEQUENCES.length} orders of up to ${MAX_EVENTS} status events`, () => {
   let connector: TestConnector;
   beforeAll(async () => {
     connector = await runTestConnector();
@@ -34,7 +34,7 @@ describe(`all ${SEQUENCES.length} orders of up to ${MOST_EVENTS} status events`,
     timeout: 120_000,
   }, async () => {
     const sender = createLoadSender({ ...connector, clock: systemClock, targets: () => [connector.webhook] });
-    for (let place = 0; place < MOST_EVENTS; place += 1) {
+    for (let place = 0; place < MAX_EVENTS; place += 1) {
       const round = SEQUENCES.flatMap((sequence, number) => tell(`one-${number}`, sequence[place], place));
       await sender.run(round, PACE);
     }

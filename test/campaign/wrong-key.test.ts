@@ -65,11 +65,11 @@ test('a process with a mistyped key joins four that work, by start and by SIGHUP
   const { connections } = await createCaller(info.baseUrl, info.apiKey)<{
     connections: { id: string; provider: string }[];
   }>('GET', '/connections');
-  const lanes = connections
+  const queues = connections
     .filter(({ provider }) => provider === 'qr')
     .map(({ id }, index) => ({ connectionId: id, phone: String(447_700_901_500 + index) }));
-  for (const { phone } of lanes) await sandbox('PUT', `/contacts/${phone}`, { onNetwork: true });
-  const crm = startCrmSender({ url, token: TOKEN, lanes, everyMs: SEND_EVERY_MS });
+  for (const { phone } of queues) await sandbox('PUT', `/contacts/${phone}`, { onNetwork: true });
+  const crm = startCrmSender({ url, token: TOKEN, queues, everyMs: SEND_EVERY_MS });
   onTestFinished(() => crm.stop());
   const polledAt = async (): Promise<string> => {
     const [account] = (await connector<Sync>('GET', '/v1/sync')).accounts;
@@ -115,7 +115,7 @@ test('a process with a mistyped key joins four that work, by start and by SIGHUP
   await service.settle();
 
   expect((await readAllOutbound(connector)).filter(({ state }) => state !== 'sent')).toEqual([]);
-  for (const { connectionId, phone } of lanes) {
+  for (const { connectionId, phone } of queues) {
     const taken = crm.taken.get(connectionId) ?? [];
     expect(taken.length).toBeGreaterThan(5);
     const received = await readAllEntries<{ text: string }>(sandbox, `/contacts/${phone}/messages?limit=100`);

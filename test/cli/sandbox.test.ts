@@ -85,7 +85,7 @@ describe('npm run sandbox', { timeout: SLOW_MS }, () => {
       label: 'Front desk',
       provider: 'qr',
       status: 'connected',
-      licenceStatus: 'active',
+      licenseStatus: 'active',
     });
     const lines = (await told('connections', '--limit', '1')).split('\n');
     expect(lines).toEqual([`${entries[0].id}  ${FRONT_DESK}  qr  connected  license active  Front desk`]);

@@ -3,15 +3,15 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type CheckedLoop, checkLoop, timeLanes } from '../../src/commands/self-check.ts';
+import { type CheckedLoop, checkLoop, timeQueues } from '../../src/commands/self-check.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { asAdmin, createTestDatabase } from '../support/database.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { silentLogger } from '../support/platform.ts';
 
-/** Plays sandbox and connector at once: each message appears in the feed by the next lane of the script. */
+/** Plays sandbox and connector at once: each message appears in the feed by the next queue of the script. */
 describe('the self-check', () => {
-  let lanes: string[];
+  let queues: string[];
   let faults: string[];
   let writes: number;
   let told: string[];
@@ -19,7 +19,7 @@ describe('the self-check', () => {
   let loop: CheckedLoop;
 
   beforeEach(async () => {
-    lanes = [];
+    queues = [];
     faults = [];
     writes = 0;
     told = [];
@@ -49,40 +49,40 @@ describe('the self-check', () => {
   });
 
   function nextArrival(): unknown {
-    return { type: 'message.created', messageId: `m${writes}`, data: { firstSeenBy: lanes.shift() } };
+    return { type: 'message.created', messageId: `m${writes}`, data: { firstSeenBy: queues.shift() } };
   }
 
   it('sends one message by webhook and one past it, and leaves no fault', async () => {
-    lanes = ['webhook', 'poll'];
-    expect(await timeLanes(loop, new ManualClock())).toEqual({ webhookMs: 0, repairMs: 0 });
+    queues = ['webhook', 'poll'];
+    expect(await timeQueues(loop, new ManualClock())).toEqual({ webhookMs: 0, repairMs: 0 });
     expect(writes).toBe(2);
     expect(told).toEqual(['c1', 'c1']);
     expect(faults).toEqual(['PUT', 'DELETE']);
   });
 
   it('sends another one when a poll happened to be quicker than the webhook', async () => {
-    lanes = ['poll', 'poll', 'webhook', 'poll'];
-    await timeLanes(loop, new ManualClock());
+    queues = ['poll', 'poll', 'webhook', 'poll'];
+    await timeQueues(loop, new ManualClock());
     expect(writes).toBe(4);
   });
 
   it('fails when no webhook arrives, however often it is tried', async () => {
-    lanes = ['poll', 'poll', 'poll', 'poll', 'poll', 'poll'];
-    await expect(timeLanes(loop, new ManualClock())).rejects.toThrow(
+    queues = ['poll', 'poll', 'poll', 'poll', 'poll', 'poll'];
+    await expect(timeQueues(loop, new ManualClock())).rejects.toThrow(
       'a message arrived by poll instead of webhook',
     );
   });
 
   it('fails when a dropped webhook arrives all the same, and leaves no fault', async () => {
-    lanes = ['webhook', 'webhook'];
-    await expect(timeLanes(loop, new ManualClock())).rejects.toThrow('instead of poll');
+    queues = ['webhook', 'webhook'];
+    await expect(timeQueues(loop, new ManualClock())).rejects.toThrow('instead of poll');
     expect(faults).toEqual(['PUT', 'DELETE']);
   });
 
   it('says which call was refused', async () => {
     server.removeAllListeners('request');
     server.on('request', (_request, response) => response.writeHead(503).end('{"error":"unavailable"}'));
-    await expect(timeLanes(loop, new ManualClock())).rejects.toThrow(
+    await expect(timeQueues(loop, new ManualClock())).rejects.toThrow(
       /GET .*\/v1\/changes\?after=latest returned 503: .*unavailable/,
     );
   });

@@ -138,7 +138,7 @@ export const BROKEN_RULES: readonly BrokenRule[] = [
     }),
   },
   {
-    what: 'a connection without a licence in the list',
+    what: 'a connection without a license in the list',
     found: 'connections.list.licensed',
     breakage: succeeding('GET', LIST, ({ body }) => {
       body.connections[0].licenseValid = false;
@@ -523,13 +523,13 @@ export const BROKEN_RULES: readonly BrokenRule[] = [
   },
   {
     what: 'a lapsed connection in the list',
-    found: 'licence.hidden',
+    found: 'license.hidden',
     breakage: ({ lapsedConnectionId }) =>
       succeeding('GET', LIST, ({ body }) => body.connections.push({ id: lapsedConnectionId }))(),
   },
   {
-    what: 'another status for a lapsed licence',
-    found: 'licence.send',
+    what: 'another status for a lapsed license',
+    found: 'license.send',
     breakage: refusing('license_inactive', (answer) => {
       answer.status = 403;
     }),

@@ -144,7 +144,7 @@ describe('docs/operations.md', () => {
     [
       'connector_webhook_deliveries_total',
       'outcome',
-      'merged unchanged foreign unknown_event misfit unmergeable',
+      'merged unchanged foreign unknown_event invalid unmergeable',
     ],
     [
       'connector_webhook_refused_total',

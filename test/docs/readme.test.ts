@@ -234,7 +234,7 @@ describe('README.md', () => {
     const [paired, broken] = answersOf('sandbox -- connections').map(({ entries }) =>
       entries.find(({ label }: Answer) => label === 'Second desk'),
     );
-    expect(paired).toMatchObject({ status: 'connected', licenceStatus: 'trial' });
+    expect(paired).toMatchObject({ status: 'connected', licenseStatus: 'trial' });
     expect(broken).toMatchObject({ id: paired.id, status: 'disconnected' });
     expect(answersOf('advance 5m')[0].fired).toContainEqual(
       expect.objectContaining({ what: 'outage.found' }),

@@ -1,18 +1,18 @@
 import postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { commitBatch } from '../../src/connector/db/commit-batch.ts';
-import type { ChangeHandlers } from '../../src/connector/handover/handlers.ts';
-import { HandoverBench } from '../connector/handover/handover-bench.ts';
+import type { ChangeHandlers } from '../../src/connector/dispatch/handlers.ts';
+import { DispatchBench } from '../connector/dispatch/dispatch-bench.ts';
 import { newId, status, T0 } from '../connector/support/event-fixtures.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 
-let bench: HandoverBench;
+let bench: DispatchBench;
 let crm: TestDatabase;
 let sql: postgres.Sql;
 let example: ChangeHandlers;
 
 beforeAll(async () => {
-  bench = await HandoverBench.open();
+  bench = await DispatchBench.open();
   crm = await createTestDatabase();
   process.env['CRM_DATABASE_URL'] = crm.url;
   // Another worker makes the tables at the same moment.
@@ -33,7 +33,7 @@ afterAll(async () => {
 describe('the sample handler', () => {
   it('keeps contact, conversation and message once, although every answer to the connector is lost once', async () => {
     const connection = newId();
-    const handover = await bench.running({
+    const dispatch = await bench.running({
       async onChange(change, context) {
         await example.onChange(change, context);
         if (context.attempt === 1) throw new Error('the answer is lost');
@@ -41,7 +41,7 @@ describe('the sample handler', () => {
     });
     await bench.tell(connection, 'Hello', 'Anybody there?');
     for (let step = 0; step < 3; step += 1) {
-      await handover.settle();
+      await dispatch.settle();
       await bench.clock.advance(1_000);
     }
     expect(await sql`select text, phone, direction from crm.messages order by status_seq`).toEqual([
@@ -51,7 +51,7 @@ describe('the sample handler', () => {
     expect(await sql`select phone from crm.contacts`).toEqual([{ phone: '15551234567' }]);
     expect(await sql`select connection_id from crm.conversations`).toEqual([{ connection_id: connection }]);
     expect(await sql`select count(*)::int as taken from crm.taken_changes`).toEqual([{ taken: 2 }]);
-    await handover.close();
+    await dispatch.close();
   });
 
   it('lets no status fall when a dead letter is replayed late', async () => {

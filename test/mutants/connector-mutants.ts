@@ -65,7 +65,7 @@ export const CONNECTOR_MUTANTS: readonly ConnectorMutant[] = [
   {
     rule: 'connector.receive.group-commit',
     test: 'gathers what arrives while a commit is under way',
-    find: 'if (underWay === 0 || entries.length >= limits.overlapItems) return true;',
+    find: 'if (inFlight === 0 || entries.length >= limits.overlapItems) return true;',
     replace: 'return true;',
   },
   {
@@ -77,7 +77,7 @@ export const CONNECTOR_MUTANTS: readonly ConnectorMutant[] = [
   {
     rule: 'connector.receive.memory-budget',
     test: 'makes room among those of the address',
-    find: 'while (taken > mostBytes) {',
+    find: 'while (taken > maxBytes) {',
     replace: 'while (taken < 0) {',
   },
   {
@@ -229,7 +229,7 @@ export const CONNECTOR_MUTANTS: readonly ConnectorMutant[] = [
   {
     rule: 'connector.dispatch.killer-counts',
     test: 'counts as a failed call each time',
-    find: 'if (lane.wasLeft) return await blameFirst(context, stint, first);',
+    find: 'if (queue.wasLeft) return await blameFirst(context, stint, first);',
     replace: '',
   },
   {

@@ -139,7 +139,7 @@ export const MUTANTS: readonly CitedMutant[] = [
   },
   {
     rule: 'connections.detail.license_status',
-    find: 'license_status: licence.status,\n    license_expires: licenseExpires,',
+    find: 'license_status: license.status,\n    license_expires: licenseExpires,',
     replace: "license_status: 'active',\n    license_expires: licenseExpires,",
   },
   {
@@ -245,13 +245,13 @@ export const MUTANTS: readonly CitedMutant[] = [
   // Events and their delivery.
   {
     rule: 'events.qr-only',
-    find: "return provider === 'qr' && licence.expiresAt !== null",
-    replace: 'return licence.expiresAt !== null',
+    find: "return provider === 'qr' && license.expiresAt !== null",
+    replace: 'return license.expiresAt !== null',
   },
   {
     rule: 'delivery.unlicensed',
-    find: 'licence.expiresAt !== null && licence.expiresAt > at;',
-    replace: 'licence.expiresAt !== null;',
+    find: 'license.expiresAt !== null && license.expiresAt > at;',
+    replace: 'license.expiresAt !== null;',
   },
   {
     rule: 'events.received.timestamp',

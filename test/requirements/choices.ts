@@ -22,7 +22,7 @@ export const CHOICES = section(CHOICES_HEADING, {
   'choice.slot.inherited':
     'The next number that pairs takes the rest of a returned slot; an unused slot starts a trial.',
   'choice.next-expiry':
-    '`nextExpiry` is the earliest end of a licence still to come, else of one that has passed; null while no number has paired.',
+    '`nextExpiry` is the earliest end of a license still to come, else of one that has passed; null while no number has paired.',
   'choice.account.reach':
     'A key with a list of connections sees the slots of its workspace, and counts the connections that it reaches.',
   'choice.account.portal': 'The add-ons of a portal workspace are its slots, none of them available.',
@@ -33,7 +33,7 @@ export const CHOICES = section(CHOICES_HEADING, {
     'What people write during an outage arrives after it, in its order and with the time of arrival.',
   'choice.outage.receipts': 'Receipts of an outage arrive after it, with the time at which they happened.',
   'choice.outage.unlicensed':
-    'What happened while the licence was expired is never told, and an outage then counts as not reported.',
+    'What happened while the license was expired is never told, and an outage then counts as not reported.',
   'choice.blocked': 'What a blocked person writes never arrives, and the person is not told.',
   'choice.send-key.other-body':
     'An `idempotencyKey` of a send with another connection, recipient or content is 400 `idempotency_key_reuse`.',
@@ -70,12 +70,12 @@ export const CHOICES = section(CHOICES_HEADING, {
   'choice.no-credential': 'No credential at all is 401 `invalid_key` with a challenge.',
   'choice.forwarded-for': '`X-Forwarded-For` is believed from a configured proxy alone.',
   'choice.order':
-    'Checks run in one order: credential, address, scope, workspace kind, body, connection, licence, provider, state, rate.',
+    'Checks run in one order: credential, address, scope, workspace kind, body, connection, license, provider, state, rate.',
   'choice.unlicensed.hidden': 'An unlicensed connection is not listed, nor are its messages.',
   'choice.unlicensed.refused': 'Sends and read receipts of an unlicensed connection are 402.',
-  'choice.unlicensed.allowed': 'Detail, restart, logout, deletion and pairing work without a licence.',
-  'choice.licence.values': '`licenseStatus` is `trial`, `active`, `expired` or `none`.',
-  'choice.licence.ends': 'A licence becomes `expired` by itself when its time is over.',
+  'choice.unlicensed.allowed': 'Detail, restart, logout, deletion and pairing work without a license.',
+  'choice.license.values': '`licenseStatus` is `trial`, `active`, `expired` or `none`.',
+  'choice.license.ends': 'A license becomes `expired` by itself when its time is over.',
   'choice.tier.values': '`tier` is `basic` or `pro`.',
   'choice.qr.absent': 'The detail shows no `qr` while the connection is live.',
   'choice.qr.earlier': 'Pictures shown earlier stay good for their 20 s.',
@@ -164,7 +164,7 @@ export const TOLD: Readonly<Record<string, { readonly choice: string; readonly b
   silentWhileExpired: {
     choice: 'never told',
     because:
-      'No events while the licence is expired; what happened then is seen by polling, and counts as not reported.',
+      'No events while the license is expired; what happened then is seen by polling, and counts as not reported.',
   },
   pairingCodeOnOffer: {
     choice: 'the newest',
@@ -274,9 +274,9 @@ export const TOLD: Readonly<Record<string, { readonly choice: string; readonly b
       'Localhost and private ranges are refused; so is a host in a notation that hides where it leads.',
   },
   placeOfSendKey: {
-    choice: 'after the connection, before the licence',
+    choice: 'after the connection, before the license',
     because:
-      'No order is shown; a repeat gets its first answer though the licence lapsed since: the phone has the message.',
+      'No order is shown; a repeat gets its first answer though the license lapsed since: the phone has the message.',
   },
   nextExpiry: {
     choice: 'the next end to come',

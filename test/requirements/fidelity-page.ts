@@ -75,7 +75,7 @@ export function buildFidelityPage(): string {
     '# Fidelity',
     '<!-- Written by `npm run docs` from test/requirements and src/platform/kernel/assumptions.ts. -->',
     `The specification breaks down into ${SAID.length} rules. Tests prove ${SAID.length - missing.length} of them; ${missing.length} are not modelled. \`npm run proven -- --table\` lists the rules with the tests of your last run that prove them.`,
-    'HTTP, Postgres, credentials, licences, signed deliveries and scannable QR codes are real. The phone network behind them is simulated. The specification was the only source: nothing here has been compared with the real service.',
+    'HTTP, Postgres, credentials, licenses, signed deliveries and scannable QR codes are real. The phone network behind them is simulated. The specification was the only source: nothing here has been compared with the real service.',
     '## Not modelled',
     table(
       ['Part', 'Rule', 'Why'],

@@ -90,7 +90,7 @@ test('a number pairs, warms up, breaks and recovers, runs out of its trial, is r
     'choice.unlicensed.hidden',
     'choice.unlicensed.refused',
     'choice.unlicensed.allowed',
-    'choice.licence.ends',
+    'choice.license.ends',
   ),
   timeout: 120_000,
 }, async () => {

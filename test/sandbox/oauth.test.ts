@@ -100,7 +100,7 @@ describe('OAuth in the sandbox', () => {
     expect((await test.call('DELETE', '/grants/unknown')).status).toBe(404);
   });
 
-  it('narrows a grant and ends a licence from the next call of a live access token on', async () => {
+  it('narrows a grant and ends a license from the next call of a live access token on', async () => {
     const { body: sender } = await test.call('POST', '/oauth-apps', {
       name: 'Sender',
       redirectUris: [REDIRECT_URI],

@@ -79,8 +79,8 @@ describe('the sandbox', () => {
 
   describe('its numbers', () => {
     const DAY = 86_400_000;
-    /** Licence status by phone number, as the detail shows it: the list hides what has ended. */
-    const licences = async (ids: readonly string[]): Promise<Record<string, string>> => {
+    /** License status by phone number, as the detail shows it: the list hides what has ended. */
+    const licenses = async (ids: readonly string[]): Promise<Record<string, string>> => {
       const details = await Promise.all(
         ids.map((id) => test.service.call('GET', `/connections/${id}`, { key: test.sandbox.seed.apiKey })),
       );
@@ -95,36 +95,36 @@ describe('the sandbox', () => {
 
     it('outlive a trial, and one of them shows how a trial ends', async () => {
       const ids = (await listConnections()).map(({ id }) => id);
-      expect(await licences(ids)).toEqual({ ...ACTIVE, '447700900103': 'trial' });
+      expect(await licenses(ids)).toEqual({ ...ACTIVE, '447700900103': 'trial' });
       await test.service.platform.time.advance({ ms: 400 * DAY });
-      expect(await licences(ids)).toEqual({ ...ACTIVE, '447700900103': 'expired' });
+      expect(await licenses(ids)).toEqual({ ...ACTIVE, '447700900103': 'expired' });
       expect(await listConnections()).toHaveLength(3);
       await test.again();
-      expect(await licences(ids)).toEqual({ ...ACTIVE, '447700900103': 'trial' });
+      expect(await licenses(ids)).toEqual({ ...ACTIVE, '447700900103': 'trial' });
     });
 
     it('are healed at the next start where an older version had put all of them on a trial', async () => {
       const ids = (await listConnections()).map(({ id }) => id);
-      const { time, licences: billing } = test.service.platform;
+      const { time, licenses: billing } = test.service.platform;
       const expiresAt = time.now() + 7 * DAY;
       for (const id of ids) await billing.set(id, { status: 'trial', expiresAt });
       await time.advance({ ms: 8 * DAY });
       expect(await listConnections()).toEqual([]);
       await test.again();
-      expect(await licences(ids)).toEqual({ ...ACTIVE, '447700900103': 'trial' });
+      expect(await licenses(ids)).toEqual({ ...ACTIVE, '447700900103': 'trial' });
       expect(await listConnections()).toHaveLength(4);
     });
 
-    it('keep a licence that somebody has set, and so do numbers that somebody has added', async () => {
+    it('keep a license that somebody has set, and so do numbers that somebody has added', async () => {
       const [first = ''] = (await listConnections()).map(({ id }) => id);
       const { id: added } = await test.service.platform.connections.createPaired(
         test.sandbox.seed.workspaceId,
         { provider: 'qr', phoneNumber: '447700900188' },
       );
-      await test.service.platform.licences.set(first, { status: 'expired' });
+      await test.service.platform.licenses.set(first, { status: 'expired' });
       await test.service.platform.time.advance({ ms: 40 * DAY });
       await test.again();
-      expect(Object.values(await licences([first, added]))).toEqual(['expired', 'expired']);
+      expect(Object.values(await licenses([first, added]))).toEqual(['expired', 'expired']);
     });
   });
 
@@ -515,7 +515,7 @@ describe('the sandbox', () => {
       expect((await test.call('DELETE', '/api-keys/cnothing')).status).toBe(404);
     });
 
-    it('lapses a licence', async () => {
+    it('lapses a license', async () => {
       const connectionId = await firstQr();
       const expiresAt = '2020-01-01T00:00:00.000Z';
       const { body } = await test.call('PUT', `/connections/${connectionId}/licence`, { expiresAt });

@@ -84,7 +84,7 @@ describe('tool calls in the sandbox', () => {
       trace: [
         ...admitted,
         ...found,
-        { check: 'licence', passed: true, why: expect.any(String) },
+        { check: 'license', passed: true, why: expect.any(String) },
         { check: 'state', passed: true, why: 'the session is live' },
         { check: 'rate', passed: true },
         { check: 'network', passed: true, why: 'the recipient has an account' },

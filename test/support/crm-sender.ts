@@ -2,7 +2,7 @@ import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 
 /** A CRM that hands sends to the connector's API, each until it is taken. */
 export interface CrmSender {
-  /** References of each lane's sends, in the order in which they were taken. */
+  /** References of each queue's sends, in the order in which they were taken. */
   readonly taken: ReadonlyMap<string, readonly string[]>;
   /** Calls that were refused or broken, and made again. */
   readonly repeated: number;
@@ -11,26 +11,26 @@ export interface CrmSender {
 }
 
 /** A connection that somebody writes through, and to whom. */
-export interface Lane {
+export interface Queue {
   readonly connectionId: string;
   readonly phone: string;
 }
 
 const REPEAT_MS = 100;
 
-/** Sends one text after the other on each lane, `everyMs` apart. The text is the reference. */
+/** Sends one text after the other on each queue, `everyMs` apart. The text is the reference. */
 export function startCrmSender(options: {
   readonly url: string;
   readonly token: string;
-  readonly lanes: readonly Lane[];
+  readonly queues: readonly Queue[];
   readonly everyMs: number;
 }): CrmSender {
-  const { url, token, lanes, everyMs } = options;
+  const { url, token, queues, everyMs } = options;
   const taken = new Map<string, string[]>();
   let repeated = 0;
   let stopped = false;
 
-  async function queue({ connectionId, phone }: Lane, reference: string): Promise<void> {
+  async function send({ connectionId, phone }: Queue, reference: string): Promise<void> {
     const body = JSON.stringify({ connectionId, to: phone, text: reference, reference });
     for (;;) {
       const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
@@ -42,12 +42,12 @@ export function startCrmSender(options: {
     }
   }
 
-  const work = lanes.map(async (lane, index) => {
+  const work = queues.map(async (queue, index) => {
     const references: string[] = [];
-    taken.set(lane.connectionId, references);
+    taken.set(queue.connectionId, references);
     while (!stopped) {
       const reference = `${index}-${references.length}`;
-      await queue(lane, reference);
+      await send(queue, reference);
       references.push(reference);
       await systemClock.sleep(everyMs);
     }

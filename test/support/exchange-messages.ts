@@ -16,7 +16,7 @@ const AT_ONCE = 16;
 export async function exchangeMessages(exchange: Exchange): Promise<void> {
   const { sandbox, service, connectionIds, phones, signal } = exchange;
   const names = [...exchange.names].entries();
-  const lane = async (): Promise<void> => {
+  const queue = async (): Promise<void> => {
     for (const [number, name] of names) {
       if (signal?.aborted === true) return;
       const connectionId = connectionIds[number % connectionIds.length];
@@ -25,7 +25,7 @@ export async function exchangeMessages(exchange: Exchange): Promise<void> {
       await service('POST', '/messages', { connectionId, to: phone, text: `Answer ${name}` });
     }
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, lane));
+  await Promise.all(Array.from({ length: AT_ONCE }, queue));
 }
 
 /** The connections that tell events: those of an ordinary number. */

@@ -86,7 +86,7 @@ export function createLoadSender(options: LoadSenderOptions): LoadSender {
   const flying = new Set<Promise<Attempt>>();
   const answers = new Map<number, number>();
 
-  async function deliverCopy(event: LoadEvent, lane: number, onRetry: () => void): Promise<SentEvent> {
+  async function deliverCopy(event: LoadEvent, queue: number, onRetry: () => void): Promise<SentEvent> {
     const key = typeof secret === 'string' ? secret : secret();
     const headers = signDelivery(event.body, key, clock.now());
     const attempts: Attempt[] = [];
@@ -97,7 +97,7 @@ export function createLoadSender(options: LoadSenderOptions): LoadSender {
         await clock.sleep(waitMs);
       }
       const addresses = targets(event, attempts.length);
-      const address = addresses[lane % addresses.length];
+      const address = addresses[queue % addresses.length];
       if (address === undefined) throw new Error('an event has no target');
       const flight = post(agent, address, event.body, headers, clock);
       flying.add(flight);
@@ -114,9 +114,9 @@ export function createLoadSender(options: LoadSenderOptions): LoadSender {
   }
 
   function deliver(event: LoadEvent): Promise<SentEvent[]> {
-    const lanes = Math.max(event.copies, targets(event, 0).length);
-    const copies = Array.from({ length: lanes }, (_, lane) => {
-      const copy = deliverCopy(event, lane, () => retrying.add(copy)).finally(() => retrying.delete(copy));
+    const queues = Math.max(event.copies, targets(event, 0).length);
+    const copies = Array.from({ length: queues }, (_, queue) => {
+      const copy = deliverCopy(event, queue, () => retrying.add(copy)).finally(() => retrying.delete(copy));
       return copy;
     });
     return Promise.all(copies);

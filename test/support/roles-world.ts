@@ -2,7 +2,7 @@ import type { TestContext } from 'vitest';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
 import { type CrashingConnector, startCrashingConnector } from './crashing-connector.ts';
-import type { Lane } from './crm-sender.ts';
+import type { Queue } from './crm-sender.ts';
 import { createTestDatabase } from './database.ts';
 import { startTestProxy, type TestProxy } from './haproxy.ts';
 import { createLoadSender, type LoadSender } from './load-sender.ts';
@@ -29,7 +29,7 @@ export interface RolesWorld {
   /** By way of the proxy. */
   readonly connector: Caller;
   /** A person for each connection that sends events. */
-  readonly lanes: readonly Lane[];
+  readonly queues: readonly Queue[];
   /** Sends signed webhooks as the service would, by way of the proxy, each on a connection of its own. */
   createSender(): LoadSender;
   /** Resolves when the service has done all that it has to do. */
@@ -83,7 +83,7 @@ export async function startRolesWorld(onTestFinished: TestContext['onTestFinishe
     sandbox,
     service,
     connector,
-    lanes: await addPeople(sandbox, service),
+    queues: await addPeople(sandbox, service),
     createSender() {
       const sender = createLoadSender({
         secret: SECRET,
@@ -98,7 +98,7 @@ export async function startRolesWorld(onTestFinished: TestContext['onTestFinishe
   };
 }
 
-async function addPeople(sandbox: Caller, service: Caller): Promise<Lane[]> {
+async function addPeople(sandbox: Caller, service: Caller): Promise<Queue[]> {
   const { connections } = await service<{ connections: { id: string; provider: string }[] }>(
     'GET',
     '/connections',

@@ -11,7 +11,7 @@ import { type Caller, createCaller, readAllMessages } from './read-lists.ts';
 import { createShiftedClock, type ShiftedClock } from './shifted-clock.ts';
 
 /** A connection, and people of its own to write to. */
-export interface SendLane {
+export interface SendQueue {
   readonly connectionId: string;
   readonly phones: readonly string[];
 }
@@ -27,7 +27,7 @@ export interface SendsWorld {
   readonly baseUrl: string;
   readonly apiKey: string;
   readonly databaseUrl: string;
-  readonly lanes: readonly SendLane[];
+  readonly queues: readonly SendQueue[];
   close(): Promise<void>;
 }
 
@@ -51,7 +51,7 @@ export async function openSendsWorld(connections: number): Promise<SendsWorld> {
   const made = { kind: 'standalone', slots: connections };
   const { workspace } = await sandbox<{ workspace: { id: string } }>('POST', '/workspaces', made);
   const { key: apiKey } = await sandbox<{ key: string }>('POST', `/workspaces/${workspace.id}/api-keys`, {});
-  const lanes: SendLane[] = [];
+  const queues: SendQueue[] = [];
   for (let number = 0; number < connections; number += 1) {
     const phones = Array.from({ length: PEOPLE }, (_, index) =>
       String(447_700_901_000 + PEOPLE * number + index),
@@ -63,11 +63,11 @@ export async function openSendsWorld(connections: number): Promise<SendsWorld> {
       `/workspaces/${workspace.id}/connections`,
       paired,
     );
-    lanes.push({ connectionId: connection.id, phones });
+    queues.push({ connectionId: connection.id, phones });
   }
   const client = createCaller(baseUrl, apiKey);
   const { connections: shown } = await client<{ connections: { id: string }[] }>('GET', '/connections');
-  expect(shown.map(({ id }) => id).sort()).toEqual(lanes.map(({ connectionId }) => connectionId).sort());
+  expect(shown.map(({ id }) => id).sort()).toEqual(queues.map(({ connectionId }) => connectionId).sort());
   return {
     clock,
     service,
@@ -76,7 +76,7 @@ export async function openSendsWorld(connections: number): Promise<SendsWorld> {
     baseUrl,
     apiKey,
     databaseUrl: connectorDatabase.url,
-    lanes,
+    queues,
     async close() {
       await service.close();
       await Promise.all([connectorDatabase.drop(), platformDatabase.drop()]);
@@ -92,7 +92,7 @@ function fileOf(number: number): Buffer {
 }
 
 /** What the CRM posts as its send of this number; the same each time. */
-export function bodyOf({ connectionId, phones }: SendLane, number: number, kind: SendKind): object {
+export function bodyOf({ connectionId, phones }: SendQueue, number: number, kind: SendKind): object {
   const to = phones[number % PEOPLE];
   const head = { connectionId, to, reference: `r-${number}` };
   if (kind === 'text') return { ...head, text: String(number) };
@@ -134,7 +134,7 @@ export interface SendsFound {
 
 /** Compares what the connector says of each send with what the phones got and what the service lists. */
 export async function checkSends(
-  { sandbox, client, lanes }: SendsWorld,
+  { sandbox, client, queues }: SendsWorld,
   outbound: readonly Outbound[],
 ): Promise<SendsFound> {
   const problems: string[] = [];
@@ -143,7 +143,7 @@ export async function checkSends(
   const listed = new Map(
     (await readAllMessages(client, '/messages?limit=100')).map((each) => [each.id, each]),
   );
-  for (const { connectionId, phones } of lanes) {
+  for (const { connectionId, phones } of queues) {
     const once = new Set<number>();
     for (const phone of phones) {
       const { entries } = await sandbox<{ entries: PhoneMessage[] }>('GET', `/contacts/${phone}/messages`);

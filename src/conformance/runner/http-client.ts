@@ -43,7 +43,7 @@ export class NoAnswer extends Error {
 
 const LONGEST_WAIT_MS = 120_000;
 const WAIT_WITHOUT_HINT_MS = 5_000;
-const MOST_WAITS = 3;
+const MAX_WAITS = 3;
 /** Maximum length of a shown request body. */
 const LONGEST_KEPT = 8_192;
 
@@ -84,7 +84,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
         const exchange = await once(method, path, request);
         if (exchange.status !== 429 || request.takeRateLimit === true) return exchange;
         const ms = waitFor(exchange);
-        if (waits === MOST_WAITS || ms > LONGEST_WAIT_MS) throw new Skip('the service is rate limiting');
+        if (waits === MAX_WAITS || ms > LONGEST_WAIT_MS) throw new Skip('the service is rate limiting');
         const probe = journal.current();
         probe.note(`waited ${Math.ceil(ms / 1000)} s, as requested by the rate limit`);
         probe.extend(ms);

@@ -41,7 +41,7 @@ export interface RunOptions<Context> {
 }
 
 const INTERRUPTED = 'the run was interrupted';
-const MOST_EVIDENCE = 12;
+const MAX_EVIDENCE = 12;
 
 /**
  * Runs checks one after the other, in order. Never rejects: whatever a check throws becomes its result.
@@ -102,7 +102,7 @@ function describeResult<Context>(
 ): CheckResult {
   const base = { id, section, rule, level, ms: Math.round(ms), notes: entry.notes.map(hide) };
   const brief = entry.exchanges
-    .slice(-MOST_EVIDENCE)
+    .slice(-MAX_EVIDENCE)
     .map((exchange) => describeExchange(exchange, hide, false));
   if (thrown === undefined) return { ...base, result: 'pass', evidence: brief };
   if (thrown instanceof Skip) {

@@ -12,7 +12,7 @@ interface Look {
 /** Describes what is wrong with a value. */
 export type Shape = (value: unknown, path: string, look: Look) => void;
 
-const MOST_FAULTS = 5;
+const MAX_FAULTS = 5;
 const DATE_TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})$/;
 
 function simple(expected: string, holds: (value: unknown) => boolean): Shape {
@@ -137,7 +137,7 @@ export function demandValue(
   const { faults, extras } = lookAt(value, shape, path);
   if (extras.size > 0) probe.note(`further fields: ${[...extras].join(', ')}`);
   if (faults.length === 0) return;
-  const shown = faults.slice(0, MOST_FAULTS);
+  const shown = faults.slice(0, MAX_FAULTS);
   const more = faults.length > shown.length ? ` and ${faults.length - shown.length} more` : '';
   throw new Violation(
     shown.map(({ path: at, expected }) => `${at}: ${expected}`).join('; ') + more,

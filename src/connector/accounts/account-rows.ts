@@ -8,9 +8,9 @@ import { HAS_CREDENTIAL, IS_REFUSED } from './account-store.ts';
 import { type Quota, readQuotas } from './quota.ts';
 
 const DAY_MS = 24 * 60 * 60_000;
-/** A licence that ends within this time is worth a look. */
+/** A license that ends within this time is worth a look. */
 const ENDING_WITHIN_MS = 7 * DAY_MS;
-const MOST_ENDING = 100;
+const MAX_ENDING = 100;
 
 export interface EndingLicense {
   readonly connectionId: string;
@@ -41,7 +41,7 @@ export interface AccountRow {
   readonly inDoubt: boolean;
   readonly createdAt: number;
   readonly quota: Quota | null;
-  /** Valid licences that end soon, the soonest first. */
+  /** Valid licenses that end soon, the soonest first. */
   readonly endingLicenses: readonly EndingLicense[];
 }
 
@@ -115,7 +115,7 @@ async function complete(db: Queryable, rows: readonly Stored[], now: number): Pr
       ),
     )
     .orderBy(c.licenseExpires, c.connectionId)
-    .limit(MOST_ENDING)
+    .limit(MAX_ENDING)
     .as('c');
   const ending = await orm(db)
     .select({

@@ -29,7 +29,7 @@ const PENDING_MS = 30_000;
  * Requests of one subscription that wait for a replacement at a time. Strangers can make as many wait as they like: those
  * beyond get their 503 at once, and take no room from other subscriptions.
  */
-const MOST_WAITING = 256;
+const MAX_WAITING = 256;
 /** An id that is not known is not looked for again within this time. */
 const UNKNOWN_MS = 1_000;
 
@@ -124,7 +124,7 @@ export function createSubscriptionSecrets(options: SubscriptionSecretsOptions): 
         seen = subscription.secrets;
         if (row.pendingAt === null) return 'none';
         if (clock.now() - row.pendingAt > PENDING_MS) return 'none';
-        if (!waits && (waiting.get(id) ?? 0) >= MOST_WAITING) return 'unknown';
+        if (!waits && (waiting.get(id) ?? 0) >= MAX_WAITING) return 'unknown';
         if (!waits) waiting.set(id, (waiting.get(id) ?? 0) + 1);
         waits = true;
       }

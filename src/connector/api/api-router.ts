@@ -109,7 +109,7 @@ function parseBody(name: ConnectorEndpointName) {
     next();
   };
   if (larger === undefined) return [refuseLarger, parse];
-  const room = { freeBytes: LARGEST_BODY_BYTES, largestBytes: larger, mostBytes: FILES_AT_ONCE * larger };
+  const room = { freeBytes: LARGEST_BODY_BYTES, largestBytes: larger, maxBytes: FILES_AT_ONCE * larger };
   return [refuseLarger, boundFiles(room), parse];
 }
 

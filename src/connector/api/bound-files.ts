@@ -10,7 +10,7 @@ export interface FileBound {
   /** The largest body that the path accepts. A body of unknown size counts as one of this size. */
   readonly largestBytes: number;
   /** Bytes of counted bodies that may be in memory at the same time. */
-  readonly mostBytes: number;
+  readonly maxBytes: number;
 }
 
 /**
@@ -18,12 +18,12 @@ export interface FileBound {
  * as bytes, as text and decoded. A body for which there is no room is rejected before any of it is stored;
  * the rest is read and discarded, so that the response arrives.
  */
-export function boundFiles({ freeBytes, largestBytes, mostBytes }: FileBound) {
+export function boundFiles({ freeBytes, largestBytes, maxBytes }: FileBound) {
   let held = 0;
   return (request: Request, response: Response, next: NextFunction): void => {
     const size = Math.min(readSize(request) ?? largestBytes, largestBytes);
     if (size > freeBytes) {
-      if (held + size > mostBytes) {
+      if (held + size > maxBytes) {
         request.resume();
         throw new ApiError('unavailable', FULL, RETRY_AFTER_MS);
       }

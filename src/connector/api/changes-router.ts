@@ -25,11 +25,11 @@ export interface ChangesRouter {
 }
 
 /** Maximum number of open streams per process: each holds a socket and reads the feed. */
-const MOST_STREAMS = 200;
+const MAX_STREAMS = 200;
 /** From the request to its response, or to the start of its stream. */
 const ANSWER_MS = 8_000;
 const RETRY_AFTER_MS = 5_000;
-const TOO_MANY = `The maximum of ${MOST_STREAMS} change streams is open; retry after \`Retry-After\`.`;
+const TOO_MANY = `The maximum of ${MAX_STREAMS} change streams is open; retry after \`Retry-After\`.`;
 const LAST_EVENT_ID = /^\d{1,15}$/;
 
 /** The feed over HTTP. Database errors go to the error handler. */
@@ -74,7 +74,7 @@ export function createChangesRouter({ feed, clock, allow }: ChangesRouterOptions
       response.type('text/event-stream').end();
       return;
     }
-    if (streams >= MOST_STREAMS) throw new ApiError('unavailable', TOO_MANY, RETRY_AFTER_MS);
+    if (streams >= MAX_STREAMS) throw new ApiError('unavailable', TOO_MANY, RETRY_AFTER_MS);
     streams += 1;
     try {
       const { feedId, lastSeq } = await inTime(() => feed.position());

@@ -87,7 +87,7 @@ export interface WebParts extends ProbeParts {
   readonly changes: ChangesRouter;
   readonly reconciler: Reconciler;
   readonly outbox: Outbox;
-  readonly handover: Pick<Worker, 'notify'>;
+  readonly dispatch: Pick<Worker, 'notify'>;
   readonly accounts: Accounts;
   /** Null if OAuth is not configured. */
   readonly oauth: Pick<Oauth, 'app' | 'consents'> | null;
@@ -109,7 +109,7 @@ export function createWebApp(parts: WebParts): RequestListener {
   const { database, clock, logger, presence, audit, guard } = parts;
   const { feed, reconciler, closing, clientOf, watches, openFile } = parts;
   const { pollSoon } = reconciler;
-  const life = { database, clock, presence, clientOf, closing, pollSoon, onChanged: () => feed.nudge() };
+  const life = { database, clock, presence, clientOf, closing, pollSoon, onChanged: () => feed.notify() };
   const operations = createOperations(parts, life);
   const names = [
     ...ROUTED_ELSEWHERE,
@@ -146,7 +146,7 @@ export function createWorkerApp(parts: ProbeParts): Express {
 function createOperations(parts: WebParts, life: ConnectionLifeOptions) {
   const { database, clock, reconciler, feed, outbox } = parts;
   const sync = { database, clock, reconciler, settleFeed: () => feed.settle() };
-  const sends = { database, clock, notify: outbox.notify, onChanged: () => feed.nudge() };
+  const sends = { database, clock, notify: outbox.notify, onChanged: () => feed.notify() };
   return {
     listAccounts: listAccounts(parts),
     addAccount: addAccount(parts),
@@ -161,7 +161,7 @@ function createOperations(parts: WebParts, life: ConnectionLifeOptions) {
     deleteConnection: deleteConnection(life),
     requestPairingCode: requestPairingCode(life),
     sendReadReceipt: sendReadReceipt(life),
-    mapCustomer: mapCustomer({ database, clock, onChanged: () => feed.nudge() }),
+    mapCustomer: mapCustomer({ database, clock, onChanged: () => feed.notify() }),
     listMessages: listMessages(database),
     getMessage: getMessage(database),
     getMessageTrace: getMessageTrace(database),
@@ -171,7 +171,7 @@ function createOperations(parts: WebParts, life: ConnectionLifeOptions) {
     cancelOutbound: cancelOutbound(sends),
     retryOutbound: retryOutbound(sends),
     listDeadLetters: listDeadLetters(database),
-    replayDeadLetter: replayLetter({ database, notify: parts.handover.notify }),
+    replayDeadLetter: replayLetter({ database, notify: parts.dispatch.notify }),
     removeDeadLetter: removeLetter(database),
     getSync: getSync(sync),
     syncNow: syncNow(sync),

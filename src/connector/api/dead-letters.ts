@@ -1,5 +1,5 @@
 import type { Database } from '../../runtime/database/database.ts';
-import { readDeadLetters, removeDeadLetter, replayDeadLetter } from '../handover/dead-letters.ts';
+import { readDeadLetters, removeDeadLetter, replayDeadLetter } from '../dispatch/dead-letters.ts';
 import { notFound } from './api-error.ts';
 import { cutPage, DEAD_LETTER_KEY, decodeCursor } from './cursors.ts';
 import type { Operation } from './operations.ts';

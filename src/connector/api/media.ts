@@ -11,7 +11,7 @@ import { ApiError, notFound } from './api-error.ts';
 import { readId } from './read-input.ts';
 
 /** Each download holds two sockets and some buffers. */
-const MOST_AT_ONCE = 32;
+const MAX_CONCURRENT = 32;
 const RETRY_AFTER_MS = 2_000;
 
 export interface MediaOptions {
@@ -33,7 +33,7 @@ export function routeMedia({ database, clock, logger, allow, openFile, closing }
     allow,
     openFile,
     closing,
-    mostAtOnce: MOST_AT_ONCE,
+    maxConcurrent: MAX_CONCURRENT,
     find: (request) => findFile(database, request),
     refusals: {
       tooMany: () =>

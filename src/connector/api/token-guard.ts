@@ -43,8 +43,8 @@ const MINUTE_MS = 60_000;
  * socket.
  */
 const HOLD_MS = 1_500;
-const MOST_HELD = 64;
-const MOST_ADDRESSES = 1_000;
+const MAX_HELD = 64;
+const MAX_ADDRESSES = 1_000;
 /** Key under which the name of the caller is stored. */
 const CALLER = 'caller';
 
@@ -86,7 +86,7 @@ export function createTokenGuard(options: {
     failures.delete(address);
     failures.set(address, current);
     const [oldest] = failures.keys();
-    if (failures.size > MOST_ADDRESSES && oldest !== undefined) failures.delete(oldest);
+    if (failures.size > MAX_ADDRESSES && oldest !== undefined) failures.delete(oldest);
     return current.count > FREE_FAILURES;
   }
 
@@ -99,7 +99,7 @@ export function createTokenGuard(options: {
       const message = 'Authorization: requires a bearer token of this connector.';
       response.status(CONNECTOR_ERRORS.unauthorized.status).json({ error: 'unauthorized', message });
     };
-    if (!isGuess || !isOverdone(address) || released || held.size >= MOST_HELD) answer();
+    if (!isGuess || !isOverdone(address) || released || held.size >= MAX_HELD) answer();
     else hold(response, answer);
   }
 

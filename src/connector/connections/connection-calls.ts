@@ -14,7 +14,7 @@ import { createCreationFinisher } from './finish-creations.ts';
  * Each stream holds a socket, and polls for a QR code every few seconds unless another one watches the same
  * connection.
  */
-const MOST_PAIRING_STREAMS = 200;
+const MAX_PAIRING_STREAMS = 200;
 
 export interface ConnectionCallsOptions {
   readonly database: Database;
@@ -54,7 +54,7 @@ export function createConnectionCalls(options: ConnectionCallsOptions): Connecti
     options.mayUse(account) && account.hasCredential
       ? clientOf({ database, keyRing, clock, grants: options.grants }, account)
       : null;
-  const watches = createPairingWatches({ clock, logger, random, mostViewers: MOST_PAIRING_STREAMS });
+  const watches = createPairingWatches({ clock, logger, random, maxViewers: MAX_PAIRING_STREAMS });
   const finisher = createCreationFinisher({
     database,
     clock,

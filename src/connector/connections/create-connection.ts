@@ -42,7 +42,7 @@ const IN_PROGRESS_PAUSE_MS = 1_000;
 /** Rounded on both sides: slightly more than was requested. */
 const MARGIN_MS = 250;
 const LONGEST_IN_PROGRESS_PAUSE_MS = 5_000;
-const MOST_IN_PROGRESS = 10;
+const MAX_IN_PROGRESS = 10;
 /** What is still in doubt then is retried in the background. */
 export const AGAIN_AFTER_MS = 60_000;
 
@@ -98,7 +98,7 @@ async function ask(
     const pause = outcome.retryAfterMs ?? IN_PROGRESS_PAUSE_MS;
     if (isRefusal(outcome, 'idempotency_in_progress')) {
       waited += 1;
-      const patient = waited <= MOST_IN_PROGRESS && pause <= LONGEST_IN_PROGRESS_PAUSE_MS;
+      const patient = waited <= MAX_IN_PROGRESS && pause <= LONGEST_IN_PROGRESS_PAUSE_MS;
       if (patient && (await rest(clock, pause + MARGIN_MS, signal))) continue;
       return { kind: 'in_progress', retryAfterMs: pause };
     }

@@ -100,7 +100,7 @@ export const connections = connectorSchema.table(
     licenseValid: boolean('license_valid'),
     licenseStatus: text('license_status'),
     licenseExpires: epochMs('license_expires'),
-    /** What the CRM was last told of the coming end of the licence: see `license-notice.ts`. */
+    /** What the CRM was last told of the coming end of the license: see `license-notice.ts`. */
     licenseNotice: text('license_notice').$type<'ends_soon' | 'end_passed'>(),
     /** Advisory, from the last disconnect. */
     reason: text('reason'),

@@ -72,7 +72,7 @@ export interface RawDelivery {
   /** What it tells. Absent: nothing to merge, and `outcome` says why. */
   readonly message?: MessageFacts;
   readonly connection?: ConnectionEventFacts;
-  readonly outcome?: 'unknown_event' | 'misfit' | 'unmergeable';
+  readonly outcome?: 'unknown_event' | 'invalid' | 'unmergeable';
   readonly reason?: string;
   /** What a delivery without facts is about, as far as it could be read: it is found by its message. */
   readonly names?: { readonly connectionId: string | null; readonly messageId: string | null };
@@ -84,7 +84,7 @@ export const DELIVERY_OUTCOMES = [
   'unchanged',
   'foreign',
   'unknown_event',
-  'misfit',
+  'invalid',
   'unmergeable',
 ] as const;
 export type DeliveryOutcome = (typeof DELIVERY_OUTCOMES)[number];

@@ -77,7 +77,7 @@ export const changeBatches = connectorSchema.table(
 /** One row: the feed's name and the last number given. Its row lock is what makes numbering one at a time. */
 export const feed = connectorSchema.table('feed', {
   only: boolean('only').primaryKey().default(true),
-  /** Numbers begin anew in another database: readers tell by this, and it stands in every key of the hand-over. */
+  /** Numbers begin anew in another database: readers tell by this, and it stands in every key of dispatch. */
   id: text('id').notNull().default(sql`left(md5(random()::text), 12)`),
   lastSeq: bigint('last_seq', { mode: 'number' }).notNull(),
 });

@@ -4,8 +4,8 @@ import type { OutboundState } from '../../contract/connector/outbound.ts';
 import { bytea, connectorSchema, epochMs } from './connector-schema.ts';
 
 /**
- * The sends of the CRM. The unfinished ones of a connection are its lane: they are sent one by one, those to one
- * recipient in the order of `position`. A row changes under the lease of its lane, or while it is `queued`.
+ * The sends of the CRM. The unfinished ones of a connection are its queue: they are sent one by one, those to one
+ * recipient in the order of `position`. A row changes under the lease of its queue, or while it is `queued`.
  */
 export const outbound = connectorSchema.table(
   'outbound',
@@ -41,7 +41,7 @@ export const outbound = connectorSchema.table(
     nextAttemptAt: epochMs('next_attempt_at'),
     /**
      * It waits because the service was away, so it need not wait once the service answers its account again. A send
-     * that is being looked up holds its whole lane while this is true.
+     * that is being looked up holds its whole queue while this is true.
      */
     awaitsService: boolean('awaits_service').notNull().default(false),
     createdAt: epochMs('created_at').notNull(),
@@ -49,7 +49,7 @@ export const outbound = connectorSchema.table(
   },
   (table) => [
     unique('outbound_reference').on(table.accountId, table.reference),
-    index('outbound_lane')
+    index('outbound_queue')
       .on(table.connectionId, table.position)
       .where(sql`${table.state} in ('queued', 'sending')`),
     /** Whether a message is the outcome of a send already. */

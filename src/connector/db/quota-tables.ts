@@ -7,7 +7,7 @@ export const quotas = connectorSchema.table('quotas', {
   slotsTotal: integer('slots_total').notNull(),
   slotsUsed: integer('slots_used').notNull(),
   slotsAvailable: integer('slots_available').notNull(),
-  /** The earliest end of a licence; null while no number has paired. */
+  /** The earliest end of a license; null while no number has paired. */
   nextExpiry: epochMs('next_expiry'),
   connectionsTotal: integer('connections_total').notNull(),
   connectionsConnected: integer('connections_connected').notNull(),

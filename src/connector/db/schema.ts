@@ -5,8 +5,8 @@
 export * from './account-tables.ts';
 export { connectorSchema } from './connector-schema.ts';
 export * from './creation-tables.ts';
+export * from './dispatch-tables.ts';
 export * from './feed-tables.ts';
-export * from './handover-tables.ts';
 export * from './lease-tables.ts';
 export * from './message-tables.ts';
 export * from './oauth-tables.ts';

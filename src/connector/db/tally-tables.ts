@@ -17,8 +17,8 @@ export const receiverTallies = connectorSchema.table(
     count: bigint('count', { mode: 'number' }).notNull(),
     lastAt: epochMs('last_at').notNull(),
     totalMs: bigint('total_ms', { mode: 'number' }).notNull(),
-    leastMs: bigint('least_ms', { mode: 'number' }).notNull(),
-    mostMs: bigint('most_ms', { mode: 'number' }).notNull(),
+    minMs: bigint('min_ms', { mode: 'number' }).notNull(),
+    maxMs: bigint('max_ms', { mode: 'number' }).notNull(),
   },
   (table) => [
     primaryKey({ name: 'receiver_tallies_pkey', columns: [table.hour, table.subscriptionId, table.kind] }),

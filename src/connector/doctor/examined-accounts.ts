@@ -7,7 +7,7 @@ import { openTokens, readGrant } from '../oauth/grant-store.ts';
 import type { DoctorSettings, ExaminedAccount } from './facts.ts';
 
 /** More are not asked about one by one. */
-const MOST = 50;
+const MAX = 50;
 
 /** An account with its credential, or why there is none to ask the service with. */
 export interface AccountToExamine {
@@ -45,13 +45,13 @@ export async function listAccountsToExamine(
   }
   const stored = database === null ? [] : await readAccounts(database);
   const others = stored.filter(({ id }) => service === undefined || id !== FIRST_ACCOUNT_ID);
-  for (const { id, subscriptionId, baseUrl, kind } of others.slice(0, MOST)) {
+  for (const { id, subscriptionId, baseUrl, kind } of others.slice(0, MAX)) {
     accounts.push({
       account: { id, kind, subscriptionId, baseUrl, configured: false, webhookUrl: urlOf(subscriptionId) },
       ...(await openStored(database, settings, id, kind === 'oauth' ? openAccessToken : openApiKey, now)),
     });
   }
-  return { accounts, left: Math.max(0, others.length - MOST) };
+  return { accounts, left: Math.max(0, others.length - MAX) };
 }
 
 type Opened = Pick<AccountToExamine, 'apiKey' | 'whyNone'>;

@@ -2,9 +2,9 @@ import { answerTimes } from './checks/answer-times.ts';
 import { configuredAccount } from './checks/configured-account.ts';
 import { databaseConnections } from './checks/database-connections.ts';
 import { databaseRights } from './checks/database-rights.ts';
+import { dispatchLag } from './checks/dispatch-lag.ts';
 import { eventTypes } from './checks/event-types.ts';
 import { feedNumbering } from './checks/feed-numbering.ts';
-import { handoverLag } from './checks/handover-lag.ts';
 import { liveProcesses } from './checks/live-processes.ts';
 import { missedEvents } from './checks/missed-events.ts';
 import { numbers } from './checks/numbers.ts';
@@ -13,7 +13,7 @@ import { redisStore } from './checks/redis-store.ts';
 import { runningConnector } from './checks/running-connector.ts';
 import { scopes } from './checks/scopes.ts';
 import { sealedSecrets } from './checks/sealed-secrets.ts';
-import { sendLanes } from './checks/send-lanes.ts';
+import { sendQueues } from './checks/send-queues.ts';
 import { serviceAnswers } from './checks/service-answers.ts';
 import { serviceClock } from './checks/service-clock.ts';
 import { signatures } from './checks/signatures.ts';
@@ -43,8 +43,8 @@ export const WORK_CHECKS: readonly Check<StoreFacts>[] = [
   liveProcesses,
   answerTimes,
   feedNumbering,
-  sendLanes,
-  handoverLag,
+  sendQueues,
+  dispatchLag,
 ];
 
 /** Asked of the service, for each account. The first one says whether the others can be. */

@@ -33,7 +33,7 @@ export function howToConsent(accountId: string): string {
   return `Post {"accountId": "${accountId}"} to /v1/accounts/oauth and send the customer to the authorizationUrl that comes back: the account keeps its messages and connections.`;
 }
 
-/** Where keys, licences and connections are kept by people: a portal, or `call` of the sandbox. */
+/** Where keys, licenses and connections are kept by people: a portal, or `call` of the sandbox. */
 export function inPortal({ sandboxUrl }: { readonly sandboxUrl?: string | undefined }, call: string): string {
   return sandboxUrl === undefined ? 'in the developer portal' : `by ${call} at ${sandboxUrl}/sandbox/v1`;
 }

@@ -34,7 +34,7 @@ export interface Feed {
    */
   watch(onPosition: (lastSeq: number) => void): () => void;
   /** This process committed changes: number them soon. Returns at once. */
-  nudge(): void;
+  notify(): void;
   /**
    * Starts looking for commits of other processes, and for changes that a dead process left without a number.
    */
@@ -78,7 +78,7 @@ export function createFeed(options: FeedOptions): Feed {
   async function look(): Promise<void> {
     const position = await readPosition(database);
     advance(position.lastSeq);
-    if (position.waiting) sequencer.nudge();
+    if (position.waiting) sequencer.notify();
   }
 
   const looking = repeat({
@@ -108,7 +108,7 @@ export function createFeed(options: FeedOptions): Feed {
       lookSooner();
       return () => void watchers.delete(onPosition);
     },
-    nudge: () => sequencer.nudge(),
+    notify: () => sequencer.notify(),
     start() {
       started = true;
       looking.start();

@@ -63,7 +63,7 @@ export interface ChangePage {
 }
 
 /** Maximum number of sections that one page scans for changes that pass its filter. */
-const MOST_STRETCHES = 50;
+const MAX_STRETCHES = 50;
 
 /**
  * Up to `limit` changes after `after`, in order. With a filter that matches few changes, a page may end
@@ -81,7 +81,7 @@ export async function readChangePage(
     found.push(...(await readChanges(database, after, limit + 1)));
     if (found.length <= limit) return { changes: found, next: null };
   }
-  for (let stretch = 0; stretch < MOST_STRETCHES && found.length <= limit; stretch += 1) {
+  for (let stretch = 0; stretch < MAX_STRETCHES && found.length <= limit; stretch += 1) {
     const { changes, reached, hasMore } = await readFiltered(
       database,
       position,

@@ -12,7 +12,7 @@ export interface SequencerOptions {
 
 export interface Sequencer {
   /** Changes were committed: number them soon. Returns at once. */
-  nudge(): void;
+  notify(): void;
   /** Numbers everything that was committed before the call. Throws what `query` throws. */
   settle(): Promise<void>;
   /** Starts no more runs, and waits for the current one. */
@@ -22,18 +22,18 @@ export interface Sequencer {
 /** Minimum time between runs, so that under load one run, with its flush, serves many commits. */
 const SPACING_MS = 50;
 /** Number of batches that one statement numbers. */
-const MOST = 1_000;
+const MAX = 1_000;
 
 /** Numbers everything that was committed before the call. Throws as `query` does. */
 export async function numberChanges(db: Queryable, onNumbered?: (lastSeq: number) => void): Promise<void> {
   for (;;) {
     const [row] = await db.query<{ numbered: number; last_seq: number }>(
       'SELECT numbered, last_seq FROM connector.number_changes($1)',
-      [MOST],
+      [MAX],
     );
     if (row === undefined) throw new Error('the feed has no row');
     onNumbered?.(row.last_seq);
-    if (row.numbered < MOST) return;
+    if (row.numbered < MAX) return;
   }
 }
 
@@ -74,7 +74,7 @@ export function createSequencer(options: SequencerOptions): Sequencer {
   }
 
   return {
-    nudge() {
+    notify() {
       if (queued || closed) return;
       queued = true;
       const wait = lastStart + SPACING_MS - clock.elapsed();

@@ -58,7 +58,7 @@ export function createCommitQueue<Item>(options: CommitQueueOptions<Item>): Comm
   const idle: (() => void)[] = [];
   let entries: Entry<Item>[] = [];
   let waitingBytes = 0;
-  let underWay = 0;
+  let inFlight = 0;
   let turnAwaited = false;
   let closed = false;
 
@@ -85,7 +85,7 @@ export function createCommitQueue<Item>(options: CommitQueueOptions<Item>): Comm
         deadline,
       );
     } finally {
-      underWay -= 1;
+      inFlight -= 1;
       pump();
       for (const entry of batch) entry.resolve(failed !== 'all' && !failed.has(entry.item));
     }
@@ -103,8 +103,8 @@ export function createCommitQueue<Item>(options: CommitQueueOptions<Item>): Comm
 
   function mayBegin(): boolean {
     const [oldest] = entries;
-    if (oldest === undefined || underWay >= limits.inFlight) return false;
-    if (underWay === 0 || entries.length >= limits.overlapItems) return true;
+    if (oldest === undefined || inFlight >= limits.inFlight) return false;
+    if (inFlight === 0 || entries.length >= limits.overlapItems) return true;
     return clock.elapsed() - oldest.since >= limits.overlapAfterMs;
   }
 
@@ -115,14 +115,14 @@ export function createCommitQueue<Item>(options: CommitQueueOptions<Item>): Comm
       // Items are in order of arrival, so the last one has the latest deadline.
       const last = inTime.at(-1);
       if (last === undefined) continue;
-      underWay += 1;
+      inFlight += 1;
       void write(inTime, last.deadline).catch(() => undefined);
     }
-    if (underWay === 0 && entries.length === 0) for (const done of idle.splice(0)) done();
+    if (inFlight === 0 && entries.length === 0) for (const done of idle.splice(0)) done();
   }
 
   function settle(): Promise<void> {
-    if (underWay === 0 && entries.length === 0) return Promise.resolve();
+    if (inFlight === 0 && entries.length === 0) return Promise.resolve();
     return new Promise((resolve) => idle.push(resolve));
   }
 

@@ -19,7 +19,7 @@ export type Interpretation =
   | {
       readonly kind: 'kept';
       readonly event: string;
-      readonly outcome: 'unknown_event' | 'misfit';
+      readonly outcome: 'unknown_event' | 'invalid';
       readonly reason?: string;
       /** What it concerns, as far as it can be read. */
       readonly names?: { readonly connectionId: string | null; readonly messageId: string | null };
@@ -46,11 +46,11 @@ export function interpretBody(body: Buffer, context: DeliveryContext): Interpret
     // [events.client-ignores] [versioning.client.unknown-events]
     case 'unknown':
       return { kind: 'kept', event: parsed.type, outcome: 'unknown_event', ...readNames(json) };
-    case 'misfit':
+    case 'invalid':
       return {
         kind: 'kept',
         event: parsed.type,
-        outcome: 'misfit',
+        outcome: 'invalid',
         reason: parsed.reason,
         ...readNames(json),
       };

@@ -26,7 +26,7 @@ const KEPT_MS = 48 * HOUR_MS;
 const EVERY_MS = 2_000;
 const LONGEST_QUERY_MS = 2_000;
 /** The age of a rejected request is not verified: the sum over millions of them must remain a number. */
-const MOST_MS = 24 * HOUR_MS;
+const MAX_MS = 24 * HOUR_MS;
 
 interface Tally {
   readonly hour: number;
@@ -35,21 +35,21 @@ interface Tally {
   count: number;
   lastAt: number;
   totalMs: number;
-  leastMs: number;
-  mostMs: number;
+  minMs: number;
+  maxMs: number;
 }
 
 const ADD = `
 INSERT INTO connector.receiver_tallies AS t
-  (hour, subscription_id, kind, count, last_at, total_ms, least_ms, most_ms)
-SELECT a.hour, a.subscription_id, a.kind, sum(a.count), max(a.last_at), sum(a.total_ms), min(a.least_ms), max(a.most_ms)
+  (hour, subscription_id, kind, count, last_at, total_ms, min_ms, max_ms)
+SELECT a.hour, a.subscription_id, a.kind, sum(a.count), max(a.last_at), sum(a.total_ms), min(a.min_ms), max(a.max_ms)
   FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[],
-              $8::bigint[]) AS a(hour, subscription_id, kind, count, last_at, total_ms, least_ms, most_ms)
+              $8::bigint[]) AS a(hour, subscription_id, kind, count, last_at, total_ms, min_ms, max_ms)
  GROUP BY a.hour, a.subscription_id, a.kind ORDER BY a.hour, a.subscription_id, a.kind
 ON CONFLICT (hour, subscription_id, kind) DO UPDATE
    SET count = t.count + excluded.count, last_at = greatest(t.last_at, excluded.last_at),
-       total_ms = t.total_ms + excluded.total_ms, least_ms = least(t.least_ms, excluded.least_ms),
-       most_ms = greatest(t.most_ms, excluded.most_ms)`;
+       total_ms = t.total_ms + excluded.total_ms, min_ms = least(t.min_ms, excluded.min_ms),
+       max_ms = greatest(t.max_ms, excluded.max_ms)`;
 
 /**
  * Counts in memory and adds the sums to the database every 2 s, if there are any; while it is away they wait. What a
@@ -75,18 +75,18 @@ export function createReceiverTally(options: {
     currentHour = hour;
     const kinds = current.get(subscriptionId) ?? new Map<TallyKind, Tally>();
     if (kinds.size === 0) current.set(subscriptionId, kinds);
-    const rounded = Math.round(Math.min(Math.max(ms, -MOST_MS), MOST_MS)) || 0;
+    const rounded = Math.round(Math.min(Math.max(ms, -MAX_MS), MAX_MS)) || 0;
     const tally = kinds.get(kind);
     if (tally === undefined) {
-      const first = { totalMs: rounded, leastMs: rounded, mostMs: rounded };
+      const first = { totalMs: rounded, minMs: rounded, maxMs: rounded };
       kinds.set(kind, { hour, subscriptionId, kind, count: 1, lastAt: now, ...first });
       return;
     }
     tally.count += 1;
     tally.lastAt = now;
     tally.totalMs += rounded;
-    if (rounded < tally.leastMs) tally.leastMs = rounded;
-    if (rounded > tally.mostMs) tally.mostMs = rounded;
+    if (rounded < tally.minMs) tally.minMs = rounded;
+    if (rounded > tally.maxMs) tally.maxMs = rounded;
   }
 
   /** Returns all counts and starts over. */
@@ -155,8 +155,8 @@ function sum(a: Tally, b: Tally): Tally {
     count: a.count + b.count,
     lastAt: Math.max(a.lastAt, b.lastAt),
     totalMs: a.totalMs + b.totalMs,
-    leastMs: Math.min(a.leastMs, b.leastMs),
-    mostMs: Math.max(a.mostMs, b.mostMs),
+    minMs: Math.min(a.minMs, b.minMs),
+    maxMs: Math.max(a.maxMs, b.maxMs),
   };
 }
 
@@ -169,8 +169,8 @@ async function addTallies(database: Queryable, rows: readonly Tally[]): Promise<
     column('count'),
     column('lastAt'),
     column('totalMs'),
-    column('leastMs'),
-    column('mostMs'),
+    column('minMs'),
+    column('maxMs'),
   ];
   await database.query(ADD, params, { deadlineMs: LONGEST_QUERY_MS });
 }

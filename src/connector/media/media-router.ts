@@ -21,7 +21,7 @@ export interface MediaRouterOptions {
   readonly allow: RequestHandler;
   readonly openFile: OpenFile;
   /** Maximum number of concurrent downloads in this process. */
-  readonly mostAtOnce: number;
+  readonly maxConcurrent: number;
   /** Aborts downloads when the process stops. */
   readonly closing: AbortSignal;
   /** Finds the message of a request. Throws what the error handler turns into a response. */
@@ -48,7 +48,7 @@ export function createMediaRouter(options: MediaRouterOptions): Router {
     const deadline = new Deadline(options.clock, FIRST_BYTE_MS, { keepAlive: true });
     try {
       const message = await deadline.within(options.find(request));
-      if (fetching >= options.mostAtOnce) throw options.refusals.tooMany();
+      if (fetching >= options.maxConcurrent) throw options.refusals.tooMany();
       fetching += 1;
       try {
         await fetchFor(options, message, { request, response, deadline });

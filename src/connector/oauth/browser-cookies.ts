@@ -3,7 +3,7 @@ import type { Request } from 'express';
 import { readCookies } from '../../runtime/http-server/read-cookies.ts';
 
 /** Consents that one browser may have open at once; beyond it the oldest loses its cookie. Each is some 100 bytes. */
-const MOST_OPEN = 10;
+const MAX_OPEN = 10;
 const SECRET = /^[\w-]{43}$/;
 /** Enough of a hash to tell the flows of one browser apart. */
 const NAME_CHARACTERS = 22;
@@ -41,7 +41,7 @@ export function createBrowserCookies(publicUrl: string): BrowserCookies {
       const others = [...readCookies(request.headers.cookie).keys()].filter(
         (name) => name.startsWith(prefix) && name !== nameOf(id),
       );
-      const dropped = others.slice(0, Math.max(0, others.length - MOST_OPEN + 1));
+      const dropped = others.slice(0, Math.max(0, others.length - MAX_OPEN + 1));
       const seconds = Math.ceil(lifetimeMs / 1_000);
       return {
         secret,

@@ -40,7 +40,7 @@ interface Text {
 }
 
 /** Maximum number of numbers that are listed. */
-const MOST_SHOWN = 20;
+const MAX_SHOWN = 20;
 
 /** Creates the pages of one app. They name the host at which its customers find them. */
 export function createConsentPages(app: Pick<OauthApp, 'publicUrl' | 'authUrl'>): ConsentPages {
@@ -99,7 +99,7 @@ export function createConsentPages(app: Pick<OauthApp, 'publicUrl' | 'authUrl'>)
 function listNumbers(numbers: readonly GrantedNumber[]): Markup {
   if (numbers.length === 0) return html``;
   const items = numbers
-    .slice(0, MOST_SHOWN)
+    .slice(0, MAX_SHOWN)
     .map(({ phoneNumber, label }) => html`<li>${shownNumber(phoneNumber, label ?? '')}</li>`);
   const more = numbers.length - items.length;
   return html`<ul>${items}${more > 0 ? html`<li class="soft">and ${more} more</li>` : html``}</ul>\n`;

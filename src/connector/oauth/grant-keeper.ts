@@ -12,8 +12,8 @@ const EARLY_MS = 3 * 60_000;
 const JITTER_MS = 60_000;
 /** Where a server names no end: often enough that no refresh token dies of disuse. */
 const UNKNOWN_END_MS = 12 * 3_600_000;
-const MOST_AT_ONCE = 8;
-const MOST_AT_A_LOOK = 500;
+const MAX_CONCURRENT = 8;
+const MAX_AT_A_LOOK = 500;
 
 export interface GrantKeeperOptions {
   readonly database: Database;
@@ -44,7 +44,7 @@ export function createGrantKeeper(options: GrantKeeperOptions): GrantKeeper {
   async function keep(stopping: AbortSignal): Promise<void> {
     const now = clock.now();
     const times = { now, before: now + EARLY_MS + JITTER_MS, olderThan: now - UNKNOWN_END_MS };
-    const ageing = await listAgeing(database, subscriptionId, { ...times, limit: MOST_AT_A_LOOK });
+    const ageing = await listAgeing(database, subscriptionId, { ...times, limit: MAX_AT_A_LOOK });
     const due = ageing.filter(
       ({ accessExpiresAt }) =>
         accessExpiresAt === null || accessExpiresAt - now <= EARLY_MS + random() * JITTER_MS,
@@ -56,7 +56,7 @@ export function createGrantKeeper(options: GrantKeeperOptions): GrantKeeper {
         await refresh(accountId, version);
       }
     };
-    await Promise.all(Array.from({ length: MOST_AT_ONCE }, worker));
+    await Promise.all(Array.from({ length: MAX_CONCURRENT }, worker));
   }
 
   /** How it failed is noted where it failed; whoever needs the token is told. */

@@ -10,7 +10,7 @@ import type { IssuedTokens } from './authorization-server.ts';
 /** The outcome of a consent that would have put other numbers into an account. */
 export const OTHER_NUMBERS = 'other_numbers';
 /** Numbers of an account that are asked for one by one. */
-const MOST_ASKED = 20;
+const MAX_ASKED = 20;
 /** How long the page of a new account waits for its numbers. */
 const NUMBERS_WITHIN_MS = 4_000;
 
@@ -50,8 +50,8 @@ export async function lookAtGrant(
     const { items } = await client.listConnections();
     const granted = new Set(items.map(({ id }) => id));
     if (known.some((id) => granted.has(id))) return { objection: null, numbers: items };
-    // A number whose licence has ended is in no list.
-    for (const id of known.slice(0, MOST_ASKED))
+    // A number whose license has ended is in no list.
+    for (const id of known.slice(0, MAX_ASKED))
       if (await isGranted(client, id)) return { objection: null, numbers: items };
     return { objection: OTHER_NUMBERS, numbers: [] };
   } catch (error) {

@@ -7,15 +7,15 @@ import type { MessageFacts } from '../db/facts.ts';
 import type { Lease } from '../db/lease.ts';
 import type { ServiceClient } from '../service-client/service-client.ts';
 import { ServiceError, ServiceRefusal } from '../service-client/service-errors.ts';
-import type { LaneContext } from './lane-context.ts';
-import { beginAttempt, type LaneSend, readFile, type Written } from './lane-store.ts';
+import type { QueueContext } from './queue-context.ts';
+import { beginAttempt, type QueuedSend, readFile, type Written } from './queue-store.ts';
 import { type Ending, giveUpSend, settle } from './settle.ts';
 
 /** Makes one attempt and commits how it ended. Throws what the database throws; the attempt then counts as lost. */
 export async function attemptSend(
-  context: LaneContext,
+  context: QueueContext,
   lease: Lease,
-  send: LaneSend,
+  send: QueuedSend,
   client: ServiceClient,
   signal: AbortSignal,
 ): Promise<Written> {
@@ -28,9 +28,9 @@ export async function attemptSend(
 }
 
 async function attempt(
-  context: LaneContext,
+  context: QueueContext,
   lease: Lease,
-  send: LaneSend,
+  send: QueuedSend,
   client: ServiceClient,
   bytes: Uint8Array | null,
   signal: AbortSignal,
@@ -43,7 +43,7 @@ async function attempt(
   const begun = await beginAttempt(database, lease, { outboundId: send.id, attemptId, now: startedAt });
   if (begun !== 'done') return begun;
   context.onCommitted();
-  const tried: LaneSend = {
+  const tried: QueuedSend = {
     ...send,
     attemptId,
     attempts: send.attempts + 1,
@@ -64,7 +64,11 @@ async function attempt(
 }
 
 /** An attempt whose process is gone has lost its answer. Its wait counts from when it began. */
-export async function settleAbandoned(context: LaneContext, lease: Lease, send: LaneSend): Promise<Written> {
+export async function settleAbandoned(
+  context: QueueContext,
+  lease: Lease,
+  send: QueuedSend,
+): Promise<Written> {
   context.metrics.attempts.inc({ outcome: 'abandoned' });
   const step = decide(context, send, { kind: 'lost' });
   return await settle(context, lease, send, {
@@ -76,7 +80,11 @@ export async function settleAbandoned(context: LaneContext, lease: Lease, send: 
 }
 
 /** After attempts without an answer the first answer says that the service is back. */
-function noteAnswer({ unanswered, onAnswering }: LaneContext, accountId: string, outcome: SendOutcome): void {
+function noteAnswer(
+  { unanswered, onAnswering }: QueueContext,
+  accountId: string,
+  outcome: SendOutcome,
+): void {
   if (outcome.kind === 'not_sent' || outcome.kind === 'lost') unanswered.add(accountId);
   else if (!isAway(outcome) && unanswered.delete(accountId)) onAnswering(accountId);
 }
@@ -92,7 +100,7 @@ function isAskedToWait(outcome: SendOutcome): boolean {
   return outcome.kind === 'refused' && outcome.retryAfterMs !== null;
 }
 
-function decide({ clock, random }: LaneContext, send: LaneSend, outcome: SendOutcome): SendStep {
+function decide({ clock, random }: QueueContext, send: QueuedSend, outcome: SendOutcome): SendStep {
   const now = clock.now();
   return decideSend(outcome, {
     carries: send.mediaFingerprint === null ? 'text' : 'media',
@@ -132,7 +140,7 @@ function readOutcome(error: ServiceError): SendOutcome {
   return { kind: error.mayHaveActed ? 'lost' : 'not_sent' };
 }
 
-function toRequest(send: LaneSend, bytes: Uint8Array | null): SendMessageRequest {
+function toRequest(send: QueuedSend, bytes: Uint8Array | null): SendMessageRequest {
   const { connectionId, to, idempotencyKey, mediaFilename, mediaMimetype, mediaCaption } = send;
   const head = { connectionId, to, idempotencyKey };
   if (bytes === null) return { ...head, text: send.text ?? '' };
@@ -151,7 +159,7 @@ function toRequest(send: LaneSend, bytes: Uint8Array | null): SendMessageRequest
  * What a send knows of its message. Of a file it names no field that the service may show otherwise. The time
  * stands in until a poll brings the service's own: that of the attempt, so that no event of the message is older.
  */
-function toFacts(send: LaneSend, answer: ReadSend): MessageFacts | undefined {
+function toFacts(send: QueuedSend, answer: ReadSend): MessageFacts | undefined {
   if (answer.messageId === null || !answer.persisted) return undefined;
   return {
     connectionId: send.connectionId,

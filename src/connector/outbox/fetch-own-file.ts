@@ -1,5 +1,5 @@
 import type { OpenFile } from '../media/open-file.ts';
-import type { FetchFile } from './lane-context.ts';
+import type { FetchFile } from './queue-context.ts';
 
 /** What the largest base64 of a send holds, and a little more, so that a larger file is known to be another. */
 const LARGEST_BYTES = 12 * 1024 * 1024 + 1_024;

@@ -9,7 +9,7 @@ const FILES_KEPT_MS = 7 * DAY_MS;
 /** How long a send is kept after its end. As long its reference stands for it. */
 const SENDS_KEPT_MS = 90 * DAY_MS;
 /** Sends that one statement forgets. */
-const MOST = 1_000;
+const MAX = 1_000;
 
 /** Forgets what old sends left behind: their files after a week, themselves after 90 days. Throws as `query` does. */
 export async function forgetOldSends(database: Queryable, now: number): Promise<void> {
@@ -29,8 +29,8 @@ export async function forgetOldSends(database: Queryable, now: number): Promise<
     .from(outbound)
     .where(and(lt(createdAt, before), isOver))
     .orderBy(createdAt, id)
-    .limit(MOST);
-  for (let forgotten = MOST; forgotten === MOST; ) {
+    .limit(MAX);
+  for (let forgotten = MAX; forgotten === MAX; ) {
     forgotten = (
       await db
         .delete(outbound)

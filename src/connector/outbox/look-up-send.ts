@@ -4,9 +4,9 @@ import type { Lease } from '../db/lease.ts';
 import type { PolledMessage } from '../service-client/polled.ts';
 import { SEND_DEADLINE_MS, type ServiceClient } from '../service-client/service-client.ts';
 import { isAway, ServiceError } from '../service-client/service-errors.ts';
-import type { LaneContext } from './lane-context.ts';
-import { hasDouble, type LaneSend, lookAgain, readClaimed, type Written } from './lane-store.ts';
+import type { QueueContext } from './queue-context.ts';
 import { fingerprintOf } from './queue-send.ts';
+import { hasDouble, lookAgain, type QueuedSend, readClaimed, type Written } from './queue-store.ts';
 import { settle } from './settle.ts';
 
 /** A file whose answer was lost is looked for this long. */
@@ -17,9 +17,9 @@ const CLOCKS_APART_MS = 60_000;
 /** Of two sends whose attempts lie further apart, no message can be that of either. */
 const OVERLAP_MS = SEND_DEADLINE_MS + 2 * CLOCKS_APART_MS;
 const PAGE_SIZE = 100;
-const MOST_PAGES = 5;
+const MAX_PAGES = 5;
 /** More messages than this that look alike are never told apart. */
-const MOST_FETCHED = 3;
+const MAX_FETCHED = 3;
 
 /**
  * Looks once among the messages of the service for a file whose answer was lost. It was sent if exactly one
@@ -28,9 +28,9 @@ const MOST_FETCHED = 3;
  * look that the service does not answer says nothing, so it is repeated for as long as a send may take.
  */
 export async function lookUpSend(
-  context: LaneContext,
+  context: QueueContext,
   lease: Lease,
-  send: LaneSend,
+  send: QueuedSend,
   client: ServiceClient,
   signal: AbortSignal,
 ): Promise<Written> {
@@ -54,9 +54,9 @@ export async function lookUpSend(
 }
 
 function end(
-  context: LaneContext,
+  context: QueueContext,
   lease: Lease,
-  send: LaneSend,
+  send: QueuedSend,
   step: SendStep,
   message?: MessageFacts,
 ): Promise<Written> {
@@ -64,8 +64,8 @@ function end(
 }
 
 async function findMessage(
-  context: LaneContext,
-  send: LaneSend,
+  context: QueueContext,
+  send: QueuedSend,
   client: ServiceClient,
   signal: AbortSignal,
 ): Promise<PolledMessage | null> {
@@ -75,7 +75,7 @@ async function findMessage(
   const ids = alike.map((message) => message.id);
   const claimed = await readClaimed(context.database, send.connectionId, ids);
   const free = alike.filter((message) => !claimed.has(message.id));
-  if (free.length > MOST_FETCHED) return null;
+  if (free.length > MAX_FETCHED) return null;
   const same: PolledMessage[] = [];
   for (const message of free) {
     const fingerprint = await readFingerprint(context, send.accountId, message, signal);
@@ -89,13 +89,13 @@ async function findMessage(
 
 async function listSince(
   client: ServiceClient,
-  send: LaneSend,
+  send: QueuedSend,
   signal: AbortSignal,
 ): Promise<readonly PolledMessage[]> {
   const since = (send.lastAttemptAt ?? 0) - CLOCKS_APART_MS;
   const listed: PolledMessage[] = [];
   let cursor: string | null = null;
-  for (let pages = 0; pages < MOST_PAGES; pages += 1) {
+  for (let pages = 0; pages < MAX_PAGES; pages += 1) {
     const query = { connectionId: send.connectionId, limit: PAGE_SIZE, cursor };
     const page = await client.listMessages(query, signal);
     listed.push(...page.items.filter((message) => message.createdAt >= since));
@@ -107,7 +107,7 @@ async function listSince(
   return [];
 }
 
-function looksLike(message: PolledMessage, send: LaneSend): boolean {
+function looksLike(message: PolledMessage, send: QueuedSend): boolean {
   return (
     message.connectionId === send.connectionId &&
     message.direction === 'outgoing' &&
@@ -118,7 +118,7 @@ function looksLike(message: PolledMessage, send: LaneSend): boolean {
 }
 
 async function readFingerprint(
-  { fetchFile, fileSlots, logger }: LaneContext,
+  { fetchFile, fileSlots, logger }: QueueContext,
   accountId: string,
   { id, mediaUrl }: PolledMessage,
   signal: AbortSignal,
@@ -135,7 +135,7 @@ async function readFingerprint(
 }
 
 /** What the send adds to the message. The poll of messages brings the rest. */
-function toFacts(send: LaneSend, found: PolledMessage): MessageFacts {
+function toFacts(send: QueuedSend, found: PolledMessage): MessageFacts {
   return {
     connectionId: send.connectionId,
     messageId: found.id,

@@ -2,17 +2,17 @@ import type { Notifier } from '../../runtime/notifier/notifier.ts';
 import { createTurns } from '../../runtime/turns/turns.ts';
 import type { Presence } from '../work/presence.ts';
 import { createWorker, type Worker } from '../work/worker.ts';
-import type { LaneContext } from './lane-context.ts';
-import { endWaits, readDueLanes, readNext, SEND } from './lane-store.ts';
-import { runLane } from './run-lane.ts';
+import type { QueueContext } from './queue-context.ts';
+import { endWaits, readDueQueues, readNext, SEND } from './queue-store.ts';
+import { runQueue } from './run-queue.ts';
 
-/** Lanes that a process runs at a time: mostly they wait for the service. */
+/** Queues that a process runs at a time: mostly they wait for the service. */
 const CONCURRENCY = 100;
 /** Files that a process holds in memory at a time, 40 MB each at worst. */
 const FILES = 4;
 
 export interface OutboxOptions
-  extends Omit<LaneContext, 'fileSlots' | 'givingUp' | 'unanswered' | 'onAnswering'> {
+  extends Omit<QueueContext, 'fileSlots' | 'givingUp' | 'unanswered' | 'onAnswering'> {
   readonly presence: Presence;
   readonly notifier: Notifier;
   readonly lookEveryMs?: number;
@@ -38,12 +38,12 @@ export function createOutbox(options: OutboxOptions): Outbox {
   const worker = createWorker(options, {
     kind: SEND,
     concurrency: CONCURRENCY,
-    readDue: (now, limit) => readDueLanes(database, now, limit),
+    readDue: (now, limit) => readDueQueues(database, now, limit),
     async readDueAt(connectionId) {
       const next = await readNext(database, connectionId, clock.now());
       return next === null ? null : (next.nextAttemptAt ?? 0);
     },
-    run: (run) => runLane({ ...shared, givingUp: run.givingUp }, run),
+    run: (run) => runQueue({ ...shared, givingUp: run.givingUp }, run),
   });
 
   async function serviceAnswers(accountId: string): Promise<void> {

@@ -3,8 +3,8 @@ import { giveUp, type SendStep } from '../../patterns/send-policy.ts';
 import { isConnectionFailure } from '../../runtime/database/database.ts';
 import type { MessageFacts } from '../db/facts.ts';
 import type { Lease } from '../db/lease.ts';
-import type { LaneContext } from './lane-context.ts';
-import { type LaneSend, type Settlement, settleSend, type Written } from './lane-store.ts';
+import type { QueueContext } from './queue-context.ts';
+import { type QueuedSend, type Settlement, settleSend, type Written } from './queue-store.ts';
 
 /** How an attempt or a look-up ended. */
 export interface Ending {
@@ -30,9 +30,9 @@ const TRIES_MS = [50, 200, 1_000, 2_000, 5_000];
  * for some seconds. Repeating it is safe, since it settles one attempt once.
  */
 export async function settle(
-  context: LaneContext,
+  context: QueueContext,
   lease: Lease,
-  send: LaneSend,
+  send: QueuedSend,
   ending: Ending,
 ): Promise<Written> {
   const { database, clock, metrics, logger } = context;
@@ -57,9 +57,9 @@ export async function settle(
 
 /** Ends a send that is not attempted any more: nothing went out, unless an earlier answer was lost. */
 export function giveUpSend(
-  context: LaneContext,
+  context: QueueContext,
   lease: Lease,
-  send: LaneSend,
+  send: QueuedSend,
   errorCode: string | null,
 ): Promise<Written> {
   return settle(context, lease, send, { step: giveUp(send.inDoubt), errorCode });
@@ -70,7 +70,7 @@ function isOver(state: OutboundState): state is Exclude<OutboundState, 'queued' 
 }
 
 function toSettlement(
-  send: LaneSend,
+  send: QueuedSend,
   { step, errorCode, message, away = false, since }: Ending,
   now: number,
 ): Settlement {

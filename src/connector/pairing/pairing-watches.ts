@@ -20,7 +20,7 @@ export interface PairingWatchesOptions {
   readonly logger: Logger;
   readonly random: () => number;
   /** Maximum number of concurrent viewers in this process. */
-  readonly mostViewers: number;
+  readonly maxViewers: number;
 }
 
 /** The viewers of connections that are being paired. */
@@ -48,7 +48,7 @@ interface Watch {
 export function createPairingWatches(options: PairingWatchesOptions): PairingWatches {
   const { clock, logger, random } = options;
   const watches = new Map<string, Watch>();
-  const underWay = new Set<Promise<void>>();
+  const inFlight = new Set<Promise<void>>();
   let viewers = 0;
   let closed = false;
 
@@ -86,16 +86,16 @@ export function createPairingWatches(options: PairingWatchesOptions): PairingWat
       })
       .finally(() => {
         forget();
-        underWay.delete(run);
+        inFlight.delete(run);
       });
-    underWay.add(run);
+    inFlight.add(run);
     watches.set(connection.id, watch);
     return watch;
   }
 
   return {
     look(connection, take) {
-      if (closed || viewers >= options.mostViewers) return null;
+      if (closed || viewers >= options.maxViewers) return null;
       const watch = watches.get(connection.id) ?? begin(connection);
       viewers += 1;
       watch.viewers.add(take);
@@ -123,7 +123,7 @@ export function createPairingWatches(options: PairingWatchesOptions): PairingWat
       watches.clear();
     },
     async settle() {
-      while (underWay.size > 0) await Promise.all(underWay);
+      while (inFlight.size > 0) await Promise.all(inFlight);
     },
   };
 }

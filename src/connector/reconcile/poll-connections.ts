@@ -19,13 +19,13 @@ export interface Listing {
 export async function pollConnections(context: PollContext): Promise<Listing> {
   const { database, client, clock, logger, metrics, lease, accountId, signal } = context;
   const known = await readKnownVersions(database, accountId);
-  const { items, misfits, date } = await client.listConnections(signal);
+  const { items, invalid, date } = await client.listConnections(signal);
   context.onAnswer();
   // A `Date` is cut to the second.
   const latest = Math.min(clock.now(), (date ?? Number.POSITIVE_INFINITY) + 1_000);
-  if (misfits.length > 0) {
-    metrics.misfits.inc(misfits.length);
-    logger.warn({ accountId, count: misfits.length }, 'connections could not be read and were left out');
+  if (invalid.length > 0) {
+    metrics.invalid.inc(invalid.length);
+    logger.warn({ accountId, count: invalid.length }, 'connections could not be read and were left out');
   }
   const merge = { lease, accountId, now: clock.now(), known, listed: items, overlapMs: OVERLAP_MS };
   const result = await retryOnce(() => mergeConnections(database, merge));

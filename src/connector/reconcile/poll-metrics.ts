@@ -15,8 +15,8 @@ export function createPollMetrics(metrics: Metrics) {
       name: 'kind',
       values: ['coverage', 'visibility', 'sweep', 'end'],
     }),
-    misfits: metrics.counter(
-      'connector_poll_misfits_total',
+    invalid: metrics.counter(
+      'connector_poll_invalid_total',
       'Records of the service that could not be read.',
     ),
     lostCursors: metrics.counter(

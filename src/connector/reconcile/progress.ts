@@ -128,12 +128,12 @@ export interface ProgressChange {
 }
 
 /** Coverage never has more gaps than this, so storing it clears the slots up to here. */
-const MOST_COVERAGE_GAPS = 8;
+const MAX_COVERAGE_GAPS = 8;
 
 /** The change that stores a new state of the coverage. */
 export function coverageChange(coverage: Coverage): ProgressChange {
   const saved = coverage.gaps.map((gap, index) => ({ slot: String(index), gap }));
-  const closed = Array.from({ length: MOST_COVERAGE_GAPS }, (_, index) => String(index)).slice(saved.length);
+  const closed = Array.from({ length: MAX_COVERAGE_GAPS }, (_, index) => String(index)).slice(saved.length);
   return { kind: 'coverage', watermark: coverage.watermark, saved, closed, swept: [] };
 }
 

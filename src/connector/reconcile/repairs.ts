@@ -4,7 +4,7 @@ import { heldLease, type Lease } from '../db/lease.ts';
 
 /** Three attempts of 10 s and 1.5 s between them: what has not come by then is not coming. */
 const JUDGED_AFTER_MS = 40_000;
-const MOST_AT_ONCE = 1_000;
+const MAX_CONCURRENT = 1_000;
 
 /** The bit of `WEBHOOK_SEEN` for the status of the row `m`. */
 const STATUS_BIT = `CASE m.status WHEN 'sent' THEN ${WEBHOOK_SEEN.sent} WHEN 'delivered' THEN ${WEBHOOK_SEEN.delivered}
@@ -51,7 +51,7 @@ due AS (
     FROM connector.repairs r
     LEFT JOIN connector.messages m ON m.connection_id = r.connection_id AND m.id = r.message_id
    WHERE r.account_id = $3 AND r.observed_at <= $4::bigint AND EXISTS (SELECT FROM guard)
-   ORDER BY r.observed_at LIMIT ${MOST_AT_ONCE}
+   ORDER BY r.observed_at LIMIT ${MAX_CONCURRENT}
 ),
 judged AS (
   DELETE FROM connector.repairs r USING due d
@@ -86,6 +86,6 @@ export async function judgeRepairs(
     total.messages += found.messages;
     total.statuses += found.statuses;
     total.late += found.late;
-    if (found.messages + found.statuses + found.late < MOST_AT_ONCE) return total;
+    if (found.messages + found.statuses + found.late < MAX_CONCURRENT) return total;
   }
 }

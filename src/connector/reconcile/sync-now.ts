@@ -11,7 +11,7 @@ const BUSY_WAIT_MS = 200;
 /** A wait that the service asks for is sat out up to this long. */
 const LONGEST_WAIT_MS = 10_000;
 const RETRY = { firstMs: 500, longestMs: 10_000 };
-const MOST_FAILURES = 3;
+const MAX_FAILURES = 3;
 
 /** What became of a poll on demand. */
 export type SyncOutcome =
@@ -78,7 +78,7 @@ function judgeFailure(error: unknown, askedMs: number | null, failures: number):
   if (error instanceof StalledWalk) return { kind: 'stalled' };
   if (!(error instanceof ServiceError)) throw error;
   const passing = !(error instanceof ServiceRefusal) || error.status >= 500 || error.status === 429;
-  if (passing && failures < MOST_FAILURES) return backOffMs(failures, RETRY);
+  if (passing && failures < MAX_FAILURES) return backOffMs(failures, RETRY);
   const code = failureCode(error);
   if (error instanceof ServiceRefusal && error.status === 429) {
     return { kind: 'rate_limited', retryAfterMs: LONGEST_WAIT_MS };

@@ -87,7 +87,7 @@ function noteAhead(
 }
 
 /** Pages read beyond the end at a time. */
-const MOST_END_PAGES = 5;
+const MAX_END_PAGES = 5;
 
 /**
  * Reads the list from where it last ended. A message with a time before all others, 1970 say, comes to lie there,
@@ -96,7 +96,7 @@ const MOST_END_PAGES = 5;
 export async function readEnd(context: PollContext, end: string, reference: number): Promise<void> {
   const swept = [{ horizon: END, reference }];
   let cursor = end;
-  for (let pages = 0; pages < MOST_END_PAGES; pages += 1) {
+  for (let pages = 0; pages < MAX_END_PAGES; pages += 1) {
     const answer = await readPage(context, { cursor, kind: 'end', signal: context.signal });
     if (answer === 'cursor_lost') return await storeProgress(context, { ...endChange(null), swept });
     const { items, hasMore, nextCursor } = answer.page;
@@ -169,9 +169,9 @@ async function readPage(context: PollContext, request: PageRequest): Promise<Rea
   try {
     const page = await client.listMessages({ connectionId, cursor, limit: PAGE_SIZE }, signal);
     metrics.pages.inc({ kind });
-    if (page.misfits.length > 0) {
-      metrics.misfits.inc(page.misfits.length);
-      logger.warn({ accountId, count: page.misfits.length }, 'messages could not be read and were left out');
+    if (page.invalid.length > 0) {
+      metrics.invalid.inc(page.invalid.length);
+      logger.warn({ accountId, count: page.invalid.length }, 'messages could not be read and were left out');
     }
     return { page };
   } catch (error) {

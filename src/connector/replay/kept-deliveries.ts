@@ -11,7 +11,7 @@ import { interpretBody } from '../inbox/interpret-body.ts';
 export interface Kept {
   readonly facts: readonly MessageFacts[];
   readonly deliveries: number;
-  readonly misfits: number;
+  readonly invalid: number;
 }
 
 /** Messages of a page, and bytes of their deliveries. The first message comes whatever its size. */
@@ -100,12 +100,12 @@ type Stored = Pick<typeof inbox.$inferSelect, 'accountId' | 'body' | 'signedAt'>
 
 function readFacts(rows: readonly Stored[]): Kept {
   const facts: MessageFacts[] = [];
-  let [deliveries, misfits] = [0, 0];
+  let [deliveries, invalid] = [0, 0];
   for (const { body, copies, ...context } of rows) {
     const told = interpretBody(Buffer.from(body), context);
     deliveries += copies;
     if (told.kind === 'message') facts.push(told.message);
-    else misfits += copies;
+    else invalid += copies;
   }
-  return { facts, deliveries, misfits };
+  return { facts, deliveries, invalid };
 }

@@ -34,7 +34,7 @@ export interface ReplaySummary {
   /** Deliveries about messages. */
   readonly deliveries: number;
   /** Those that still tell nothing: their fields do not fit. */
-  readonly misfits: number;
+  readonly invalid: number;
   /** Those about messages that the database refuses. */
   readonly refused: number;
   /** Messages that the kept days tell of. */
@@ -53,7 +53,7 @@ const ROLL_BACK = new Error('rolled back');
 type Unnamed = ReadonlyMap<string, readonly MessageFacts[]>;
 
 /** What became of a page of messages. */
-interface Page extends Pick<ReplaySummary, 'deliveries' | 'misfits' | 'refused' | 'messages' | 'applied'> {
+interface Page extends Pick<ReplaySummary, 'deliveries' | 'invalid' | 'refused' | 'messages' | 'applied'> {
   readonly differences: readonly MessageDifference[];
 }
 
@@ -67,19 +67,19 @@ interface Page extends Pick<ReplaySummary, 'deliveries' | 'misfits' | 'refused' 
 export async function replay(options: ReplayOptions): Promise<ReplaySummary> {
   const { database, apply, signal, onDifference, onProgress } = options;
   const keptSince = await readInboxSince(database);
-  const counts = { deliveries: 0, misfits: 0, refused: 0, messages: 0, applied: 0 };
+  const counts = { deliveries: 0, invalid: 0, refused: 0, messages: 0, applied: 0 };
   const different = { missing: 0, behind: 0, differs: 0, unexplained: 0 };
   const unnamed = new Map<string, MessageFacts[]>();
-  for await (const { facts, deliveries, misfits } of readUnnamedDeliveries(database, signal)) {
+  for await (const { facts, deliveries, invalid } of readUnnamedDeliveries(database, signal)) {
     counts.deliveries += deliveries;
-    counts.misfits += misfits;
+    counts.invalid += invalid;
     for (const fact of facts) unnamed.set(fact.messageId, [...(unnamed.get(fact.messageId) ?? []), fact]);
   }
   let ids = await listNextMessages(database, '', [...unnamed.keys()]);
   while (ids.length > 0) {
     signal.throwIfAborted();
     for await (const page of mergePages(options, ids, unnamed, keptSince ?? 0)) {
-      for (const key of ['deliveries', 'misfits', 'refused', 'messages', 'applied'] as const)
+      for (const key of ['deliveries', 'invalid', 'refused', 'messages', 'applied'] as const)
         counts[key] += page[key];
       for (const difference of page.differences) {
         different[difference.kind] += 1;

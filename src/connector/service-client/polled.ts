@@ -22,7 +22,7 @@ export interface PolledPage {
   readonly nextCursor: string | null;
   readonly hasMore: boolean;
   /** One reason for each element that could not be read and was omitted. */
-  readonly misfits: readonly string[];
+  readonly invalid: readonly string[];
 }
 
 /** A connection as polling uses it; `licenseExpires` in epoch milliseconds. */
@@ -44,7 +44,7 @@ export interface PolledConnections {
   readonly items: readonly PolledConnection[];
   /** The `Date` of the response in epoch milliseconds, whole seconds; null if it had none. */
   readonly date: number | null;
-  readonly misfits: readonly string[];
+  readonly invalid: readonly string[];
 }
 
 /** Reads a page of `GET /messages`. Throws a `ZodError` if the value is not a page. */

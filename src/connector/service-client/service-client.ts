@@ -227,6 +227,6 @@ function readAnswer<Shape>(read: (body: unknown) => Shape, body: unknown): Shape
   } catch (error) {
     if (!(error instanceof z.ZodError)) throw error;
     const [issue] = error.issues;
-    throw new ServiceAnswerUnreadable(`${issue?.path.join('.') || 'the body'}: ${issue?.code ?? 'misfit'}`);
+    throw new ServiceAnswerUnreadable(`${issue?.path.join('.') || 'the body'}: ${issue?.code ?? 'invalid'}`);
   }
 }

@@ -25,8 +25,8 @@ export async function readTallies(
       count: sql<number>`sum(${t.count})::bigint`,
       lastAt: sql<number>`max(${t.lastAt})`,
       totalMs: sql<number>`greatest(least(sum(${t.totalMs}), ${most}), ${least})::bigint`,
-      leastMs: sql<number>`min(${t.leastMs})`,
-      mostMs: sql<number>`max(${t.mostMs})`,
+      minMs: sql<number>`min(${t.minMs})`,
+      maxMs: sql<number>`max(${t.maxMs})`,
     })
     .from(t)
     .where(
@@ -45,8 +45,8 @@ export interface Tallied {
   readonly count: number;
   readonly lastAt: number;
   readonly totalMs: number;
-  readonly leastMs: number;
-  readonly mostMs: number;
+  readonly minMs: number;
+  readonly maxMs: number;
 }
 
 /** When polling last had to bring what no webhook had brought; null: never. */

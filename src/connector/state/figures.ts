@@ -10,9 +10,9 @@ import {
   coverage,
   creations,
   deadLetters,
+  dispatch,
+  dispatchQueues,
   feed,
-  handover,
-  handoverLanes,
   oauthGrants,
   outbound,
   processes,
@@ -35,7 +35,7 @@ export function oldestWaitMs({ oldestAt }: Waiting, now: number): number {
 }
 
 /** More are not counted. */
-const MOST = 10_000;
+const MAX = 10_000;
 
 /** Literal, so that the index of unfinished sends serves it. */
 const UNFINISHED = sql`${outbound.state} in ('queued', 'sending')`;
@@ -46,7 +46,7 @@ export async function readSends(db: Queryable): Promise<Waiting> {
     .select({ at: outbound.createdAt })
     .from(outbound)
     .where(UNFINISHED)
-    .limit(MOST)
+    .limit(MAX)
     .as('sends');
   const [row] = await orm(db)
     .select({ waiting: count(), oldestAt: min(sends.at) })
@@ -54,10 +54,10 @@ export async function readSends(db: Queryable): Promise<Waiting> {
   return row ?? { waiting: 0, oldestAt: null };
 }
 
-const MOST_LANES = 1_000;
+const MAX_QUEUES = 1_000;
 
 /** The first unfinished send of each connection, at most 1,000. `since` is when it was due or last changed. */
-export async function listSendLanes(db: Queryable) {
+export async function listSendQueues(db: Queryable) {
   return await orm(db)
     .selectDistinctOn([outbound.connectionId], {
       connectionId: outbound.connectionId,
@@ -68,7 +68,7 @@ export async function listSendLanes(db: Queryable) {
     .from(outbound)
     .where(UNFINISHED)
     .orderBy(outbound.connectionId, outbound.position)
-    .limit(MOST_LANES);
+    .limit(MAX_QUEUES);
 }
 
 /** How many of the newest 1,000 sends since a time ended badly, and the most frequent error of the rejected ones. */
@@ -82,7 +82,7 @@ export async function readFailedSends(
     .from(outbound)
     .where(gte(createdAt, since))
     .orderBy(desc(createdAt), desc(id))
-    .limit(MOST_LANES)
+    .limit(MAX_QUEUES)
     .as('newest');
   const rejected = sql`filter (where ${newest.state} = 'rejected')`;
   const [row] = await orm(db)
@@ -117,7 +117,7 @@ export async function readFeed(db: Queryable): Promise<Waiting & { readonly last
     .from(changeBatches)
     .where(isNull(changeBatches.lastSeq))
     .orderBy(changeBatches.id)
-    .limit(MOST)
+    .limit(MAX)
     .as('batches');
   const [row] = await orm(db)
     .select({
@@ -131,40 +131,40 @@ export async function readFeed(db: Queryable): Promise<Waiting & { readonly last
 }
 
 /**
- * Changes that were committed and not handed over yet, and dead letters; null where no handler has ever run. The first
+ * Changes that were committed and not dispatched yet, and dead letters; null where no handler has ever run. The first
  * change of a queue is its oldest, and what is not in a queue yet is newer than all that ever was.
  */
-export async function readHandover(
+export async function readDispatch(
   db: Queryable,
 ): Promise<(Waiting & { readonly deadLetters: number }) | null> {
-  const lanes = orm(db)
+  const queues = orm(db)
     .select({
-      waiting: sql<number>`coalesce(sum(${handoverLanes.waiting}), 0)::bigint`.as('waiting'),
-      deadLetters: sql<number>`coalesce(sum(${handoverLanes.setAside}), 0)::bigint`.as('dead_letters'),
+      waiting: sql<number>`coalesce(sum(${dispatchQueues.waiting}), 0)::bigint`.as('waiting'),
+      deadLetters: sql<number>`coalesce(sum(${dispatchQueues.setAside}), 0)::bigint`.as('dead_letters'),
     })
-    .from(handoverLanes)
-    .as('lanes');
+    .from(dispatchQueues)
+    .as('queues');
   // OFFSET 0 holds the planner to the index: it overestimates the heads.
   const oldestQueued = sql`
-    select min(b.told_at) from ${handoverLanes} w
-     cross join lateral connector.handover_head(w.connection_id, 1) q
+    select min(b.told_at) from ${dispatchQueues} w
+     cross join lateral connector.dispatch_head(w.connection_id, 1) q
      cross join lateral (select n.told_at from ${changeBatches} n where n.id = q.batch offset 0) b
      where w.waiting > 0`;
   const oldestBehind = orm(db)
     .select({ at: changeBatches.toldAt })
     .from(changeBatches)
-    .where(gt(changeBatches.lastSeq, handover.cursor))
+    .where(gt(changeBatches.lastSeq, dispatch.cursor))
     .orderBy(changeBatches.lastSeq)
     .limit(1);
   const [row] = await orm(db)
     .select({
-      waiting: sql<number>`${feed.lastSeq} - ${handover.cursor} + ${lanes.waiting}`,
-      deadLetters: lanes.deadLetters,
+      waiting: sql<number>`${feed.lastSeq} - ${dispatch.cursor} + ${queues.waiting}`,
+      deadLetters: queues.deadLetters,
       oldestAt: sql<number | null>`coalesce((${oldestQueued}), ${oldestBehind})`,
     })
-    .from(handover)
+    .from(dispatch)
     .crossJoin(feed)
-    .crossJoin(lanes);
+    .crossJoin(queues);
   return row ?? null;
 }
 
@@ -227,14 +227,14 @@ export async function countGrants(
   return { active: all - ended, ended };
 }
 
-/** What may be said of the end of the licence of `c`: see `license-notice.ts`. */
+/** What may be said of the end of the license of `c`: see `license-notice.ts`. */
 function noticeAt(now: number): SQL<LicenseNotice | null> {
   const pieces = noticeByTime('c', '?', 'coverage.listed_at').split('?');
   const raw = pieces.map((piece) => sql.raw(piece));
   return sql`${sql.join(raw, sql`${now}::bigint`)}`;
 }
 
-/** So many connections of an account are alike in what decides their health, and in the end of their licence. */
+/** So many connections of an account are alike in what decides their health, and in the end of their license. */
 export interface ConnectionCount extends HealthFacts {
   readonly accountId: string;
   readonly notice: LicenseNotice | null;
@@ -260,7 +260,7 @@ export async function countConnections(db: Queryable, now: number): Promise<Conn
     .groupBy(sql`1, 2, 3, 4, 5, 6, 7`);
 }
 
-const MOST_NUMBERS = 1_000;
+const MAX_NUMBERS = 1_000;
 
 /**
  * The connections of an account that a listing has shown and nobody deleted, at most 1,000, with what keeps them from
@@ -284,7 +284,7 @@ export async function listNumbers(db: Queryable, accountId: string, now: number)
     .leftJoin(coverage, eq(coverage.accountId, c.accountId))
     .where(and(eq(c.accountId, accountId), isNotNull(c.listedAt), isNull(c.deletedAt)))
     .orderBy(c.connectionId)
-    .limit(MOST_NUMBERS);
+    .limit(MAX_NUMBERS);
 }
 
 export type ListedNumber = Awaited<ReturnType<typeof listNumbers>>[number];

@@ -10,8 +10,8 @@ import {
   countDoubtfulCreations,
   countGrants,
   oldestWaitMs,
+  readDispatch,
   readFeed,
-  readHandover,
   readSends,
 } from './figures.ts';
 
@@ -55,23 +55,23 @@ export function measureState(metrics: Metrics, db: Queryable, clock: Clock): voi
     readOr(() => readFeed(db)),
     (waiting) => oldestWaitMs(waiting, clock.now()) / 1_000,
   );
-  const handover = readOr(() => readHandover(db));
+  const dispatch = readOr(() => readDispatch(db));
   gauge(
-    'connector_handover_waiting',
-    'Changes that wait to be handed over; 0 where no handler has ever run.',
-    handover,
+    'connector_dispatch_waiting',
+    'Changes that wait to be dispatched; 0 where no handler has ever run.',
+    dispatch,
     (figures) => figures?.waiting ?? 0,
   );
   gauge(
-    'connector_handover_oldest_waiting_seconds',
-    'Age of the oldest change that waits to be handed over; 0 when none does.',
-    handover,
+    'connector_dispatch_oldest_waiting_seconds',
+    'Age of the oldest change that waits to be dispatched; 0 when none does.',
+    dispatch,
     (figures) => (figures === null ? 0 : oldestWaitMs(figures, clock.now()) / 1_000),
   );
   gauge(
     'connector_dead_letters',
     'Changes that the handler could not take, and that wait for an operator.',
-    handover,
+    dispatch,
     (figures) => figures?.deadLetters ?? 0,
   );
   gauge(
@@ -119,8 +119,8 @@ function measureConnections(
     },
   );
   metrics.gauge(
-    'connector_licences_ending',
-    'Licences whose end comes within three days, or has passed while the service was not heard.',
+    'connector_licenses_ending',
+    'Licenses whose end comes within three days, or has passed while the service was not heard.',
     ['account', 'notice'],
     async (ends) => {
       const rows = await read();
@@ -160,7 +160,7 @@ function measureQuotas(metrics: Metrics, read: () => Promise<readonly Quota[] | 
   });
   gauge(
     'connector_slots_next_expiry_timestamp_seconds',
-    'The earliest end of a licence of the account.',
+    'The earliest end of a license of the account.',
     [],
     (expiry, { accountId: account, nextExpiry }) => {
       if (nextExpiry !== null) expiry.set({ account }, nextExpiry / 1_000);

@@ -54,7 +54,7 @@ export async function readTold(
   return row ?? { received: 0, withStatus: 0, statusTold: 0 };
 }
 
-const MOST_DATED = 1_000;
+const MAX_DATED = 1_000;
 const DAY_MS = 24 * 3_600_000;
 
 /**
@@ -62,7 +62,7 @@ const DAY_MS = 24 * 3_600_000;
  * that was stored later has a time that can be true.
  */
 export async function listDatedAfter(db: Queryable, accountId: string, time: number) {
-  const newest = newestMessages(db, MOST_DATED, gt(m.createdAt, time));
+  const newest = newestMessages(db, MAX_DATED, gt(m.createdAt, time));
   const later = alias(messages, 'later');
   const contradicted = sql<boolean>`exists (
     select from ${messages} later
@@ -76,17 +76,17 @@ export async function listDatedAfter(db: Queryable, accountId: string, time: num
     .crossJoinLateral(newest)
     .where(eq(c.accountId, accountId))
     .orderBy(desc(firstSeenAt))
-    .limit(MOST_DATED);
+    .limit(MAX_DATED);
 }
 
 /** Messages of an account that are dated before a time, at most 1,000. */
 export async function listDatedBefore(db: Queryable, accountId: string, time: number) {
-  const newest = newestMessages(db, MOST_DATED, lt(m.createdAt, time));
+  const newest = newestMessages(db, MAX_DATED, lt(m.createdAt, time));
   return await orm(db)
     .select({ id: newest.id, connectionId: newest.connectionId, createdAt: newest.createdAt })
     .from(c)
     .crossJoin(DIRECTIONS)
     .crossJoinLateral(newest)
     .where(eq(c.accountId, accountId))
-    .limit(MOST_DATED);
+    .limit(MAX_DATED);
 }

@@ -44,7 +44,7 @@ export function explainDelivery(delivery: KeptDelivery, facts: ExplanationFacts)
       };
     case 'unknown_event':
       return { reason: 'unknown_event', explanation: 'This event type means nothing here. It is kept.' };
-    case 'misfit':
+    case 'invalid':
       return {
         reason: 'does_not_fit',
         explanation: `Its fields do not fit: ${reason ?? 'no reason is kept'}.`,

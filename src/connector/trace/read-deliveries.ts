@@ -22,7 +22,7 @@ export interface KeptDelivery extends Omit<typeof inbox.$inferSelect, 'body' | '
 }
 
 /** More deliveries do not change one message: it is created once and changes a few times. */
-const MOST_MERGED = 1_000;
+const MAX_MERGED = 1_000;
 
 /** The kept deliveries that changed a message. */
 export async function readMerged(db: Queryable, messageId: string): Promise<KeptDelivery[]> {
@@ -32,7 +32,7 @@ export async function readMerged(db: Queryable, messageId: string): Promise<Kept
     .from(inbox)
     .where(and(eq(inbox.messageId, messageId), isNotNull(changeBatch)))
     .orderBy(changeBatch, receivedAt, id)
-    .limit(MOST_MERGED);
+    .limit(MAX_MERGED);
   return await withStatuses(db, messageId, rows);
 }
 

@@ -141,7 +141,7 @@ async function presentSteps(db: Queryable, steps: readonly Step[], known: Known)
     if (step.kind === 'send') return presentSend(step.change);
     if (step.kind === 'changes') return presentChanges(step.changes, step.first);
     const { delivery } = step;
-    const duplicate = delivery.outcome === 'misfit' ? null : counts.next(delivery.event, delivery.status);
+    const duplicate = delivery.outcome === 'invalid' ? null : counts.next(delivery.event, delivery.status);
     return presentDelivery(delivery, { changes, duplicate, owners, row });
   });
 }

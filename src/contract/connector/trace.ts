@@ -70,7 +70,7 @@ export const traceEntry = z.object({
   outcome: z
     .string()
     .describe(
-      'For a delivery: `merged`, `unchanged`, `foreign`, `unknown_event`, `misfit` or `unmergeable`. For a send: its state. Otherwise `merged`.',
+      'For a delivery: `merged`, `unchanged`, `foreign`, `unknown_event`, `invalid` or `unmergeable`. For a send: its state. Otherwise `merged`.',
     ),
   changed: z
     .array(z.enum(['created', 'status', 'fields']))

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { AnswerDefinition, EndpointDefinition, HeaderDefinition } from '../schema/endpoint.ts';
+import type { EndpointDefinition, HeaderDefinition, ResponseDefinition } from '../schema/endpoint.ts';
 import type {
   JsonSchema,
   OpenApiHeader,
@@ -103,7 +103,7 @@ function describeParameters(endpoint: EndpointDefinition, book: SchemaBook): Ope
 }
 
 function describeAnswers(
-  answers: readonly AnswerDefinition[],
+  answers: readonly ResponseDefinition[],
   book: SchemaBook,
 ): Record<string, OpenApiResponse> {
   return Object.fromEntries(
@@ -120,7 +120,7 @@ function describeAnswers(
 }
 
 function describeContent(
-  answer: AnswerDefinition,
+  answer: ResponseDefinition,
   book: SchemaBook,
 ): Record<string, OpenApiMedia> | undefined {
   const contentType = answer.contentType ?? 'application/json';

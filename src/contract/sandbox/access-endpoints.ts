@@ -59,12 +59,12 @@ export const ACCESS_ENDPOINTS = {
     answers: [{ status: 201, description: 'Added.', schema: connections.addedConnection }],
     errors: [...onExisting, 'wrong_state'],
   },
-  setLicence: {
+  setLicense: {
     method: 'PUT',
     path: '/connections/{id}/licence',
     summary: 'Sets the license of a connection.',
-    body: { schema: connections.setLicenceRequest, required: true },
-    answers: [{ status: 200, description: 'The current license.', schema: connections.licence }],
+    body: { schema: connections.setLicenseRequest, required: true },
+    answers: [{ status: 200, description: 'The current license.', schema: connections.license }],
     errors: onExisting,
   },
   createUserCode: {

@@ -38,7 +38,7 @@ export type AddedConnection = z.infer<typeof addedConnection>;
 const licenseStatus = z.enum(LICENSE_STATUSES);
 
 /** Body of `PUT /connections/{id}/licence`. An expiry in the past makes the license lapse by itself. */
-export const setLicenceRequest = z.strictObject({
+export const setLicenseRequest = z.strictObject({
   status: licenseStatus
     .optional()
     .describe('The license status to set; if absent, it follows from the expiry.'),
@@ -46,15 +46,15 @@ export const setLicenceRequest = z.strictObject({
     .optional()
     .describe('When the license expires, in virtual time. If this is in the past, the license has lapsed.'),
 });
-export type SetLicenceRequest = z.infer<typeof setLicenceRequest>;
+export type SetLicenseRequest = z.infer<typeof setLicenseRequest>;
 
-export const licence = z.object({
+export const license = z.object({
   status: licenseStatus.describe('The license status, as the service returns it.'),
   expiresAt: dateTime
     .nullable()
     .describe('When the license expires, in virtual time; null if there never was one.'),
 });
-export type Licence = z.infer<typeof licence>;
+export type License = z.infer<typeof license>;
 
 /** A connection as listed. */
 export const listedConnection = z.object({
@@ -64,7 +64,7 @@ export const listedConnection = z.object({
   label: z.string().describe('Its label.'),
   provider: provider.describe('`qr` or `cloud_api`.'),
   status: z.enum(CONNECTION_STATUSES).describe('As in `GET /connections/{id}` of the service.'),
-  licenceStatus: licenseStatus.describe('As in the service.'),
+  licenseStatus: licenseStatus.describe('As in the service.'),
 });
 export type ListedConnection = z.infer<typeof listedConnection>;
 export const connectionList = entriesOf(listedConnection);

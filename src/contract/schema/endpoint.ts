@@ -10,7 +10,7 @@ export interface HeaderDefinition {
 }
 
 /** A successful response of an endpoint. */
-export interface AnswerDefinition {
+export interface ResponseDefinition {
   readonly status: number;
   readonly description: string;
   /** Schema of the body or, for a stream, of the `data` of one event. Absent if there is no JSON body. */
@@ -51,7 +51,7 @@ export interface EndpointDefinition<Code extends string = string> {
   readonly query?: z.ZodObject;
   readonly requestHeaders?: readonly HeaderDefinition[];
   readonly body?: BodyDefinition;
-  readonly answers: readonly AnswerDefinition[];
+  readonly answers: readonly ResponseDefinition[];
   readonly errors: readonly Code[];
   /** False for the few endpoints that take no credential; defaults to true. */
   readonly credential?: boolean;

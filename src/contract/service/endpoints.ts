@@ -24,7 +24,7 @@ export const COMMON_ERRORS = [
 ] as const satisfies readonly ErrorCode[];
 
 const withBody = ['invalid_request', 'payload_too_large'] as const satisfies readonly ErrorCode[];
-const licence = ['addon_required', 'license_inactive'] as const satisfies readonly ErrorCode[];
+const license = ['addon_required', 'license_inactive'] as const satisfies readonly ErrorCode[];
 
 const idempotencyKeyHeader = {
   name: HEADERS.idempotencyKey,
@@ -205,7 +205,7 @@ export const SERVICE_ENDPOINTS = {
     errors: [
       ...COMMON_ERRORS,
       ...withBody,
-      ...licence,
+      ...license,
       'text_or_media',
       'not_found',
       'idempotency_key_reuse',
@@ -228,7 +228,7 @@ export const SERVICE_ENDPOINTS = {
     body: { schema: messages.readReceiptRequest, required: true }, // [messages.read.request]
     // [messages.read.answer]
     answers: [{ status: 200, description: 'Marked as read.', schema: messages.readReceiptAnswer }],
-    errors: [...COMMON_ERRORS, ...withBody, ...licence, 'not_found'],
+    errors: [...COMMON_ERRORS, ...withBody, ...license, 'not_found'],
   },
   getWebhook: {
     number: 12,

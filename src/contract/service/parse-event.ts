@@ -88,13 +88,13 @@ const parsers: ReadonlyMap<string, z.ZodType<ParsedEvent>> = new Map<string, z.Z
  * The content of a delivery:
  * - `known`: one of the four events, with valid fields.
  * - `unknown`: another event type; clients ignore it.
- * - `misfit`: a known type with invalid fields; `reason` names the first one and contains no value of it.
+ * - `invalid`: a known type with invalid fields; `reason` names the first one and contains no value of it.
  * - `not_an_event`: not a JSON object with a string `event`.
  */
 export type ParsedWebhookBody =
   | { readonly kind: 'known'; readonly event: ParsedEvent }
   | { readonly kind: 'unknown'; readonly type: string }
-  | { readonly kind: 'misfit'; readonly type: string; readonly reason: string }
+  | { readonly kind: 'invalid'; readonly type: string; readonly reason: string }
   | { readonly kind: 'not_an_event' };
 
 const typeMaxLength = 128;
@@ -113,7 +113,7 @@ export function parseWebhookEvent(value: unknown): ParsedWebhookBody {
   if (parser === undefined) return { kind: 'unknown', type: type.slice(0, typeMaxLength) };
   const parsed = parser.safeParse(value);
   if (parsed.success) return { kind: 'known', event: parsed.data };
-  return { kind: 'misfit', type, reason: firstReason(parsed.error) };
+  return { kind: 'invalid', type, reason: firstReason(parsed.error) };
 }
 
 function firstReason(error: z.ZodError): string {

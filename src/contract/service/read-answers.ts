@@ -69,7 +69,7 @@ export type ReadMessage = z.infer<typeof readableMessage>;
 /** The items that could be read, and one reason for each that could not. */
 export interface ReadItems<T> {
   readonly items: readonly T[];
-  readonly misfits: readonly string[];
+  readonly invalid: readonly string[];
 }
 
 /** A page of messages as a client reads it. */
@@ -106,13 +106,13 @@ const readableSecret = z.object({ secret: z.string().min(1) });
 
 function readEach<T>(values: readonly unknown[], schema: z.ZodType<T>): ReadItems<T> {
   const items: T[] = [];
-  const misfits: string[] = [];
+  const invalid: string[] = [];
   for (const [index, value] of values.entries()) {
     const read = schema.safeParse(value);
     if (read.success) items.push(read.data);
-    else misfits.push(`${index}.${z.prettifyError(read.error).split('\n', 1).join('')}`);
+    else invalid.push(`${index}.${z.prettifyError(read.error).split('\n', 1).join('')}`);
   }
-  return { items, misfits };
+  return { items, invalid };
 }
 
 /**

@@ -6,7 +6,7 @@ import { z } from 'zod';
  */
 export const CONNECTION_STATUSES = ['connecting', 'open', 'connected', 'disconnected'] as const;
 
-/** Known license statuses; readers accept any string. [choice.licence.values] */
+/** Known license statuses; readers accept any string. [choice.license.values] */
 export const LICENSE_STATUSES = ['trial', 'active', 'expired', 'none'] as const;
 export type LicenseStatus = (typeof LICENSE_STATUSES)[number];
 

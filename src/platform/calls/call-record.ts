@@ -29,9 +29,9 @@ export interface CallRecord {
 /** Port: told of each call once it is answered, before the client reads the answer. Must not throw or block. */
 export type OnCall = (call: CallRecord) => void;
 
-const MOST_CHARACTERS = 2_048;
+const MAX_CHARACTERS = 2_048;
 
 /** The path of a record: bounded, since a client chooses it. */
 export function recordedPath(path: string): string {
-  return path.length > MOST_CHARACTERS ? `${path.slice(0, MOST_CHARACTERS)}…` : path;
+  return path.length > MAX_CHARACTERS ? `${path.slice(0, MAX_CHARACTERS)}…` : path;
 }

@@ -10,10 +10,10 @@ import type { ConnectionEvent } from './transitions.ts';
  * [events.qr-only] [state.outage.qr-alone] [delivery.unlicensed] [choice.outage.unlicensed]
  */
 export function emitsEvents(
-  { provider, licence }: Pick<Connection, 'provider' | 'licence'>,
+  { provider, license }: Pick<Connection, 'provider' | 'license'>,
   at: number,
 ): boolean {
-  return provider === 'qr' && licence.expiresAt !== null && licence.expiresAt > at;
+  return provider === 'qr' && license.expiresAt !== null && license.expiresAt > at;
 }
 
 /**
@@ -27,15 +27,15 @@ export function connectionTold(
   reason: string | null,
   at: number,
 ): NewEvent {
-  const { licence } = connection;
+  const { license } = connection;
   const told: EventConnection = {
     id: connection.id,
     phone_number: connection.phoneNumber ?? '',
     label: connection.label,
     status: detailStatus(connection),
     needs_reconnect: connection.needsReconnect,
-    license_status: licence.status,
-    license_expires: licence.expiresAt === null ? null : toIso(licence.expiresAt),
+    license_status: license.status,
+    license_expires: license.expiresAt === null ? null : toIso(license.expiresAt),
     reason,
   };
   const payload: WebhookEvent = { event, connection_id: connection.id, connection: told, timestamp: at };

@@ -21,7 +21,7 @@ export function detailStatus({
  */
 export function toListItem(connection: Connection, neutralPicture: string): ConnectionListItem {
   const phoneNumber = connection.phoneNumber ?? '';
-  const { label, licence } = connection;
+  const { label, license } = connection;
   return {
     id: connection.id,
     phoneNumber,
@@ -31,9 +31,9 @@ export function toListItem(connection: Connection, neutralPicture: string): Conn
     provider: connection.provider,
     tier: connection.tier,
     profilePicUrl: connection.profilePicUrl ?? neutralPicture, // [choice.picture.neutral]
-    licenseValid: licence.valid,
-    licenseStatus: licence.status,
-    licenseExpires: licence.expiresAt === null ? null : toIso(licence.expiresAt),
+    licenseValid: license.valid,
+    licenseStatus: license.status,
+    licenseExpires: license.expiresAt === null ? null : toIso(license.expiresAt),
     // [versioning.aliases] [connections.item.phone] [connections.item.name]
     phone: phoneNumber,
     name: label,
@@ -45,21 +45,21 @@ export function toListItem(connection: Connection, neutralPicture: string): Conn
  * [connections.detail.exact]
  */
 export function toDetail(connection: Connection, qr: string | null): ConnectionDetail {
-  const { phoneNumber, licence } = connection;
-  const licenseExpires = licence.expiresAt === null ? null : toIso(licence.expiresAt);
+  const { phoneNumber, license } = connection;
+  const licenseExpires = license.expiresAt === null ? null : toIso(license.expiresAt);
   return {
     id: connection.id,
     status: detailStatus(connection),
     phoneNumber,
     label: connection.label,
     provider: connection.provider,
-    licenseStatus: licence.status,
+    licenseStatus: license.status,
     licenseExpires,
     ...(qr === null ? {} : { qr }),
     // [versioning.aliases] [connections.detail.phone]
     phone: phoneNumber,
     // [connections.detail.license_status] [connections.detail.license_expires]
-    license_status: licence.status,
+    license_status: license.status,
     license_expires: licenseExpires,
   };
 }

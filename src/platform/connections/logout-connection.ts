@@ -14,7 +14,7 @@ export interface SessionDependencies {
 
 /**
  * Logs the session out: its credentials are gone, pictures and codes shown so far are void, the record and its
- * licence stay. Tells nobody, since its owner asked for it. Throws `not_found`, and
+ * license stay. Tells nobody, since its owner asked for it. Throws `not_found`, and
  * `not_supported_for_provider` for a number that could never pair again. [connections.logout.keeps-record]
  * [state.logout.record]
  */

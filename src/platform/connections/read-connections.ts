@@ -3,14 +3,14 @@ import type { Provider, Tier, WorkspaceKind } from '../../contract/service/statu
 import type { Queryable } from '../../runtime/database/database.ts';
 import { isAnyOf, orm } from '../../runtime/database/orm.ts';
 import { type Credential, reaches } from '../credentials/credential.ts';
-import { connections, licences, type SessionState, workspaces } from '../db/core-tables.ts';
+import { connections, licenses, type SessionState, workspaces } from '../db/core-tables.ts';
 import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 import { passed } from '../kernel/decision-trace.ts';
 import { isIdentifier } from '../kernel/identifiers.ts';
 import { PlatformError } from '../kernel/platform-error.ts';
-import { type Licence, type LicenceState, licenceState } from '../licensing/licence-state.ts';
+import { type License, type LicenseState, licenseState } from '../licensing/license-state.ts';
 
-/** A connection with its licence as it stands at the time of the read. */
+/** A connection with its license as it stands at the time of the read. */
 export interface Connection {
   readonly id: string;
   readonly workspaceId: string;
@@ -26,31 +26,31 @@ export interface Connection {
   readonly profilePicUrl: string | null;
   /** Until when a new number may send little; null: it was never new here. */
   readonly warmupUntil: number | null;
-  readonly licence: LicenceState;
+  readonly license: LicenseState;
 }
 
-/** Every read of connections, with their workspaces and licences. Conditions follow. */
+/** Every read of connections, with their workspaces and licenses. Conditions follow. */
 function select(db: Queryable) {
   const { id, workspaceId, provider, phoneNumber, label, tier, state } = connections;
   const { needsReconnect, isDefault, profilePicUrl, warmupUntil } = connections;
-  const { kind, expiresAt } = licences;
+  const { kind, expiresAt } = licenses;
   return orm(db)
     .select({
       ...{ id, workspaceId, workspaceKind: workspaces.kind, provider, phoneNumber, label, tier, state },
-      ...{ needsReconnect, isDefault, profilePicUrl, warmupUntil, licence: { kind, expiresAt } },
+      ...{ needsReconnect, isDefault, profilePicUrl, warmupUntil, license: { kind, expiresAt } },
     })
     .from(connections)
     .innerJoin(workspaces, eq(workspaces.id, workspaceId))
-    .leftJoin(licences, eq(licences.connectionId, id));
+    .leftJoin(licenses, eq(licenses.connectionId, id));
 }
 
 const at =
   (now: number) =>
-  <Row extends { licence: Licence | null }>(
+  <Row extends { license: License | null }>(
     row: Row,
-  ): Omit<Row, 'licence'> & Pick<Connection, 'licence'> => ({
+  ): Omit<Row, 'license'> & Pick<Connection, 'license'> => ({
     ...row,
-    licence: licenceState(row.licence, now),
+    license: licenseState(row.license, now),
   });
 
 /** Connections by id, in no order; unknown ones are left out. */
@@ -72,7 +72,7 @@ export async function readConnection(db: Queryable, id: string, now: number): Pr
 
 /**
  * One connection that a credential reaches. Throws `not_found`, the same for an unknown one, one of another
- * workspace and one outside the credential's list. An expired licence is a later check. [choice.foreign.same]
+ * workspace and one outside the credential's list. An expired license is a later check. [choice.foreign.same]
  * [choice.unlicensed.allowed]
  */
 export async function findReachable(
@@ -95,7 +95,7 @@ export async function findReachable(
 
 /**
  * The connections that a credential sees, oldest first: of its workspace and within its list, paired, and
- * with a valid licence. [service.gate.visible] [service.gate.expired-hidden] [choice.unlicensed.hidden]
+ * with a valid license. [service.gate.visible] [service.gate.expired-hidden] [choice.unlicensed.hidden]
  * [choice.unpaired]
  */
 export async function readVisible(db: Queryable, credential: Credential, now: number): Promise<Connection[]> {
@@ -105,7 +105,7 @@ export async function readVisible(db: Queryable, credential: Credential, now: nu
       and(
         eq(connections.workspaceId, workspaceId),
         isNotNull(connections.pairedAt),
-        gt(licences.expiresAt, now),
+        gt(licenses.expiresAt, now),
         connectionIds === null ? undefined : isAnyOf(connections.id, connectionIds),
       ),
     )
@@ -138,14 +138,14 @@ export async function listAll(db: Queryable, filter: ConnectionFilter, now: numb
 }
 
 /**
- * Throws the 402 of the workspace's kind unless the licence is valid. [service.gate.unsendable]
+ * Throws the 402 of the workspace's kind unless the license is valid. [service.gate.unsendable]
  * [errors.addon_required] [errors.license_inactive]
  */
-export function requireLicence(connection: Connection): void {
-  const { licence, workspaceKind } = connection;
-  if (!licence.valid) {
-    const why = `the licence of the connection is ${licence.status}`;
-    throw new PlatformError(ASSUMPTIONS.licenceCode.value[workspaceKind], { why });
+export function requireLicense(connection: Connection): void {
+  const { license, workspaceKind } = connection;
+  if (!license.valid) {
+    const why = `the license of the connection is ${license.status}`;
+    throw new PlatformError(ASSUMPTIONS.licenseCode.value[workspaceKind], { why });
   }
-  passed('licence', `the licence is ${licence.status}`);
+  passed('license', `the license is ${license.status}`);
 }

@@ -84,7 +84,7 @@ export interface Step {
 
 /**
  * Takes one step. `mayTell` is false where the connection emits no events (`cloud_api`, or without a valid
- * licence): then nothing is told, nor counted as told. Throws for a trigger that the table does not have in
+ * license): then nothing is told, nor counted as told. Throws for a trigger that the table does not have in
  * this state, which is a defect of the caller: what a client may get wrong is checked before.
  */
 export function takeStep(from: Standing | null, trigger: Trigger, mayTell: boolean): Step {

@@ -60,7 +60,7 @@ function explain(error: unknown): string {
 
 /**
  * The credential of an access token for a resource of this server. The token proves a grant; what may be done is
- * what the grant says now: scopes that both name, granted connections that still exist. A lapsed licence is a later
+ * what the grant says now: scopes that both name, granted connections that still exist. A lapsed license is a later
  * check. Throws `invalid_token`: a client refreshes then, and learns there whether the grant is over.
  */
 export async function findGranted(

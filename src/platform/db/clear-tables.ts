@@ -3,7 +3,7 @@ import type { Queryable } from '../../runtime/database/database.ts';
 /** Empties everything that belongs to workspaces, people and phones. Time and its state stay. */
 export async function clearTables(db: Queryable): Promise<void> {
   await db.query(
-    `TRUNCATE platform.workspaces, platform.api_keys, platform.connections, platform.licences,
+    `TRUNCATE platform.workspaces, platform.api_keys, platform.connections, platform.licenses,
        platform.messages, platform.sends, platform.given_keys, platform.media,
        platform.media_chunks, platform.contacts, platform.phone_messages, platform.timers,
        platform.network_sessions, platform.held_reports, platform.pairing_sessions, platform.create_keys,

@@ -70,26 +70,26 @@ export const connections = platformSchema.table(
 );
 
 /** A trial, a paid slot, an add-on of a portal workspace. */
-export type LicenceKind = 'trial' | 'paid' | 'addon';
+export type LicenseKind = 'trial' | 'paid' | 'addon';
 
 /**
- * A slot's licence. It is attached to a connection, or lies in its workspace's pool with the time that is
+ * A slot's license. It is attached to a connection, or lies in its workspace's pool with the time that is
  * left. Whether it has expired is never stored: it is read against the domain clock.
  */
-export const licences = platformSchema.table(
-  'licences',
+export const licenses = platformSchema.table(
+  'licenses',
   {
     id: text('id').primaryKey(),
     workspaceId: text('workspace_id')
       .notNull()
       .references(() => workspaces.id, { onDelete: 'cascade' }),
     connectionId: text('connection_id').references(() => connections.id, { onDelete: 'set null' }),
-    kind: text('kind').$type<LicenceKind>().notNull(),
+    kind: text('kind').$type<LicenseKind>().notNull(),
     expiresAt: epochMs('expires_at').notNull(),
     createdAt: epochMs('created_at').notNull(),
   },
   (table) => [
-    index('licences_workspace').on(table.workspaceId),
-    uniqueIndex('licences_connection').on(table.connectionId).where(sql`${table.connectionId} is not null`),
+    index('licenses_workspace').on(table.workspaceId),
+    uniqueIndex('licenses_connection').on(table.connectionId).where(sql`${table.connectionId} is not null`),
   ],
 );

@@ -31,7 +31,7 @@ export const ASSUMPTIONS = {
     10,
     'Slot counts and plans are not shown; ten let most set-ups pair without thought.',
   ),
-  paidLicenceMs: assume(30 * day, 'Billing periods are not shown; a month is the usual one.'),
+  paidLicenseMs: assume(30 * day, 'Billing periods are not shown; a month is the usual one.'),
   tierByProvider: assume<Readonly<Record<'qr' | 'cloud_api', Tier>>>(
     { qr: 'basic', cloud_api: 'pro' },
     'Only `basic` is shown; the business platform is the larger offer.',
@@ -41,7 +41,7 @@ export const ASSUMPTIONS = {
     'The list names `open`, the detail `connected`, for the same live session.',
   ),
   // [errors.addon_required] [errors.license_inactive]
-  licenceCode: assume(
+  licenseCode: assume(
     { crm_portal: 'addon_required', standalone: 'license_inactive' },
     'Two codes are shown for one 402; a portal connection is licensed by an add-on, a standalone one is not.',
   ),
@@ -121,7 +121,7 @@ export const ASSUMPTIONS = {
   ),
   // [choice.upload.pace]
   uploadPace: assume(
-    { graceMs: 8 * second, leastBytesPerSecond: 32 * 1024 },
+    { graceMs: 8 * second, minBytesPerSecond: 32 * 1024 },
     'A client that stops in the midst of a send must not hold its place; 400 after the grace, ahead of any time-out.',
   ),
   webhookAddress: assume(
@@ -195,7 +195,7 @@ export const ASSUMPTIONS = {
   ),
   // [service.qr.self-heal] [messages.send.latency-heal]
   sendHeal: assume(
-    { leastMs: 20 * second, drawMs: 100 * second, giveUpMs: 130 * second, triedFor: 'session_ageing' },
+    { minMs: 20 * second, drawMs: 100 * second, giveUpMs: 130 * second, triedFor: 'session_ageing' },
     'Only the bound of about 2.5 minutes is shown, typing included; a worn session heals, or is given up by then.',
   ),
   // [limits.warmup-figures]

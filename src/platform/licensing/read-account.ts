@@ -4,7 +4,7 @@ import { toIso } from '../../runtime/clock/iso-time.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { isAnyOf, orm } from '../../runtime/database/orm.ts';
 import type { Credential } from '../credentials/credential.ts';
-import { connections, licences, workspaces } from '../db/core-tables.ts';
+import { connections, licenses, workspaces } from '../db/core-tables.ts';
 import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 
 /**
@@ -12,7 +12,7 @@ import { ASSUMPTIONS } from '../kernel/assumptions.ts';
  * [service.slot.capacity] [choice.slot.run-out]
  */
 async function readSlots(db: Queryable, workspaceId: string, now: number) {
-  const { id, connectionId, expiresAt } = licences;
+  const { id, connectionId, expiresAt } = licenses;
   const [row] = await orm(db)
     .select({
       /** By the plan; null in a portal workspace, which has add-ons only. */
@@ -27,7 +27,7 @@ async function readSlots(db: Queryable, workspaceId: string, now: number) {
       >`coalesce(min(${expiresAt}) filter (where ${expiresAt} > ${now}), min(${expiresAt}))`,
     })
     .from(workspaces)
-    .leftJoin(licences, eq(licences.workspaceId, workspaces.id))
+    .leftJoin(licenses, eq(licenses.workspaceId, workspaces.id))
     .where(eq(workspaces.id, workspaceId))
     .groupBy(workspaces.id);
   return row;
@@ -68,7 +68,7 @@ function toSlots(row: NonNullable<Awaited<ReturnType<typeof readSlots>>>): Accou
 
 /**
  * The account as a credential sees it: the slots of its workspace, and counts of the connections that it
- * reaches, whatever their licence and whether or not they ever paired. [choice.account.reach]
+ * reaches, whatever their license and whether or not they ever paired. [choice.account.reach]
  */
 export async function readAccount(db: Queryable, credential: Credential, now: number): Promise<Account> {
   const slots = await readSlots(db, credential.workspaceId, now);

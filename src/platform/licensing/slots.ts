@@ -2,14 +2,14 @@ import { and, desc, eq, gt, isNull } from 'drizzle-orm';
 import { LIMITS } from '../../contract/service/limits.ts';
 import type { WorkspaceKind } from '../../contract/service/statuses.ts';
 import { orm } from '../../runtime/database/orm.ts';
-import { licences } from '../db/core-tables.ts';
+import { licenses } from '../db/core-tables.ts';
 import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 import { newIdentifier } from '../kernel/identifiers.ts';
 import type { StateChange } from '../time/state-change.ts';
 import { lockWorkspace } from '../workspaces/workspaces.ts';
-import type { Licence } from './licence-state.ts';
+import type { License } from './license-state.ts';
 
-/** Who needs a licence: a connection whose number pairs now. */
+/** Who needs a license: a connection whose number pairs now. */
 interface Pairing {
   readonly workspaceId: string;
   readonly connectionId: string;
@@ -17,11 +17,11 @@ interface Pairing {
   readonly addon?: boolean;
 }
 
-async function insertLicence({ tx, now }: StateChange, pairing: Pairing, licence: Licence): Promise<void> {
+async function insertLicense({ tx, now }: StateChange, pairing: Pairing, license: License): Promise<void> {
   const { workspaceId, connectionId } = pairing;
   await orm(tx)
-    .insert(licences)
-    .values({ id: newIdentifier(), workspaceId, connectionId, ...licence, createdAt: now });
+    .insert(licenses)
+    .values({ id: newIdentifier(), workspaceId, connectionId, ...license, createdAt: now });
 }
 
 /**
@@ -30,42 +30,42 @@ async function insertLicence({ tx, now }: StateChange, pairing: Pairing, licence
  */
 async function takePooled({ tx, now }: StateChange, pairing: Pairing): Promise<boolean> {
   const { workspaceId, connectionId } = pairing;
-  const { id, expiresAt } = licences;
-  const inPool = and(eq(licences.workspaceId, workspaceId), isNull(licences.connectionId));
+  const { id, expiresAt } = licenses;
+  const inPool = and(eq(licenses.workspaceId, workspaceId), isNull(licenses.connectionId));
   const [pooled] = await orm(tx)
     .select({ id })
-    .from(licences)
+    .from(licenses)
     .where(and(inPool, gt(expiresAt, now)))
     .orderBy(desc(expiresAt), id)
     .limit(1);
   if (pooled === undefined) return false;
-  await orm(tx).update(licences).set({ connectionId }).where(eq(id, pooled.id));
+  await orm(tx).update(licenses).set({ connectionId }).where(eq(id, pooled.id));
   return true;
 }
 
-async function hasLicence({ tx }: StateChange, { connectionId }: Pairing): Promise<boolean> {
-  return (await orm(tx).$count(licences, eq(licences.connectionId, connectionId))) > 0;
+async function hasLicense({ tx }: StateChange, { connectionId }: Pairing): Promise<boolean> {
+  return (await orm(tx).$count(licenses, eq(licenses.connectionId, connectionId))) > 0;
 }
 
 /** What a pairing starts where no slot was ever used: a trial, or the add-on that was bought with it. */
-async function startLicence(
+async function startLicense(
   change: StateChange,
   pairing: Pairing,
   { kind, slots }: { readonly kind: WorkspaceKind; readonly slots: number },
 ): Promise<void> {
   if (kind === 'crm_portal') {
-    const expiresAt = change.now + ASSUMPTIONS.paidLicenceMs.value;
-    return insertLicence(change, pairing, { kind: 'addon', expiresAt });
+    const expiresAt = change.now + ASSUMPTIONS.paidLicenseMs.value;
+    return insertLicense(change, pairing, { kind: 'addon', expiresAt });
   }
-  const used = await orm(change.tx).$count(licences, eq(licences.workspaceId, pairing.workspaceId));
+  const used = await orm(change.tx).$count(licenses, eq(licenses.workspaceId, pairing.workspaceId));
   // [connections.create.over-quota]
   if (used >= slots) return;
   // [service.standalone.trial] [service.standalone.bundled]
-  return insertLicence(change, pairing, { kind: 'trial', expiresAt: change.now + LIMITS.trialMs });
+  return insertLicense(change, pairing, { kind: 'trial', expiresAt: change.now + LIMITS.trialMs });
 }
 
 /**
- * Gives a connection its licence at the moment its number pairs; one that it holds already stays as it is.
+ * Gives a connection its license at the moment its number pairs; one that it holds already stays as it is.
  * A slot from the pool comes first, with the rest of its time. Else, in a standalone workspace, a slot never
  * used before starts a trial of seven days, while there is one. In a portal workspace nothing is attached
  * without `addon`. [service.slot.attaches]
@@ -74,9 +74,9 @@ export async function attachSlot(change: StateChange, pairing: Pairing): Promise
   const workspace = await lockWorkspace(change.tx, pairing.workspaceId);
   // [service.portal.addon]
   if (workspace.kind === 'crm_portal' && pairing.addon !== true) return;
-  if (await hasLicence(change, pairing)) return;
+  if (await hasLicense(change, pairing)) return;
   if (await takePooled(change, pairing)) return;
-  await startLicence(change, pairing, workspace);
+  await startLicense(change, pairing, workspace);
 }
 
 /**
@@ -85,5 +85,5 @@ export async function attachSlot(change: StateChange, pairing: Pairing): Promise
  * [state.delete.slot]
  */
 export async function returnSlot({ tx }: StateChange, connectionId: string): Promise<void> {
-  await orm(tx).update(licences).set({ connectionId: null }).where(eq(licences.connectionId, connectionId));
+  await orm(tx).update(licenses).set({ connectionId: null }).where(eq(licenses.connectionId, connectionId));
 }

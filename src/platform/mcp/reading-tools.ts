@@ -11,7 +11,7 @@ import type { DomainClock } from '../time/domain-clock.ts';
 import { defineTool, type Tool } from './tool.ts';
 
 const LISTING = `Lists the messaging connections you may use. A connection is a phone number that belongs to the user's business; messages are sent through it and arrive at it. Call this first: the other tools need the \`id\` of a connection.
-A connection with status \`open\` can send. Any other status means that its owner has to pair the phone again, which no tool can do. Connections without a valid licence are not listed.`;
+A connection with status \`open\` can send. Any other status means that its owner has to pair the phone again, which no tool can do. Connections without a valid license are not listed.`;
 
 /** `list_messaging_connections`. [tools.list] */
 export function listConnectionsTool(context: ListConnectionsContext): Tool {

@@ -11,7 +11,7 @@ const ADVICE: Readonly<Record<ErrorCode, string>> = {
   not_found:
     'There is no such connection, or you may not use it. Call list_messaging_connections and use an `id` from its answer.',
   addon_required: `${ASK_OWNER} that this connection needs its add-on renewed in the portal, or use another connection.`,
-  license_inactive: `${ASK_OWNER} that the licence of this connection has lapsed and its owner has to renew it, or use another connection.`,
+  license_inactive: `${ASK_OWNER} that the license of this connection has lapsed and its owner has to renew it, or use another connection.`,
   in_progress:
     'This message is being sent already. Do not resend it; call again in a few seconds to learn what became of it.',
   recipient_not_on_whatsapp:

@@ -1,7 +1,7 @@
 import { and, count, desc, eq, inArray, ne, type SQL, sql } from 'drizzle-orm';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
-import { findReachable, requireLicence } from '../connections/read-connections.ts';
+import { findReachable, requireLicense } from '../connections/read-connections.ts';
 import type { Credential } from '../credentials/credential.ts';
 import { messages } from '../db/message-tables.ts';
 import { isIdentifier } from '../kernel/identifiers.ts';
@@ -92,7 +92,7 @@ export async function markRead(
 ): Promise<number> {
   const connection = await findReachable(database, credential, connectionId, now);
   const named = messageId === null ? null : await findInbound(database, connectionId, messageId);
-  requireLicence(connection); // [choice.unlicensed.refused]
+  requireLicense(connection); // [choice.unlicensed.refused]
   return changeState(async ({ tx }) => {
     const person = named?.peer ?? phone; // [messages.read.message-wins]
     if (person === null) throw new PlatformError('invalid_request', { field: 'messageId' });

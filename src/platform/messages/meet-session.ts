@@ -37,8 +37,8 @@ export function meetSession({ state }: Connection, session: NetworkSession): Ses
  * [messages.send.latency-heal]
  */
 export function healWaitMs(met: Exclude<SessionMet, 'works'>, draw: number): number {
-  const { leastMs, drawMs, giveUpMs } = ASSUMPTIONS.sendHeal.value;
-  return met === 'heals' ? Math.round(leastMs + draw * drawMs) : giveUpMs;
+  const { minMs, drawMs, giveUpMs } = ASSUMPTIONS.sendHeal.value;
+  return met === 'heals' ? Math.round(minMs + draw * drawMs) : giveUpMs;
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { SendMessageAnswer } from '../../contract/service/messages.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
-import { type Connection, findReachable, requireLicence } from '../connections/read-connections.ts';
+import { type Connection, findReachable, requireLicense } from '../connections/read-connections.ts';
 import type { Credential } from '../credentials/credential.ts';
 import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 import { passed } from '../kernel/decision-trace.ts';
@@ -92,7 +92,7 @@ export function createSender(options: Options): Sender {
   const allowances = createSendAllowances(options);
   const carrier = createSendCarrier(options);
   /** Every send of this process by its message id; a held key whose send is not here is a lost one. */
-  const underWay = new Map<string, Promise<Sent>>();
+  const inFlight = new Map<string, Promise<Sent>>();
   let patience = new AbortController();
   let forgottenAt = clock.now();
 
@@ -127,7 +127,7 @@ export function createSender(options: Options): Sender {
     for (;;) {
       const claimed = await gate.shared(() => claimSend(database, entry, key, clock.now()));
       if (claimed.outcome === 'claimed') return null;
-      const first = claimed.outcome === 'held' ? underWay.get(claimed.messageId) : undefined;
+      const first = claimed.outcome === 'held' ? inFlight.get(claimed.messageId) : undefined;
       if (claimed.outcome === 'held' && first === undefined) {
         // Its process is gone: either the network has the message, or the key is free for any other.
         await carrier.clearUp([claimed.messageId]);
@@ -149,13 +149,13 @@ export function createSender(options: Options): Sender {
     }
   };
 
-  /** The checks after the key, in their fixed order: licence, state, rate, network; and the wait. */
+  /** The checks after the key, in their fixed order: license, state, rate, network; and the wait. */
   const admit = async (
     connection: Connection,
     entry: JournalEntry,
     signal: AbortSignal,
   ): Promise<Allowance> => {
-    requireLicence(connection); // [service.gate.unsendable] [choice.unlicensed.refused]
+    requireLicense(connection); // [service.gate.unsendable] [choice.unlicensed.refused]
     const met = meetSession(connection, await network.sessions.read(database, connection.id));
     const allowance = await allowances.take(connection);
     passed('rate');
@@ -215,9 +215,9 @@ export function createSender(options: Options): Sender {
     send(credential, message, manner = {}) {
       const messageId = newIdentifier(); // [messages.send.id-joins]
       const sending = run(credential, message, messageId, manner).finally(() => {
-        underWay.delete(messageId);
+        inFlight.delete(messageId);
       });
-      underWay.set(messageId, sending);
+      inFlight.set(messageId, sending);
       return sending;
     },
 
@@ -234,7 +234,7 @@ export function createSender(options: Options): Sender {
     },
 
     async idle() {
-      await Promise.allSettled(underWay.values());
+      await Promise.allSettled(inFlight.values());
     },
   };
 }

@@ -35,7 +35,7 @@ export interface OwnedWorkspace {
   readonly labels: readonly string[];
 }
 
-const MOST_SHOWN = 100;
+const MAX_SHOWN = 100;
 
 /** The workspaces of a session, newest first and at most a hundred; none where nobody is signed in. */
 export async function readOwned(db: Queryable, session: PortalSession | null): Promise<OwnedWorkspace[]> {
@@ -60,5 +60,5 @@ export async function readOwned(db: Queryable, session: PortalSession | null): P
       ),
     )
     .orderBy(desc(createdAt), id)
-    .limit(MOST_SHOWN);
+    .limit(MAX_SHOWN);
 }

@@ -5,14 +5,14 @@ import { PlatformError } from '../kernel/platform-error.ts';
 import { OauthError } from './oauth-error.ts';
 import { type Parameters, readParameters } from './parameters.ts';
 
-const MOST_BYTES = 16 * 1024;
+const MAX_BYTES = 16 * 1024;
 /** In another character set than UTF-8 the same bytes would say something else. */
 const FORM = /^application\/x-www-form-urlencoded\s*(;\s*charset=(utf-8|"utf-8")\s*)?$/i;
 
 async function readText(request: Request): Promise<string> {
   try {
     requirePlain(request);
-    return (await readBytes(request, MOST_BYTES)).toString('utf8');
+    return (await readBytes(request, MAX_BYTES)).toString('utf8');
   } catch (error) {
     if (!(error instanceof PlatformError)) throw error;
     throw new OauthError('invalid_request', 'the body is too large, encoded or not complete', 'form');

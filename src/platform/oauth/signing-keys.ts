@@ -54,7 +54,7 @@ function withoutEnded(keys: readonly SigningKey[], now: number): SigningKey[] {
 /** Reads the keys; the first start on a database makes one that signs at once. */
 export async function loadSigningKeys({ database, changeState, clock }: Options): Promise<SigningKeys> {
   let keys = await loadKeys(database, clock.now());
-  let underWay: Promise<void> | null = null;
+  let inFlight: Promise<void> | null = null;
 
   const needsNext = (now: number): boolean => {
     const [newest] = keys;
@@ -79,10 +79,10 @@ export async function loadSigningKeys({ database, changeState, clock }: Options)
 
   const bringUpToDate = async (): Promise<void> => {
     if (!needsNext(clock.now()) && current().length === keys.length) return;
-    underWay ??= renew().finally(() => {
-      underWay = null;
+    inFlight ??= renew().finally(() => {
+      inFlight = null;
     });
-    await underWay;
+    await inFlight;
   };
 
   return {

@@ -51,7 +51,7 @@ async function checkShape({ request, endpoint }: Entry, credential: Credential) 
 
 /**
  * The ordered checks of every call: credential, address, scope, workspace kind, shape. What follows
- * (connection visible, licence, provider, state, rate) needs the endpoint's objects and is checked by the
+ * (connection visible, license, provider, state, rate) needs the endpoint's objects and is checked by the
  * domain in that order. The first refusal is the answer: nothing after it is looked at, and no body is read
  * for a caller who may not send one. Each check writes to the trace of the call. Answers what the endpoint answers.
  * [choice.order]

@@ -43,7 +43,7 @@ interface Reading {
  * [choice.upload.pace]
  */
 async function* atLeastSpeed(request: IncomingMessage, clock: Clock): AsyncGenerator<Buffer> {
-  const { graceMs, leastBytesPerSecond } = ASSUMPTIONS.uploadPace.value;
+  const { graceMs, minBytesPerSecond } = ASSUMPTIONS.uploadPace.value;
   // The stream must outlive a refusal in its midst: the answer goes over the same socket.
   const pieces: AsyncIterator<Buffer> = request.iterator({ destroyOnReturn: false });
   let leftMs = graceMs;
@@ -53,7 +53,7 @@ async function* atLeastSpeed(request: IncomingMessage, clock: Clock): AsyncGener
       const asked = clock.elapsed();
       const piece = await withinTime(next, leftMs, clock);
       if (piece.done === true) return;
-      const earnedMs = (piece.value.length / leastBytesPerSecond) * 1_000;
+      const earnedMs = (piece.value.length / minBytesPerSecond) * 1_000;
       leftMs = Math.min(graceMs, Math.max(0, leftMs - (clock.elapsed() - asked)) + earnedMs);
       yield piece.value;
     }

@@ -4,7 +4,7 @@ import type { ClockState } from './service-state.ts';
 /** The latest virtual time: the end of the year 9999, which every date format can write. */
 export const LATEST_TIME = 253_402_300_799_999;
 
-/** The time of the domain: trials, licences, `createdAt`, payload timestamps. Virtual, and only forward. */
+/** The time of the domain: trials, licenses, `createdAt`, payload timestamps. Virtual, and only forward. */
 export interface DomainClock {
   /** Virtual time in epoch ms; never less than what it said before. */
   now(): number;

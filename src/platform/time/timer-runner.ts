@@ -71,7 +71,7 @@ export function createTimerRunner(options: RunnerOptions): TimerRunner {
   const { database, clock, systemClock, gate, commit, logger, handlers } = options;
   let cancelAlarm: (() => void) | null = null;
   let alarmAt = Number.POSITIVE_INFINITY;
-  let underWay: Promise<unknown> = Promise.resolve();
+  let inFlight: Promise<unknown> = Promise.resolve();
   let closed = false;
   let batchLimit = BATCH;
 
@@ -151,8 +151,8 @@ export function createTimerRunner(options: RunnerOptions): TimerRunner {
   };
 
   const fireDue = (): Promise<StoredTimer[]> => {
-    const turn = underWay.then(fireAll, fireAll);
-    underWay = turn.catch(() => undefined);
+    const turn = inFlight.then(fireAll, fireAll);
+    inFlight = turn.catch(() => undefined);
     return turn;
   };
 
@@ -164,7 +164,7 @@ export function createTimerRunner(options: RunnerOptions): TimerRunner {
     async close() {
       closed = true;
       silence();
-      await underWay;
+      await inFlight;
     },
   };
 }

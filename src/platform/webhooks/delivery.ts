@@ -5,8 +5,8 @@ import type { Logger } from '../../runtime/logger/logger.ts';
 import type { Sockets } from '../../runtime/public-network/connect-public.ts';
 import { type HostLookup, lookupHost } from '../../runtime/public-network/host-lookup.ts';
 import { ASSUMPTIONS } from '../kernel/assumptions.ts';
-import type { LaneLimits, MayBegin } from './account-lane.ts';
-import { AccountLanes } from './account-lanes.ts';
+import type { MayBegin, QueueLimits } from './account-queue.ts';
+import { AccountQueues } from './account-queues.ts';
 import type { Envelope } from './active-delivery.ts';
 import { appendAttempts } from './append-attempts.ts';
 import { type AroundAttempt, sendAsSigned } from './around-attempt.ts';
@@ -30,7 +30,7 @@ import { noTunnels, type TunnelHosts } from './tunnel-hosts.ts';
 const LOAD_RETRY_MS = 1_000;
 
 const perAccount = ASSUMPTIONS.webhookPerAccount.value;
-const LIMITS_PER_ACCOUNT: LaneLimits = {
+const LIMITS_PER_ACCOUNT: QueueLimits = {
   attempts: perAccount.attemptsAtOnce,
   deliveries: perAccount.deliveries,
   events: perAccount.waitingEvents,
@@ -50,7 +50,7 @@ export interface DeliveryOptions {
   readonly hosts?: TunnelHosts;
   readonly lookup?: HostLookup;
   readonly sockets?: Sockets;
-  readonly limits?: Partial<LaneLimits>;
+  readonly limits?: Partial<QueueLimits>;
   /** Told of each change of a delivery; `read` answers how it stands then. Must be quick and not throw. */
   readonly onChange?: (read: () => DeliveryRecord) => void;
 }
@@ -81,8 +81,8 @@ export interface Delivery {
 
 export function createDelivery(options: DeliveryOptions): Delivery {
   const { database, clock, logger, configuration, hosts = noTunnels, onChange } = options;
-  const log = new DeliveryLog({ database, clock, logger, onRoom: () => lanes.pump() });
-  const lanes = new AccountLanes({
+  const log = new DeliveryLog({ database, clock, logger, onRoom: () => queues.pump() });
+  const queues = new AccountQueues({
     clock,
     configuration,
     hosts,
@@ -119,37 +119,37 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       for (const event of events) {
         for (const subscriptionId of [event.workspaceId, ...event.appIds]) {
           const waiting = { id: nextId++, eventId: event.id, subscriptionId, createdAt, event };
-          lanes.of(subscriptionId).add(waiting);
+          queues.of(subscriptionId).add(waiting);
         }
       }
     },
     async list(filter) {
-      const pending = lanes.pending();
+      const pending = queues.pending();
       await log.flush();
       return listDeliveries(database, pending, filter);
     },
     async find(id) {
-      const pending = lanes.find(id);
+      const pending = queues.find(id);
       if (pending !== undefined) return viewPending(database, pending.delivery);
       await log.flush();
       return findDelivery(database, id);
     },
-    isOpen: (id) => lanes.find(id) !== undefined,
+    isOpen: (id) => queues.find(id) !== undefined,
     sendOnce: async (subscriptionId, envelope) =>
-      closed ? unsentAttempt(clock, 'stopped') : lanes.of(subscriptionId).repeat(envelope),
+      closed ? unsentAttempt(clock, 'stopped') : queues.of(subscriptionId).repeat(envelope),
     async append(id, envelope, attempts) {
-      if (lanes.find(id)?.lane.append(id, attempts) === true) return;
+      if (queues.find(id)?.queue.append(id, attempts) === true) return;
       await log.flush();
       await appendAttempts(database, id, envelope, attempts);
     },
     async settle() {
       do {
-        await lanes.untilIdle();
+        await queues.untilIdle();
         await log.flush();
-      } while (!lanes.idle);
+      } while (!queues.idle);
     },
     async reset() {
-      await lanes.stop();
+      await queues.stop();
       await log.discard();
       await clearWebhookTables(database);
       configuration.forget();
@@ -157,7 +157,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     },
     async close() {
       closed = true;
-      await lanes.stop();
+      await queues.stop();
       await log.flush();
     },
   };

@@ -16,7 +16,7 @@ export interface Workspace {
 
 /** Workspaces, made outside the API. */
 export interface Workspaces {
-  /** `slots`: how many numbers may pair with a licence; absent: the assumed default. */
+  /** `slots`: how many numbers may pair with a license; absent: the assumed default. */
   create(input: { readonly kind: WorkspaceKind; readonly slots?: number }): Promise<Workspace>;
   exists(id: string): Promise<boolean>;
 }

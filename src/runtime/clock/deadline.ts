@@ -54,16 +54,16 @@ export class Deadline {
   }
 
   /**
-   * Settles like `work`, or rejects with `DeadlinePassed` if the deadline passes first, or `mostMs`
+   * Settles like `work`, or rejects with `DeadlinePassed` if the deadline passes first, or `maxMs`
    * milliseconds from now. A later result of `work` is ignored.
    */
-  within<T>(work: Promise<T>, mostMs = Number.POSITIVE_INFINITY): Promise<T> {
+  within<T>(work: Promise<T>, maxMs = Number.POSITIVE_INFINITY): Promise<T> {
     return new Promise((resolve, reject) => {
       const giveUp = (): void => {
         settled();
         reject(new DeadlinePassed());
       };
-      const stop = mostMs < this.leftMs ? this.#clock.after(mostMs, giveUp) : undefined;
+      const stop = maxMs < this.leftMs ? this.#clock.after(maxMs, giveUp) : undefined;
       const settled = (): void => {
         stop?.();
         this.#listeners.delete(giveUp);

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { ConfigurationError, type ConfigurationProblem } from './configuration-error.ts';
-import { findNearNames } from './near-names.ts';
 import type { Setting } from './setting.ts';
+import { findSimilarNames } from './similar-names.ts';
 
 /** The settings of a command, by the names of their environment variables. */
 export type SettingsDefinition = Readonly<Record<string, Setting<unknown>>>;
@@ -108,7 +108,7 @@ export function readSettings<const Definition extends SettingsDefinition>(
     if ('problem' in reading) problems.push(reading);
     else values[name] = reading.value;
   }
-  const near = findNearNames(Object.keys(env), variablesOf(definition));
+  const near = findSimilarNames(Object.keys(env), variablesOf(definition));
   for (const { found, meant } of near) warn?.(found, meant);
   if (problems.length > 0) throw new ConfigurationError(problems);
   return values as Settings<Definition>;

@@ -35,7 +35,7 @@ export class Secret {
  * Minimum number of different characters in a random secret: 24 random hex digits have fewer only once in
  * many millions.
  */
-const LEAST_VARIETY = 6;
+const MIN_VARIETY = 6;
 
 /**
  * What makes a secret easy to guess, as a phrase that never contains it; undefined if nothing does. It is
@@ -43,6 +43,6 @@ const LEAST_VARIETY = 6;
  */
 export function findWeakness(secret: string, least: number): string | undefined {
   if (secret.length < least) return `only ${secret.length} characters`;
-  if (new Set(secret).size < LEAST_VARIETY) return 'the same few characters over and over';
+  if (new Set(secret).size < MIN_VARIETY) return 'the same few characters over and over';
   return undefined;
 }

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import postgres from 'postgres';
 import type { Clock } from '../clock/clock.ts';
-import { UnderWay } from '../under-way/under-way.ts';
+import { InFlight } from '../in-flight/in-flight.ts';
 import type { Addresses } from './connect-socket.ts';
 import { describeLocation } from './database-url.ts';
 import { DatabaseUnavailable, markUnknown, QueryFailed } from './errors.ts';
@@ -50,7 +50,7 @@ export class Session {
   readonly openedAt: number;
   readonly #options: SessionOptions;
   readonly #client: postgres.Sql;
-  readonly #running = new UnderWay<Running>();
+  readonly #running = new InFlight<Running>();
   readonly #endListeners = new Set<(reason: Error) => void>();
   readonly #socket: SessionSocket;
   #limitMs: number;

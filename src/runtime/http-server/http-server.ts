@@ -8,8 +8,8 @@ import {
 } from 'node:http';
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
 import type { Clock } from '../clock/clock.ts';
+import { InFlight } from '../in-flight/in-flight.ts';
 import type { Logger } from '../logger/logger.ts';
-import { UnderWay } from '../under-way/under-way.ts';
 import { type ConnectionLimits, createConnections } from './connections.ts';
 import { ListenError } from './listen-error.ts';
 
@@ -199,7 +199,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   const { clock } = options;
   const limits = { ...DEFAULT_HTTP_LIMITS, ...options.limits };
   const server = createLimitedServer(limits);
-  const open = new UnderWay<ServerResponse>();
+  const open = new InFlight<ServerResponse>();
   const answering = new WeakMap<Socket, ServerResponse>();
   let draining = false;
   const connections = createConnections({

@@ -1,5 +1,5 @@
 import type { Clock } from '../clock/clock.ts';
-import { UnderWay } from '../under-way/under-way.ts';
+import { InFlight } from '../in-flight/in-flight.ts';
 
 /** The share of one request in a budget. */
 export interface Share {
@@ -29,23 +29,23 @@ interface Held {
 
 interface Holder {
   bytes: number;
-  readonly shares: UnderWay<Held>;
+  readonly shares: InFlight<Held>;
 }
 
 /** Addresses that hold nothing are remembered up to this number. */
-const MOST_IDLE_HOLDERS = 1_000;
+const MAX_IDLE_HOLDERS = 1_000;
 
 /**
- * Creates a budget of `mostBytes`. When it is full, room is made among the requests of the address that holds
+ * Creates a budget of `maxBytes`. When it is full, room is made among the requests of the address that holds
  * the most, even if the new request is one of them: the request that has held the most for the longest is dropped.
  * Small and fast requests therefore find room, even from the same address as a flood.
  */
-export function createMemoryBudget(clock: Clock, mostBytes: number): MemoryBudget {
+export function createMemoryBudget(clock: Clock, maxBytes: number): MemoryBudget {
   const holders = new Map<string, Holder>();
   let taken = 0;
 
   function makeRoom(): void {
-    while (taken > mostBytes) {
+    while (taken > maxBytes) {
       const holder = largest(holders.values());
       const held = holder === undefined ? undefined : heaviest(holder.shares.list(), clock.elapsed());
       if (held === undefined) return;
@@ -57,10 +57,10 @@ export function createMemoryBudget(clock: Clock, mostBytes: number): MemoryBudge
   function holderOf(address: string): Holder {
     const known = holders.get(address);
     if (known !== undefined) return known;
-    if (holders.size >= MOST_IDLE_HOLDERS) {
+    if (holders.size >= MAX_IDLE_HOLDERS) {
       for (const [idle, { shares }] of holders) if (shares.size === 0) holders.delete(idle);
     }
-    const holder = { bytes: 0, shares: new UnderWay<Held>() };
+    const holder = { bytes: 0, shares: new InFlight<Held>() };
     holders.set(address, holder);
     return holder;
   }

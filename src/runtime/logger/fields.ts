@@ -91,7 +91,7 @@ const FIELDS: ReadonlyMap<string, Serializer> = new Map<string, Serializer>([
       'host',
       'hosts',
       'kind',
-      'lane',
+      'queue',
       'location',
       'method',
       'migration',

@@ -14,7 +14,7 @@ export interface PostgresNotifierOptions {
 }
 
 /** Maximum number of notifications per statement. */
-const MOST_AT_ONCE = 500;
+const MAX_CONCURRENT = 500;
 const DEADLINE_MS = 5_000;
 const SEND = 'select pg_notify($1, n) from unnest($2::text[]) n';
 
@@ -46,7 +46,7 @@ export function createPostgresNotifier(options: PostgresNotifierOptions): Notifi
     // Calls at the same moment share a statement.
     await Promise.resolve();
     while (pending.size > 0) {
-      const batch = [...pending].slice(0, MOST_AT_ONCE);
+      const batch = [...pending].slice(0, MAX_CONCURRENT);
       for (const payload of batch) pending.delete(payload);
       await database.query(SEND, [prefix, batch], { deadlineMs: DEADLINE_MS });
     }

@@ -10,7 +10,7 @@ const KEY_BYTES = 32;
 const KEY_TEXT = /^[A-Za-z0-9_-]{43}$/;
 
 /** Minimum number of different bytes in a random key. */
-const LEAST_VARIETY = 8;
+const MIN_VARIETY = 8;
 
 /** The command that generates a key. */
 export const MAKE_SEALING_KEY = `node -p "require('node:crypto').randomBytes(32).toString('base64url')"`;
@@ -26,7 +26,7 @@ export function findKeyProblem(text: string): string | undefined {
   if (!KEY_TEXT.test(text) || bytes.length !== KEY_BYTES || bytes.toString('base64url') !== text) {
     return `not 32 bytes as base64url (43 characters of A-Z, a-z, 0-9, - and _; found ${text.length} characters)`;
   }
-  return new Set(bytes).size < LEAST_VARIETY ? 'not random, but the same few bytes over and over' : undefined;
+  return new Set(bytes).size < MIN_VARIETY ? 'not random, but the same few bytes over and over' : undefined;
 }
 
 /**

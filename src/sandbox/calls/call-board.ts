@@ -5,7 +5,7 @@ import { pageOf } from '../control/page-cursor.ts';
 import type { TouchedRecord } from '../faults/around-calls.ts';
 
 /** About a kilobyte each. They explain what just happened, so they need not outlive the process. */
-const MOST_CALLS = 5_000;
+const MAX_CALLS = 5_000;
 
 /** Which calls to list; absent fields match all. `before` is a position: only older ones. */
 export interface CallFilter {
@@ -52,7 +52,7 @@ function present(call: TouchedRecord, position: number): ApiCall {
   };
 }
 
-export function createCallBoard(most: number = MOST_CALLS): CallBoard {
+export function createCallBoard(most: number = MAX_CALLS): CallBoard {
   /** Oldest first; grows to twice its size before it is cut, so that a call costs a push. */
   let kept: Numbered[] = [];
   let position = 0;

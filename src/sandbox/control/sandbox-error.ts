@@ -21,7 +21,7 @@ export class SandboxError extends Error {
 }
 
 /** Of the fields that are not known. */
-const MOST_NAMED = 5;
+const MAX_NAMED = 5;
 
 /** A refusal as it is answered. */
 export interface Refusal {
@@ -35,7 +35,7 @@ export function refuseUnknown(fields: readonly string[]): SandboxError {
 }
 
 function noSuchFields(fields: readonly string[]): string {
-  const named = fields.slice(0, MOST_NAMED).map((field) => `'${field}'`);
+  const named = fields.slice(0, MAX_NAMED).map((field) => `'${field}'`);
   return `${named.join(', ')}: is not a known field.`;
 }
 

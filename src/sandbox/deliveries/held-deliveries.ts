@@ -1,4 +1,4 @@
-import type { MayBegin } from '../../platform/webhooks/account-lane.ts';
+import type { MayBegin } from '../../platform/webhooks/account-queue.ts';
 import type { DeliveryRecord } from '../../platform/webhooks/delivery-record.ts';
 
 /** A delivery, and whether its next attempt waits until somebody releases it. */

@@ -10,8 +10,8 @@ function copyOf<Item>(list: readonly Item[] | null): Item[] | null {
   return list === null ? null : [...list];
 }
 
-/** Workspaces, keys, connections made outside the API, and licences. */
-export function accessEndpoints({ workspaces, apiKeys, connections, licences }: Platform) {
+/** Workspaces, keys, connections made outside the API, and licenses. */
+export function accessEndpoints({ workspaces, apiKeys, connections, licenses }: Platform) {
   return {
     async createWorkspace({ body }) {
       const { id } = await workspaces.create(givenFields(body));
@@ -49,9 +49,9 @@ export function accessEndpoints({ workspaces, apiKeys, connections, licences }: 
       return { connection: { id } };
     },
 
-    async setLicence({ param, body: { status, expiresAt } }) {
+    async setLicense({ param, body: { status, expiresAt } }) {
       const change = { status, expiresAt: expiresAt === undefined ? undefined : Date.parse(expiresAt) };
-      const state = await licences.set(param('id'), givenFields(change));
+      const state = await licenses.set(param('id'), givenFields(change));
       return { status: state.status, expiresAt: state.expiresAt === null ? null : toIso(state.expiresAt) };
     },
   } satisfies Handlers;

@@ -50,7 +50,7 @@ export function pairingEndpoints({ connections, ownerPhones }: Platform) {
           label: connection.label,
           provider: connection.provider,
           status: detailStatus(connection),
-          licenceStatus: connection.licence.status,
+          licenseStatus: connection.license.status,
         }),
         ({ position }) => position,
       );

@@ -6,7 +6,7 @@ const DATA_URI = /^data:image\/png;base64,([A-Za-z0-9+/]+={0,2})$/;
 /** Where the header of a PNG has width, height and the interlace method; 29 bytes hold them. */
 const HEADER = { bytes: 29, width: 16, height: 20, interlace: 28 };
 /** Larger than any screenshot of a picture; a small file can claim any size. */
-const MOST_PIXELS = 4 * 1024 * 1024;
+const MAX_PIXELS = 4 * 1024 * 1024;
 /** For a second look at a picture in which nothing is found at first. */
 const SECOND_LOOK_MS = 1_000;
 
@@ -14,7 +14,7 @@ function readPixels(bytes: Buffer): PNG | null {
   if (bytes.length < HEADER.bytes) return null;
   const pixels = bytes.readUInt32BE(HEADER.width) * bytes.readUInt32BE(HEADER.height);
   // An interlaced one is inflated without bounds by the reader.
-  if (pixels > MOST_PIXELS || bytes[HEADER.interlace] !== 0) return null;
+  if (pixels > MAX_PIXELS || bytes[HEADER.interlace] !== 0) return null;
   return PNG.sync.read(bytes);
 }
 

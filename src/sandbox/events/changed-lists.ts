@@ -13,7 +13,7 @@ const BY_ENDPOINT: Readonly<Partial<Record<SandboxEndpointName, readonly Changed
   narrowGrant: ['grants'],
   revokeGrant: ['grants'],
   addConnection: ['connections', 'timers'],
-  setLicence: ['connections', 'timers'],
+  setLicense: ['connections', 'timers'],
   scan: ['connections', 'timers'],
   enterCode: ['connections', 'timers'],
   causeOutage: ['connections', 'timers'],

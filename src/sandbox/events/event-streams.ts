@@ -28,7 +28,7 @@ export function clockEvent(time: VirtualTime): { type: 'clock'; now: string; fro
 }
 
 /** For each of them as much is kept as `EventWriter` keeps for one. */
-const MOST_READERS = 64;
+const MAX_READERS = 64;
 
 /** Streams what happens to its readers. */
 export function createEventStreams({ hub, tail, time, clock }: EventStreamsOptions): EventStreams {
@@ -37,7 +37,7 @@ export function createEventStreams({ hub, tail, time, clock }: EventStreamsOptio
   return {
     end: () => ending.abort(),
     async handle(_request, response) {
-      if (readers >= MOST_READERS) throw new SandboxError('too_many_readers');
+      if (readers >= MAX_READERS) throw new SandboxError('too_many_readers');
       readers += 1;
       const unfollow = await tail.follow().catch((error: unknown) => {
         readers -= 1;

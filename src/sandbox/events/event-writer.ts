@@ -4,7 +4,7 @@ import type { EventStream } from '../../runtime/http-server/event-stream.ts';
 import { type EventListener, toText } from './event-hub.ts';
 
 /** What is kept for a reader who does not take it at once, in characters. */
-const MOST_WAITING = 1_000_000;
+const MAX_WAITING = 1_000_000;
 /** Changes of one list within this time are told once. */
 const GATHER_MS = 100;
 
@@ -29,7 +29,7 @@ export class EventWriter implements EventListener {
 
   event(text: string, list: ChangedList | null): void {
     if (!this.#blocked) this.#write(text);
-    else if (this.#waitingLength + text.length <= MOST_WAITING) {
+    else if (this.#waitingLength + text.length <= MAX_WAITING) {
       this.#waiting.push(text);
       this.#waitingLength += text.length;
     } else if (list !== null) this.changed(list);

@@ -46,7 +46,7 @@ export class LedgerTail {
   }
 
   /** Something was committed. Returns at once. */
-  nudge(): void {
+  notify(): void {
     if (!this.#ready) return;
     this.#more = true;
     if (!this.#reading) void this.#read();
@@ -56,7 +56,7 @@ export class LedgerTail {
   reset(): void {
     this.#generation += 1;
     this.#after = 0;
-    this.nudge();
+    this.notify();
   }
 
   async #begin(): Promise<void> {
@@ -65,7 +65,7 @@ export class LedgerTail {
     if (generation === this.#generation) this.#after = last;
     this.#ready = true;
     // What was committed since the look at the ledger told nobody.
-    this.nudge();
+    this.notify();
   }
 
   #leave(): void {
@@ -93,7 +93,7 @@ export class LedgerTail {
       }
     } catch (error) {
       logger.warn({ err: error }, 'the ledger could not be read for those who follow it; trying again');
-      clock.after(RETRY_MS, () => this.nudge());
+      clock.after(RETRY_MS, () => this.notify());
     } finally {
       this.#reading = false;
     }

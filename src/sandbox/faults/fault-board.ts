@@ -14,7 +14,7 @@ const DEFAULT_SEED = 1;
 /** A receipt of `read` comes 2 s after the one of `sent`: what belongs together is kept back together. */
 const REORDER_MS = 3_000;
 /** Attempts of an event end within seconds, so few generations of rules matter. */
-const MOST_RETIRED = 100;
+const MAX_RETIRED = 100;
 const STALE_MS = 6 * 60_000;
 
 /** The rules in force, as the ports of the service and as the control API see them. */
@@ -109,7 +109,7 @@ export function createFaultBoard(): FaultBoard {
   let retired: readonly ActiveRule[] = [];
 
   const replace = (next: readonly FaultRuleRequest[]): Faults => {
-    retired = [...rules.filter(({ rule }) => rule.per === 'event'), ...retired].slice(0, MOST_RETIRED);
+    retired = [...rules.filter(({ rule }) => rule.per === 'event'), ...retired].slice(0, MAX_RETIRED);
     rules = next.map((rule) => new ActiveRule(rule, seed));
     return read();
   };

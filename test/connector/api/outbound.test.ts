@@ -150,7 +150,7 @@ describe('an operator', () => {
   });
 });
 
-// Last, since a file that is being looked for holds its lane.
+// Last, since a file that is being looked for holds its queue.
 describe('a file whose answer was lost', () => {
   const lose = (type: 'lost_answer' | 'reset') => ({
     rules: [

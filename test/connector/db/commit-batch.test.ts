@@ -403,10 +403,10 @@ describe('the raw log', () => {
       now: T0,
       deliveries: [
         { ...base, event: 'message.reaction\0', outcome: 'unknown_event' },
-        { ...base, event: 'message.received', outcome: 'misfit', reason: 'message.id: is missing' },
+        { ...base, event: 'message.received', outcome: 'invalid', reason: 'message.id: is missing' },
       ],
     });
-    expect(result.outcomes).toEqual({ unknown_event: 1, misfit: 1 });
+    expect(result.outcomes).toEqual({ unknown_event: 1, invalid: 1 });
     expect(await readLog(database)).toEqual([
       {
         event: 'message.reaction\ufffd',
@@ -418,7 +418,7 @@ describe('the raw log', () => {
       },
       {
         event: 'message.received',
-        outcome: 'misfit',
+        outcome: 'invalid',
         reason: 'message.id: is missing',
         change_mask: 0,
         body,

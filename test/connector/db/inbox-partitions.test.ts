@@ -82,10 +82,10 @@ describe('the partitions of the inbox', () => {
     const refusals: (string | undefined)[] = [];
     let stored = 0;
     let over = false;
-    const writing = [0, 1].map(async (lane) => {
+    const writing = [0, 1].map(async (queue) => {
       for (let turn = 0; !over || turn < 10; turn += 1) {
         try {
-          await receiveAt(NOON + ((turn + lane) % 4) * DAY);
+          await receiveAt(NOON + ((turn + queue) % 4) * DAY);
           stored += 1;
         } catch (error) {
           refusals.push(sqlState(error));

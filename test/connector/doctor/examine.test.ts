@@ -352,7 +352,7 @@ describe('an account', () => {
     expect(await system.ask('polls')).not.toContain('warning');
   });
 
-  it('whose connections have no licence, a short one, or wait for a scan', async () => {
+  it('whose connections have no license, a short one, or wait for a scan', async () => {
     const [first, second] = system.service.connections;
     if (first === undefined || second === undefined) throw new Error('the service has two connections');
     first.licenseExpires = new Date(system.clock.now() + DAY_MS).toISOString();
@@ -367,7 +367,7 @@ describe('an account', () => {
       /problem: 1 connection is no longer shown by the service\.[\s\S]*c2[\s\S]*No slot is free: 2 of 2 are used\./,
     );
     expect(told(reports, 'numbers')).toMatch(
-      /warning: 1 licence ends within 3 days\.[\s\S]*c1 \(Label of c1\) in 24 h/,
+      /warning: 1 license ends within 3 days\.[\s\S]*c1 \(Label of c1\) in 24 h/,
     );
     expect(told(reports, 'numbers')).toMatch(/warning: 1 connection waits for the owner[\s\S]*c1/);
     first.licenseExpires = new Date(system.clock.now() + 90 * DAY_MS).toISOString();
@@ -567,7 +567,7 @@ describe('work that nobody does', () => {
     expect(told(reports, 'processes')).toMatch(/^problem: No process polls or sends/);
     expect(told(reports, 'feed')).toMatch(/^problem: Changes get no numbers[\s\S]*the oldest for 10 min/);
     expect(told(reports, 'sends')).toMatch(
-      /^problem: 1 lane stands still[\s\S]*c1[\s\S]*1 send waits in all, the oldest for 10 min\./,
+      /^problem: 1 queue stands still[\s\S]*c1[\s\S]*1 send waits in all, the oldest for 10 min\./,
     );
   });
 
@@ -584,14 +584,14 @@ describe('work that nobody does', () => {
 
   it('is told of the handler', async () => {
     await system.database.query(
-      `insert into connector.handover (cursor) select last_seq from connector.feed`,
+      `insert into connector.dispatch (cursor) select last_seq from connector.feed`,
     );
     expect(await system.ask('handler')).toMatch(/^ok: The handler takes what comes/);
     await system.database.query(
-      `insert into connector.handover_lanes (connection_id, waiting, set_aside) values ('c1', 1, 1)`,
+      `insert into connector.dispatch_queues (connection_id, waiting, set_aside) values ('c1', 1, 1)`,
     );
     await system.database.query(
-      `insert into connector.handover_queue (connection_id, seq, batch, position) select 'c1', last_seq, 1, 1 from connector.feed`,
+      `insert into connector.dispatch_entries (connection_id, seq, batch, position) select 'c1', last_seq, 1, 1 from connector.feed`,
     );
     await system.database.query(
       `insert into connector.dead_letters (seq, connection_id, batch, position, attempts, last_error, at)

@@ -143,7 +143,7 @@ describe('numbering changes', () => {
     );
   });
 
-  it('runs once for many nudges, spaced under load, and never misses the last one', async () => {
+  it('runs once for many notifications, spaced under load, and never misses the last one', async () => {
     const clock = new ManualClock();
     let runs = 0;
     const counting: Database = Object.assign(Object.create(database), {
@@ -160,12 +160,12 @@ describe('numbering changes', () => {
       onNumbered: (lastSeq) => heard.push(lastSeq),
     });
     await database.query(insertChange, ['first']);
-    for (let turn = 0; turn < 50; turn += 1) sequencer.nudge();
+    for (let turn = 0; turn < 50; turn += 1) sequencer.notify();
     await sequencer.settle();
     expect(runs).toBe(2);
     await database.query(insertChange, ['second']);
-    sequencer.nudge();
-    sequencer.nudge();
+    sequencer.notify();
+    sequencer.notify();
     expect(runs).toBe(2);
     await clock.advance(50);
     await sequencer.close();
@@ -181,7 +181,7 @@ describe('numbering changes', () => {
     });
     const sequencer = sequencerOn(flaky);
     await database.query(insertChange, ['a']);
-    sequencer.nudge();
+    sequencer.notify();
     await expect(sequencer.settle()).rejects.toThrow('gone');
     broken = false;
     await sequencer.settle();

@@ -50,14 +50,14 @@ async function write(index: number): Promise<void> {
         },
       ],
     });
-    sequencer.nudge();
+    sequencer.notify();
   }
 }
 
 const count = Number(messages);
-const lanes = [0, 1, 2].map(async (lane) => {
-  for (let index = lane; index < count; index += 3) await write(index);
+const queues = [0, 1, 2].map(async (queue) => {
+  for (let index = queue; index < count; index += 3) await write(index);
 });
-await Promise.all(lanes);
+await Promise.all(queues);
 await sequencer.close();
 await database.close();

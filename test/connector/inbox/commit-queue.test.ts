@@ -58,16 +58,16 @@ async function finish(index: number, failed: readonly string[] = []): Promise<vo
 }
 
 /** Adds an item and lets the queue begin a commit, if it will. */
-async function underWay(item: string, bytes = 1): Promise<void> {
+async function inFlight(item: string, bytes = 1): Promise<void> {
   void add(item, bytes);
   await turn();
 }
 
 /** Two commits under way, so that everything else waits. */
 async function fill(): Promise<void> {
-  await underWay('a');
+  await inFlight('a');
   void add('b', 1);
-  await underWay('b');
+  await inFlight('b');
 }
 
 describe('the commit queue', () => {
@@ -93,26 +93,26 @@ describe('the commit queue', () => {
   });
 
   it('begins a second commit beside the first once enough wait, and never a third', async () => {
-    await underWay('a');
+    await inFlight('a');
     void add('1', 1);
-    await underWay('2');
+    await inFlight('2');
     expect(batches()).toEqual([['a'], ['1', '2']]);
     void add('3', 1);
     void add('4', 1);
-    await underWay('5');
+    await inFlight('5');
     expect(batches()).toEqual([['a'], ['1', '2']]);
     await finish(0);
     expect(batches()).toEqual([['a'], ['1', '2'], ['3', '4', '5']]);
   });
 
   it('begins a second commit for few when the first takes long', async () => {
-    await underWay('a');
+    await inFlight('a');
     void add('b', 1);
     await clock.advance(49);
     await turn();
     expect(batches()).toEqual([['a']]);
     await clock.advance(1);
-    await underWay('c');
+    await inFlight('c');
     expect(batches()).toEqual([['a'], ['b', 'c']]);
   });
 
@@ -131,7 +131,7 @@ describe('the commit queue', () => {
     expect(batches()).toEqual([['small']]);
     await finish(0);
     await finish(1);
-    await underWay('huge', 150);
+    await inFlight('huge', 150);
     expect(batches()).toEqual([['small'], ['other'], ['huge']]);
   });
 

@@ -142,13 +142,13 @@ describe('reading a verified body', () => {
     ['a timestamp in words', timestamp('2026-01-15T12:00:00Z'), 'timestamp'],
   ])('keeps a known event with %s, and says which field does not fit', (_, event, field) => {
     const told = read(event);
-    expect(told).toMatchObject({ kind: 'kept', outcome: 'misfit' });
+    expect(told).toMatchObject({ kind: 'kept', outcome: 'invalid' });
     expect(told.kind === 'kept' ? told.reason : '').toContain(field);
   });
 
-  it('keeps a timestamp that is no finite number as a misfit', () => {
+  it('keeps a timestamp that is no finite number as invalid', () => {
     const text = JSON.stringify(statusEvent).replace('1768478400000', '1e400');
-    expect(read(text)).toMatchObject({ kind: 'kept', outcome: 'misfit' });
+    expect(read(text)).toMatchObject({ kind: 'kept', outcome: 'invalid' });
   });
 
   it('takes the last of duplicate keys, as JSON.parse does', () => {

@@ -130,7 +130,7 @@ describe('whatever a sender signs', () => {
     );
     const log = await readLog(database);
     expect(log).toHaveLength(kept);
-    expect(new Set(log.map((row) => row.outcome))).toContain('misfit');
+    expect(new Set(log.map((row) => row.outcome))).toContain('invalid');
     expect(new Set(log.map((row) => row.outcome))).toContain('merged');
     expect(log.map((row) => row.outcome)).not.toContain('unmergeable');
   });

@@ -33,7 +33,7 @@ it('adds what several processes counted, by hour, subscription and kind', async 
   await first.close();
   await second.close();
   const [taken] = [(await readTallies(database, clock.now() - HOUR_MS, 'default')).get('taken')];
-  expect(taken).toMatchObject({ count: 3, totalMs: 42, leastMs: 2, mostMs: 30, lastAt: clock.now() });
+  expect(taken).toMatchObject({ count: 3, totalMs: 42, minMs: 2, maxMs: 30, lastAt: clock.now() });
   expect((await readTallies(database, clock.now() - HOUR_MS, 'other')).get('wrong_signature')?.count).toBe(1);
   expect((await readTallies(database, clock.now() - HOUR_MS, null)).size).toBe(2);
 });
@@ -108,14 +108,14 @@ it('stays a number, whatever ages requests claim that nobody vouches for', async
   tally.note('absurd', 'stale_timestamp', Number.NaN);
   await tally.close();
   const found = await readTallies(database, clock.now() - HOUR_MS, 'absurd');
-  expect(found.get('stale_timestamp')).toMatchObject({ count: 2_001, leastMs: 0, mostMs: 24 * HOUR_MS });
-  expect(found.get('future_timestamp')).toMatchObject({ count: 2_000, leastMs: -24 * HOUR_MS });
+  expect(found.get('stale_timestamp')).toMatchObject({ count: 2_001, minMs: 0, maxMs: 24 * HOUR_MS });
+  expect(found.get('future_timestamp')).toMatchObject({ count: 2_000, minMs: -24 * HOUR_MS });
 });
 
 it('can be read although an older version added absurd ages', async () => {
   const hour = clock.now() - (clock.now() % HOUR_MS);
   await database.query(
-    `insert into connector.receiver_tallies (hour, subscription_id, kind, count, last_at, total_ms, least_ms, most_ms)
+    `insert into connector.receiver_tallies (hour, subscription_id, kind, count, last_at, total_ms, min_ms, max_ms)
      values ($1, 'older', 'stale_timestamp', 1150, $2, 9200000000000000000, 8000000000000, 8000000000000),
             ($1 - 3600000, 'older', 'stale_timestamp', 1150, $2, 9200000000000000000, 8000000000000, 8000000000000)`,
     [hour, clock.now()],

@@ -83,7 +83,7 @@ describe('a delivery that is taken', () => {
     expect((await send(receivedBody({ from: null }))).status).toBe(200);
     expect(await readLog(database)).toMatchObject([
       { outcome: 'unknown_event', event: 'message.reaction' },
-      { outcome: 'misfit', reason: expect.stringContaining('message.from') },
+      { outcome: 'invalid', reason: expect.stringContaining('message.from') },
     ]);
     expect(await readMessages(database)).toEqual([]);
   });

@@ -155,7 +155,7 @@ describe('a consent', () => {
     service.fault = () => 'reset';
     const silent = await comeBack(grants.auth.approve((await begin({ accountId })).authorizationUrl));
     expect(silent.status).toBe(502);
-    // A number whose licence has ended is in no list, and still the account's.
+    // A number whose license has ended is in no list, and still the account's.
     service.fault = ({ path }) =>
       path === '/connections/own-number'
         ? { status: 200, body: { connection: { id: 'own-number', status: 'open' } } }

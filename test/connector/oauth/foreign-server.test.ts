@@ -111,11 +111,11 @@ describe('the OAuth client at a foreign authorization server', () => {
     expect(first).toMatchObject({ expiresInMs: 900_000, scope: 'messaging.read' });
     const list = (token: string) =>
       createServiceClient({ baseUrl: app.baseUrl, token: () => token, clock: systemClock }).listConnections();
-    expect(await list(first.accessToken)).toMatchObject({ items: [], misfits: [] });
+    expect(await list(first.accessToken)).toMatchObject({ items: [], invalid: [] });
 
     const second = await server.refresh(first.refreshToken ?? '');
     expect(second.refreshToken).not.toBe(first.refreshToken);
-    expect(await list(second.accessToken)).toMatchObject({ items: [], misfits: [] });
+    expect(await list(second.accessToken)).toMatchObject({ items: [], invalid: [] });
 
     await server.revoke(second.refreshToken ?? '');
     await expect(list(second.accessToken)).rejects.toMatchObject({ status: 401 });

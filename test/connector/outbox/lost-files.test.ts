@@ -87,7 +87,7 @@ describe('a file', () => {
     ['of which two look the same', ['a', 'b'], ['a', 'b']],
     ['that cannot be compared', ['a'], []],
     ['that is not there', [], []],
-  ])('%s is unknown after four minutes, and frees its lane', async (_what, shown, readable) => {
+  ])('%s is unknown after four minutes, and frees its queue', async (_what, shown, readable) => {
     const { connectionId, id, outbox } = await loseOne();
     const next = await bench.queueText(connectionId, 'next');
     bench.answer = () => sentAs(`after-${connectionId}`);

@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => bench.close());
 
-it('a lane is notified for real, now and when its next attempt is due', async () => {
+it('a queue is notified for real, now and when its next attempt is due', async () => {
   const notifier = await openNotifier({
     database: bench.database,
     databaseUrl: bench.databaseUrl,

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { readDueLanes, readNext } from '../../../src/connector/outbox/lane-store.ts';
 import type { Outbox } from '../../../src/connector/outbox/outbox.ts';
+import { readDueQueues, readNext } from '../../../src/connector/outbox/queue-store.ts';
 import type { PolledMessage } from '../../../src/connector/service-client/polled.ts';
 import { ServiceRefusal, ServiceUnreachable } from '../../../src/connector/service-client/service-errors.ts';
 import { dyingDatabase } from '../../support/dying-database.ts';
@@ -98,7 +98,7 @@ describe('while a file whose answer was lost is being looked up', () => {
     expect(await statesOf([lost, waits, behind])).toEqual(['sending', 'sent', 'sent']);
   });
 
-  it('a second one that is lost holds the lane, so that not all files of it come into doubt', async () => {
+  it('a second one that is lost holds the queue, so that not all files of it come into doubt', async () => {
     const connectionId = await bench.addConnection();
     bench.answer = lose;
     const ids = await Promise.all(
@@ -363,18 +363,18 @@ describe('whatever the service does and whenever a process dies', { timeout: 300
   });
 });
 
-describe('what a lane takes next', () => {
+describe('what a queue takes next', () => {
   const WAITING = 30_000;
   /** Pages of 8 KiB; what waits lies on hundreds. */
   const FEW = 30;
 
-  it('is found by the index of the lanes, however long they are', async () => {
+  it('is found by the index of the queues, however long they are', async () => {
     const now = bench.clock.now();
     await bench.database.query(
       `INSERT INTO connector.outbound
          (id, account_id, connection_id, reference, fingerprint, recipient, idempotency_key, state, next_attempt_at,
           created_at, updated_at)
-       SELECT 'long' || n, 'account-1', 'lane' || n % 3, 'long' || n, '', CASE WHEN n < 6 THEN '1' ELSE '2' END, 'k',
+       SELECT 'long' || n, 'account-1', 'queue' || n % 3, 'long' || n, '', CASE WHEN n < 6 THEN '1' ELSE '2' END, 'k',
               CASE WHEN n < 3 THEN 'sending' ELSE 'queued' END,
               CASE WHEN n < 3 OR n % 3 = 2 THEN $1::bigint + 5000 ELSE $1::bigint END, 0, 0
          FROM generate_series(0, ${WAITING - 1}) n`,
@@ -383,13 +383,16 @@ describe('what a lane takes next', () => {
     );
     await bench.database.query('ANALYZE connector.outbound');
     const counting = countBuffers(bench.database);
-    expect(await readNext(counting, 'lane1', now)).toMatchObject({ id: 'long7', to: '2' });
-    expect(await readNext(counting, 'lane2', now)).toMatchObject({ id: 'long2', nextAttemptAt: now + 5_000 });
-    expect(await readNext(counting, 'no-lane', now)).toBeNull();
+    expect(await readNext(counting, 'queue1', now)).toMatchObject({ id: 'long7', to: '2' });
+    expect(await readNext(counting, 'queue2', now)).toMatchObject({
+      id: 'long2',
+      nextAttemptAt: now + 5_000,
+    });
+    expect(await readNext(counting, 'no-queue', now)).toBeNull();
     expect(counting.takeCount()).toBeLessThan(FEW);
-    expect((await readDueLanes(counting, now, 10)).toSorted()).toEqual(['lane0', 'lane1']);
+    expect((await readDueQueues(counting, now, 10)).toSorted()).toEqual(['queue0', 'queue1']);
     expect(counting.takeCount()).toBeLessThan(2 * FEW);
-    const later = await readDueLanes(bench.database, now + 5_000, 10);
-    expect(later.toSorted()).toEqual(['lane0', 'lane1', 'lane2']);
+    const later = await readDueQueues(bench.database, now + 5_000, 10);
+    expect(later.toSorted()).toEqual(['queue0', 'queue1', 'queue2']);
   });
 });

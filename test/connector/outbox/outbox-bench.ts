@@ -97,7 +97,7 @@ export class OutboxBench {
         this.calls.push(body);
         return await this.answer(body, signal ?? new AbortController().signal);
       },
-      listMessages: async () => ({ items: this.list(), nextCursor: null, hasMore: false, misfits: [] }),
+      listMessages: async () => ({ items: this.list(), nextCursor: null, hasMore: false, invalid: [] }),
     };
     const { clock } = this;
     const presence = createPresence({

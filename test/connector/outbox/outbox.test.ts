@@ -48,7 +48,7 @@ describe('queueing', () => {
   });
 });
 
-describe('a lane', () => {
+describe('a queue', () => {
   it(
     'sends in order, one at a time, with a UUID as key of each send',
     proves('messages.send.key-uuid'),
@@ -60,7 +60,7 @@ describe('a lane', () => {
         open.set(connectionId, (open.get(connectionId) ?? 0) + 1);
         expect(open.get(connectionId)).toBe(1);
         if (open.size === 2) both.resolve();
-        // Neither gets its first answer before both lanes have called.
+        // Neither gets its first answer before both queues have called.
         await both.promise;
         open.set(connectionId, 0);
         return sentAs(`m-${connectionId}-${text}`);
@@ -299,7 +299,7 @@ describe('a service that comes back', () => {
   });
 });
 
-describe('a lane that its own process could not release', () => {
+describe('a queue that its own process could not release', () => {
   it('is gone on with after the next sign of life', async () => {
     const connectionId = await bench.addConnection();
     let failing = false;
@@ -377,7 +377,7 @@ describe('a process that is gone', () => {
     expect(new Set(bench.calls.map((call) => call.idempotencyKey)).size).toBe(1);
   });
 
-  it('gives its lanes back when it stops in order', async () => {
+  it('gives its queues back when it stops in order', async () => {
     const connectionId = await bench.addConnection();
     const first = await bench.running();
     const id = await bench.queueText(connectionId, '1');

@@ -22,7 +22,7 @@ let connection: WatchedConnection;
 
 beforeEach(() => {
   clock = new ManualClock();
-  watches = createPairingWatches({ clock, logger: silentLogger, random: () => 0, mostViewers: 3 });
+  watches = createPairingWatches({ clock, logger: silentLogger, random: () => 0, maxViewers: 3 });
   reads = 0;
   ends = [];
   answer = () => Promise.resolve(CONNECTING);

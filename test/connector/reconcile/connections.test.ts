@@ -17,7 +17,7 @@ afterEach(() => bench.close());
 async function mirror(id = 'c1') {
   const [row] = await bench.database.query(
     `select account_id as account, status, needs_reconnect as needs, visible, reason, label,
-            license_status as licence, listed_at is not null as listed
+            license_status as license, listed_at is not null as listed
      from connector.connections where connection_id = $1`,
     [id],
   );
@@ -147,18 +147,18 @@ describe('a listing', () => {
     expect(await changes()).toHaveLength(3);
   });
 
-  it('knows of no licence that would hold while it is hidden', async () => {
-    const licences = () =>
+  it('knows of no license that would hold while it is hidden', async () => {
+    const licenses = () =>
       bench.database.query('SELECT license_valid AS valid FROM connector.connections ORDER BY connection_id');
     const connection = bench.service.addConnection('c1');
     bench.service.addConnection('c2');
     await bench.poll();
     connection.licenseValid = false;
     await bench.poll();
-    expect(await licences()).toEqual([{ valid: null }, { valid: true }]);
+    expect(await licenses()).toEqual([{ valid: null }, { valid: true }]);
     connection.licenseValid = true;
     await bench.poll();
-    expect(await licences()).toEqual([{ valid: true }, { valid: true }]);
+    expect(await licenses()).toEqual([{ valid: true }, { valid: true }]);
   });
 });
 

@@ -154,7 +154,7 @@ describe('a poll', () => {
     if (odd !== undefined) odd.direction = 'sideways' as 'incoming';
     expect(await bench.poll()).toMatchObject({ kind: 'done' });
     expect(await bench.storedIds()).toHaveLength(2);
-    expect((await bench.metrics.render()).text).toContain('connector_poll_misfits_total 1');
+    expect((await bench.metrics.render()).text).toContain('connector_poll_invalid_total 1');
   });
 });
 

@@ -4,8 +4,8 @@ import { PollSuperseded } from '../../../src/connector/reconcile/poll-context.ts
 import type { PolledMessage } from '../../../src/connector/service-client/polled.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
-const MOST = 4;
-const ENOUGH = MOST / 2;
+const MAX = 4;
+const ENOUGH = MAX / 2;
 
 function page(id: string): PolledMessage[] {
   const rest = {
@@ -28,7 +28,7 @@ function open(finish: () => Promise<boolean> = async () => true) {
       statements.push(items.map(({ id }) => id));
       return await finish();
     },
-    { most: MOST, clock },
+    { most: MAX, clock },
   );
   const put = (number: number) => belt.put(page(String(number)), number);
   return { clock, belt, put, statements };
@@ -67,9 +67,9 @@ describe('a belt', () => {
   it('makes its giver wait when it is full, and stores everything in order', async () => {
     const gate = Promise.withResolvers<boolean>();
     const { belt, put, statements } = open(() => gate.promise);
-    for (let number = 0; number < MOST; number += 1) await put(number);
+    for (let number = 0; number < MAX; number += 1) await put(number);
     let room = false;
-    const last = put(MOST).then(() => {
+    const last = put(MAX).then(() => {
       room = true;
     });
     await turn();

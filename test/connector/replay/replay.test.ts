@@ -86,7 +86,7 @@ async function readLive() {
   return await database.query('SELECT * FROM connector.messages ORDER BY id');
 }
 
-/** Deliveries of several days with copies, orders, polls between, a conflict, a stranger and a misfit. */
+/** Deliveries of several days with copies, orders, polls between, a conflict, a stranger and an invalid event. */
 async function receiveMuch(): Promise<void> {
   for (const [index, at] of [T0 - 2 * DAY, T0 - DAY, T0, T0 + 9 * DAY].entries()) {
     await receive(text(`m${index}`), at);
@@ -114,7 +114,7 @@ describe('a replay', () => {
     const { differences, summary } = await run();
     expect(differences).toEqual([]);
     // Four texts, four sends and one that met both ends; the stranger's is none of ours, the polled one no delivery.
-    expect(summary).toMatchObject({ messages: 9, different: NONE, misfits: 1, refused: 0, applied: 0 });
+    expect(summary).toMatchObject({ messages: 9, different: NONE, invalid: 1, refused: 0, applied: 0 });
     expect(summary.keptSince).toBe(Math.floor((T0 - 2 * DAY) / DAY) * DAY);
     expect(await readLive()).toEqual(before);
   });
@@ -232,7 +232,7 @@ describe('a replay', () => {
     await receiveMuch();
     // As older code kept what it could not read.
     await database.query(
-      `UPDATE connector.inbox SET message_id = NULL, outcome = 'misfit' WHERE message_id IN ('m1', 'o1')`,
+      `UPDATE connector.inbox SET message_id = NULL, outcome = 'invalid' WHERE message_id IN ('m1', 'o1')`,
     );
     await receive({ event: 'message.received', connection_id: 'c1', message: { id: 7 } });
     await database.query(`DELETE FROM connector.messages WHERE id IN ('m1', 'o1')`);
@@ -241,7 +241,7 @@ describe('a replay', () => {
       ['m1', 'missing'],
       ['o1', 'missing'],
     ]);
-    expect(summary).toMatchObject({ messages: 9, misfits: 2, applied: 2 });
+    expect(summary).toMatchObject({ messages: 9, invalid: 2, applied: 2 });
     expect((await run()).differences).toEqual([]);
   });
 

@@ -97,7 +97,7 @@ describe('reading', () => {
       items: [{ ...message, createdAt: Date.UTC(2026, 0, 15, 12) }],
       nextCursor: 'c2',
       hasMore: true,
-      misfits: [],
+      invalid: [],
     });
   });
 
@@ -120,7 +120,7 @@ describe('reading', () => {
     service().get('/api/v1/messages').query(true).reply(200, { messages, nextCursor: null, hasMore: false });
     const page = await client().listMessages({ limit: 20 });
     expect(page.items.map((item) => item.status)).toEqual([null]);
-    expect(page.misfits).toHaveLength(1);
+    expect(page.invalid).toHaveLength(1);
   });
 
   it('lists connections', async () => {

@@ -115,7 +115,7 @@ describe('the state of an account', () => {
   });
 });
 
-describe('the health of the webhook lane', () => {
+describe('the health of the webhook queue', () => {
   it('is unknown, healthy, then lossy, and healthy again a day later', async () => {
     await bench.poll();
     expect(await health()).toBe('unknown');

@@ -1,10 +1,10 @@
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import { heldLease } from '../../../src/connector/db/lease.ts';
+import { distribute } from '../../../src/connector/dispatch/distribute.ts';
+import * as dispatch from '../../../src/connector/dispatch/queue-store.ts';
 import { readChanges, readFiltered } from '../../../src/connector/feed/read-changes.ts';
 import { numberChanges } from '../../../src/connector/feed/sequencer.ts';
-import { distribute } from '../../../src/connector/handover/distribute.ts';
-import * as dispatch from '../../../src/connector/handover/lane-store.ts';
-import * as sends from '../../../src/connector/outbox/lane-store.ts';
+import * as sends from '../../../src/connector/outbox/queue-store.ts';
 import { readDueAccounts } from '../../../src/connector/reconcile/poll-state.ts';
 import { coverageChange } from '../../../src/connector/reconcile/progress.ts';
 import { storePage } from '../../../src/connector/reconcile/store-page.ts';
@@ -26,7 +26,7 @@ export interface HotStatement {
 
 const lease = { name: 'poll:account-1', fence: 1 };
 const message = received('c-7', 'm-7');
-const lane = { connectionId: 'c-7', fence: 1 };
+const queue = { connectionId: 'c-7', fence: 1 };
 
 function merge(
   told: { message: typeof message } | { connection: ReturnType<typeof outage> },
@@ -74,17 +74,21 @@ export const HOT_STATEMENTS: Readonly<Record<string, HotStatement>> = {
     indexes: ['change_batches_seq', 'changes_pkey'],
   },
   // An index of the due times would cost more with each change than this does every five seconds.
-  'due-dispatch': { run: (db) => dispatch.readDueLanes(db, T0, 10), whole: ['handover_lanes', 'leases'] },
+  'due-dispatch': { run: (db) => dispatch.readDueQueues(db, T0, 10), whole: ['dispatch_queues', 'leases'] },
   'open-dispatch': {
-    run: (db) => dispatch.openLane(db, lease, { connectionId: 'c-7', now: T0, limit: 50 }),
-    indexes: ['handover_lanes_pkey', 'leases_pkey', 'changes_pkey'],
+    run: (db) => dispatch.openQueue(db, lease, { connectionId: 'c-7', now: T0, limit: 50 }),
+    indexes: ['dispatch_queues_pkey', 'leases_pkey', 'changes_pkey'],
   },
   'note-taken': {
-    run: (db) => dispatch.noteTaken(db, lane, 7),
-    indexes: ['handover_lanes_pkey'],
+    run: (db) => dispatch.noteTaken(db, queue, 7),
+    indexes: ['dispatch_queues_pkey'],
   },
-  'due-sends': { run: (db) => sends.readDueLanes(db, T0, 10), indexes: ['outbound_lane'], whole: ['leases'] },
-  'next-send': { run: (db) => sends.readNext(db, 'c-7', T0), indexes: ['outbound_lane'] },
+  'due-sends': {
+    run: (db) => sends.readDueQueues(db, T0, 10),
+    indexes: ['outbound_queue'],
+    whole: ['leases'],
+  },
+  'next-send': { run: (db) => sends.readNext(db, 'c-7', T0), indexes: ['outbound_queue'] },
   'begin-send': {
     run: (db) => sends.beginAttempt(db, lease, { outboundId: 'o-7', attemptId: 'a', now: T0 }),
     indexes: ['outbound_pkey', 'leases_pkey'],

@@ -78,7 +78,7 @@ describe('the trace of a message', () => {
       ['webhook', 'failed', 'unchanged', '', 'status_final', 1],
       ['webhook', 'read', 'unchanged', '', 'already_known', 2],
       ['webhook', 'sent', 'unchanged', '', 'already_known', 3],
-      ['webhook', null, 'misfit', '', 'does_not_fit', null],
+      ['webhook', null, 'invalid', '', 'does_not_fit', null],
       ['webhook', null, 'unknown_event', '', 'unknown_event', null],
       ['poll', null, 'merged', 'fields', null, null],
       ['webhook', 'read', 'unchanged', '', 'already_known', 3],
@@ -144,8 +144,8 @@ describe('the trace of a message', () => {
   });
 
   it('shows deliveries that were never merged, without a message', async () => {
-    await deliverStatus('m-misfit', 'bogus');
-    expect(await trace('m-misfit')).toMatchObject({ message: null, entries: [{ reason: 'does_not_fit' }] });
+    await deliverStatus('m-invalid', 'bogus');
+    expect(await trace('m-invalid')).toMatchObject({ message: null, entries: [{ reason: 'does_not_fit' }] });
     const facts = received('c1', 'm-foreign', { accountId: 'account-2' });
     const strange = delivery({ message: facts }, { receivedAt: world.clock.now() });
     await commitBatch(world.database, { now: world.clock.now(), deliveries: [strange] });

@@ -88,7 +88,7 @@ describe('a known event', () => {
     const parsed = parseWebhookEvent(
       JSON.parse('{"event":"message.status","connection_id":"c1","__proto__":{"message":{"id":"x"}}}'),
     );
-    expect(parsed).toMatchObject({ kind: 'misfit', type: 'message.status' });
+    expect(parsed).toMatchObject({ kind: 'invalid', type: 'message.status' });
   });
 
   it('reads what a consumer can do without as null', () => {
@@ -117,7 +117,7 @@ describe('a known event', () => {
   });
 });
 
-describe('a misfit', () => {
+describe('an invalid event', () => {
   it.each([
     ['no message', { ...received, message: undefined }, 'message'],
     ['a message that is a list', { ...received, message: [] }, 'message'],
@@ -148,13 +148,13 @@ describe('a misfit', () => {
     ['a disconnect without its connection', { ...disconnected, connection: null }, 'connection'],
   ])('is %s, and the reason names the field', (_name, event, field) => {
     const parsed = parseWebhookEvent(event);
-    expect(parsed).toMatchObject({ kind: 'misfit', type: event.event });
-    expect(parsed.kind === 'misfit' && parsed.reason.split(':')[0]).toBe(field);
+    expect(parsed).toMatchObject({ kind: 'invalid', type: event.event });
+    expect(parsed.kind === 'invalid' && parsed.reason.split(':')[0]).toBe(field);
   });
 
   it('has a reason that holds no value of the event', () => {
     const parsed = parseWebhookEvent(withMessage({ id: 'canary canary', text: { canary: 1 } }));
-    expect(parsed.kind).toBe('misfit');
+    expect(parsed.kind).toBe('invalid');
     expect(JSON.stringify(parsed)).not.toContain('canary');
   });
 });

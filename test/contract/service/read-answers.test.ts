@@ -45,7 +45,7 @@ describe('a list of connections', () => {
   it('is read without the aliases', () => {
     expect(connectionListItem.safeParse(item).success).toBe(true);
     const { phone: _phone, name: _name, ...rest } = item;
-    expect(readConnectionList({ connections: [item] })).toEqual({ items: [rest], misfits: [] });
+    expect(readConnectionList({ connections: [item] })).toEqual({ items: [rest], invalid: [] });
   });
 
   it(
@@ -78,12 +78,12 @@ describe('a list of connections', () => {
   );
 
   it('keeps its neighbours when one record has no usable id', () => {
-    const { items, misfits } = readConnectionList({
+    const { items, invalid } = readConnectionList({
       connections: [item, { label: 'x' }, { ...item, id: 'c3' }],
     });
     expect(items.map(({ id }) => id)).toEqual(['c1', 'c3']);
-    expect(misfits).toHaveLength(1);
-    expect(misfits[0]).toMatch(/^1\./);
+    expect(invalid).toHaveLength(1);
+    expect(invalid[0]).toMatch(/^1\./);
   });
 
   it('is an error when there is no list', () => {
@@ -98,7 +98,7 @@ describe('a page of messages', () => {
     expect(message.safeParse(stored).success).toBe(true);
     expect(readMessagePage({ messages: [stored], nextCursor: 'k2', hasMore: true })).toEqual({
       items: [stored],
-      misfits: [],
+      invalid: [],
       nextCursor: 'k2',
       hasMore: true,
     });
@@ -108,7 +108,7 @@ describe('a page of messages', () => {
     expect(readMessagePage({ messages: [], nextCursor: null, hasMore: true }).hasMore).toBe(false);
     expect(readMessagePage({ messages: [] })).toEqual({
       items: [],
-      misfits: [],
+      invalid: [],
       nextCursor: null,
       hasMore: false,
     });
@@ -130,7 +130,7 @@ describe('a page of messages', () => {
   it.each(['id', 'connectionId', 'direction', 'createdAt'])('sets a message without %s aside', (field) => {
     const page = readMessagePage({ messages: [{ ...stored, [field]: undefined }, stored] });
     expect(page.items).toEqual([stored]);
-    expect(page.misfits).toHaveLength(1);
+    expect(page.invalid).toHaveLength(1);
   });
 
   it('sets an id aside that a store could not keep', () => {

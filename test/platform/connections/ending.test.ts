@@ -98,9 +98,9 @@ describe('restart, logout and deletion', () => {
       await life.pair(key, id);
     });
 
-    test('works without a licence, and changes nothing on the business platform', async () => {
+    test('works without a license, and changes nothing on the business platform', async () => {
       const { key, workspaceId, connectionId } = await seedWorkspace(life.service);
-      await life.service.platform.licences.set(connectionId, { status: 'expired' });
+      await life.service.platform.licenses.set(connectionId, { status: 'expired' });
       expect((await life.on(key, 'POST', connectionId, '/restart')).status).toBe(200);
       const cloud = await life.service.platform.connections.createPaired(workspaceId, {
         provider: 'cloud_api',
@@ -113,7 +113,7 @@ describe('restart, logout and deletion', () => {
 
   describe('logout', () => {
     test(
-      'ends the session, keeps record and licence, tells nobody, and a restart and a scan bring it back',
+      'ends the session, keeps record and license, tells nobody, and a restart and a scan bring it back',
       proves(
         'connections.logout.answer',
         'connections.logout.keeps-record',
@@ -242,7 +242,7 @@ describe('restart, logout and deletion', () => {
     );
 
     test(
-      'in any state, with a licence or without, of either kind',
+      'in any state, with a license or without, of either kind',
       proves('state.delete.gone', 'choice.unlicensed.allowed'),
       async () => {
         const { key, id: connecting } = await life.begin();
@@ -251,7 +251,7 @@ describe('restart, logout and deletion', () => {
           provider: 'cloud_api',
           phoneNumber: '447700900104',
         });
-        await life.service.platform.licences.set(unlicensed, { status: 'expired' });
+        await life.service.platform.licenses.set(unlicensed, { status: 'expired' });
         await life.breakDown(unlicensed);
         expect((await life.on(key, 'DELETE', connecting)).status).toBe(200);
         expect((await life.on(other, 'DELETE', unlicensed)).status).toBe(200);

@@ -166,7 +166,7 @@ describe('pairing by code', () => {
       const { key, workspaceId, connectionId } = await seedWorkspace(life.service);
       const offNetwork = '447700900397';
       await life.service.platform.contacts.put(offNetwork, { onNetwork: false });
-      await life.service.platform.licences.set(connectionId, { status: 'expired' });
+      await life.service.platform.licenses.set(connectionId, { status: 'expired' });
       const cloud = await life.service.platform.connections.createPaired(workspaceId, {
         provider: 'cloud_api',
         phoneNumber: '447700900104',

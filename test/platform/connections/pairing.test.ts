@@ -105,9 +105,9 @@ describe('pairing a connection', () => {
       },
     );
 
-    test('is shown without a licence, and never with a picture for the business platform', async () => {
+    test('is shown without a license, and never with a picture for the business platform', async () => {
       const { key, workspaceId, connectionId } = await seedWorkspace(life.service);
-      await life.service.platform.licences.set(connectionId, { status: 'expired' });
+      await life.service.platform.licenses.set(connectionId, { status: 'expired' });
       expect(await life.detail(key, connectionId)).toMatchObject({
         status: 'connected',
         licenseStatus: 'expired',
@@ -242,7 +242,7 @@ describe('pairing a connection', () => {
     });
 
     test(
-      'pairing again after an outage that was told is told once, and the connection keeps its licence',
+      'pairing again after an outage that was told is told once, and the connection keeps its license',
       proves('state.paired.told', 'events.disconnected.qr-by-get'),
       async () => {
         const { key, id } = await life.begin();
@@ -270,10 +270,10 @@ describe('pairing a connection', () => {
       },
     );
 
-    test('works without a licence, and then tells nothing', proves('choice.unlicensed.allowed'), async () => {
+    test('works without a license, and then tells nothing', proves('choice.unlicensed.allowed'), async () => {
       const { key, id } = await life.begin();
       await life.pair(key, id);
-      await life.service.platform.licences.set(id, { status: 'expired' });
+      await life.service.platform.licenses.set(id, { status: 'expired' });
       await life.on(key, 'POST', id, '/logout');
       await life.on(key, 'POST', id, '/restart');
       await life.pair(key, id);

@@ -72,7 +72,7 @@ describe('connection transitions', () => {
     expect(takeStep(silent.standing, 'recovered', true).tells).toBeNull();
   });
 
-  test('a break told before the licence lapsed is followed by a recovery told after it was renewed', () => {
+  test('a break told before the license lapsed is followed by a recovery told after it was renewed', () => {
     const broken: Standing = { state: 'disconnected', needsReconnect: true, reportedBroken: true };
     const unheard = takeStep(broken, 'recovered', false);
     expect([unheard.tells, unheard.standing.reportedBroken]).toEqual([null, true]);

@@ -104,41 +104,41 @@ describe('GET /account', () => {
   );
 
   test(
-    'nextExpiry is the first licence to end, and one that has ended only where no other follows',
+    'nextExpiry is the first license to end, and one that has ended only where no other follows',
     proves('account.slots.nextExpiry', 'choice.next-expiry'),
     async () => {
       const { id, key } = await open();
-      const { licences, time } = service.platform;
+      const { licenses, time } = service.platform;
       const start = time.now();
       const [one, two] = [await pair(id), await pair(id)];
       expect((await read(key)).slots.nextExpiry).toBe(at(start + 7 * DAY));
-      await licences.set(one, { expiresAt: start + 3 * DAY });
+      await licenses.set(one, { expiresAt: start + 3 * DAY });
       expect((await read(key)).slots.nextExpiry).toBe(at(start + 3 * DAY));
       await time.advance({ ms: 3 * DAY });
       expect((await read(key)).slots.nextExpiry).toBe(at(start + 7 * DAY));
-      await licences.set(two, { status: 'none' });
+      await licenses.set(two, { status: 'none' });
       expect((await read(key)).slots.nextExpiry).toBe(at(start + 3 * DAY));
-      await licences.set(one, { status: 'active', expiresAt: start + 33 * DAY });
+      await licenses.set(one, { status: 'active', expiresAt: start + 33 * DAY });
       expect((await read(key)).slots.nextExpiry).toBe(at(start + 33 * DAY));
     },
   );
 
-  test('a licence sold beyond the slots is one more slot; one in the pool is renewed first', async () => {
+  test('a license sold beyond the slots is one more slot; one in the pool is renewed first', async () => {
     const { id, key } = await open({ slots: 1 });
     const first = await pair(id);
     const second = await pair(id);
-    const { licences } = service.platform;
-    await licences.set(second, { status: 'active' });
+    const { licenses } = service.platform;
+    await licenses.set(second, { status: 'active' });
     expect((await read(key)).slots).toMatchObject({ total: 2, used: 2, available: 0 });
     await remove(key, first);
     const third = await service.platform.connections.createPaired(id, {
       provider: 'cloud_api',
       phoneNumber: '4915112345679',
     });
-    await licences.set(third.id, { status: 'none' });
+    await licenses.set(third.id, { status: 'none' });
     expect((await read(key)).slots).toMatchObject({ total: 1, used: 1, available: 0 });
     await remove(key, second);
-    await licences.set(third.id, { status: 'active' });
+    await licenses.set(third.id, { status: 'active' });
     expect((await read(key)).slots).toMatchObject({ total: 1, used: 1, available: 0 });
   });
 

@@ -6,7 +6,7 @@ const DAY = 86_400_000;
 
 describe('slots and pairing', () => {
   const life = useLife();
-  const licences = () => life.service.platform.licences;
+  const licenses = () => life.service.platform.licenses;
   const restart = (key: string, id: string) => life.on(key, 'POST', id, '/restart');
   const logOut = (key: string, id: string) => life.on(key, 'POST', id, '/logout');
 
@@ -31,7 +31,7 @@ describe('slots and pairing', () => {
     },
   );
 
-  test('pairing again keeps the licence as it is, and starts no second trial', async () => {
+  test('pairing again keeps the license as it is, and starts no second trial', async () => {
     const { key, id } = await life.begin(5);
     await life.pair(key, id);
     const [{ licenseExpires } = { licenseExpires: null }] = await life.listed(key);
@@ -77,7 +77,7 @@ describe('slots and pairing', () => {
     await life.pair(key, id);
     expect(await life.detail(key, id)).toMatchObject({ status: 'connected', licenseStatus: 'none' });
     expect(await life.listed(key)).toEqual([]);
-    await licences().set(id, { status: 'active' });
+    await licenses().set(id, { status: 'active' });
     expect(await life.listed(key)).toMatchObject([{ id, licenseStatus: 'active' }]);
   });
 
@@ -96,7 +96,7 @@ describe('slots and pairing', () => {
       const number = { provider: 'qr', phoneNumber: '4915112345671' } as const;
       const { id } = await service.platform.connections.createPaired(workspace.id, number);
       const now = service.platform.time.now();
-      await licences().set(id, { expiresAt: now + DAY });
+      await licenses().set(id, { expiresAt: now + DAY });
       await life.advance(DAY);
       const calls: readonly [string, object][] = [
         ['/messages', { connectionId: id, to: '4915500000001', text: 'hello' }],
@@ -111,7 +111,7 @@ describe('slots and pairing', () => {
       await service.platform.messages.receive(id, { from: '4915500000001', text: 'unheard' });
       expect(await life.listed(key)).toEqual([]);
       expect((await service.call('GET', '/messages', { key })).body).toMatchObject({ messages: [] });
-      await licences().set(id, { status: 'active' });
+      await licenses().set(id, { status: 'active' });
       expect(await life.listed(key)).toMatchObject([{ id, licenseStatus: 'active' }]);
       expect((await service.call('GET', '/messages', { key })).body).toMatchObject({
         messages: [{ text: 'unheard' }],

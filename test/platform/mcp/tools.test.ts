@@ -226,7 +226,7 @@ describe('a refusal', () => {
       busy: await addConnection('4915112345605'),
     };
     token = (await world.obtainTokens(app)).access;
-    await platform.licences.set(ids.unlicensed, { status: 'expired' });
+    await platform.licenses.set(ids.unlicensed, { status: 'expired' });
     await platform.outages.begin(ids.broken, { cause: 'zombie', heals: false });
     await platform.contacts.put('4915199999999', { onNetwork: false });
     const right = { connectionId: world.connectionId, to: newPhone(), text: 'hello' };

@@ -146,17 +146,17 @@ describe('what a phone does about a message', () => {
   });
 
   test(
-    'while the licence is expired statuses rise and nothing is told',
+    'while the license is expired statuses rise and nothing is told',
     proves('delivery.unlicensed'),
     async () => {
       const { key, connectionId } = await seedWorkspace(service);
       const to = String(nextPhone++);
       await service.platform.contacts.put(to, { deliverAfterMs: 100, readAfterMs: 200 });
       await service.call('POST', '/messages', { key, body: { connectionId, to, text: 'hello' } });
-      await service.platform.licences.set(connectionId, { status: 'expired' });
+      await service.platform.licenses.set(connectionId, { status: 'expired' });
       await service.platform.messages.receive(connectionId, { from: to, text: 'are you there?' });
       await service.platform.time.advance({ ms: 1_000 });
-      await service.platform.licences.set(connectionId, { status: 'active' });
+      await service.platform.licenses.set(connectionId, { status: 'active' });
       const entries = await service.platform.ledger.read(0, 100_000);
       const told = entries.filter((entry) => entry.connectionId === connectionId);
       expect(told.map((entry) => entry.status)).toEqual(['sent']);

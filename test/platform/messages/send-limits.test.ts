@@ -50,7 +50,7 @@ describe('how much a connection may send', () => {
   }, async () => {
     const { connectionId, send, statuses } = await newNumber();
     const end = service.platform.time.now() + 3 * DAY;
-    await service.platform.licences.set(connectionId, { status: 'active' });
+    await service.platform.licenses.set(connectionId, { status: 'active' });
     const [first, second, third] = CAPS;
     for (const cap of [first, second]) {
       const answers = await statuses(cap + 3);
@@ -136,12 +136,12 @@ describe('how much a connection may send', () => {
     expect((await busy.send()).status).toBe(200);
   });
 
-  it('the rate is looked at after licence and state', async () => {
+  it('the rate is looked at after license and state', async () => {
     const { connectionId, send, statuses } = await newNumber();
     await statuses(30);
     await service.platform.outages.begin(connectionId, { cause: 'session_lost' });
     expect((await send()).body).toEqual({ error: 'send_failed' });
-    await service.platform.licences.set(connectionId, { status: 'expired' });
+    await service.platform.licenses.set(connectionId, { status: 'expired' });
     expect((await send()).body).toEqual({ error: 'license_inactive' });
   });
 

@@ -126,17 +126,17 @@ describe('while a session does not work', () => {
   });
 
   test(
-    'what was kept arrives in silence while the licence is expired',
+    'what was kept arrives in silence while the license is expired',
     proves('delivery.unlicensed'),
     async () => {
       const { key, connectionId } = await seedWorkspace(service);
-      const { outages, licences } = service.platform;
+      const { outages, licenses } = service.platform;
       await outages.begin(connectionId, { cause: 'session_lost' });
       await writes(connectionId, 'unheard');
-      await licences.set(connectionId, { status: 'expired' });
+      await licenses.set(connectionId, { status: 'expired' });
       await outages.recover(connectionId);
       await advance(SECOND);
-      await licences.set(connectionId, { status: 'active' });
+      await licenses.set(connectionId, { status: 'active' });
       await advance(MINUTE);
       expect(await toldOf(connectionId)).toEqual([]);
       expect(await listed(key)).toMatchObject([{ text: 'unheard' }]);

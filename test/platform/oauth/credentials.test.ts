@@ -69,7 +69,7 @@ describe('an access token on the REST API', () => {
     expect(await seen()).toEqual([granted]);
   });
 
-  it('feels a lapsed licence, a revoked grant and a disabled app on the next call', async () => {
+  it('feels a lapsed license, a revoked grant and a disabled app on the next call', async () => {
     const { platform } = world.service;
     const lapsing = await addConnection('4915112345003');
     const { access } = await world.obtainTokens(app, { connection_ids: lapsing });
@@ -79,7 +79,7 @@ describe('an access token on the REST API', () => {
         body: { connectionId: lapsing, to: '4915100000000', text: 'hello' },
       });
     expect((await send()).status).toBe(200);
-    await platform.licences.set(lapsing, { expiresAt: platform.time.now() - 1 });
+    await platform.licenses.set(lapsing, { expiresAt: platform.time.now() - 1 });
     const unlicensed = await send();
     expect([unlicensed.status, unlicensed.body]).toEqual([402, { error: 'license_inactive' }]);
 

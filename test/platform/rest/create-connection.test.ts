@@ -144,7 +144,7 @@ describe('POST /connections', () => {
   );
 
   test(
-    'beyond the quota a connection is made, pairs, and has no licence',
+    'beyond the quota a connection is made, pairs, and has no license',
     proves('connections.create.over-quota'),
     async () => {
       const key = await newKey(1);

@@ -104,8 +104,8 @@ describe('the record of a call', () => {
       'GET /connections/{id} 200: scope shape connection',
       'GET /account 200: scope shape',
       'GET /messages 200: scope shape',
-      'POST /messages 200: scope shape connection licence state rate network',
-      'POST /messages/read 200: scope shape connection licence',
+      'POST /messages 200: scope shape connection license state rate network',
+      'POST /messages/read 200: scope shape connection license',
       'PUT /webhook 200: scope shape',
       'GET /webhook 200: scope shape',
       'POST /webhook/rotate 200: scope shape state',
@@ -192,7 +192,7 @@ describe('the record of a call', () => {
     const send = () =>
       service.call('POST', '/messages', { key, body: { ...body(), connectionId, idempotencyKey: 'once' } });
     const first = await send();
-    await service.platform.licences.set(connectionId, { status: 'expired' });
+    await service.platform.licenses.set(connectionId, { status: 'expired' });
     records = [];
     expect((await send()).body).toEqual(first.body);
     expect(traced()).toEqual(['credential', 'address', 'scope', 'shape', 'connection']);

@@ -84,13 +84,13 @@ describe('GET /connections', () => {
   });
 
   test(
-    'hides a connection whose licence has lapsed, and shows it again once renewed',
+    'hides a connection whose license has lapsed, and shows it again once renewed',
     proves('service.gate.visible', 'service.standalone.paid-after', 'choice.unlicensed.hidden'),
     async () => {
       const { key, connectionId } = await seedWorkspace(service);
-      await service.platform.licences.set(connectionId, { expiresAt: service.platform.time.now() - 1 });
+      await service.platform.licenses.set(connectionId, { expiresAt: service.platform.time.now() - 1 });
       expect(await list(key)).toEqual([]);
-      await service.platform.licences.set(connectionId, { status: 'active' });
+      await service.platform.licenses.set(connectionId, { status: 'active' });
       expect(await list(key)).toMatchObject([{ id: connectionId, licenseStatus: 'active' }]);
     },
   );

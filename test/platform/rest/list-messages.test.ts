@@ -168,7 +168,7 @@ describe('GET /messages', () => {
   );
 
   test(
-    'hides messages of a connection whose licence has lapsed',
+    'hides messages of a connection whose license has lapsed',
     proves('choice.unlicensed.hidden'),
     async () => {
       const { key, workspaceId, connectionId } = await seedWorkspace(service);
@@ -178,9 +178,9 @@ describe('GET /messages', () => {
       });
       await receive(connectionId, 'lapsed');
       await receive(other.id, 'licensed');
-      await service.platform.licences.set(connectionId, { status: 'expired' });
+      await service.platform.licenses.set(connectionId, { status: 'expired' });
       expect((await list(key)).messages.map((message) => message.text)).toEqual(['licensed']);
-      await service.platform.licences.set(connectionId, { status: 'active' });
+      await service.platform.licenses.set(connectionId, { status: 'active' });
       expect((await list(key)).messages.map((message) => message.text)).toEqual(['licensed', 'lapsed']);
     },
   );

@@ -159,11 +159,11 @@ describe('POST /messages/read', () => {
     },
   );
 
-  it('answers 402 while the licence is expired', proves('choice.unlicensed.refused'), async () => {
+  it('answers 402 while the license is expired', proves('choice.unlicensed.refused'), async () => {
     const { connectionId, mark, unread } = await seed();
-    await service.platform.licences.set(connectionId, { status: 'expired' });
+    await service.platform.licenses.set(connectionId, { status: 'expired' });
     expect((await mark({ phone: ANNA })).body).toEqual({ error: 'license_inactive' });
-    await service.platform.licences.set(connectionId, { status: 'active' });
+    await service.platform.licenses.set(connectionId, { status: 'active' });
     expect(await unread()).toHaveLength(3);
   });
 

@@ -453,7 +453,7 @@ describe('media', () => {
 
     it('ends after 30 days; its type stays listed', async () => {
       const { url, key, connectionId } = await served(media);
-      await service.platform.licences.set(connectionId, {
+      await service.platform.licenses.set(connectionId, {
         expiresAt: service.platform.time.now() + 60 * DAY,
       });
       await service.platform.time.advance({ ms: 30 * DAY - 1 });

@@ -18,7 +18,7 @@ const ORDER = [
   'workspace_kind',
   'shape',
   'connection',
-  'licence',
+  'license',
   'provider',
   'state',
   'rate',
@@ -57,7 +57,7 @@ describe('of two checks that would refuse a call, the earlier one does', () => {
     const phoneNumber = String(lastNumber);
     return (await service.platform.connections.createPaired(workspaceId, { provider, phoneNumber })).id;
   };
-  const lapse = (connectionId: string) => service.platform.licences.set(connectionId, { status: 'expired' });
+  const lapse = (connectionId: string) => service.platform.licenses.set(connectionId, { status: 'expired' });
   /** Breaks the session, and lets the service find out. */
   const disconnect = async (connectionId: string): Promise<void> => {
     await service.platform.outages.begin(connectionId, { cause: 'session_lost' });
@@ -135,32 +135,32 @@ describe('of two checks that would refuse a call, the earlier one does', () => {
   );
 
   it(
-    'connection before licence',
+    'connection before license',
     proves('choice.order', 'errors.addon_required', 'errors.license_inactive', 'choice.order'),
     async () => {
       const lapsed = await add('qr', portal.workspaceId);
       await lapse(lapsed);
       const body = send(lapsed);
       expect(await refusedBy('connection', 'POST', '/messages', { key: home.key, body })).toBe('not_found');
-      expect(await refusedBy('licence', 'POST', '/messages', { key: portal.key, body })).toBe(
+      expect(await refusedBy('license', 'POST', '/messages', { key: portal.key, body })).toBe(
         'addon_required',
       );
       const own = await add();
       await lapse(own);
-      expect(await refusedBy('licence', 'POST', '/messages', { key: home.key, body: send(own) })).toBe(
+      expect(await refusedBy('license', 'POST', '/messages', { key: home.key, body: send(own) })).toBe(
         'license_inactive',
       );
     },
   );
 
-  // No endpoint asks for both a licence and a provider.
-  it('licence before state', proves('choice.order'), async () => {
+  // No endpoint asks for both a license and a provider.
+  it('license before state', proves('choice.order'), async () => {
     const { key } = home;
     const id = await add();
     await disconnect(id);
     expect(await refusedBy('state', 'POST', '/messages', { key, body: send(id) })).toBe('send_failed');
     await lapse(id);
-    expect(await refusedBy('licence', 'POST', '/messages', { key, body: send(id) })).toBe('license_inactive');
+    expect(await refusedBy('license', 'POST', '/messages', { key, body: send(id) })).toBe('license_inactive');
   });
 
   it(

@@ -207,7 +207,7 @@ describe('POST /messages', () => {
     ['standalone', 'license_inactive'],
     ['crm_portal', 'addon_required'],
   ] as const)(
-    'a lapsed licence in a %s workspace answers 402 %s',
+    'a lapsed license in a %s workspace answers 402 %s',
     proves(
       'service.gate.unsendable',
       'errors.license_inactive',
@@ -217,21 +217,21 @@ describe('POST /messages', () => {
     ),
     async (kind, code) => {
       const { key, connectionId } = await seedWorkspace(service, { kind });
-      await service.platform.licences.set(connectionId, { status: 'expired' });
+      await service.platform.licenses.set(connectionId, { status: 'expired' });
       const to = newPhone();
       const answer = await send(key, { connectionId, to, text: 'hello' });
       expect([answer.status, answer.body]).toEqual([402, { error: code }]);
       expect(await phoneOf(to)).toEqual([]);
-      await service.platform.licences.set(connectionId, { status: 'none' });
+      await service.platform.licenses.set(connectionId, { status: 'none' });
       expect((await send(key, { connectionId, to, text: 'hello' })).status).toBe(402);
     },
   );
 
-  test('the licence is looked at before the recipient', async () => {
+  test('the license is looked at before the recipient', async () => {
     const { key, connectionId } = await seedWorkspace(service);
     const to = newPhone();
     await service.platform.contacts.put(to, { onNetwork: false });
-    await service.platform.licences.set(connectionId, { status: 'expired' });
+    await service.platform.licenses.set(connectionId, { status: 'expired' });
     expect((await send(key, { connectionId, to, text: 'hello' })).body).toEqual({
       error: 'license_inactive',
     });
@@ -243,7 +243,7 @@ describe('POST /messages', () => {
       'service.standalone.trial',
       'limits.trial',
       'service.standalone.paid-after',
-      'choice.licence.ends',
+      'choice.license.ends',
       'service.standalone.bundled',
     ),
     async () => {
@@ -381,11 +381,11 @@ describe('POST /messages', () => {
       expect(await phoneOf(to)).toHaveLength(1);
     });
 
-    test('a repeat gets the first answer although the licence has lapsed since', async () => {
+    test('a repeat gets the first answer although the license has lapsed since', async () => {
       const { key, connectionId } = await seedWorkspace(service);
       const body = { connectionId, to: newPhone(), text: 'hello', idempotencyKey: 'k-5' };
       const first = await send(key, body);
-      await service.platform.licences.set(connectionId, { status: 'expired' });
+      await service.platform.licenses.set(connectionId, { status: 'expired' });
       const second = await send(key, body);
       expect([second.status, second.body]).toEqual([200, first.body]);
     });

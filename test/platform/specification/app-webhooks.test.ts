@@ -219,21 +219,21 @@ describe('the webhook of an OAuth app', () => {
     expect(await toldTo(app)).toMatchObject([{ event: 'message.received', connection_id: id }]);
   });
 
-  test('hears nothing while the licence is expired, and again when it is not', async () => {
+  test('hears nothing while the license is expired, and again when it is not', async () => {
     const tenant = await addTenant(service);
     const app = await addSubscriber({ ownerWorkspaceId: tenant.workspaceId });
     await tokenOf(app);
-    const licence = (status: string, ms: number) =>
+    const license = (status: string, ms: number) =>
       service.now().then((now) =>
         service.control('PUT', `/connections/${tenant.first}/licence`, {
           status,
           expiresAt: new Date(now + ms).toISOString(),
         }),
       );
-    await licence('expired', 0);
+    await license('expired', 0);
     await write(tenant.first);
     expect(await toldTo(app)).toEqual([]);
-    await licence('active', 86_400_000);
+    await license('active', 86_400_000);
     await write(tenant.first);
     expect(await toldTo(app)).toHaveLength(1);
   });

@@ -121,7 +121,7 @@ describe('an OAuth credential on the REST API', () => {
   });
 
   test(
-    'over a lapsed licence is told so by a 402, and sees the connection in no list',
+    'over a lapsed license is told so by a 402, and sees the connection in no list',
     proves('service.gate.unsendable', 'service.gate.expired-hidden', 'errors.license_inactive'),
     async () => {
       const { app, first } = await addOwner();

@@ -228,9 +228,9 @@ describe('virtual time', () => {
     ]);
   });
 
-  test('a licence that lapses on the way silences what comes after it, and nothing before', async () => {
+  test('a license that lapses on the way silences what comes after it, and nothing before', async () => {
     const start = service.platform.time.now();
-    await service.platform.licences.set(seeded.connectionId, { expiresAt: start + 2 * HOUR });
+    await service.platform.licenses.set(seeded.connectionId, { expiresAt: start + 2 * HOUR });
     await behave(1, HOUR, 3 * HOUR);
     await behave(2, 2 * HOUR - 1, 2 * HOUR);
     const [one, two] = [await send(1), await send(2)];
@@ -242,9 +242,9 @@ describe('virtual time', () => {
     ]);
   });
 
-  test('what was due while the service stood still is told by the licence of the moment it is told', async () => {
+  test('what was due while the service stood still is told by the license of the moment it is told', async () => {
     const start = service.platform.time.now();
-    await service.platform.licences.set(seeded.connectionId, { expiresAt: start + HOUR });
+    await service.platform.licenses.set(seeded.connectionId, { expiresAt: start + HOUR });
     await behave(1, 1_000);
     await send(1);
     await service.platform.time.freeze();

@@ -6,14 +6,14 @@ import {
 } from '../../../src/runtime/http-server/memory-budget.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
-const MOST = 100;
+const MAX = 100;
 let clock: ManualClock;
 let budget: MemoryBudget;
 let gone: string[];
 
 beforeEach(() => {
   clock = new ManualClock();
-  budget = createMemoryBudget(clock, MOST);
+  budget = createMemoryBudget(clock, MAX);
   gone = [];
 });
 
@@ -68,7 +68,7 @@ describe('a budget of memory', () => {
     }
     expect(gone.length).toBeGreaterThan(400);
     expect(gone.filter((name) => name.startsWith('good'))).toEqual([]);
-    expect(budget.bytes).toBeLessThanOrEqual(MOST);
+    expect(budget.bytes).toBeLessThanOrEqual(MAX);
   });
 
   it('refuses the newcomer that is itself the largest', () => {

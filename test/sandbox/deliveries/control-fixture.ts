@@ -1,4 +1,4 @@
-import type { LaneLimits } from '../../../src/platform/webhooks/account-lane.ts';
+import type { QueueLimits } from '../../../src/platform/webhooks/account-queue.ts';
 import {
   controlDeliveries,
   type DeliveryControl,
@@ -17,7 +17,7 @@ export interface Controlled {
 }
 
 /** Makes one for each test of a file or block, on the file's database. */
-export function useControl(limits: Partial<LaneLimits> = {}): Controlled {
+export function useControl(limits: Partial<QueueLimits> = {}): Controlled {
   let held = new HeldDeliveries();
   let changes: HoldableRecord[] = [];
   const hook = useHook(() => {

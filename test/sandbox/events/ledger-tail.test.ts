@@ -42,7 +42,7 @@ function tailOf(length: number) {
   });
   const grow = async (by: number) => {
     state.length += by;
-    tail.nudge();
+    tail.notify();
     await clock.advance(0);
   };
   return { state, told, clock, tail, grow };

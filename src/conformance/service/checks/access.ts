@@ -75,7 +75,7 @@ export const accessChecks: readonly ServiceCheck[] = [
     },
   },
   {
-    id: 'licence.hidden',
+    id: 'license.hidden',
     section: 'What the service does, 4',
     rule: 'A connection whose license or add-on has lapsed is not listed.',
     level: 'must',
@@ -89,7 +89,7 @@ export const accessChecks: readonly ServiceCheck[] = [
     },
   },
   {
-    id: 'licence.send',
+    id: 'license.send',
     section: 'What the service does, 4',
     rule: 'A send from a connection whose license has lapsed returns 402.',
     level: 'must',
@@ -102,7 +102,7 @@ export const accessChecks: readonly ServiceCheck[] = [
     },
   },
   {
-    id: 'licence.messages',
+    id: 'license.messages',
     section: 'What the service does, 4',
     rule: 'The messages of a connection whose license has lapsed are an empty page.',
     level: 'reading',
@@ -114,7 +114,7 @@ export const accessChecks: readonly ServiceCheck[] = [
     },
   },
   {
-    id: 'licence.receipts',
+    id: 'license.receipts',
     section: 'Errors',
     rule: 'A read receipt on a connection whose license has lapsed returns 402.',
     level: 'reading',
@@ -125,7 +125,7 @@ export const accessChecks: readonly ServiceCheck[] = [
     },
   },
   {
-    id: 'licence.detail',
+    id: 'license.detail',
     section: 'What the service does, 4',
     rule: 'The detail of a connection whose license has lapsed can still be read.',
     level: 'reading',

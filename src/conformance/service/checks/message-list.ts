@@ -8,7 +8,7 @@ import { demandShape } from '../shape.ts';
 import { messagePage, messages } from '../spec-shapes.ts';
 
 const SECTION = 'Rules per endpoint, 9';
-const MOST_PAGES = 8;
+const MAX_PAGES = 8;
 const DEFAULT_LIMIT = 20;
 const BAD_LIMITS = ['0', '101', '-1', '1.5', 'abc', ''];
 const FORGED = ['forged', 'eyJpZCI6MX0', '0', '%00'];
@@ -122,7 +122,7 @@ export const messageListChecks: readonly ServiceCheck[] = [
     async run(context) {
       const { messages: before } = await someMessages(context, 3);
       const limit = Math.max(1, Math.floor(before.length / 4));
-      const walked = await walk(context, limit, MOST_PAGES);
+      const walked = await walk(context, limit, MAX_PAGES);
       const ids = walked.flatMap((page) => page.messages.map(({ id }) => id));
       const twice = ids.find((id, index) => ids.indexOf(id) !== index);
       if (twice !== undefined) throw new Violation('each message once', `${twice} is repeated`);
@@ -147,7 +147,7 @@ export const messageListChecks: readonly ServiceCheck[] = [
     async run(context) {
       const { messages: shown } = await someMessages(context);
       const limit = Math.max(1, Math.floor(shown.length / 4));
-      const pages = await walk(context, limit, MOST_PAGES);
+      const pages = await walk(context, limit, MAX_PAGES);
       for (const [index, { hasMore, nextCursor, messages: of, exchange }] of pages.entries()) {
         if (hasMore === true && nextCursor === undefined) {
           throw new Violation('a nextCursor', 'none, and hasMore true', exchange);
@@ -163,7 +163,7 @@ export const messageListChecks: readonly ServiceCheck[] = [
     rule: 'The last page has hasMore false and nextCursor null.',
     level: 'reading',
     async run(context) {
-      const last = (await walk(context, 100, MOST_PAGES)).at(-1);
+      const last = (await walk(context, 100, MAX_PAGES)).at(-1);
       if (last === undefined || !isLast(last)) {
         throw new Skip('the account has more messages than this check reads');
       }

@@ -12,7 +12,7 @@ import { DETAIL_ALIASES, pairingCode, pairingDetail } from '../spec-shapes.ts';
 
 const SECTION = 'Rules per endpoint, 7';
 const CODES_PER_WINDOW = 5;
-const MOST_REQUESTS = 12;
+const MAX_REQUESTS = 12;
 
 function askCode(context: ServiceContext, id: string, phoneNumber: unknown): Promise<Exchange> {
   const request = { body: { phoneNumber }, takeRateLimit: true };
@@ -55,7 +55,7 @@ function askManyCodes(context: ServiceContext): Promise<readonly Exchange[]> {
     const id = await spareConnection(context);
     const exchanges: Exchange[] = [];
     do exchanges.push(await askCode(context, id, context.inputs.pairingPhone));
-    while (exchanges.at(-1)?.status !== 429 && exchanges.length < MOST_REQUESTS);
+    while (exchanges.at(-1)?.status !== 429 && exchanges.length < MAX_REQUESTS);
     return exchanges;
   });
 }

@@ -23,7 +23,7 @@ async function markChat(context: ServiceContext): Promise<Exchange> {
 const markedChat = (context: ServiceContext): Promise<Exchange> =>
   context.once('a read receipt', () => markChat(context));
 
-const MOST_REPEATS = 10;
+const MAX_REPEATS = 10;
 
 /** Read receipts in the chat with the recipient. Implements `Rules per endpoint`, 11. */
 export const receiptChecks: readonly ServiceCheck[] = [
@@ -66,7 +66,7 @@ export const receiptChecks: readonly ServiceCheck[] = [
       for (let repeats = 1; ; repeats++) {
         const exchange = await markChat(context);
         if (markedOf(exchange) === 0) return;
-        if (repeats === MOST_REPEATS) expectEqual('marked', 0, markedOf(exchange), exchange);
+        if (repeats === MAX_REPEATS) expectEqual('marked', 0, markedOf(exchange), exchange);
       }
     },
   },

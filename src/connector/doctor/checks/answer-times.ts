@@ -35,7 +35,7 @@ export const answerTimes: Check<StoreFacts> = {
     const evidence: string[] = [];
     if (taken !== undefined) {
       evidence.push(
-        `In the last hour ${count(taken.count, 'delivery was', 'deliveries were')} taken, in ${span(taken.totalMs / taken.count)} on average and ${span(taken.mostMs)} at most; the service waits ${span(LIMITS.webhookAttemptTimeoutMs)}.`,
+        `In the last hour ${count(taken.count, 'delivery was', 'deliveries were')} taken, in ${span(taken.totalMs / taken.count)} on average and ${span(taken.maxMs)} at most; the service waits ${span(LIMITS.webhookAttemptTimeoutMs)}.`,
       );
     }
     if (unavailable !== undefined) {
@@ -55,7 +55,7 @@ export const answerTimes: Check<StoreFacts> = {
         ? problem('Deliveries fail, because they are not answered in time.', { evidence, advice })
         : warning('The last deliveries failed, and none has come since.', { evidence, advice });
     }
-    if (taken !== undefined && taken.mostMs > SLOW_MS) {
+    if (taken !== undefined && taken.maxMs > SLOW_MS) {
       return warning('Some answers came near the limit.', { evidence, advice });
     }
     return ok('Deliveries are answered quickly.', { evidence });

@@ -9,7 +9,7 @@ import { ago, count, some } from '../wording.ts';
 const OVER_MS = 3_600_000;
 const DAY_MS = 24 * 3_600_000;
 
-/** Webhooks bring what polling finds: the health of the webhook lane, as `GET /v1/sync` tells it. */
+/** Webhooks bring what polling finds: the health of the webhook queue, as `GET /v1/sync` tells it. */
 export const missedEvents: Check<AccountFacts> = {
   id: 'missed-events',
   title: 'events that polling had to find',

@@ -5,15 +5,15 @@ import { type Check, type Finding, notChecked, ok, problem, warning } from '../f
 import { ago, count, inPortal, some, span } from '../wording.ts';
 
 const LATELY_MS = 30 * 24 * 3_600_000;
-const MOST = 100;
+const MAX = 100;
 
 /**
- * The numbers of the account work: they have a licence, are paired, and exist once. Without a licence a number is
+ * The numbers of the account work: they have a license, are paired, and exist once. Without a license a number is
  * hidden from lists, takes no sends and emits no events.
  */
 export const numbers: Check<AccountFacts> = {
   id: 'numbers',
-  title: 'numbers: licence and pairing',
+  title: 'numbers: license and pairing',
   async look(facts) {
     const { account, database, clock, settings } = facts;
     const now = clock.now();
@@ -31,7 +31,7 @@ export const numbers: Check<AccountFacts> = {
     if (findings.length > 0) return findings;
     if (listed.length === 0) return notChecked('The account has no connection yet.');
     return ok(
-      `${count(listed.length, 'connection is', 'connections are')} licensed and paired; no licence ends within 3 days.`,
+      `${count(listed.length, 'connection is', 'connections are')} licensed and paired; no license ends within 3 days.`,
     );
   },
 };
@@ -45,7 +45,7 @@ function explainLapsed(
   settings: DoctorSettings,
 ): Finding {
   const lines = lapsed.map(
-    (row) => `${nameOf(row)}${row.licenseStatus === null ? '' : `, licence ${row.licenseStatus}`}`,
+    (row) => `${nameOf(row)}${row.licenseStatus === null ? '' : `, license ${row.licenseStatus}`}`,
   );
   return problem(
     `${count(lapsed.length, 'connection is', 'connections are')} no longer shown by the service.`,
@@ -57,7 +57,7 @@ function explainLapsed(
           : []),
       ],
       advice: [
-        `Renew the licence or the add-on ${inPortal(settings, RENEWAL)}: until then these numbers neither send nor receive.`,
+        `Renew the license or the add-on ${inPortal(settings, RENEWAL)}: until then these numbers neither send nor receive.`,
         'If they were deleted, or the key was narrowed to others, this is as it should be.',
         'What they miss is read by polling once they are back.',
       ],
@@ -70,10 +70,10 @@ function explainEnding(ending: readonly ListedNumber[], now: number, settings: D
     const left = (row.licenseExpires ?? now) - now;
     return `${nameOf(row)} ${left > 0 ? `in ${span(left)}` : 'about now'}`;
   });
-  return warning(`${count(ending.length, 'licence ends', 'licences end')} within 3 days.`, {
+  return warning(`${count(ending.length, 'license ends', 'licenses end')} within 3 days.`, {
     evidence: [`${some(lines)}.`],
     advice: [
-      `Renew ${inPortal(settings, RENEWAL)} before that: a connection without a licence neither sends nor receives.`,
+      `Renew ${inPortal(settings, RENEWAL)} before that: a connection without a license neither sends nor receives.`,
     ],
   });
 }
@@ -97,7 +97,7 @@ function explainWaiting(waiting: readonly ListedNumber[], now: number): Finding 
 
 /** Requests to create a connection that are not repeated any more, and whose outcome only a person can find out. */
 async function judgeCreations({ account, database }: AccountFacts, now: number): Promise<readonly Finding[]> {
-  const doubtful = await listAbandonedCreations(database, account.id, now - LATELY_MS, MOST);
+  const doubtful = await listAbandonedCreations(database, account.id, now - LATELY_MS, MAX);
   if (doubtful.length === 0) return [];
   const lines = doubtful.map(
     ({ label, createdAt, lastError }) =>

@@ -53,7 +53,7 @@ async function readAges(
 ): Promise<{ readonly count: number; readonly least: number; readonly most: number } | null> {
   const tallies = await readTallies(database, now - 2 * 3_600_000, subscriptionId);
   const age = tallies.get('age');
-  return age === undefined ? null : { count: age.count, least: age.leastMs, most: age.mostMs };
+  return age === undefined ? null : { count: age.count, least: age.minMs, most: age.maxMs };
 }
 
 /** An age is never below the difference of the clocks, so the least one tells most. */

@@ -141,7 +141,7 @@ function explainClock(
   const off =
     tallied === undefined
       ? ''
-      : ` by about ${span(kind === 'stale_timestamp' ? tallied.leastMs : -tallied.mostMs)}`;
+      : ` by about ${span(kind === 'stale_timestamp' ? tallied.minMs : -tallied.maxMs)}`;
   return problem(
     kind === 'stale_timestamp'
       ? `Deliveries are refused as ${off === '' ? 'too old' : `signed ${off.replace(' by about ', '')} ago`}: our clock is ahead, or old deliveries are sent again.`

@@ -42,14 +42,14 @@ export async function ensureCluster(placement: Placement, home: string, durable:
   await writeFile(passwordFile, password, { mode: 0o600 });
   await removeDrafts(placement.storage);
   const draft = await mkdtemp(join(placement.storage, DRAFT_PREFIX));
-  const handover = `${draft}.password`;
+  const dispatch = `${draft}.password`;
   try {
-    await writeFile(handover, password, { mode: 0o600 });
-    for (const path of [draft, handover]) await giveTo(placement, path);
-    await initialize(placement, draft, handover, durable);
+    await writeFile(dispatch, password, { mode: 0o600 });
+    for (const path of [draft, dispatch]) await giveTo(placement, path);
+    await initialize(placement, draft, dispatch, durable);
     await rename(draft, placement.cluster);
   } finally {
-    await rm(handover, { force: true });
+    await rm(dispatch, { force: true });
   }
   return password;
 }

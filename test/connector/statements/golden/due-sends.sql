@@ -1,12 +1,12 @@
-WITH RECURSIVE lanes AS (
+WITH RECURSIVE queues AS (
   SELECT min(n.connection_id) AS connection_id FROM connector.outbound n WHERE n.state IN ('queued', 'sending')
    UNION ALL
   SELECT (SELECT min(n.connection_id) FROM connector.outbound n
            WHERE n.state IN ('queued', 'sending') AND n.connection_id > l.connection_id)
-    FROM lanes l WHERE l.connection_id IS NOT NULL
+    FROM queues l WHERE l.connection_id IS NOT NULL
 )
 SELECT l.connection_id AS "connectionId"
-  FROM lanes l CROSS JOIN LATERAL (
+  FROM queues l CROSS JOIN LATERAL (
     SELECT either.* FROM (
       SELECT n.* FROM connector.outbound n
        WHERE n.connection_id = l.connection_id AND n.state IN ('queued', 'sending') ORDER BY n.position LIMIT 1) head

@@ -1,15 +1,15 @@
 WITH before AS MATERIALIZED (
-  SELECT l.due_at, l.run_fence FROM connector.handover_lanes l WHERE l.connection_id = $1
+  SELECT l.due_at, l.run_fence FROM connector.dispatch_queues l WHERE l.connection_id = $1
      AND EXISTS (SELECT FROM connector.leases WHERE name = $3 AND fence = $2::bigint FOR SHARE) FOR UPDATE OF l
 ),
 opened AS (
-  UPDATE connector.handover_lanes l SET run_fence = $2::bigint FROM before b
+  UPDATE connector.dispatch_queues l SET run_fence = $2::bigint FROM before b
    WHERE l.connection_id = $1 AND b.due_at <= $4::bigint
 )
 SELECT b.due_at, b.run_fence IS NOT NULL AND b.run_fence <> $2::bigint AS was_left, q.*
   FROM before b LEFT JOIN LATERAL (
     SELECT n.seq, n.attempts, c.*
-      FROM connector.handover_head($1, CASE WHEN b.due_at <= $4::bigint THEN $5::integer ELSE 0 END) n
+      FROM connector.dispatch_head($1, CASE WHEN b.due_at <= $4::bigint THEN $5::integer ELSE 0 END) n
      CROSS JOIN LATERAL (
       SELECT h.type AS "type",
           h.at AS "at",

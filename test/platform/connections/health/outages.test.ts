@@ -276,9 +276,9 @@ describe('outages', () => {
     },
   );
 
-  describe('while the licence is expired', () => {
-    const expire = (id: string) => service.platform.licences.set(id, { status: 'expired' });
-    const renew = (id: string) => service.platform.licences.set(id, { status: 'active' });
+  describe('while the license is expired', () => {
+    const expire = (id: string) => service.platform.licenses.set(id, { status: 'expired' });
+    const renew = (id: string) => service.platform.licenses.set(id, { status: 'active' });
 
     test(
       'an outage is not told, neither then nor later, and its end is no news',

@@ -1,0 +1,34 @@
+import type { ChangeHandlers } from './handlers.ts';
+
+/** Bounds of what handlers may choose. */
+const MAX_ATTEMPTS = 100;
+const SHORTEST_DEADLINE_MS = 100;
+const LONGEST_DEADLINE_MS = 60 * 60_000;
+
+/** Handlers, or what is wrong with them, as a phrase that follows a name. */
+export type CheckedHandlers = { readonly handlers: ChangeHandlers } | { readonly problem: string };
+
+/** Looks at what JavaScript may have handed in as handlers. */
+export function checkHandlers(given: unknown): CheckedHandlers {
+  const { onChange, attempts, deadlineMs } = (given ?? {}) as Partial<Record<keyof ChangeHandlers, unknown>>;
+  if (typeof onChange !== 'function') {
+    const found = onChange === undefined ? 'none' : `one that is no function but ${typeof onChange}`;
+    return {
+      problem: `must have a function onChange, and has ${found}; write: export function onChange(change, context) {}`,
+    };
+  }
+  if (!isWithin(attempts, 1, MAX_ATTEMPTS)) {
+    return { problem: `has attempts that are no whole number from 1 to ${MAX_ATTEMPTS}` };
+  }
+  if (!isWithin(deadlineMs, SHORTEST_DEADLINE_MS, LONGEST_DEADLINE_MS)) {
+    return {
+      problem: `has a deadlineMs that is no whole number from ${SHORTEST_DEADLINE_MS} to ${LONGEST_DEADLINE_MS}`,
+    };
+  }
+  return { handlers: given as ChangeHandlers };
+}
+
+function isWithin(value: unknown, least: number, most: number): boolean {
+  if (value === undefined) return true;
+  return typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most;
+}

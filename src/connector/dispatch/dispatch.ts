@@ -1,0 +1,73 @@
+import type { Notifier } from '../../runtime/notifier/notifier.ts';
+import type { Feed } from '../feed/feed.ts';
+import type { Presence } from '../work/presence.ts';
+import { createWorker, type Worker } from '../work/worker.ts';
+import { changeKey } from './change-key.ts';
+import { checkHandlers } from './check-handlers.ts';
+import { beginDispatch } from './distribute.ts';
+import { createDistributor } from './distributor.ts';
+import type { ChangeHandlers } from './handlers.ts';
+import type { QueueContext } from './queue-context.ts';
+import { DISPATCH, readDueAt, readDueQueues } from './queue-store.ts';
+import { runQueue } from './run-queue.ts';
+
+/** Queues that a process runs concurrently. Most of the time they wait for the database of the CRM. */
+const CONCURRENCY = 10;
+
+export interface DispatchOptions extends Omit<QueueContext, 'handlers' | 'keyOf'> {
+  readonly presence: Presence;
+  readonly notifier: Notifier;
+  readonly feed: Pick<Feed, 'watch'>;
+  /** Undefined: this process calls nobody. */
+  readonly handlers: ChangeHandlers | undefined;
+  readonly lookEveryMs?: number;
+}
+
+/**
+ * Calls the CRM's handler with each change: its keys are connections, since the changes of one come in order. A cursor
+ * gives the changes of the feed to the notifier of their connections, and each connection's queue takes them from there.
+ * Throws a TypeError for handlers that are none.
+ */
+export function createDispatch(options: DispatchOptions): Worker {
+  const { database, clock, logger, feed, handlers } = options;
+  const checked = handlers === undefined ? undefined : checkHandlers(handlers);
+  if (checked !== undefined && 'problem' in checked)
+    throw new TypeError(`the given object ${checked.problem}`);
+  let context: QueueContext | undefined;
+  let unwatch = (): void => undefined;
+  const worker = createWorker(options, {
+    kind: DISPATCH,
+    concurrency: CONCURRENCY,
+    readDue: (now, limit) => readDueQueues(database, now, limit),
+    readDueAt: (connectionId) => readDueAt(database, connectionId),
+    run: async (run) => (context === undefined ? 'stopped' : await runQueue(context, run)),
+  });
+  const distributor = createDistributor({ database, clock, logger, onFilled: (key) => worker.notify(key) });
+
+  return {
+    ...worker,
+    async start() {
+      if (handlers === undefined) return;
+      const { feedId, isFirst, cursor, waiting } = await beginDispatch(database);
+      const told = { seq: cursor, waiting };
+      if (isFirst)
+        logger.info(
+          told,
+          'dispatch starts with the next change; earlier changes are only in the feed',
+        );
+      else logger.info(told, 'dispatch continues');
+      context = { ...options, handlers, keyOf: (seq) => changeKey(feedId, seq) };
+      unwatch = feed.watch(distributor.notify);
+      await worker.start();
+    },
+    async settle() {
+      if (context === undefined) return;
+      await distributor.settle();
+      await worker.settle();
+    },
+    async close() {
+      unwatch();
+      await Promise.all([distributor.close(), worker.close()]);
+    },
+  };
+}

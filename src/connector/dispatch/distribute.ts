@@ -1,0 +1,90 @@
+import type { Queryable } from '../../runtime/database/database.ts';
+
+/** Batches of changes that one statement distributes. */
+const MAX = 500;
+
+/** What one step has done. */
+export interface Distributed {
+  /** True when there may be more to distribute. */
+  readonly more: boolean;
+  /** Connections that had nothing to do and have something now. */
+  readonly filled: readonly string[];
+}
+
+/*
+ * The lock on the cursor's row lets processes distribute one at a time, each from where the one before it ended.
+ * A statement that waited for the lock may not see what was numbered meanwhile. It skips nothing: numbers are
+ * given in order, so what it sees of the feed is the feed's beginning. A process that is up to date locks nothing.
+ */
+const DISTRIBUTE = `
+WITH stand AS MATERIALIZED (
+  SELECT h.cursor FROM connector.dispatch h
+   WHERE h.cursor < (SELECT f.last_seq FROM connector.feed f) FOR UPDATE
+),
+page AS MATERIALIZED (
+  SELECT b.id, b.size, b.last_seq FROM stand s CROSS JOIN LATERAL (
+    SELECT * FROM connector.change_batches n WHERE n.last_seq > s.cursor ORDER BY n.last_seq LIMIT $2::integer) b
+),
+queued AS (
+  INSERT INTO connector.dispatch_entries (connection_id, seq, batch, position)
+  SELECT c.connection_id, p.last_seq - p.size + c.position, c.batch, c.position
+    FROM page p CROSS JOIN LATERAL (
+      SELECT * FROM connector.changes n WHERE n.batch = p.id OFFSET 0) c
+  RETURNING connection_id
+),
+counted AS MATERIALIZED (
+  SELECT q.connection_id, count(*)::integer AS added FROM queued q GROUP BY q.connection_id
+),
+queues AS (
+  INSERT INTO connector.dispatch_queues AS l (connection_id, waiting, due_at)
+  SELECT n.connection_id, n.added, $1::bigint FROM counted n ORDER BY n.connection_id
+  ON CONFLICT (connection_id) DO UPDATE
+    SET waiting = l.waiting + excluded.waiting, due_at = coalesce(l.due_at, excluded.due_at)
+  RETURNING connection_id, waiting
+),
+moved AS (
+  UPDATE connector.dispatch h SET cursor = p.reached
+    FROM (SELECT max(last_seq) AS reached FROM page) p WHERE p.reached > h.cursor
+)
+SELECT (SELECT count(*) FROM page)::integer AS batches,
+       (SELECT coalesce(array_agg(l.connection_id), '{}') FROM queues l JOIN counted n USING (connection_id)
+         WHERE l.waiting = n.added) AS filled`;
+
+/**
+ * Gives the next numbered changes of the feed to the queues of their connections, and moves the cursor, in one
+ * statement. Does nothing before dispatch has begun. Throws as `query` does.
+ */
+export async function distribute(db: Queryable, now: number): Promise<Distributed> {
+  const [row] = await db.query<{ batches: number; filled: string[] }>(DISTRIBUTE, [now, MAX]);
+  return { more: row?.batches === MAX, filled: row?.filled ?? [] };
+}
+
+/** Where dispatch stands when a process begins to take part. */
+export interface Beginning {
+  readonly feedId: string;
+  /** True: handlers have never run on this database, and changes up to `cursor` stay in the feed alone. */
+  readonly isFirst: boolean;
+  /** Changes up to this `seq` were dispatched, are in the queue, or came before the beginning. */
+  readonly cursor: number;
+  /** Changes that wait from an earlier time. */
+  readonly waiting: number;
+}
+
+/**
+ * Makes the cursor, the first time that handlers run on this database: behind the newest change, so that no
+ * handler answers messages of last year. Later it only reads how things stand.
+ */
+export async function beginDispatch(db: Queryable): Promise<Beginning> {
+  const made = await db.query(
+    `INSERT INTO connector.dispatch (cursor) SELECT f.last_seq FROM connector.feed f
+     ON CONFLICT ("only") DO NOTHING RETURNING cursor`,
+  );
+  const [row] = await db.query<{ feedId: string; cursor: number; waiting: number }>(
+    `SELECT f.id AS "feedId", h.cursor,
+            f.last_seq - h.cursor
+              + (SELECT coalesce(sum(l.waiting), 0) FROM connector.dispatch_queues l)::bigint AS waiting
+       FROM connector.dispatch h CROSS JOIN connector.feed f`,
+  );
+  if (row === undefined) throw new Error('the row of dispatch is missing');
+  return { ...row, isFirst: made.length > 0 };
+}

@@ -1,0 +1,68 @@
+import type { Clock } from '../../runtime/clock/clock.ts';
+import type { Queryable } from '../../runtime/database/database.ts';
+import type { Logger } from '../../runtime/logger/logger.ts';
+import { distribute } from './distribute.ts';
+
+export interface DistributorOptions {
+  readonly database: Queryable;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Told of each connection that had nothing to do and has something now. */
+  readonly onFilled: (connectionId: string) => void;
+}
+
+export interface Distributor {
+  /** The feed reaches to `lastSeq`: distribute up to there, unless that is done. Returns at once. */
+  notify(lastSeq: number): void;
+  /** Distributes what was numbered before the call. Throws as `query` does. */
+  settle(): Promise<void>;
+  /** Begins no more steps, and waits for the one under way. */
+  close(): Promise<void>;
+}
+
+/** Gives the changes of the feed to the queues of their connections as the feed grows. Any number of processes may. */
+export function createDistributor({ database, clock, logger, onFilled }: DistributorOptions): Distributor {
+  let wanted = 0;
+  let reached = 0;
+  let closed = false;
+  let failing = false;
+  let working: Promise<void> | undefined;
+
+  async function distributeAll(): Promise<void> {
+    for (let more = true; more && !closed; ) {
+      const step = await distribute(database, clock.now());
+      for (const connectionId of step.filled) onFilled(connectionId);
+      more = step.more;
+    }
+  }
+
+  async function work(): Promise<void> {
+    while (wanted > reached && !closed) {
+      const goal = wanted;
+      await distributeAll();
+      failing = false;
+      reached = goal;
+    }
+  }
+
+  return {
+    notify(lastSeq) {
+      wanted = Math.max(wanted, lastSeq);
+      if (wanted <= reached || closed) return;
+      working ??= work()
+        .catch((err: unknown) => {
+          // The next notify tries again: the feed tells its position all the time.
+          if (!failing) logger.warn({ err }, 'changes could not be distributed; trying again');
+          failing = true;
+        })
+        .finally(() => {
+          working = undefined;
+        });
+    },
+    settle: distributeAll,
+    async close() {
+      closed = true;
+      await working;
+    },
+  };
+}

@@ -1,0 +1,164 @@
+import type { Change } from '../../contract/connector/changes.ts';
+import { backOffMs } from '../../runtime/clock/back-off.ts';
+import { describeFault } from '../../runtime/logger/describe-fault.ts';
+import { presentChange, type StoredChange } from '../feed/present-change.ts';
+import { SILENT_MS } from '../work/presence.ts';
+import type { Run, RunEnd } from '../work/worker.ts';
+import { callHandler } from './call-handler.ts';
+import { describeFailure } from './describe-failure.ts';
+import type { QueueContext } from './queue-context.ts';
+import {
+  endRun,
+  noteFailure,
+  noteTaken,
+  openQueue,
+  type QueuedChange,
+  type QueueRun,
+  setAside,
+} from './queue-store.ts';
+
+const ATTEMPTS = 12;
+const DEADLINE_MS = 30_000;
+/** After a call of a change that failed. */
+const WAIT = { firstMs: 1_000, longestMs: 2 * 60_000, spread: 0.2 };
+/** Changes of one run, so that a long queue does not keep its place for ever. */
+const MAX_CHANGES = 50;
+
+/** A run of a queue, and when to stop. */
+interface Stint extends QueueRun {
+  readonly stopping: AbortSignal;
+  /** Aborts when a call under way is to be given up. */
+  readonly givingUp: AbortSignal;
+}
+
+/**
+ * Dispatches what is due on a connection, one change after the other, under the lease of its queue. Each step is
+ * committed before the next change is called, so a process that dies repeats one change of a connection at most.
+ * Throws what the database throws.
+ */
+export async function runQueue(
+  context: QueueContext,
+  { key: connectionId, lease, lost, stopping, givingUp }: Run,
+): Promise<RunEnd> {
+  const stint = {
+    connectionId,
+    fence: lease.fence,
+    stopping,
+    givingUp: AbortSignal.any([lost, givingUp]),
+  };
+  for (let left = MAX_CHANGES; left > 0; ) {
+    const now = context.clock.now();
+    const queue = await openQueue(context.database, lease, { connectionId, now, limit: left });
+    if (queue === null) return 'stopped';
+    if (queue.dueAt === null || queue.dueAt > now) return 'idle';
+    const [first] = queue.changes;
+    if (first === undefined) break;
+    if (queue.wasLeft) return await blameFirst(context, stint, first);
+    for (const change of queue.changes) {
+      const end = await handOver(context, stint, change);
+      if (end !== 'next') return end;
+    }
+    left -= queue.changes.length;
+  }
+  await endRun(context.database, stint);
+  return 'more';
+}
+
+/** Calls the handler with one change and commits what became of it. `next`: there are more on the queue. */
+async function handOver(
+  context: QueueContext,
+  run: Stint,
+  { stored, attempts }: QueuedChange,
+): Promise<RunEnd | 'next'> {
+  const { database, clock, metrics, handlers, keyOf } = context;
+  const { seq } = stored;
+  if (run.stopping.aborted) {
+    await endRun(database, run);
+    return 'stopped';
+  }
+  const change = await readChange(context, run, stored);
+  const beganAt = clock.elapsed();
+  const end = await callHandler(
+    handlers,
+    change,
+    { key: keyOf(seq), attempt: attempts + 1 },
+    { clock, deadlineMs: handlers.deadlineMs ?? DEADLINE_MS, stop: run.givingUp },
+  );
+  metrics.calls.inc({ result: end.kind });
+  metrics.seconds.observe((clock.elapsed() - beganAt) / 1_000);
+  switch (end.kind) {
+    case 'taken':
+      return readStep(await noteTaken(database, run, seq));
+    case 'stopped':
+      await endRun(database, run);
+      return 'stopped';
+    case 'failed':
+    case 'late':
+      return await noteEnd(context, run, { stored, attempts }, { thrown: end.error, change });
+  }
+}
+
+/** A change that only a newer version can read waits for one, and is not to blame. */
+async function readChange({ database }: QueueContext, run: QueueRun, stored: StoredChange): Promise<Change> {
+  try {
+    return presentChange(stored);
+  } catch (error) {
+    await endRun(database, run);
+    throw error;
+  }
+}
+
+/** One more call of the change has failed: it comes again later, or is set aside. */
+async function noteEnd(
+  context: QueueContext,
+  run: QueueRun,
+  { stored: { seq }, attempts }: QueuedChange,
+  failure: { readonly thrown: unknown; readonly change: Change | null; readonly agoMs?: number },
+): Promise<RunEnd | 'next'> {
+  const { thrown, change, agoMs = 0 } = failure;
+  const { database, clock, logger, handlers, keyOf } = context;
+  const now = clock.now();
+  const failed = attempts + 1;
+  const error = describeFailure(thrown, change);
+  const told = {
+    // Its message may repeat what a customer wrote, and stands in the dead letter alone.
+    ...describeFault(thrown),
+    connectionId: run.connectionId,
+    changeId: keyOf(seq),
+    attempt: failed,
+  };
+  if (failed >= (handlers.attempts ?? ATTEMPTS)) {
+    const step = await setAside(database, run, { seq, attempts: failed, error, now });
+    if (step !== null)
+      logger.error(told, 'a change was not taken after all its calls; it is a dead letter now');
+    return readStep(step);
+  }
+  const delayMs = Math.max(0, backOffMs(failed, WAIT, context.random()) - agoMs);
+  logger.warn({ ...told, delayMs }, 'a change was not taken; it comes again, and its connection waits');
+  const noted = await noteFailure(database, run, { seq, attempts: failed, dueAt: now + delayMs });
+  return noted ? 'idle' : 'stopped';
+}
+
+/** The process that was here died. It may have been the first change that killed it, so that counts as a call. */
+async function blameFirst(context: QueueContext, run: QueueRun, first: QueuedChange): Promise<RunEnd> {
+  // The wait began with its death, which nobody knows of before its silence has lasted.
+  const failure = { thrown: new ProcessEnded(), change: null, agoMs: SILENT_MS };
+  const end = await noteEnd(context, run, first, failure);
+  if (end !== 'next') return end;
+  await endRun(context.database, run);
+  return 'more';
+}
+
+/** Told in place of what a handler threw whose process died. */
+class ProcessEnded extends Error {
+  override readonly name = 'ProcessEnded';
+
+  constructor() {
+    super('the process ended while it dispatched');
+  }
+}
+
+function readStep(waiting: number | null): RunEnd | 'next' {
+  if (waiting === null) return 'stopped';
+  return waiting === 0 ? 'idle' : 'next';
+}

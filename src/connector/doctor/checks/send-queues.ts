@@ -1,0 +1,88 @@
+import { listSendQueues, oldestWaitMs, readFailedSends, readSends } from '../../state/figures.ts';
+import type { StoreFacts } from '../facts.ts';
+import { type Check, type Finding, ok, problem, warning } from '../finding.ts';
+import { count, some, span } from '../wording.ts';
+
+const STUCK_MS = 5 * 60_000;
+const LATELY_MS = 24 * 3_600_000;
+
+type Queue = Awaited<ReturnType<typeof listSendQueues>>[number];
+
+/** Sends go out: no queue stands still, and nothing waits for an operator. */
+export const sendQueues: Check<StoreFacts> = {
+  id: 'sends',
+  title: 'queued sends',
+  async look({ database, clock }) {
+    const now = clock.now();
+    const queues = await listSendQueues(database);
+    const ended = await readFailedSends(database, now - LATELY_MS);
+    const sends = await readSends(database);
+    const waiting = `${count(sends.waiting, 'send waits', 'sends wait')} in all, the oldest for ${span(oldestWaitMs(sends, now))}.`;
+    const findings: Finding[] = [...judgeQueues(queues, now, waiting)];
+    if (ended.unknown > 0) {
+      findings.push(
+        warning(
+          `${count(ended.unknown, 'send')} of 24 h ended as unknown: whether ${ended.unknown === 1 ? 'it went' : 'they went'} out, nobody knows.`,
+          {
+            advice: [
+              'Look at the phone or ask the contact, then POST /v1/outbound/{id}/retry for those that did not arrive. GET /v1/outbound?state=unknown lists them.',
+            ],
+          },
+        ),
+      );
+    }
+    if (ended.rejected > 0) {
+      findings.push(
+        warning(`${count(ended.rejected, 'send')} of 24 h ended as rejected.`, {
+          evidence: ended.code === null ? [] : [`The most frequent reason is ${ended.code}.`],
+          advice: ['GET /v1/outbound?state=rejected lists them with their reasons.'],
+        }),
+      );
+    }
+    if (findings.length > 0) return findings;
+    return ok(
+      queues.length === 0
+        ? 'Nothing waits to be sent.'
+        : `${count(queues.length, 'connection sends', 'connections send')} right now.`,
+    );
+  },
+};
+
+function judgeQueues(queues: readonly Queue[], now: number, allWaiting: string): Finding[] {
+  const stuck = queues.filter(({ since }) => now - since > STUCK_MS);
+  const waiting = queues.filter(
+    ({ nextAttemptAt, lastError }) => lastError !== null && (nextAttemptAt ?? 0) > now,
+  );
+  const findings: Finding[] = [];
+  if (stuck.length > 0) {
+    const longest = Math.max(...stuck.map(({ since }) => now - since));
+    findings.push(
+      problem(
+        `${count(stuck.length, 'queue stands', 'queues stand')} still, the longest for ${span(longest)}.`,
+        {
+          evidence: [
+            `${some(stuck.map(({ connectionId, lastError }) => `${connectionId} (${lastError ?? 'not tried yet'})`))}.`,
+            allWaiting,
+          ],
+          advice: [
+            'If no process sends (see the processes above), start one. If some do, look in their log for this connection.',
+          ],
+        },
+      ),
+    );
+  }
+  if (waiting.length > 0) {
+    findings.push(
+      warning(
+        `${count(waiting.length, 'queue waits', 'queues wait')} to repeat a send that was refused for now.`,
+        {
+          evidence: [
+            `${some(waiting.map((queue) => `${queue.connectionId}: ${queue.lastError}, again in ${span((queue.nextAttemptAt ?? now) - now)}`))}.`,
+          ],
+          advice: ['It goes on by itself. warmup_limited passes within hours, on a number that is new.'],
+        },
+      ),
+    );
+  }
+  return findings;
+}

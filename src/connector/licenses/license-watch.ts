@@ -1,0 +1,44 @@
+import type { Clock } from '../../runtime/clock/clock.ts';
+import { repeat } from '../../runtime/clock/repeat.ts';
+import type { Database } from '../../runtime/database/database.ts';
+import type { Logger } from '../../runtime/logger/logger.ts';
+import { noteLicenseEnds } from '../db/connection-rows.ts';
+
+export interface LicenseWatchOptions {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Told when a change was written. */
+  readonly onChanged: () => void;
+}
+
+export interface LicenseWatch {
+  /** Looks now. Never rejects: a failure is logged. */
+  look(): Promise<void>;
+  /** Looks every minute. */
+  start(): void;
+  close(): Promise<void>;
+}
+
+const EVERY_MS = 60_000;
+
+/** Watches the ends of licenses by time alone, so that a service that cannot be reached hides none of them. */
+export function createLicenseWatch(options: LicenseWatchOptions): LicenseWatch {
+  const { database, clock, logger, onChanged } = options;
+
+  async function lookOnce(): Promise<void> {
+    const noted = await noteLicenseEnds(database, clock.now());
+    if (noted.length > 0) onChanged();
+    for (const { id, notice } of noted) {
+      if (notice !== null)
+        logger.warn({ connectionId: id, reason: notice }, 'the license of a connection ends');
+    }
+  }
+
+  function noteFailure(err: unknown): void {
+    logger.warn({ err }, 'the ends of licenses could not be looked at; trying again in a minute');
+  }
+
+  const looking = repeat({ clock, everyMs: EVERY_MS, run: lookOnce, onError: noteFailure });
+  return { look: () => looking.runNow().catch(noteFailure), start: looking.start, close: looking.stop };
+}

@@ -1,0 +1,290 @@
+import { and, eq, gt, isNull, sql } from 'drizzle-orm';
+import type { OutboundState } from '../../contract/connector/outbound.ts';
+import type { Database, Queryable } from '../../runtime/database/database.ts';
+import { orm } from '../../runtime/database/orm.ts';
+import { commitBatch } from '../db/commit-batch.ts';
+import { selectList } from '../db/connector-schema.ts';
+import type { MessageFacts } from '../db/facts.ts';
+import { heldByLiving, heldLease, isHeld, type Lease } from '../db/lease.ts';
+import { outbound } from '../db/outbox-tables.ts';
+import { SHOWN, type StoredOutbound, tellOutbound } from './stored-outbound.ts';
+
+/** The kind of lease under which a queue is sent, by connection. */
+export const SEND = 'send';
+
+const OF_QUEUE = {
+  mediaFingerprint: outbound.mediaFingerprint,
+  idempotencyKey: outbound.idempotencyKey,
+  attemptId: outbound.attemptId,
+  firstAttemptAt: outbound.firstAttemptAt,
+  lastAttemptAt: outbound.lastAttemptAt,
+  lostAt: outbound.lostAt,
+  inDoubt: outbound.inDoubt,
+};
+
+/**
+ * A send as its queue sees it. Times in epoch ms. `attemptId` is the attempt under way, or one whose process is gone;
+ * null while `sending`: it is being looked up.
+ */
+export type QueuedSend = StoredOutbound & Readonly<Pick<typeof outbound.$inferSelect, keyof typeof OF_QUEUE>>;
+
+const COLUMNS = selectList({ ...SHOWN, ...OF_QUEUE }, 'o');
+
+const UNFINISHED = `('queued', 'sending')`;
+
+/**
+ * SQL: the row of the send that a queue takes next, with the time from which it is due in `next_attempt_at`; no row when
+ * the queue is empty. That is its first unfinished send. If that one is being looked up, and the service has answered
+ * the last look, the first send to another recipient may go meanwhile; that one is not stepped over in turn, so a
+ * service that loses every answer gets two files of a queue into doubt and not all. Takes SQL expressions.
+ */
+function nextOf(connectionId: string, now: string): string {
+  return `(
+    SELECT either.* FROM (
+      SELECT n.* FROM connector.outbound n
+       WHERE n.connection_id = ${connectionId} AND n.state IN ${UNFINISHED} ORDER BY n.position LIMIT 1) head
+     CROSS JOIN LATERAL (
+      SELECT head.*
+       UNION ALL
+      (SELECT n.* FROM connector.outbound n
+        WHERE head.state = 'sending' AND head.attempt_id IS NULL AND NOT head.awaits_service
+          AND n.connection_id = head.connection_id AND n.state IN ${UNFINISHED} AND n.recipient <> head.recipient
+        ORDER BY n.position LIMIT 1)) either
+     ORDER BY greatest(either.next_attempt_at, ${now}), either.position LIMIT 1)`;
+}
+
+/** The send that a queue takes next, at `nextAttemptAt` or, if that is null, at once. Null when the queue is empty. */
+export async function readNext(db: Queryable, connectionId: string, now: number): Promise<QueuedSend | null> {
+  const [next] = await db.query<QueuedSend>(`SELECT ${COLUMNS} FROM ${nextOf('$1', '$2::bigint')} o`, [
+    connectionId,
+    now,
+  ]);
+  return next ?? null;
+}
+
+/*
+ * Steps from queue to queue by their index, however long they are. Queues of accounts whose credential is refused, or whose
+ * grant has ended, are not due.
+ */
+const DUE = `
+WITH RECURSIVE queues AS (
+  SELECT min(n.connection_id) AS connection_id FROM connector.outbound n WHERE n.state IN ${UNFINISHED}
+   UNION ALL
+  SELECT (SELECT min(n.connection_id) FROM connector.outbound n
+           WHERE n.state IN ${UNFINISHED} AND n.connection_id > l.connection_id)
+    FROM queues l WHERE l.connection_id IS NOT NULL
+)
+SELECT l.connection_id AS "connectionId"
+  FROM queues l CROSS JOIN LATERAL ${nextOf('l.connection_id', '$1::bigint')} o
+ WHERE (o.next_attempt_at IS NULL OR o.next_attempt_at <= $1::bigint)
+   AND NOT ${heldByLiving(`'${SEND}:' || l.connection_id`)}
+   AND NOT EXISTS (SELECT FROM connector.oauth_grants g
+                    WHERE g.account_id = o.account_id AND g.ended_at IS NOT NULL)
+   AND NOT EXISTS (SELECT FROM connector.accounts a
+                     JOIN connector.poll_states p ON p.account_id = a.id
+                    WHERE a.id = o.account_id AND p.refused_credential_version = a.credential_version)
+ LIMIT $2::integer`;
+
+/** Up to `limit` queues that have something to do now and that nobody holds. */
+export async function readDueQueues(db: Queryable, now: number, limit: number): Promise<readonly string[]> {
+  const rows = await db.query<{ connectionId: string }>(DUE, [now, limit]);
+  return rows.map((row) => row.connectionId);
+}
+
+/** The bytes of a send's file. */
+export async function readFile(db: Queryable, outboundId: string): Promise<Uint8Array | null> {
+  const [row] = await db.query<{ bytes: Uint8Array }>(
+    'select bytes from connector.outbound_media where outbound_id = $1',
+    [outboundId],
+    { deadlineMs: 30_000 },
+  );
+  return row?.bytes ?? null;
+}
+
+/** What became of a write: `lost` when another process has the queue by now, `missed` when the row had changed. */
+export type Written = 'done' | 'missed' | 'lost';
+
+const BEGIN = `
+WITH guard AS (${heldLease('$1', '$2')}),
+begun AS (
+  UPDATE connector.outbound o
+     SET state = 'sending', attempt_id = $5, attempts = o.attempts + 1,
+         first_attempt_at = coalesce(o.first_attempt_at, $3::bigint), last_attempt_at = $3::bigint,
+         next_attempt_at = NULL, updated_at = $3::bigint
+   WHERE o.id = $4 AND o.state = 'queued' AND EXISTS (SELECT FROM guard)
+  RETURNING o.*
+),
+${tellOutbound('begun', 'send', '$3::bigint')}
+SELECT EXISTS (SELECT FROM guard) AS held, EXISTS (SELECT FROM begun) AS done`;
+
+/** Commits that an attempt begins. */
+export async function beginAttempt(
+  db: Queryable,
+  lease: Lease,
+  attempt: { readonly outboundId: string; readonly attemptId: string; readonly now: number },
+): Promise<Written> {
+  const { outboundId, attemptId, now } = attempt;
+  const params = [lease.name, lease.fence, now, outboundId, attemptId];
+  return readWritten(await db.query<WrittenRow>(BEGIN, params));
+}
+
+/** How a send stands after an attempt or a look-up. */
+export interface Settlement {
+  readonly outboundId: string;
+  /** The attempt that is settled; null: one that was being looked up. */
+  readonly attemptId: string | null;
+  readonly state: OutboundState;
+  readonly messageId: string | null;
+  readonly lastError: string | null;
+  readonly nextAttemptAt: number | null;
+  /** The wait ends sooner when the service answers the account. While it lasts, no look-up is stepped over. */
+  readonly awaitsService: boolean;
+  readonly lostAt: number | null;
+  readonly inDoubt: boolean;
+  /** It waits as if it had never been attempted: its time has not begun. */
+  readonly startsAnew: boolean;
+}
+
+const SETTLE = `
+WITH guard AS (${heldLease('$1', '$2')}),
+settled AS (
+  UPDATE connector.outbound o
+     SET state = $6, message_id = $7, last_error = coalesce($8, o.last_error), next_attempt_at = $9::bigint,
+         lost_at = $10::bigint, in_doubt = $11::boolean, awaits_service = $12::boolean, attempt_id = NULL,
+         first_attempt_at = CASE WHEN $13::boolean THEN NULL ELSE o.first_attempt_at END, updated_at = $3::bigint
+   WHERE o.id = $4 AND o.attempt_id IS NOT DISTINCT FROM $5 AND o.state IN ('sending', 'queued')
+     AND EXISTS (SELECT FROM guard)
+  RETURNING o.*
+),
+emptied AS (
+  DELETE FROM connector.outbound_media f USING settled s
+   WHERE f.outbound_id = s.id AND s.state IN ('sent', 'delivered_not_stored')
+),
+${tellOutbound('settled', 'send', '$3::bigint')}
+SELECT EXISTS (SELECT FROM guard) AS held, EXISTS (SELECT FROM settled) AS done`;
+
+/**
+ * Commits how a send stands, together with the message that it became. The message is true whoever has the queue
+ * by now; how the send stands is for the holder of the queue to say.
+ */
+export async function settleSend(
+  database: Database,
+  lease: Lease,
+  settlement: Settlement,
+  now: number,
+  message?: MessageFacts,
+): Promise<Written> {
+  const params = [
+    lease.name,
+    lease.fence,
+    now,
+    settlement.outboundId,
+    settlement.attemptId,
+    settlement.state,
+    settlement.messageId,
+    settlement.lastError,
+    settlement.nextAttemptAt,
+    settlement.lostAt,
+    settlement.inDoubt,
+    settlement.awaitsService,
+    settlement.startsAnew,
+  ];
+  if (message === undefined) return readWritten(await database.query<WrittenRow>(SETTLE, params));
+  return await database.transaction(async (tx) => {
+    await commitBatch(tx, { now, messages: [message] });
+    return readWritten(await tx.query<WrittenRow>(SETTLE, params));
+  });
+}
+
+/**
+ * Ends the waits of an account's sends that were for the service to come back, and resolves with the queues that have
+ * something due by that. What the service asked to wait for is waited for.
+ */
+export async function endWaits(db: Queryable, accountId: string, now: number): Promise<readonly string[]> {
+  const { state, awaitsService, nextAttemptAt } = outbound;
+  const ended = await orm(db)
+    .update(outbound)
+    .set({ nextAttemptAt: now })
+    .where(
+      and(
+        eq(outbound.accountId, accountId),
+        sql`${state} in ${sql.raw(UNFINISHED)}`,
+        awaitsService,
+        gt(nextAttemptAt, now),
+      ),
+    )
+    .returning({ connectionId: outbound.connectionId });
+  return [...new Set(ended.map(({ connectionId }) => connectionId))];
+}
+
+/** Says when a send is looked up next, and whether that is sooner when the service answers again. Tells nobody. */
+export async function lookAgain(
+  db: Queryable,
+  lease: Lease,
+  look: { readonly outboundId: string; readonly at: number; readonly awaitsService: boolean },
+): Promise<void> {
+  const { outboundId, at, awaitsService } = look;
+  await orm(db)
+    .update(outbound)
+    .set({ nextAttemptAt: at, awaitsService })
+    .where(
+      and(
+        eq(outbound.id, outboundId),
+        eq(outbound.state, 'sending'),
+        isNull(outbound.attemptId),
+        isHeld(lease),
+      ),
+    );
+}
+
+/**
+ * Whether another send of the connection looks the same among the messages, was attempted within `withinMs` of this
+ * one, and may have gone out: a message that is found is then that of one of them, and nobody can say of which.
+ */
+export async function hasDouble(db: Queryable, send: QueuedSend, withinMs: number): Promise<boolean> {
+  const alike = `o.connection_id = $1 AND o.id <> $2 AND o.in_doubt AND o.media_fingerprint = $3
+    AND o.media_mimetype = $4 AND coalesce(o.media_caption, '') = $5
+    AND o.last_attempt_at BETWEEN $6::bigint - $7::bigint AND $6::bigint + $7::bigint`;
+  const [row] = await db.query<{ found: boolean }>(
+    `SELECT EXISTS (SELECT FROM connector.outbound o WHERE o.state IN ${UNFINISHED} AND ${alike})
+         OR EXISTS (SELECT FROM connector.outbound o WHERE o.state = 'unknown' AND ${alike}) AS found`,
+    [
+      send.connectionId,
+      send.id,
+      send.mediaFingerprint,
+      send.mediaMimetype,
+      send.mediaCaption ?? '',
+      send.lastAttemptAt,
+      withinMs,
+    ],
+  );
+  return row?.found ?? false;
+}
+
+/** Which of these messages are the outcome of a send already. */
+export async function readClaimed(
+  db: Queryable,
+  connectionId: string,
+  messageIds: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const rows = await orm(db)
+    .select({ messageId: outbound.messageId })
+    .from(outbound)
+    .where(
+      and(
+        eq(outbound.connectionId, connectionId),
+        sql`${outbound.messageId} = any(${sql.param(messageIds)}::text[])`,
+      ),
+    );
+  return new Set(rows.flatMap(({ messageId }) => messageId ?? []));
+}
+
+interface WrittenRow {
+  readonly held: boolean;
+  readonly done: boolean;
+}
+
+function readWritten([row]: readonly WrittenRow[]): Written {
+  if (row === undefined || !row.held) return 'lost';
+  return row.done ? 'done' : 'missed';
+}

@@ -1,0 +1,120 @@
+import { and, desc, eq, isNotNull, isNull } from 'drizzle-orm';
+import { alias } from 'drizzle-orm/pg-core';
+import type { LicenseStatus, WorkspaceKind } from '../../contract/service/statuses.ts';
+import { orm } from '../../runtime/database/orm.ts';
+import { connections, licenses } from '../db/core-tables.ts';
+import { ASSUMPTIONS } from '../kernel/assumptions.ts';
+import { newIdentifier } from '../kernel/identifiers.ts';
+import { PlatformError } from '../kernel/platform-error.ts';
+import type { ChangeState, StateChange } from '../time/state-change.ts';
+import { lockWorkspace } from '../workspaces/workspaces.ts';
+import { type License, type LicenseState, licenseState } from './license-state.ts';
+
+/** What billing sets. `expiresAt` is virtual epoch ms. */
+export interface LicenseChange {
+  readonly status?: LicenseStatus;
+  readonly expiresAt?: number;
+}
+
+/** Licenses, as billing moves them. */
+export interface Licenses {
+  /**
+   * Sets the license of a connection. `expiresAt` in the past lapses it by itself; `expired` alone lapses it
+   * now; `none` takes it away. A connection without one gets a slot from the pool, run out or not, else one more
+   * slot. Throws `not_found` for an unknown connection, `invalid_request` for a status that its `expiresAt`
+   * contradicts.
+   */
+  set(connectionId: string, license: LicenseChange): Promise<LicenseState>;
+}
+
+/** Under a name without a schema, as FOR UPDATE OF wants it. */
+const c = alias(connections, 'c');
+
+interface Current {
+  readonly workspaceId: string;
+  readonly workspaceKind: WorkspaceKind;
+  readonly license: License | null;
+}
+
+/** Reads the license under the lock of its workspace: slots of a pool are taken one at a time. */
+async function readCurrent({ tx }: StateChange, connectionId: string): Promise<Current> {
+  const { workspaceId, id } = connections;
+  const [owner] = await orm(tx).select({ workspaceId }).from(connections).where(eq(id, connectionId));
+  if (owner === undefined) throw new PlatformError('not_found');
+  const { kind: workspaceKind } = await lockWorkspace(tx, owner.workspaceId);
+  const [row] = await orm(tx)
+    .select({ license: { kind: licenses.kind, expiresAt: licenses.expiresAt } })
+    .from(c)
+    .leftJoin(licenses, eq(licenses.connectionId, c.id))
+    .where(eq(c.id, connectionId))
+    .for('update', { of: c });
+  if (row === undefined) throw new PlatformError('not_found');
+  return { ...owner, workspaceKind, ...row };
+}
+
+/** The kind that makes a license read as `status`; the kind it has, where either would do. */
+function chooseKind(status: LicenseStatus | undefined, current: Current): License['kind'] {
+  // [service.portal.addon] [service.standalone.bundled]
+  const paid = current.workspaceKind === 'crm_portal' ? 'addon' : 'paid';
+  if (status === 'trial') return 'trial';
+  if (status === 'active') return paid;
+  return current.license?.kind ?? paid;
+}
+
+function chooseExpiry(change: LicenseChange, current: Current, now: number): number {
+  const lapsed = change.status === 'expired';
+  const held = current.license?.expiresAt ?? null;
+  const fallback = lapsed
+    ? Math.min(held ?? now, now)
+    : held !== null && held > now
+      ? held
+      : now + ASSUMPTIONS.paidLicenseMs.value;
+  const expiresAt = change.expiresAt ?? fallback;
+  if (change.expiresAt !== undefined && lapsed && expiresAt > now) {
+    throw new PlatformError('invalid_request', {
+      field: 'expiresAt',
+      hint: 'an expired license ended before now',
+    });
+  }
+  return expiresAt;
+}
+
+/** A renewed slot of the pool comes before one more: nobody pays for two where one lies idle. */
+async function attachPooled({ tx }: StateChange, workspaceId: string, connectionId: string): Promise<void> {
+  const [pooled] = await orm(tx)
+    .select({ id: licenses.id })
+    .from(licenses)
+    .where(and(eq(licenses.workspaceId, workspaceId), isNull(licenses.connectionId)))
+    .orderBy(desc(licenses.expiresAt), licenses.id)
+    .limit(1);
+  if (pooled === undefined) return;
+  await orm(tx).update(licenses).set({ connectionId }).where(eq(licenses.id, pooled.id));
+}
+
+export function createLicenses(changeState: ChangeState): Licenses {
+  return {
+    set: (connectionId, license) =>
+      changeState(async (change) => {
+        const current = await readCurrent(change, connectionId);
+        if (license.status === 'none') {
+          await orm(change.tx).delete(licenses).where(eq(licenses.connectionId, connectionId));
+          return licenseState(null, change.now);
+        }
+        const next: License = {
+          kind: chooseKind(license.status, current),
+          expiresAt: chooseExpiry(license, current, change.now),
+        };
+        if (current.license === null) await attachPooled(change, current.workspaceId, connectionId);
+        const { workspaceId } = current;
+        await orm(change.tx)
+          .insert(licenses)
+          .values({ id: newIdentifier(), workspaceId, connectionId, ...next, createdAt: change.now })
+          .onConflictDoUpdate({
+            target: licenses.connectionId,
+            targetWhere: isNotNull(licenses.connectionId),
+            set: next,
+          });
+        return licenseState(next, change.now);
+      }),
+  };
+}

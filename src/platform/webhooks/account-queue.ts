@@ -1,0 +1,284 @@
+import { LIMITS } from '../../contract/service/limits.ts';
+import type { Clock } from '../../runtime/clock/clock.ts';
+import { type ActiveDelivery, activate, type Envelope, finished } from './active-delivery.ts';
+import type { AroundAttempt } from './around-attempt.ts';
+import { AttemptSlots, shapeRequest, unsentAttempt } from './attempt-slots.ts';
+import { Backlog, type BacklogLimits, Fifo, type Ready, type Waiting } from './backlog.ts';
+import type { Destination } from './configuration.ts';
+import type { DeliveryLog } from './delivery-log.ts';
+import type { Attempt, DeliveryEnd } from './delivery-record.ts';
+import type { RecordedEvent } from './ledger.ts';
+import type { Receivers } from './receivers.ts';
+import { type AttemptResult, isSuccess } from './send-attempt.ts';
+import { signEvent } from './sign-event.ts';
+
+/** How much one account may have under way. */
+export interface QueueLimits extends BacklogLimits {
+  /** Attempts open at once. */
+  readonly attempts: number;
+  /** Deliveries begun and not over, those that wait for a retry included. */
+  readonly deliveries: number;
+}
+
+/**
+ * Port: asked before an attempt of a delivery begins. If it answers false, the attempt begins with a call of `begin`
+ * instead, which asks again.
+ */
+export type MayBegin = (deliveryId: number, begin: () => void) => boolean;
+
+export interface QueueOptions {
+  readonly clock: Clock;
+  readonly limits: QueueLimits;
+  readonly around: AroundAttempt;
+  readonly mayBegin: MayBegin;
+  readonly log: DeliveryLog;
+  readonly receivers: Receivers;
+  /** Where events of this account go now. */
+  readonly destination: () => Destination | null;
+  readonly load: (eventIds: readonly number[]) => Promise<readonly RecordedEvent[]>;
+  readonly onLoadFailure: (error: unknown, retry: () => void) => void;
+  /** Called when a delivery begins, after each attempt, and when it is over. */
+  readonly onChange: (delivery: ActiveDelivery, end?: DeliveryEnd) => void;
+  /** Called when nothing is left to do. */
+  readonly onIdle: () => void;
+}
+
+/**
+ * Delivers the events of one account. An attempt that waits for its time takes no place among the open
+ * attempts, so a receiver that refuses connections delays nobody; one that never answers fills its own
+ * account's places alone. Implements `Delivery and signature: attempts, success, after final failure`.
+ */
+export class AccountQueue {
+  readonly #options: QueueOptions;
+  readonly #slots: AttemptSlots;
+  readonly #backlog: Backlog;
+  /** What begins as soon as there is a place: retries, attempts that were kept back, repetitions. */
+  readonly #due = new Fifo<() => void>();
+  readonly #active = new Map<number, ActiveDelivery>();
+  /** Deliveries whose next attempt may not begin yet. */
+  readonly #keptBack = new Set<number>();
+  /** Ends a repetition that is not over. */
+  readonly #repetitions = new Set<() => void>();
+  #pumping = false;
+  #stopped = false;
+
+  constructor(options: QueueOptions) {
+    const { clock, receivers, limits } = options;
+    this.#options = options;
+    this.#slots = new AttemptSlots({ clock, receivers, limit: limits.attempts });
+    this.#backlog = new Backlog({
+      limits,
+      load: options.load,
+      onReady: () => this.pump(),
+      onFailure: options.onLoadFailure,
+    });
+  }
+
+  /** True when nothing is running or scheduled; deliveries that may not begin yet do not count. */
+  get idle(): boolean {
+    return (
+      this.#active.size === this.#keptBack.size && this.#backlog.size === 0 && this.#repetitions.size === 0
+    );
+  }
+
+  /** Takes an event in. One that finds the backlog full is dropped at once. */
+  add(ready: Ready): void {
+    if (this.#backlog.push(ready)) this.pump();
+    else this.#writeDown(activate(ready), { outcome: 'dropped', reason: 'backlog_full' });
+  }
+
+  /** Sends bytes once, beside the attempts of any delivery. Resolves with how it went. */
+  repeat(envelope: Envelope): Promise<Attempt> {
+    return new Promise((resolve) => {
+      let stopSending: (() => void) | undefined;
+      const end = (attempt: Attempt): void => {
+        this.#repetitions.delete(stop);
+        resolve(attempt);
+        this.#tellIdle();
+        this.pump();
+      };
+      const stop = (): void => {
+        if (stopSending === undefined) end(unsentAttempt(this.#options.clock, 'stopped'));
+        else stopSending();
+      };
+      this.#repetitions.add(stop);
+      this.#due.push(() => {
+        stopSending = this.#slots.send(envelope.url, shapeRequest(envelope), end);
+      });
+      this.pump();
+    });
+  }
+
+  /** Everything that is not over: what has begun, and what waits. */
+  pending(): Waiting[] {
+    return [...this.#active.values(), ...this.#backlog.list()];
+  }
+
+  /** A delivery that is not over. */
+  find(id: number): Waiting | undefined {
+    return this.#active.get(id) ?? this.#backlog.list().find((waiting) => waiting.id === id);
+  }
+
+  /** Adds attempts to a delivery that has begun; false when it has not, or is over. */
+  append(id: number, attempts: readonly Attempt[]): boolean {
+    const delivery = this.#active.get(id);
+    if (delivery === undefined) return false;
+    delivery.attempts.push(...attempts);
+    this.#tell(delivery);
+    return true;
+  }
+
+  /** Begins as many attempts as there are places for. */
+  pump(): void {
+    // What an attempt sets off at once comes back here; the loop below goes on with it.
+    if (this.#pumping) return;
+    this.#pumping = true;
+    try {
+      while (!this.#stopped && this.#slots.free) {
+        const begin = this.#due.shift() ?? this.#takeNew();
+        if (begin === undefined) break;
+        begin();
+      }
+    } finally {
+      this.#pumping = false;
+    }
+  }
+
+  /** Ends all attempts and begins no more. What had begun is over; what waited is forgotten. */
+  stop(): void {
+    this.#stopped = true;
+    this.#backlog.clear();
+    this.#due.clear();
+    this.#keptBack.clear();
+    for (const stop of [...this.#repetitions]) stop();
+    for (const delivery of [...this.#active.values()]) {
+      this.#active.delete(delivery.id);
+      delivery.stop();
+      this.#writeDown(delivery, { outcome: 'dropped', reason: 'interrupted' });
+    }
+    this.#options.onIdle();
+  }
+
+  #takeNew(): (() => void) | undefined {
+    if (this.#active.size >= this.#options.limits.deliveries || this.#options.log.full) return undefined;
+    const ready = this.#backlog.shift();
+    if (ready === undefined) return undefined;
+    const delivery = activate(ready);
+    this.#active.set(delivery.id, delivery);
+    return () => this.#begin(delivery);
+  }
+
+  /** Signs before the first attempt, and begins the attempt if it may. */
+  #begin(delivery: ActiveDelivery): void {
+    if (!this.#mayBegin(delivery.id, () => this.#begin(delivery))) return;
+    // [delivery.identical]
+    if (delivery.envelope === null) {
+      delivery.envelope = this.#sign(delivery.event);
+      if (delivery.envelope === null) {
+        this.#finish(delivery, { outcome: 'dropped', reason: 'no_webhook' });
+        return;
+      }
+      this.#tell(delivery);
+    }
+    this.#attempt(delivery, delivery.envelope);
+  }
+
+  /** Makes the next attempt. What stands around it may keep it back: then it waits for a place again. */
+  #attempt(delivery: ActiveDelivery, envelope: Envelope): void {
+    const { clock, around } = this.#options;
+    const { id: deliveryId, subscriptionId, event, attempts } = delivery;
+    delivery.made += 1;
+    let hasPlace = true;
+    let stop = (): void => undefined;
+    delivery.stop = () => stop();
+    stop = around({
+      deliveryId,
+      subscriptionId,
+      event,
+      number: delivery.made,
+      envelope,
+      clock,
+      send: (shape, copies, ended) => {
+        let stops: (() => void)[] = [];
+        const begin = (): void => {
+          if (!this.#mayBegin(deliveryId, begin)) return;
+          stops = Array.from({ length: copies }, (_, copy) =>
+            this.#slots.send(envelope.url, shape(), (sent, result) => ended(sent, result, copy)),
+          );
+        };
+        if (hasPlace) begin();
+        else this.#becomeDue(begin);
+        return () => {
+          for (const end of stops) end();
+        };
+      },
+      record: (attempt) => void attempts.push(attempt),
+      over: (result) => this.#decide(delivery, result),
+    });
+    hasPlace = false;
+  }
+
+  #mayBegin(id: number, begin: () => void): boolean {
+    const may = this.#options.mayBegin(id, () => {
+      if (this.#keptBack.delete(id)) this.#becomeDue(begin);
+    });
+    if (!may) {
+      this.#keptBack.add(id);
+      this.#tellIdle();
+    }
+    return may;
+  }
+
+  #sign(event: RecordedEvent): Envelope | null {
+    const destination = this.#options.destination();
+    if (destination === null) return null;
+    const { url, secret } = destination;
+    const timestamp = this.#options.clock.now();
+    const signature = signEvent(secret, timestamp, event.body);
+    return { url, secret, timestamp, signature, body: event.body };
+  }
+
+  #later(delivery: ActiveDelivery, ms: number): void {
+    delivery.stop = this.#options.clock.after(ms, () => this.#becomeDue(() => this.#begin(delivery)));
+  }
+
+  #becomeDue(begin: () => void): void {
+    this.#due.push(begin);
+    this.pump();
+  }
+
+  /** After an attempt: over, or the next one after its delay. */
+  #decide(delivery: ActiveDelivery, result: AttemptResult): void {
+    if (!this.#active.has(delivery.id)) return;
+    if (isSuccess(result)) this.#finish(delivery, { outcome: 'delivered', reason: null });
+    // [delivery.dropped]
+    else if (delivery.made >= LIMITS.webhookAttempts) {
+      this.#finish(delivery, { outcome: 'dropped', reason: null });
+    } else {
+      // [delivery.attempts] [choice.attempts.from-end]
+      this.#later(delivery, LIMITS.webhookAttemptDelaysMs[delivery.made] ?? 0);
+      this.#tell(delivery);
+    }
+    this.pump();
+  }
+
+  #finish(delivery: ActiveDelivery, end: DeliveryEnd): void {
+    this.#active.delete(delivery.id);
+    this.#keptBack.delete(delivery.id);
+    this.#writeDown(delivery, end);
+    this.#tellIdle();
+  }
+
+  #writeDown(delivery: ActiveDelivery, end: DeliveryEnd): void {
+    this.#options.log.add(finished(delivery, end));
+    this.#tell(delivery, end);
+  }
+
+  #tell(delivery: ActiveDelivery, end?: DeliveryEnd): void {
+    this.#options.onChange(delivery, end);
+  }
+
+  #tellIdle(): void {
+    if (this.idle) this.#options.onIdle();
+  }
+}

@@ -1,0 +1,85 @@
+import type { buildConnector } from 'undici';
+import { AccountQueue, type QueueOptions } from './account-queue.ts';
+import type { Waiting } from './backlog.ts';
+import type { WebhookConfiguration } from './configuration.ts';
+import { Receivers } from './receivers.ts';
+import type { TunnelHosts } from './tunnel-hosts.ts';
+
+export interface AccountQueuesOptions
+  extends Omit<QueueOptions, 'receivers' | 'destination' | 'onIdle' | 'onLoadFailure'> {
+  readonly configuration: WebhookConfiguration;
+  readonly hosts: TunnelHosts;
+  readonly connect: buildConnector.connector;
+  readonly onLoadFailure: (subscriptionId: string, error: unknown, retry: () => void) => void;
+}
+
+/** The queues of all accounts, made as they are needed. */
+export class AccountQueues {
+  readonly #options: AccountQueuesOptions;
+  readonly #queues = new Map<string, { readonly queue: AccountQueue; readonly receivers: Receivers }>();
+  #waiters: (() => void)[] = [];
+
+  constructor(options: AccountQueuesOptions) {
+    this.#options = options;
+  }
+
+  /** The queue of an account: of a workspace or an OAuth app. */
+  of(subscriptionId: string): AccountQueue {
+    const known = this.#queues.get(subscriptionId);
+    if (known !== undefined) return known.queue;
+    const { configuration, hosts, connect, onLoadFailure, ...options } = this.#options;
+    const receivers = new Receivers({ hosts, connect, connections: options.limits.attempts });
+    const queue = new AccountQueue({
+      ...options,
+      receivers,
+      destination: () => configuration.destination(subscriptionId),
+      onLoadFailure: (error, retry) => onLoadFailure(subscriptionId, error, retry),
+      onIdle: () => this.#tellIdle(),
+    });
+    this.#queues.set(subscriptionId, { queue, receivers });
+    return queue;
+  }
+
+  /** A delivery that is not over, and its queue. */
+  find(id: number): { readonly queue: AccountQueue; readonly delivery: Waiting } | undefined {
+    for (const { queue } of this.#queues.values()) {
+      const delivery = queue.find(id);
+      if (delivery !== undefined) return { queue, delivery };
+    }
+    return undefined;
+  }
+
+  pending(): Waiting[] {
+    return [...this.#queues.values()].flatMap(({ queue }) => queue.pending());
+  }
+
+  /** Whether nothing goes on by itself in any of them. */
+  get idle(): boolean {
+    return [...this.#queues.values()].every(({ queue }) => queue.idle);
+  }
+
+  untilIdle(): Promise<void> {
+    return this.idle ? Promise.resolve() : new Promise((resolve) => this.#waiters.push(resolve));
+  }
+
+  /** Begins as many attempts as there are places for. */
+  pump(): void {
+    for (const { queue } of this.#queues.values()) queue.pump();
+  }
+
+  /** Ends everything under way and closes all connections. */
+  async stop(): Promise<void> {
+    const stopped = [...this.#queues.values()];
+    this.#queues.clear();
+    for (const { queue } of stopped) queue.stop();
+    this.#tellIdle();
+    await Promise.all(stopped.map(({ receivers }) => receivers.close()));
+  }
+
+  #tellIdle(): void {
+    if (this.#waiters.length === 0 || !this.idle) return;
+    const told = this.#waiters;
+    this.#waiters = [];
+    for (const tell of told) tell();
+  }
+}

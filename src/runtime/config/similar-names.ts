@@ -1,0 +1,49 @@
+/** Edit distance between two names: a letter more, less or changed, or two neighbors swapped. */
+function editDistance(a: string, b: string): number {
+  let beforeLast: number[] = [];
+  let last = Array.from({ length: b.length + 1 }, (_, column) => column);
+  for (let row = 1; row <= a.length; row++) {
+    const current = [row];
+    for (let column = 1; column <= b.length; column++) {
+      const same = a[row - 1] === b[column - 1];
+      const swapped = row > 1 && column > 1 && a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1];
+      current.push(
+        Math.min(
+          (last[column] ?? 0) + 1,
+          (current[column - 1] ?? 0) + 1,
+          (last[column - 1] ?? 0) + (same ? 0 : 1),
+          swapped ? (beforeLast[column - 2] ?? 0) + 1 : Number.POSITIVE_INFINITY,
+        ),
+      );
+    }
+    beforeLast = last;
+    last = current;
+  }
+  return last[b.length] ?? 0;
+}
+
+/** A name that looks like a misspelled setting. */
+export interface NearName {
+  readonly found: string;
+  readonly meant: string;
+}
+
+/** A sentence that suggests the correct name. */
+export function describeTypo({ found, meant }: NearName): string {
+  return `The variable ${found} is not a setting. Did you mean ${meant}?`;
+}
+
+/** Finds names that are not settings but are so similar to one that they are probably misspelled. */
+export function findSimilarNames(found: Iterable<string>, known: readonly string[]): NearName[] {
+  const near: NearName[] = [];
+  for (const name of found) {
+    if (known.includes(name)) continue;
+    const tolerance = Math.min(2, Math.floor(name.length / 5));
+    const meant = known.find((candidate) => {
+      if (Math.abs(candidate.length - name.length) > tolerance) return false;
+      return editDistance(name.toUpperCase(), candidate) <= tolerance;
+    });
+    if (meant !== undefined) near.push({ found: name, meant });
+  }
+  return near;
+}

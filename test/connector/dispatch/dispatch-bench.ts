@@ -1,0 +1,164 @@
+import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
+import { createDispatch, type DispatchOptions } from '../../../src/connector/dispatch/dispatch.ts';
+import { createDispatchMetrics } from '../../../src/connector/dispatch/dispatch-metrics.ts';
+import type { ChangeHandlers, HandlerContext } from '../../../src/connector/dispatch/handlers.ts';
+import { createFeed, type Feed } from '../../../src/connector/feed/feed.ts';
+import { createPresence, type Presence } from '../../../src/connector/work/presence.ts';
+import type { Worker } from '../../../src/connector/work/worker.ts';
+import type { Change } from '../../../src/contract/connector/changes.ts';
+import type { Database } from '../../../src/runtime/database/database.ts';
+import { createMetrics } from '../../../src/runtime/metrics/metrics.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { ACCOUNT, newId, openConnectorDatabase, received, silentLogger } from '../support/event-fixtures.ts';
+import { ManualNotifier } from '../support/manual-notifier.ts';
+
+/** A call of the handler, as a test looks at it. */
+export interface Call {
+  readonly connectionId: string;
+  readonly text: string | null;
+  readonly key: string;
+  readonly attempt: number;
+  readonly change: Change;
+}
+
+/** What the handler does with a call. */
+export type Answer = (call: Call, context: HandlerContext) => void | Promise<void>;
+
+/** A process that dispatches, with a life of its own. */
+export interface HandingProcess extends Worker {
+  readonly presence: Presence;
+}
+
+/** A database with a feed, a clock that stands still, and a handler whose answers a test scripts. */
+export class DispatchBench {
+  readonly clock = new ManualClock();
+  readonly notifier = new ManualNotifier();
+  readonly metrics = createMetrics();
+  /** Every call of a handler, in order. */
+  calls: Call[] = [];
+  answer: Answer = () => undefined;
+  readonly databaseUrl: string;
+  readonly database: Database;
+  readonly feed: Feed;
+  readonly #close: () => Promise<void>;
+  readonly #measured = createDispatchMetrics(this.metrics);
+  #processes: HandingProcess[] = [];
+
+  private constructor(databaseUrl: string, database: Database, close: () => Promise<void>) {
+    this.databaseUrl = databaseUrl;
+    this.database = database;
+    this.#close = close;
+    this.feed = createFeed({ database, clock: this.clock, logger: silentLogger });
+  }
+
+  static async open(): Promise<DispatchBench> {
+    const { url, database, close } = await openConnectorDatabase(8);
+    return new DispatchBench(url, database, close);
+  }
+
+  /** Commits and numbers a change of this connection for each text. */
+  async tell(connectionId: string, ...texts: readonly string[]): Promise<void> {
+    // One that is known already makes no change of its own.
+    await this.database.query(
+      `insert into connector.connections (connection_id, account_id, listed_at, version, updated_at)
+       values ($1, $2, 0, 1, 0) on conflict do nothing`,
+      [connectionId, ACCOUNT],
+    );
+    for (const text of texts) {
+      const message = received(connectionId, newId(), { text });
+      await commitBatch(this.database, { now: this.clock.now(), messages: [message] });
+    }
+    await this.feed.settle();
+  }
+
+  /** A process that takes part; it begins to when it is started. */
+  process(
+    handlers: Partial<ChangeHandlers> | null = {},
+    options: Partial<DispatchOptions> = {},
+  ): HandingProcess {
+    const { database = this.database } = options;
+    const presence = createPresence({ database, clock: this.clock, logger: silentLogger, works: true });
+    const dispatch = createDispatch({
+      database: this.database,
+      notifier: this.notifier,
+      clock: this.clock,
+      logger: silentLogger,
+      presence,
+      random: () => 0,
+      metrics: this.#measured,
+      feed: this.feed,
+      handlers:
+        handlers === null
+          ? undefined
+          : {
+              onChange: async (change, context) => {
+                const call = toCall(change, context);
+                this.calls.push(call);
+                await this.answer(call, context);
+              },
+              ...handlers,
+            },
+      ...options,
+    });
+    const process: HandingProcess = {
+      ...dispatch,
+      presence,
+      async start() {
+        await presence.start();
+        await dispatch.start();
+      },
+      async close() {
+        await dispatch.close();
+        await presence.stop();
+      },
+    };
+    this.#processes.push(process);
+    return process;
+  }
+
+  /** A process is taken for dead. */
+  async bury({ presence }: HandingProcess): Promise<void> {
+    await this.database.query('delete from connector.processes where id = $1', [presence.id]);
+  }
+
+  /** A process that has begun to dispatch. */
+  async running(
+    handlers: Partial<ChangeHandlers> = {},
+    options: Partial<DispatchOptions> = {},
+  ): Promise<HandingProcess> {
+    const dispatch = this.process(handlers, options);
+    await dispatch.start();
+    return dispatch;
+  }
+
+  /** What the handler was called with on this connection: text and attempt. */
+  callsOf(connectionId: string): readonly (readonly [string | null, number])[] {
+    return this.calls
+      .filter((call) => call.connectionId === connectionId)
+      .map(({ text, attempt }) => [text, attempt]);
+  }
+
+  /** Ends every process of the test, and forgets what was scripted and what is still to be done. */
+  async stopAll(): Promise<void> {
+    await Promise.all(this.#processes.map((process) => process.close()));
+    this.#processes = [];
+    for (const table of ['dispatch_entries', 'dispatch_queues', 'dead_letters', 'leases']) {
+      await this.database.query(`DELETE FROM connector.${table}`);
+    }
+    await this.database.query('UPDATE connector.dispatch SET cursor = f.last_seq FROM connector.feed f');
+    this.answer = () => undefined;
+    this.calls = [];
+    this.notifier.notified = [];
+    this.notifier.failing = false;
+  }
+
+  async close(): Promise<void> {
+    await this.feed.close();
+    await this.#close();
+  }
+}
+
+function toCall(change: Change, { key, attempt }: HandlerContext): Call {
+  const text = change.type === 'message.created' ? change.data.text : null;
+  return { connectionId: change.connectionId, text, key, attempt, change };
+}

@@ -1,0 +1,538 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import {
+  forgetOldLetters,
+  readDeadLetters,
+  replayDeadLetter,
+} from '../../../src/connector/dispatch/dead-letters.ts';
+import { readDispatch } from '../../../src/connector/state/figures.ts';
+import { measureState } from '../../../src/connector/state/measure-state.ts';
+import { createLogger } from '../../../src/runtime/logger/logger.ts';
+import { newId } from '../support/event-fixtures.ts';
+import { DispatchBench } from './dispatch-bench.ts';
+
+let bench: DispatchBench;
+beforeAll(async () => {
+  bench = await DispatchBench.open();
+});
+afterEach(() => bench.stopAll());
+afterAll(() => bench.close());
+
+const fail = (): never => {
+  throw new TypeError('no such customer');
+};
+
+/** A call that ends when the test says so. */
+function openCall(): PromiseWithResolvers<void> & { readonly begun: PromiseWithResolvers<AbortSignal> } {
+  return { ...Promise.withResolvers<void>(), begun: Promise.withResolvers<AbortSignal>() };
+}
+
+describe('the beginning', () => {
+  // First of all tests: later ones find a database on which handlers have run.
+  it('is the next change, where changes are older than handlers', async () => {
+    const connection = newId();
+    await bench.tell(connection, 'of last year');
+    const dispatch = await bench.running();
+    await bench.tell(connection, 'of today');
+    await dispatch.settle();
+    expect(bench.callsOf(connection)).toEqual([['of today', 1]]);
+  });
+
+  it('goes on where it stood, after a time without handlers', async () => {
+    const connection = newId();
+    await (await bench.running()).close();
+    await bench.tell(connection, 'while nobody listened');
+    await (await bench.running()).settle();
+    expect(bench.callsOf(connection)).toEqual([['while nobody listened', 1]]);
+  });
+
+  it('calls nobody in a process without handlers', async () => {
+    const connection = newId();
+    await bench.tell(connection, 'for others');
+    const dispatch = bench.process(null);
+    await dispatch.start();
+    await dispatch.settle();
+    expect(bench.calls).toEqual([]);
+    await (await bench.running()).settle();
+    expect(bench.callsOf(connection)).toEqual([['for others', 1]]);
+  });
+
+  it.each([
+    [{ onChange: undefined }, 'must have a function onChange'],
+    [{ onChange: 'text' }, 'no function but string'],
+    [{ attempts: 0 }, 'attempts'],
+    [{ attempts: 1.5 }, 'attempts'],
+    [{ deadlineMs: 99 }, 'deadlineMs'],
+  ])('refuses handlers that are none: %o', (handlers, named) => {
+    expect(() => bench.process(handlers as never)).toThrow(named);
+  });
+});
+
+describe('order', () => {
+  it('calls the changes of a connection one by one, those of others side by side', async () => {
+    const [slow, quick] = [newId(), newId()];
+    const dispatch = await bench.running();
+    const held = openCall();
+    bench.answer = async ({ connectionId }, { signal }) => {
+      if (connectionId !== slow) return;
+      held.begun.resolve(signal);
+      await held.promise;
+    };
+    await bench.tell(slow, '1', '2');
+    const all = dispatch.settle();
+    await held.begun.promise;
+    await bench.tell(quick, '1', '2', '3');
+    await bench.notifier.deliver('dispatch', quick);
+    const second = bench.process();
+    await second.start();
+    await second.settle();
+    // The first process may be at them: a notification is delivered when its run has begun.
+    await expect
+      .poll(() => bench.callsOf(quick))
+      .toEqual([
+        ['1', 1],
+        ['2', 1],
+        ['3', 1],
+      ]);
+    expect(bench.callsOf(slow)).toEqual([['1', 1]]);
+    held.resolve();
+    await all;
+    expect(bench.callsOf(slow)).toEqual([
+      ['1', 1],
+      ['2', 1],
+    ]);
+  });
+
+  it('keeps the order over more changes than one run takes, and gives each a key of its own', async () => {
+    const connection = newId();
+    const texts = Array.from({ length: 120 }, (_, index) => `${index}`);
+    const dispatch = await bench.running();
+    await bench.tell(connection, ...texts);
+    await dispatch.settle();
+    expect(bench.callsOf(connection).map(([text]) => text)).toEqual(texts);
+    expect(new Set(bench.calls.map(({ key }) => key)).size).toBe(120);
+    expect(bench.calls[0]?.key).toMatch(/^[0-9a-f]{12}-\d+$/);
+    expect(bench.calls[0]?.key).toBe(`${bench.calls[1]?.key.split('-')[0]}-${bench.calls[0]?.change.seq}`);
+  });
+
+  it('calls ten connections at a time at most', async () => {
+    const connections = Array.from({ length: 25 }, newId);
+    const dispatch = await bench.running();
+    let under = 0;
+    let most = 0;
+    bench.answer = async () => {
+      under += 1;
+      most = Math.max(most, under);
+      await new Promise((resolve) => setImmediate(resolve));
+      under -= 1;
+    };
+    for (const connection of connections) await bench.tell(connection, 'x', 'y');
+    await dispatch.settle();
+    expect(bench.calls).toHaveLength(50);
+    expect(most).toBeLessThanOrEqual(10);
+    expect(most).toBeGreaterThan(1);
+  });
+});
+
+describe('a failing handler', () => {
+  it('is called again with the same key after a wait that grows, and holds its own connection alone', async () => {
+    const [held, other] = [newId(), newId()];
+    const dispatch = await bench.running();
+    bench.answer = ({ text, attempt }) => {
+      if (text === 'bad' && attempt < 4) fail();
+    };
+    await bench.tell(held, 'bad');
+    await bench.tell(other, 'good');
+    await dispatch.settle();
+    // What comes meanwhile shortens no wait.
+    await bench.tell(held, 'next');
+    await dispatch.settle();
+    expect(bench.callsOf(held)).toEqual([['bad', 1]]);
+    expect(bench.callsOf(other)).toEqual([['good', 1]]);
+    for (const waitMs of [1_000, 2_000, 4_000]) {
+      const before = bench.calls.length;
+      await bench.clock.advance(waitMs - 1);
+      await dispatch.settle();
+      expect(bench.calls).toHaveLength(before);
+      await bench.clock.advance(1);
+      await dispatch.settle();
+    }
+    expect(bench.callsOf(held)).toEqual([
+      ['bad', 1],
+      ['bad', 2],
+      ['bad', 3],
+      ['bad', 4],
+      ['next', 1],
+    ]);
+    const keys = bench.calls.filter(({ text }) => text === 'bad').map(({ key }) => key);
+    expect(new Set(keys).size).toBe(1);
+  });
+
+  it('has its connection notified after that wait', async () => {
+    const connection = newId();
+    await bench.running();
+    bench.answer = fail;
+    await bench.tell(connection, 'bad');
+    await bench.process().settle();
+    bench.notifier.notified = [];
+    const second = await bench.running();
+    await second.settle();
+    await bench.notifier.deliver('dispatch', connection);
+    await second.settle();
+    expect(bench.notifier.notified).toContainEqual({ topic: 'dispatch', key: connection, delayMs: 1_000 });
+  });
+
+  it('sets a change aside after its attempts, and the connection goes on', async () => {
+    const connection = newId();
+    const dispatch = await bench.running({ attempts: 2 });
+    bench.answer = ({ text }) => {
+      if (text === 'bad') fail();
+    };
+    await bench.tell(connection, 'bad', 'next');
+    await dispatch.settle();
+    await bench.clock.advance(1_000);
+    await dispatch.settle();
+    expect(bench.callsOf(connection)).toEqual([
+      ['bad', 1],
+      ['bad', 2],
+      ['next', 1],
+    ]);
+    const [letter] = await readDeadLetters(bench.database, null, 10);
+    expect(letter).toMatchObject({
+      id: bench.calls[0]?.key,
+      attempts: 2,
+      change: { connectionId: connection, type: 'message.created', data: { text: 'bad' } },
+    });
+    expect(letter?.lastError).toMatch(/^TypeError: no such customer \(test\/.+\.test\.ts:\d+\)$/);
+  });
+
+  it.each<readonly [string, () => unknown]>([
+    ['an error', () => new Error('Anna Müller, 447700900201, is unknown')],
+    ['a cause', () => new Error('x', { cause: new Error('Anna Müller 447700900201') })],
+    ['an AggregateError', () => new AggregateError([new Error('Anna Müller')], 'of 447700900201')],
+    ['a name and a code', () => Object.assign(new Error('x'), { name: 'Anna', code: '447700900201' })],
+    ['a text', () => 'Anna Müller 447700900201'],
+    ['an object', () => ({ message: 'Anna Müller', phone: '447700900201' })],
+  ])('logs no word and no number of a customer that it throws: %s', async (_what, made) => {
+    const lines: string[] = [];
+    const logger = createLogger({
+      level: 'trace',
+      name: 'test',
+      destination: { write: (line: string) => void lines.push(line) },
+    });
+    const connection = newId();
+    const dispatch = await bench.running({ attempts: 2 }, { logger });
+    bench.answer = () => {
+      throw made();
+    };
+    await bench.tell(connection, 'Anna Müller here, 447700900201');
+    await dispatch.settle();
+    await bench.clock.advance(1_000);
+    await dispatch.settle();
+
+    expect(lines.filter((line) => line.includes('was not taken'))).toHaveLength(2);
+    expect(lines.join('')).not.toMatch(/Anna|Müller|4477/);
+    const [letter] = await readDeadLetters(bench.database, null, 1);
+    expect(letter?.change.connectionId).toBe(connection);
+    expect(letter?.lastError).not.toMatch(/Anna Müller|4477/);
+  });
+
+  it('gives a change ten minutes when it does not choose otherwise', async () => {
+    const connection = newId();
+    const dispatch = await bench.running();
+    bench.answer = fail;
+    await bench.tell(connection, 'bad');
+    await dispatch.settle();
+    const begun = bench.clock.now();
+    for (let waits = 0; waits < 200 && bench.callsOf(connection).length < 12; waits += 1) {
+      await bench.clock.advance(5_000);
+      await dispatch.settle();
+    }
+    expect(bench.callsOf(connection)).toHaveLength(12);
+    expect(bench.clock.now() - begun).toBeGreaterThan(9 * 60_000);
+    expect(bench.clock.now() - begun).toBeLessThan(12 * 60_000);
+  });
+});
+
+describe('a dead letter that is replayed', () => {
+  it('comes before what still waits on its connection, with the same key', async () => {
+    const connection = newId();
+    const dispatch = await bench.running({ attempts: 1 });
+    bench.answer = ({ text }) => {
+      if (text !== 'good') fail();
+    };
+    await bench.tell(connection, 'bad', 'worse', 'good');
+    await dispatch.settle();
+    const keys = bench.calls.map(({ key }) => key);
+    bench.answer = () => undefined;
+    bench.calls = [];
+    await dispatch.close();
+    await bench.tell(connection, 'newer');
+    // The later one first: their numbers say the order, not the operator.
+    expect(await replayDeadLetter(bench.database, String(keys[1]))).toBe(connection);
+    expect(await replayDeadLetter(bench.database, String(keys[0]))).toBe(connection);
+    expect(await replayDeadLetter(bench.database, String(keys[0]))).toBeNull();
+    await (await bench.running()).settle();
+    expect(bench.calls.map(({ text, key, attempt }) => [text, key, attempt])).toEqual([
+      ['bad', keys[0], 2],
+      ['worse', keys[1], 2],
+      ['newer', expect.any(String), 1],
+    ]);
+    expect(await readDeadLetters(bench.database, null, 10)).not.toContainEqual(
+      expect.objectContaining({ id: keys[0] }),
+    );
+  });
+
+  it('has one call more and holds nobody when that fails', async () => {
+    const connection = newId();
+    const dispatch = await bench.running({ attempts: 1 });
+    bench.answer = ({ text }) => {
+      if (text === 'bad') fail();
+    };
+    await bench.tell(connection, 'bad');
+    await dispatch.settle();
+    const id = String(bench.calls[0]?.key);
+    await replayDeadLetter(bench.database, id);
+    await bench.tell(connection, 'next');
+    await dispatch.settle();
+    expect(bench.callsOf(connection)).toEqual([
+      ['bad', 1],
+      ['bad', 2],
+      ['next', 1],
+    ]);
+    const [letter] = await readDeadLetters(bench.database, null, 1);
+    expect(letter).toMatchObject({ id, attempts: 2 });
+  });
+
+  it.each(['', 'x', '1', 'ffffffffffff-1', '-1', "0' or 1=1"])(
+    'is not found by a foreign id: %o',
+    async (id) => {
+      expect(await replayDeadLetter(bench.database, id)).toBeNull();
+    },
+  );
+});
+
+describe('a dead letter that nobody wants', () => {
+  it('is forgotten after 90 days, and counted no more', async () => {
+    const connection = newId();
+    bench.answer = () => {
+      throw new Error('never');
+    };
+    const process = await bench.running({ attempts: 1 });
+    await bench.tell(connection, 'old');
+    await process.settle();
+    const setAsideAt = bench.clock.now();
+    await bench.clock.advance(1_000);
+    await bench.tell(connection, 'newer');
+    await process.settle();
+    await forgetOldLetters(bench.database, setAsideAt + 90 * 24 * 3_600_000);
+    expect(await readDeadLetters(bench.database, null, 10)).toHaveLength(2);
+    await forgetOldLetters(bench.database, setAsideAt + 90 * 24 * 3_600_000 + 1);
+    expect(await readDeadLetters(bench.database, null, 10)).toHaveLength(1);
+    expect(await readDispatch(bench.database)).toMatchObject({ deadLetters: 1 });
+  });
+});
+
+describe('a handler that hangs', () => {
+  it('has its signal aborted at the deadline, and that counts as a failure', async () => {
+    const connection = newId();
+    const dispatch = await bench.running({ deadlineMs: 5_000, attempts: 2 });
+    const held = openCall();
+    bench.answer = async (_, { signal }) => {
+      held.begun.resolve(signal);
+      await held.promise;
+    };
+    await bench.tell(connection, 'endless');
+    const settled = dispatch.settle();
+    const signal = await held.begun.promise;
+    await bench.clock.advance(4_999);
+    expect(signal.aborted).toBe(false);
+    await bench.clock.advance(1);
+    expect(signal.aborted).toBe(true);
+    await settled;
+    bench.answer = () => undefined;
+    await bench.clock.advance(1_000);
+    await dispatch.settle();
+    expect(bench.callsOf(connection)).toEqual([
+      ['endless', 1],
+      ['endless', 2],
+    ]);
+    // Whatever the first call comes to now, nobody listens.
+    held.reject(new Error('too late'));
+  });
+
+  it('is waited for when the process stops, then aborted; the change comes again and it is nobody’s fault', async () => {
+    const connection = newId();
+    const dispatch = await bench.running({ attempts: 1 });
+    const held = openCall();
+    bench.answer = async (_, { signal }) => {
+      held.begun.resolve(signal);
+      await held.promise;
+    };
+    await bench.tell(connection, 'slow', 'next');
+    void dispatch.settle();
+    const signal = await held.begun.promise;
+    const closed = dispatch.close();
+    await bench.clock.advance(7_999);
+    expect(signal.aborted).toBe(false);
+    await bench.clock.advance(1);
+    expect(signal.aborted).toBe(true);
+    await closed;
+    bench.answer = () => undefined;
+    await (await bench.running()).settle();
+    expect(bench.callsOf(connection)).toEqual([
+      ['slow', 1],
+      ['slow', 1],
+      ['next', 1],
+    ]);
+  });
+
+  it.each(['returns', 'throws'])(
+    'in a process that was taken for dead changes nothing when it %s: the queue is that of another',
+    async (how) => {
+      const connection = newId();
+      const [dead, heir] = [await bench.running(), await bench.running()];
+      const [first, next] = [openCall(), openCall()];
+      bench.answer = async ({ text, attempt }, { signal }) => {
+        const held = text === 'next' ? next : first;
+        held.begun.resolve(signal);
+        if (attempt === 1) await held.promise;
+      };
+      await bench.tell(connection, 'slow', 'next', 'last');
+      const settled = dead.settle();
+      await first.begun.promise;
+      // It looks no more, so it does not learn of its death before its handler comes back.
+      await dead.presence.stop();
+      // Its silence counts as the wait before the next call.
+      const taken = heir.settle();
+      await next.begun.promise;
+      if (how === 'returns') first.resolve();
+      else first.reject(new Error('too late'));
+      await settled;
+      expect(await readDispatch(bench.database)).toMatchObject({ waiting: 2, deadLetters: 0 });
+      next.resolve();
+      await taken;
+      expect(bench.callsOf(connection)).toEqual([
+        ['slow', 1],
+        ['slow', 2],
+        ['next', 1],
+        ['last', 1],
+      ]);
+    },
+  );
+
+  it('is let through to its end when that comes in time, and the next change waits for the next process', async () => {
+    const connection = newId();
+    const dispatch = await bench.running();
+    const held = openCall();
+    bench.answer = async (_, { signal }) => {
+      held.begun.resolve(signal);
+      await held.promise;
+    };
+    await bench.tell(connection, 'slow', 'next');
+    void dispatch.settle();
+    await held.begun.promise;
+    const closed = dispatch.close();
+    held.resolve();
+    await closed;
+    expect(bench.callsOf(connection)).toEqual([['slow', 1]]);
+    bench.answer = () => undefined;
+    await (await bench.running()).settle();
+    expect(bench.callsOf(connection)).toEqual([
+      ['slow', 1],
+      ['next', 1],
+    ]);
+  });
+});
+
+describe('notifications', () => {
+  it('may be lost: looking finds what is due', async () => {
+    const connection = newId();
+    bench.notifier.failing = true;
+    const done = Promise.withResolvers<void>();
+    bench.answer = () => done.resolve();
+    await bench.tell(connection, 'x');
+    await bench.running();
+    let called = false;
+    void done.promise.then(() => {
+      called = true;
+    });
+    // What gives the connection its change has a statement of its own, and a sweep may come before it.
+    while (!called) {
+      await bench.feed.settle();
+      await bench.clock.advance(5_000);
+    }
+    expect(bench.callsOf(connection)).toEqual([['x', 1]]);
+  });
+
+  it('come once for a connection that fills up', async () => {
+    const connection = newId();
+    const dispatch = await bench.running();
+    await bench.tell(connection, 'a', 'b');
+    await bench.feed.settle();
+    await dispatch.settle();
+    const sent = bench.notifier.notified.filter(({ key }) => key === connection);
+    expect(sent.length).toBeLessThanOrEqual(1);
+  });
+});
+
+describe('lag', () => {
+  it('counts what waits, how old it is, and what was set aside', async () => {
+    const connection = newId();
+    const before = await readDispatch(bench.database);
+    await bench.tell(connection, 'bad', 'b', 'c');
+    await bench.clock.advance(7_000);
+    measureState(bench.metrics, bench.database, bench.clock);
+    const { text } = await bench.metrics.render();
+    expect(text).toContain('connector_dispatch_waiting 3\n');
+    expect(text).toContain('connector_dispatch_oldest_waiting_seconds 7\n');
+    const dispatch = await bench.running({ attempts: 1 });
+    bench.answer = fail;
+    await dispatch.settle();
+    expect(await readDispatch(bench.database)).toEqual({
+      waiting: 0,
+      oldestAt: null,
+      deadLetters: (before?.deadLetters ?? 0) + 3,
+    });
+    expect((await bench.metrics.render()).text).toMatch(
+      /connector_handler_calls_total\{result="failed"\} [1-9]/,
+    );
+  });
+
+  it('counts what is in the queue of a connection that is held', async () => {
+    const connection = newId();
+    const dispatch = await bench.running();
+    bench.answer = fail;
+    await bench.tell(connection, 'bad', 'b');
+    const at = bench.clock.now();
+    await dispatch.settle();
+    expect(await readDispatch(bench.database)).toMatchObject({ waiting: 2, oldestAt: at });
+    bench.answer = () => undefined;
+    await bench.clock.advance(1_000);
+    await dispatch.settle();
+    expect(await readDispatch(bench.database)).toMatchObject({ waiting: 0 });
+  });
+});
+
+describe('a change of a type that only a newer version knows', () => {
+  it('waits for that version, is not called and not to blame', async () => {
+    const connection = newId();
+    await bench.running();
+    await bench.tell(connection, 'of the future', 'next');
+    const rename = (from: string, to: string) =>
+      bench.database.query(
+        'update connector.changes set type = $2 where type = $1 and connection_id = $3 and text = $4',
+        [from, to, connection, 'of the future'],
+      );
+    await rename('message.created', 'message.dreamt');
+    const dispatch = await bench.running({ attempts: 1 });
+    await dispatch.settle();
+    await dispatch.settle();
+    expect(bench.callsOf(connection)).toEqual([]);
+    await rename('message.dreamt', 'message.created');
+    await dispatch.settle();
+    expect(bench.callsOf(connection)).toEqual([
+      ['of the future', 1],
+      ['next', 1],
+    ]);
+  });
+});

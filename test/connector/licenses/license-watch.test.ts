@@ -1,0 +1,190 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { noteLicenseEnds } from '../../../src/connector/db/connection-rows.ts';
+import { type Change, changeList } from '../../../src/contract/connector/changes.ts';
+import { connectorConnection } from '../../../src/contract/connector/connections.ts';
+import { ConnectorWorld, type RunningConnector } from '../support/running-connector.ts';
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+let world: ConnectorWorld;
+let running: RunningConnector;
+let connection: ReturnType<ConnectorWorld['service']['addConnection']>;
+let seen: number;
+
+/** A connection whose license ends in 30 days. */
+beforeEach(async () => {
+  world = await ConnectorWorld.open();
+  running = await world.start();
+  seen = 0;
+  connection = world.service.addConnection('c1', { licenseExpires: iso(world.clock.now() + 30 * DAY) });
+  await poll();
+  await poll();
+  expect(await told()).toEqual([['c1', null]]);
+});
+afterEach(() => world.close());
+
+const iso = (ms: number): string => new Date(ms).toISOString();
+const poll = () => running.ask('POST', '/v1/sync');
+
+/** What the feed told of connections since the last look: which, and what changed. */
+async function told(): Promise<[string, readonly string[] | null][]> {
+  await running.connector.settle();
+  const list = changeList.parse((await running.ask('GET', `/v1/changes?limit=1000&after=${seen}`)).body);
+  seen = list.changes.at(-1)?.seq ?? seen;
+  return list.changes
+    .filter(
+      (change): change is Change & { type: 'connection.updated' } => change.type === 'connection.updated',
+    )
+    .map((change) => [change.connectionId, change.data.changed]);
+}
+
+const read = async (id: string) =>
+  connectorConnection.parse((await running.ask('GET', `/v1/connections/${id}`)).body);
+
+/** Values of a metric by their labels, without those that are 0. */
+async function gauge(name: string): Promise<Record<string, number>> {
+  // Metrics are rendered at most once a second.
+  await world.clock.advance(1_000);
+  const { body } = await running.ask('GET', '/metrics');
+  const lines = String(body['text']).matchAll(new RegExp(`^${name}\\{(.*)\\} (\\d+)$`, 'gm'));
+  return Object.fromEntries(
+    [...lines].filter(([, , value]) => value !== '0').map(([, labels, value]) => [labels, Number(value)]),
+  );
+}
+
+/** Lets time pass, a minute at a time at its end, so that the watch looks. */
+async function pass(ms: number): Promise<void> {
+  world.clock.jump(ms - MINUTE);
+  await noteLicenseEnds(world.database, world.clock.now());
+  world.clock.jump(MINUTE);
+  await noteLicenseEnds(world.database, world.clock.now());
+}
+
+describe('a connection', () => {
+  it('is told once when it is new, and each real change once, with what changed', async () => {
+    // Needs pairing again.
+    connection.status = 'disconnected';
+    await poll();
+    await poll();
+    expect(await told()).toEqual([['c1', ['status', 'needsReconnect']]]);
+    expect(await gauge('connector_connections')).toEqual({ 'account="default",health="needs_reconnect"': 1 });
+
+    connection.status = 'open';
+    await poll();
+    expect(await told()).toEqual([['c1', ['status', 'needsReconnect']]]);
+
+    // The license is near its end, as the service words it.
+    connection.licenseStatus = 'expiring';
+    await poll();
+    await poll();
+    expect(await told()).toEqual([['c1', ['licenseStatus']]]);
+  });
+
+  it('whose license lapses disappears from the list, and is told then and when it comes back', async () => {
+    connection.licenseValid = false;
+    await poll();
+    await poll();
+    expect(await told()).toEqual([['c1', ['licenseValid', 'visible']]]);
+    expect(await gauge('connector_connections')).toEqual({ 'account="default",health="hidden"': 1 });
+    connection.licenseValid = true;
+    await poll();
+    await poll();
+    expect(await told()).toEqual([['c1', ['licenseValid', 'visible']]]);
+  });
+
+  it('whose recovery an event told before the poll is told once: `connected` and `open` are one status', async () => {
+    const at = world.clock.now();
+    const event = (name: string, status: string, needs_reconnect: boolean, timestamp: number) => ({
+      event: `connection.${name}`,
+      connection_id: 'c1',
+      connection: { id: 'c1', status, needs_reconnect, reason: needs_reconnect ? 'AUTH_LOST' : null },
+      timestamp,
+    });
+    await running.deliver(event('disconnected', 'disconnected', true, at), world.secret);
+    expect(await told()).toEqual([['c1', ['status', 'needsReconnect', 'reason']]]);
+    await running.deliver(event('connected', 'connected', false, at + 1), world.secret);
+    expect(await told()).toEqual([['c1', ['status', 'needsReconnect', 'reason']]]);
+    await poll();
+    expect(await told()).toEqual([]);
+    expect((await read('c1')).status).toBe('open');
+  });
+
+  it('that an event tells as it is known already changes nothing', async () => {
+    const again = {
+      event: 'connection.connected',
+      connection_id: 'c1',
+      connection: { id: 'c1', status: 'connected', needs_reconnect: false },
+      timestamp: world.clock.now() + 5,
+    };
+    await running.deliver(again, world.secret);
+    expect(await told()).toEqual([]);
+    const [row] = await world.database.query(`SELECT outcome FROM connector.inbox ORDER BY id DESC LIMIT 1`);
+    expect(row).toEqual({ outcome: 'unchanged' });
+  });
+});
+
+describe('the end of a license', () => {
+  it('is announced three days before, by time alone, once, and no longer once it is renewed', async () => {
+    world.clock.jump(27 * DAY - HOUR);
+    await poll();
+    await noteLicenseEnds(world.database, world.clock.now());
+    expect(await told()).toEqual([]);
+    await pass(2 * HOUR);
+    expect(await told()).toEqual([['c1', ['licenseNotice']]]);
+    expect(await read('c1')).toMatchObject({
+      licenseNotice: 'ends_soon',
+      licenseValid: true,
+      health: 'working',
+    });
+    expect(await gauge('connector_licenses_ending')).toEqual({ 'account="default",notice="ends_soon"': 1 });
+    connection.licenseExpires = iso(world.clock.now() + 4 * DAY);
+    await poll();
+    expect(await told()).toEqual([['c1', ['licenseExpires', 'licenseNotice']]]);
+    expect((await read('c1')).licenseNotice).toBeNull();
+  });
+
+  it('that passes while the service is away is told as a date, never as a lapsed license', async () => {
+    world.service.fault = () => ({ status: 503, body: {} });
+    await pass(28 * DAY);
+    expect(await told()).toEqual([['c1', ['licenseNotice']]]);
+    await pass(3 * DAY);
+    expect(await told()).toEqual([['c1', ['licenseNotice']]]);
+    expect(await read('c1')).toMatchObject({
+      licenseNotice: 'end_passed',
+      licenseValid: true,
+      health: 'working',
+    });
+    expect(await gauge('connector_licenses_ending')).toEqual({ 'account="default",notice="end_passed"': 1 });
+
+    // The service is heard again: it is for it to say.
+    world.service.fault = () => undefined;
+    await poll();
+    await noteLicenseEnds(world.database, world.clock.now());
+    expect(await told()).toEqual([['c1', ['licenseNotice']]]);
+    expect(await read('c1')).toMatchObject({ licenseNotice: null, licenseValid: true });
+    await noteLicenseEnds(world.database, world.clock.now() + DAY);
+    expect(await told()).toEqual([]);
+  });
+
+  it('is noted once by several processes at a time', async () => {
+    connection.licenseExpires = iso(world.clock.now() + 4 * DAY);
+    await poll();
+    await told();
+    const later = world.clock.now() + 2 * DAY;
+    await Promise.all(Array.from({ length: 4 }, () => noteLicenseEnds(world.database, later)));
+    expect(await told()).toEqual([['c1', ['licenseNotice']]]);
+  });
+
+  it('is looked at every minute by a process that works', async () => {
+    world.clock.jump(28 * DAY);
+    await world.clock.advance(MINUTE);
+    // Waits for the look that the minute has begun.
+    await running.stop();
+    const [row] = await world.database.query(
+      `SELECT license_notice FROM connector.connections WHERE connection_id = 'c1'`,
+    );
+    expect(row).toEqual({ license_notice: 'ends_soon' });
+  });
+});

@@ -1,0 +1,111 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startTestPlatform, type TestPlatform } from '../../support/platform.ts';
+import { proves } from '../../support/proves.ts';
+
+const DAY = 86_400_000;
+
+describe('licenses', () => {
+  let service: TestPlatform;
+  beforeAll(async () => {
+    service = await startTestPlatform();
+  });
+  afterAll(() => service.close());
+
+  let paired = 0;
+  async function pair(workspaceId: string, provider: 'qr' | 'cloud_api' = 'qr'): Promise<string> {
+    paired += 1;
+    const { id } = await service.platform.connections.createPaired(workspaceId, {
+      provider,
+      phoneNumber: `4915112340${paired}`,
+    });
+    return id;
+  }
+
+  const visible = async (key: string): Promise<unknown> =>
+    (await service.call('GET', '/connections', { key })).body;
+
+  test('a number that pairs beyond the slots has no license', proves('service.gate.unsendable'), async () => {
+    const { id } = await service.platform.workspaces.create({ kind: 'standalone', slots: 1 });
+    const { key } = await service.platform.apiKeys.create(id);
+    const first = await pair(id);
+    const second = await pair(id);
+    expect(await visible(key)).toMatchObject({ connections: [{ id: first, licenseStatus: 'trial' }] });
+    const answer = await service.call('POST', '/messages', {
+      key,
+      body: { connectionId: second, to: '4915800000001', text: 'x' },
+    });
+    expect([answer.status, answer.body]).toEqual([402, { error: 'license_inactive' }]);
+  });
+
+  test('of many that pair at once no more than the slots get one', async () => {
+    const { id } = await service.platform.workspaces.create({ kind: 'standalone', slots: 2 });
+    const { key } = await service.platform.apiKeys.create(id);
+    await Promise.all(Array.from({ length: 8 }, () => pair(id)));
+    expect(await visible(key)).toMatchObject({ connections: [{}, {}] });
+    const defaults = await service.database.query(
+      'SELECT 1 FROM platform.connections WHERE workspace_id = $1 AND is_default',
+      [id],
+    );
+    expect(defaults).toHaveLength(1);
+  });
+
+  test('a slot in the pool gives the rest of its time', async () => {
+    const { id } = await service.platform.workspaces.create({ kind: 'standalone', slots: 1 });
+    const { key } = await service.platform.apiKeys.create(id);
+    const first = await pair(id);
+    const expires = service.platform.time.now() + 7 * DAY;
+    await service.platform.time.advance({ ms: 2 * DAY });
+    await service.call('DELETE', `/connections/${first}`, { key });
+    const next = await pair(id);
+    expect(await visible(key)).toMatchObject({
+      connections: [{ id: next, licenseStatus: 'trial', licenseExpires: new Date(expires).toISOString() }],
+    });
+  });
+
+  test('set says how the license stands', proves('choice.license.values'), async () => {
+    const { id } = await service.platform.workspaces.create({ kind: 'standalone' });
+    const connection = await pair(id);
+    const now = service.platform.time.now();
+    const { set } = service.platform.licenses;
+    expect(await set(connection, { expiresAt: now + DAY })).toEqual({
+      status: 'trial',
+      valid: true,
+      expiresAt: now + DAY,
+    });
+    expect(await set(connection, { status: 'active' })).toEqual({
+      status: 'active',
+      valid: true,
+      expiresAt: now + DAY,
+    });
+    expect(await set(connection, { expiresAt: now })).toEqual({
+      status: 'expired',
+      valid: false,
+      expiresAt: now,
+    });
+    expect(await set(connection, { status: 'active' })).toMatchObject({ status: 'active', valid: true });
+    expect(await set(connection, { status: 'expired' })).toEqual({
+      status: 'expired',
+      valid: false,
+      expiresAt: now,
+    });
+    expect(await set(connection, { status: 'none' })).toEqual({
+      status: 'none',
+      valid: false,
+      expiresAt: null,
+    });
+    expect(await set(connection, { status: 'trial', expiresAt: now + 5 })).toEqual({
+      status: 'trial',
+      valid: true,
+      expiresAt: now + 5,
+    });
+  });
+
+  test('set refuses what contradicts itself, and an unknown connection', async () => {
+    const { id } = await service.platform.workspaces.create({ kind: 'standalone' });
+    const connection = await pair(id);
+    const { licenses, time } = service.platform;
+    const contradiction = licenses.set(connection, { status: 'expired', expiresAt: time.now() + DAY });
+    await expect(contradiction).rejects.toMatchObject({ code: 'invalid_request', field: 'expiresAt' });
+    await expect(licenses.set('unknown', { status: 'active' })).rejects.toMatchObject({ code: 'not_found' });
+  });
+});
