@@ -243,7 +243,7 @@ export const CONNECTOR_MUTANTS: readonly ConnectorMutant[] = [
   {
     rule: 'connector.grant.refresh-claim',
     test: 'are one on the wire',
-    find: 'and (refresh_owner is null or refresh_until <= $4::bigint)',
+    find: 'or(isNull(g.refreshOwner), lte(g.refreshUntil, now)),',
     replace: '',
   },
   {

@@ -51,10 +51,7 @@ export function createDispatch(options: DispatchOptions): Worker {
       const { feedId, isFirst, cursor, waiting } = await beginDispatch(database);
       const told = { seq: cursor, waiting };
       if (isFirst)
-        logger.info(
-          told,
-          'dispatch starts with the next change; earlier changes are only in the feed',
-        );
+        logger.info(told, 'dispatch starts with the next change; earlier changes are only in the feed');
       else logger.info(told, 'dispatch continues');
       context = { ...options, handlers, keyOf: (seq) => changeKey(feedId, seq) };
       unwatch = feed.watch(distributor.notify);
