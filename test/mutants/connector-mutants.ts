@@ -261,8 +261,8 @@ export const CONNECTOR_MUTANTS: readonly ConnectorMutant[] = [
   {
     rule: 'connector.consent.once',
     test: 'is finished once',
-    find: 'where id = $1 and used_at is null and expires_at > $2::bigint returning id',
-    replace: 'where id = $1 and expires_at > $2::bigint returning id',
+    find: 'isNull(oauthFlows.usedAt), ',
+    replace: '',
   },
   {
     rule: 'connector.consent.browser',
@@ -273,8 +273,8 @@ export const CONNECTOR_MUTANTS: readonly ConnectorMutant[] = [
   {
     rule: 'connector.consent.first-browser',
     test: 'goes to one of two browsers that go on at the same moment',
-    find: 'where id = $1 and browser is null and used_at is null',
-    replace: 'where id = $1 and used_at is null',
+    find: 'and(isOpen(id, now), isNull(oauthFlows.browser))',
+    replace: 'isOpen(id, now)',
   },
 
   // Connections, leases, and what leaves the process.
