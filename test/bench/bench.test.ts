@@ -120,7 +120,7 @@ describe('postgres', { timeout: GENEROUS_MS }, () => {
   const missing = INSTALLED_POSTGRES_MISSING;
   const title = `tells what an event costs each, and that nothing is compiled${missing === undefined ? '' : ` (skipped: ${missing})`}`;
   it.skipIf(missing !== undefined)(title, async () => {
-    const { broken, engines } = await benchReport('postgres', '--seconds', '0.1', '--rounds', '1');
+    const { broken, engines } = await benchReport('postgres', '--seconds', '0.5', '--rounds', '1');
 
     expect(broken).toEqual([]);
     expect(engines?.compiled).toBe(0);

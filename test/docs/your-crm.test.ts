@@ -136,7 +136,7 @@ describe('docs/your-crm.md', { timeout: SLOW_MS }, () => {
     await crm.said(/^CRM .* writes: By poll$/);
     crm.signal('SIGTERM');
     const { stdout } = await crm.ended;
-    expect(stdout).toContain('hand-over begins with the next change');
+    expect(stdout).toContain('dispatch starts with the next change');
     expect(stdout).toContain('"msg":"stopping"');
     expect(stdout).not.toContain('"level":"error"');
   });
