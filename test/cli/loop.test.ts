@@ -179,7 +179,9 @@ describe('the self-check of the loop', () => {
     const meant = await callJson<{ entries: { connectionId: string }[] }>(
       `${sandboxUrl}/sandbox/v1/ledger?limit=100`,
     );
-    expect(meant.entries).toHaveLength(2);
+    // The message in, and each status of the answer that has been reached by now.
+    expect(meant.entries.length).toBeGreaterThanOrEqual(2);
+    expect(new Set(meant.entries.map(({ connectionId }) => connectionId)).size).toBe(1);
     const { connections } = await callJson<{ connections: { id: string }[] }>(
       `${connectorUrl}/v1/connections`,
       { token },
