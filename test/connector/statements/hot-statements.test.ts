@@ -3,8 +3,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeInboxPartitions } from '../../../src/connector/db/inbox-partitions.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
+import { explain, formatStatement, type Plan, sentBy } from '../../support/statements.ts';
 import { openConnectorDatabase, T0 } from '../support/event-fixtures.ts';
-import { HOT_STATEMENTS, sentBy } from './hot-statements.ts';
+import { HOT_STATEMENTS } from './hot-statements.ts';
 
 const GOLDEN = join(import.meta.dirname, 'golden');
 /** In a small table, reading all of it is the cheapest plan. */
@@ -62,43 +63,14 @@ async function fill(): Promise<void> {
   }
 }
 
-interface Plan {
-  readonly 'Node Type': string;
-  readonly 'Relation Name'?: string;
-  readonly 'Index Name'?: string;
-  readonly Plans?: readonly Plan[];
-}
-
-const nodesOf = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)];
-
-async function explain(text: string, params: readonly unknown[]): Promise<Plan[]> {
-  const [row] = await database.query<{ 'QUERY PLAN': [{ Plan: Plan }] }>(
-    `EXPLAIN (FORMAT JSON) ${text}`,
-    params,
-  );
-  if (row === undefined) throw new Error('no plan');
-  return nodesOf(row['QUERY PLAN'][0].Plan);
-}
-
 /** Without the name that the index of a partition has for itself. */
 const indexOf = ({ 'Index Name': name = '' }: Plan): string =>
   name.replace(/^inbox_\d+_message_id_change_batch_received_at_idx$/, 'inbox_message');
 
-/** One entry for each line where a line would be too long to review. */
-function format(text: string): string {
-  return `${text
-    .trim()
-    .split('\n')
-    .map((line) =>
-      line.length <= 120 ? line : line.replaceAll(', ', `,\n${/^ */.exec(line)?.[0] ?? ''}    `),
-    )
-    .join('\n')}\n`;
-}
-
 describe('the text of a hot statement', () => {
   it.each(Object.entries(HOT_STATEMENTS))('is the reviewed one: %s', async (name, { run }) => {
     const { text } = await sentBy(run);
-    await expect(format(text)).toMatchFileSnapshot(join(GOLDEN, `${name}.sql`));
+    await expect(formatStatement(text)).toMatchFileSnapshot(join(GOLDEN, `${name}.sql`));
   });
 
   it.each(FUNCTIONS)('is the reviewed one in the database: connector.%s', async (name) => {
@@ -119,8 +91,7 @@ describe('the plan of a hot statement', () => {
   it.each(Object.entries(HOT_STATEMENTS))(
     'finds rows by an index and reads no other large table: %s',
     async (_name, { run, indexes = [], whole = [] }) => {
-      const { text, params } = await sentBy(run);
-      const nodes = await explain(text, params);
+      const nodes = await explain(database, await sentBy(run));
       expect([...new Set(nodes.map(indexOf))]).toEqual(expect.arrayContaining([...indexes]));
       const read = nodes.filter(
         (node) => node['Node Type'] === 'Seq Scan' && LARGE.test(node['Relation Name'] ?? ''),
@@ -140,8 +111,7 @@ describe('the plan of a hot statement', () => {
     const nodes = await database.transaction(async (tx) => {
       await tx.query('SET LOCAL enable_nestloop = off');
       await tx.query('SET LOCAL enable_seqscan = off');
-      const [plan] = await tx.query<{ 'QUERY PLAN': [{ Plan: Plan }] }>(`EXPLAIN (FORMAT JSON) ${text}`);
-      return plan === undefined ? [] : nodesOf(plan['QUERY PLAN'][0].Plan);
+      return await explain(tx, { text, params: [] });
     });
     expect(nodes.map(indexOf)).toContain('change_batches_unnumbered');
   });

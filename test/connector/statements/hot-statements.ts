@@ -12,17 +12,8 @@ import { readMerged, readUnchanged } from '../../../src/connector/trace/read-del
 import { createPresence } from '../../../src/connector/work/presence.ts';
 import type { Database, Queryable } from '../../../src/runtime/database/database.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
+import type { HotStatement } from '../../support/statements.ts';
 import { delivery, outage, received, silentLogger, T0 } from '../support/event-fixtures.ts';
-
-/** A statement that runs for every delivery, poll, send or call, or every second in every process. */
-export interface HotStatement {
-  /** Runs it as the connector does, on a handle that records it. */
-  readonly run: (db: Queryable) => Promise<unknown>;
-  /** The indexes by which it finds its rows in large tables. Absent: it reads what its text names. */
-  readonly indexes?: readonly string[];
-  /** Larger tables that it reads whole, which it does every few seconds. */
-  readonly whole?: readonly string[];
-}
 
 const lease = { name: 'poll:account-1', fence: 1 };
 const message = received('c-7', 'm-7');
@@ -123,23 +114,4 @@ async function beat(db: Queryable): Promise<void> {
     host: 'host',
   });
   await presence.look();
-}
-
-/** A statement as it is sent. */
-export interface SentStatement {
-  readonly text: string;
-  readonly params: readonly unknown[];
-}
-
-/** The first statement that `run` sends. What it does without rows afterwards is of no interest. */
-export async function sentBy(run: HotStatement['run']): Promise<SentStatement> {
-  const sent: SentStatement[] = [];
-  const query: Queryable['query'] = async (text, params = []) => {
-    sent.push({ text, params });
-    return [];
-  };
-  await run({ query }).catch(() => undefined);
-  const [first] = sent;
-  if (first === undefined) throw new Error('nothing was sent');
-  return first;
 }

@@ -1,0 +1,1 @@
+delete from "platform"."timers" where "platform"."timers"."id" = any($1) returning "id"

@@ -1,0 +1,11 @@
+select "id",
+    "position",
+    "wa_message_id",
+    "connection_id",
+    "direction",
+    "text",
+    "media_id",
+    "media_type",
+    "status",
+    "error_message",
+    "created_at" from "platform"."messages" where ("platform"."messages"."connection_id" = $1 and "platform"."messages"."position" < $2) order by "platform"."messages"."position" desc limit $3

@@ -1,0 +1,11 @@
+select "id",
+    "position",
+    "wa_message_id",
+    "connection_id",
+    "direction",
+    "text",
+    "media_id",
+    "media_type",
+    "status",
+    "error_message",
+    "created_at" from "platform"."messages" where (("platform"."messages"."workspace_id" = $1 and "platform"."messages"."connection_id" = any($2)) and "platform"."messages"."position" < $3) order by "platform"."messages"."position" desc limit $4

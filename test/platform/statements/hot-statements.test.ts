@@ -1,0 +1,91 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
+import { type Database, openDatabase } from '../../../src/runtime/database/database.ts';
+import { createLogger } from '../../../src/runtime/logger/logger.ts';
+import { createTestDatabase } from '../../support/database.ts';
+import { explain, formatStatement, sentBy } from '../../support/statements.ts';
+import { HOT_STATEMENTS, T0 } from './hot-statements.ts';
+
+const GOLDEN = join(import.meta.dirname, 'golden');
+/** In a small table, reading all of it is the cheapest plan. */
+const LARGE = /^(?:messages|connections|sends|timers|ledger|deliveries|oauth_grants)$/;
+
+let database: Database;
+let drop: () => Promise<void>;
+
+beforeAll(async () => {
+  const made = await createTestDatabase({ platform: true });
+  const logger = createLogger({ level: 'silent', name: 'test' });
+  database = openDatabase({ url: made.url, name: 'test', poolSize: 2, clock: systemClock, logger });
+  drop = made.drop;
+  await fill();
+}, 120_000);
+afterAll(async () => {
+  await database.close();
+  await drop();
+});
+
+/** A service of some days: 200 workspaces with 10 connections each, 20,000 messages, events, deliveries and timers. */
+async function fill(): Promise<void> {
+  const now = `${T0}::bigint`;
+  for (const statement of [
+    `INSERT INTO platform.workspaces (id, kind, slots, last_created_at, created_at)
+     SELECT 'w-' || n, 'standalone', 10, ${now}, ${now} FROM generate_series(0, 199) n`,
+    `INSERT INTO platform.connections (id, workspace_id, provider, label, tier, state, needs_reconnect, reported_broken,
+       is_default, created_at, paired_at)
+     SELECT 'c-' || n, 'w-' || n % 200, 'qr', '', 'basic', 'live', false, false, false, ${now}, ${now}
+       FROM generate_series(0, 1999) n`,
+    `INSERT INTO platform.messages (id, workspace_id, connection_id, direction, peer, status, receipts, created_at)
+     SELECT 'm-' || n, 'w-' || n % 200, 'c-' || n % 2000, 'incoming', '4917' || n % 100, 'delivered', 2, ${now}
+       FROM generate_series(1, 20000) n`,
+    `INSERT INTO platform.sends (message_id, workspace_id, connection_id, recipient, key_hash, message_hash, answer,
+       started_at, expires_at)
+     SELECT 's-' || n, 'w-' || n % 200, 'c-' || n % 2000, '4917', sha256(n::text::bytea), '', '{}', ${now}, ${now} + n
+       FROM generate_series(1, 20000) n`,
+    `INSERT INTO platform.timers (due_at, kind, payload)
+     SELECT ${now} + n * 1000, 'receipt.read', '{}' FROM generate_series(-50, 20000) n`,
+    `INSERT INTO platform.ledger (seq, at, workspace_id, connection_id, message_id, event, body, app_ids)
+     SELECT n, ${now}, 'w-' || n % 200, 'c-' || n % 2000, 'm-' || n, 'message.received', '{}', '{}'
+       FROM generate_series(1, 20000) n`,
+    `INSERT INTO platform.deliveries (id, event_id, subscription_id, outcome, created_at, attempts)
+     SELECT n, n, 'w-' || n % 200, 'delivered', ${now}, '[]' FROM generate_series(1, 20000) n`,
+    `INSERT INTO platform.oauth_apps (id, name, secret_hash, redirect_uris, scopes, legacy_subscription, enabled,
+       created_at)
+     SELECT 'a-' || n, 'app', '', '{}', '{}', false, true, ${now} FROM generate_series(1, 5) n`,
+    `INSERT INTO platform.oauth_grants (id, app_id, workspace_id, scopes, connection_ids, legacy, refreshes, created_at)
+     SELECT 'g-' || n, 'a-' || n % 5 + 1, 'w-' || n % 200, '{}', '{}', false, 0, ${now}
+       FROM generate_series(1, 20000) n`,
+    'ANALYZE',
+  ]) {
+    await database.query(statement, [], { deadlineMs: 60_000 });
+  }
+}
+
+describe('the text of a hot statement', () => {
+  it.each(Object.entries(HOT_STATEMENTS))('is the reviewed one: %s', async (name, { run }) => {
+    const { text } = await sentBy(run);
+    await expect(formatStatement(text)).toMatchFileSnapshot(join(GOLDEN, `${name}.sql`));
+  });
+
+  it('has no file without a statement', () => {
+    const files = Object.keys(HOT_STATEMENTS).map((name) => `${name}.sql`);
+    expect(readdirSync(GOLDEN).sort()).toEqual(files.sort());
+  });
+});
+
+describe('the plan of a hot statement', () => {
+  it.each(Object.entries(HOT_STATEMENTS))(
+    'finds rows by an index and reads no other large table: %s',
+    async (_name, { run, indexes = [], whole = [] }) => {
+      const nodes = await explain(database, await sentBy(run));
+      const used = nodes.map((node) => node['Index Name'] ?? '');
+      expect([...new Set(used)]).toEqual(expect.arrayContaining([...indexes]));
+      const read = nodes.filter(
+        (node) => node['Node Type'] === 'Seq Scan' && LARGE.test(node['Relation Name'] ?? ''),
+      );
+      expect([...new Set(read.map((node) => node['Relation Name']))].sort()).toEqual([...whole].sort());
+    },
+  );
+});

@@ -1,0 +1,70 @@
+import { WRITE_STANDINGS } from '../../../src/platform/messages/apply-receipts.ts';
+import { pageQuery } from '../../../src/platform/messages/read-page.ts';
+import { INSERT_INCOMING } from '../../../src/platform/messages/receive-messages.ts';
+import { claimSend } from '../../../src/platform/messages/send-journal.ts';
+import { deleteTimers, readTimers } from '../../../src/platform/time/timers.ts';
+import { INSERT_DELIVERIES } from '../../../src/platform/webhooks/delivery-log.ts';
+import { INSERT_EVENTS, loadEvents } from '../../../src/platform/webhooks/ledger.ts';
+import { listDeliveries } from '../../../src/platform/webhooks/list-deliveries.ts';
+import { RECOVER_DELIVERIES } from '../../../src/platform/webhooks/recover-deliveries.ts';
+import type { HotStatement } from '../../support/statements.ts';
+
+/** Virtual time of the filled database, epoch ms. */
+export const T0 = 1_800_000_000_000;
+
+const SEND = {
+  messageId: 'new',
+  workspaceId: 'w-7',
+  connectionId: 'c-7',
+  to: '491700000001',
+  text: 'hello',
+  media: null,
+};
+
+/** Ten connections of the workspace `w-7`: 7, 207, … */
+const ALL_OF_WORKSPACE = Array.from({ length: 10 }, (_, n) => `c-${7 + 200 * n}`);
+
+const page =
+  (connectionIds: readonly string[], whole: boolean): HotStatement['run'] =>
+  async (db) =>
+    await pageQuery(db, { workspaceId: 'w-7', connectionIds, below: 1_000_000, limit: 21 }, whole);
+
+const incoming = [
+  ['m'],
+  ['491700000001'],
+  ['hello'],
+  ['wa'],
+  [null],
+  [null],
+  'w-7',
+  'c-7',
+  'delivered',
+  2,
+  T0,
+];
+const event = [['w-7'], ['c-7'], ['m-7'], ['message.received'], [null], [T0], ['{}']];
+const delivery = [[1], [1], ['w-7'], [null], ['dropped'], [null], [T0], [null], [null], ['[]']];
+
+/** Statements of each call, event and timer. Each has its text in `golden/` and a test of its plan. */
+export const HOT_STATEMENTS: Readonly<Record<string, HotStatement>> = {
+  'page-of-connection': { run: page(['c-7'], false), indexes: ['messages_connection'] },
+  'page-of-workspace': { run: page(ALL_OF_WORKSPACE, true), indexes: ['messages_workspace'] },
+  'page-of-some-connections': { run: page(['c-7', 'c-207'], false), indexes: ['messages_connection'] },
+  'claim-send': { run: (db) => claimSend(db, SEND, 'a key', T0) },
+  'insert-incoming': { run: (db) => db.query(INSERT_INCOMING, incoming) },
+  'write-standings': {
+    run: (db) => db.query(WRITE_STANDINGS, [['m-7'], ['read'], [7], 'failed']),
+    indexes: ['messages_pkey'],
+  },
+  'due-timers': { run: (db) => readTimers(db, T0, 100), indexes: ['timers_due'] },
+  'fire-timers': { run: (db) => deleteTimers(db, [7, 8]), indexes: ['timers_pkey'] },
+  'insert-events': { run: (db) => db.query(INSERT_EVENTS, event), indexes: ['oauth_grants_app'] },
+  'load-events': { run: (db) => loadEvents(db, [7, 8]), indexes: ['ledger_pkey'] },
+  'insert-deliveries': { run: (db) => db.query(INSERT_DELIVERIES, delivery) },
+  'list-deliveries': {
+    run: (db) => listDeliveries(db, [], { limit: 20 }),
+    indexes: ['deliveries_pkey', 'ledger_pkey'],
+  },
+  // Once, at the start of the service.
+  'recover-deliveries': { run: (db) => db.query(RECOVER_DELIVERIES, [T0]), whole: ['deliveries', 'ledger'] },
+};
