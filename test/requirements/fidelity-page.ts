@@ -1,14 +1,11 @@
-import { ASSUMPTIONS } from '../../src/platform/kernel/assumptions.ts';
+import { ASSUMPTIONS, type Assumption, TOPICS } from '../../src/platform/kernel/assumptions.ts';
 import { REQUIREMENTS } from '../requirements.ts';
-import { CHOICES_HEADING, TOLD } from './choices.ts';
-import type { Requirement } from './requirement.ts';
+import { CHOICES_HEADING } from './choices.ts';
 
 /** Path of the page from the root of the project. */
 export const FIDELITY_PAGE = 'docs/fidelity.md';
 
-const isChoice = ({ section }: Requirement): boolean => section === CHOICES_HEADING;
-const SAID = REQUIREMENTS.filter((requirement) => !isChoice(requirement));
-const CHOSEN = REQUIREMENTS.filter(isChoice);
+const SAID = REQUIREMENTS.filter(({ section }) => section !== CHOICES_HEADING);
 
 /** Text that Markdown takes as text, inside a table, too. */
 function plain(text: string): string {
@@ -22,10 +19,6 @@ function cell(text: string): string {
 function table(heads: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
   return [line(heads), `|${heads.map(() => '---').join('|')}|`, ...rows.map(line)].join('\n');
-}
-
-function rules(requirements: readonly Requirement[]): string {
-  return requirements.map(({ id, rule }) => `- ${rule} <sub>${id}</sub>`).join('\n');
 }
 
 const UNITS = [
@@ -54,18 +47,13 @@ function show(name: string, value: unknown): string {
     .join('; ');
 }
 
-function values(): string {
-  const rows = Object.entries(ASSUMPTIONS).map(([name, { value, because }]) => [
-    `\`${name}\``,
-    plain(show(name, value)),
+function listChoices([topic, choices]: [string, Readonly<Record<string, Assumption>>]): readonly string[] {
+  const rows = Object.entries(choices).map(([name, { id = name, rule, value, because = '' }]) => [
+    `${cell(rule)} <sub>${id}</sub>`,
+    value === undefined ? '' : plain(show(name, value)),
     cell(because),
   ]);
-  const told = Object.entries(TOLD).map(([name, { choice, because }]) => [
-    `\`${name}\``,
-    plain(choice),
-    cell(because),
-  ]);
-  return table(['Name', 'Value', 'Why'], [...rows, ...told]);
+  return [`### ${topic}`, table(['The service', 'Value', 'Why'], rows)];
 }
 
 /** Writes `docs/fidelity.md`: what is not modelled, and every choice that the specification leaves open. */
@@ -82,11 +70,7 @@ export function buildFidelityPage(): string {
       missing.map(({ section, rule, reason = '' }) => [section, cell(rule), cell(reason)]),
     ),
     '## Choices',
-    `The specification is silent or ambiguous in ${CHOSEN.length + Object.keys(ASSUMPTIONS).length + Object.keys(TOLD).length} places. The real service may differ in each of them.`,
-    '### Behaviour',
-    rules(CHOSEN),
-    '### Values',
-    'Values that the service reads are defined once, in [assumptions.ts](../src/platform/kernel/assumptions.ts).',
-    values(),
+    `The specification is silent or ambiguous in ${Object.keys(ASSUMPTIONS).length} places. The real service may differ in each of them. All choices and their values are defined once, in [assumptions.ts](../src/platform/kernel/assumptions.ts). Tests prove those with an id that begins with \`choice.\`.`,
+    ...Object.entries(TOPICS).flatMap(listChoices),
   ].join('\n\n')}\n`;
 }

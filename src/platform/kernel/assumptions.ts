@@ -1,13 +1,21 @@
 import type { OutageCause } from '../../contract/sandbox/connections.ts';
 import type { DISCONNECT_REASONS, MessageStatus, Tier } from '../../contract/service/statuses.ts';
 
-/** A value that the specification does not show, and why it is this one. */
-interface Assumption<T> {
-  readonly value: T;
-  readonly because: string;
+/** One choice where the specification is silent or ambiguous. */
+export interface Assumption {
+  /** What the service does, in a sentence that can be read on its own. */
+  readonly rule: string;
+  /** Why; absent where the specification suggests the rule itself. */
+  readonly because?: string;
+  /** What the code reads. Durations are milliseconds of virtual time, under a name that ends in `Ms`. */
+  readonly value?: unknown;
+  /** Id that tests and source comments cite. A choice with an id must be proven. */
+  readonly id?: `choice.${string}`;
 }
 
-/** What comes of an outage: the reason that is told, whether a heal is tried first, what is left of the session. */
+type Topic = Readonly<Record<string, Assumption>>;
+
+/** How an outage proceeds: the reported reason, whether a heal is tried first, whether the credentials survive. */
 interface OutageRules {
   readonly reason: (typeof DISCONNECT_REASONS)[number];
   readonly healTried: boolean;
@@ -15,156 +23,186 @@ interface OutageRules {
 }
 
 const second = 1_000;
-const day = 24 * 60 * 60 * second;
+const minute = 60 * second;
+const hour = 60 * minute;
+const day = 24 * hour;
 
-function assume<const T>(value: T, because: string): Assumption<T> {
-  return { value, because };
-}
-
-/**
- * Every value of the service that is our choice and that its code reads. Where a client may meet more than one reading,
- * the one that a careful client survives either way is taken. Durations are milliseconds of virtual time. Choices
- * without a value are listed in `test/requirements/choices.ts`.
- */
-export const ASSUMPTIONS = {
-  slotsPerWorkspace: assume(
-    10,
-    'Slot counts and plans are not shown; ten let most set-ups pair without thought.',
-  ),
-  paidLicenseMs: assume(30 * day, 'Billing periods are not shown; a month is the usual one.'),
-  tierByProvider: assume<Readonly<Record<'qr' | 'cloud_api', Tier>>>(
-    { qr: 'basic', cloud_api: 'pro' },
-    'Only `basic` is shown; the business platform is the larger offer.',
-  ),
-  liveStatusInList: assume(
-    'open',
-    'The list names `open`, the detail `connected`, for the same live session.',
-  ),
+const LICENSES = {
+  slotsPerWorkspace: {
+    rule: 'A new standalone workspace has this many slots unless the sandbox sets another number.',
+    because: 'Plans and slot counts are not given; ten is enough for most set-ups.',
+    value: 10,
+  },
+  paidLicenseMs: {
+    rule: 'A paid license or add-on is valid for this long.',
+    because: 'Billing periods are not given; a month is common.',
+    value: 30 * day,
+  },
+  licenseValues: {
+    id: 'choice.license.values',
+    rule: '`licenseStatus` is `trial`, `active`, `expired` or `none`.',
+  },
+  licenseEnds: {
+    id: 'choice.license.ends',
+    rule: 'A license becomes `expired` as soon as its time is over.',
+  },
+  tierValues: { id: 'choice.tier.values', rule: '`tier` is `basic` or `pro`.' },
+  tierByProvider: {
+    rule: 'The provider determines the tier.',
+    because: 'Only `basic` appears in the specification; the business platform is the larger offer.',
+    value: { qr: 'basic', cloud_api: 'pro' } as Readonly<Record<'qr' | 'cloud_api', Tier>>,
+  },
   // [errors.addon_required] [errors.license_inactive]
-  licenseCode: assume(
-    { crm_portal: 'addon_required', standalone: 'license_inactive' },
-    'Two codes are shown for one 402; a portal connection is licensed by an add-on, a standalone one is not.',
-  ),
-  deadSessionCode: assume(
-    'send_failed',
-    'No code names a send through a broken session; this one says: not the recipient, repeat later.',
-  ),
-  incomingStatus: assume<MessageStatus>(
-    'delivered',
-    'The ladder is for outgoing messages; one that came in has been delivered.',
-  ),
-  // [choice.send-key.lifetime]
-  sendKeyLifetimeMs: assume(day, 'Shown for creates alone; sends follow the same 24 hours.'),
-  sendInProgressRetryAfterSeconds: assume(
-    1,
-    'Not promised for sends; most sends are over by then, and a client must do without the header too.',
-  ),
-  refusedText: assume(
-    'invalid_request',
-    'A text with NUL or half a surrogate pair cannot be stored as it is; refusing beats changing it.',
-  ),
-  replacedText: assume(
-    '\uFFFD',
-    'What a person writes arrives: NUL and half surrogate pairs become the replacement character.',
-  ),
-  // [limits.send-humanization] [messages.send.latency-qr] [messages.send.latency-long]
-  // [messages.send.latency-cloud-api]
-  send: assume(
-    {
-      /** Before the first character is typed: least, and what a draw adds at most. */
-      qrBaseMs: second,
-      qrDrawMs: 2 * second,
-      qrMsPerCharacter: 30,
-      qrLongestMs: 20 * second,
-      cloudApiLeastMs: 800,
-      cloudApiDrawMs: 400,
-    },
-    'Only ranges are shown: 1 to 7 s, about 20 s for long texts, about 1 s on the business platform.',
-  ),
-  // [status.read-early]
-  readOvertakes: assume(
-    { chance: 0.05, lagMs: 700 },
-    '`read` may arrive before `delivered`; how often and by how much is not shown.',
-  ),
-  unknownNumber: assume(
-    { onNetwork: true, deliverAfterMs: 400, readAfterMs: 2 * second, failAfterMs: null, autoReply: null },
-    'A number that nobody described is a person with the network open.',
-  ),
-  autoReplyAfterMs: assume(second, 'How fast a person answers once a message was delivered or read.'),
-  failureMessage: assume(
-    'The network could not deliver the message.',
-    'Values of `errorMessage` are not shown.',
-  ),
-  challengeOfAddress: assume(
-    'ip_not_allowed',
-    'Authentication errors carry an error parameter; no registered one means an address.',
-  ),
-  bodyBytes: assume(
-    { send: 17 * 1024 * 1024, other: 256 * 1024 },
-    'Body limits are not shown; the larger holds 16 MB of base64 and the rest of a send.',
-  ),
-  // [choice.body.bounded]
-  bodyStructure: assume(
-    { plainBytes: 64 * 1024, depth: 64 },
-    'Nor is how deep a body may nest, or how much of it may be no text; what means something is far below.',
-  ),
-  // [choice.upload.places]
-  uploadPlaces: assume(
-    {
-      inAll: 64,
-      perWorkspace: 16,
-      waitingPerWorkspace: 64,
-      longestWaitMs: 60 * second,
-      retryAfterSeconds: 5,
-    },
-    'How many files may come in at once is not shown; one customer must leave room for the others. Beyond: `rate_limited`.',
-  ),
-  // [choice.upload.pace]
-  uploadPace: assume(
-    { graceMs: 8 * second, minBytesPerSecond: 32 * 1024 },
-    'A client that stops in the midst of a send must not hold its place; 400 after the grace, ahead of any time-out.',
-  ),
-  webhookAddress: assume(
-    { ports: 'any', characters: 2_048, unresolvedAfterMs: 3 * second },
-    'HTTPS on a public host is all that is asked; a name that does not resolve in time counts as unresolved.',
-  ),
-  webhookSecret: assume(
-    { prefix: 'whsec_', bytes: 32 },
-    'The form of a secret is not shown; a prefix tells it from other credentials.',
-  ),
-  webhookContentType: assume('application/json', 'Two headers are shown; the payload is JSON.'),
-  webhookAnswerBytes: assume(64 * 1024, 'Only the status of an answer counts; more of its body is not read.'),
-  webhookPerAccount: assume(
-    {
-      attemptsAtOnce: 64,
-      /** Begun and not over, those that wait for a retry included. */
-      deliveries: 4_096,
-      /** Kept with their bytes, then by their ids alone; what is more is dropped. */
-      waitingEvents: 5_000,
-      waitingBytes: 16 * 1024 * 1024,
-      waitingIds: 500_000,
-    },
-    'How many events are sent at once is not shown; a slow receiver must neither stop others nor fill memory.',
-  ),
-  catchUpAfterMs: assume(
-    second,
-    'How soon the network hands over what it kept for a number is not shown; after the session, not with it.',
-  ),
-  encodedBody: assume(
-    'invalid_request',
-    'Encoded bodies are not mentioned; inflating one of unknown size is a risk that no client needs.',
-  ),
-  foreignHost: assume(
-    'invalid_request',
-    'Hosts are not mentioned; on loopback a foreign one is a web page whose name was made to lead here.',
-  ),
-  // [choice.account.portal]
-  accountOfPortal: assume(
-    { available: 0 },
-    'Slots are shown without the kind of workspace; add-ons are its slots, and nothing can be created there.',
-  ),
-  outageCauses: assume<Readonly<Record<OutageCause, OutageRules>>>(
-    {
+  licenseCode: {
+    rule: 'The 402 code depends on the kind of workspace.',
+    because:
+      'The specification gives two codes for one status; portal connections need an add-on, standalone connections a license.',
+    value: { crm_portal: 'addon_required', standalone: 'license_inactive' },
+  },
+  unlicensedHidden: {
+    id: 'choice.unlicensed.hidden',
+    rule: 'An unlicensed connection and its messages do not appear in lists.',
+  },
+  unlicensedRefused: {
+    id: 'choice.unlicensed.refused',
+    rule: 'A send or read receipt through an unlicensed connection returns 402.',
+  },
+  unlicensedAllowed: {
+    id: 'choice.unlicensed.allowed',
+    rule: 'An unlicensed connection can still be read by id, restarted, logged out, deleted and paired.',
+  },
+  slotInherited: {
+    id: 'choice.slot.inherited',
+    rule: 'A number that pairs takes a returned slot with its remaining time; if there is none, an unused slot starts a trial.',
+  },
+  slotRunOut: {
+    id: 'choice.slot.run-out',
+    rule: 'A returned slot without remaining time counts as used until it is renewed.',
+    because: 'Otherwise the same slot could start a second trial.',
+  },
+  nextExpiry: {
+    id: 'choice.next-expiry',
+    rule: '`nextExpiry` is the next license expiry; if all are past, the earliest one; null before any number has paired.',
+    because: 'It is the date before which to renew: an expiry in the past must not hide the next one.',
+  },
+  accountReach: {
+    id: 'choice.account.reach',
+    rule: 'A key with a connection list sees all slots of its workspace, but counts only the connections on its list.',
+    because: 'Capacity is shared; other connections are not disclosed.',
+  },
+  accountOfPortal: {
+    id: 'choice.account.portal',
+    rule: 'In a portal workspace, add-ons count as slots, and none is available.',
+    because: 'Slots are specified without the kind of workspace, and a portal creates no connections by API.',
+    value: { available: 0 },
+  },
+} as const satisfies Topic;
+
+const CONNECTIONS = {
+  liveStatusInList: {
+    rule: 'The list shows a live connection with this status; the detail shows `connected`.',
+    because: 'The specification uses both words for the same state.',
+    value: 'open',
+  },
+  unpaired: {
+    id: 'choice.unpaired',
+    rule: 'A connection that has never paired does not appear in the list, but counts in `connections.total`.',
+  },
+  labelDefault: {
+    rule: 'Without a label, `label` is empty until a number pairs, and then that number.',
+    because: 'The label is optional in the request and a string in the response.',
+  },
+  createFieldsUnknown: {
+    rule: 'Unknown fields of a create request are ignored, but count in the comparison of bodies for an `Idempotency-Key`.',
+    because:
+      'The specification mentions other fields without naming them; sending one must not prevent a create.',
+  },
+  makerReaches: {
+    rule: 'A connection created by a key with a connection list is added to that list.',
+    because: 'Otherwise the key could not read the QR code.',
+  },
+  aliases: { id: 'choice.aliases', rule: 'An alias appears only in the objects whose table lists it.' },
+  pictureNeutral: {
+    id: 'choice.picture.neutral',
+    rule: 'Without a profile picture, `profilePicUrl` is a neutral picture that the service hosts.',
+  },
+  idempotencyKeyCharacters: {
+    rule: 'The length of an `Idempotency-Key` is counted in Unicode code points; bytes that are not UTF-8 count one each.',
+    because: 'Texts are counted in the same way.',
+  },
+  idempotencyKeyTwice: {
+    rule: 'A request with several `Idempotency-Key` headers returns 400 `invalid_request`.',
+    because: 'The headers may name different keys, and none takes precedence.',
+  },
+  replayOfDeleted: {
+    rule: 'Repeating a create whose connection was deleted returns 404 `not_found`.',
+    because: 'A late retry must not recreate a deleted connection.',
+  },
+  replayOfPaired: {
+    rule: 'Repeating a create whose connection has paired returns no `qr`.',
+    because: 'As in the detail, there is nothing left to scan.',
+  },
+  qrAbsent: { id: 'choice.qr.absent', rule: 'The detail has no `qr` while the connection is live.' },
+  qrEarlier: {
+    id: 'choice.qr.earlier',
+    rule: 'Reading a new QR code does not shorten the 20 s of earlier ones.',
+  },
+  pictureShown: {
+    rule: 'The detail has a `qr` whenever a `qr` connection is not live, so also after an outage or a logout.',
+    because: 'A broken connection is paired again with the QR code of its detail.',
+  },
+  pairingCodeLifetimeMs: {
+    rule: 'A pairing code is valid for this long.',
+    because: 'Not given; long enough to find the menu on a phone and type the code.',
+    value: 3 * minute,
+  },
+  pairingCodeOnOffer: {
+    rule: 'A new pairing code invalidates the previous one.',
+    because: 'Each call returns a new code, and a client shows only the latest.',
+  },
+  pairingCodeCap: {
+    rule: 'The cap on pairing codes is a sliding window, and declined requests count.',
+    because:
+      'A fixed window would allow ten requests around its edge; a declined request also reaches the engine.',
+  },
+  pairingCodeDeclined: {
+    rule: 'The engine declines a pairing code for a number without an account on the network.',
+    because: 'Reasons are not given; a number that cannot pair is the simplest one.',
+  },
+  otherNumber: {
+    rule: 'A connection cannot be paired with a number other than its first.',
+    because: "Its messages would then mix with another number's.",
+  },
+  sameNumberTwice: {
+    rule: 'Two connections of one workspace cannot have the same number, whether the owner pairs it or an admin adds it. Different workspaces can.',
+    because: 'Each message would appear twice; what other customers have paired is not disclosed.',
+  },
+  qrOnlyOperations: {
+    rule: 'Pairing codes and logout are for `qr` connections only. A restart of a `cloud_api` connection changes nothing.',
+    because: 'A `cloud_api` number never pairs, so no call could bring it back after a logout.',
+  },
+  logoutStatus: { id: 'choice.logout.status', rule: 'After a logout, the status is `disconnected`.' },
+  logoutSilent: {
+    id: 'choice.logout.silent',
+    rule: 'A logout sends no `connection.disconnected`.',
+    because: 'The client asked for it.',
+  },
+  needsReconnectAfterLogout: {
+    rule: 'A connection that was logged out has `needs_reconnect` set; one that has never paired does not.',
+    because: 'A logged-out number waits for a new scan.',
+  },
+  messagesOfDeleted: {
+    rule: 'Deleting a connection deletes its messages.',
+    because: 'The specification says that the connection is removed permanently.',
+  },
+} as const satisfies Topic;
+
+const OUTAGES = {
+  outageCauses: {
+    rule: 'The cause of an outage determines its `reason`, whether a heal is tried first, and whether the session credentials survive.',
+    because:
+      'Causes, reasons and healing are specified, but not how they combine; a heal makes sense for a session that has aged, not for one that is gone.',
+    value: {
       // [state.outage.session-lost]
       session_lost: { reason: 'AUTH_LOST', healTried: false, keepsCredentials: false },
       // [state.outage.phone-off]
@@ -174,100 +212,618 @@ export const ASSUMPTIONS = {
       // [state.outage.opened-elsewhere]
       opened_elsewhere: { reason: 'NEEDS_RECONNECT', healTried: false, keepsCredentials: true },
       zombie: { reason: 'HEAL_GIVEUP', healTried: true, keepsCredentials: true },
-    },
-    'Causes, reasons and a heal are shown, not which go together; a heal helps where the session is worn, not gone.',
-  ),
-  outageFoundAfterMs: assume(
-    { least: 30 * second, healedLeast: 60 * second, healedMost: 600 * second },
-    'Only bounds are shown: within 5 minutes, or 15 to 20 with a heal; one that helps is over before those.',
-  ),
-  ownerPhoneOff: assume<OutageCause>(
-    'phone_off',
-    'A phone that is switched off is an outage of that cause; switching it on ends it.',
-  ),
-  pairingCodeLifetimeMs: assume(
-    3 * 60 * second,
-    'How long a pairing code is good for is not shown; long enough to find the menu on a phone and type it.',
-  ),
-  mediaLifetimeMs: assume(
-    30 * day,
-    'How long files can be fetched is not shown; afterwards `mediaUrl` is null and the type stays.',
-  ),
+    } as Readonly<Record<OutageCause, OutageRules>>,
+  },
+  outageFoundAfterMs: {
+    rule: 'An outage is detected after `least` or later. A heal that succeeds takes from `healedLeast` to `healedMost`.',
+    because: 'Only the upper bounds are given; a successful heal ends before the outage would be reported.',
+    value: { least: 30 * second, healedLeast: minute, healedMost: 10 * minute },
+  },
+  ownerPhoneOff: {
+    rule: 'Switching the phone off starts an outage with this cause, and switching it on ends it.',
+    because: 'The specification names a switched-off phone as a cause.',
+    value: 'phone_off' as OutageCause,
+  },
+  outageHidden: {
+    id: 'choice.outage.hidden',
+    rule: 'A broken connection is shown as connected until the outage is detected.',
+  },
+  outageUnfound: {
+    id: 'choice.outage.unfound',
+    rule: 'An outage that ends before it is detected sends no events, whether the connection recovered or healed.',
+  },
+  restartFindsOutage: {
+    rule: 'Restarting a connection that is shown as live but has a dead session reports the outage, once.',
+    because: 'The restart detects it before the status probe does.',
+  },
+  deadSessionCode: {
+    rule: 'A send through a dead session returns this code.',
+    because:
+      'The specification has no code for it; this one means that the recipient is not the reason, and that a retry may work.',
+    value: 'send_failed',
+  },
+  outageMessages: {
+    id: 'choice.outage.messages',
+    rule: 'Messages written during an outage arrive after it, in their order; `createdAt` is the time of arrival.',
+    because:
+      'The network keeps messages for a number that is offline. With the time of writing, a client would not see them on the pages it has read.',
+  },
+  outageReceipts: {
+    id: 'choice.outage.receipts',
+    rule: 'Delivery and read updates of an outage arrive after it, with the time at which they happened.',
+  },
+  outageUnlicensed: {
+    id: 'choice.outage.unlicensed',
+    rule: 'Events that occur while the license is expired are never sent, and an outage then counts as not reported.',
+    because: 'Clients see the changes by polling.',
+  },
   // [service.qr.self-heal] [messages.send.latency-heal]
-  sendHeal: assume(
-    { minMs: 20 * second, drawMs: 100 * second, giveUpMs: 130 * second, triedFor: 'session_ageing' },
-    'Only the bound of about 2.5 minutes is shown, typing included; a worn session heals, or is given up by then.',
-  ),
+  sendHeal: {
+    rule: 'A send through a session of the cause `triedFor` waits for a heal. A heal that succeeds takes `min` plus up to `draw`; one that fails is given up after `giveUp`.',
+    because: 'Only the bound of about 2.5 minutes is given, and it includes typing.',
+    value: { minMs: 20 * second, drawMs: 100 * second, giveUpMs: 130 * second, triedFor: 'session_ageing' },
+  },
+} as const satisfies Topic;
+
+const NETWORK = {
+  unknownNumber: {
+    rule: 'A number that the sandbox has not described has an account, receives and reads each message after these delays, and does not reply.',
+    because: 'The most common behaviour is the default.',
+    value: {
+      onNetwork: true,
+      deliverAfterMs: 400,
+      readAfterMs: 2 * second,
+      failAfterMs: null,
+      autoReply: null,
+    },
+  },
+  autoReplyAfterMs: {
+    rule: 'An automatic reply is written this long after the message was read, or delivered if it is never read.',
+    because: 'Other people are simulated.',
+    value: second,
+  },
+  // [status.read-early]
+  readOvertakes: {
+    rule: '`read` arrives before `delivered` with this chance; `delivered` then follows `lag` later.',
+    because: 'The specification says that it may happen, but not how often.',
+    value: { chance: 0.05, lagMs: 700 },
+  },
+  catchUpAfterMs: {
+    rule: 'The network hands over the messages it kept this long after the session works again.',
+    because: 'Not given.',
+    value: second,
+  },
+  replacedText: {
+    rule: 'In incoming texts, NUL and unpaired surrogates are replaced by this character.',
+    because: 'They cannot be stored, and an incoming message must not be lost.',
+    value: '\uFFFD',
+  },
+  incomingStatus: {
+    rule: 'Incoming messages have this status.',
+    because: 'The status ladder describes outgoing messages; an incoming one has been delivered.',
+    value: 'delivered' as MessageStatus,
+  },
+  failureMessage: {
+    rule: 'A failed message has this `errorMessage`.',
+    because: 'Values of `errorMessage` are not given.',
+    value: 'The network could not deliver the message.',
+  },
+  blocked: {
+    id: 'choice.blocked',
+    rule: 'Messages from a blocked person never arrive, and the person is not notified. The owner can still write to them.',
+    because: 'The specification does not mention blocking.',
+  },
+} as const satisfies Topic;
+
+const SENDS = {
+  contentNeither: {
+    id: 'choice.content.neither',
+    rule: 'A send with neither `text` nor `media` returns 400 `text_or_media`, like a send with both.',
+  },
+  toField: {
+    id: 'choice.to.field',
+    rule: 'An invalid `to` returns 400 `invalid_request` with `field: "to"`; `invalid_phone_number` is for `phoneNumber`.',
+  },
+  textCodePoints: {
+    id: 'choice.text.code-points',
+    rule: 'The 4096 characters of a text are Unicode code points.',
+  },
+  refusedText: {
+    rule: 'A send whose text contains NUL or an unpaired surrogate returns this code.',
+    because: 'Such a text cannot be stored unchanged.',
+    value: 'invalid_request',
+  },
+  sendRefused: {
+    id: 'choice.send.refused',
+    rule: 'A rejected send stores no message; a send that fails later is stored and becomes `failed`.',
+  },
+  sendSentEvent: { id: 'choice.send.sent-event', rule: 'A send also sends `message.status` with `sent`.' },
+  waIds: {
+    id: 'choice.wa-ids',
+    rule: 'A media send returns the network id as `waMessageId` and as `wa_message_id`; a text send only as `waMessageId`.',
+  },
+  // [limits.send-humanization] [messages.send.latency-qr] [messages.send.latency-long]
+  // [messages.send.latency-cloud-api]
+  send: {
+    rule: 'A `qr` send takes `qrBase` plus up to `qrDraw` plus `qrMsPerCharacter`, at most `qrLongest`. A `cloud_api` send takes `cloudApiLeast` plus up to `cloudApiDraw`.',
+    because: 'Only ranges are given: 1 to 7 s, about 20 s for long texts, about 1 s for `cloud_api`.',
+    value: {
+      qrBaseMs: second,
+      qrDrawMs: 2 * second,
+      qrMsPerCharacter: 30,
+      qrLongestMs: 20 * second,
+      cloudApiLeastMs: 800,
+      cloudApiDrawMs: 400,
+    },
+  },
   // [limits.warmup-figures]
-  warmupCaps: assume(
-    [
+  warmupCaps: {
+    rule: 'During warm-up a number may send this often in any 60 minutes, until this long after the warm-up began.',
+    because: 'Hourly caps for 72 hours are specified, but not their figures.',
+    value: [
       { untilMs: day, perHour: 30 },
       { untilMs: 2 * day, perHour: 60 },
       { untilMs: 3 * day, perHour: 120 },
     ],
-    'Hourly caps for 72 hours are shown without figures; any hour counts, and the caps rise by the day.',
-  ),
+  },
   // [limits.abuse]
-  sendsPerMinute: assume(
-    3_000,
-    'The threshold of the abuse limiter is not shown; per connection, and far above what anybody types.',
-  ),
+  sendsPerMinute: {
+    rule: 'The abuse limiter allows this many sends per minute and connection.',
+    because: 'The threshold is not given; this is far above what anyone types.',
+    value: 3_000,
+  },
+  sendKeyLifetimeMs: {
+    id: 'choice.send-key.lifetime',
+    rule: 'The `idempotencyKey` of a send expires 24 hours after its first use. Keys are separate for each workspace.',
+    because: 'Specified for creates only.',
+    value: day,
+  },
+  sendKeyRemembers: {
+    id: 'choice.send-key.remembers',
+    rule: 'The key of a send is kept only if the send returns 200; an error or a crash frees it.',
+  },
+  sendKeyOtherBody: {
+    id: 'choice.send-key.other-body',
+    rule: 'A used `idempotencyKey` with a different connection, recipient or content returns 400 `idempotency_key_reuse`.',
+    because:
+      "As for creates. Returning the first response would claim that this message was sent, and could disclose another app's message.",
+  },
+  sendKeyReach: {
+    id: 'choice.send-key.reach',
+    rule: 'Repeating a send returns its first response if the credential has access to the connection, otherwise 404.',
+  },
+  placeOfSendKey: {
+    rule: 'The key of a send is checked after the connection and before the license.',
+    because: 'A retry of a message that was sent gets its response even if the license has lapsed since.',
+  },
+  sendInProgressRetryAfterSeconds: {
+    rule: '409 `in_progress` has `Retry-After` with this many seconds.',
+    because: 'The specification does not promise the header for sends; most of them end within a second.',
+    value: 1,
+  },
+} as const satisfies Topic;
+
+const MEDIA = {
+  mediaCharacters: {
+    id: 'choice.media.characters',
+    rule: 'The 16 MB of a file are 16 × 1024 × 1024 characters of base64.',
+  },
+  captionCharacters: {
+    rule: 'A caption has at most 4096 characters.',
+    because: 'No limit is given; captions are texts.',
+  },
+  mediaText: {
+    rule: 'The caption of a file is the `text` of its message; `text` is null without a caption.',
+    because: 'The specification has no other field for it.',
+  },
+  mediaKey: {
+    rule: 'The `idempotencyKey` of a media send works as for texts.',
+    because: 'It is documented for text sends only, but a client that uses it must not send a file twice.',
+  },
+  mediaNames: {
+    rule: 'A file name with control characters is rejected. Folders in a file name are removed when the file is served.',
+    because: 'The name is sent in a header.',
+  },
+  mediaUrl: {
+    id: 'choice.media-url',
+    rule: '`mediaUrl` is an unguessable address of the service, which serves the file as an attachment.',
+  },
+  mediaWithoutCredential: {
+    rule: 'Fetching a `mediaUrl` needs no credential.',
+    because:
+      'The specification calls the file publicly fetchable. Its address can be neither guessed nor listed.',
+  },
+  mediaLifetimeMs: {
+    rule: 'A file can be fetched for this long. After that, `mediaUrl` is null and `mediaType` remains.',
+    because: 'Not given.',
+    value: 30 * day,
+  },
+  uploadPlaces: {
+    id: 'choice.upload.places',
+    rule: 'Concurrent media sends are limited per workspace and in total; one that cannot wait returns 429 `rate_limited`.',
+    because: 'One customer must leave capacity for the others.',
+    value: {
+      inAll: 64,
+      perWorkspace: 16,
+      waitingPerWorkspace: 64,
+      longestWaitMs: minute,
+      retryAfterSeconds: 5,
+    },
+  },
+  uploadPace: {
+    id: 'choice.upload.pace',
+    rule: 'A send whose body stalls for 8 s, or arrives slower than 32 KiB a second, returns 400 `invalid_request`.',
+    because: 'A stalled upload must not occupy its place until a time-out.',
+    value: { graceMs: 8 * second, minBytesPerSecond: 32 * 1024 },
+  },
+} as const satisfies Topic;
+
+const READING = {
+  limitRefused: {
+    id: 'choice.limit.refused',
+    rule: 'A `limit` that is not an integer from 1 to 100 returns 400 `invalid_request` with `field: "limit"`.',
+  },
+  cursorRefused: {
+    id: 'choice.cursor.refused',
+    rule: 'A forged, foreign or malformed `cursor` returns 400 `invalid_request` with `field: "cursor"`.',
+  },
+  cursorBound: {
+    id: 'choice.cursor.bound',
+    rule: 'A cursor is bound to its workspace and filter, not to the key. The last page has none.',
+  },
+  marked: {
+    id: 'choice.marked',
+    rule: '`marked` counts the messages that this call marked as read; a repeat returns 0.',
+  },
+  markedUnknown: {
+    id: 'choice.marked.unknown',
+    rule: 'A read receipt for an outgoing or unknown message returns 404.',
+  },
+  receiptThroughDeadSession: {
+    rule: 'A read receipt through a dead session marks the messages as read.',
+    because: 'The specification lists no error for it; the phone is updated later.',
+  },
+} as const satisfies Topic;
+
+const REQUESTS = {
+  order: {
+    id: 'choice.order',
+    rule: 'Checks run in this order: credential, address, scope, workspace kind, body, connection, license, provider, state, rate.',
+  },
+  foreignSame: {
+    id: 'choice.foreign.same',
+    rule: 'Unknown ids, deleted ids, ids of other workspaces and ids the credential has no access to return the same 404.',
+  },
+  unknownRoute: { id: 'choice.unknown-route', rule: 'An unknown path returns 404 `not_found`.' },
+  wrongMethod: {
+    id: 'choice.wrong-method',
+    rule: 'Any other method on a known path returns 405 `method_not_allowed` with `Allow`, including `HEAD` and `OPTIONS`.',
+    because: 'The API is called by servers, which send no preflight requests.',
+  },
+  unknownInput: {
+    rule: 'Unknown fields and query parameters, a body where none is expected, and a charset are ignored.',
+    because: 'No rule rejects them.',
+  },
+  bodyNoJson: {
+    id: 'choice.body.no-json',
+    rule: 'A body that is not a JSON object returns 400 `invalid_request` with `field: "body"`.',
+  },
+  bodyTooLarge: {
+    id: 'choice.body.too-large',
+    rule: 'A body that is too large returns 413 `payload_too_large`.',
+  },
+  bodyBytes: {
+    rule: 'A body may have this many bytes.',
+    because: 'Not given; a send must hold 16 MB of base64 and its other fields.',
+    value: { send: 17 * 1024 * 1024, other: 256 * 1024 },
+  },
+  bodyStructure: {
+    id: 'choice.body.bounded',
+    rule: 'A body nested too deeply, or with too many bytes outside strings, returns 400 `invalid_request` with `field: "body"`.',
+    because: 'Not given; no valid request comes near these limits.',
+    value: { plainBytes: 64 * 1024, depth: 64 },
+  },
+  encodedBody: {
+    rule: 'A body with a `Content-Encoding` returns this code.',
+    because: 'The specification does not mention it, and decompressing a body of unknown size is a risk.',
+    value: 'invalid_request',
+  },
+  oversizedHeaders: {
+    rule: 'More than 16 KiB of URL and headers returns 431 without a body and closes the connection.',
+    because: 'The HTTP server rejects it before the API sees it.',
+  },
+  foreignHost: {
+    id: 'choice.host.foreign',
+    rule: 'On a loopback address, a `Host` other than this machine returns 400 `invalid_request` with `field: "Host"`.',
+    because: 'It comes from a web page whose domain was rebound to this machine.',
+    value: 'invalid_request',
+  },
+} as const satisfies Topic;
+
+const TOOLS = {
+  toolCredential: {
+    id: 'choice.tools.credential',
+    rule: 'The tool server accepts only access tokens; an API key returns 401 `invalid_token`.',
+    because: 'The specification says that it authenticates with OAuth 2.0.',
+  },
+  toolScopes: {
+    rule: 'The metadata of the tool server lists these scopes.',
+    because: 'The tools need no others.',
+    value: ['messaging.read', 'messaging.send'],
+  },
+  toolsScope: {
+    id: 'choice.tools.scope',
+    rule: 'A tool without its scope returns 403. The challenge lists the missing scope and those that the token has.',
+    because: 'A client that asked only for the missing scope would lose the others.',
+  },
+  toolShapes: {
+    rule: 'Inputs and outputs of the tools have the fields of the REST API, without aliases and network ids. Unknown inputs are rejected.',
+    because: 'Shapes are not given; strict inputs catch fields that a model makes up.',
+  },
+  toolFiles: {
+    rule: 'Tools send texts only, by the rules of `POST /messages`.',
+    because: 'A model has no file to send.',
+  },
+  toolRefusal: {
+    id: 'choice.tools.refusal',
+    rule: 'A rejected tool call returns a result that begins with the error code of REST and says what to do.',
+    because: 'Models read results, not HTTP statuses. Clients expect 401 and 403 in HTTP.',
+  },
+  toolBatches: {
+    rule: 'The tool server rejects JSON-RPC batches.',
+    because: 'The protocol has none since revision 2025-06-18.',
+  },
+  toolOrigin: {
+    id: 'choice.tools.origin',
+    rule: 'Web pages can call the tools, except pages on plain HTTP that are not on loopback.',
+    because:
+      'Browsers never send the token on their own; only a page on plain HTTP can have a rebound domain.',
+  },
+  toolSend: {
+    id: 'choice.tools.early',
+    rule: 'A tool call reports that its send is in progress if it takes longer than 45 s; the send continues.',
+    because: 'Clients give up after 60 s.',
+    value: { progressEveryMs: 5 * second, answerWithinMs: 45 * second },
+  },
+  toolRepeatWithinMs: {
+    id: 'choice.tools.repeat',
+    rule: 'An equal tool call without a key within this time after the last one does not send a second message.',
+    because: 'Models repeat calls that timed out.',
+    value: 10 * minute,
+  },
+  toolKey: {
+    id: 'choice.tools.key',
+    rule: 'REST and tools share the keys of sends: one key stands for one message.',
+  },
+} as const satisfies Topic;
+
+const CREDENTIALS = {
+  noCredential: {
+    id: 'choice.no-credential',
+    rule: 'A missing or repeated credential returns 401 `invalid_key` with a challenge.',
+    because: 'The specification has no code for it.',
+  },
+  oauthToken: {
+    id: 'choice.oauth.token',
+    rule: 'An expired or malformed access token returns 401 `invalid_token`.',
+    because: 'A token of three parts, separated by dots, counts as an access token.',
+  },
+  forwardedFor: {
+    id: 'choice.forwarded-for',
+    rule: '`X-Forwarded-For` is trusted only from a configured proxy.',
+  },
+  challengeOfAddress: {
+    rule: 'The challenge of 403 `ip_not_allowed` has this `error` parameter.',
+    because: 'Authentication errors carry one, and no registered value fits.',
+    value: 'ip_not_allowed',
+  },
+} as const satisfies Topic;
+
+const OAUTH = {
   // [oauth.paths]
-  oauthPaths: assume(
-    {
+  oauthPaths: {
+    rule: 'OAuth has these paths.',
+    because: 'Not given; clients read them from the discovery document.',
+    value: {
       authorize: '/oauth/authorize',
       token: '/oauth/token',
       revoke: '/oauth/revoke',
       jwks: '/oauth/jwks',
       consent: '/oauth/consent',
     },
-    'Paths are not shown; clients find them in the discovery document.',
-  ),
-  oauthCodeLifetimeMs: assume(
-    60 * second,
-    'How long a code is good for is not shown; a client redeems it at once.',
-  ),
-  oauthConnectionsParameter: assume(
-    'connection_ids',
-    'An authorize request may carry a connection list; its parameter is not shown: ids, separated by blanks.',
-  ),
-  oauthConsentLifetimeMs: assume(
-    10 * 60 * second,
-    'How long somebody may think about a consent is not shown; a user code lives as long as its page.',
-  ),
-  // [choice.oauth.consents-bounded]
-  oauthConsentsPerApp: assume(
-    1_000,
-    'How many pages of an app may wait is not shown; with one more its oldest page is over, whatever time it is.',
-  ),
-  // [choice.oauth.grant-end]
-  oauthGrantLifetimeMs: assume(
-    365 * day,
-    'Refresh tokens of 30 days follow one another without an end that is shown; after a year the owner is asked again.',
-  ),
-  oauthUserCode: assume(
-    { letters: 'BCDFGHJKLMNPQRSTVWXZ', length: 8, tries: 5, triesWithinMs: 15 * 60 * second },
-    'Its form is not shown; letters that read alike or spell words are left out, and few wrong ones are taken.',
-  ),
-  oauthSigningKeys: assume(
-    { signsForMs: 90 * day, shownBeforeMs: day, atRest: 'in the clear' },
-    'Rotation is not shown; clients find a new key in the JWKS a day before it signs, and an old one until its last token has ended. A simulator has nothing to seal them with.',
-  ),
-  oauthKeptMs: assume(
-    30 * day,
-    'How long ended grants are shown is not told. A used code is known as long as its grant, a used refresh token for the 30 days that it was good for: a second use within ends the grant.',
-  ),
-  oauthClearUpEveryMs: assume(
-    60 * 60 * second,
-    'Not shown. What has ended is refused before it is removed, so nobody sees when that happens.',
-  ),
-  toolScopes: assume(
-    ['messaging.read', 'messaging.send'],
-    'What the tools need, and what their metadata asks for; a missing one is 403 with the scopes to ask for.',
-  ),
-  // [choice.tools.early] [choice.tools.repeat]
-  toolSend: assume(
-    { progressEveryMs: 5 * second, answerWithinMs: 45 * second, sameSendWithinMs: 10 * 60 * second },
-    'Clients give up after 60 s and models call again; an equal message without a key is such a repeat for a while.',
-  ),
-} as const satisfies Readonly<Record<string, Assumption<unknown>>>;
+  },
+  oauthRedirects: {
+    rule: 'A redirect URI uses HTTPS, loopback HTTP or a private-use scheme, and must match exactly, including the port.',
+    because: 'A code must not travel unencrypted or reach another application.',
+  },
+  oauthConnectionsParameter: {
+    rule: 'An authorize request lists connection ids in this parameter, separated by spaces.',
+    because: 'The specification mentions the list but not its parameter.',
+    value: 'connection_ids',
+  },
+  oauthConnectionsLeftOut: {
+    rule: 'Without a connection list, the person who approves chooses; if approval is automatic, the app gets all connections.',
+    because: 'Only an empty list is specified.',
+  },
+  oauthScopeLeftOut: {
+    rule: 'An authorize request without scopes asks for all scopes of the app.',
+    because: 'RFC 6749 requires a default or a rejection.',
+  },
+  oauthUserCodeEntry: {
+    id: 'choice.oauth.user-code',
+    rule: 'The authorize page shows the user code, the portal admin enters it in the portal, and the page continues.',
+    because: 'The sandbox acts as the admin; without a code, it approves the only waiting page.',
+  },
+  oauthUserCode: {
+    rule: 'A user code has `length` of these letters. A workspace may enter `tries` wrong codes within this time.',
+    because: 'Not given; letters that look alike or form words are left out.',
+    value: { letters: 'BCDFGHJKLMNPQRSTVWXZ', length: 8, tries: 5, triesWithinMs: 15 * minute },
+  },
+  oauthPortalConsent: {
+    rule: 'A portal admin approves everything that was asked for; without a list, that is all connections of the portal.',
+    because: 'The admin enters only a code.',
+  },
+  oauthDeveloper: {
+    id: 'choice.oauth.developer',
+    rule: 'The signed-in developer is the owner of the workspace that owns the app.',
+  },
+  oauthConsentLifetimeMs: {
+    rule: 'A consent page and its user code are valid for this long.',
+    because: 'Not given.',
+    value: 10 * minute,
+  },
+  oauthConsentsPerApp: {
+    id: 'choice.oauth.consents-bounded',
+    rule: 'An app has a limited number of open consent pages; one more closes its oldest.',
+    because: 'Anyone who knows the client id can open one.',
+    value: 1_000,
+  },
+  oauthConsentWithoutScript: {
+    rule: 'The consent pages work without JavaScript.',
+    because: 'They must work wherever a person opens them.',
+  },
+  oauthCodeLifetimeMs: {
+    rule: 'An authorization code is valid for this long.',
+    because: 'Not given; clients redeem it immediately.',
+    value: minute,
+  },
+  oauthAccessToken: {
+    rule: 'Access tokens are signed with ES256. The subject is the workspace; the audience is REST and tools unless `resource` names one.',
+    because: 'Only a JWT and 15 minutes are specified; the rest follows RFC 9068.',
+  },
+  oauthSigningKeys: {
+    rule: 'A signing key is used for `signsFor`, is in the JWKS `shownBefore` earlier, and stays until its last token has expired. Keys are stored unencrypted.',
+    because: 'Rotation is not specified; a simulator has nothing to encrypt the keys with.',
+    value: { signsForMs: 90 * day, shownBeforeMs: day },
+  },
+  oauthGrant: {
+    id: 'choice.oauth.grant',
+    rule: 'A create by a grant that has no connections left returns 403 `invalid_grant`.',
+  },
+  oauthGrantLifetimeMs: {
+    id: 'choice.oauth.grant-end',
+    rule: 'A grant ends a year after its consent, even if its tokens are still refreshed.',
+    because: 'Refresh tokens of 30 days could otherwise follow one another for ever.',
+    value: 365 * day,
+  },
+  oauthReuse: {
+    rule: 'A second use of an authorization code or refresh token ends the grant.',
+    because: 'One of the two users may have stolen it.',
+  },
+  oauthRevocation: {
+    rule: 'Revoking an access token or a refresh token ends the grant.',
+    because: 'RFC 7009 leaves this open.',
+  },
+  oauthNarrowing: {
+    rule: 'A grant can be narrowed in the portal, from the next call on. Widening it needs a new consent.',
+    because: 'As for API keys.',
+  },
+  oauthKeptMs: {
+    rule: 'An ended grant is kept for this long. A used code is remembered as long as its grant, a used refresh token for its 30 days.',
+    because: 'Not given; a second use in that time must end the grant.',
+    value: 30 * day,
+  },
+  oauthClearUpEveryMs: {
+    rule: 'Expired OAuth records are removed this often.',
+    because: 'Clients do not notice: a record is rejected as soon as it has expired.',
+    value: hour,
+  },
+} as const satisfies Topic;
+
+const WEBHOOKS = {
+  webhookBeforePut: {
+    id: 'choice.webhook.before-put',
+    rule: 'Before the first `PUT`, `GET /webhook` returns `url: null` and a rotation returns 400 `invalid_webhook`.',
+  },
+  webhookSameUrl: {
+    id: 'choice.webhook.same-url',
+    rule: '`PUT /webhook` with the current URL issues a new secret.',
+  },
+  webhookUnresolved: {
+    id: 'choice.webhook.unresolved',
+    rule: 'A webhook host that does not resolve is accepted; one that resolves to a private address is rejected.',
+  },
+  webhookAddress: {
+    rule: 'A webhook URL may have any port and this many characters. A host that takes longer to look up counts as unresolved.',
+    because: 'The specification requires only HTTPS and a public host.',
+    value: { characters: 2_048, unresolvedAfterMs: 3 * second },
+  },
+  webhookNotation: {
+    rule: 'A webhook host in an unusual notation is rejected, such as a decimal IP address, and so is a host inside a cloud, such as `metadata.google.internal`.',
+    because: 'Such a notation can hide a private address.',
+  },
+  webhookSecret: {
+    rule: 'A secret has this prefix and this many random bytes.',
+    because: 'Not given; the prefix distinguishes it from other credentials.',
+    value: { prefix: 'whsec_', bytes: 32 },
+  },
+  oauthWebhook: {
+    id: 'choice.oauth.webhook',
+    rule: 'Webhook endpoints called with an access token act on the subscription of the app.',
+  },
+  oauthLegacyEvents: {
+    id: 'choice.oauth.legacy-events',
+    rule: '`events` of a subscription from before the cut-over lists only `message.received`.',
+  },
+  payloadExact: { id: 'choice.payload.exact', rule: 'Webhook payloads have exactly the documented fields.' },
+  webhookContentType: {
+    rule: 'Deliveries have this `Content-Type`.',
+    because: 'Only the two signature headers are specified; the payload is JSON.',
+    value: 'application/json',
+  },
+  attemptsFromEnd: {
+    id: 'choice.attempts.from-end',
+    rule: 'The waits of 500 ms and 1 s between attempts start when the previous attempt ends.',
+  },
+  webhookAnswerBytes: {
+    rule: 'This many bytes of a response body are read.',
+    because: 'Only the status matters.',
+    value: 64 * 1024,
+  },
+  webhookPerAccount: {
+    rule: 'An account has this many attempts and unfinished deliveries at once, retries included. Further events wait with their bodies, then only with their ids; the rest are dropped.',
+    because: 'A slow receiver must neither block others nor fill the memory.',
+    value: {
+      attemptsAtOnce: 64,
+      deliveries: 4_096,
+      waitingEvents: 5_000,
+      waitingBytes: 16 * 1024 * 1024,
+      waitingIds: 500_000,
+    },
+  },
+} as const satisfies Topic;
+
+/** All choices by topic, in the order of the specification. `docs/fidelity.md` lists them. */
+export const TOPICS = {
+  'Licenses and slots': LICENSES,
+  'Connections and pairing': CONNECTIONS,
+  Outages: OUTAGES,
+  'The simulated network': NETWORK,
+  'Sending messages': SENDS,
+  Media: MEDIA,
+  'Reading messages and read receipts': READING,
+  'Requests and errors': REQUESTS,
+  'Tool server': TOOLS,
+  Credentials: CREDENTIALS,
+  'OAuth 2.0': OAUTH,
+  Webhooks: WEBHOOKS,
+} as const satisfies Readonly<Record<string, Topic>>;
+
+/**
+ * Every choice by its name. The code reads values here and nowhere else. Where several readings are possible, the
+ * one is taken that a careful client handles either way.
+ */
+export const ASSUMPTIONS = {
+  ...LICENSES,
+  ...CONNECTIONS,
+  ...OUTAGES,
+  ...NETWORK,
+  ...SENDS,
+  ...MEDIA,
+  ...READING,
+  ...REQUESTS,
+  ...TOOLS,
+  ...CREDENTIALS,
+  ...OAUTH,
+  ...WEBHOOKS,
+} as const;

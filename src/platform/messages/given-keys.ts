@@ -27,7 +27,7 @@ export async function giveKey(
   message: MessageSend,
   now: number,
 ): Promise<string> {
-  const { sameSendWithinMs } = ASSUMPTIONS.toolSend.value;
+  const sameSendWithinMs = ASSUMPTIONS.toolRepeatWithinMs.value;
   const { workspaceId, fingerprint, idempotencyKey, expiresAt } = givenKeys;
   const over = orm(db)
     .select({ workspaceId, fingerprint })
