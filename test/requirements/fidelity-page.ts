@@ -53,7 +53,7 @@ function listChoices([topic, choices]: [string, Readonly<Record<string, Assumpti
     value === undefined ? '' : plain(show(name, value)),
     cell(because),
   ]);
-  return [`### ${topic}`, table(['The service', 'Value', 'Why'], rows)];
+  return [`### ${topic}`, table(['Rule', 'Value', 'Why'], rows)];
 }
 
 /** Writes `docs/fidelity.md`: what is not modelled, and every choice that the specification leaves open. */

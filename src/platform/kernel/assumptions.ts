@@ -259,7 +259,7 @@ const OUTAGES = {
   },
   // [service.qr.self-heal] [messages.send.latency-heal]
   sendHeal: {
-    rule: 'A send through a session of the cause `triedFor` waits for a heal. A heal that succeeds takes `min` plus up to `draw`; one that fails is given up after `giveUp`.',
+    rule: 'A send waits for a broken session that can heal, for `min` plus up to `draw`. If the outage has the cause `triedFor` and does not heal, the send fails after `giveUp`; for any other cause it fails immediately.',
     because: 'Only the bound of about 2.5 minutes is given, and it includes typing.',
     value: { minMs: 20 * second, drawMs: 100 * second, giveUpMs: 130 * second, triedFor: 'session_ageing' },
   },
@@ -279,7 +279,7 @@ const NETWORK = {
   },
   autoReplyAfterMs: {
     rule: 'An automatic reply is written this long after the message was read, or delivered if it is never read.',
-    because: 'Other people are simulated.',
+    because: 'The delay is not given; other people are simulated.',
     value: second,
   },
   // [status.read-early]
@@ -337,7 +337,10 @@ const SENDS = {
     id: 'choice.send.refused',
     rule: 'A rejected send stores no message; a send that fails later is stored and becomes `failed`.',
   },
-  sendSentEvent: { id: 'choice.send.sent-event', rule: 'A send also sends `message.status` with `sent`.' },
+  sendSentEvent: {
+    id: 'choice.send.sent-event',
+    rule: 'A successful send also triggers a `message.status` event with `sent`.',
+  },
   waIds: {
     id: 'choice.wa-ids',
     rule: 'A media send returns the network id as `waMessageId` and as `wa_message_id`; a text send only as `waMessageId`.',
@@ -345,7 +348,7 @@ const SENDS = {
   // [limits.send-humanization] [messages.send.latency-qr] [messages.send.latency-long]
   // [messages.send.latency-cloud-api]
   send: {
-    rule: 'A `qr` send takes `qrBase` plus up to `qrDraw` plus `qrMsPerCharacter`, at most `qrLongest`. A `cloud_api` send takes `cloudApiLeast` plus up to `cloudApiDraw`.',
+    rule: 'A `qr` send takes `qrBase`, plus up to `qrDraw`, plus `qrMsPerCharacter` for each character, but at most `qrLongest`. A `cloud_api` send takes `cloudApiLeast` plus up to `cloudApiDraw`.',
     because: 'Only ranges are given: 1 to 7 s, about 20 s for long texts, about 1 s for `cloud_api`.',
     value: {
       qrBaseMs: second,
@@ -398,7 +401,8 @@ const SENDS = {
   },
   sendInProgressRetryAfterSeconds: {
     rule: '409 `in_progress` has `Retry-After` with this many seconds.',
-    because: 'The specification does not promise the header for sends; most of them end within a second.',
+    because:
+      'Most sends end within a second. The specification does not promise the header, so clients must not depend on it.',
     value: 1,
   },
 } as const satisfies Topic;
@@ -481,7 +485,7 @@ const READING = {
   },
   receiptThroughDeadSession: {
     rule: 'A read receipt through a dead session marks the messages as read.',
-    because: 'The specification lists no error for it; the phone is updated later.',
+    because: 'The specification lists only the common errors for receipts; the phone is updated later.',
   },
 } as const satisfies Topic;
 
@@ -622,7 +626,7 @@ const CREDENTIALS = {
 const OAUTH = {
   // [oauth.paths]
   oauthPaths: {
-    rule: 'OAuth has these paths.',
+    rule: 'The OAuth endpoints have these paths.',
     because: 'Not given; clients read them from the discovery document.',
     value: {
       authorize: '/oauth/authorize',
@@ -643,7 +647,7 @@ const OAUTH = {
   },
   oauthConnectionsLeftOut: {
     rule: 'Without a connection list, the person who approves chooses; if approval is automatic, the app gets all connections.',
-    because: 'Only an empty list is specified.',
+    because: 'The specification rejects an empty list but does not mention a missing one.',
   },
   oauthScopeLeftOut: {
     rule: 'An authorize request without scopes asks for all scopes of the app.',
@@ -703,7 +707,7 @@ const OAUTH = {
   oauthGrantLifetimeMs: {
     id: 'choice.oauth.grant-end',
     rule: 'A grant ends a year after its consent, even if its tokens are still refreshed.',
-    because: 'Refresh tokens of 30 days could otherwise follow one another for ever.',
+    because: 'Refresh tokens of 30 days could otherwise follow one another forever.',
     value: 365 * day,
   },
   oauthReuse: {
@@ -753,7 +757,7 @@ const WEBHOOKS = {
     because: 'Such a notation can hide a private address.',
   },
   webhookSecret: {
-    rule: 'A secret has this prefix and this many random bytes.',
+    rule: 'A webhook secret has this prefix and this many random bytes.',
     because: 'Not given; the prefix distinguishes it from other credentials.',
     value: { prefix: 'whsec_', bytes: 32 },
   },
@@ -767,7 +771,7 @@ const WEBHOOKS = {
   },
   payloadExact: { id: 'choice.payload.exact', rule: 'Webhook payloads have exactly the documented fields.' },
   webhookContentType: {
-    rule: 'Deliveries have this `Content-Type`.',
+    rule: 'Webhook deliveries have this `Content-Type`.',
     because: 'Only the two signature headers are specified; the payload is JSON.',
     value: 'application/json',
   },
@@ -776,7 +780,7 @@ const WEBHOOKS = {
     rule: 'The waits of 500 ms and 1 s between attempts start when the previous attempt ends.',
   },
   webhookAnswerBytes: {
-    rule: 'This many bytes of a response body are read.',
+    rule: 'At most this many bytes of the response of a webhook receiver are read.',
     because: 'Only the status matters.',
     value: 64 * 1024,
   },
