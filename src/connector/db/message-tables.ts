@@ -35,7 +35,7 @@ export const messages = connectorSchema.table(
     firstSeenAt: epochMs('first_seen_at').notNull(),
     /** A poll has shown it, so `created_at` is final. */
     polled: boolean('polled').notNull(),
-    /** The status before the last write, and what that write changed: see `change-mask.ts`. */
+    /** The status before the last write, and what that write changed: see `CHANGE` in `facts.ts`. */
     previousStatus: messageStatusEnum('previous_status'),
     changeMask: smallint('change_mask').notNull(),
     /** Which events a webhook has brought: 1 received, 2 sent, 4 delivered, 8 read, 16 failed. */
