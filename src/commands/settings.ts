@@ -1,5 +1,6 @@
 import { ALL_RIGHTS_NAME } from '../connector/api/token-guard.ts';
 import { RIGHTS, type Right } from '../contract/connector/rights.ts';
+import { LIMITS } from '../contract/service/limits.ts';
 import { isAddressRange } from '../runtime/addresses/address-ranges.ts';
 import type { Environment } from '../runtime/config/read-settings.ts';
 import { findWeakness, Secret } from '../runtime/config/secret.ts';
@@ -96,7 +97,9 @@ function trustedProxies(server: string) {
  * [delivery.reconcile-period]
  */
 function reconcileRange(env: Environment): { min: number; max: number } {
-  return env['NODE_ENV'] === 'test' ? { min: 100, max: 3_600_000 } : { min: 30_000, max: 60_000 };
+  return env['NODE_ENV'] === 'test'
+    ? { min: 100, max: 3_600_000 }
+    : { min: LIMITS.reconcileIntervalMinMs, max: LIMITS.reconcileIntervalMaxMs };
 }
 
 /** The settings of `npm run connector`. The environment only affects the range of the polling interval. */

@@ -238,7 +238,7 @@ export const MUTANTS: readonly CitedMutant[] = [
   },
   {
     rule: 'status.read-early',
-    find: 'RANKS[receipt] > RANKS[current.status] ? receipt : current.status',
+    find: 'rises ? receipt : current.status',
     replace: 'receipt',
   },
 

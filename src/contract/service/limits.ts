@@ -19,13 +19,9 @@ export const LIMITS = {
   idempotencyKeyLifetimeMs: 24 * hour, // [limits.idempotency-key] [connections.create.idempotency.lifetime]
   /** `Retry-After` of 409 `idempotency_in_progress`. */
   idempotencyInProgressRetryAfterSeconds: 1, // [connections.create.idempotency.in-flight-wait]
-  /** How long a client waits after 409 `in_progress` without a `Retry-After`. */
-  sendInProgressBackoffMs: 5 * second,
   pairingCodesPerWindow: 5, // [limits.pairing-codes]
   pairingCodeWindowMs: 15 * minute, // [limits.pairing-codes] [connections.pairing-code.cap]
   qrRotationMs: 20 * second, // [limits.qr-rotation] [connections.create.rotation]
-  qrPollMinMs: 3 * second,
-  qrPollMaxMs: 5 * second,
   webhookAttempts: 3, // [limits.webhook-retries]
   /** Wait before each attempt of one event, counted from the end of the previous attempt. */
   webhookAttemptDelaysMs: [0, 500, 1_000], // [limits.webhook-retries] [delivery.attempts]
@@ -34,7 +30,6 @@ export const LIMITS = {
   signatureFreshnessMs: 5 * minute,
   sendClientTimeoutMs: 180 * second, // [limits.send-timeout]
   sendHumanizedMinMs: 1 * second,
-  sendHumanizedMaxMs: 7 * second,
   sendLongTextMaxMs: 20 * second,
   sendSelfHealMaxMs: 150 * second,
   cloudApiSendMs: 1 * second,

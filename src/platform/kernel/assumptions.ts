@@ -1,4 +1,5 @@
 import type { OutageCause } from '../../contract/sandbox/connections.ts';
+import { LIMITS } from '../../contract/service/limits.ts';
 import type { DISCONNECT_REASONS, MessageStatus, Tier } from '../../contract/service/statuses.ts';
 
 /** One choice where the specification is silent or ambiguous. */
@@ -261,7 +262,12 @@ const OUTAGES = {
   sendHeal: {
     rule: 'A send waits for a broken session that can heal, for `min` plus up to `draw`. If the outage has the cause `triedFor` and does not heal, the send fails after `giveUp`; for any other cause it fails immediately.',
     because: 'Only the bound of about 2.5 minutes is given, and it includes typing.',
-    value: { minMs: 20 * second, drawMs: 100 * second, giveUpMs: 130 * second, triedFor: 'session_ageing' },
+    value: {
+      minMs: 20 * second,
+      drawMs: 100 * second,
+      giveUpMs: LIMITS.sendSelfHealMaxMs - LIMITS.sendLongTextMaxMs,
+      triedFor: 'session_ageing',
+    },
   },
 } as const satisfies Topic;
 
@@ -351,11 +357,11 @@ const SENDS = {
     rule: 'A `qr` send takes `qrBase`, plus up to `qrDraw`, plus `qrMsPerCharacter` for each character, but at most `qrLongest`. A `cloud_api` send takes `cloudApiLeast` plus up to `cloudApiDraw`.',
     because: 'Only ranges are given: 1 to 7 s, about 20 s for long texts, about 1 s for `cloud_api`.',
     value: {
-      qrBaseMs: second,
+      qrBaseMs: LIMITS.sendHumanizedMinMs,
       qrDrawMs: 2 * second,
       qrMsPerCharacter: 30,
-      qrLongestMs: 20 * second,
-      cloudApiLeastMs: 800,
+      qrLongestMs: LIMITS.sendLongTextMaxMs,
+      cloudApiLeastMs: LIMITS.cloudApiSendMs - 200,
       cloudApiDrawMs: 400,
     },
   },

@@ -1,4 +1,4 @@
-import type { MessageStatus } from '../../contract/service/statuses.ts';
+import { MESSAGE_STATUS_RANKS, type MessageStatus } from '../../contract/service/statuses.ts';
 
 /** Bits of the statuses that a message has been told to have. */
 export const RECEIPT_BITS: Readonly<Record<MessageStatus, number>> = {
@@ -7,9 +7,6 @@ export const RECEIPT_BITS: Readonly<Record<MessageStatus, number>> = {
   read: 4,
   failed: 8,
 };
-
-// [status.values]
-const RANKS: Readonly<Record<Exclude<MessageStatus, 'failed'>, number>> = { sent: 1, delivered: 2, read: 3 };
 
 /** Where an outgoing message stands. */
 export interface Standing {
@@ -29,6 +26,7 @@ export function applyReceipt(current: Standing, receipt: MessageStatus): Standin
   const receipts = current.receipts | bit;
   // [status.sent-failed] [status.delivered-failed] [status.failed-not-after-read]
   if (receipt === 'failed') return current.status === 'read' ? null : { status: 'failed', receipts };
-  // [status.sent-delivered] [status.delivered-read] [status.read-early]
-  return { status: RANKS[receipt] > RANKS[current.status] ? receipt : current.status, receipts };
+  // [status.values] [status.sent-delivered] [status.delivered-read] [status.read-early]
+  const rises = MESSAGE_STATUS_RANKS[receipt] > MESSAGE_STATUS_RANKS[current.status];
+  return { status: rises ? receipt : current.status, receipts };
 }

@@ -5,6 +5,7 @@ import type {
   Faults,
   PutFaultsRequest,
 } from '../../contract/sandbox/faults.ts';
+import { LIMITS } from '../../contract/service/limits.ts';
 import { matchesPath } from '../control/match-path.ts';
 import type { ApiFault, ApiFaults } from './call-faults.ts';
 import { ActiveRule } from './fault-rule.ts';
@@ -15,7 +16,8 @@ const DEFAULT_SEED = 1;
 const REORDER_MS = 3_000;
 /** Attempts of an event end within seconds, so few generations of rules matter. */
 const MAX_RETIRED = 100;
-const STALE_MS = 6 * 60_000;
+/** A minute beyond what a receiver accepts. */
+const STALE_MS = LIMITS.signatureFreshnessMs + 60_000;
 
 /** The rules in force, as the ports of the service and as the control API see them. */
 export interface FaultBoard {
