@@ -1,3 +1,4 @@
+import type { PortalSessions } from '../platform/oauth/portal-session.ts';
 import type { PlatformPorts } from '../platform/platform.ts';
 import { type CallBoard, createCallBoard } from './calls/call-board.ts';
 import { HeldDeliveries } from './deliveries/held-deliveries.ts';
@@ -7,7 +8,6 @@ import { createEventHub, type EventHub } from './events/event-hub.ts';
 import { aroundAttempts } from './faults/around-attempts.ts';
 import { createCallEdge } from './faults/around-calls.ts';
 import { createFaultBoard, type FaultBoard } from './faults/fault-board.ts';
-import { portalSessions } from './portal-sessions.ts';
 import { createTunnelBoard, type TunnelBoard } from './tunnels/tunnel-board.ts';
 
 /** What the service is started with, so that the sandbox can play with it. */
@@ -33,6 +33,20 @@ export interface SandboxPortsOptions {
   readonly webhookSecret?: string;
   /** Addresses, CIDR ranges and host names besides this machine that tunnels may lead to. */
   readonly tunnelTargets?: readonly string[];
+}
+
+/**
+ * Who is signed in to the developer portal: the developer of an app, wherever that app sends its user. An app
+ * whose developer has no workspace here meets somebody who may speak for every workspace: whoever sits at the
+ * sandbox. `hidden` are workspaces that nobody is shown.
+ */
+function portalSessions(hidden: readonly string[]): PortalSessions {
+  return {
+    find: ({ ownerWorkspaceId }) =>
+      ownerWorkspaceId === null
+        ? { name: 'the user of the sandbox', workspaceIds: null, except: hidden }
+        : { name: 'the developer of this app', workspaceIds: [ownerWorkspaceId] },
+  };
 }
 
 /** Made before the service; `createSandbox` takes the rest. */

@@ -1,8 +1,19 @@
+import { createHash } from 'node:crypto';
 import type { FaultRule, FaultRuleRequest } from '../../contract/sandbox/faults.ts';
-import { draw } from './draw.ts';
 
 /** Events remembered by a rule that decides once for all of an event's attempts. */
 const REMEMBERED = 10_000;
+
+/**
+ * A number in [0, 1) that depends on its parts alone: the same seed, rule, event and attempt always draw the
+ * same, in whatever order and however often they are asked.
+ */
+export function draw(seed: number, ruleId: string, subject: number, attempt: number): number {
+  const digest = createHash('sha256')
+    .update(JSON.stringify([seed, ruleId, subject, attempt]))
+    .digest();
+  return digest.readUIntBE(0, 6) / 2 ** 48;
+}
 
 /** One rule with its counts. */
 export class ActiveRule {

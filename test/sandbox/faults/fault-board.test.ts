@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { type PutFaultsRequest, putFaultsRequest } from '../../../src/contract/sandbox/faults.ts';
 import type { RecordedEvent } from '../../../src/platform/webhooks/ledger.ts';
-import { draw } from '../../../src/sandbox/faults/draw.ts';
 import { createFaultBoard } from '../../../src/sandbox/faults/fault-board.ts';
+import { draw } from '../../../src/sandbox/faults/fault-rule.ts';
 
 function event(id: number, fields: Partial<RecordedEvent> = {}): RecordedEvent {
   return {
