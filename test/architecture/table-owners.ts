@@ -121,10 +121,10 @@ export const RAW_SQL: Readonly<Record<string, string>> = {
   'src/platform/media/media-upload.ts': 'decodes base64, and sets synchronous_commit for its own commit',
   'src/platform/messages/apply-receipts.ts': 'updates any number of messages, each to its own values',
   'src/platform/messages/receive-messages.ts': 'inserts any number of messages',
-  'src/platform/webhooks/clear-tables.ts': 'truncates',
   'src/platform/webhooks/delivery-log.ts': 'inserts deliveries in batches of any size',
   'src/platform/webhooks/ledger.ts': 'inserts any number of events, each with the apps that it is for',
-  'src/platform/webhooks/recover-deliveries.ts': 'numbers and inserts in one statement',
+  'src/platform/webhooks/delivery-store.ts':
+    'numbers and inserts lost deliveries in one statement, and truncates',
 };
 
 /** Files whose ordinary queries are left to convert to drizzle (`orm(db)`). This list only ever gets shorter. */

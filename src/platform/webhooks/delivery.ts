@@ -1,21 +1,24 @@
+import type { buildConnector } from 'undici';
 import { LIMITS } from '../../contract/service/limits.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
-import type { Sockets } from '../../runtime/public-network/connect-public.ts';
+import {
+  type ConnectPublicOptions,
+  connectPublic,
+  type Sockets,
+} from '../../runtime/public-network/connect-public.ts';
 import { type HostLookup, lookupHost } from '../../runtime/public-network/host-lookup.ts';
 import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 import type { MayBegin, QueueLimits } from './account-queue.ts';
 import { AccountQueues } from './account-queues.ts';
 import type { Envelope } from './active-delivery.ts';
-import { appendAttempts } from './append-attempts.ts';
 import { type AroundAttempt, sendAsSigned } from './around-attempt.ts';
 import { unsentAttempt } from './attempt-slots.ts';
-import { clearWebhookTables } from './clear-tables.ts';
 import type { WebhookConfiguration } from './configuration.ts';
-import { connectReceiver } from './connect-receiver.ts';
 import { DeliveryLog } from './delivery-log.ts';
 import type { Attempt, DeliveryRecord } from './delivery-record.ts';
+import { appendAttempts, clearWebhookTables, recoverDeliveries } from './delivery-store.ts';
 import { loadEvents, type RecordedEvent } from './ledger.ts';
 import {
   type DeliveryFilter,
@@ -24,7 +27,6 @@ import {
   viewDelivery,
   viewPending,
 } from './list-deliveries.ts';
-import { recoverDeliveries } from './recover-deliveries.ts';
 import { noTunnels, type TunnelHosts } from './tunnel-hosts.ts';
 
 const LOAD_RETRY_MS = 1_000;
@@ -77,6 +79,25 @@ export interface Delivery {
   reset(): Promise<void>;
   /** Ends what is open, stores it as dropped, closes every connection. */
   close(): Promise<void>;
+}
+
+/**
+ * How delivery reaches a receiver: TLS to an address that was found public right before, or plain TCP to a
+ * tunnel's target.
+ */
+function connectReceiver({
+  hosts,
+  ...options
+}: Omit<ConnectPublicOptions, 'detour'> & { readonly hosts: TunnelHosts }): buildConnector.connector {
+  return connectPublic({
+    ...options,
+    detour({ host }) {
+      const target = hosts.target(host);
+      if (target === undefined) return undefined;
+      const { hostname, port } = new URL(target);
+      return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 80), tls: false };
+    },
+  });
 }
 
 export function createDelivery(options: DeliveryOptions): Delivery {

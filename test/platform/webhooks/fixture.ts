@@ -1,6 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
 import type { WebhookEvent } from '../../../src/contract/service/events.ts';
-import { clearWebhookTables } from '../../../src/platform/webhooks/clear-tables.ts';
 import {
   createWebhookConfiguration,
   type WebhookConfiguration,
@@ -10,6 +9,7 @@ import {
   type Delivery,
   type DeliveryOptions,
 } from '../../../src/platform/webhooks/delivery.ts';
+import { clearWebhookTables } from '../../../src/platform/webhooks/delivery-store.ts';
 import { type NewEvent, type RecordedEvent, recordEvents } from '../../../src/platform/webhooks/ledger.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { type Database, openDatabase } from '../../../src/runtime/database/database.ts';
