@@ -1,8 +1,9 @@
 import type { Express, RequestHandler, Router } from 'express';
 import { findEntry } from '../runtime/addresses/address-ranges.ts';
 import { createJsonApp } from '../runtime/http-server/json-app.ts';
+import { hostNameOf, isLoopbackHost } from '../runtime/http-server/loopback.ts';
 import { refusal, writeAnswer } from './calls/answer.ts';
-import { ownHostsOnly } from './calls/own-hosts.ts';
+import { ASSUMPTIONS } from './kernel/assumptions.ts';
 import { PlatformError } from './kernel/platform-error.ts';
 import { shareWithPages } from './mcp/browser-rules.ts';
 import { MEDIA_PATH } from './media/media-address.ts';
@@ -18,10 +19,37 @@ export interface AppOptions {
   readonly auth?: readonly Router[];
   /** Serves files. */
   readonly media: RequestHandler;
-  /** Addresses and CIDR ranges of the proxies whose `X-Forwarded-For` is believed; with none it is ignored. */
+  /**
+   * Addresses and CIDR ranges of the proxies whose `X-Forwarded-For` is believed; with none it is ignored.
+   * They send whatever host they were asked for.
+   */
   readonly trustedProxies: readonly string[];
   /** Any address of the service, read on each request. */
   readonly ownUrl: () => string;
+}
+
+// [choice.host.foreign]
+const FOREIGN = new PlatformError(ASSUMPTIONS.foreignHost.value, {
+  field: 'Host',
+  hint: 'must be 127.0.0.1, localhost or [::1] while the service has no other address',
+});
+
+/**
+ * On a loopback address the service is asked for by the names of this machine alone: a web page whose own name was
+ * made to lead here (DNS rebinding) is refused. A service with a public address leaves that to whoever serves its name.
+ */
+function ownHostsOnly({
+  ownUrl,
+  trustedProxies,
+}: Pick<AppOptions, 'ownUrl' | 'trustedProxies'>): RequestHandler {
+  return (request, response, next) => {
+    const isOurs = (host: string): boolean => isLoopbackHost(hostNameOf(host) ?? '');
+    const hosts = request.headersDistinct['host'] ?? [];
+    const isForeign = isLoopbackHost(new URL(ownUrl()).hostname) && !hosts.every(isOurs);
+    const { remoteAddress = '' } = request.socket;
+    if (!isForeign || findEntry(trustedProxies, remoteAddress) !== null) next();
+    else writeAnswer(response, refusal(FOREIGN));
+  };
 }
 
 /**

@@ -1,12 +1,13 @@
 import type { Request, RequestHandler, Response } from 'express';
+import type { ToolName } from '../../contract/service/tools.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { CredentialSources } from '../credentials/find-granted.ts';
 import { resolveCredential } from '../credentials/resolve-credential.ts';
+import { createDecisionTrace, type DecisionTrace } from '../kernel/decision-trace.ts';
 import type { DomainClock } from '../time/domain-clock.ts';
 import { type Answer, writeAnswer } from './answer.ts';
-import type { OnCall } from './call-record.ts';
-import { type CallReport, openCallReport } from './call-report.ts';
+import { type OnCall, recordedPath } from './call-record.ts';
 
 /** A call as it comes in. */
 export interface IncomingCall {
@@ -26,6 +27,49 @@ export interface IncomingCall {
 
 /** Port: stands around each call before anything is done for it. `serve` handles the call. */
 export type AroundCall = (call: IncomingCall, serve: () => Promise<void>) => Promise<void>;
+
+/** What is kept of a request until its record is written. */
+interface CallReport {
+  readonly trace: DecisionTrace;
+  tool: ToolName | null;
+  /** The code of a refusal. */
+  code: string | null;
+  /** Writes the record, the first time; null: no answer came. */
+  write(status: number | null): void;
+}
+
+/** Begins the record of a request. */
+function openCallReport(
+  { method, path }: Request,
+  { clock, systemClock, onCall }: Pick<Options, 'clock' | 'systemClock' | 'onCall'>,
+): CallReport {
+  const at = clock.now();
+  const began = systemClock.elapsed();
+  const trace = createDecisionTrace();
+  let written = false;
+  const report: CallReport = {
+    trace,
+    tool: null,
+    code: null,
+    write(status) {
+      if (written) return;
+      written = true;
+      onCall?.({
+        at,
+        method,
+        path: recordedPath(path),
+        ...(report.tool === null ? {} : { tool: report.tool }),
+        credentialId: trace.credentialId,
+        workspaceId: trace.workspaceId,
+        status,
+        code: report.code,
+        ms: systemClock.elapsed() - began,
+        trace: trace.steps,
+      });
+    },
+  };
+  return report;
+}
 
 /** A call that is being answered. */
 export interface OpenCall {

@@ -3,7 +3,7 @@ import type { Logger } from '../../runtime/logger/logger.ts';
 import type { ListConnectionsContext } from '../connections/list-connections.ts';
 import type { MediaAddress } from '../media/media-address.ts';
 import type { PageCursors } from '../messages/page-cursor.ts';
-import { createProtocol } from './protocol.ts';
+import type { ProtocolHandler } from './protocol-handler.ts';
 import { listConnectionsTool, readMessagesTool } from './reading-tools.ts';
 import { type SendToolDependencies, sendMessageTool } from './send-message-tool.ts';
 import { createToolServer, type ToolServer } from './tool-server.ts';
@@ -17,6 +17,24 @@ interface Options
   readonly logger: Logger;
   readonly cursors: PageCursors;
   readonly mediaAddress: MediaAddress;
+}
+
+/** Loads the protocol with the first request for a tool: a service that no agent asks starts without it. */
+function createProtocol(
+  options: Parameters<typeof import('./protocol-handler.ts').createProtocolHandler>[0],
+): ProtocolHandler {
+  const load = async () => (await import('./protocol-handler.ts')).createProtocolHandler(options);
+  let loading: ReturnType<typeof load> | null = null;
+
+  return {
+    async serve(...exchange) {
+      loading ??= load();
+      await (await loading).serve(...exchange);
+    },
+    async close() {
+      await (await loading)?.close();
+    },
+  };
 }
 
 /**

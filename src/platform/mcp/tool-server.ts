@@ -1,18 +1,24 @@
 import type { Response, Router } from 'express';
+import { HEADERS } from '../../contract/service/headers.ts';
 import { routeMethods } from '../../runtime/http-server/route-methods.ts';
 import { strictRouter } from '../../runtime/http-server/strict-router.ts';
-import { answerOf } from '../calls/answer.ts';
+import { type Answer, answerOf } from '../calls/answer.ts';
 import type { CallShell } from '../calls/call-shell.ts';
 import type { CredentialSources } from '../credentials/find-granted.ts';
 import { resolveToolCredential } from '../credentials/resolve-credential.ts';
+import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 import type { BaseUrls } from '../kernel/base-urls.ts';
 import { PlatformError } from '../kernel/platform-error.ts';
 import { documentAnswer } from '../oauth/oauth-answer.ts';
-import { admitRequest } from './admit-request.ts';
+import { admitRequest, ScopeMissing, UnreadableMessage } from './admit-request.ts';
 import { isWelcomeOrigin } from './browser-rules.ts';
 import type { ProtocolHandler } from './protocol-handler.ts';
-import { describeResource, RESOURCE_METADATA_PATHS, TOOLS_PATH } from './resource-metadata.ts';
-import { refuseOrigin, refuseRequest } from './tool-refusals.ts';
+import {
+  describeResource,
+  RESOURCE_METADATA_PATHS,
+  resourceMetadataUrl,
+  TOOLS_PATH,
+} from './resource-metadata.ts';
 
 /** Answers what is asked at the address of the tools, and for what it says of itself. */
 export interface ToolServer {
@@ -29,6 +35,45 @@ interface Options extends CredentialSources {
   readonly protocol: ProtocolHandler;
   /** Aborted by `endWaits`: the tools listen to it. */
   readonly stopping: AbortController;
+}
+
+/** Codes of JSON-RPC and of its transport over HTTP. */
+const PARSE_ERROR = -32_700;
+const INVALID_REQUEST = -32_600;
+const REFUSED = -32_000;
+
+/** A refusal in the protocol's own words, for what is no matter of the credential; it names no request. */
+function protocolRefusal(status: number, code: number, message: string): Answer {
+  return { status, body: { jsonrpc: '2.0', error: { code, message } } };
+}
+
+function refuseMessage({ unparsed, message }: UnreadableMessage): Answer {
+  const refused = new PlatformError('invalid_request', { why: message });
+  const answer = unparsed
+    ? protocolRefusal(400, PARSE_ERROR, `Parse error: ${message}`)
+    : protocolRefusal(400, INVALID_REQUEST, `Invalid request: ${message}`);
+  return { ...answer, refused };
+}
+
+/** The challenge, with the scopes to ask for and where to find who issues tokens (RFC 6750, 3; RFC 9728, 5.1). */
+function challenged(answer: Answer, scopes: readonly string[], baseUrls: BaseUrls): Answer {
+  const challenge = answer.headers?.[HEADERS.wwwAuthenticate];
+  if (challenge === undefined) return answer;
+  const more = `scope="${scopes.join(' ')}", resource_metadata="${resourceMetadataUrl(baseUrls)}"`;
+  return { ...answer, headers: { ...answer.headers, [HEADERS.wwwAuthenticate]: `${challenge}, ${more}` } };
+}
+
+/** The answer to a request that was not let in, or that failed before a tool ran. */
+function refuseRequest(error: unknown, baseUrls: BaseUrls): Answer {
+  if (error instanceof UnreadableMessage) return refuseMessage(error);
+  if (error instanceof ScopeMissing) return challenged(answerOf(error.refusal), error.scopes, baseUrls);
+  const answer = challenged(answerOf(error), ASSUMPTIONS.toolScopes.value, baseUrls);
+  return answer.status === 405 ? { ...answer, headers: { ...answer.headers, Allow: 'POST' } } : answer;
+}
+
+/** The answer to a page that may not call. */
+function refuseOrigin(): Answer {
+  return protocolRefusal(403, REFUSED, 'Pages of this origin may not call.');
 }
 
 /** Makes the tool server: its guard, the protocol behind it, and the metadata in front. */

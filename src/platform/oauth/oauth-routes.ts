@@ -1,23 +1,29 @@
+import { timingSafeEqual } from 'node:crypto';
 import type { Request } from 'express';
-import type { Database } from '../../runtime/database/database.ts';
+import { SCOPES } from '../../contract/service/scopes.ts';
+import type { Database, Queryable } from '../../runtime/database/database.ts';
 import type { Answer } from '../calls/answer.ts';
 import type { BaseUrls } from '../kernel/base-urls.ts';
+import { passed, recognized } from '../kernel/decision-trace.ts';
 import type { DomainClock } from '../time/domain-clock.ts';
 import type { ChangeState } from '../time/state-change.ts';
 import type { AccessTokens } from './access-tokens.ts';
 import { DISCOVERY_PATH, issuerOf, OAUTH_PATHS, resourcesOf } from './addresses.ts';
+import { type App, findApp } from './apps.ts';
 import { type AuthorizeContext, authorize } from './authorize/authorize.ts';
 import { createConsentPages } from './consent/consent-pages.ts';
 import { refusalPage } from './consent/refusal-page.ts';
-import { describeServer } from './metadata.ts';
 import { documentAnswer, jsonAnswer, refusalAnswer } from './oauth-answer.ts';
 import { OauthError, PageRefusal } from './oauth-error.ts';
 import type { OauthRoutes } from './oauth-router.ts';
+import { hashOauthSecret } from './oauth-secrets.ts';
+import { type Parameters, requireParameter } from './parameters.ts';
 import type { PortalSessions } from './portal-session.ts';
 import { readForm } from './read-form.ts';
 import type { SigningKeys } from './signing-keys.ts';
-import { authenticateClient } from './token/authenticate-client.ts';
-import { findGrantType } from './token/grant-types.ts';
+import { exchangeCode } from './token/exchange-code.ts';
+import type { TokenAnswer } from './token/issue-tokens.ts';
+import { refreshGrant } from './token/refresh-grant.ts';
 import { revokeToken } from './token/revoke-token.ts';
 import type { TokenContext } from './token/token-context.ts';
 
@@ -59,6 +65,69 @@ async function forClients(request: Request, work: () => Promise<Answer>): Promis
     const scheme = tried !== undefined && /^[A-Za-z]{1,20}$/.test(tried) ? tried : 'Basic';
     return refusalAnswer(error, tried === undefined ? {} : { 'WWW-Authenticate': `${scheme} realm="oauth"` });
   }
+}
+
+/**
+ * What the server says of itself (RFC 8414, RFC 9207). One way to prove a client, one challenge method, one
+ * flow: a client that can read this needs no other document. [oauth.discovery]
+ */
+function describeServer(baseUrls: BaseUrls): object {
+  const issuer = issuerOf(baseUrls);
+  return {
+    issuer,
+    // [oauth.paths]
+    authorization_endpoint: issuer + OAUTH_PATHS.authorize,
+    token_endpoint: issuer + OAUTH_PATHS.token,
+    revocation_endpoint: issuer + OAUTH_PATHS.revoke,
+    jwks_uri: issuer + OAUTH_PATHS.jwks,
+    scopes_supported: SCOPES,
+    response_types_supported: ['code'],
+    response_modes_supported: ['query'],
+    grant_types_supported: ['authorization_code', 'refresh_token'],
+    // [oauth.client-auth]
+    token_endpoint_auth_methods_supported: ['client_secret_post'],
+    revocation_endpoint_auth_methods_supported: ['client_secret_post'],
+    code_challenge_methods_supported: ['S256'], // [oauth.code]
+    authorization_response_iss_parameter_supported: true,
+  };
+}
+
+/**
+ * The app that proves itself by `client_id` and `client_secret` in the form: the one way here. Throws
+ * `invalid_client`, the same for an unknown app, one that is switched off and a wrong secret, and
+ * `invalid_request` for two proofs at once. [oauth.client-auth]
+ */
+async function authenticateClient(db: Queryable, request: Request, parameters: Parameters): Promise<App> {
+  const secret = parameters.get('client_secret');
+  if (request.headersDistinct['authorization'] !== undefined) {
+    if (secret !== null)
+      throw new OauthError('invalid_request', 'a client proves itself in one way only', 'client');
+    throw new OauthError('invalid_client', 'a client proves itself by client_secret_post, not by a header');
+  }
+  const app = await findApp(db, parameters.get('client_id') ?? '');
+  if (app !== null) recognized(app.id);
+  if (app === null || secret === null || !timingSafeEqual(hashOauthSecret(secret), app.secretHash)) {
+    throw new OauthError('invalid_client', 'the client is unknown, or its secret is missing or wrong');
+  }
+  passed('client');
+  return app;
+}
+
+type GrantType = (context: TokenContext, app: App, parameters: Parameters) => Promise<TokenAnswer>;
+
+const GRANT_TYPES: ReadonlyMap<string, GrantType> = new Map([
+  ['authorization_code', exchangeCode],
+  ['refresh_token', refreshGrant],
+]);
+
+/** What turns a grant of this type into tokens. Throws `invalid_request` or `unsupported_grant_type`. */
+function findGrantType(parameters: Parameters): GrantType {
+  const type = GRANT_TYPES.get(requireParameter(parameters, 'grant_type'));
+  if (type === undefined) {
+    throw new OauthError('unsupported_grant_type', 'grant_type must be authorization_code or refresh_token');
+  }
+  passed('grant_type');
+  return type;
 }
 
 /** The endpoints of the authorization server. */

@@ -8,8 +8,6 @@ import type { Logger } from '../../runtime/logger/logger.ts';
 import { answerOf, refusal, writeAnswer } from '../calls/answer.ts';
 import { isIdentifier } from '../kernel/identifiers.ts';
 import { PlatformError } from '../kernel/platform-error.ts';
-import { attachmentHeader } from '../media/attachment-name.ts';
-import { readRange } from '../media/byte-range.ts';
 import type { MediaFile } from '../media/media-file.ts';
 import type { MediaStore } from '../media/media-store.ts';
 
@@ -20,6 +18,58 @@ const SAFETY = {
   'Referrer-Policy': 'no-referrer',
   'Cache-Control': 'private, no-store',
 } as const;
+
+/** Names that stand for a place, or that a system takes for something else. */
+const NO_NAME = /^\.*$/;
+const FALLBACK = 'file';
+/** What RFC 5987 lets stand as it is; all else is percent-encoded. */
+const ENCODED = /['()*]/g;
+
+/** The last part of a name, whatever system's folders stand before it, without what a header cannot hold. */
+function safeName(filename: string): string {
+  const last = filename.split(/[/\\]/).at(-1) ?? '';
+  const visible = last.replace(/[\p{Cc}\p{Bidi_Control}]/gu, '').trim();
+  return NO_NAME.test(visible) ? FALLBACK : visible;
+}
+
+/**
+ * `Content-Disposition` of a file: an attachment, so that a browser saves it and runs nothing of it. The name has
+ * an ASCII form for old clients and a UTF-8 form for all others (RFC 6266).
+ */
+function attachmentHeader(filename: string): string {
+  const name = safeName(filename);
+  const ascii = name.replace(/[^\x20-\x7e]/g, '_').replace(/["\\%]/g, '_');
+  const encoded = encodeURIComponent(name).replace(
+    ENCODED,
+    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+  return `attachment; filename="${ascii}"; filename*=UTF-8''${encoded}`;
+}
+
+/** Bytes from `start` up to `end`, which is not included. */
+interface ByteRange {
+  readonly start: number;
+  readonly end: number;
+}
+
+const ONE_RANGE = /^bytes=(\d*)-(\d*)$/;
+
+/**
+ * The part of a file that a `Range` header asks for. Null: the whole, also for a header that is no single range
+ * of bytes (RFC 9110, 14.2: it may be ignored). `unsatisfiable`: the range lies outside of the file.
+ */
+function readRange(header: string | undefined, size: number): ByteRange | 'unsatisfiable' | null {
+  const [, first = '', last = ''] = ONE_RANGE.exec(header ?? '') ?? [];
+  if (first === '' && last === '') return null;
+  if (first === '') {
+    const length = Math.min(Number(last), size);
+    return length === 0 ? 'unsatisfiable' : { start: size - length, end: size };
+  }
+  const start = Number(first);
+  if (last !== '' && Number(last) < start) return null;
+  if (start >= size) return 'unsatisfiable';
+  return { start, end: last === '' ? size : Math.min(Number(last) + 1, size) };
+}
 
 /** Sends a file, or the range of it that was asked for. */
 async function sendFile(

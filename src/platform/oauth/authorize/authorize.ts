@@ -2,12 +2,12 @@ import type { Queryable } from '../../../runtime/database/database.ts';
 import type { Answer } from '../../calls/answer.ts';
 import { passed } from '../../kernel/decision-trace.ts';
 import type { ChangeState } from '../../time/state-change.ts';
+import type { App } from '../apps.ts';
 import { codeAnswer, type Return, returnedRefusal } from '../oauth-answer.ts';
 import { OauthError } from '../oauth-error.ts';
 import { readParameters } from '../parameters.ts';
-import type { PortalSession, PortalSessions } from '../portal-session.ts';
-import { approveAutomatically } from './approve-automatically.ts';
-import { giveConsent } from './give-consent.ts';
+import { type PortalSession, type PortalSessions, readOwned } from '../portal-session.ts';
+import { type Consent, giveConsent, readGrantable } from './give-consent.ts';
 import { type Client, identifyClient } from './identify-client.ts';
 import { type AuthorizationRequest, readRequest } from './read-request.ts';
 
@@ -27,6 +27,29 @@ export interface AuthorizeContext {
   issuer(): string;
   /** Asks on a page. */
   ask(open: OpenRequest): Promise<Answer>;
+}
+
+/**
+ * What needs no question: the developer of the app is signed in and owns exactly one standalone workspace with at
+ * least one connection that the request is about. Null: somebody has to be asked. [oauth.consent.automatic]
+ * [choice.oauth.developer]
+ */
+async function approveAutomatically(
+  db: Queryable,
+  { ownerWorkspaceId }: App,
+  request: AuthorizationRequest,
+  session: PortalSession | null,
+): Promise<Consent | null> {
+  const owned = await readOwned(db, session);
+  const [standalone, second] = owned.filter(({ kind }) => kind === 'standalone');
+  if (standalone === undefined || second !== undefined || standalone.id !== ownerWorkspaceId) return null;
+  const connections = await readGrantable(db, standalone.id, request);
+  if (connections.length === 0) return null;
+  return {
+    workspaceId: standalone.id,
+    scopes: request.scopes,
+    connectionIds: connections.map(({ id }) => id),
+  };
 }
 
 /**
